@@ -1,0 +1,339 @@
+//! Building a [`Config`]: every rule about settings stands in [`ConfigBuilder::build`].
+
+use std::time::Duration;
+
+use super::{
+    Config, ExclusionRule, ExecutorCores, ExecutorGpus, Placement, RefuseDurations, UnreachableRule,
+};
+use crate::constraint::Constraint;
+use crate::error::Error;
+use crate::kernel::limits;
+use crate::resources::{Gpus, Mebibytes, MilliCpus};
+
+/// The least overhead, in MiB, that is added to an executor's memory unless it is given.
+const OVERHEAD_MEBIBYTES_MIN: u64 = 384;
+/// An executor larger than this (1 EiB) is a typing mistake.
+const MEMORY_MEBIBYTES_MAX: u64 = 1 << 40;
+/// Mesos' own longest refusal.
+const REFUSE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Collects settings; [`ConfigBuilder::build`] checks them.
+#[derive(Clone, Debug)]
+pub struct ConfigBuilder {
+    core_cap: Option<MilliCpus>,
+    executor_cores: ExecutorCores,
+    executor_memory: Mebibytes,
+    memory_overhead: Option<Mebibytes>,
+    extra_cores: MilliCpus,
+    gpu_cap: Gpus,
+    executor_gpus: ExecutorGpus,
+    executor_limit: Option<u32>,
+    fixed_port: Option<u16>,
+    constraint: Constraint,
+    refuse: RefuseDurations,
+    exclusion: Option<ExclusionRule>,
+    placement: Placement,
+    unreachable: UnreachableRule,
+    launch_timeout: Duration,
+    revive_interval: Duration,
+}
+
+impl Default for ConfigBuilder {
+    fn default() -> ConfigBuilder {
+        ConfigBuilder {
+            core_cap: None,
+            executor_cores: ExecutorCores::WholeOffer,
+            executor_memory: Mebibytes::new(1024),
+            memory_overhead: None,
+            extra_cores: MilliCpus::ZERO,
+            gpu_cap: Gpus::ZERO,
+            executor_gpus: ExecutorGpus::default(),
+            executor_limit: None,
+            fixed_port: None,
+            constraint: Constraint::none(),
+            refuse: RefuseDurations::default(),
+            exclusion: Some(ExclusionRule::default()),
+            placement: Placement::default(),
+            unreachable: UnreachableRule::default(),
+            launch_timeout: Duration::from_secs(180),
+            revive_interval: Duration::from_secs(5),
+        }
+    }
+}
+
+impl ConfigBuilder {
+    /// The most cores of all executors together (`spark.cores.max`). Default: none. What is not a multiple of the
+    /// cores of an executor is rounded down by use: a part of an executor is never started.
+    #[must_use]
+    pub fn core_cap(mut self, cap: Option<MilliCpus>) -> Self {
+        self.core_cap = cap;
+        self
+    }
+
+    /// How many cores an executor takes (`spark.executor.cores`). Default: all of its offer.
+    #[must_use]
+    pub fn executor_cores(mut self, cores: ExecutorCores) -> Self {
+        self.executor_cores = cores;
+        self
+    }
+
+    /// The memory of an executor without its overhead (`spark.executor.memory`). Default 1 GiB.
+    #[must_use]
+    pub fn executor_memory(mut self, memory: Mebibytes) -> Self {
+        self.executor_memory = memory;
+        self
+    }
+
+    /// The memory that is taken in addition (`spark.mesos.executor.memoryOverhead`). Default: a tenth of the
+    /// executor's memory, rounded down, at least 384 MiB.
+    #[must_use]
+    pub fn memory_overhead(mut self, overhead: Option<Mebibytes>) -> Self {
+        self.memory_overhead = overhead;
+        self
+    }
+
+    /// Cores that each executor is *told* in addition to those that it takes (`spark.mesos.extra.cores`). Default 0.
+    ///
+    /// They are task slots, not processor time: they are neither taken from the offer nor counted against the core
+    /// cap, and nothing but [`Placement::advertised_cores`](crate::Placed::advertised_cores) shows them.
+    #[must_use]
+    pub fn extra_cores(mut self, cores: u32) -> Self {
+        self.extra_cores = MilliCpus::from_cores(u64::from(cores));
+        self
+    }
+
+    /// The most GPUs of all executors together (`spark.mesos.gpus.max`). Default 0: GPUs are left alone.
+    #[must_use]
+    pub fn gpu_cap(mut self, cap: Gpus) -> Self {
+        self.gpu_cap = cap;
+        self
+    }
+
+    /// How many GPUs an executor takes. Default: what there is, within the cap.
+    #[must_use]
+    pub fn executor_gpus(mut self, gpus: ExecutorGpus) -> Self {
+        self.executor_gpus = gpus;
+        self
+    }
+
+    /// The most executors at a time; `Some(0)` waits for
+    /// [`set_executor_limit`](crate::Kernel::set_executor_limit), as dynamic allocation does. Default: no limit.
+    #[must_use]
+    pub fn executor_limit(mut self, limit: Option<u32>) -> Self {
+        self.executor_limit = limit;
+        self
+    }
+
+    /// A port that each executor takes (`spark.blockManager.port`), 1024 to 65535; so there is one executor an agent.
+    /// Default: none.
+    #[must_use]
+    pub fn fixed_port(mut self, port: Option<u16>) -> Self {
+        self.fixed_port = port;
+        self
+    }
+
+    /// Which agents may be used. Default: all.
+    #[must_use]
+    pub fn constraint(mut self, constraint: Constraint) -> Self {
+        self.constraint = constraint;
+        self
+    }
+
+    /// How long offers are refused for. At most 365 days each.
+    #[must_use]
+    pub fn refuse_durations(mut self, refuse: RefuseDurations) -> Self {
+        self.refuse = refuse;
+        self
+    }
+
+    /// When agents are excluded; `None` is never. Default: two failures in an hour, for an hour.
+    #[must_use]
+    pub fn exclusion(mut self, rule: Option<ExclusionRule>) -> Self {
+        self.exclusion = rule;
+        self
+    }
+
+    /// Which agents fill first. Default: round robin.
+    #[must_use]
+    pub fn placement(mut self, placement: Placement) -> Self {
+        self.placement = placement;
+        self
+    }
+
+    /// What becomes of executors out of sight.
+    #[must_use]
+    pub fn unreachable(mut self, rule: UnreachableRule) -> Self {
+        self.unreachable = rule;
+        self
+    }
+
+    /// How long a launch may stay unconfirmed before its state is asked for. Default 3 min.
+    #[must_use]
+    pub fn launch_timeout(mut self, timeout: Duration) -> Self {
+        self.launch_timeout = timeout;
+        self
+    }
+
+    /// The least time between two revives. Default 5 s.
+    #[must_use]
+    pub fn revive_interval(mut self, interval: Duration) -> Self {
+        self.revive_interval = interval;
+        self
+    }
+
+    /// Checks the settings against each other.
+    ///
+    /// # Errors
+    /// Names the first setting that isn't allowed, its value and what is: an executor without cores or memory, a cap
+    /// below one executor, a refusal over 365 days, an exclusion after no failure, and sizes that no cluster has.
+    pub fn build(self) -> Result<Config, Error> {
+        self.check_executor()?;
+        self.check_caps()?;
+        self.check_rules()?;
+        let memory = self.executor_memory.get();
+        let overhead = self
+            .memory_overhead
+            .unwrap_or(Mebibytes::new((memory / 10).max(OVERHEAD_MEBIBYTES_MIN)));
+        Ok(Config {
+            core_cap: self.core_cap,
+            executor_cores: self.executor_cores,
+            executor_memory: self.executor_memory,
+            memory_overhead: overhead,
+            extra_cores: self.extra_cores,
+            gpu_cap: self.gpu_cap,
+            executor_gpus: self.executor_gpus,
+            executor_limit: self.executor_limit,
+            fixed_port: self.fixed_port,
+            constraint: self.constraint,
+            refuse: self.refuse,
+            exclusion: self.exclusion,
+            placement: self.placement,
+            unreachable: self.unreachable,
+            launch_timeout: self.launch_timeout,
+            revive_interval: self.revive_interval,
+        })
+    }
+
+    fn check_executor(&self) -> Result<(), Error> {
+        if let ExecutorCores::Fixed(cores) = self.executor_cores
+            && (cores == MilliCpus::ZERO || cores > limits::EXECUTOR_CORES_MAX)
+        {
+            let allowed = format!("more than 0 and at most {}", limits::EXECUTOR_CORES_MAX);
+            return Err(Error::setting("executor cores", cores, allowed));
+        }
+        if self.executor_memory == Mebibytes::ZERO
+            || self.executor_memory.get() > MEMORY_MEBIBYTES_MAX
+        {
+            let allowed = "at least 1 MiB and at most 2^40 MiB";
+            return Err(Error::setting("executor memory", self.executor_memory, allowed));
+        }
+        if let Some(overhead) = self.memory_overhead
+            && overhead.get() > MEMORY_MEBIBYTES_MAX
+        {
+            return Err(Error::setting("memory overhead", overhead, "at most 2^40 MiB"));
+        }
+        if let Some(port) = self.fixed_port
+            && port < 1024
+        {
+            return Err(Error::setting("executor port", port, "1024 to 65535"));
+        }
+        Ok(())
+    }
+
+    fn check_caps(&self) -> Result<(), Error> {
+        let least = match self.executor_cores {
+            ExecutorCores::Fixed(cores) => cores,
+            ExecutorCores::WholeOffer => MilliCpus::from_cores(1),
+        };
+        if let Some(cap) = self.core_cap
+            && cap < least
+        {
+            let allowed = format!("at least the {least} cores of one executor");
+            return Err(Error::setting("total executor cores", cap, allowed));
+        }
+        if let ExecutorGpus::Exactly(gpus) = self.executor_gpus
+            && gpus > self.gpu_cap
+        {
+            let allowed = format!("at most the cap of {} GPUs", self.gpu_cap);
+            return Err(Error::setting("executor GPUs", gpus, allowed));
+        }
+        if let Some(limit) = self.executor_limit
+            && limit > limits::EXECUTORS_MAX
+        {
+            let allowed = format!("at most {}", limits::EXECUTORS_MAX);
+            return Err(Error::setting("executor limit", limit, allowed));
+        }
+        Ok(())
+    }
+
+    fn check_rules(&self) -> Result<(), Error> {
+        let RefuseDurations { unmet_constraint, reached_cap, other, stopping } = self.refuse;
+        let refusals = [
+            ("refusal for an unmet constraint", unmet_constraint),
+            ("refusal for a reached cap", reached_cap),
+            ("refusal for other reasons", other),
+            ("refusal while stopping", stopping),
+        ];
+        for (name, duration) in refusals {
+            if duration > REFUSE_MAX {
+                let value = format!("{} s", duration.as_secs());
+                return Err(Error::setting(name, value, "at most 365 days"));
+            }
+        }
+        if let Some(rule) = self.exclusion
+            && rule.failures == 0
+        {
+            return Err(Error::setting("failures before exclusion", 0, "1 to 255"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: a setting that can't be is refused in a sentence that names it. Method: one bad value a rule.
+    #[test]
+    fn impossible_settings_are_named() {
+        let cores = |cores| ExecutorCores::Fixed(MilliCpus::from_cores(cores));
+        let day = Duration::from_secs(24 * 3600);
+        let bad = [
+            (Config::builder().executor_cores(cores(0)), "executor cores"),
+            (Config::builder().executor_memory(Mebibytes::ZERO), "executor memory"),
+            (
+                Config::builder().executor_cores(cores(4)).core_cap(Some(MilliCpus::from_cores(3))),
+                "total executor cores is \"3\", but must be at least the 4 cores",
+            ),
+            (Config::builder().core_cap(Some(MilliCpus::ZERO)), "total executor cores"),
+            (Config::builder().executor_gpus(ExecutorGpus::Exactly(Gpus::new(1))), "executor GPUs"),
+            (Config::builder().fixed_port(Some(80)), "executor port"),
+            (
+                Config::builder().refuse_durations(RefuseDurations {
+                    other: day * 366,
+                    ..RefuseDurations::default()
+                }),
+                "refusal for other reasons",
+            ),
+        ];
+        for (builder, expected) in bad {
+            let error = builder.build().unwrap_err();
+            assert!(error.is_setting());
+            assert!(error.to_string().contains(expected), "{error}");
+        }
+    }
+
+    /// Goal: the overhead is Spark's, `max(10 %, 384 MiB)`, unless given. Method: the values of Spark's own suite.
+    #[test]
+    fn overhead_is_a_tenth_but_at_least_384() {
+        let taken = |memory, overhead: Option<u64>| {
+            let builder = Config::builder()
+                .executor_memory(Mebibytes::new(memory))
+                .memory_overhead(overhead.map(Mebibytes::new));
+            builder.build().unwrap().memory_taken().get()
+        };
+        assert_eq!(taken(512, None), 896);
+        assert_eq!(taken(4096, None), 4505);
+        assert_eq!(taken(512, Some(0)), 512);
+    }
+}

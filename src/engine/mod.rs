@@ -1,0 +1,4 @@
+//! Threads around the kernel.
+
+mod owned;
+pub mod seam;

@@ -1,0 +1,178 @@
+//! Executor ids: a number that finds its slot, and the text that clusters see.
+
+use std::fmt;
+
+use crate::error::Error;
+
+/// An executor's id inside one kernel: cheap to copy, compare and look up.
+///
+/// The sequence number is unique for the kernel's life; the slot says where the kernel keeps the executor, so that
+/// a status update finds it without hashing. Clusters see the text that [`IdScheme`] makes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ExecutorId {
+    pub(crate) sequence: u64,
+    pub(crate) slot: u32,
+}
+
+impl ExecutorId {
+    /// The number of the executor, in the order in which executors were planned, from 0. Gaps are possible: a number
+    /// is used up by a placement that lost its capacity to another thread.
+    #[must_use]
+    pub const fn sequence(self) -> u64 {
+        self.sequence
+    }
+}
+
+/// How executor ids are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdScheme(Scheme);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Scheme {
+    Unique { stem: String },
+    Plain,
+}
+
+/// The longest prefix, in bytes. With the longest epoch, sequence and slot an id stays below the 255 that Mesos allows.
+const PREFIX_BYTES_MAX: usize = 190;
+
+impl IdScheme {
+    /// Ids such as `etl-t9x3k2-17.4`: prefix, epoch (in base 36), sequence, slot.
+    ///
+    /// They are unique over restarts as long as no two kernels with one prefix have the same `epoch`; the time of
+    /// start in seconds serves.
+    ///
+    /// # Errors
+    /// When `prefix` is empty, longer than 190 bytes, or has a `/`, a `\` or a control character, which Mesos does
+    /// not allow in ids.
+    pub fn unique(prefix: &str, epoch: u64) -> Result<IdScheme, Error> {
+        let allowed = |c: char| !c.is_control() && c != '/' && c != '\\';
+        if prefix.is_empty() || prefix.len() > PREFIX_BYTES_MAX || !prefix.chars().all(allowed) {
+            return Err(Error::setting(
+                "id prefix",
+                prefix,
+                "1 to 190 bytes without '/', '\\' and control characters",
+            ));
+        }
+        Ok(IdScheme(Scheme::Unique { stem: format!("{prefix}-{}-", Base36(epoch)) }))
+    }
+
+    /// Plain increasing numbers, `0`, `1`, `2`, as Spark gives them. They collide with those of another run under the
+    /// same framework id, and finding an executor by its id goes through a map.
+    #[must_use]
+    pub fn plain() -> IdScheme {
+        IdScheme(Scheme::Plain)
+    }
+
+    /// The text of `id`.
+    #[must_use]
+    pub fn display(&self, id: ExecutorId) -> impl fmt::Display + '_ {
+        IdText { scheme: self, id }
+    }
+
+    /// Reads the text of an id. `None` when it is none of this scheme's.
+    pub(crate) fn parse(&self, text: &str) -> Option<Parsed> {
+        match &self.0 {
+            Scheme::Plain => Some(Parsed::Sequence(parse_number(text)?)),
+            Scheme::Unique { stem } => {
+                let (sequence, slot) = text.strip_prefix(stem.as_str())?.split_once('.')?;
+                let slot = u32::try_from(parse_number(slot)?).ok()?;
+                Some(Parsed::Id(ExecutorId { sequence: parse_number(sequence)?, slot }))
+            }
+        }
+    }
+
+    /// Whether the text of an id lacks its slot.
+    pub(crate) fn needs_index(&self) -> bool {
+        self.0 == Scheme::Plain
+    }
+}
+
+/// What an id's text says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Parsed {
+    /// The id, slot included.
+    Id(ExecutorId),
+    /// The sequence number alone.
+    Sequence(u64),
+}
+
+/// A decimal number in its only spelling: no sign, no leading zero, so that one executor has one text.
+fn parse_number(text: &str) -> Option<u64> {
+    let digits = text.as_bytes();
+    let canonical = digits == b"0"
+        || matches!(digits, [b'1'..=b'9', rest @ ..] if rest.iter().all(u8::is_ascii_digit));
+    if canonical { text.parse().ok() } else { None }
+}
+
+struct IdText<'a> {
+    scheme: &'a IdScheme,
+    id: ExecutorId,
+}
+
+impl fmt::Display for IdText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.scheme.0 {
+            Scheme::Plain => self.id.sequence.fmt(f),
+            Scheme::Unique { stem } => write!(f, "{stem}{}.{}", self.id.sequence, self.id.slot),
+        }
+    }
+}
+
+struct Base36(u64);
+
+impl fmt::Display for Base36 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+        let mut text = [0u8; 13];
+        let (mut rest, mut start) = (self.0, text.len());
+        loop {
+            start -= 1;
+            text[start] = DIGITS[(rest % 36) as usize];
+            rest /= 36;
+            if rest == 0 {
+                break;
+            }
+        }
+        f.write_str(str::from_utf8(&text[start..]).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: one executor, one text, and other texts find nothing. Method: round trip, then near misses.
+    #[test]
+    fn ids_read_back_and_reject_other_spellings() {
+        let scheme = IdScheme::unique("etl", 1_700_000_000).unwrap();
+        let id = ExecutorId { sequence: 17, slot: 4 };
+        let text = scheme.display(id).to_string();
+        assert_eq!(text, "etl-s44we8-17.4");
+        assert_eq!(scheme.parse(&text), Some(Parsed::Id(id)));
+        for other in [
+            "",
+            "etl",
+            "etl-s44we8-17",
+            "etl-s44we8-017.4",
+            "etl-s44we8-+17.4",
+            "etl-s44we8-17.99999999999",
+            "x-s44we8-17.4",
+        ] {
+            assert_eq!(scheme.parse(other), None, "{other}");
+        }
+        assert_eq!(IdScheme::plain().parse("17"), Some(Parsed::Sequence(17)));
+        assert_eq!(IdScheme::plain().parse("1-7"), None);
+    }
+
+    /// Goal: no id can be made that Mesos refuses. Method: each forbidden kind of prefix.
+    #[test]
+    fn prefixes_that_mesos_refuses_are_errors() {
+        for prefix in ["", "a/b", "a\\b", "a\nb", &"x".repeat(191)] {
+            assert!(IdScheme::unique(prefix, 1).is_err(), "{prefix:?}");
+        }
+        let longest = IdScheme::unique(&"x".repeat(190), u64::MAX).unwrap();
+        let id = ExecutorId { sequence: u64::MAX, slot: u32::MAX };
+        assert!(longest.display(id).to_string().len() <= 255);
+    }
+}

@@ -1,0 +1,99 @@
+//! What time alone does: executors out of sight are given up, then forgotten; agents that nobody hears of go.
+
+use std::time::Duration;
+
+use super::Core;
+use super::executors::{Executor, Stage, State};
+use super::updates::Target;
+use crate::ids::ExecutorId;
+use crate::status::Fate;
+use crate::sync::Ordering;
+use crate::time::Timestamp;
+
+/// An agent that no offer came from for so long is forgotten, unless it holds executors or is excluded.
+const AGENT_KEPT_FOR: Duration = Duration::from_secs(900);
+/// How often agents are looked through.
+const SWEEP_EVERY: Duration = Duration::from_secs(60);
+
+/// What a tick did.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Ticked {
+    /// Executors out of sight for so long that their resources are counted no more.
+    pub given_up: Vec<Target>,
+    /// Executors out of sight for so long that they are forgotten.
+    pub forgotten: Vec<Target>,
+    /// How many agents were forgotten.
+    pub agents_forgotten: usize,
+}
+
+impl Core {
+    pub(crate) fn tick(&self, now: Timestamp) -> Ticked {
+        let mut ticked = Ticked::default();
+        // Relaxed: an executor that goes out of sight meanwhile is not due yet.
+        if self.out_of_sight.load(Ordering::Relaxed) > 0 {
+            self.age_the_unseen(now, &mut ticked);
+        }
+        let swept = self.swept_at.load(Ordering::Relaxed);
+        let due = now.since(Timestamp::from_millis(swept)) >= SWEEP_EVERY;
+        let claim = |at: u64| {
+            self.swept_at.compare_exchange(
+                swept,
+                at,
+                // Relaxed: it only keeps two threads from sweeping at once.
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            )
+        };
+        if due && claim(now.as_millis()).is_ok() {
+            let before = now.since(Timestamp::ORIGIN.plus(AGENT_KEPT_FOR));
+            let before = Timestamp::ORIGIN.plus(before);
+            ticked.agents_forgotten = self.agents.sweep(before, now);
+        }
+        ticked
+    }
+
+    fn age_the_unseen(&self, now: Timestamp, ticked: &mut Ticked) {
+        let rule = self.policy.load().config.unreachable;
+        for (id, executor, state) in self.live() {
+            let age = now.since(executor.since());
+            match (state.stage, rule.release_after) {
+                (Stage::Limbo, Some(after)) if age >= after => {
+                    ticked.given_up.extend(self.give_up(id, executor, now));
+                }
+                (Stage::Adrift, _) if age >= rule.forget_after => {
+                    ticked.forgotten.extend(self.forget(id, executor));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn give_up(&self, id: ExecutorId, executor: &Executor, now: Timestamp) -> Option<Target> {
+        let target = self.target(id, executor);
+        // Before the change, which publishes it: nobody may see the new stage with an old clock.
+        let limbo_since = executor.since();
+        executor.set_since(now);
+        let given_up = executor.change(id.sequence, |state| {
+            (state.stage == Stage::Limbo).then_some(State { stage: Stage::Adrift, ..state })
+        });
+        if given_up.is_err() {
+            executor.set_since(limbo_since);
+            return None;
+        }
+        self.uncount(&executor.hold());
+        target
+    }
+
+    fn forget(&self, id: ExecutorId, executor: &Executor) -> Option<Target> {
+        let target = self.target(id, executor);
+        let (before, _) = executor
+            .change(id.sequence, |state| {
+                let gone = State { stage: Stage::Vacant, fate: Fate::Lost, ..state };
+                (state.stage == Stage::Adrift).then_some(gone)
+            })
+            .ok()?;
+        self.vacate(id, executor, before);
+        target
+    }
+}

@@ -1,0 +1,253 @@
+//! From plan to fact. In this order, so that nothing is ever over a cap and nothing leaks:
+//!
+//! 1. The agents' words: each takes its executors, unless it was excluded or forgotten since the plan was made.
+//! 2. GPUs, in their own word.
+//! 3. Cells and numbers for the executors, as `Reserved`.
+//! 4. The admission word, one compare-exchange for the batch. Was it changed meanwhile by others' launches and ends,
+//!    the plan is cut off to what still fits, never extended, and tried again; was the policy changed, all is given
+//!    back and the batch is planned anew; was the kernel closed, all is given back.
+//! 5. The cells become `Launching`.
+//!
+//! A kernel that is closed between 4 and 5 finds the cells as `Reserved` and waits for them (see `drain`).
+
+use super::Core;
+use super::admission::Books;
+use super::decision::Reason;
+use super::executors::Hold;
+use super::policy::{Headroom, Policy};
+use super::survey::Survey;
+use crate::config::ExecutorGpus;
+use crate::ids::ExecutorId;
+use crate::resources::{Gpus, MilliCpus};
+use crate::sync::Ordering;
+use crate::time::Timestamp;
+
+/// How a commit ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Committed {
+    /// The plan, as far as it was not cut off, is a fact. The reason, if any, is why there is no more.
+    Done(Option<Reason>),
+    /// The policy changed; nothing was done.
+    PolicyChanged,
+}
+
+/// A plan: executors by position of their group, and what was claimed for them.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    pub(crate) order: Vec<u32>,
+    pub(crate) cells: Vec<u32>,
+    first_sequence: u64,
+}
+
+impl Plan {
+    pub(crate) fn clear(&mut self) {
+        self.order.clear();
+        self.cells.clear();
+    }
+
+    /// The id of the executor at a position of the order.
+    pub(crate) fn id(&self, position: usize) -> ExecutorId {
+        ExecutorId {
+            sequence: self.first_sequence + position as u64,
+            slot: self.cells.get(position).copied().unwrap_or_default(),
+        }
+    }
+}
+
+impl Core {
+    /// Makes `plan` a fact, or as much of its beginning as the caps allow.
+    pub(crate) fn commit(
+        &self,
+        policy: &Policy,
+        books: Books,
+        survey: &mut Survey,
+        plan: &mut Plan,
+        now: Timestamp,
+    ) -> Committed {
+        self.reserve_agents(survey, plan, now);
+        let short_of_gpus = self.reserve_gpus(policy, survey, plan);
+        if !self.reserve_cells(policy, survey, plan, now) {
+            self.trim(policy, survey, plan, 0);
+        }
+        let closing = match self.admit(policy, books, survey, plan) {
+            Ok(books) => policy.headroom(books).err().or(short_of_gpus),
+            Err(Some(reason)) => Some(reason),
+            Err(None) => return Committed::PolicyChanged,
+        };
+        for (position, cell) in plan.cells.iter().enumerate() {
+            let id = plan.id(position);
+            if let Some(index) = &self.by_sequence {
+                index.insert(id.sequence, *cell);
+            }
+            if let Some(executor) = self.executors.get(*cell) {
+                executor.publish(id.sequence);
+            }
+        }
+        Committed::Done(closing)
+    }
+
+    /// Step 1. Groups whose agent refuses leave the plan, with the reason.
+    fn reserve_agents(&self, survey: &mut Survey, plan: &mut Plan, now: Timestamp) {
+        for at in &plan.order {
+            survey.groups[*at as usize].placed += 1;
+        }
+        let mut refused = false;
+        for group in survey.groups.iter_mut().filter(|group| group.placed > 0) {
+            if let Err(barred) = self.agents.reserve(group.agent, group.placed, now) {
+                group.reason = Some(barred.into());
+                group.placed = 0;
+                refused = true;
+            }
+        }
+        if refused {
+            plan.order.retain(|at| survey.groups[*at as usize].placed > 0);
+        }
+    }
+
+    /// Step 2. Returns why, if GPUs limit the plan.
+    fn reserve_gpus(
+        &self,
+        policy: &Policy,
+        survey: &mut Survey,
+        plan: &mut Plan,
+    ) -> Option<Reason> {
+        let cap = u64::from(policy.config.gpu_cap.get());
+        match policy.config.executor_gpus {
+            ExecutorGpus::Exactly(each) if each > Gpus::ZERO => {
+                let each = u64::from(each.get());
+                let wanted = plan.order.len() as u64 * each;
+                let fit = (self.gpus.reserve(wanted, each, cap) / each) as usize;
+                let short = fit < plan.order.len();
+                self.give_back_agents(survey, plan, fit);
+                short.then(|| policy.gpu_headroom(self.gpus.taken()).err()).flatten()
+            }
+            ExecutorGpus::WhatThereIs if cap > 0 => {
+                for group in survey.groups.iter_mut().filter(|group| group.placed > 0) {
+                    let wanted = u64::from(group.whole_gpus());
+                    group.gpus_granted = self.gpus.reserve(wanted, 1, cap) as u32;
+                }
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// Step 3. `false` when the table of executors is full.
+    fn reserve_cells(
+        &self,
+        policy: &Policy,
+        survey: &mut Survey,
+        plan: &mut Plan,
+        now: Timestamp,
+    ) -> bool {
+        let count = plan.order.len();
+        if count == 0 || !self.executors.claim(count, &mut plan.cells) {
+            return count == 0;
+        }
+        // Relaxed: numbers that nobody else gets; the cells' states publish them.
+        plan.first_sequence = self.sequence.fetch_add(count as u64, Ordering::Relaxed);
+        let config = &policy.config;
+        let exactly = match config.executor_gpus {
+            ExecutorGpus::Exactly(each) => each.get(),
+            ExecutorGpus::WhatThereIs => 0,
+        };
+        for (position, at) in plan.order.iter().enumerate() {
+            let group = &mut survey.groups[*at as usize];
+            let granted = if group.start == 0 { group.gpus_granted } else { 0 };
+            // `start` serves as a mark here that the group's first executor has its GPUs; the rows set it anew.
+            group.start = 1;
+            let hold = Hold {
+                agent: group.agent.index,
+                cores: survey.rooms[*at as usize].cores,
+                memory: config.memory_taken(),
+                gpus: Gpus::new(exactly + granted),
+                port: config.fixed_port,
+            };
+            let id = plan.id(position);
+            if let Some(executor) = self.executors.get(id.slot) {
+                executor.reserve(id.sequence, &hold, now);
+            }
+        }
+        true
+    }
+
+    /// Step 4. The books after it; or, with the plan given back, the reason, or none when the policy changed.
+    fn admit(
+        &self,
+        policy: &Policy,
+        mut books: Books,
+        survey: &mut Survey,
+        plan: &mut Plan,
+    ) -> Result<Books, Option<Reason>> {
+        let first = books;
+        loop {
+            let cores: u64 =
+                plan.order.iter().map(|at| survey.rooms[*at as usize].cores.millis()).sum();
+            let executors = plan.order.len() as u32;
+            if executors == 0 {
+                return Ok(books);
+            }
+            match self.admission.commit(books, executors, MilliCpus::from_millis(cores)) {
+                Ok(after) => return Ok(after),
+                Err(current) if current.closed() => {
+                    self.trim(policy, survey, plan, 0);
+                    return Err(Some(Reason::Stopping));
+                }
+                Err(current) if !current.same_version(first) => {
+                    self.trim(policy, survey, plan, 0);
+                    return Err(None);
+                }
+                Err(current) => {
+                    books = current;
+                    let fit = match policy.headroom(current) {
+                        Ok(headroom) => fitting(survey, plan, headroom),
+                        Err(_) => 0,
+                    };
+                    self.trim(policy, survey, plan, fit);
+                }
+            }
+        }
+    }
+
+    /// Cuts the plan off after `keep` executors and gives back what was claimed for the rest.
+    fn trim(&self, policy: &Policy, survey: &mut Survey, plan: &mut Plan, keep: usize) {
+        if keep >= plan.order.len() {
+            return;
+        }
+        for (position, cell) in plan.cells.iter().enumerate().skip(keep) {
+            if let Some(executor) = self.executors.get(*cell) {
+                executor.withdraw(plan.id(position).sequence);
+            }
+            self.executors.free(*cell);
+        }
+        plan.cells.truncate(keep);
+        if let ExecutorGpus::Exactly(each) = policy.config.executor_gpus {
+            self.gpus.release((plan.order.len() - keep) as u64 * u64::from(each.get()));
+        }
+        self.give_back_agents(survey, plan, keep);
+    }
+
+    /// Cuts the order off after `keep` and uncounts the rest on their agents, with the GPUs of groups left empty.
+    fn give_back_agents(&self, survey: &mut Survey, plan: &mut Plan, keep: usize) {
+        for at in plan.order.drain(keep..) {
+            let group = &mut survey.groups[at as usize];
+            self.agents.release(group.agent.index, 1);
+            group.placed -= 1;
+            if group.placed == 0 {
+                self.gpus.release(u64::from(std::mem::take(&mut group.gpus_granted)));
+            }
+        }
+    }
+}
+
+/// How many executors of the plan's beginning fit.
+fn fitting(survey: &Survey, plan: &Plan, headroom: Headroom) -> usize {
+    let mut cores = headroom.cores.millis();
+    let fits = |at: &&u32| {
+        let wanted = survey.rooms[**at as usize].cores.millis();
+        let fits = wanted <= cores;
+        cores = cores.saturating_sub(wanted);
+        fits
+    };
+    plan.order.iter().take(headroom.executors as usize).take_while(fits).count()
+}

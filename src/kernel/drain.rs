@@ -1,0 +1,118 @@
+//! The end.
+//!
+//! 1. `close` sets the closed bit in the admission word. From then on no commit succeeds: a handler that has loaded
+//!    the word before finds it changed, gives back what it reserved and declines its batch as stopping.
+//! 2. Whoever closes first calls the roll: every executor in any state but `Vacant`. An executor whose commit came
+//!    before the bit is on it even if its handler has not published it yet, because it was `Reserved` before the
+//!    commit; one that is `Reserved` and then not admitted was never there, and is struck off at the end.
+//! 3. The caller asks the executors on the roll to end. Status updates stay legal and do what they always do.
+//! 4. `wait` parks until the word shows no executor, or until its time is up.
+//! 5. Whoever ends the last executor takes the lock, and then wakes the waiters. The waiter looks at the word under
+//!    the same lock before it parks. So either it sees zero, or it is parked when the call comes: without the lock
+//!    the call could come between look and park, and be lost.
+//! 6. The report gives each executor on the roll its fate. A cell that falls vacant after the bit is not freed, so it
+//!    still says how its executor ended.
+//!
+//! An offer that arrives during 2 to 6 is declined. Closing again, or waiting again or from several threads, changes
+//! nothing and reports the same roll.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use crate::sync::{Condvar, Mutex, lock, wait_for};
+
+use super::Core;
+use super::agents::AgentName;
+use super::executors::Stage;
+use super::updates::Target;
+use crate::ids::ExecutorId;
+use crate::status::Fate;
+
+#[derive(Debug)]
+pub(crate) struct Drain {
+    roll: OnceLock<Vec<(ExecutorId, AgentName)>>,
+    waiters: Mutex<()>,
+    emptied: Condvar,
+}
+
+/// How a drain went.
+#[derive(Clone, Debug)]
+pub struct DrainReport {
+    /// Whether every executor whose resources were counted has ended.
+    pub drained: bool,
+    /// Each executor that lived when the kernel was closed.
+    pub executors: Vec<Drained>,
+}
+
+/// One executor's part in a drain.
+#[derive(Clone, Debug)]
+pub struct Drained {
+    /// Which executor, and where.
+    pub executor: Target,
+    /// How it ended, or that it has not.
+    pub fate: Fate,
+}
+
+impl Drain {
+    pub(crate) fn new() -> Drain {
+        Drain { roll: OnceLock::new(), waiters: Mutex::new(()), emptied: Condvar::new() }
+    }
+
+    /// Step 5.
+    pub(crate) fn wake(&self) {
+        let _waiters = lock(&self.waiters);
+        self.emptied.notify_all();
+    }
+}
+
+impl Core {
+    /// Steps 1 and 2. The executors to be asked to end.
+    pub(crate) fn close(&self) -> Vec<Target> {
+        self.admission.close();
+        let roll = self.drain.roll.get_or_init(|| self.call_the_roll());
+        let target = |(id, agent): &(ExecutorId, AgentName)| {
+            let live = self.executors.get(id.slot).is_some_and(|executor| {
+                let state = executor.state();
+                state.sequence == id.sequence && state.stage != Stage::Vacant
+            });
+            live.then(|| Target { id: *id, agent_id: agent.id.clone() })
+        };
+        roll.iter().filter_map(target).collect()
+    }
+
+    fn call_the_roll(&self) -> Vec<(ExecutorId, AgentName)> {
+        let present = self.executors.iter().filter_map(|(slot, executor)| {
+            let state = executor.state();
+            if state.stage == Stage::Vacant {
+                return None;
+            }
+            let id = ExecutorId { sequence: state.sequence, slot };
+            Some((id, self.agents.name(executor.hold().agent)?))
+        });
+        present.collect()
+    }
+
+    /// Steps 4 and 6.
+    pub(crate) fn drain(&self, timeout: Duration) -> DrainReport {
+        self.close();
+        let guard = lock(&self.drain.waiters);
+        let emptied = || self.admission.load().executors() == 0;
+        let (guard, drained) = wait_for(&self.drain.emptied, guard, timeout, emptied);
+        drop(guard);
+        let roll = self.drain.roll.get().map_or(&[][..], |roll| roll);
+        let fates = roll.iter().filter_map(|(id, agent)| {
+            let state = self.executors.get(id.slot)?.state();
+            if state.sequence != id.sequence {
+                return None;
+            }
+            let fate = match state.stage {
+                Stage::Vacant if state.fate == Fate::Alive => return None,
+                Stage::Vacant => state.fate,
+                Stage::Limbo | Stage::Adrift => Fate::Unreachable,
+                Stage::Reserved | Stage::Launching | Stage::Running => Fate::Alive,
+            };
+            Some(Drained { executor: Target { id: *id, agent_id: agent.id.clone() }, fate })
+        });
+        DrainReport { drained, executors: fates.collect() }
+    }
+}

@@ -1,0 +1,246 @@
+//! A thread's own door into the kernel: offers in, decisions out.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crossbeam_utils::CachePadded;
+
+use super::Core;
+use super::admission::Books;
+use super::commit::{Committed, Plan};
+use super::cutting::Cutter;
+use super::decision::{AcceptRow, Decisions, Decline, Placed, Reason};
+use super::placement;
+use super::policy::{Policy, PolicyView};
+use super::sightings::Sightings;
+use super::survey::Survey;
+use super::tally::Tally;
+use crate::config::ExecutorGpus;
+use crate::offer::Offer;
+use crate::resources::Gpus;
+use crate::time::Timestamp;
+
+/// Answers batches of offers. Each thread has its own, from [`Kernel::handler`](crate::Kernel::handler): it owns
+/// scratch memory and a private memory of agents, so that the offer path allocates nothing in the steady state.
+///
+/// # Consistency
+/// What a batch takes is admitted in one step, in which it is checked against the caps in force: whatever other
+/// threads do, the core cap and the executor limit are never exceeded, and once
+/// [`set_executor_limit`](crate::Kernel::set_executor_limit), [`reconfigure`](crate::Kernel::reconfigure) or
+/// [`close`](crate::Kernel::close) has returned, no executor is placed under the older state. Declines follow the state
+/// that was in force when the batch began.
+pub struct Handler {
+    core: Arc<Core>,
+    policy: PolicyView,
+    tally: Arc<CachePadded<Tally>>,
+    desk: Desk,
+}
+
+/// A handler's scratch memory.
+#[derive(Debug)]
+struct Desk {
+    sightings: Sightings,
+    survey: Survey,
+    plan: Plan,
+    left: Vec<(u32, u32)>,
+}
+
+impl fmt::Debug for Handler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handler").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Handler {
+    fn drop(&mut self) {
+        self.core.tallies.leave(&self.tally);
+    }
+}
+
+impl Handler {
+    pub(super) fn new(core: Arc<Core>) -> Handler {
+        let desk = Desk {
+            sightings: Sightings::new(),
+            survey: Survey::default(),
+            plan: Plan::default(),
+            left: Vec::new(),
+        };
+        Handler { policy: core.policy.view(), tally: core.tallies.join(), core, desk }
+    }
+
+    /// Answers `offers`, each exactly once, in `decisions`, whose former content is gone.
+    ///
+    /// Offers that meet the constraint get executors, as the placement says and as the caps allow; all others are
+    /// declined with a reason. Offers of one agent and role are used together. No input makes it panic: what is no
+    /// quantity counts as nothing, and what names no agent is declined.
+    ///
+    /// Lock-free once the handler has seen the agents: a commit is tried again only if another thread's succeeded or
+    /// the policy changed. At the first sight of an agent a sharded map is read and perhaps written, under its lock.
+    pub fn resource_offers(
+        &mut self,
+        offers: &[Offer<'_>],
+        now: Timestamp,
+        decisions: &mut Decisions,
+    ) {
+        let core = &*self.core;
+        loop {
+            decisions.clear();
+            // The word before the policy: so the policy is at least as new as the word's version.
+            let books = core.admission.load();
+            let policy: &Policy = self.policy.load();
+            if self.desk.answer(core, policy, books, offers, now, decisions) {
+                break;
+            }
+        }
+        if decisions.declines.iter().any(|decline| decline.reason.is_cap()) {
+            core.demand.note_refused();
+        }
+        self.tally.count(decisions);
+    }
+}
+
+impl Desk {
+    /// Answers a batch under one policy. `false` when it changed meanwhile: nothing was done.
+    fn answer(
+        &mut self,
+        core: &Core,
+        policy: &Policy,
+        books: Books,
+        offers: &[Offer<'_>],
+        now: Timestamp,
+        decisions: &mut Decisions,
+    ) -> bool {
+        if let Some(reason) = core.closed_to_all(policy, books) {
+            decline_all(offers, reason, policy, now, decisions);
+            return true;
+        }
+        let Desk { sightings, survey, plan, left } = self;
+        survey.look(offers, policy, sightings, &core.agents, now, &mut decisions.declines);
+        plan.clear();
+        let closing = if make_plan(core, policy, books, survey, plan, left) {
+            match core.commit(policy, books, survey, plan, now) {
+                Committed::Done(closing) => closing,
+                Committed::PolicyChanged => return false,
+            }
+        } else {
+            None
+        };
+        self.write_out(policy, offers, closing, now, decisions);
+        true
+    }
+
+    /// Turns the plan, a fact by now, into rows.
+    fn write_out(
+        &mut self,
+        policy: &Policy,
+        offers: &[Offer<'_>],
+        closing: Option<Reason>,
+        now: Timestamp,
+        decisions: &mut Decisions,
+    ) {
+        let Desk { survey, plan, .. } = self;
+        let refuse = &policy.config.refuse;
+        decisions.leftover_refuse =
+            if closing.is_some() { refuse.reached_cap } else { refuse.other };
+        let mut rows = 0;
+        for group in &mut survey.groups {
+            group.start = rows;
+            rows += std::mem::take(&mut group.placed);
+        }
+        decisions.placed.resize(rows as usize, Placed::NONE);
+        for (position, at) in plan.order.iter().enumerate() {
+            let group = &mut survey.groups[*at as usize];
+            let first = group.placed == 0;
+            let gpus = match policy.config.executor_gpus {
+                ExecutorGpus::Exactly(each) => each,
+                ExecutorGpus::WhatThereIs if first => Gpus::new(group.gpus_granted),
+                ExecutorGpus::WhatThereIs => Gpus::ZERO,
+            };
+            let cores = survey.rooms[*at as usize].cores;
+            decisions.placed[(group.start + group.placed) as usize] =
+                Placed::new(plan.id(position), cores, gpus, &policy.config);
+            group.placed += 1;
+        }
+        for group in &survey.groups {
+            let first_offer = decisions.accepted.len() as u32;
+            if group.placed == 0 {
+                let reason = group.reason.or(closing).unwrap_or(Reason::Raced);
+                let refuse = reason.refuse(refuse, now);
+                let declines = survey.offers_of(group.first);
+                decisions.declines.extend(declines.map(|offer| Decline { offer, reason, refuse }));
+                continue;
+            }
+            decisions.accepted.extend(survey.offers_of(group.first));
+            let own = &decisions.accepted[first_offer as usize..];
+            let mut cutter = Cutter::new(offers, own);
+            let placed = (group.start, group.start + group.placed);
+            for executor in &mut decisions.placed[placed.0 as usize..placed.1 as usize] {
+                let start = decisions.pieces.len() as u32;
+                executor.cut(&mut cutter, &mut decisions.pieces);
+                executor.pieces = (start, decisions.pieces.len() as u32);
+            }
+            let offers = (first_offer, decisions.accepted.len() as u32);
+            decisions.accepts.push(AcceptRow { offers, placed });
+        }
+    }
+}
+
+impl Core {
+    /// Why no offer whatever could be used, if so.
+    fn closed_to_all(&self, policy: &Policy, books: Books) -> Option<Reason> {
+        if books.closed() {
+            return Some(Reason::Stopping);
+        }
+        if !self.subscription.connected() {
+            return Some(Reason::Disconnected);
+        }
+        self.caps_reached(policy, books)
+    }
+
+    /// The cap that leaves no room for any executor, if one does.
+    pub(super) fn caps_reached(&self, policy: &Policy, books: Books) -> Option<Reason> {
+        policy.headroom(books).err().or_else(|| policy.gpu_headroom(self.gpus.taken()).err())
+    }
+}
+
+/// Plans the batch. `false` when there is nothing to place.
+fn make_plan(
+    core: &Core,
+    policy: &Policy,
+    books: Books,
+    survey: &mut Survey,
+    plan: &mut Plan,
+    left: &mut Vec<(u32, u32)>,
+) -> bool {
+    let Ok(headroom) = policy.headroom(books) else { return false };
+    let mut budget = headroom.executors;
+    if let ExecutorGpus::Exactly(each) = policy.config.executor_gpus
+        && each > Gpus::ZERO
+    {
+        let free = policy.gpu_headroom(core.gpus.taken()).unwrap_or(0);
+        budget = budget.min(u32::try_from(free / u64::from(each.get())).unwrap_or(u32::MAX));
+    }
+    match policy.fixed_cores() {
+        Some(cores) => {
+            let by_cores = headroom.cores.millis() / cores.millis();
+            budget = budget.min(u32::try_from(by_cores).unwrap_or(u32::MAX));
+            placement::place(&survey.rooms, budget, policy.config.placement, &mut plan.order, left);
+        }
+        None => {
+            placement::place_whole(&mut survey.rooms, budget, headroom.cores, &mut plan.order);
+        }
+    }
+    !plan.order.is_empty()
+}
+
+fn decline_all(
+    offers: &[Offer<'_>],
+    reason: Reason,
+    policy: &Policy,
+    now: Timestamp,
+    decisions: &mut Decisions,
+) {
+    let refuse = reason.refuse(&policy.config.refuse, now);
+    let all = (0..offers.len() as u32).map(|offer| Decline { offer, reason, refuse });
+    decisions.declines.extend(all);
+}

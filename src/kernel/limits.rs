@@ -1,0 +1,12 @@
+//! The kernel's hard limits: what its words have room for.
+
+use crate::resources::MilliCpus;
+
+/// The most live executors of one kernel.
+pub const EXECUTORS_MAX: u32 = (1 << 22) - 1;
+/// The most cores of all live executors of one kernel together.
+pub const TOTAL_CORES_MAX: MilliCpus = MilliCpus::from_millis((1 << 33) - 1);
+/// The most cores of one executor.
+pub const EXECUTOR_CORES_MAX: MilliCpus = MilliCpus::from_cores(1_000_000);
+/// The most live executors of one kernel on one agent.
+pub const EXECUTORS_PER_AGENT_MAX: u32 = (1 << 16) - 1;

@@ -1,0 +1,85 @@
+//! What is only feared: agents and executors reported lost, kills, and the executors whose state is in question.
+
+use std::time::Duration;
+
+use super::Core;
+use super::executors::{Executor, Stage, State};
+use super::updates::Target;
+use crate::ids::ExecutorId;
+use crate::time::Timestamp;
+
+/// Nothing is started for so long on an agent that was reported lost: offers of it may still be on their way.
+const SUSPECT_FOR: Duration = Duration::from_secs(10);
+
+/// Which executors to ask the cluster about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// All: after each subscription, and now and then.
+    All,
+    /// Those that something hints may be lost, that are out of sight, or whose launch is unconfirmed for longer than
+    /// the launch timeout.
+    Doubtful,
+}
+
+impl Core {
+    /// Every live executor, with its cell and present state.
+    pub(super) fn live(&self) -> impl Iterator<Item = (ExecutorId, &Executor, State)> {
+        self.executors.iter().filter_map(|(slot, executor)| {
+            let state = executor.state();
+            let id = ExecutorId { sequence: state.sequence, slot };
+            state.stage.live().then_some((id, executor, state))
+        })
+    }
+
+    /// Names an executor that lives; of one that ended meanwhile the agent may be another's.
+    pub(super) fn target(&self, id: ExecutorId, executor: &Executor) -> Option<Target> {
+        Some(Target { id, agent_id: self.agents.name(executor.hold().agent)?.id })
+    }
+
+    pub(crate) fn agent_lost(&self, agent_id: &str, now: Timestamp) -> Vec<Target> {
+        let Some(key) = self.agents.find(agent_id) else { return Vec::new() };
+        self.agents.suspect(key, now.plus(SUSPECT_FOR));
+        if self.agents.executors(key) == 0 {
+            return Vec::new();
+        }
+        let here = self.live().filter(|(_, executor, _)| executor.hold().agent == key.index);
+        here.filter_map(|(id, executor, _)| self.doubt(id, executor)).collect()
+    }
+
+    pub(crate) fn executor_lost(&self, executor: &str) -> Option<Target> {
+        let id = self.find_executor(executor)?;
+        self.doubt(id, self.executors.get(id.slot)?)
+    }
+
+    fn doubt(&self, id: ExecutorId, executor: &Executor) -> Option<Target> {
+        let doubted = executor.change(id.sequence, |state| {
+            state.stage.live().then_some(State { doubtful: true, ..state })
+        });
+        doubted.ok().and_then(|_| self.target(id, executor))
+    }
+
+    pub(crate) fn kill(&self, ids: impl IntoIterator<Item = ExecutorId>) -> Vec<Target> {
+        let ask = |id: ExecutorId| {
+            let executor = self.executors.get(id.slot)?;
+            let asked = executor.change(id.sequence, |state| {
+                let live = state.stage.live() || state.stage == Stage::Reserved;
+                live.then_some(State { asked_to_end: true, ..state })
+            });
+            asked.ok().and_then(|_| self.target(id, executor))
+        };
+        ids.into_iter().filter_map(ask).collect()
+    }
+
+    pub(crate) fn reconcile(&self, scope: Scope, now: Timestamp) -> Vec<Target> {
+        let timeout = self.policy.load().config.launch_timeout;
+        let questioned = |executor: &Executor, state: State| match (scope, state.stage) {
+            (Scope::All, _) | (Scope::Doubtful, Stage::Limbo | Stage::Adrift) => true,
+            (Scope::Doubtful, Stage::Launching) if now.since(executor.since()) >= timeout => true,
+            (Scope::Doubtful, _) => state.doubtful,
+        };
+        self.live()
+            .filter(|(_, executor, state)| questioned(executor, *state))
+            .filter_map(|(id, executor, _)| self.target(id, executor))
+            .collect()
+    }
+}

@@ -1,0 +1,369 @@
+//! The heart: events in, decisions out. Only this folder has memory that threads share.
+//!
+//! How an offer becomes a running executor:
+//!
+//! ```text
+//! resource_offers ─► survey ─► placement ─► commit ──────────────► cutting ─► Decisions
+//!   handler.rs       what is    who gets      agents, cells,          exact
+//!                    out of     how many      then one word:          pieces
+//!                    question   (pure)        admission               (pure)
+//!
+//! status_update ───► executors: one compare-exchange decides who frees ─► agents, admission, drain
+//! ```
+//!
+//! This file only routes.
+
+mod admission;
+mod ageing;
+mod agents;
+mod budget;
+mod check;
+mod commit;
+mod cutting;
+mod decision;
+mod demand;
+mod drain;
+mod executors;
+mod handler;
+pub mod limits;
+mod losses;
+mod placement;
+mod policy;
+mod sightings;
+mod slab;
+mod snapshot;
+mod subscription;
+mod survey;
+mod tally;
+mod updates;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossbeam_utils::CachePadded;
+use dashmap::DashMap;
+
+pub use ageing::Ticked;
+pub use check::Violation;
+pub use decision::{Accepted, Amount, Decisions, Decline, Piece, Placed, Reason, ReasonKind};
+pub use demand::DemandCall;
+pub use drain::{DrainReport, Drained};
+pub use handler::Handler;
+pub use losses::Scope;
+pub use snapshot::{AgentState, ExecutorView, Phase, Snapshot, Totals};
+pub use tally::OfferCounts;
+pub use updates::{Change, Exclusion, Freed, Outcome, Target};
+
+use crate::config::{Config, ExecutorCores};
+use crate::error::Error;
+use crate::ids::{ExecutorId, IdScheme};
+use crate::status::StatusUpdate;
+use crate::sync::{AtomicU64, Ordering};
+use crate::time::Timestamp;
+use admission::Admission;
+use agents::Agents;
+use budget::Budget;
+use demand::Demand;
+use drain::Drain;
+use executors::Executor;
+use policy::PolicyCell;
+use slab::Slab;
+use subscription::Subscription;
+use tally::Tallies;
+
+/// A scheduler kernel: resource offers in, placements and declines out; status updates in, freed capacity out.
+///
+/// It has no threads, no clock and does no I/O. All methods may be called from any number of threads at once; a clone
+/// is another handle on the same kernel. Each says what it does to others' view in its own docs; the crate's docs say
+/// how that is checked.
+#[derive(Clone)]
+pub struct Kernel(Arc<Core>);
+
+/// What handles and handlers share. Each part guards its own invariants.
+struct Core {
+    ids: IdScheme,
+    policy: PolicyCell,
+    subscription: Subscription,
+    agents: Agents,
+    executors: Slab<Executor>,
+    /// From sequence number to cell, for ids that don't say.
+    by_sequence: Option<DashMap<u64, u32>>,
+    drain: Drain,
+    tallies: Tallies,
+    demand: CachePadded<Demand>,
+    admission: CachePadded<Admission>,
+    gpus: CachePadded<Budget>,
+    /// The next executor's number. Relaxed: it only hands out numbers.
+    sequence: CachePadded<AtomicU64>,
+    /// How many executors are in limbo or adrift. Relaxed: it only saves a tick from looking for them.
+    out_of_sight: CachePadded<AtomicU64>,
+    /// Updates about executors that nobody here placed. Relaxed: a counter.
+    strays: AtomicU64,
+    /// The next snapshot's number. Relaxed: it only hands out numbers.
+    snapshots: AtomicU64,
+    /// When agents were looked through last, in milliseconds.
+    swept_at: AtomicU64,
+}
+
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kernel").field("totals", &self.0.totals()).finish_non_exhaustive()
+    }
+}
+
+impl Kernel {
+    /// A kernel without executors, open and connected.
+    #[must_use]
+    pub fn new(config: Config, ids: IdScheme) -> Kernel {
+        Kernel(Arc::new(Core {
+            by_sequence: ids.needs_index().then(DashMap::new),
+            ids,
+            policy: PolicyCell::new(config),
+            subscription: Subscription::new(),
+            agents: Agents::new(),
+            executors: Slab::new(),
+            drain: Drain::new(),
+            tallies: Tallies::default(),
+            demand: CachePadded::new(Demand::new()),
+            admission: CachePadded::new(Admission::new()),
+            gpus: CachePadded::new(Budget::new()),
+            sequence: CachePadded::new(AtomicU64::new(0)),
+            out_of_sight: CachePadded::new(AtomicU64::new(0)),
+            strays: AtomicU64::new(0),
+            snapshots: AtomicU64::new(1),
+            swept_at: AtomicU64::new(0),
+        }))
+    }
+
+    /// A door for one thread, through which it answers offers.
+    #[must_use]
+    pub fn handler(&self) -> Handler {
+        Handler::new(Arc::clone(&self.0))
+    }
+
+    /// Applies a report about an executor.
+    ///
+    /// A duplicate changes nothing; resources are freed exactly once, by whichever of concurrent updates comes first;
+    /// unknown executors are tolerated and counted. Only failures that are the agent's count towards its exclusion
+    /// (not kills, losses by partition, drains or invalid offers), each once. Apply first, acknowledge then.
+    ///
+    /// Lock-free, except that a failure takes the lock of its agent's failure times, and that ids without their slot
+    /// ([`IdScheme::plain`]) go through a sharded map.
+    pub fn status_update(&self, update: &StatusUpdate<'_>, now: Timestamp) -> Outcome {
+        self.0.status_update(update, now)
+    }
+
+    /// The text of an executor's id.
+    #[must_use]
+    pub fn executor_name(&self, id: ExecutorId) -> impl fmt::Display + '_ {
+        self.0.ids.display(id)
+    }
+
+    /// The id that a text stands for, if it is of this kernel's making. The executor may have ended.
+    #[must_use]
+    pub fn executor_id(&self, name: &str) -> Option<ExecutorId> {
+        self.0.find_executor(name)
+    }
+
+    /// Puts a new executor limit in force; `None` is no limit. Once this has returned, no executor is placed beyond
+    /// it. Executors that are beyond it already run on.
+    ///
+    /// # Errors
+    /// When the limit is over [`limits::EXECUTORS_MAX`].
+    pub fn set_executor_limit(&self, limit: Option<u32>) -> Result<(), Error> {
+        match limit {
+            Some(limit) if limit > limits::EXECUTORS_MAX => {
+                let allowed = format!("at most {}", limits::EXECUTORS_MAX);
+                Err(Error::setting("executor limit", limit, allowed))
+            }
+            limit => {
+                self.0.policy.set_limit(limit, &self.0.admission);
+                Ok(())
+            }
+        }
+    }
+
+    /// The executor limit in force.
+    #[must_use]
+    pub fn executor_limit(&self) -> Option<u32> {
+        self.0.policy.load().limit
+    }
+
+    /// Puts new settings in force, executor limit included. Once this has returned, no executor is placed under the
+    /// old ones; executors that run keep what they have. Refused offers are asked for again with the next revive.
+    pub fn reconfigure(&self, config: Config) {
+        if self.0.policy.set_config(config, &self.0.admission) {
+            self.0.demand.want();
+        }
+    }
+
+    /// The settings in force. The executor limit in it is the one that it was made with; see
+    /// [`Kernel::executor_limit`].
+    #[must_use]
+    pub fn config(&self) -> Config {
+        self.0.policy.load().config.clone()
+    }
+
+    /// Notes that these executors are asked to end, so that their end is nobody's failure, and says whom to tell.
+    /// Executors that have ended are left out. Doesn't change the executor limit.
+    pub fn kill_executors(&self, ids: impl IntoIterator<Item = ExecutorId>) -> Vec<Target> {
+        self.0.kill(ids)
+    }
+
+    /// Whether executors that are running hold at least `ratio` (0 to 1) of the cores that may be had: of the core cap,
+    /// else of the executor limit where executors have a fixed size, else of nothing, which is always so.
+    ///
+    /// Counts executors at each call: O(executors).
+    #[must_use]
+    pub fn sufficient_resources_registered(&self, ratio: f64) -> bool {
+        let policy = self.0.policy.load();
+        let target = match (policy.config.core_cap, policy.limit, policy.config.executor_cores) {
+            (Some(cap), _, _) => cap.millis(),
+            (None, Some(limit), ExecutorCores::Fixed(cores)) => cores.millis() * u64::from(limit),
+            _ => 0,
+        };
+        self.0.running_cores().millis() as f64 >= target as f64 * ratio
+    }
+
+    /// An agent is lost, as far as the cluster knows. A hint: nothing is freed, but nothing is started there for 10 s,
+    /// and its executors are in doubt until an update tells. Returns them, to be reconciled. O(executors) if there
+    /// are any on the agent.
+    pub fn agent_lost(&self, agent_id: &str, now: Timestamp) -> Vec<Target> {
+        self.0.agent_lost(agent_id, now)
+    }
+
+    /// An executor is lost, as far as the cluster knows. A hint, like [`Kernel::agent_lost`]; returns it, to be
+    /// reconciled, unless it has ended.
+    pub fn executor_lost(&self, executor: &str) -> Option<Target> {
+        self.0.executor_lost(executor)
+    }
+
+    /// An offer is no longer valid. The kernel keeps no offers: whoever queues them removes it there. Was it accepted
+    /// already, the cluster answers with updates.
+    pub fn offer_rescinded(&self, _offer_id: &str) {}
+
+    /// A subscription begins, the first or a further one; returns its number. Offers and calls of earlier ones are
+    /// dead; suppression is forgotten, for the cluster forgot it too. Reconcile [`Scope::All`] after it.
+    pub fn registered(&self) -> u64 {
+        self.0.demand.reset();
+        self.0.subscription.begin()
+    }
+
+    /// The same as [`Kernel::registered`]: a subscription is a subscription.
+    pub fn reregistered(&self) -> u64 {
+        self.registered()
+    }
+
+    /// The subscription ended: offers are declined as dead until the next. Executors run on.
+    pub fn disconnected(&self) {
+        self.0.subscription.end();
+    }
+
+    /// The number of the subscription in force, from 0 for a kernel that was never registered.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.0.subscription.epoch()
+    }
+
+    /// The executors that the cluster should be asked about. O(executors).
+    #[must_use]
+    pub fn reconcile(&self, scope: Scope, now: Timestamp) -> Vec<Target> {
+        self.0.reconcile(scope, now)
+    }
+
+    /// The call that would make the cluster's offers follow the kernel's demand, if one is due. The caller must make
+    /// it. Poll after batches, after updates and now and then (each 100 ms, say), from one thread: calls that
+    /// overtake each other on their way would undo the effect.
+    ///
+    /// Suppress comes when the caps leave no room for an executor, and again, at most each second, when offers arrive
+    /// all the same; revive comes once when there is room again, at most once each
+    /// [`revive_interval`](crate::ConfigBuilder::revive_interval).
+    pub fn poll_demand(&self, now: Timestamp) -> Option<DemandCall> {
+        let core = &*self.0;
+        let policy = core.policy.load();
+        let can_place = || {
+            let books = core.admission.load();
+            !books.closed() && core.caps_reached(&core.policy.load(), books).is_none()
+        };
+        core.demand.poll(can_place, policy.config.revive_interval, now)
+    }
+
+    /// How many more executors the caps leave room for now. A moment's view.
+    #[must_use]
+    pub fn wanted(&self) -> u32 {
+        let books = self.0.admission.load();
+        let policy = self.0.policy.load();
+        if books.closed() {
+            return 0;
+        }
+        policy.headroom(books).map_or(0, |left| {
+            let by_cores = left.cores.millis() / policy.config.cores_at_least().millis();
+            left.executors.min(u32::try_from(by_cores).unwrap_or(u32::MAX))
+        })
+    }
+
+    /// Lets time pass: executors out of sight are given up and then forgotten as the config says, and agents that
+    /// were not offered for 15 min go, unless they hold executors or are excluded. Call it each second or so.
+    pub fn tick(&self, now: Timestamp) -> Ticked {
+        self.0.tick(now)
+    }
+
+    /// The sums at one instant: one load.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        self.0.totals()
+    }
+
+    /// A picture of all executors and agents; see [`Snapshot`] for what it promises. O(executors and agents), on the
+    /// caller's thread; no handler waits for it.
+    #[must_use]
+    pub fn snapshot(&self, now: Timestamp) -> Snapshot {
+        self.0.snapshot(now)
+    }
+
+    /// What happened to offers since the kernel was made. Each counter only grows; together they are not one instant.
+    #[must_use]
+    pub fn offer_counts(&self) -> OfferCounts {
+        self.0.tallies.sum()
+    }
+
+    /// How many updates came about executors that this kernel never placed.
+    #[must_use]
+    pub fn unknown_updates(&self) -> u64 {
+        // Relaxed: a counter.
+        self.0.strays.load(Ordering::Relaxed)
+    }
+
+    /// How many agents the kernel remembers: those that were candidates for placement and not yet forgotten.
+    #[must_use]
+    pub fn agents_known(&self) -> usize {
+        self.0.agents.len()
+    }
+
+    /// Closes the kernel for good: no executor is placed any more, offers are declined as stopping. Returns the
+    /// executors to be asked to end (tell [`Kernel::kill_executors`] of them). Closing again returns those that are
+    /// left.
+    ///
+    /// A handler that committed just before may still be about to answer: its executors are among the returned. Join
+    /// handler threads before sending kills, so that a kill can't overtake its launch.
+    pub fn close(&self) -> Vec<Target> {
+        self.0.close()
+    }
+
+    /// Closes the kernel, if need be, and waits until no executor is counted or `timeout` has passed; reports every
+    /// executor that lived when the kernel was closed. May be called again and from several threads. Parks; never
+    /// polls.
+    pub fn drain(&self, timeout: Duration) -> DrainReport {
+        self.0.drain(timeout)
+    }
+
+    /// Compares the books with the cells. For tests and simulators, at moments when no other call is in progress.
+    /// O(executors and agents).
+    ///
+    /// # Errors
+    /// Names the first thing that doesn't add up: a bug in this crate.
+    pub fn check(&self) -> Result<(), Violation> {
+        self.0.check()
+    }
+}

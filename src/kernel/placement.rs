@@ -1,0 +1,151 @@
+//! Where executors go: a pure function from rooms and headroom to an order of placements.
+//!
+//! The plan is a list in which the first `n` placements are themselves a plan. So a plan that turns out too large for
+//! the caps is trimmed by cutting its end off, and what stays is as round robin as before.
+
+use crate::config::Placement;
+use crate::resources::MilliCpus;
+
+/// What one group of offers has room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Room {
+    /// So many executors …
+    pub(crate) executors: u32,
+    /// … of so many cores each. Without a fixed size this is at first all that is offered, and then what the caps
+    /// leave of it.
+    pub(crate) cores: MilliCpus,
+}
+
+/// Fixed-size executors: up to `budget` of them, by position of their room.
+pub(crate) fn place(
+    rooms: &[Room],
+    budget: u32,
+    placement: Placement,
+    order: &mut Vec<u32>,
+    scratch: &mut Vec<(u32, u32)>,
+) {
+    match placement {
+        Placement::RoundRobin => spread(rooms, budget, order, scratch),
+        Placement::Consolidate => fill(rooms, budget, order),
+    }
+}
+
+/// Passes over the rooms, one executor a room a pass, until a pass places none. Linear in rooms and executors: a full
+/// room leaves the passes.
+fn spread(rooms: &[Room], budget: u32, order: &mut Vec<u32>, left: &mut Vec<(u32, u32)>) {
+    let mut budget = budget as usize;
+    left.clear();
+    left.extend(rooms.iter().zip(0u32..).map(|(room, at)| (at, room.executors)));
+    left.retain(|(_, room)| *room > 0);
+    while budget > 0 && !left.is_empty() {
+        let pass = left.len().min(budget);
+        order.extend(left[..pass].iter().map(|(at, _)| *at));
+        budget -= pass;
+        left.retain_mut(|(_, room)| {
+            *room -= 1;
+            *room > 0
+        });
+    }
+}
+
+/// Fills one room before the next.
+fn fill(rooms: &[Room], budget: u32, order: &mut Vec<u32>) {
+    let mut budget = budget;
+    for (room, at) in rooms.iter().zip(0u32..) {
+        let executors = room.executors.min(budget);
+        order.extend(std::iter::repeat_n(at, executors as usize));
+        budget -= executors;
+    }
+}
+
+/// Executors that take all whole cores of their room that `cores` leaves: one a room.
+pub(crate) fn place_whole(
+    rooms: &mut [Room],
+    budget: u32,
+    mut cores: MilliCpus,
+    order: &mut Vec<u32>,
+) {
+    for (room, at) in rooms.iter_mut().zip(0u32..) {
+        let left = MilliCpus::from_cores(cores.whole_cores());
+        if order.len() >= budget as usize || left == MilliCpus::ZERO {
+            return;
+        }
+        if room.executors > 0 {
+            room.cores = room.cores.min(left);
+            cores = MilliCpus::from_millis(cores.millis() - room.cores.millis());
+            order.push(at);
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn rooms(executors: &[u32]) -> Vec<Room> {
+        let cores = MilliCpus::from_cores(1);
+        executors.iter().map(|executors| Room { executors: *executors, cores }).collect()
+    }
+
+    fn placed(sizes: &[u32], budget: u32, placement: Placement) -> Vec<u32> {
+        let mut order = Vec::new();
+        place(&rooms(sizes), budget, placement, &mut order, &mut Vec::new());
+        order
+    }
+
+    /// Goal: the order of placements is that of the passes. Method: a small case worked out by hand.
+    #[test]
+    fn passes_go_over_the_rooms_in_order() {
+        assert_eq!(placed(&[2, 0, 1, 3], 10, Placement::RoundRobin), [0, 2, 3, 0, 3, 3]);
+        assert_eq!(placed(&[2, 0, 1, 3], 4, Placement::RoundRobin), [0, 2, 3, 0]);
+        assert_eq!(placed(&[2, 0, 1, 3], 4, Placement::Consolidate), [0, 0, 2, 3]);
+    }
+
+    proptest! {
+        /// Goal: round robin treats equal rooms equally, uses what there is, and every prefix of a plan is the plan
+        /// for a smaller budget. Method: random rooms and budgets against these properties.
+        #[test]
+        fn round_robin_is_fair_complete_and_prefix_closed(
+            sizes in prop::collection::vec(0u32..6, 0..20),
+            budget in 0u32..60,
+        ) {
+            let order = placed(&sizes, budget, Placement::RoundRobin);
+            prop_assert_eq!(order.len() as u32, budget.min(sizes.iter().sum()));
+            let count = |at: usize| order.iter().filter(|place| **place as usize == at).count() as u32;
+            for (one, one_room) in sizes.iter().enumerate() {
+                prop_assert!(count(one) <= *one_room);
+                for other in 0..sizes.len() {
+                    if count(one) < *one_room {
+                        prop_assert!(count(other) <= count(one) + 1, "{:?}", order);
+                    }
+                }
+            }
+            for shorter in 0..order.len() {
+                let prefix = placed(&sizes, shorter as u32, Placement::RoundRobin);
+                prop_assert_eq!(&prefix[..], &order[..shorter]);
+            }
+        }
+
+        /// Goal: executors without a fixed size take whole cores, never more than the cap leaves. Method: random
+        /// offers and caps.
+        #[test]
+        fn whole_offers_stay_within_the_cap(
+            cores in prop::collection::vec(1u64..9, 0..20),
+            cap in 0u64..40_000,
+            budget in 0u32..20,
+        ) {
+            let mut rooms: Vec<Room> = cores
+                .iter()
+                .map(|cores| Room { executors: 1, cores: MilliCpus::from_cores(*cores) })
+                .collect();
+            let mut order = Vec::new();
+            place_whole(&mut rooms, budget, MilliCpus::from_millis(cap), &mut order);
+            let taken: u64 = order.iter().map(|at| rooms[*at as usize].cores.millis()).sum();
+            prop_assert!(taken <= cap && order.len() <= budget as usize);
+            let full = order.len() == budget as usize || order.len() == cores.len();
+            prop_assert!(full || cap - taken < 1000);
+        }
+    }
+}

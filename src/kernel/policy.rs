@@ -1,0 +1,133 @@
+//! The policy: everything that can change while handlers run, as one immutable value.
+//!
+//! | who | does | pairs with |
+//! |---|---|---|
+//! | [`PolicyCell::set_config`], [`PolicyCell::set_limit`] | publish, then [`Admission::bump_version`] | a handler that sees the new version sees the new policy |
+//! | handler | loads the admission word, *then* the policy | so its policy is at least as new as the word's version |
+//!
+//! A commit fails if the version changed since the word was loaded. So once a setter has returned, no executor is
+//! admitted under an older policy. The cell itself is an `ArcSwap`, which loom can't see; what decides is the version
+//! in the admission word, which it can.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+
+use crate::sync::{Mutex, lock};
+
+use super::admission::{Admission, Books};
+use super::decision::Reason;
+use super::limits;
+use crate::config::{Config, ExecutorCores, ExecutorGpus};
+use crate::resources::{Gpus, MilliCpus};
+
+/// What handlers follow.
+#[derive(Clone, Debug)]
+pub(crate) struct Policy {
+    pub(crate) config: Config,
+    /// The executor limit in force: the config's at first, then what `set_executor_limit` said.
+    pub(crate) limit: Option<u32>,
+    /// Changes with the constraint alone: answers cached under an older one are void.
+    pub(crate) constraint_version: u64,
+}
+
+/// What the caps leave, at the instant of some books.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Headroom {
+    pub(crate) executors: u32,
+    pub(crate) cores: MilliCpus,
+}
+
+impl Policy {
+    /// What the caps leave over `books`, or which cap leaves too little for any executor.
+    pub(crate) fn headroom(&self, books: Books) -> Result<Headroom, Reason> {
+        let limit = self.limit.unwrap_or(limits::EXECUTORS_MAX).min(limits::EXECUTORS_MAX);
+        let executors = limit.saturating_sub(books.executors());
+        if executors == 0 {
+            return Err(Reason::ExecutorLimit { limit });
+        }
+        let cap = self.core_cap();
+        let left = MilliCpus::from_millis(cap.millis().saturating_sub(books.cores().millis()));
+        let asked = self.config.cores_at_least();
+        if left < asked {
+            return Err(Reason::CoreCap { cap, acquired: books.cores(), asked });
+        }
+        Ok(Headroom { executors, cores: left })
+    }
+
+    /// The most GPUs that may be taken now, unless an executor wants more than the cap leaves.
+    pub(crate) fn gpu_headroom(&self, taken: u64) -> Result<u64, Reason> {
+        let cap = u64::from(self.config.gpu_cap.get());
+        let left = cap.saturating_sub(taken);
+        match self.config.executor_gpus {
+            ExecutorGpus::Exactly(asked) if u64::from(asked.get()) > left => {
+                let acquired = Gpus::new(u32::try_from(taken).unwrap_or(u32::MAX));
+                Err(Reason::GpuCap { cap: self.config.gpu_cap, acquired, asked })
+            }
+            _ => Ok(left),
+        }
+    }
+
+    pub(crate) fn core_cap(&self) -> MilliCpus {
+        self.config.core_cap.unwrap_or(limits::TOTAL_CORES_MAX).min(limits::TOTAL_CORES_MAX)
+    }
+
+    /// The fixed size of an executor, if it has one.
+    pub(crate) fn fixed_cores(&self) -> Option<MilliCpus> {
+        match self.config.executor_cores {
+            ExecutorCores::Fixed(cores) => Some(cores),
+            ExecutorCores::WholeOffer => None,
+        }
+    }
+}
+
+/// The policy in force, and who may replace it.
+#[derive(Debug)]
+pub(crate) struct PolicyCell {
+    current: Arc<ArcSwap<Policy>>,
+    publisher: Mutex<()>,
+}
+
+/// A handler's view of the cell: a check of one pointer while nothing changes.
+pub(crate) type PolicyView = arc_swap::Cache<Arc<ArcSwap<Policy>>, Arc<Policy>>;
+
+impl PolicyCell {
+    pub(crate) fn new(config: Config) -> PolicyCell {
+        let limit = config.executor_limit;
+        let policy = Policy { config, limit, constraint_version: 0 };
+        PolicyCell { current: Arc::new(ArcSwap::from_pointee(policy)), publisher: Mutex::new(()) }
+    }
+
+    pub(crate) fn view(&self) -> PolicyView {
+        arc_swap::Cache::new(Arc::clone(&self.current))
+    }
+
+    pub(crate) fn load(&self) -> Arc<Policy> {
+        self.current.load_full()
+    }
+
+    /// Puts `config` in force, its executor limit included. Returns whether anything changed.
+    pub(crate) fn set_config(&self, config: Config, admission: &Admission) -> bool {
+        let _publisher = lock(&self.publisher);
+        let old = self.load();
+        if old.config == config && old.limit == config.executor_limit {
+            return false;
+        }
+        let changed = u64::from(old.config.constraint != config.constraint);
+        let limit = config.executor_limit;
+        let constraint_version = old.constraint_version + changed;
+        self.current.store(Arc::new(Policy { config, limit, constraint_version }));
+        admission.bump_version();
+        true
+    }
+
+    /// Puts an executor limit in force.
+    pub(crate) fn set_limit(&self, limit: Option<u32>, admission: &Admission) {
+        let _publisher = lock(&self.publisher);
+        let old = self.load();
+        if old.limit != limit {
+            self.current.store(Arc::new(Policy { limit, ..Policy::clone(&old) }));
+            admission.bump_version();
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! The first look at a batch: each offer is declined for what it is, or joins its agent's group of candidates.
+
+use super::agents::{AgentKey, Agents, Barred};
+use super::decision::{Decline, Reason};
+use super::placement::Room;
+use super::policy::Policy;
+use super::sightings::Sightings;
+use crate::config::ExecutorGpus;
+use crate::offer::{Offer, ResourceKind};
+use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::time::Timestamp;
+
+/// No offer, no group.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// The offers of one agent and role: they are used together, and answered by one accept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Group {
+    pub(crate) agent: AgentKey,
+    /// The first and last of its offers; `Survey::next_offer` links them.
+    pub(crate) first: u32,
+    last: u32,
+    /// The agent's group for another role.
+    sibling: u32,
+    /// Sums over its offers, in thousandths.
+    cpus: u64,
+    memory: u64,
+    gpus: u64,
+    has_port: bool,
+    agent_room: u32,
+    /// Why it got no executor.
+    pub(crate) reason: Option<Reason>,
+    /// How many executors it got, and the row of the first.
+    pub(crate) placed: u32,
+    pub(crate) start: u32,
+    /// GPUs for its first executor, when executors take what there is.
+    pub(crate) gpus_granted: u32,
+}
+
+impl Group {
+    fn new(agent: AgentKey, agent_room: u32, offer: u32) -> Group {
+        Group {
+            agent,
+            first: offer,
+            last: offer,
+            sibling: NONE,
+            cpus: 0,
+            memory: 0,
+            gpus: 0,
+            has_port: false,
+            agent_room,
+            reason: None,
+            placed: 0,
+            start: 0,
+            gpus_granted: 0,
+        }
+    }
+
+    fn add(&mut self, offer: &Offer<'_>, fixed_port: Option<u16>) {
+        for resource in offer.resources {
+            let sum = match resource.kind {
+                ResourceKind::Cpus => &mut self.cpus,
+                ResourceKind::Memory => &mut self.memory,
+                ResourceKind::Gpus => &mut self.gpus,
+                ResourceKind::Ports => {
+                    self.has_port |= fixed_port.is_some_and(|port| resource.has_port(port));
+                    continue;
+                }
+                ResourceKind::Other => continue,
+            };
+            if let Some(scalar) = resource.takeable(resource.kind) {
+                *sum = sum.saturating_add(scalar.thousandths());
+            }
+        }
+    }
+
+    /// GPUs that could be taken, whole ones.
+    pub(crate) fn whole_gpus(&self) -> u32 {
+        u32::try_from(self.gpus / 1000).unwrap_or(u32::MAX)
+    }
+
+    /// How many executors fit, whatever the caps say, or what is too small for one.
+    fn room(&self, policy: &Policy) -> Result<Room, Reason> {
+        let config = &policy.config;
+        let offered = MilliCpus::from_millis(self.cpus);
+        let (by_cores, cores) = match policy.fixed_cores() {
+            Some(cores) => (self.cpus / cores.millis(), cores),
+            None => {
+                (u64::from(offered.whole_cores() > 0), MilliCpus::from_cores(offered.whole_cores()))
+            }
+        };
+        if by_cores == 0 {
+            return Err(Reason::Cpus { asked: config.cores_at_least(), offered });
+        }
+        let asked = config.memory_taken();
+        let by_memory = self.memory / 1000 / asked.get();
+        if by_memory == 0 {
+            return Err(Reason::Memory { asked, offered: Mebibytes::new(self.memory / 1000) });
+        }
+        let by_gpus = match config.executor_gpus {
+            ExecutorGpus::Exactly(asked) if asked > Gpus::ZERO => {
+                let offered = Gpus::new(self.whole_gpus());
+                if offered < asked {
+                    return Err(Reason::Gpus { asked, offered });
+                }
+                u64::from(offered.get() / asked.get())
+            }
+            _ => u64::MAX,
+        };
+        let by_port = match config.fixed_port {
+            Some(port) if !self.has_port => return Err(Reason::Port { port }),
+            Some(_) => 1,
+            None => u64::MAX,
+        };
+        let executors = by_cores.min(by_memory).min(by_gpus).min(by_port);
+        let executors = u32::try_from(executors).unwrap_or(u32::MAX).min(self.agent_room);
+        Ok(Room { executors, cores })
+    }
+}
+
+impl From<Barred> for Reason {
+    fn from(barred: Barred) -> Reason {
+        match barred {
+            Barred::Retired => Reason::Raced,
+            Barred::Excluded(until) => Reason::AgentExcluded { until },
+            Barred::Suspect(until) => Reason::AgentSuspect { until },
+            Barred::Full => Reason::AgentFull,
+        }
+    }
+}
+
+/// The candidates of a batch. Its memory is reused from batch to batch.
+#[derive(Debug, Default)]
+pub(crate) struct Survey {
+    pub(crate) groups: Vec<Group>,
+    /// For each group, how many executors fit.
+    pub(crate) rooms: Vec<Room>,
+    /// For each offer, the next one of its group.
+    pub(crate) next_offer: Vec<u32>,
+    batch: u32,
+}
+
+impl Survey {
+    /// Looks at `offers`; appends a row to `declines` for each that is out of the question by itself.
+    pub(crate) fn look(
+        &mut self,
+        offers: &[Offer<'_>],
+        policy: &Policy,
+        sightings: &mut Sightings,
+        agents: &Agents,
+        now: Timestamp,
+        declines: &mut Vec<Decline>,
+    ) {
+        self.groups.clear();
+        self.rooms.clear();
+        self.next_offer.clear();
+        self.next_offer.resize(offers.len(), NONE);
+        self.batch = self.batch.checked_add(1).unwrap_or(1);
+        let refuse = &policy.config.refuse;
+        let constraint = &policy.config.constraint;
+        let unconstrained = constraint.is_none();
+        for (offer, position) in offers.iter().zip(0u32..) {
+            let mut decline = |reason: Reason| {
+                declines.push(Decline {
+                    offer: position,
+                    reason,
+                    refuse: reason.refuse(refuse, now),
+                });
+            };
+            if offer.id.is_empty() || offer.agent_id.is_empty() {
+                decline(Reason::Malformed);
+                continue;
+            }
+            let sighting = sightings.of(offer.agent_id, now);
+            if !unconstrained
+                && !sighting.meets(constraint, policy.constraint_version, offer.attributes)
+            {
+                decline(Reason::ConstraintUnmet);
+                continue;
+            }
+            let group = if sighting.batch == self.batch {
+                self.group_of_role(sighting.group, offer.role, offers, position)
+            } else {
+                match sighting.room(agents, offer, now) {
+                    Ok((agent, room)) => {
+                        sighting.batch = self.batch;
+                        sighting.group = self.groups.len() as u32;
+                        self.groups.push(Group::new(agent, room, position));
+                        sighting.group
+                    }
+                    Err(barred) => {
+                        decline(barred.into());
+                        continue;
+                    }
+                }
+            };
+            if let Some(group) = self.groups.get_mut(group as usize) {
+                group.add(offer, policy.config.fixed_port);
+            }
+        }
+        for group in &mut self.groups {
+            self.rooms.push(group.room(policy).unwrap_or_else(|reason| {
+                group.reason = Some(reason);
+                Room { executors: 0, cores: MilliCpus::ZERO }
+            }));
+        }
+    }
+
+    /// The group that an agent's further offer belongs to: that of its role, made if need be. Links the offer into it.
+    fn group_of_role(
+        &mut self,
+        mut at: u32,
+        role: &str,
+        offers: &[Offer<'_>],
+        position: u32,
+    ) -> u32 {
+        loop {
+            let count = self.groups.len() as u32;
+            let group = &mut self.groups[at as usize];
+            if offers[group.first as usize].role == role {
+                self.next_offer[group.last as usize] = position;
+                group.last = position;
+                return at;
+            }
+            if group.sibling == NONE {
+                group.sibling = count;
+                let fresh = Group::new(group.agent, group.agent_room, position);
+                self.groups.push(fresh);
+                return count;
+            }
+            at = group.sibling;
+        }
+    }
+
+    /// The positions of a group's offers.
+    pub(crate) fn offers_of(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
+        std::iter::successors(Some(first), |offer| {
+            self.next_offer.get(*offer as usize).copied().filter(|next| *next != NONE)
+        })
+    }
+}

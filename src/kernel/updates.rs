@@ -1,0 +1,261 @@
+//! What becomes of executors: status updates, losses, kills, and time.
+
+use std::sync::Arc;
+
+use super::Core;
+use super::admission::Books;
+use super::executors::{Executor, Hold, Stage, State};
+use crate::ids::{ExecutorId, Parsed};
+use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::status::{Fate, Meaning, StatusUpdate};
+use crate::sync::Ordering;
+use crate::time::Timestamp;
+
+/// What a status update did.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// The executor, if the kernel knows it.
+    pub executor: Option<ExecutorId>,
+    /// What changed.
+    pub change: Change,
+    /// What was freed by it.
+    pub freed: Option<Freed>,
+    /// The executor must be killed: nobody knows it, or it came back and there is no room for it any more.
+    pub kill: bool,
+    /// The update was a failure too many: the agent is excluded.
+    pub excluded: Option<Exclusion>,
+}
+
+/// What a status update changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Change {
+    /// Nothing: the update told nothing new, or came too late.
+    Nothing,
+    /// Nothing: no such executor was ever placed by this kernel.
+    UnknownExecutor,
+    /// The executor was seen running for the first time.
+    Running,
+    /// The executor is out of sight.
+    OutOfSight,
+    /// The executor was out of sight and is back.
+    Returned,
+    /// The executor came back after its resources were given to others, and there is no room for it.
+    Refused,
+    /// The executor has ended.
+    Ended(Fate),
+}
+
+/// Resources that no executor holds any more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Freed {
+    /// Cores.
+    pub cores: MilliCpus,
+    /// Memory, overhead included.
+    pub memory: Mebibytes,
+    /// GPUs.
+    pub gpus: Gpus,
+    /// The fixed port.
+    pub port: Option<u16>,
+}
+
+impl From<Hold> for Freed {
+    fn from(hold: Hold) -> Freed {
+        let Hold { cores, memory, gpus, port, .. } = hold;
+        Freed { cores, memory, gpus, port }
+    }
+}
+
+/// An agent that gets no more executors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exclusion {
+    /// The agent's id.
+    pub agent_id: Arc<str>,
+    /// Until then; [`Timestamp::MAX`] is for ever.
+    pub until: Timestamp,
+}
+
+/// An executor and its agent: what a kill or a reconciliation names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The executor.
+    pub id: ExecutorId,
+    /// The id of the agent that it was placed on.
+    pub agent_id: Arc<str>,
+}
+
+impl Outcome {
+    fn of(executor: Option<ExecutorId>, change: Change) -> Outcome {
+        Outcome { executor, change, freed: None, kill: false, excluded: None }
+    }
+}
+
+impl Core {
+    /// Finds an executor by the text of its id. The cell may hold another one by now: its state says so.
+    pub(crate) fn find_executor(&self, text: &str) -> Option<ExecutorId> {
+        match self.ids.parse(text)? {
+            Parsed::Id(id) => Some(id),
+            Parsed::Sequence(sequence) => {
+                let slot = *self.by_sequence.as_ref()?.get(&sequence)?;
+                Some(ExecutorId { sequence, slot })
+            }
+        }
+    }
+
+    pub(crate) fn status_update(&self, update: &StatusUpdate<'_>, now: Timestamp) -> Outcome {
+        let found = self.find_executor(update.executor);
+        let Some((id, executor)) = found.and_then(|id| Some((id, self.executors.get(id.slot)?)))
+        else {
+            return self.unknown(update, found);
+        };
+        let meaning = update.state.meaning(update.reason);
+        if meaning == Meaning::OutOfSight && executor.state().stage.in_sight() {
+            // Before the change, which publishes it: nobody may see the new stage with an old clock.
+            executor.set_since(now);
+        }
+        let changed = executor.change(id.sequence, |state| step(state, meaning));
+        let (before, after) = match changed {
+            Ok(change) => change,
+            Err(state) if state.sequence == id.sequence && state.stage == Stage::Adrift => {
+                return self.readmit(id, executor, meaning);
+            }
+            Err(state) if state.sequence == id.sequence && state.stage != Stage::Vacant => {
+                return Outcome::of(Some(id), Change::Nothing);
+            }
+            Err(_) => return self.unknown(update, Some(id)),
+        };
+        let mut outcome = Outcome::of(Some(id), Change::Nothing);
+        match meaning {
+            Meaning::Ended(fate) => {
+                outcome.change = Change::Ended(fate);
+                if update.state.blames_agent(update.reason) && !before.asked_to_end {
+                    outcome.excluded = self.blame(executor, now);
+                }
+                outcome.freed = Some(self.vacate(id, executor, before));
+            }
+            Meaning::OutOfSight => {
+                self.out_of_sight.fetch_add(1, Ordering::Relaxed);
+                outcome.change = Change::OutOfSight;
+            }
+            Meaning::Running | Meaning::Launching if before.stage == Stage::Limbo => {
+                self.out_of_sight.fetch_sub(1, Ordering::Relaxed);
+                outcome.change = Change::Returned;
+            }
+            Meaning::Running if before.stage != after.stage => outcome.change = Change::Running,
+            Meaning::Running | Meaning::Launching => {}
+        }
+        outcome
+    }
+
+    /// An update for an executor that isn't there: one that has ended, or one that nobody here has placed. Alive, it
+    /// is a stray.
+    fn unknown(&self, update: &StatusUpdate<'_>, found: Option<ExecutorId>) -> Outcome {
+        // Relaxed: the number is compared, nothing is read by it.
+        let placed = self.sequence.load(Ordering::Relaxed);
+        let known = found.filter(|id| id.sequence < placed);
+        let change = if known.is_some() { Change::Nothing } else { Change::UnknownExecutor };
+        self.strays.fetch_add(u64::from(known.is_none()), Ordering::Relaxed);
+        Outcome { kill: update.state.alive(), ..Outcome::of(known, change) }
+    }
+
+    /// Counts a failure against the executor's agent. The caller has not freed its hold yet.
+    fn blame(&self, executor: &Executor, now: Timestamp) -> Option<Exclusion> {
+        let policy = self.policy.load();
+        let index = executor.hold().agent;
+        let until = self.agents.count_failure(index, policy.config.exclusion.as_ref()?, now)?;
+        Some(Exclusion { agent_id: self.agents.name(index)?.id, until })
+    }
+
+    /// Frees what an executor holds. Only who moved it from `before` to `Vacant` may call this.
+    pub(super) fn vacate(&self, id: ExecutorId, executor: &Executor, before: State) -> Freed {
+        let hold = executor.hold();
+        if matches!(before.stage, Stage::Limbo | Stage::Adrift) {
+            self.out_of_sight.fetch_sub(1, Ordering::Relaxed);
+        }
+        if let Some(index) = &self.by_sequence {
+            index.remove(&id.sequence);
+        }
+        self.agents.release(hold.agent, 1);
+        let counted = before.stage.counted();
+        let books = if counted { self.uncount(&hold) } else { self.admission.settle() };
+        // A closed kernel's cells stay as they are: they say how the executors on the roll have ended. Both words
+        // above are read-modify-writes, so that whoever sees the kernel open here is seen as vacant by the roll.
+        if !books.closed() {
+            self.executors.free(id.slot);
+        }
+        if counted { hold.into() } else { Freed::default() }
+    }
+
+    /// Takes a hold out of the books; wakes the drain if it was the last.
+    pub(super) fn uncount(&self, hold: &Hold) -> Books {
+        self.gpus.release(u64::from(hold.gpus.get()));
+        let books = self.admission.release(1, hold.cores);
+        if books.closed() && books.executors() == 0 {
+            self.drain.wake();
+        }
+        books
+    }
+
+    /// An executor that was given up is heard of again: it gets its resources back if the caps allow.
+    fn readmit(&self, id: ExecutorId, executor: &Executor, meaning: Meaning) -> Outcome {
+        if !matches!(meaning, Meaning::Running | Meaning::Launching) {
+            return Outcome::of(Some(id), Change::Nothing);
+        }
+        let hold = executor.hold();
+        if !self.count_again(&hold) {
+            return Outcome { kill: true, ..Outcome::of(Some(id), Change::Refused) };
+        }
+        let back = |state: State| {
+            (state.stage == Stage::Adrift).then_some(State { stage: Stage::Running, ..state })
+        };
+        if executor.change(id.sequence, back).is_ok() {
+            self.out_of_sight.fetch_sub(1, Ordering::Relaxed);
+            return Outcome::of(Some(id), Change::Returned);
+        }
+        // Another update was faster; what was counted for this one is one too many.
+        self.uncount(&hold);
+        Outcome::of(Some(id), Change::Nothing)
+    }
+
+    /// Puts a hold into the books again, if the caps allow.
+    fn count_again(&self, hold: &Hold) -> bool {
+        let gpus = u64::from(hold.gpus.get());
+        loop {
+            // The word before the policy, as for a batch.
+            let books = self.admission.load();
+            let policy = self.policy.load();
+            let fits = !books.closed()
+                && policy.headroom(books).is_ok_and(|left| left.cores >= hold.cores);
+            let cap = u64::from(policy.config.gpu_cap.get());
+            if !fits || gpus > 0 && self.gpus.reserve(gpus, gpus, cap) < gpus {
+                return false;
+            }
+            if self.admission.commit(books, 1, hold.cores).is_ok() {
+                return true;
+            }
+            self.gpus.release(gpus);
+        }
+    }
+}
+
+/// The state after an update that means `meaning`; none if it changes nothing.
+fn step(state: State, meaning: Meaning) -> Option<State> {
+    let live = matches!(state.stage, Stage::Launching | Stage::Running | Stage::Limbo);
+    let next = match meaning {
+        Meaning::Ended(fate) if live || state.stage == Stage::Adrift => {
+            State { stage: Stage::Vacant, fate, doubtful: false, ..state }
+        }
+        Meaning::Running if live => State { stage: Stage::Running, doubtful: false, ..state },
+        Meaning::Launching if state.stage == Stage::Limbo => {
+            State { stage: Stage::Running, doubtful: false, ..state }
+        }
+        Meaning::Launching if live => State { doubtful: false, ..state },
+        Meaning::OutOfSight if live => State { stage: Stage::Limbo, doubtful: false, ..state },
+        _ => return None,
+    };
+    // An executor that is out of sight already is not out of sight anew: its clock runs on.
+    (next != state)
+        .then_some(next)
+        .filter(|next| next.stage != Stage::Limbo || state.stage != Stage::Limbo)
+}

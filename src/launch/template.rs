@@ -1,0 +1,114 @@
+//! A plain command with placeholders.
+
+use super::{Command, Facts, Launcher};
+
+/// An argument list in which `{{EXECUTOR_ID}}`, `{{APP_ID}}`, `{{AGENT_ID}}`, `{{HOSTNAME}}`, `{{CORES}}`,
+/// `{{MEMORY_MB}}` and `{{PORT}}` stand for an executor's own. The same facts are passed as environment variables
+/// `OFFERMILL_EXECUTOR_ID` and so on.
+///
+/// Each argument stays one argument whatever is filled in: no shell reads it. Other text in double braces is left as
+/// it is. Without a fixed port, `{{PORT}}` is left as it is too, and there is no `OFFERMILL_PORT`.
+#[derive(Clone, Debug)]
+pub struct CommandTemplate {
+    argv: Vec<String>,
+    environment: Vec<(String, String)>,
+}
+
+impl CommandTemplate {
+    /// A template of `argv`, with no variables of its own.
+    #[must_use]
+    pub fn new(argv: Vec<String>) -> CommandTemplate {
+        CommandTemplate { argv, environment: Vec::new() }
+    }
+
+    /// The same template with a variable, in whose value placeholders are filled in too.
+    #[must_use]
+    pub fn variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+}
+
+impl Launcher for CommandTemplate {
+    fn command(&self, facts: &Facts<'_>) -> Command {
+        let mut known = vec![
+            ("EXECUTOR_ID", facts.executor.to_owned()),
+            ("APP_ID", facts.app.to_owned()),
+            ("AGENT_ID", facts.agent_id.to_owned()),
+            ("HOSTNAME", facts.hostname.to_owned()),
+            ("CORES", facts.cores.to_string()),
+            ("MEMORY_MB", facts.memory.get().to_string()),
+        ];
+        if let Some(port) = facts.port {
+            known.push(("PORT", port.to_string()));
+        }
+        let argv = self.argv.iter().map(|argument| fill(argument, &known)).collect();
+        let own = self.environment.iter().map(|(name, value)| (name.clone(), fill(value, &known)));
+        let facts = known.iter().map(|(name, value)| (format!("OFFERMILL_{name}"), value.clone()));
+        Command { argv, environment: facts.chain(own).collect() }
+    }
+}
+
+/// Fills in placeholders in one pass, so that what is filled in is never read as a placeholder itself.
+fn fill(text: &str, known: &[(&str, String)]) -> String {
+    let mut filled = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("{{") {
+        filled.push_str(before);
+        let found = after
+            .split_once("}}")
+            .and_then(|(name, tail)| Some((known.iter().find(|(known, _)| *known == name)?, tail)));
+        match found {
+            Some(((_, value), tail)) => {
+                filled.push_str(value);
+                rest = tail;
+            }
+            None => {
+                filled.push_str("{{");
+                rest = after;
+            }
+        }
+    }
+    filled.push_str(rest);
+    filled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resources::{Mebibytes, MilliCpus};
+
+    fn facts() -> Facts<'static> {
+        Facts {
+            executor: "etl-1-0.0",
+            app: "{{CORES}}",
+            agent_id: "a-1",
+            hostname: "h; rm -rf /",
+            cores: MilliCpus::from_cores(2),
+            memory: Mebibytes::new(512),
+            port: None,
+        }
+    }
+
+    /// Goal: each placeholder becomes its fact, once, and nothing else changes. Method: a value that looks like a
+    /// placeholder, a host name that looks like a command, unknown and unfinished placeholders.
+    #[test]
+    fn placeholders_are_filled_in_once_and_stay_one_argument() {
+        let argv = [
+            "run",
+            "{{EXECUTOR_ID}}@{{HOSTNAME}}",
+            "{{APP_ID}}",
+            "{{X}} {{PORT}} {{",
+            "{{{{CORES}}}}",
+        ];
+        let template =
+            CommandTemplate::new(argv.map(str::to_owned).to_vec()).variable("M", "{{MEMORY_MB}}m");
+        let command = template.command(&facts());
+        assert_eq!(
+            command.argv,
+            ["run", "etl-1-0.0@h; rm -rf /", "{{CORES}}", "{{X}} {{PORT}} {{", "{{2}}"]
+        );
+        assert!(command.environment.contains(&("M".to_owned(), "512m".to_owned())));
+        assert!(command.environment.contains(&("OFFERMILL_CORES".to_owned(), "2".to_owned())));
+    }
+}

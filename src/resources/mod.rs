@@ -1,0 +1,7 @@
+//! Quantities and resources: integer units inside, `f64` only at a border.
+
+mod ports;
+mod units;
+
+pub use ports::PortRange;
+pub use units::{Gpus, Mebibytes, MilliCpus, Scalar, ScalarError};

@@ -1,0 +1,227 @@
+//! Units. Everything inside the kernel is an integer; see [`Scalar`] for how a wire's `f64` becomes one.
+
+use std::fmt;
+
+/// A quantity in thousandths, the fixed point that Mesos computes scalars in.
+///
+/// Mesos keeps three decimals of every scalar (`llround(value * 1000)` in its `values.cpp`); so do we, so that
+/// sums and differences are exact and never leave slivers such as 1e-17 cpus.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Scalar(u64);
+
+impl Scalar {
+    /// Nothing.
+    pub const ZERO: Scalar = Scalar(0);
+    /// The largest scalar: 2⁵³ thousandths, the last integer up to which an `f64` is exact.
+    pub const MAX: Scalar = Scalar(1 << 53);
+
+    /// A quantity of `thousandths`/1000, cut off at [`Scalar::MAX`].
+    #[must_use]
+    pub const fn from_thousandths(thousandths: u64) -> Scalar {
+        if thousandths > Self::MAX.0 { Self::MAX } else { Scalar(thousandths) }
+    }
+
+    /// Rounds a wire value to three decimals, half away from zero.
+    ///
+    /// # Errors
+    /// When `value` is NaN, infinite, negative, or more than [`Scalar::MAX`].
+    pub fn from_f64(value: f64) -> Result<Scalar, ScalarError> {
+        if !value.is_finite() {
+            return Err(ScalarError::NotFinite);
+        }
+        let thousandths = (value * 1000.0).round();
+        if thousandths < 0.0 {
+            return Err(ScalarError::Negative);
+        }
+        if thousandths > Self::MAX.0 as f64 {
+            return Err(ScalarError::TooLarge);
+        }
+        Ok(Scalar(thousandths as u64))
+    }
+
+    /// Like [`Scalar::from_f64`], for offers that must be answered whatever they say: what is not a quantity is
+    /// nothing, and what is too large is [`Scalar::MAX`]. Never promises more than `value`.
+    #[must_use]
+    pub fn from_f64_lenient(value: f64) -> Scalar {
+        match Self::from_f64(value) {
+            Ok(scalar) => scalar,
+            Err(ScalarError::TooLarge) => Self::MAX,
+            Err(ScalarError::NotFinite | ScalarError::Negative) => Self::ZERO,
+        }
+    }
+
+    /// The quantity in thousandths.
+    #[must_use]
+    pub const fn thousandths(self) -> u64 {
+        self.0
+    }
+
+    /// The quantity as a wire's `f64`.
+    #[must_use]
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64 / 1000.0
+    }
+}
+
+impl fmt::Display for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_thousandths(f, self.0)
+    }
+}
+
+/// Why a number is not a quantity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ScalarError {
+    /// NaN or infinite.
+    NotFinite,
+    /// Less than zero.
+    Negative,
+    /// More than [`Scalar::MAX`].
+    TooLarge,
+}
+
+impl fmt::Display for ScalarError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ScalarError::NotFinite => "not a finite number",
+            ScalarError::Negative => "less than zero",
+            ScalarError::TooLarge => "more than 2^53 thousandths",
+        })
+    }
+}
+
+impl std::error::Error for ScalarError {}
+
+/// Processor time, in thousandths of a core.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MilliCpus(u64);
+
+impl MilliCpus {
+    /// No cores.
+    pub const ZERO: MilliCpus = MilliCpus(0);
+
+    /// `thousandths`/1000 of a core.
+    #[must_use]
+    pub const fn from_millis(thousandths: u64) -> MilliCpus {
+        MilliCpus(thousandths)
+    }
+
+    /// Whole cores; saturates.
+    #[must_use]
+    pub const fn from_cores(cores: u64) -> MilliCpus {
+        MilliCpus(cores.saturating_mul(1000))
+    }
+
+    /// In thousandths of a core.
+    #[must_use]
+    pub const fn millis(self) -> u64 {
+        self.0
+    }
+
+    /// Whole cores, rounded down.
+    #[must_use]
+    pub const fn whole_cores(self) -> u64 {
+        self.0 / 1000
+    }
+}
+
+impl fmt::Display for MilliCpus {
+    /// As people write cores: `2`, `0.5`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_thousandths(f, self.0)
+    }
+}
+
+/// Memory, in MiB (2²⁰ bytes; Mesos calls them MB).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Mebibytes(u64);
+
+impl Mebibytes {
+    /// No memory.
+    pub const ZERO: Mebibytes = Mebibytes(0);
+
+    /// `mebibytes` MiB.
+    #[must_use]
+    pub const fn new(mebibytes: u64) -> Mebibytes {
+        Mebibytes(mebibytes)
+    }
+
+    /// In MiB.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for Mebibytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} MiB", self.0)
+    }
+}
+
+/// Whole GPUs: Mesos knows no fractions of one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Gpus(u32);
+
+impl Gpus {
+    /// No GPU.
+    pub const ZERO: Gpus = Gpus(0);
+
+    /// `gpus` GPUs.
+    #[must_use]
+    pub const fn new(gpus: u32) -> Gpus {
+        Gpus(gpus)
+    }
+
+    /// How many.
+    #[must_use]
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+impl fmt::Display for Gpus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+fn write_thousandths(f: &mut fmt::Formatter<'_>, thousandths: u64) -> fmt::Result {
+    let (whole, rest) = (thousandths / 1000, thousandths % 1000);
+    if rest == 0 {
+        return write!(f, "{whole}");
+    }
+    let digits = format_args!("{rest:03}").to_string();
+    write!(f, "{whole}.{}", digits.trim_end_matches('0'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: a wire's numbers become quantities as Mesos rounds them, and what is no quantity is refused.
+    /// Method: the edges of each rule.
+    #[test]
+    fn scalars_round_to_three_decimals_and_refuse_the_rest() {
+        assert_eq!(Scalar::from_f64(0.1 + 0.2), Ok(Scalar::from_thousandths(300)));
+        assert_eq!(Scalar::from_f64(0.0005), Ok(Scalar::from_thousandths(1)));
+        assert_eq!(Scalar::from_f64(-0.0), Ok(Scalar::ZERO));
+        assert_eq!(Scalar::from_f64(-0.0001), Ok(Scalar::ZERO));
+        assert_eq!(Scalar::from_f64(-0.001), Err(ScalarError::Negative));
+        assert_eq!(Scalar::from_f64(f64::NAN), Err(ScalarError::NotFinite));
+        assert_eq!(Scalar::from_f64(f64::INFINITY), Err(ScalarError::NotFinite));
+        assert_eq!(Scalar::from_f64(1e300), Err(ScalarError::TooLarge));
+        assert_eq!(Scalar::from_f64_lenient(f64::NAN), Scalar::ZERO);
+        assert_eq!(Scalar::from_f64_lenient(-4.0), Scalar::ZERO);
+        assert_eq!(Scalar::from_f64_lenient(1e300), Scalar::MAX);
+    }
+
+    /// Goal: quantities print as people write them. Method: one of each shape.
+    #[test]
+    fn cores_print_without_trailing_zeros() {
+        assert_eq!(MilliCpus::from_cores(2).to_string(), "2");
+        assert_eq!(MilliCpus::from_millis(500).to_string(), "0.5");
+        assert_eq!(MilliCpus::from_millis(1_005).to_string(), "1.005");
+    }
+}
