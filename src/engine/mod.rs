@@ -1,4 +1,195 @@
-//! Threads around the kernel.
+//! Threads around a kernel: a bounded intake, handler threads, a control thread with the timers, and an orderly end.
+//!
+//! ```text
+//!  cluster manager                      engine
+//!  ┌─────────────┐ Event::Offers  ┌──────────────┐ batches ┌───────────────────┐
+//!  │             │ ─────────────► │ intake       │ ──────► │ N handler threads │ ─► Accept, Decline
+//!  │             │                └──────────────┘         └───────────────────┘
+//!  │             │ other events   ┌──────────────────────────────────────────┐
+//!  │             │ ─────────────► │ control thread: updates, demand, timers  │ ─► Revive, Suppress, Kill, …
+//!  └─────────────┘                └──────────────────────────────────────────┘ ─► Observer
+//! ```
+//!
+//! Frameworks with threads and transport of their own call the [`Kernel`] themselves and never meet this.
 
+mod answering;
+mod clock;
+mod control;
+mod intake;
+mod notice;
 mod owned;
 pub mod seam;
+mod shared;
+
+use std::fmt;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+pub use clock::Clock;
+pub use notice::{Notice, Observer, PlacedExecutor, Unobserved};
+
+use crate::error::Error;
+use crate::ids::ExecutorId;
+use crate::kernel::{DrainReport, Kernel};
+use crate::launch::Launcher;
+use control::{Control, ControlThread};
+use seam::{ClusterManager, EventSink};
+use shared::Shared;
+
+/// So many messages may wait for the control thread before those who tell it wait.
+const CONTROL_QUEUE: usize = 16 * 1024;
+
+/// How an engine works. `Default` suits most.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct EngineOptions {
+    /// Handler threads. Default: as many as this machine has cores, at most 4.
+    pub handlers: usize,
+    /// Offers that may wait in the intake, at least 1; what comes beyond is declined. Default 10 000.
+    pub offers_queued_max: usize,
+    /// Offers that a handler takes at a time, at least 1. Default 256.
+    pub batch_max: usize,
+    /// How long offers are refused for that find no room in the intake. Default 5 s.
+    pub overflow_refuse: Duration,
+    /// How long an executor that is killed may take to end by itself. Default 5 s.
+    pub kill_grace: Duration,
+    /// Whether each executor that finishes lowers the executor limit by one, so that it is not replaced: for work that
+    /// is done when so many executors have finished. Default: no.
+    pub finished_count_down: bool,
+}
+
+impl Default for EngineOptions {
+    fn default() -> EngineOptions {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        EngineOptions {
+            handlers: cores.min(4),
+            offers_queued_max: 10_000,
+            batch_max: 256,
+            overflow_refuse: Duration::from_secs(5),
+            kill_grace: Duration::from_secs(5),
+            finished_count_down: false,
+        }
+    }
+}
+
+/// A running engine. Dropped without [`Engine::shutdown`], it ends its threads and stops the manager, without waiting
+/// for executors.
+pub struct Engine {
+    shared: Arc<Shared>,
+    handlers: Vec<JoinHandle<()>>,
+    control: Option<JoinHandle<()>>,
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("kernel", &self.shared.kernel).finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// Starts threads around `kernel`, then `manager`.
+    ///
+    /// # Errors
+    /// When an option is out of its range, a thread can't be started, or the manager can't start; nothing runs then.
+    pub fn start(
+        kernel: Kernel,
+        manager: Arc<dyn ClusterManager>,
+        launcher: Arc<dyn Launcher>,
+        options: EngineOptions,
+        observer: Box<dyn Observer>,
+    ) -> Result<Engine, Error> {
+        for (name, value) in [
+            ("handler threads", options.handlers),
+            ("queued offers", options.offers_queued_max),
+            ("offers in a batch", options.batch_max),
+        ] {
+            if value == 0 {
+                return Err(Error::setting(name, value, "at least 1"));
+            }
+        }
+        let (sender, inbox) = crossbeam_channel::bounded(CONTROL_QUEUE);
+        let handlers = options.handlers;
+        let shared = Arc::new(Shared::new(kernel, manager, launcher, options, sender));
+        let mut engine = Engine { shared, handlers: Vec::new(), control: None };
+        let control = ControlThread::new(Arc::clone(&engine.shared), inbox, observer);
+        engine.control = Some(spawn("offermill-control", move || control.run())?);
+        for number in 0..handlers {
+            let shared = Arc::clone(&engine.shared);
+            let work = move || answering::answer_offers(&shared);
+            engine.handlers.push(spawn(&format!("offermill-handler-{number}"), work)?);
+        }
+        let events: EventSink = Arc::clone(&engine.shared) as EventSink;
+        engine.shared.manager.start(events)?;
+        Ok(engine)
+    }
+
+    /// The kernel inside: for its limit, its settings, its counters.
+    #[must_use]
+    pub fn kernel(&self) -> &Kernel {
+        &self.shared.kernel
+    }
+
+    /// The clock that the kernel's moments are told by.
+    #[must_use]
+    pub fn clock(&self) -> Clock {
+        self.shared.clock
+    }
+
+    /// How many offers wait in the intake.
+    #[must_use]
+    pub fn offers_queued(&self) -> usize {
+        self.shared.intake.len()
+    }
+
+    /// Asks executors to end; they have the kill grace for it. Asked again until their end is reported.
+    pub fn kill(&self, executors: Vec<ExecutorId>) {
+        let grace = self.shared.options.kill_grace;
+        self.shared.tell(Control::Kill { executors, grace });
+    }
+
+    /// Ends: declines what comes, asks all executors to end, waits for that up to `timeout`, then stops the manager,
+    /// which ends by force what is left. Returns how each executor stood at the timeout; what the manager ended after
+    /// it, the observer was still told.
+    pub fn shutdown(mut self, timeout: Duration) -> DrainReport {
+        let started = std::time::Instant::now();
+        self.shared.kernel.close();
+        self.end_handlers();
+        let left = self.shared.kernel.close();
+        let grace = self.shared.options.kill_grace.min(timeout);
+        let executors = left.into_iter().map(|target| target.id).collect();
+        self.shared.tell(Control::Kill { executors, grace });
+        let report = self.shared.kernel.drain(timeout.saturating_sub(started.elapsed()));
+        self.end();
+        report
+    }
+
+    fn end_handlers(&mut self) {
+        self.shared.intake.close();
+        for handler in self.handlers.drain(..) {
+            // A handler that panicked has told so on standard error; the rest must still end.
+            let _panicked = handler.join();
+        }
+    }
+
+    fn end(&mut self) {
+        self.shared.kernel.close();
+        self.end_handlers();
+        if let Some(control) = self.control.take() {
+            self.shared.manager.stop();
+            self.shared.tell(Control::End);
+            let _panicked = control.join();
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, Error> {
+    let thread = std::thread::Builder::new().name(name.to_owned());
+    thread.spawn(work).map_err(|error| Error::cluster(format!("starting thread {name}"), error))
+}

@@ -104,6 +104,8 @@ pub struct Placed {
     pub advertised_cores: MilliCpus,
     /// The memory that it takes, overhead included.
     pub memory: Mebibytes,
+    /// The memory that it is to be told: without the overhead.
+    pub advertised_memory: Mebibytes,
     /// The GPUs that it takes.
     pub gpus: Gpus,
     /// The port that it takes, if a fixed one was asked for.
@@ -117,6 +119,7 @@ impl Placed {
         cores: MilliCpus::ZERO,
         advertised_cores: MilliCpus::ZERO,
         memory: Mebibytes::ZERO,
+        advertised_memory: Mebibytes::ZERO,
         gpus: Gpus::ZERO,
         port: None,
         pieces: (0, 0),
@@ -128,6 +131,7 @@ impl Placed {
             cores,
             advertised_cores: MilliCpus::from_millis(cores.millis() + config.extra_cores.millis()),
             memory: config.memory_taken(),
+            advertised_memory: config.executor_memory,
             gpus,
             port: config.fixed_port,
             pieces: (0, 0),

@@ -1,0 +1,100 @@
+//! What the engine's threads share.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crossbeam_channel::Sender;
+
+use super::EngineOptions;
+use super::clock::Clock;
+use super::control::Control;
+use super::intake::Intake;
+use super::seam::{Call, ClusterManager, Event, Events};
+use crate::kernel::Kernel;
+use crate::launch::Launcher;
+
+pub(super) struct Shared {
+    pub(super) kernel: Kernel,
+    pub(super) manager: Arc<dyn ClusterManager>,
+    pub(super) launcher: Arc<dyn Launcher>,
+    pub(super) intake: Intake,
+    pub(super) clock: Clock,
+    pub(super) options: EngineOptions,
+    pub(super) control: Sender<Control>,
+    app: Mutex<Arc<str>>,
+}
+
+impl Shared {
+    pub(super) fn new(
+        kernel: Kernel,
+        manager: Arc<dyn ClusterManager>,
+        launcher: Arc<dyn Launcher>,
+        options: EngineOptions,
+        control: Sender<Control>,
+    ) -> Shared {
+        Shared {
+            kernel,
+            manager,
+            launcher,
+            intake: Intake::new(options.offers_queued_max),
+            clock: Clock::start(),
+            options,
+            control,
+            app: Mutex::new("".into()),
+        }
+    }
+
+    /// The cluster's id for this framework.
+    pub(super) fn app(&self) -> Arc<str> {
+        Arc::clone(&self.app.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Makes a call; a failure is told to the control thread. Returns whether it was made.
+    pub(super) fn call(&self, call: Call<'_>) -> bool {
+        match self.manager.call(call) {
+            Ok(()) => true,
+            Err(error) => {
+                self.tell(Control::CallFailed(error.to_string()));
+                false
+            }
+        }
+    }
+
+    /// Tells the control thread. Once that has ended there is nobody left to tell.
+    pub(super) fn tell(&self, message: Control) {
+        let _ended = self.control.send(message);
+    }
+
+    /// A subscription began: everything before it is dead, at once and for whatever follows on the same thread.
+    fn registered(&self, framework_id: &str) {
+        *self.app.lock().unwrap_or_else(PoisonError::into_inner) = framework_id.into();
+        self.intake.reset(self.kernel.registered());
+    }
+}
+
+impl Events for Shared {
+    fn send(&self, event: Event) {
+        match event {
+            Event::Offers(offers) => {
+                let overflow = self.intake.push(offers);
+                if !overflow.is_empty() {
+                    let ids = overflow.into_iter().map(|offer| offer.id).collect();
+                    self.tell(Control::Overflow { epoch: self.kernel.epoch(), offers: ids });
+                }
+            }
+            Event::Rescinded { offer_id } => {
+                self.intake.rescind(&offer_id);
+                self.kernel.offer_rescinded(&offer_id);
+            }
+            Event::Registered { ref framework_id, .. } => {
+                self.registered(framework_id);
+                self.tell(Control::Event(event));
+            }
+            Event::Disconnected => {
+                self.kernel.disconnected();
+                self.intake.reset(self.kernel.epoch());
+                self.tell(Control::Event(event));
+            }
+            other => self.tell(Control::Event(other)),
+        }
+    }
+}
