@@ -11,6 +11,9 @@ mod world {
     pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
     use std::time::Duration;
 
+    /// The length of a slab's first segment, as a power of two.
+    pub(crate) const SLAB_FIRST_BITS: u32 = 5;
+
     /// Waits until `done` or until `timeout` has passed, and says whether it was done.
     pub(crate) fn wait_for<'a, T>(
         condvar: &Condvar,
@@ -29,6 +32,9 @@ mod world {
     pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
     pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
     use std::time::Duration;
+
+    /// Small, for loom tracks every cell.
+    pub(crate) const SLAB_FIRST_BITS: u32 = 1;
 
     /// Waits until `done`: loom knows no time.
     pub(crate) fn wait_for<'a, T>(

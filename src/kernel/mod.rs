@@ -13,24 +13,24 @@
 //!
 //! This file only routes.
 
-mod admission;
+pub(crate) mod admission;
 mod ageing;
-mod agents;
+pub(crate) mod agents;
 mod budget;
 mod check;
 mod commit;
 mod cutting;
 mod decision;
-mod demand;
+pub(crate) mod demand;
 mod drain;
-mod executors;
+pub(crate) mod executors;
 mod handler;
 pub mod limits;
 mod losses;
 mod placement;
 mod policy;
 mod sightings;
-mod slab;
+pub(crate) mod slab;
 mod snapshot;
 mod subscription;
 mod survey;

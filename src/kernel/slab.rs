@@ -21,8 +21,8 @@ use std::sync::OnceLock;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// The first segment's length, as a power of two.
-const FIRST_BITS: u32 = 5;
-/// So many segments hold 2³² cells, less the first segment's length.
+const FIRST_BITS: u32 = crate::sync::SLAB_FIRST_BITS;
+/// So many segments hold 2³² cells or nearly.
 const SEGMENTS: usize = 27;
 const NONE: u32 = u32::MAX;
 const TAG_ONE: u64 = 1 << 32;

@@ -1,0 +1,269 @@
+//! Settings as people write them: durations, memory, cores, counts, ratios, switches.
+//!
+//! Every reader takes the setting's name and its text, and answers a bad text with an error that
+//! says which setting it is, what it says and what it may say. White space around a text is
+//! dropped.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use crate::error::Error;
+use crate::resources::{Mebibytes, MilliCpus, Scalar};
+
+/// The longest duration that is read, 100 years: adding it to any clock's time can't overflow.
+pub const DURATION_MAX: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+/// The most memory that is read, in MiB: what an offer's fixed-point scalar can hold.
+const MEBIBYTES_MAX: u64 = Scalar::MAX.thousandths() / 1000;
+
+/// How much of a bad text an error repeats, in characters.
+const SHOWN_MAX: usize = 80;
+
+/// A unit of time, for bare numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeUnit {
+    /// `us`
+    Microseconds,
+    /// `ms`
+    Milliseconds,
+    /// `s`
+    Seconds,
+    /// `m` or `min`
+    Minutes,
+    /// `h`
+    Hours,
+    /// `d`
+    Days,
+}
+
+impl TimeUnit {
+    fn of(suffix: &str) -> Option<TimeUnit> {
+        Some(match suffix {
+            "us" => TimeUnit::Microseconds,
+            "ms" => TimeUnit::Milliseconds,
+            "s" => TimeUnit::Seconds,
+            "m" | "min" => TimeUnit::Minutes,
+            "h" => TimeUnit::Hours,
+            "d" => TimeUnit::Days,
+            _ => return None,
+        })
+    }
+
+    const fn micros(self) -> u64 {
+        match self {
+            TimeUnit::Microseconds => 1,
+            TimeUnit::Milliseconds => 1_000,
+            TimeUnit::Seconds => 1_000_000,
+            TimeUnit::Minutes => 60_000_000,
+            TimeUnit::Hours => 3_600_000_000,
+            TimeUnit::Days => 86_400_000_000,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            TimeUnit::Microseconds => "microseconds",
+            TimeUnit::Milliseconds => "milliseconds",
+            TimeUnit::Seconds => "seconds",
+            TimeUnit::Minutes => "minutes",
+            TimeUnit::Hours => "hours",
+            TimeUnit::Days => "days",
+        }
+    }
+}
+
+/// Reads a duration: a whole number and `us`, `ms`, `s`, `m`, `min`, `h` or `d`, in capitals or
+/// not. A bare number is in `bare_unit`.
+///
+/// # Errors
+/// When it is anything else, or longer than [`DURATION_MAX`].
+pub fn parse_duration(setting: &str, text: &str, bare_unit: TimeUnit) -> Result<Duration, Error> {
+    let lower = text.trim().to_ascii_lowercase();
+    let (digits, suffix) = split_number(&lower);
+    if digits.is_empty() || is_fraction(suffix) {
+        return Err(bad_duration(setting, text, bare_unit, is_fraction(suffix)));
+    }
+    let unit = if suffix.is_empty() { Some(bare_unit) } else { TimeUnit::of(suffix) };
+    let Some(unit) = unit else {
+        return Err(bad_duration(setting, text, bare_unit, false));
+    };
+    let micros = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit.micros()));
+    match micros.map(Duration::from_micros) {
+        Some(duration) if duration <= DURATION_MAX => Ok(duration),
+        _ => Err(bad(setting, text, "at most 36500d (100 years)")),
+    }
+}
+
+#[cold]
+fn bad_duration(setting: &str, text: &str, bare_unit: TimeUnit, fraction: bool) -> Error {
+    let mut allowed = format!(
+        "a whole number and one of us, ms, s, m, min, h, d, such as 90s (a bare number is in {})",
+        bare_unit.name()
+    );
+    if fraction {
+        allowed.push_str("; for a fraction take a smaller unit: 500ms, not 0.5s");
+    }
+    bad(setting, text, allowed)
+}
+
+/// Reads an amount of memory: a whole number and `b`, `k`, `m`, `g`, `t` or `p`, each but the first
+/// also with a `b` after it, in capitals or not; all are powers of 1024. A bare number is in MiB.
+/// Parts of a MiB are dropped.
+///
+/// # Errors
+/// When it is anything else, more than an offer can hold, or something that would become nothing.
+pub fn parse_memory(setting: &str, text: &str) -> Result<Mebibytes, Error> {
+    const ALLOWED: &str =
+        "a whole number and one of b, k, m, g, t, p, such as 512m (a bare number is in MiB)";
+    let lower = text.trim().to_ascii_lowercase();
+    let (digits, suffix) = split_number(&lower);
+    if is_fraction(suffix) {
+        let hint = format!("{ALLOWED}; for a fraction take a smaller unit: 1536m, not 1.5g");
+        return Err(bad(setting, text, hint));
+    }
+    let shift = match suffix {
+        "b" => Some(0),
+        "k" | "kb" => Some(10),
+        "" | "m" | "mb" => Some(20),
+        "g" | "gb" => Some(30),
+        "t" | "tb" => Some(40),
+        "p" | "pb" => Some(50),
+        _ => None,
+    };
+    let (Some(shift), false) = (shift, digits.is_empty()) else {
+        return Err(bad(setting, text, ALLOWED));
+    };
+    // A number of 64 bits shifted by 50 fits into 128.
+    let number = digits.parse::<u64>().ok().map(u128::from);
+    let mebibytes = number.map(|number| (number << shift) >> 20);
+    match mebibytes.and_then(|mebibytes| u64::try_from(mebibytes).ok()) {
+        Some(0) if number != Some(0) => Err(bad(setting, text, "at least 1 MiB, or 0")),
+        Some(mebibytes) if mebibytes <= MEBIBYTES_MAX => Ok(Mebibytes::new(mebibytes)),
+        _ => Err(bad(setting, text, format!("at most {MEBIBYTES_MAX} MiB (8 EiB)"))),
+    }
+}
+
+/// Reads a whole number within `allowed`.
+///
+/// # Errors
+/// When it is anything else.
+pub fn parse_count(setting: &str, text: &str, allowed: RangeInclusive<u64>) -> Result<u64, Error> {
+    match text.trim().parse() {
+        Ok(number) if allowed.contains(&number) => Ok(number),
+        _ if *allowed.end() == u64::MAX => {
+            Err(bad(setting, text, format!("a whole number of at least {}", allowed.start())))
+        }
+        _ => {
+            let (least, most) = (allowed.start(), allowed.end());
+            Err(bad(setting, text, format!("a whole number from {least} to {most}")))
+        }
+    }
+}
+
+/// Reads a number from 0 to 1.
+///
+/// # Errors
+/// When it is anything else.
+pub fn parse_ratio(setting: &str, text: &str) -> Result<f64, Error> {
+    match text.trim().parse() {
+        // Adding zero makes nothing of the sign of -0.
+        Ok(ratio) if (0.0..=1.0).contains(&ratio) => Ok(ratio + 0.0),
+        _ => Err(bad(setting, text, "a number from 0 to 1, such as 0.8")),
+    }
+}
+
+/// Reads `true` or `false`, in capitals or not.
+///
+/// # Errors
+/// When it is anything else.
+pub fn parse_bool(setting: &str, text: &str) -> Result<bool, Error> {
+    let word = text.trim();
+    if word.eq_ignore_ascii_case("true") {
+        Ok(true)
+    } else if word.eq_ignore_ascii_case("false") {
+        Ok(false)
+    } else {
+        Err(bad(setting, text, "true or false"))
+    }
+}
+
+/// Reads a number of cores above zero with up to three decimals: `2`, `0.5`.
+///
+/// # Errors
+/// When it is anything else, or more than an offer can hold.
+pub fn parse_cores(setting: &str, text: &str) -> Result<MilliCpus, Error> {
+    let number = text.trim();
+    let (whole, decimals) = match number.split_once('.') {
+        Some((whole, decimals)) if !decimals.is_empty() => (whole, decimals),
+        None if !number.is_empty() => (number, ""),
+        _ => return Err(bad_cores(setting, text)),
+    };
+    let all_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if decimals.len() > 3 || !all_digits(whole) || !all_digits(decimals) {
+        return Err(bad_cores(setting, text));
+    }
+    let millis = format!("{whole}{decimals:0<3}").parse().ok();
+    match millis.filter(|millis| (1..=Scalar::MAX.thousandths()).contains(millis)) {
+        Some(millis) => Ok(MilliCpus::from_millis(millis)),
+        None => Err(bad_cores(setting, text)),
+    }
+}
+
+#[cold]
+fn bad_cores(setting: &str, text: &str) -> Error {
+    bad(setting, text, "a number of cores above 0 with at most 3 decimals, such as 2 or 0.5")
+}
+
+/// A duration as people say it, in its one or two largest units: `5 s`, `1.5 s`, `11 min 20 s`, `1
+/// h`. What is smaller is dropped.
+#[must_use]
+pub fn format_duration(duration: Duration) -> String {
+    let (seconds, nanos) = (duration.as_secs(), duration.subsec_nanos());
+    match seconds {
+        0 if nanos == 0 => "0 s".into(),
+        0 if nanos < 1_000 => format!("{nanos} ns"),
+        0 if nanos < 1_000_000 => format!("{} us", nanos / 1_000),
+        0 => format!("{} ms", nanos / 1_000_000),
+        1..60 => {
+            let decimals = format!("{seconds}.{:03}", nanos / 1_000_000);
+            format!("{} s", decimals.trim_end_matches('0').trim_end_matches('.'))
+        }
+        60..3_600 => two_units(seconds / 60, "min", seconds % 60, "s"),
+        3_600..86_400 => two_units(seconds / 3_600, "h", seconds / 60 % 60, "min"),
+        _ => two_units(seconds / 86_400, "d", seconds / 3_600 % 24, "h"),
+    }
+}
+
+fn two_units(larger: u64, larger_unit: &str, smaller: u64, smaller_unit: &str) -> String {
+    match smaller {
+        0 => format!("{larger} {larger_unit}"),
+        _ => format!("{larger} {larger_unit} {smaller} {smaller_unit}"),
+    }
+}
+
+/// The digits at the start, and what follows them without the space between.
+fn split_number(text: &str) -> (&str, &str) {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, suffix) = text.split_at(end);
+    (digits, suffix.trim_start())
+}
+
+fn is_fraction(suffix: &str) -> bool {
+    suffix
+        .strip_prefix(['.', ','])
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+#[cold]
+fn bad(setting: &str, text: impl Display, allowed: impl Into<String>) -> Error {
+    let text = text.to_string();
+    let mut shown: String = text.chars().take(SHOWN_MAX).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    Error::setting(setting, shown, allowed)
+}
+
+#[cfg(test)]
+mod tests;
