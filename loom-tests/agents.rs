@@ -21,7 +21,7 @@ fn one_agent() -> (Arc<Agents>, AgentKey) {
 /// the executors counted after the exclusion bound those at the end.
 #[test]
 fn nothing_is_placed_after_an_exclusion() {
-    explore("agents/exclude-reserve", Some(3), || {
+    explore("agents/exclude-reserve", None, || {
         let rule = ExclusionRule { failures: 1, ..ExclusionRule::default() };
         let (agents, key) = one_agent();
         let other = Arc::clone(&agents);
@@ -57,7 +57,7 @@ fn mutant_exclusion_apart() {
 /// Goal: an agent is forgotten or gets an executor from a late offer, never both. Method: both at once.
 #[test]
 fn an_agent_in_use_is_not_forgotten() {
-    explore("agents/retire-reserve", Some(3), || {
+    explore("agents/retire-reserve", None, || {
         let (agents, key) = one_agent();
         let other = Arc::clone(&agents);
         let placed = thread::spawn(move || other.reserve(key, 1, NOW).is_ok());
@@ -73,7 +73,7 @@ fn an_agent_in_use_is_not_forgotten() {
 /// to another agent while the old key is used.
 #[test]
 fn an_old_key_counts_on_nobody() {
-    explore("agents/reuse-reserve", Some(3), || {
+    explore("agents/reuse-reserve", None, || {
         let (agents, old) = one_agent();
         let other = Arc::clone(&agents);
         let late = thread::spawn(move || other.reserve(old, 1, NOW).is_ok());

@@ -23,7 +23,7 @@ fn poll(words: &(Admission, Demand)) -> Option<DemandCall> {
 /// other releases and polls. In the end there is room, so a further poll must have nothing to say.
 #[test]
 fn no_revive_is_lost() {
-    explore("demand/suppress-release", Some(3), || {
+    explore("demand/suppress-release", None, || {
         let words = Arc::new((Admission::new(), Demand::new()));
         words.0.commit(words.0.load(), 1, CORE).unwrap();
         let other = Arc::clone(&words);

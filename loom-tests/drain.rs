@@ -47,7 +47,7 @@ fn fates(report: &DrainReport) -> Vec<Fate> {
 /// Goal: the end of the last executor wakes the waiter. Method: both at once; a lost wake-up is a deadlock.
 #[test]
 fn the_last_end_wakes_the_waiter() {
-    explore("drain/end-wait", Some(3), || {
+    explore("drain/end-wait", None, || {
         let kernel = kernel();
         let placed = offer(&kernel);
         let other = kernel.clone();
@@ -61,18 +61,19 @@ fn the_last_end_wakes_the_waiter() {
     });
 }
 
-/// Goal: two callers agree. Method: two drains and an end at once.
+/// Goal: two callers agree, and both return. Method: one waits while the other ends the executor and then waits too.
 #[test]
 fn two_callers_agree() {
-    explore("drain/wait-wait", Some(2), || {
+    explore("drain/wait-wait", None, || {
         let kernel = kernel();
         let placed = offer(&kernel);
-        let (one, two) = (kernel.clone(), kernel.clone());
-        let theirs = thread::spawn(move || fates(&one.drain(Duration::MAX)));
-        let ended = thread::spawn(move || finish(&two, &placed[0]));
+        kernel.close();
+        let other = kernel.clone();
+        let theirs = thread::spawn(move || fates(&other.drain(Duration::MAX)));
+        finish(&kernel, &placed[0]);
         let ours = fates(&kernel.drain(Duration::MAX));
+        assert_eq!(ours, [Fate::Finished]);
         assert_eq!(ours, theirs.join().unwrap());
-        ended.join().unwrap();
     });
 }
 
@@ -80,8 +81,10 @@ fn two_callers_agree() {
 /// batch and a close at once; then the executor, if any, is among those to be asked to end and in the report.
 #[test]
 fn nobody_is_missing_on_the_roll() {
-    explore("drain/launch-close", Some(2), || {
+    explore("drain/launch-close", None, || {
         let kernel = kernel();
+        // The cells' memory appears once, by a `OnceLock` that loom can't see: let that be before the threads.
+        offer(&kernel).iter().for_each(|executor| finish(&kernel, executor));
         let other = kernel.clone();
         let placed = thread::spawn(move || offer(&other));
         kernel.close();

@@ -72,7 +72,7 @@ fn mutant_look_then_store() {
 /// thread gives up, one returns, one update ends; the holds released minus those taken again are what the state says.
 #[test]
 fn giving_up_returning_and_ending_agree() {
-    explore("executors/limbo", Some(3), || {
+    explore("executors/limbo", None, || {
         let executor = running();
         let limbo = |state: State| Some(State { stage: Stage::Limbo, ..state });
         executor.change(7, limbo).unwrap();

@@ -1,0 +1,271 @@
+//! The cluster's one thread: takes in messages, keeps the books, tells the engine.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use super::agent::Room;
+use super::executors::{Executor, Executors, Stage};
+use super::exit::Exit;
+use super::fleet::Fleet;
+use super::message::{Acceptance, Message, Order, Question};
+use super::outbox::Outbox;
+use super::sandbox;
+use crate::engine::seam::Event;
+use crate::resources::Gpus;
+use crate::status::{TaskState, UpdateReason};
+
+/// The first subscription, and the only one: it ends with the cluster.
+const EPOCH: u64 = 1;
+/// As many messages are taken in before offers are made again.
+const MESSAGES_MAX: usize = 256;
+/// No event bears more offers.
+const OFFERS_MAX: usize = 1000;
+/// How long to wait for the end of executors that were killed: one that the kernel can't end must
+/// not hold us up.
+const FORCED_WAIT: Duration = Duration::from_secs(5);
+
+/// All that the thread owns.
+pub(super) struct Actor {
+    pub(super) inbox: Receiver<Message>,
+    pub(super) outbox: Outbox,
+    pub(super) fleet: Fleet,
+    pub(super) executors: Executors,
+    pub(super) grace: Duration,
+}
+
+/// Whether to go on.
+#[derive(PartialEq, Eq)]
+enum Then {
+    GoOn,
+    Stop,
+}
+
+impl Actor {
+    /// Runs until it is told to stop, and ends all executors before it returns.
+    pub(super) fn run(mut self, framework_id: String) {
+        self.outbox.send(Event::Registered { framework_id, again: false });
+        loop {
+            self.make_offers();
+            if self.take_messages() == Then::Stop {
+                break;
+            }
+            self.executors.tend(Instant::now());
+        }
+        self.end();
+    }
+
+    fn make_offers(&mut self) {
+        let mut offers = self.fleet.offers(Instant::now());
+        while !offers.is_empty() {
+            let rest = offers.split_off(offers.len().min(OFFERS_MAX));
+            self.outbox.send(Event::Offers(offers));
+            offers = rest;
+        }
+    }
+
+    /// Waits for a message, or until something is due, and takes in what has come.
+    fn take_messages(&mut self) -> Then {
+        let due = [self.fleet.offers_next(), self.executors.tend_next()];
+        let first = match due.into_iter().flatten().min() {
+            Some(due) => self.inbox.recv_timeout(due.saturating_duration_since(Instant::now())),
+            None => self.inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        let mut message = match first {
+            Ok(message) => Some(message),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => return Then::Stop,
+        };
+        let mut room = MESSAGES_MAX;
+        while let Some(taken) = message {
+            if matches!(taken, Message::Stop) {
+                return Then::Stop;
+            }
+            self.handle(taken);
+            room -= 1;
+            message = if room > 0 { self.inbox.try_recv().ok() } else { None };
+        }
+        Then::GoOn
+    }
+
+    fn handle(&mut self, message: Message) {
+        let now = Instant::now();
+        match message {
+            Message::Accept(acceptance) => self.accept(acceptance, now),
+            Message::Decline { epoch: EPOCH, offers, refuse } => {
+                self.fleet.decline(&offers, refuse, now);
+            }
+            Message::Decline { .. } | Message::Stop => {}
+            Message::Revive => self.fleet.revive(),
+            Message::Suppress => self.fleet.suppress(),
+            Message::Kill { executor, grace } => self.kill(&executor, grace, now),
+            Message::Reconcile(questions) => self.reconcile(&questions),
+            Message::Ended(number) => self.ended(number),
+            Message::LoseAgent(seat) => self.lose_agent(seat),
+            Message::RestoreAgent(seat) => self.fleet.restore(seat, now),
+        }
+    }
+
+    fn accept(&mut self, acceptance: Acceptance, now: Instant) {
+        let Acceptance { epoch, agent_id, offers, executors, refuse } = acceptance;
+        let redeemed = match epoch {
+            EPOCH => self.fleet.redeem(&offers, &agent_id),
+            _ => Err(format!("the offers are of subscription {epoch}, this is {EPOCH}")),
+        };
+        let (seat, mut offered) = match redeemed {
+            Ok(redeemed) => redeemed,
+            Err(why) => {
+                let (state, reason) = (TaskState::Dropped, UpdateReason::InvalidOffers);
+                for order in &executors {
+                    let agent_id = Some(agent_id.as_str());
+                    self.outbox.cluster_says(&order.executor, agent_id, state, reason, &*why);
+                }
+                return;
+            }
+        };
+        // All of them come out of the offer before the first is started: starting takes time, and
+        // an agent that refuses the rest does so from now on.
+        let mut fitting = Vec::with_capacity(executors.len());
+        for order in executors {
+            if self.is_known(&order, &fitting) {
+                continue;
+            }
+            let refused = objection(&order);
+            match refused.map_or_else(|| offered.take(order.room, order.port), Err) {
+                Ok(()) => fitting.push(order),
+                Err(why) => {
+                    let (state, reason) = (TaskState::Error, UpdateReason::Other);
+                    self.outbox.cluster_says(&order.executor, Some(&agent_id), state, reason, why);
+                }
+            }
+        }
+        if let Some(agent) = self.fleet.agent(seat, &agent_id) {
+            agent.refuse(offered.room, refuse, now);
+            fitting.iter().for_each(|order| agent.hold(order.room, order.port));
+        }
+        for order in fitting {
+            self.start(order, seat, &agent_id);
+        }
+    }
+
+    /// Whether it runs already, or will in a moment: its own updates say all there is to say.
+    fn is_known(&self, order: &Order, fitting: &[Order]) -> bool {
+        let id = &order.executor;
+        self.executors.get(id).is_some() || fitting.iter().any(|other| other.executor == *id)
+    }
+
+    fn start(&mut self, order: Order, seat: usize, agent_id: &str) {
+        let (id, room, port) = (order.executor.clone(), order.room, order.port);
+        self.outbox.executor_says(&id, agent_id, TaskState::Starting, String::new());
+        match self.executors.start(order, seat, agent_id) {
+            Ok(executor) => {
+                let output = executor.sandbox.display();
+                let message = format!("process {}, output in {output}", executor.pid());
+                self.outbox.executor_says(&id, agent_id, TaskState::Running, message);
+            }
+            Err(why) => {
+                self.fleet.free_up(seat, agent_id, room, port);
+                self.outbox.executor_says(&id, agent_id, TaskState::Failed, why);
+            }
+        }
+    }
+
+    fn kill(&mut self, id: &str, grace: Duration, now: Instant) {
+        let killed_before = self.executors.get(id).is_some_and(|it| it.stage != Stage::Running);
+        match self.executors.end(id, grace, now) {
+            Some(_) if killed_before => {}
+            Some(executor) => {
+                let message = "asked to end".to_owned();
+                self.outbox.executor_says(id, &executor.agent_id, TaskState::Killing, message);
+            }
+            None => self.say_gone(id, None, UpdateReason::Other),
+        }
+    }
+
+    fn reconcile(&mut self, questions: &[Question]) {
+        let say = |executor: &Executor| {
+            let (id, agent_id) = (&executor.id, Some(executor.agent_id.as_str()));
+            let reason = UpdateReason::Reconciliation;
+            self.outbox.cluster_says(id, agent_id, executor.state(), reason, "");
+        };
+        if questions.is_empty() {
+            self.executors.iter().for_each(say);
+            return;
+        }
+        for Question { executor, agent_id } in questions {
+            match self.executors.get(executor) {
+                Some(executor) => say(executor),
+                None => self.say_gone(executor, Some(agent_id), UpdateReason::Reconciliation),
+            }
+        }
+    }
+
+    /// Of an executor that isn't here, other clusters can only say that they don't know it. This
+    /// one is all in one process: what it has no process of does not run.
+    fn say_gone(&self, executor: &str, agent_id: Option<&str>, reason: UpdateReason) {
+        let message = "no such executor is running";
+        self.outbox.cluster_says(executor, agent_id, TaskState::Gone, reason, message);
+    }
+
+    fn ended(&mut self, number: u64) {
+        let Some((executor, exit)) = self.executors.reap(number) else { return };
+        let Executor { id, seat, agent_id, room, port, stage, .. } = &executor;
+        self.fleet.free_up(*seat, agent_id, *room, *port);
+        let (state, message) = match (stage, exit) {
+            (Stage::Abandoned, _) => return,
+            (Stage::Ending { .. }, exit) => (TaskState::Killed, format!("on request: {exit}")),
+            (Stage::Forced, exit) => {
+                (TaskState::Killed, format!("on request, its grace was over: {exit}"))
+            }
+            (Stage::Running, Exit::Code(0)) => (TaskState::Finished, exit.to_string()),
+            (Stage::Running, exit) => (TaskState::Failed, exit.to_string()),
+        };
+        self.outbox.executor_says(id, agent_id, state, message);
+    }
+
+    fn lose_agent(&mut self, seat: usize) {
+        let Some(lost) = self.fleet.lose(seat) else { return };
+        let executors = self.executors.abandon(&lost.id);
+        if let Some(offer_id) = lost.offer {
+            self.outbox.send(Event::Rescinded { offer_id });
+        }
+        self.outbox.send(Event::AgentLost { agent_id: lost.id.clone() });
+        let (state, reason) = (TaskState::Gone, UpdateReason::AgentRemoved);
+        for executor in executors {
+            let message = "its agent was lost";
+            self.outbox.cluster_says(&executor, Some(&lost.id), state, reason, message);
+        }
+    }
+
+    /// Ends all executors. Nothing is reported any more: whoever stops the cluster may not be
+    /// listening.
+    fn end(mut self) {
+        self.executors.end_all(self.grace, Instant::now());
+        let give_up = Instant::now() + self.grace + FORCED_WAIT;
+        while !self.executors.is_empty() {
+            let now = Instant::now();
+            self.executors.tend(now);
+            if give_up <= now {
+                break;
+            }
+            let due = self.executors.tend_next().map_or(give_up, |due| due.min(give_up));
+            if let Ok(Message::Ended(number)) =
+                self.inbox.recv_timeout(due.saturating_duration_since(now))
+            {
+                let _ = self.executors.reap(number);
+            }
+        }
+    }
+}
+
+/// Why an executor can't be started whatever was offered.
+fn objection(order: &Order) -> Option<String> {
+    if !sandbox::can_name(&order.executor) {
+        Some(format!("{:?} is no id that a sandbox could have", order.executor))
+    } else if order.room == Room::default() {
+        Some("asks for neither cores nor memory".to_owned())
+    } else if order.gpus > Gpus::ZERO {
+        Some(format!("asks for {} GPUs, and none were offered", order.gpus))
+    } else {
+        None
+    }
+}

@@ -1,0 +1,177 @@
+//! The master string: `local`, `local[*]`, `local[N]`, `local-cluster[AGENTS,CORES,MEM_MB]`.
+
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use super::machine;
+use crate::error::Error;
+use crate::resources::{Mebibytes, MilliCpus};
+
+const AGENTS: RangeInclusive<u64> = 1..=10_000;
+const CORES: RangeInclusive<u64> = 1..=65_536;
+const MEMORY_MIB: RangeInclusive<u64> = 1..=1 << 30;
+
+const ALLOWED: &str = "local, local[*], local[CORES] or local-cluster[AGENTS,CORES,MEM_MB], with \
+                       1 to 10000 agents, 1 to 65536 cores and 1 to 1073741824 MiB each";
+
+/// How many agents there are and what each has, as a master string says it.
+///
+/// * `local` and `local[*]`: one agent, with the cores that this process may use and the machine's
+///   memory less 1 GiB (512 MiB at least);
+/// * `local[8]`: the same with 8 cores, whatever the machine has;
+/// * `local-cluster[3,2,1024]`: three agents of 2 cores and 1024 MiB each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalMaster {
+    agents: usize,
+    cores: u64,
+    memory: Mebibytes,
+    hosts: Hosts,
+}
+
+/// What agents' hosts are called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hosts {
+    /// By the machine's name: there is one agent, and it is the machine.
+    Machine,
+    /// By number: agents play machines of their own.
+    Numbered,
+}
+
+impl LocalMaster {
+    /// How many agents there are.
+    #[must_use]
+    pub fn agents(&self) -> usize {
+        self.agents
+    }
+
+    /// The cores of each.
+    #[must_use]
+    pub fn cores(&self) -> MilliCpus {
+        MilliCpus::from_cores(self.cores)
+    }
+
+    /// The memory of each.
+    #[must_use]
+    pub fn memory(&self) -> Mebibytes {
+        self.memory
+    }
+
+    /// The host name of the agent with this number.
+    pub(super) fn hostname(&self, agent: usize) -> String {
+        match self.hosts {
+            Hosts::Machine => machine::hostname(),
+            Hosts::Numbered => format!("agent-{agent}"),
+        }
+    }
+
+    fn single(cores: u64) -> LocalMaster {
+        let memory = machine::offerable_memory();
+        LocalMaster { agents: 1, cores, memory, hosts: Hosts::Machine }
+    }
+}
+
+impl FromStr for LocalMaster {
+    type Err = Error;
+
+    /// Reads a master string.
+    ///
+    /// # Errors
+    /// When it is of none of the forms above, or a number is out of bounds.
+    fn from_str(text: &str) -> Result<LocalMaster, Error> {
+        read(text.trim()).ok_or_else(|| Error::setting("master", text, ALLOWED))
+    }
+}
+
+fn read(text: &str) -> Option<LocalMaster> {
+    if text == "local" {
+        return Some(LocalMaster::single(u64::from(machine::cores())));
+    }
+    if let Some(cores) = bracketed(text, "local") {
+        let cores = match cores.trim() {
+            "*" => u64::from(machine::cores()),
+            number => within(number, &CORES)?,
+        };
+        return Some(LocalMaster::single(cores));
+    }
+    let mut numbers = bracketed(text, "local-cluster")?.split(',');
+    let agents = usize::try_from(within(numbers.next()?, &AGENTS)?).ok()?;
+    let cores = within(numbers.next()?, &CORES)?;
+    let memory = Mebibytes::new(within(numbers.next()?, &MEMORY_MIB)?);
+    let hosts = Hosts::Numbered;
+    numbers.next().is_none().then_some(LocalMaster { agents, cores, memory, hosts })
+}
+
+/// The inside of `name[...]`.
+fn bracketed<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.strip_prefix(name)?.strip_prefix('[')?.strip_suffix(']')
+}
+
+/// A decimal number without a sign, spaces around it tolerated.
+fn within(text: &str, bounds: &RangeInclusive<u64>) -> Option<u64> {
+    let digits = text.trim();
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    digits.parse().ok().filter(|number| bounds.contains(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: the forms that people know are read. Method: each form, with and without spaces.
+    #[test]
+    fn known_forms_are_read() {
+        let machine: LocalMaster = "local[*]".parse().unwrap();
+        assert_eq!(machine, "local".parse().unwrap());
+        assert_eq!(machine.agents(), 1);
+        assert_eq!(machine.cores(), MilliCpus::from_cores(u64::from(machine::cores())));
+        assert!(machine.memory().get() >= 512);
+        assert_eq!(machine.hostname(0), machine::hostname());
+
+        let eight: LocalMaster = "local[8]".parse().unwrap();
+        assert_eq!((eight.agents(), eight.cores()), (1, MilliCpus::from_cores(8)));
+
+        for text in ["local-cluster[3,2,1024]", "local-cluster[ 3 , 2,1024 ]"] {
+            let cluster: LocalMaster = text.parse().unwrap();
+            assert_eq!(cluster.agents(), 3);
+            assert_eq!(cluster.cores(), MilliCpus::from_cores(2));
+            assert_eq!(cluster.memory(), Mebibytes::new(1024));
+            assert_eq!(cluster.hostname(2), "agent-2");
+        }
+    }
+
+    /// Goal: anything else is refused in a sentence with the value and what is allowed.
+    /// Method: near misses and numbers beyond each bound.
+    #[test]
+    fn anything_else_is_refused() {
+        for text in [
+            "",
+            "Local",
+            "local[",
+            "local[]",
+            "local[0]",
+            "local[-1]",
+            "local[+1]",
+            "local[1.5]",
+            "local[*,4]",
+            "local[65537]",
+            "local[99999999999999999999]",
+            "local-cluster",
+            "local-cluster[1,2]",
+            "local-cluster[1,2,3,4]",
+            "local-cluster[0,1,1]",
+            "local-cluster[10001,1,1]",
+            "local-cluster[1,0,1]",
+            "local-cluster[1,1,0]",
+            "local-cluster[1,1,1073741825]",
+            "local-cluster[a,b,c]",
+            "mesos://host:5050",
+        ] {
+            let error = text.parse::<LocalMaster>().unwrap_err();
+            assert!(error.is_setting());
+            let sentence = error.to_string();
+            assert!(sentence.starts_with(&format!("master is {text:?}, but must be local")));
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! An executor's processes: itself, its warden, and whatever they are in one group with.
+//!
+//! The group is led by the [warden](super::warden), and the executor is a member of it. Signals go
+//! to the group; it is killed when the executor ends, so that nothing of what the executor started
+//! stays behind in it. Only then are the warden and the executor reaped: no signal is ever sent to
+//! a number that could be a stranger's by now.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command as Process, Stdio};
+use std::thread::{Builder, JoinHandle};
+
+use rustix::io::retry_on_intr;
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpgid, kill_process, kill_process_group,
+    waitid, waitpid,
+};
+
+use super::exit::Exit;
+use super::sandbox::Sandbox;
+use super::warden::Warden;
+use crate::launch::Command;
+
+/// Enough for a thread that does nothing but wait.
+const WAITER_STACK_BYTES: usize = 128 * 1024;
+
+/// What executors' environments start from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Environment {
+    /// The program's own.
+    #[default]
+    Inherited,
+    /// Nothing.
+    Empty,
+}
+
+/// A started executor and everything in its group. Dropping it kills what is left.
+#[derive(Debug)]
+pub(super) struct Group {
+    leader: Pid,
+    executor: Pid,
+    /// The first leads the group; only the last one is alive.
+    wardens: Vec<Warden>,
+    waiter: Option<JoinHandle<()>>,
+    reaped: bool,
+}
+
+impl Group {
+    /// Starts `command`; `ended` is called, on a thread of its own, as soon as the executor has
+    /// ended.
+    ///
+    /// # Errors
+    /// A sentence that says why nothing was started.
+    pub(super) fn start(
+        command: &Command,
+        environment: Environment,
+        sandbox: Sandbox,
+        ended: impl FnOnce() + Send + 'static,
+    ) -> Result<Group, String> {
+        let Some((program, arguments)) = command.argv.split_first() else {
+            return Err("the command is empty".to_owned());
+        };
+        let path = sandbox.path;
+        let warden = Warden::start(&path, None)
+            .map_err(|error| format!("the executor's warden can't be started: {error}"))?;
+        let mut process = Process::new(program);
+        if environment == Environment::Empty {
+            process.env_clear();
+        }
+        let child = process
+            .args(arguments)
+            .envs(command.environment.iter().map(|(name, value)| (name, value)))
+            .current_dir(&path)
+            .process_group(warden.pid().as_raw_pid())
+            .stdin(Stdio::null())
+            .stdout(sandbox.stdout)
+            .stderr(sandbox.stderr)
+            .spawn()
+            .map_err(|error| refusal(program, &error))?;
+        let (leader, executor) = (warden.pid(), Pid::from_child(&child));
+        let mut group =
+            Group { leader, executor, wardens: vec![warden], waiter: None, reaped: false };
+        group.tell_warden();
+        group.wait_with(ended).map_err(|error| format!("no thread can be started: {error}"))?;
+        Ok(group)
+    }
+
+    /// Starts the thread that waits for the executor's end. If there can't be one, the executor is
+    /// ended.
+    fn wait_with(&mut self, ended: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let executor = self.executor;
+        let wait = move || {
+            let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            let _ = retry_on_intr(|| waitid(WaitId::Pid(executor), how));
+            ended();
+        };
+        let thread = Builder::new().name("offermill-wait".into()).stack_size(WAITER_STACK_BYTES);
+        match thread.spawn(wait) {
+            Ok(waiter) => {
+                self.waiter = Some(waiter);
+                Ok(())
+            }
+            Err(error) => {
+                self.reap();
+                Err(error)
+            }
+        }
+    }
+
+    /// The executor's process number.
+    pub(super) fn pid(&self) -> i32 {
+        self.executor.as_raw_pid()
+    }
+
+    /// Asks the group to end.
+    pub(super) fn terminate(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    /// Ends the group by force.
+    pub(super) fn kill(&self) {
+        self.signal(Signal::KILL);
+    }
+
+    /// To the group, and to the executor by itself if it left the group.
+    fn signal(&self, signal: Signal) {
+        if self.reaped {
+            return;
+        }
+        let _ = kill_process_group(self.leader, signal);
+        if self.executor_left() {
+            let _ = kill_process(self.executor, signal);
+        }
+    }
+
+    /// Whether the executor made a group of its own. No, if somebody else reaped it: then its
+    /// number may be a stranger's.
+    fn executor_left(&self) -> bool {
+        let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        waitid(WaitId::Pid(self.executor), how).is_ok()
+            && getpgid(Some(self.executor)) != Ok(self.leader)
+    }
+
+    /// Sees to it that there is a warden: whoever killed the last one didn't free the executor of
+    /// it.
+    pub(super) fn keep_warden(&mut self, cwd: &Path) -> io::Result<()> {
+        if self.wardens.last().is_some_and(Warden::is_alive) {
+            return Ok(());
+        }
+        let relief = Warden::start(cwd, Some(self.leader))?;
+        self.wardens.truncate(1);
+        self.wardens.push(relief);
+        self.tell_warden();
+        Ok(())
+    }
+
+    fn tell_warden(&mut self) {
+        let executor = self.executor;
+        if let Some(warden) = self.wardens.last_mut() {
+            warden.watch(executor);
+        }
+    }
+
+    /// Kills what is left of the group, reaps it, and tells how the executor ended. Waits for the
+    /// executor's end.
+    pub(super) fn reap(&mut self) -> Exit {
+        self.kill();
+        self.reaped = true;
+        let status = retry_on_intr(|| waitpid(Some(self.executor), WaitOptions::empty()));
+        self.wardens.clear();
+        if let Some(waiter) = self.waiter.take() {
+            let _ = waiter.join();
+        }
+        match status {
+            Ok(Some((_, status))) => Exit::of(status),
+            _ => Exit::Untold,
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn refusal(program: &str, error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => format!("command {program:?} not found: {error}"),
+        _ => format!("command {program:?} can't be started: {error}"),
+    }
+}

@@ -1,0 +1,104 @@
+//! The warden: what keeps an executor from outliving the program, however the program ends.
+//!
+//! A program that is killed with SIGKILL can clean up nothing. So each executor has a warden: a
+//! small `/bin/sh` that waits for the end of a pipe whose other end only the program holds. When
+//! the program is gone, whichever way, the kernel closes that end, and the warden kills the process
+//! group that it is in, itself included.
+//!
+//! The order of things leaves no gap for what stays in the group:
+//! 1. The warden is started first. It leads a process group of its own, and says so on its standard
+//!    output once it ignores the signals that are sent to that group. If the program ends now, the
+//!    warden ends itself.
+//! 2. The executor is then started *into* that group. Between its `fork` and its `exec` the child
+//!    still holds a copy of the program's end of the pipe (which is closed on `exec`), and it joins
+//!    the group before its `exec`. So the warden can't see the end of the pipe before the executor
+//!    is in the group.
+//! 3. The warden is then told the executor's own number, so that one which leaves the group
+//!    (`setsid`) ends as well. Out of reach are what such an executor starts outside of the group,
+//!    and one that has left the group already when the program dies in the very moment of step 3.
+//!    Holding the executor back until the warden knows would take a shell in front of it, which
+//!    changes its environment and blurs the reason when it can't be started.
+//!
+//! The warden, as the leader, also keeps the group's number from being given to strangers: the
+//! number is in use until the leader is reaped, and that happens only after the last signal was
+//! sent to the group. A warden that was killed stays unreaped for this reason, and another one is
+//! started into the same group in its place.
+//!
+//! A host program that forks without `exec` while executors run would hand its end of the pipe to
+//! its child, and the executors would live as long as that child.
+
+use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
+/// Reads the executor's number, then waits for the end of the pipe. `kill ... 0` means the own
+/// group.
+const SCRIPT: &str = "trap '' HUP INT QUIT TERM TSTP TTIN TTOU USR1 USR2 PIPE ALRM
+echo ready
+exec >/dev/null 2>&1
+read -r executor
+read -r end
+kill -KILL $executor 0";
+
+/// A running warden; dropping it ends it and reaps it, and with the group's first one the group's
+/// number is free.
+#[derive(Debug)]
+pub(super) struct Warden {
+    child: Child,
+}
+
+impl Warden {
+    /// Starts a warden and waits until it is ready: in `group`, or in a new group that it leads.
+    pub(super) fn start(cwd: &Path, group: Option<Pid>) -> io::Result<Warden> {
+        let child = Command::new("/bin/sh")
+            .args(["-c", SCRIPT, "offermill-warden"])
+            .env_clear()
+            .current_dir(cwd)
+            .process_group(group.map_or(0, |leader| leader.as_raw_pid()))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let mut warden = Warden { child };
+        warden.await_ready()?;
+        Ok(warden)
+    }
+
+    fn await_ready(&mut self) -> io::Result<()> {
+        let mut said = [0; 6];
+        match self.child.stdout.take() {
+            Some(mut stdout) => stdout.read_exact(&mut said)?,
+            None => return Err(io::ErrorKind::BrokenPipe.into()),
+        }
+        if said == *b"ready\n" { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
+    }
+
+    /// The process's own number.
+    pub(super) fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Tells the warden the executor's number. A warden that is gone is replaced later, see
+    /// [`Warden::is_alive`].
+    pub(super) fn watch(&mut self, executor: Pid) {
+        if let Some(stdin) = &mut self.child.stdin {
+            let _ = stdin.write_all(format!("{}\n", executor.as_raw_pid()).as_bytes());
+        }
+    }
+
+    /// Whether it still runs. Leaves it unreaped if it doesn't.
+    pub(super) fn is_alive(&self) -> bool {
+        let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        matches!(waitid(WaitId::Pid(self.pid()), how), Ok(None))
+    }
+}
+
+impl Drop for Warden {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

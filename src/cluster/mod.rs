@@ -1,0 +1,5 @@
+//! Cluster managers: each carries out the engine's calls on one kind of cluster, behind the seam
+//! that [`ClusterManager`](crate::engine::seam::ClusterManager) is.
+
+#[cfg(feature = "local")]
+pub mod local;
