@@ -52,9 +52,9 @@
 //! | No allocation on the offer path in the steady state; memory follows the agents and executors that are there | counting allocator (`tests/kernel/memory.rs`) |
 //!
 //! **Lock-free** are: [`Handler::resource_offers`] for agents that the handler has met, and
-//! [`Kernel::status_update`] except for failures and for [plain ids](IdScheme::plain). First sights of agents, failures,
-//! reconfiguration, snapshots' agent names and reports take short locks that no offer path of another thread waits for,
-//! except another first sight in the same shard of the map.
+//! [`Kernel::status_update`] except for failures and for [plain ids](IdScheme::plain). First sights of agents,
+//! failures, reconfiguration, snapshots' agent names and reports take short locks that no offer path of another thread
+//! waits for, except another first sight in the same shard of the map.
 //!
 //! **Not checked**: the orderings inside `arc-swap` and `dashmap`, which loom can't see (the protocols don't rest on
 //! them: what a launch depends on is in words of our own); timeouts under loom, which knows no time; and weak memory
@@ -80,6 +80,7 @@ mod error;
 mod ids;
 mod kernel;
 pub mod launch;
+pub mod limits;
 mod offer;
 pub mod resources;
 mod status;

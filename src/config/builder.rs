@@ -7,7 +7,7 @@ use super::{
 };
 use crate::constraint::Constraint;
 use crate::error::Error;
-use crate::kernel::limits;
+use crate::limits;
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 
 /// The least overhead, in MiB, that is added to an executor's memory unless it is given.

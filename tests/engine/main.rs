@@ -1,0 +1,234 @@
+//! The engine against a cluster manager that records what it is told and sends what a test wants it to.
+#![allow(clippy::unwrap_used)]
+
+mod recorder;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use offermill::config::ExecutorCores;
+use offermill::engine::seam::Event;
+use offermill::engine::{Engine, EngineOptions, Notice};
+use offermill::launch::CommandTemplate;
+use offermill::resources::{Mebibytes, MilliCpus};
+use offermill::{Change, Config, DemandCall, Fate, IdScheme, Kernel, TaskState};
+use recorder::{Call, Notices, Recorder, offer, update};
+
+fn kernel(limit: Option<u32>) -> Kernel {
+    let config = Config::builder()
+        .executor_cores(ExecutorCores::Fixed(MilliCpus::from_cores(1)))
+        .executor_memory(Mebibytes::new(100))
+        .memory_overhead(Some(Mebibytes::new(28)))
+        .executor_limit(limit)
+        .build()
+        .unwrap();
+    Kernel::new(config, IdScheme::unique("test", 1).unwrap())
+}
+
+struct House {
+    engine: Engine,
+    cluster: Arc<Recorder>,
+    notices: Notices,
+}
+
+impl House {
+    fn new(limit: Option<u32>, change: impl Fn(&mut EngineOptions)) -> House {
+        let mut options = EngineOptions::default();
+        options.handlers = 1;
+        change(&mut options);
+        let cluster = Arc::new(Recorder::default());
+        let notices = Notices::default();
+        let launcher = CommandTemplate::new(vec!["run".to_owned(), "{{EXECUTOR_ID}}".to_owned()]);
+        let engine = Engine::start(
+            kernel(limit),
+            Arc::clone(&cluster) as _,
+            Arc::new(launcher),
+            options,
+            Box::new(notices.clone()),
+        );
+        let house = House { engine: engine.unwrap(), cluster, notices };
+        house.register(false);
+        house
+    }
+
+    fn register(&self, again: bool) {
+        self.cluster.send(Event::Registered { framework_id: "F".to_owned(), again });
+    }
+
+    /// Sends one offer with room for `executors` and waits for those that are launched.
+    fn launch(&self, id: &str, executors: u32) -> Vec<String> {
+        self.cluster.send(Event::Offers(vec![offer(id, "S0", executors)]));
+        self.cluster.wait_for(|call| match call {
+            Call::Accept { offers, executors, .. } if offers == &[id] => Some(executors.clone()),
+            _ => None,
+        })
+    }
+}
+
+/// Goal: an offer becomes an executor with its command, and an update is applied before it is acknowledged. Method:
+/// one offer, one update; the recorder looks at the kernel when the acknowledgement comes.
+#[test]
+fn offers_become_launches_and_updates_are_acknowledged() {
+    let house = House::new(Some(1), |_| {});
+    let executors = house.launch("o1", 5);
+    assert_eq!(executors.len(), 1);
+    let argv = house.cluster.wait_for(|call| match call {
+        Call::Accept { argv, .. } => Some(argv.clone()),
+        _ => None,
+    });
+    assert_eq!(argv, ["run", &executors[0]]);
+    house.cluster.send(update(&executors[0], TaskState::Finished));
+    house.cluster.wait_for(|call| matches!(call, Call::Acknowledge(_)).then_some(()));
+    assert_eq!(house.engine.kernel().totals().executors, 0);
+    let ended = house.notices.wait_for(|notice| match notice {
+        Notice::Updated { change, .. } => Some(*change),
+        _ => None,
+    });
+    assert_eq!(ended, Change::Ended(Fate::Finished));
+}
+
+/// Goal: offers beyond the bound are declined for the overflow's duration and nothing is lost. Method: a burst of
+/// offers larger than the intake while the only handler is held up in a call.
+#[test]
+fn a_burst_beyond_the_bound_is_declined() {
+    let house = House::new(Some(0), |options| {
+        options.offers_queued_max = 10;
+        options.overflow_refuse = Duration::from_secs(7);
+        options.batch_max = 1;
+    });
+    let held = house.cluster.hold_calls();
+    let offers: Vec<_> = (0..100).map(|n| offer(&format!("o{n}"), "S0", 1)).collect();
+    house.cluster.send(Event::Offers(offers));
+    drop(held);
+    let mut declined = house.cluster.declined_when(100);
+    let overflowed = declined.iter().filter(|(_, refuse)| *refuse == Duration::from_secs(7));
+    assert_eq!(overflowed.count(), 90);
+    declined.sort();
+    declined.dedup_by(|one, other| one.0 == other.0);
+    assert_eq!(declined.len(), 100, "each once");
+}
+
+/// Goal: offers that are rescinded, or whose subscription ended, before a handler takes them are not answered.
+/// Method: the handler is held up in a call while both happen to offers that wait.
+#[test]
+fn dead_offers_are_not_answered() {
+    let house = House::new(Some(0), |options| options.batch_max = 1);
+    let held = house.cluster.hold_calls();
+    house.cluster.send(Event::Offers(vec![offer("first", "S0", 1)]));
+    house.cluster.wait_until_held();
+    house.cluster.send(Event::Offers(vec![offer("rescinded", "S0", 1), offer("kept", "S1", 1)]));
+    house.cluster.send(Event::Rescinded { offer_id: "rescinded".to_owned() });
+    drop(held);
+    let declined = house.cluster.declined_when(2);
+    assert_eq!(declined.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(), ["first", "kept"]);
+
+    let held = house.cluster.hold_calls();
+    house.cluster.send(Event::Offers(vec![offer("second", "S0", 1)]));
+    house.cluster.wait_until_held();
+    house.cluster.send(Event::Offers(vec![offer("dead", "S0", 1)]));
+    house.cluster.send(Event::Disconnected);
+    house.register(true);
+    house.cluster.send(Event::Offers(vec![offer("alive", "S0", 1)]));
+    drop(held);
+    let declined = house.cluster.declined_when(4);
+    let ids: Vec<_> = declined.iter().map(|(id, _)| id.as_str()).collect();
+    assert_eq!(ids, ["first", "kept", "second", "alive"]);
+}
+
+/// Goal: a launch that surely had no effect frees its hold and blames nobody. Method: the manager refuses accepts.
+#[test]
+fn a_refused_accept_is_rolled_back() {
+    let house = House::new(None, |_| {});
+    house.cluster.refuse_accepts(true);
+    for round in 0..3 {
+        let id = format!("refused-{round}");
+        house.cluster.send(Event::Offers(vec![offer(&id, "S0", 2)]));
+        let dropped = |notice: &Notice| match notice {
+            Notice::Updated { state: TaskState::Dropped, executor, .. } => Some(executor.clone()),
+            _ => None,
+        };
+        house.notices.wait_for_many(2 * (round + 1), dropped);
+    }
+    assert_eq!(house.engine.kernel().totals().executors, 0);
+    house.cluster.refuse_accepts(false);
+    assert_eq!(house.launch("taken", 2).len(), 2, "the agent is not excluded");
+    house.engine.kernel().check().unwrap();
+}
+
+/// Goal: strays are killed. Method: an update about an executor that nobody placed.
+#[test]
+fn strays_are_killed() {
+    let house = House::new(None, |_| {});
+    house.cluster.send(update("stray", TaskState::Running));
+    let killed = house.cluster.wait_for(|call| match call {
+        Call::Kill(executor) => Some(executor.clone()),
+        _ => None,
+    });
+    assert_eq!(killed, "stray");
+}
+
+/// Goal: suppress at the limit, revive when it rises, in this order. Method: fill up, raise the limit.
+#[test]
+fn demand_is_followed() {
+    let house = House::new(Some(1), |_| {});
+    house.launch("o1", 1);
+    house.cluster.wait_for(|call| (*call == Call::Suppress).then_some(()));
+    house.engine.kernel().set_executor_limit(Some(2)).unwrap();
+    house.cluster.wait_for(|call| (*call == Call::Revive).then_some(()));
+    let calls = house.notices.wait_for_many(2, |notice| match notice {
+        Notice::Demand(call) => Some(*call),
+        _ => None,
+    });
+    assert_eq!(calls, [DemandCall::Suppress, DemandCall::Revive]);
+}
+
+/// Goal: work that is done when so many executors have finished is not done again. Method: three of three finish, one
+/// after the other and one of them reported twice, with offers in between.
+#[test]
+fn finished_executors_are_not_replaced_when_counting_down() {
+    let house = House::new(Some(3), |options| options.finished_count_down = true);
+    let executors = house.launch("o1", 5);
+    assert_eq!(executors.len(), 3);
+    for (round, executor) in executors.iter().enumerate() {
+        house.cluster.send(update(executor, TaskState::Finished));
+        house.cluster.send(update(executor, TaskState::Finished));
+        let finished = |notice: &Notice| matches!(notice, Notice::Updated { .. }).then_some(());
+        house.notices.wait_for_many(2 * (round + 1), finished);
+        house.cluster.send(Event::Offers(vec![offer(&format!("late-{round}"), "S1", 5)]));
+    }
+    house.cluster.declined_when(3);
+    assert_eq!(house.engine.kernel().executor_limit(), Some(0));
+    assert_eq!(house.engine.kernel().offer_counts().executors, 3);
+}
+
+/// Goal: a shutdown asks each executor to end, waits, and tells who didn't. Method: one of two obeys.
+#[test]
+fn a_shutdown_reports_who_is_left() {
+    let house = House::new(None, |_| {});
+    let executors = house.launch("o1", 2);
+    house.cluster.obey_kills_of(&executors[0]);
+    let report = house.engine.shutdown(Duration::from_millis(500));
+    assert!(!report.drained);
+    let mut fates: Vec<Fate> = report.executors.iter().map(|drained| drained.fate).collect();
+    fates.sort_by_key(|fate| fate.as_str());
+    assert_eq!(fates, [Fate::Alive, Fate::Killed]);
+    assert!(house.cluster.stopped());
+}
+
+/// Goal: options out of range are refused before anything starts. Method: each at zero.
+#[test]
+fn impossible_options_are_named() {
+    let changes: [fn(&mut EngineOptions); 3] =
+        [|o| o.handlers = 0, |o| o.offers_queued_max = 0, |o| o.batch_max = 0];
+    for change in changes {
+        let mut options = EngineOptions::default();
+        change(&mut options);
+        let cluster = Arc::new(Recorder::default());
+        let launcher = Arc::new(CommandTemplate::new(Vec::new()));
+        let observer = Box::new(Notices::default());
+        let started =
+            Engine::start(kernel(None), Arc::clone(&cluster) as _, launcher, options, observer);
+        assert!(started.unwrap_err().to_string().contains("at least 1"));
+        assert!(!cluster.started());
+    }
+}

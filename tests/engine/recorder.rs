@@ -1,0 +1,214 @@
+//! A cluster manager that records calls, and an observer that records notices. Both can be waited for.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+use offermill::engine::seam::{
+    self, ClusterManager, Event, EventSink, OwnedOffer, OwnedResource, Update,
+};
+use offermill::engine::{Notice, Observer};
+use offermill::resources::Scalar;
+use offermill::{Error, TaskState, Timestamp, UpdateReason};
+
+/// Nothing here takes long; who waits for so long waits for ever.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Call {
+    Accept { offers: Vec<String>, executors: Vec<String>, argv: Vec<String> },
+    Decline { offers: Vec<String>, refuse: Duration },
+    Revive,
+    Suppress,
+    Kill(String),
+    Acknowledge(String),
+    Other,
+}
+
+#[derive(Default)]
+struct State {
+    events: Option<EventSink>,
+    calls: Vec<Call>,
+    /// Executors whose kills are obeyed.
+    obedient: Vec<String>,
+    refuse_accepts: bool,
+    waiting: usize,
+    stopped: bool,
+}
+
+#[derive(Default)]
+pub(crate) struct Recorder {
+    state: Mutex<State>,
+    changed: Condvar,
+    /// Held by a test that wants calls to wait.
+    door: Mutex<()>,
+}
+
+impl Recorder {
+    pub(crate) fn send(&self, event: Event) {
+        let events = self.state.lock().unwrap().events.clone().unwrap();
+        events.send(event);
+    }
+
+    /// Makes every call wait until the guard is dropped.
+    pub(crate) fn hold_calls(&self) -> MutexGuard<'_, ()> {
+        self.door.lock().unwrap()
+    }
+
+    /// Waits until the answer to an offer waits at the door.
+    pub(crate) fn wait_until_held(&self) {
+        let state = self.state.lock().unwrap();
+        let held = self.changed.wait_timeout_while(state, PATIENCE, |state| state.waiting == 0);
+        assert!(!held.unwrap().1.timed_out(), "no call came");
+    }
+
+    pub(crate) fn wait_for<T>(&self, wanted: impl Fn(&Call) -> Option<T>) -> T {
+        let state = self.state.lock().unwrap();
+        let missing = |state: &mut State| !state.calls.iter().any(|call| wanted(call).is_some());
+        let (state, waited) = self.changed.wait_timeout_while(state, PATIENCE, missing).unwrap();
+        assert!(!waited.timed_out(), "waited in vain; calls: {:?}", state.calls);
+        state.calls.iter().find_map(wanted).unwrap()
+    }
+
+    /// The declined offers with how long they are refused for, once there are `count`.
+    pub(crate) fn declined_when(&self, count: usize) -> Vec<(String, Duration)> {
+        let declined = |state: &State| -> Vec<(String, Duration)> {
+            let rows = state.calls.iter().flat_map(|call| match call {
+                Call::Decline { offers, refuse } => {
+                    offers.iter().map(|offer| (offer.clone(), *refuse)).collect()
+                }
+                _ => Vec::new(),
+            });
+            rows.collect()
+        };
+        let state = self.state.lock().unwrap();
+        let missing = |state: &mut State| declined(state).len() < count;
+        let (state, waited) = self.changed.wait_timeout_while(state, PATIENCE, missing).unwrap();
+        assert!(!waited.timed_out(), "waited in vain; calls: {:?}", state.calls);
+        declined(&state)
+    }
+
+    pub(crate) fn refuse_accepts(&self, refuse: bool) {
+        self.state.lock().unwrap().refuse_accepts = refuse;
+    }
+
+    pub(crate) fn obey_kills_of(&self, executor: &str) {
+        self.state.lock().unwrap().obedient.push(executor.to_owned());
+    }
+
+    pub(crate) fn started(&self) -> bool {
+        self.state.lock().unwrap().events.is_some()
+    }
+
+    pub(crate) fn stopped(&self) -> bool {
+        self.state.lock().unwrap().stopped
+    }
+}
+
+impl ClusterManager for Recorder {
+    fn start(&self, events: EventSink) -> Result<(), Error> {
+        self.state.lock().unwrap().events = Some(events);
+        Ok(())
+    }
+
+    fn call(&self, call: seam::Call<'_>) -> Result<(), Error> {
+        let recorded = record(call);
+        let answers = usize::from(matches!(recorded, Call::Accept { .. } | Call::Decline { .. }));
+        self.state.lock().unwrap().waiting += answers;
+        self.changed.notify_all();
+        drop(self.door.lock().unwrap());
+        let mut state = self.state.lock().unwrap();
+        state.waiting -= answers;
+        if state.refuse_accepts && matches!(recorded, Call::Accept { .. }) {
+            return Err(Error::cluster("accepting", "not today"));
+        }
+        if let (Call::Kill(executor), Some(events)) = (&recorded, state.events.clone())
+            && state.obedient.contains(executor)
+        {
+            let ended = update(executor, TaskState::Killed);
+            std::thread::spawn(move || events.send(ended));
+        }
+        state.calls.push(recorded);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    fn stop(&self) {
+        self.state.lock().unwrap().stopped = true;
+    }
+}
+
+fn record(call: seam::Call<'_>) -> Call {
+    match call {
+        seam::Call::Accept(accept) => Call::Accept {
+            offers: accept.offers.iter().map(|offer| offer.id.to_owned()).collect(),
+            executors: accept.executors.iter().map(|launch| launch.executor.to_owned()).collect(),
+            argv: accept.executors[0].command.argv.clone(),
+        },
+        seam::Call::Decline { offers, refuse, .. } => {
+            Call::Decline { offers: offers.iter().map(|id| (*id).to_owned()).collect(), refuse }
+        }
+        seam::Call::Revive => Call::Revive,
+        seam::Call::Suppress => Call::Suppress,
+        seam::Call::Kill { executor, .. } => Call::Kill(executor.to_owned()),
+        seam::Call::Acknowledge { update, .. } => Call::Acknowledge(update.executor.clone()),
+        _ => Call::Other,
+    }
+}
+
+/// An offer with room for so many executors of one core.
+pub(crate) fn offer(id: &str, agent: &str, executors: u32) -> OwnedOffer {
+    let thousandths = |amount: u64| Scalar::from_thousandths(amount * 1000);
+    OwnedOffer {
+        id: id.to_owned(),
+        agent_id: agent.to_owned(),
+        hostname: format!("host-of-{agent}"),
+        role: "*".to_owned(),
+        resources: vec![
+            OwnedResource::scalar("cpus", thousandths(u64::from(executors))),
+            OwnedResource::scalar("mem", thousandths(128 * u64::from(executors))),
+        ],
+        attributes: Vec::new(),
+        shape: None,
+    }
+}
+
+pub(crate) fn update(executor: &str, state: TaskState) -> Event {
+    Event::Update(Update {
+        executor: executor.to_owned(),
+        agent_id: Some("S0".to_owned()),
+        state,
+        reason: UpdateReason::Other,
+        message: String::new(),
+        uuid: Some(vec![1]),
+    })
+}
+
+/// Records notices.
+#[derive(Clone, Default)]
+pub(crate) struct Notices(Arc<(Mutex<Vec<Notice>>, Condvar)>);
+
+impl Observer for Notices {
+    fn notice(&mut self, _at: Timestamp, notice: Notice) {
+        self.0.0.lock().unwrap().push(notice);
+        self.0.1.notify_all();
+    }
+}
+
+impl Notices {
+    pub(crate) fn wait_for<T>(&self, wanted: impl Fn(&Notice) -> Option<T>) -> T {
+        self.wait_for_many(1, wanted).swap_remove(0)
+    }
+
+    pub(crate) fn wait_for_many<T>(
+        &self,
+        count: usize,
+        wanted: impl Fn(&Notice) -> Option<T>,
+    ) -> Vec<T> {
+        let notices = self.0.0.lock().unwrap();
+        let found = |notices: &Vec<Notice>| notices.iter().filter_map(&wanted).count();
+        let missing = |notices: &mut Vec<Notice>| found(notices) < count;
+        let (notices, waited) = self.0.1.wait_timeout_while(notices, PATIENCE, missing).unwrap();
+        assert!(!waited.timed_out(), "waited in vain; notices: {notices:?}");
+        notices.iter().filter_map(&wanted).collect()
+    }
+}
