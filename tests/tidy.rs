@@ -1,5 +1,7 @@
 //! The house rules that a machine can check, over the files as they are.
 
+#![allow(clippy::unwrap_used)]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

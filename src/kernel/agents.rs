@@ -38,7 +38,7 @@ const LIVE: u64 = 1 << 25;
 const GENERATION_SHIFT: u32 = 26;
 
 /// Which cell, and whose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct AgentKey {
     pub(crate) index: u32,
     generation: u64,
@@ -61,8 +61,9 @@ pub(crate) struct AgentName {
     pub(crate) hostname: Arc<str>,
 }
 
+/// In this order: what every offer reads is in the first line.
 #[derive(Debug)]
-#[repr(align(64))]
+#[repr(C, align(64))]
 pub(crate) struct Agent {
     word: AtomicU64,
     excluded_until: AtomicU64,
@@ -78,6 +79,8 @@ pub(crate) struct Agent {
 struct Seldom {
     name: Option<AgentName>,
     failures: Vec<Timestamp>,
+    /// As long as the last of them may count.
+    failures_until: Timestamp,
 }
 
 impl Default for Agent {
@@ -126,13 +129,14 @@ impl Agent {
         }
     }
 
-    /// Starts an exclusion, or a longer one. After this no executor is placed here before `until`.
-    fn exclude(&self, generation: u64, until: Timestamp) {
-        self.excluded_until.store(until.as_millis(), Ordering::Relaxed);
+    /// Starts an exclusion, or a longer one; returns when it ends. After this no executor is placed here before.
+    fn exclude(&self, generation: u64, until: Timestamp) -> Timestamp {
+        let before = self.excluded_until.fetch_max(until.as_millis(), Ordering::Relaxed);
+        let until = until.max(Timestamp::from_millis(before));
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
             if word & LIVE == 0 || word >> GENERATION_SHIFT != generation {
-                return;
+                return until;
             }
             let strikes = word.wrapping_add(STRIKE_ONE) & STRIKES_MASK;
             let next = word & !STRIKES_MASK | strikes | EXCLUDED;
@@ -140,7 +144,7 @@ impl Agent {
             let swapped =
                 self.word.compare_exchange_weak(word, next, Ordering::Release, Ordering::Relaxed);
             match swapped {
-                Ok(_) => return,
+                Ok(_) => return until,
                 Err(current) => word = current,
             }
         }
@@ -190,18 +194,21 @@ impl Agents {
         let key = AgentKey { index, generation };
         let id: Arc<str> = id.into();
         let name = AgentName { id: Arc::clone(&id), hostname: hostname.into() };
-        *lock(&cell.seldom) = Seldom { name: Some(name), failures: Vec::new() };
+        *lock(&cell.seldom) = Seldom { name: Some(name), ..Seldom::default() };
         cell.excluded_until.store(0, Ordering::Relaxed);
         cell.suspect_until.store(0, Ordering::Relaxed);
         cell.seen.store(now.as_millis(), Ordering::Relaxed);
-        // Release: the cell is whole before it is anybody's.
-        cell.word.store(LIVE | generation << GENERATION_SHIFT, Ordering::Release);
         let winner = match self.by_id.entry(id) {
-            Entry::Vacant(entry) => *entry.insert(key),
+            Entry::Vacant(entry) => {
+                // Under the entry's lock, so that whoever retires the agent at once finds an entry to remove. Release:
+                // the cell is whole before it is anybody's.
+                cell.word.store(LIVE | generation << GENERATION_SHIFT, Ordering::Release);
+                *entry.insert(key)
+            }
             Entry::Occupied(entry) => *entry.get(),
         };
         if winner != key {
-            cell.word.store(0, Ordering::Release);
+            lock(&cell.seldom).name = None;
             self.cells.free(index);
         }
         Some(winner)
@@ -258,14 +265,14 @@ impl Agents {
             let mut seldom = lock(&cell.seldom);
             seldom.failures.retain(|at| now.since(*at) <= rule.window);
             seldom.failures.push(now);
+            seldom.failures_until = now.plus(rule.window);
             if seldom.failures.len() < usize::from(rule.failures) {
                 return None;
             }
             seldom.failures.clear();
         }
         let until = rule.expiry.map_or(Timestamp::MAX, |expiry| now.plus(expiry));
-        cell.exclude(generation, until);
-        Some(until)
+        Some(cell.exclude(generation, until))
     }
 
     /// How many executors the agent holds.
@@ -277,7 +284,7 @@ impl Agents {
     /// Lets nothing start on the agent before `until`.
     pub(crate) fn suspect(&self, key: AgentKey, until: Timestamp) {
         if let Some(cell) = self.cells.get(key.index) {
-            cell.suspect_until.store(until.as_millis(), Ordering::Relaxed);
+            cell.suspect_until.fetch_max(until.as_millis(), Ordering::Relaxed);
         }
     }
 
@@ -288,15 +295,23 @@ impl Agents {
         }
     }
 
-    /// Forgets the agent, unless it holds executors or is excluded.
+    /// Forgets the agent, unless it holds executors, is excluded or suspect, or has failures that may still count.
     pub(crate) fn retire(&self, key: AgentKey, now: Timestamp) -> bool {
         let Some(cell) = self.cells.get(key.index) else { return false };
         let word = cell.word.load(Ordering::Acquire);
         if word & EXECUTORS_MASK != 0 || word >> GENERATION_SHIFT != key.generation {
             return false;
         }
-        if let Err(Barred::Excluded(_) | Barred::Retired) = cell.room(word, key.generation, now) {
+        if let Err(Barred::Excluded(_) | Barred::Suspect(_) | Barred::Retired) =
+            cell.room(word, key.generation, now)
+        {
             return false;
+        }
+        {
+            let seldom = lock(&cell.seldom);
+            if !seldom.failures.is_empty() && now <= seldom.failures_until {
+                return false;
+            }
         }
         // AcqRel: a reserve in this word's order comes before, and this fails, or after, and that one does.
         if cell.word.compare_exchange(word, 0, Ordering::AcqRel, Ordering::Relaxed).is_err() {

@@ -45,13 +45,16 @@ impl Core {
         agree("GPUs in their word", self.gpus.taken(), gpus)?;
         let out_of_sight = self.out_of_sight.load(crate::sync::Ordering::Relaxed);
         agree("executors out of sight", out_of_sight, unseen)?;
+        let mut agents = 0;
         for (index, agent) in self.agents.views(Timestamp::ORIGIN) {
+            agents += 1;
             let expected = on_agent.remove(&index).unwrap_or(0);
             agree(&format!("executors of agent {}", agent.name.id), agent.executors, expected)?;
             let found = self.agents.find(&agent.name.id).map(|key| key.index);
             agree(&format!("entry of agent {}", agent.name.id), found, Some(index))?;
         }
         agree("executors on forgotten agents", on_agent.len(), 0)?;
+        agree("agents in the map", self.agents.len(), agents)?;
         if let Some(index) = &self.by_sequence {
             agree("executors in the index", index.len(), self.live().count())?;
         }

@@ -36,10 +36,17 @@ pub(crate) enum Committed {
 pub(crate) struct Plan {
     pub(crate) order: Vec<u32>,
     pub(crate) cells: Vec<u32>,
+    /// The stack of free cells that the plan's handler prefers.
+    stack: u32,
     first_sequence: u64,
 }
 
 impl Plan {
+    /// A plan's memory for a handler that prefers `stack`.
+    pub(crate) fn new(stack: u32) -> Plan {
+        Plan { stack, ..Plan::default() }
+    }
+
     pub(crate) fn clear(&mut self) {
         self.order.clear();
         self.cells.clear();
@@ -70,7 +77,7 @@ impl Core {
             self.trim(policy, survey, plan, 0);
         }
         let closing = match self.admit(policy, books, survey, plan) {
-            Ok(books) => policy.headroom(books).err().or(short_of_gpus),
+            Ok(books) => self.caps_reached(policy, books).or(short_of_gpus),
             Err(Some(reason)) => Some(reason),
             Err(None) => return Committed::PolicyChanged,
         };
@@ -141,7 +148,7 @@ impl Core {
         now: Timestamp,
     ) -> bool {
         let count = plan.order.len();
-        if count == 0 || !self.executors.claim(count, &mut plan.cells) {
+        if count == 0 || !self.executors.claim_from(plan.stack, count, &mut plan.cells) {
             return count == 0;
         }
         // Relaxed: numbers that nobody else gets; the cells' states publish them.
@@ -180,14 +187,17 @@ impl Core {
         plan: &mut Plan,
     ) -> Result<Books, Option<Reason>> {
         let first = books;
+        let sum = |survey: &Survey, plan: &Plan| {
+            let cores = plan.order.iter().map(|at| survey.rooms[*at as usize].cores.millis());
+            MilliCpus::from_millis(cores.sum())
+        };
+        let mut cores = sum(survey, plan);
         loop {
-            let cores: u64 =
-                plan.order.iter().map(|at| survey.rooms[*at as usize].cores.millis()).sum();
             let executors = plan.order.len() as u32;
             if executors == 0 {
                 return Ok(books);
             }
-            match self.admission.commit(books, executors, MilliCpus::from_millis(cores)) {
+            match self.admission.commit(books, executors, cores) {
                 Ok(after) => return Ok(after),
                 Err(current) if current.closed() => {
                     self.trim(policy, survey, plan, 0);
@@ -200,10 +210,13 @@ impl Core {
                 Err(current) => {
                     books = current;
                     let fit = match policy.headroom(current) {
-                        Ok(headroom) => fitting(survey, plan, headroom),
+                        // Mostly all fits still: then at once, before the word changes again.
+                        Ok(left) if left.executors >= executors && left.cores >= cores => continue,
+                        Ok(left) => fitting(survey, plan, left),
                         Err(_) => 0,
                     };
                     self.trim(policy, survey, plan, fit);
+                    cores = sum(survey, plan);
                 }
             }
         }

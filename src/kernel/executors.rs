@@ -194,7 +194,8 @@ impl Executor {
 
     /// The commit succeeded: the executor is counted.
     pub(crate) fn publish(&self, sequence: u64) {
-        self.state.store(State::new(sequence, Stage::Launching).pack(), Ordering::Release);
+        // Not a store: a kill may have left its mark since `reserve`.
+        let _ = self.change(sequence, |state| Some(State { stage: Stage::Launching, ..state }));
     }
 
     /// The commit failed: the cell is nobody's again.
@@ -262,6 +263,20 @@ impl Executor {
 #[cfg(not(loom))]
 mod tests {
     use super::*;
+
+    /// Goal: a kill that comes between admission and publication is not forgotten. Method: in that order.
+    #[test]
+    fn publishing_keeps_a_kill() {
+        let executor = Executor::default();
+        let cores = MilliCpus::from_cores(1);
+        let (memory, gpus) = (Mebibytes::new(1), Gpus::ZERO);
+        let hold = Hold { agent: 0, cores, memory, gpus, port: None };
+        executor.reserve(7, &hold, Timestamp::ORIGIN);
+        executor.change(7, |state| Some(State { asked_to_end: true, ..state })).unwrap();
+        executor.publish(7);
+        let expected = State { asked_to_end: true, ..State::new(7, Stage::Launching) };
+        assert_eq!(executor.state(), expected);
+    }
 
     /// Goal: the state word loses nothing. Method: pack and unpack each combination.
     #[test]

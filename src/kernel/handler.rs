@@ -45,6 +45,16 @@ struct Desk {
     left: Vec<(u32, u32)>,
 }
 
+/// How a batch was answered.
+enum Answered {
+    /// All offers were declined for one reason.
+    Alike,
+    /// Each by itself.
+    Each,
+    /// Not at all: nothing was done.
+    PolicyChanged,
+}
+
 impl fmt::Debug for Handler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Handler").finish_non_exhaustive()
@@ -62,7 +72,7 @@ impl Handler {
         let desk = Desk {
             sightings: Sightings::new(),
             survey: Survey::default(),
-            plan: Plan::default(),
+            plan: Plan::new(core.executors.join()),
             left: Vec::new(),
         };
         Handler { policy: core.policy.view(), tally: core.tallies.join(), core, desk }
@@ -83,24 +93,23 @@ impl Handler {
         decisions: &mut Decisions,
     ) {
         let core = &*self.core;
-        loop {
+        let alike = loop {
             decisions.clear();
             // The word before the policy: so the policy is at least as new as the word's version.
             let books = core.admission.load();
             let policy: &Policy = self.policy.load();
-            if self.desk.answer(core, policy, books, offers, now, decisions) {
-                break;
+            match self.desk.answer(core, policy, books, offers, now, decisions) {
+                Answered::Alike => break true,
+                Answered::Each => break false,
+                Answered::PolicyChanged => {}
             }
-        }
-        if decisions.declines.iter().any(|decline| decline.reason.is_cap()) {
-            core.demand.note_refused();
-        }
-        self.tally.count(decisions);
+        };
+        self.tally.count(decisions, alike);
     }
 }
 
 impl Desk {
-    /// Answers a batch under one policy. `false` when it changed meanwhile: nothing was done.
+    /// Answers a batch under one policy.
     fn answer(
         &mut self,
         core: &Core,
@@ -109,24 +118,34 @@ impl Desk {
         offers: &[Offer<'_>],
         now: Timestamp,
         decisions: &mut Decisions,
-    ) -> bool {
+    ) -> Answered {
         if let Some(reason) = core.closed_to_all(policy, books) {
             decline_all(offers, reason, policy, now, decisions);
-            return true;
+            // Offers that come though nothing can be placed: suppression has to be said again.
+            if !offers.is_empty() && (reason.is_cap() || reason == Reason::Stopping) {
+                core.demand.note_refused();
+            }
+            return Answered::Alike;
         }
         let Desk { sightings, survey, plan, left } = self;
         survey.look(offers, policy, sightings, &core.agents, now, &mut decisions.declines);
         plan.clear();
         let closing = if make_plan(core, policy, books, survey, plan, left) {
             match core.commit(policy, books, survey, plan, now) {
-                Committed::Done(closing) => closing,
-                Committed::PolicyChanged => return false,
+                Committed::Done(closing) => {
+                    if closing.is_some() {
+                        // What is left of the accepted offers is refused for the cap's sake, as others are.
+                        core.demand.note_refused();
+                    }
+                    closing
+                }
+                Committed::PolicyChanged => return Answered::PolicyChanged,
             }
         } else {
             None
         };
         self.write_out(policy, offers, closing, now, decisions);
-        true
+        Answered::Each
     }
 
     /// Turns the plan, a fact by now, into rows.
@@ -213,13 +232,7 @@ fn make_plan(
     left: &mut Vec<(u32, u32)>,
 ) -> bool {
     let Ok(headroom) = policy.headroom(books) else { return false };
-    let mut budget = headroom.executors;
-    if let ExecutorGpus::Exactly(each) = policy.config.executor_gpus
-        && each > Gpus::ZERO
-    {
-        let free = policy.gpu_headroom(core.gpus.taken()).unwrap_or(0);
-        budget = budget.min(u32::try_from(free / u64::from(each.get())).unwrap_or(u32::MAX));
-    }
+    let mut budget = headroom.executors.min(policy.room_by_gpus(core.gpus.taken()));
     match policy.fixed_cores() {
         Some(cores) => {
             let by_cores = headroom.cores.millis() / cores.millis();

@@ -25,7 +25,7 @@ pub(crate) mod demand;
 mod drain;
 pub(crate) mod executors;
 mod handler;
-pub mod limits;
+
 mod losses;
 mod placement;
 mod policy;
@@ -58,6 +58,7 @@ pub use updates::{Change, Exclusion, Freed, Outcome, Target};
 use crate::config::{Config, ExecutorCores};
 use crate::error::Error;
 use crate::ids::{ExecutorId, IdScheme};
+use crate::limits;
 use crate::status::StatusUpdate;
 use crate::sync::{AtomicU64, Ordering};
 use crate::time::Timestamp;
@@ -299,12 +300,14 @@ impl Kernel {
         }
         policy.headroom(books).map_or(0, |left| {
             let by_cores = left.cores.millis() / policy.config.cores_at_least().millis();
-            left.executors.min(u32::try_from(by_cores).unwrap_or(u32::MAX))
+            let by_gpus = policy.room_by_gpus(self.0.gpus.taken());
+            left.executors.min(u32::try_from(by_cores).unwrap_or(u32::MAX)).min(by_gpus)
         })
     }
 
     /// Lets time pass: executors out of sight are given up and then forgotten as the config says, and agents that
-    /// were not offered for 15 min go, unless they hold executors or are excluded. Call it each second or so.
+    /// were not offered for 15 min go, unless they hold executors, are excluded or suspect, or have failures that may
+    /// still count towards an exclusion. Call it each second or so.
     pub fn tick(&self, now: Timestamp) -> Ticked {
         self.0.tick(now)
     }

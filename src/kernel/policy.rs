@@ -55,6 +55,13 @@ impl Policy {
         Ok(Headroom { executors, cores: left })
     }
 
+    /// Whether the caps leave room over `books` for one executor of just this size.
+    pub(crate) fn has_room_for(&self, books: Books, cores: MilliCpus) -> bool {
+        let limit = self.limit.unwrap_or(limits::EXECUTORS_MAX).min(limits::EXECUTORS_MAX);
+        books.executors() < limit
+            && books.cores().millis() + cores.millis() <= self.core_cap().millis()
+    }
+
     /// The most GPUs that may be taken now, unless an executor wants more than the cap leaves.
     pub(crate) fn gpu_headroom(&self, taken: u64) -> Result<u64, Reason> {
         let cap = u64::from(self.config.gpu_cap.get());
@@ -65,6 +72,17 @@ impl Policy {
                 Err(Reason::GpuCap { cap: self.config.gpu_cap, acquired, asked })
             }
             _ => Ok(left),
+        }
+    }
+
+    /// How many executors the GPU cap leaves room for.
+    pub(crate) fn room_by_gpus(&self, taken: u64) -> u32 {
+        match self.config.executor_gpus {
+            ExecutorGpus::Exactly(each) if each > Gpus::ZERO => {
+                let left = u64::from(self.config.gpu_cap.get()).saturating_sub(taken);
+                u32::try_from(left / u64::from(each.get())).unwrap_or(u32::MAX)
+            }
+            _ => u32::MAX,
         }
     }
 

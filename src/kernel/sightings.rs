@@ -1,6 +1,10 @@
 //! A handler's private memory of agents: found by id without touching anything that another thread writes.
+//!
+//! What is known of an agent is one cache line, beside its id; the hash table holds positions and a part of the hash,
+//! so that it stays small. Agents of several offers are found together and ahead of their use ([`Sightings::locate`]),
+//! in passes short enough that the processor waits for many lines at a time.
 
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hasher};
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
@@ -16,15 +20,20 @@ const FORGET_AFTER: u32 = 900;
 const NOTE_EVERY: u32 = 60;
 /// So many agents are remembered before any is forgotten.
 const KEEP: usize = 1024;
+/// No position.
+const NONE: u32 = u32::MAX;
+/// Odd: spreads constraint versions over the bits of a fingerprint.
+const VERSION_SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+const MEETS: u64 = 1;
 
 /// What a handler knows of an agent.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(crate) struct Sighting {
     id: Box<str>,
     /// The shared entry, once the agent was a candidate for placement.
     agent: Option<AgentKey>,
-    fingerprint: u64,
-    /// One more than the version of the constraint that was answered; 0 for none.
+    /// Which attributes and constraint were answered, as a fingerprint of both, and in the lowest bit the answer.
     answered: u64,
     /// The last batch that the agent was a candidate in, and its first group there.
     pub(crate) batch: u32,
@@ -32,7 +41,6 @@ pub(crate) struct Sighting {
     /// When an offer came last, and when the shared entry was told last, in seconds.
     seen: u32,
     noted: u32,
-    meets: bool,
 }
 
 fn seconds(now: Timestamp) -> u32 {
@@ -47,13 +55,12 @@ impl Sighting {
         version: u64,
         attributes: &[Attribute<'_>],
     ) -> bool {
-        let fingerprint = constraint::fingerprint(attributes);
-        if self.answered != version + 1 || self.fingerprint != fingerprint {
-            self.meets = constraint.matches(attributes);
-            self.answered = version + 1;
-            self.fingerprint = fingerprint;
+        let spread = (version + 1).wrapping_mul(VERSION_SPREAD);
+        let asked = (constraint::fingerprint(attributes) ^ spread) & !MEETS;
+        if self.answered & !MEETS != asked {
+            self.answered = asked | u64::from(constraint.matches(attributes));
         }
-        self.meets
+        self.answered & MEETS != 0
     }
 
     /// The agent's shared entry and how many executors it has room for, or why none. Meets the agent again if it was
@@ -65,13 +72,14 @@ impl Sighting {
         now: Timestamp,
     ) -> Result<(AgentKey, u32), Barred> {
         if let Some(key) = self.agent {
-            if self.seen.saturating_sub(self.noted) >= NOTE_EVERY {
-                agents.note_seen(key, now);
-                self.noted = self.seen;
-            }
-            match agents.room(key, now) {
-                Err(Barred::Retired) => {}
-                room => return room.map(|room| (key, room)),
+            let room = agents.room(key, now);
+            if room != Err(Barred::Retired) {
+                // Not before: the cell of a forgotten agent may be another's by now.
+                if self.seen.saturating_sub(self.noted) >= NOTE_EVERY {
+                    agents.note_seen(key, now);
+                    self.noted = self.seen;
+                }
+                return room.map(|room| (key, room));
             }
         }
         let key = agents.meet(offer.agent_id, offer.hostname, now).ok_or(Barred::Full)?;
@@ -82,56 +90,136 @@ impl Sighting {
     }
 }
 
+/// Where an agent is in [`Sightings::known`].
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    at: u32,
+    /// Bits of the id's hash. Where they agree, the ids hardly ever differ.
+    tag: u32,
+}
+
+impl Place {
+    fn new(at: u32, hash: u64) -> Place {
+        Place { at, tag: (hash >> 16) as u32 }
+    }
+}
+
 /// All agents that a handler remembers: at most twice those that it saw in the last quarter of an hour, or
-/// [`KEEP`].
+/// [`KEEP`], and those that are new in its last batch.
 #[derive(Debug)]
 pub(crate) struct Sightings {
-    table: HashTable<Sighting>,
+    known: Vec<Sighting>,
+    table: HashTable<Place>,
     hasher: RandomState,
     sweep_at: usize,
+    /// Where the agents of the offers located last are.
+    located: Vec<u32>,
 }
 
 impl Sightings {
     pub(crate) fn new() -> Sightings {
-        Sightings { table: HashTable::new(), hasher: RandomState::default(), sweep_at: KEEP }
-    }
-
-    /// The agent with this id, remembered from now on.
-    pub(crate) fn of(&mut self, id: &str, now: Timestamp) -> &mut Sighting {
-        let hash = self.hasher.hash_one(id);
-        let hasher = &self.hasher;
-        let seconds = seconds(now);
-        if self.table.len() >= self.sweep_at
-            && self.table.find(hash, |known| *known.id == *id).is_none()
-        {
-            let table = &mut self.table;
-            table.retain(|known| seconds.saturating_sub(known.seen) <= FORGET_AFTER);
-            self.sweep_at = (table.len() * 2).max(KEEP);
-            table.shrink_to(self.sweep_at, |known| hasher.hash_one(&*known.id));
+        Sightings {
+            known: Vec::new(),
+            table: HashTable::new(),
+            hasher: RandomState::default(),
+            sweep_at: KEEP,
+            located: Vec::new(),
         }
-        let entry =
-            self.table.entry(hash, |known| *known.id == *id, |known| hasher.hash_one(&*known.id));
-        let sighting = entry
-            .or_insert_with(|| Sighting {
-                id: id.into(),
-                agent: None,
-                fingerprint: 0,
-                answered: 0,
-                batch: 0,
-                group: 0,
-                seen: seconds,
-                noted: seconds,
-                meets: false,
-            })
-            .into_mut();
-        sighting.seen = seconds;
-        sighting
     }
 
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        self.table.len()
+    /// Forgets agents that were not seen for long, if there are many. Positions change.
+    pub(crate) fn tidy(&mut self, now: Timestamp) {
+        if self.known.len() < self.sweep_at {
+            return;
+        }
+        let seconds = seconds(now);
+        self.known.retain(|known| seconds.saturating_sub(known.seen) <= FORGET_AFTER);
+        self.sweep_at = (self.known.len() * 2).max(KEEP);
+        self.known.shrink_to(self.sweep_at);
+        self.table = HashTable::with_capacity(self.known.len());
+        let Sightings { known, table, hasher, .. } = self;
+        for (sighting, at) in known.iter().zip(0u32..) {
+            let hash_id = hash(hasher, &sighting.id);
+            let rehash = |place: &Place| hash(hasher, &known[place.at as usize].id);
+            table.insert_unique(hash_id, Place::new(at, hash_id), rehash);
+        }
     }
+
+    /// Finds the agents of these offers, for [`Sightings::seen`].
+    pub(crate) fn locate(&mut self, offers: &[Offer<'_>]) {
+        let Sightings { known, table, hasher, located, .. } = self;
+        located.clear();
+        located.extend(offers.iter().map(|offer| {
+            let hash = hash(hasher, offer.agent_id);
+            let found = table.find(hash, |place| place.tag == Place::new(0, hash).tag);
+            found.map_or(NONE, |place| place.at)
+        }));
+        // The last test alone is right; those before it are cheap, and bring in what it needs.
+        let mut narrow = |same: fn(&str, &str) -> bool| {
+            for (at, offer) in located.iter_mut().zip(offers) {
+                let known = known.get(*at as usize);
+                if !known.is_some_and(|known| same(&known.id, offer.agent_id)) {
+                    *at = NONE;
+                }
+            }
+        };
+        narrow(|known, id| known.len() == id.len());
+        narrow(|known, id| known.as_bytes().first() == id.as_bytes().first());
+        narrow(|known, id| known == id);
+    }
+
+    /// The agent of the offer with this position among those located last, remembered from now on, and where it is
+    /// until the next [`Sightings::tidy`].
+    pub(crate) fn seen(
+        &mut self,
+        offer: usize,
+        agent_id: &str,
+        now: Timestamp,
+    ) -> (u32, &mut Sighting) {
+        let at = match self.located[offer] {
+            NONE => self.meet(agent_id, now),
+            at => at,
+        };
+        let sighting = &mut self.known[at as usize];
+        sighting.seen = seconds(now);
+        (at, sighting)
+    }
+
+    /// The agent at a position that [`Sightings::seen`] gave.
+    pub(crate) fn at(&mut self, at: u32) -> &mut Sighting {
+        &mut self.known[at as usize]
+    }
+
+    /// The position of an agent that was not known before these offers.
+    #[cold]
+    fn meet(&mut self, id: &str, now: Timestamp) -> u32 {
+        let Sightings { known, table, hasher, .. } = self;
+        let fresh = known.len() as u32;
+        let hash_id = hash(hasher, id);
+        let entry = table.entry(
+            hash_id,
+            |place| *known[place.at as usize].id == *id,
+            |place| hash(hasher, &known[place.at as usize].id),
+        );
+        let at = entry.or_insert(Place::new(fresh, hash_id)).get().at;
+        if at == fresh {
+            let (id, seconds) = (id.into(), seconds(now));
+            let (seen, noted) = (seconds, seconds);
+            known.push(Sighting { id, agent: None, answered: 0, batch: 0, group: 0, seen, noted });
+        }
+        at
+    }
+
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn len(&self) -> usize {
+        self.known.len()
+    }
+}
+
+fn hash(hasher: &RandomState, id: &str) -> u64 {
+    let mut hasher = hasher.build_hasher();
+    hasher.write(id.as_bytes());
+    hasher.finish()
 }
 
 #[cfg(test)]
@@ -143,13 +231,22 @@ mod tests {
     #[test]
     fn memory_follows_the_agents_that_are_there() {
         let mut sightings = Sightings::new();
+        let see = |sightings: &mut Sightings, id: &str, now| {
+            sightings.tidy(now);
+            sightings.locate(&[Offer::new("o", id, "h", &[], &[])]);
+            let (at, sighting) = sightings.seen(0, id, now);
+            sighting.batch += 1;
+            assert_eq!(*sightings.at(at).id, *id);
+            sightings.at(at).batch
+        };
         for number in 0..1_000_000u64 {
             let now = Timestamp::from_millis(number * 86_400 / 1000);
-            sightings.of(&format!("agent-{number}"), now);
-            sightings.of("always", now).batch = 7;
+            assert_eq!(see(&mut sightings, &format!("agent-{number}"), now), 1);
+            assert_eq!(u64::from(see(&mut sightings, "always", now)), number + 1);
         }
         assert!(sightings.len() < 40_000, "{}", sightings.len());
+        assert!(sightings.known.capacity() < 80_000, "{}", sightings.known.capacity());
         assert!(sightings.table.capacity() < 80_000, "{}", sightings.table.capacity());
-        assert_eq!(sightings.of("always", Timestamp::MAX).batch, 7);
+        assert_eq!(size_of::<Sighting>(), 64);
     }
 }

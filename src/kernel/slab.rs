@@ -4,19 +4,28 @@
 //! instructions and growing moves nothing. Cells are reused and never given back: the table is as large as the
 //! most cells that were in use at a time.
 //!
-//! Free cells form a stack linked through the cells themselves.
+//! Free cells form stacks linked through the cells themselves. There are several, each with a line of its own: who
+//! claims names the one that it prefers, and the cells that it gets go back there, so that claimers with different
+//! preferences don't meet. A claim takes all it needs from a stack at once, and turns to the others before the table
+//! grows.
 //!
 //! | word | who | does | ordering | pairs with |
 //! |---|---|---|---|---|
-//! | `head` | whoever frees a cell | push: compare-exchange | Release | `claim` |
-//! | `head` | handler | claim: compare-exchange | Acquire | push: the cell's last user is done |
-//! | `next` of a cell | whoever frees it | store | Relaxed | published by `head` |
-//! | `grown` | handler | fetch-add | Relaxed | nothing: a number nobody else gets |
+//! | `head` of a stack | whoever frees a cell | push: compare-exchange | Release | `claim` |
+//! | `head` of a stack | handler | claim: compare-exchange | Acquire | pushes: the cells' last users are done |
+//! | `next` of a free cell | whoever frees it | store | Relaxed | published by `head` |
+//! | `next` of a claimed cell | who claimed it | store: its stack | Relaxed | published by what publishes the cell's use |
+//! | `grown` | handler | compare-exchange | Relaxed | nothing: numbers nobody else gets |
+//! | `joined` | a new handler | fetch-add | Relaxed | nothing: a preference |
 //!
-//! `head` counts its changes in its upper half, so that a claim that slept through a cell's reuse fails. Growing may
-//! wait for another thread that is allocating the same segment; nothing else waits.
+//! `head` counts its changes in its upper half, so that a claim that slept through a cell's reuse fails, whatever it
+//! read on its way down the stack. Every change of `head` is a read-modify-write: so the Acquire of a claim pairs with
+//! all pushes below, not only the last. Growing may wait for another thread that is allocating the same segment;
+//! nothing else waits.
 
 use std::sync::OnceLock;
+
+use crossbeam_utils::CachePadded;
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
@@ -24,12 +33,15 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 const FIRST_BITS: u32 = crate::sync::SLAB_FIRST_BITS;
 /// So many segments hold 2³² cells or nearly.
 const SEGMENTS: usize = 27;
+/// So many stacks of free cells.
+const STACKS: usize = if cfg!(all(loom, test)) { 2 } else { 8 };
 const NONE: u32 = u32::MAX;
 const TAG_ONE: u64 = 1 << 32;
 
 /// A cell that can be linked into the list of free ones.
 pub(crate) trait Cell: Default {
-    /// Where the cell keeps the index of the next free one. Its value is the list's own while the cell is free.
+    /// Where the cell keeps the index of the next free one, and the stack that it goes back to while it isn't free.
+    /// The value is the table's own.
     fn next_free(&self) -> &AtomicU32;
 }
 
@@ -37,7 +49,8 @@ pub(crate) trait Cell: Default {
 pub(crate) struct Slab<T> {
     segments: [OnceLock<Box<[T]>>; SEGMENTS],
     grown: AtomicU32,
-    head: AtomicU64,
+    joined: AtomicU32,
+    heads: [CachePadded<AtomicU64>; STACKS],
 }
 
 impl<T: Cell> Slab<T> {
@@ -45,8 +58,14 @@ impl<T: Cell> Slab<T> {
         Slab {
             segments: [const { OnceLock::new() }; SEGMENTS],
             grown: AtomicU32::new(0),
-            head: AtomicU64::new(u64::from(NONE)),
+            joined: AtomicU32::new(0),
+            heads: std::array::from_fn(|_| CachePadded::new(AtomicU64::new(u64::from(NONE)))),
         }
+    }
+
+    /// A stack to prefer for who will claim often.
+    pub(crate) fn join(&self) -> u32 {
+        self.joined.fetch_add(1, Ordering::Relaxed) % STACKS as u32
     }
 
     /// The cell at `index`, if there ever was one.
@@ -62,67 +81,77 @@ impl<T: Cell> Slab<T> {
         (0..grown).filter_map(|index| Some((index, self.get(index)?)))
     }
 
+    /// [`Slab::claim_from`] for who has no preference.
+    pub(crate) fn claim(&self, count: usize, indices: &mut Vec<u32>) -> bool {
+        self.claim_from(0, count, indices)
+    }
+
     /// Takes `count` cells into use and appends their indices to `indices`. Returns `false`, with nothing taken, when
     /// the table is full.
-    pub(crate) fn claim(&self, count: usize, indices: &mut Vec<u32>) -> bool {
-        let wanted = indices.len() + count;
-        while indices.len() < wanted {
-            match self.pop() {
-                Some(index) => indices.push(index),
-                None => break,
-            }
+    pub(crate) fn claim_from(&self, stack: u32, count: usize, indices: &mut Vec<u32>) -> bool {
+        let start = indices.len();
+        let wanted = start + count;
+        for step in 0..STACKS {
+            let head = &self.heads[(stack as usize + step) % STACKS];
+            while indices.len() < wanted && self.pop(head, wanted, indices) {}
         }
         let missing = wanted - indices.len();
-        if missing == 0 {
-            return true;
+        let fresh = if missing == 0 { Some(0..0) } else { self.grow(missing) };
+        let whole = fresh.is_some();
+        indices.extend(fresh.unwrap_or_default());
+        for cell in indices[start..].iter().filter_map(|index| self.get(*index)) {
+            // Relaxed: whoever frees the cell saw it in use.
+            cell.next_free().store(stack, Ordering::Relaxed);
         }
-        match self.grow(missing) {
-            Some(fresh) => {
-                indices.extend(fresh);
-                true
-            }
-            None => {
-                for index in indices.drain(wanted - count..) {
-                    self.free(index);
-                }
-                false
-            }
+        if !whole {
+            indices.drain(start..).for_each(|index| self.free(index));
         }
+        whole
     }
 
     /// Puts a cell back that nobody uses any more.
     pub(crate) fn free(&self, index: u32) {
         let Some(cell) = self.get(index) else { return };
-        let mut head = self.head.load(Ordering::Relaxed);
+        // Relaxed: written by who claimed the cell.
+        let head = &self.heads[cell.next_free().load(Ordering::Relaxed) as usize % STACKS];
+        let mut word = head.load(Ordering::Relaxed);
         loop {
             // Relaxed: the exchange below publishes it.
-            cell.next_free().store(head as u32, Ordering::Relaxed);
-            let next = (head & !u64::from(NONE)).wrapping_add(TAG_ONE) | u64::from(index);
+            cell.next_free().store(word as u32, Ordering::Relaxed);
+            let next = (word & !u64::from(NONE)).wrapping_add(TAG_ONE) | u64::from(index);
             // Release: pairs with the Acquire in `pop`.
-            match self.head.compare_exchange_weak(head, next, Ordering::Release, Ordering::Relaxed)
-            {
+            match head.compare_exchange_weak(word, next, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return,
-                Err(current) => head = current,
+                Err(current) => word = current,
             }
         }
     }
 
-    fn pop(&self) -> Option<u32> {
-        // Acquire: pairs with the Release in `free`, for the cell's `next` and for its last user's accesses.
-        let mut head = self.head.load(Ordering::Acquire);
+    /// Takes cells off a stack until there are `wanted` indices. Returns whether there was any. Takes fewer when others
+    /// are at the stack, for the longer the way down, the likelier is a change meanwhile.
+    fn pop(&self, head: &AtomicU64, wanted: usize, indices: &mut Vec<u32>) -> bool {
+        let start = indices.len();
+        let mut most = wanted - start;
+        // Acquire: pairs with the Releases in `free`, for the cells' `next` and for their last users' accesses.
+        let mut word = head.load(Ordering::Acquire);
         loop {
-            let index = head as u32;
-            if index == NONE {
-                return None;
+            let mut below = word as u32;
+            while below != NONE && indices.len() - start < most {
+                // Should cells have been reused meanwhile, this may be any number; then the exchange fails.
+                let Some(cell) = self.get(below) else { break };
+                indices.push(below);
+                below = cell.next_free().load(Ordering::Relaxed);
             }
-            // Relaxed: should the cell have been reused meanwhile, the tag differs and the exchange fails.
-            let below = self.get(index)?.next_free().load(Ordering::Relaxed);
-            let next = (head & !u64::from(NONE)).wrapping_add(TAG_ONE) | u64::from(below);
-            match self.head.compare_exchange_weak(head, next, Ordering::Acquire, Ordering::Acquire)
-            {
-                Ok(_) => return Some(index),
-                Err(current) => head = current,
+            if indices.len() == start {
+                return false;
             }
+            let next = (word & !u64::from(NONE)).wrapping_add(TAG_ONE) | u64::from(below);
+            match head.compare_exchange_weak(word, next, Ordering::Acquire, Ordering::Acquire) {
+                Ok(_) => return true,
+                Err(current) => word = current,
+            }
+            indices.truncate(start);
+            most = most.div_ceil(2);
         }
     }
 

@@ -1,7 +1,13 @@
 //! The first look at a batch: each offer is declined for what it is, or joins its agent's group of candidates.
 
+use std::hash::BuildHasher;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+
 use super::agents::{AgentKey, Agents, Barred};
 use super::decision::{Decline, Reason};
+use super::limits;
 use super::placement::Room;
 use super::policy::Policy;
 use super::sightings::Sightings;
@@ -13,20 +19,24 @@ use crate::time::Timestamp;
 /// No offer, no group.
 pub(crate) const NONE: u32 = u32::MAX;
 
+/// So many offers' agents are found ahead of their use; what is known of them stays in the nearest cache.
+const LOCATED_AHEAD: usize = 64;
+
 /// The offers of one agent and role: they are used together, and answered by one accept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Group {
     pub(crate) agent: AgentKey,
+    /// Where the handler keeps the agent.
+    sighting: u32,
     /// The first and last of its offers; `Survey::next_offer` links them.
     pub(crate) first: u32,
     last: u32,
-    /// The agent's group for another role.
-    sibling: u32,
     /// Sums over its offers, in thousandths.
     cpus: u64,
     memory: u64,
     gpus: u64,
     has_port: bool,
+    /// How many executors its agent takes.
     agent_room: u32,
     /// Why it got no executor.
     pub(crate) reason: Option<Reason>,
@@ -38,17 +48,17 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    fn new(agent: AgentKey, agent_room: u32, offer: u32) -> Group {
+    fn new(sighting: u32, offer: u32) -> Group {
         Group {
-            agent,
+            agent: AgentKey::default(),
+            sighting,
             first: offer,
             last: offer,
-            sibling: NONE,
             cpus: 0,
             memory: 0,
             gpus: 0,
             has_port: false,
-            agent_room,
+            agent_room: 0,
             reason: None,
             placed: 0,
             start: 0,
@@ -81,12 +91,16 @@ impl Group {
 
     /// How many executors fit, whatever the caps say, or what is too small for one.
     fn room(&self, policy: &Policy) -> Result<Room, Reason> {
+        if let Some(reason) = self.reason {
+            return Err(reason);
+        }
         let config = &policy.config;
         let offered = MilliCpus::from_millis(self.cpus);
         let (by_cores, cores) = match policy.fixed_cores() {
             Some(cores) => (self.cpus / cores.millis(), cores),
             None => {
-                (u64::from(offered.whole_cores() > 0), MilliCpus::from_cores(offered.whole_cores()))
+                let whole = MilliCpus::from_cores(offered.whole_cores());
+                (u64::from(offered.whole_cores() > 0), whole.min(limits::EXECUTOR_CORES_MAX))
             }
         };
         if by_cores == 0 {
@@ -137,6 +151,9 @@ pub(crate) struct Survey {
     pub(crate) rooms: Vec<Room>,
     /// For each offer, the next one of its group.
     pub(crate) next_offer: Vec<u32>,
+    /// The groups of agents' further roles. Empty in almost all batches.
+    further: HashTable<u32>,
+    hasher: RandomState,
     batch: u32,
 }
 
@@ -155,11 +172,20 @@ impl Survey {
         self.rooms.clear();
         self.next_offer.clear();
         self.next_offer.resize(offers.len(), NONE);
+        if !self.further.is_empty() {
+            self.further.clear();
+        }
         self.batch = self.batch.checked_add(1).unwrap_or(1);
         let refuse = &policy.config.refuse;
         let constraint = &policy.config.constraint;
         let unconstrained = constraint.is_none();
+        sightings.tidy(now);
         for (offer, position) in offers.iter().zip(0u32..) {
+            let ahead = position as usize % LOCATED_AHEAD;
+            if ahead == 0 {
+                let rest = &offers[position as usize..];
+                sightings.locate(&rest[..rest.len().min(LOCATED_AHEAD)]);
+            }
             let mut decline = |reason: Reason| {
                 declines.push(Decline {
                     offer: position,
@@ -171,7 +197,7 @@ impl Survey {
                 decline(Reason::Malformed);
                 continue;
             }
-            let sighting = sightings.of(offer.agent_id, now);
+            let (at, sighting) = sightings.seen(ahead, offer.agent_id, now);
             if !unconstrained
                 && !sighting.meets(constraint, policy.constraint_version, offer.attributes)
             {
@@ -181,21 +207,20 @@ impl Survey {
             let group = if sighting.batch == self.batch {
                 self.group_of_role(sighting.group, offer.role, offers, position)
             } else {
-                match sighting.room(agents, offer, now) {
-                    Ok((agent, room)) => {
-                        sighting.batch = self.batch;
-                        sighting.group = self.groups.len() as u32;
-                        self.groups.push(Group::new(agent, room, position));
-                        sighting.group
-                    }
-                    Err(barred) => {
-                        decline(barred.into());
-                        continue;
-                    }
-                }
+                sighting.batch = self.batch;
+                sighting.group = self.groups.len() as u32;
+                self.groups.push(Group::new(at, position));
+                sighting.group
             };
             if let Some(group) = self.groups.get_mut(group as usize) {
                 group.add(offer, policy.config.fixed_port);
+            }
+        }
+        for group in &mut self.groups {
+            let first = &offers[group.first as usize];
+            match sightings.at(group.sighting).room(agents, first, now) {
+                Ok((agent, room)) => (group.agent, group.agent_room) = (agent, room),
+                Err(barred) => group.reason = Some(barred.into()),
             }
         }
         for group in &mut self.groups {
@@ -207,29 +232,29 @@ impl Survey {
     }
 
     /// The group that an agent's further offer belongs to: that of its role, made if need be. Links the offer into it.
-    fn group_of_role(
-        &mut self,
-        mut at: u32,
-        role: &str,
-        offers: &[Offer<'_>],
-        position: u32,
-    ) -> u32 {
-        loop {
-            let count = self.groups.len() as u32;
-            let group = &mut self.groups[at as usize];
-            if offers[group.first as usize].role == role {
-                self.next_offer[group.last as usize] = position;
-                group.last = position;
-                return at;
+    fn group_of_role(&mut self, at: u32, role: &str, offers: &[Offer<'_>], position: u32) -> u32 {
+        let Survey { groups, further, hasher, .. } = self;
+        let role_of = |group: &Group| offers[group.first as usize].role;
+        let sighting = groups[at as usize].sighting;
+        let mut found = Some(at);
+        if role_of(&groups[at as usize]) != role {
+            let hash = hasher.hash_one((sighting, role));
+            let same = |group: &Group| group.sighting == sighting && role_of(group) == role;
+            found = further.find(hash, |other| same(&groups[*other as usize])).copied();
+            if found.is_none() {
+                let hash_of = |group: &Group| hasher.hash_one((group.sighting, role_of(group)));
+                let fresh = groups.len() as u32;
+                further.insert_unique(hash, fresh, |other| hash_of(&groups[*other as usize]));
             }
-            if group.sibling == NONE {
-                group.sibling = count;
-                let fresh = Group::new(group.agent, group.agent_room, position);
-                self.groups.push(fresh);
-                return count;
-            }
-            at = group.sibling;
         }
+        let Some(found) = found else {
+            groups.push(Group::new(sighting, position));
+            return groups.len() as u32 - 1;
+        };
+        let group = &mut groups[found as usize];
+        self.next_offer[group.last as usize] = position;
+        group.last = position;
+        found
     }
 
     /// The positions of a group's offers.

@@ -14,7 +14,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 
-use super::decision::{Decisions, ReasonKind};
+use super::decision::{Decisions, Decline, ReasonKind};
 
 const KINDS: usize = ReasonKind::ALL.len();
 
@@ -68,19 +68,22 @@ impl OfferCounts {
 }
 
 impl Tally {
-    /// Counts a batch. Only the tally's own handler calls this.
-    pub(crate) fn count(&self, decisions: &Decisions) {
+    /// Counts a batch, whose declines are all for one reason if `alike`. Only the tally's own handler calls this.
+    pub(crate) fn count(&self, decisions: &Decisions, alike: bool) {
         let add = |counter: &AtomicU64, more: u64| {
             if more > 0 {
                 counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
             }
         };
-        let mut declined = [0; KINDS];
-        for decline in &decisions.declines {
-            declined[decline.reason.kind() as usize] += 1;
-        }
-        for (counter, more) in self.declined.iter().zip(declined) {
-            add(counter, more);
+        // By runs: mostly there is one.
+        let mut rest = &decisions.declines[..];
+        while let Some(first) = rest.first() {
+            let kind = first.reason.kind();
+            let differs = |decline: &Decline| decline.reason.kind() != kind;
+            let run = if alike { None } else { rest.iter().position(differs) };
+            let run = run.unwrap_or(rest.len());
+            add(&self.declined[kind as usize], run as u64);
+            rest = &rest[run..];
         }
         add(&self.batches, 1);
         add(&self.offers, (decisions.accepted.len() + decisions.declines.len()) as u64);

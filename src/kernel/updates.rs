@@ -110,9 +110,12 @@ impl Core {
             return self.unknown(update, found);
         };
         let meaning = update.state.meaning(update.reason);
-        if meaning == Meaning::OutOfSight && executor.state().stage.in_sight() {
-            // Before the change, which publishes it: nobody may see the new stage with an old clock.
-            executor.set_since(now);
+        if meaning == Meaning::OutOfSight {
+            let state = executor.state();
+            if state.sequence == id.sequence && state.stage.in_sight() {
+                // Before the change, which publishes it: nobody may see the new stage with an old clock.
+                executor.set_since(now);
+            }
         }
         let changed = executor.change(id.sequence, |state| step(state, meaning));
         let (before, after) = match changed {
@@ -153,10 +156,16 @@ impl Core {
     fn unknown(&self, update: &StatusUpdate<'_>, found: Option<ExecutorId>) -> Outcome {
         // Relaxed: the number is compared, nothing is read by it.
         let placed = self.sequence.load(Ordering::Relaxed);
-        let known = found.filter(|id| id.sequence < placed);
-        let change = if known.is_some() { Change::Nothing } else { Change::UnknownExecutor };
-        self.strays.fetch_add(u64::from(known.is_none()), Ordering::Relaxed);
-        Outcome { kill: update.state.alive(), ..Outcome::of(known, change) }
+        // Not by `found`: plain ids of executors that have ended find nothing.
+        let known = match self.ids.parse(update.executor) {
+            Some(Parsed::Id(id)) => id.sequence < placed,
+            Some(Parsed::Sequence(sequence)) => sequence < placed,
+            None => false,
+        };
+        let change = if known { Change::Nothing } else { Change::UnknownExecutor };
+        self.strays.fetch_add(u64::from(!known), Ordering::Relaxed);
+        let executor = found.filter(|_| known);
+        Outcome { kill: update.state.alive(), ..Outcome::of(executor, change) }
     }
 
     /// Counts a failure against the executor's agent. The caller has not freed its hold yet.
@@ -207,7 +216,8 @@ impl Core {
             return Outcome { kill: true, ..Outcome::of(Some(id), Change::Refused) };
         }
         let back = |state: State| {
-            (state.stage == Stage::Adrift).then_some(State { stage: Stage::Running, ..state })
+            let seen = State { stage: Stage::Running, doubtful: false, ..state };
+            (state.stage == Stage::Adrift).then_some(seen)
         };
         if executor.change(id.sequence, back).is_ok() {
             self.out_of_sight.fetch_sub(1, Ordering::Relaxed);
@@ -225,8 +235,7 @@ impl Core {
             // The word before the policy, as for a batch.
             let books = self.admission.load();
             let policy = self.policy.load();
-            let fits = !books.closed()
-                && policy.headroom(books).is_ok_and(|left| left.cores >= hold.cores);
+            let fits = !books.closed() && policy.has_room_for(books, hold.cores);
             let cap = u64::from(policy.config.gpu_cap.get());
             if !fits || gpus > 0 && self.gpus.reserve(gpus, gpus, cap) < gpus {
                 return false;

@@ -1,0 +1,24 @@
+//! Benches of the offer path; `benches/README.md` says what each shows.
+#![expect(clippy::expect_used, reason = "a bench that can't be set up must stop")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod accepted;
+mod declined;
+mod threads;
+
+use criterion::Criterion;
+// The path by which the kernel's fingerprint, which the baseline includes, finds its types.
+use offermill as offer;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() {
+    let mut criterion = Criterion::default().configure_from_args();
+    declined::all(&mut criterion);
+    accepted::all(&mut criterion);
+    threads::all(&mut criterion);
+    criterion.final_summary();
+}

@@ -1,0 +1,35 @@
+//! Workers that run at the same time, each on a thread of its own.
+
+use std::sync::Barrier;
+use std::time::{Duration, Instant};
+
+/// Runs `turns` turns, shared out evenly among `workers`, at the same time; returns the time from the first start to
+/// the last end.
+pub(crate) fn together<W: Send>(
+    workers: &mut [W],
+    turns: u64,
+    run: impl Fn(&mut W, u64) + Sync,
+) -> Duration {
+    let count = workers.len() as u64;
+    let barrier = Barrier::new(workers.len());
+    let spans: Vec<(Instant, Instant)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = workers
+            .iter_mut()
+            .zip(0..count)
+            .map(|(worker, at)| {
+                let share = turns / count + u64::from(at < turns % count);
+                let (barrier, run) = (&barrier, &run);
+                scope.spawn(move || {
+                    barrier.wait();
+                    let start = Instant::now();
+                    run(worker, share);
+                    (start, Instant::now())
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+    });
+    let first = spans.iter().map(|span| span.0).min().expect("a worker");
+    let last = spans.iter().map(|span| span.1).max().expect("a worker");
+    last - first
+}

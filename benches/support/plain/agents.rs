@@ -1,0 +1,64 @@
+//! What the plain loop knows of agents.
+
+use std::hash::BuildHasher;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+use offermill::{Constraint, Offer, Timestamp};
+
+use crate::support::fingerprint::fingerprint;
+
+#[derive(Default)]
+pub(super) struct Agents {
+    table: HashTable<Agent>,
+    hasher: RandomState,
+    /// Live executors by the agent's number.
+    pub(super) held: Vec<u32>,
+}
+
+struct Agent {
+    id: Box<str>,
+    number: u32,
+    fingerprint: u64,
+    meets: bool,
+    seen: Timestamp,
+}
+
+impl Agents {
+    /// The number of an offer's agent, if it meets the constraint: worked out at first sight, and when its attributes
+    /// are new.
+    pub(super) fn meeting(
+        &mut self,
+        constraint: &Constraint,
+        offer: &Offer<'_>,
+        now: Timestamp,
+    ) -> Option<u32> {
+        let fresh = fingerprint(offer.attributes);
+        let hash = self.hasher.hash_one(offer.agent_id);
+        let known = |agent: &Agent| *agent.id == *offer.agent_id;
+        let agent = match self.table.entry(hash, known, |agent| self.hasher.hash_one(&*agent.id)) {
+            Entry::Occupied(entry) => {
+                let agent = entry.into_mut();
+                if agent.fingerprint != fresh {
+                    agent.meets = constraint.matches(offer.attributes);
+                    agent.fingerprint = fresh;
+                }
+                agent
+            }
+            Entry::Vacant(entry) => {
+                self.held.push(0);
+                let agent = Agent {
+                    id: offer.agent_id.into(),
+                    number: self.held.len() as u32 - 1,
+                    fingerprint: fresh,
+                    meets: constraint.matches(offer.attributes),
+                    seen: now,
+                };
+                entry.insert(agent).into_mut()
+            }
+        };
+        agent.seen = now;
+        agent.meets.then_some(agent.number)
+    }
+}

@@ -1,0 +1,282 @@
+//! The baseline: a plain loop on one thread that makes the kernel's decisions on the benches' offers.
+//!
+//! It is what one writes when nobody else is there: no atomics, fields instead of words, a table from agent id to all
+//! that is known of the agent. It has the kernel's own table, hash and fingerprint, so that what differs is the
+//! kernel's part: sharing, and what the benches' offers don't ask for. For it leaves that out: GPUs, ports, executors
+//! without a size, several offers of one agent in a batch, exclusion, limbo, shutdown, change of policy. Each of these
+//! costs the kernel at least a look.
+
+mod agents;
+mod rows;
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use offermill::config::RefuseDurations;
+use offermill::resources::{Mebibytes, MilliCpus};
+use offermill::{
+    Config, Constraint, Decline, Offer, Reason, ReasonKind, ResourceKind, StatusUpdate, TaskState,
+    Timestamp, Value,
+};
+
+use agents::Agents;
+use rows::{Accept, cut};
+pub(crate) use rows::{Answer, Placed};
+
+/// The loop's state: a scheduler.
+pub(crate) struct Plain {
+    constraint: Constraint,
+    cores_each: u64,
+    memory_each: u64,
+    cap: MilliCpus,
+    refuse: RefuseDurations,
+    stem: String,
+    agents: Agents,
+    executors: Vec<Executor>,
+    free: Vec<u32>,
+    next_sequence: u64,
+    live: u32,
+    acquired: u64,
+    counts: Counts,
+    candidates: Vec<Candidate>,
+    order: Vec<u32>,
+}
+
+struct Executor {
+    sequence: u64,
+    agent: u32,
+    cores: u64,
+    memory: u64,
+    live: bool,
+}
+
+#[derive(Default)]
+struct Counts {
+    offers: u64,
+    accepted: u64,
+    executors: u64,
+    declined: [u64; ReasonKind::ALL.len()],
+}
+
+struct Candidate {
+    offer: u32,
+    agent: u32,
+    room: u32,
+    placed: u32,
+    start: u32,
+}
+
+impl Plain {
+    /// `cores` are those of an executor.
+    pub(crate) fn new(
+        config: &Config,
+        constraint: &str,
+        cores: MilliCpus,
+        cap: MilliCpus,
+    ) -> Plain {
+        Plain {
+            constraint: Constraint::parse(constraint).expect("a constraint"),
+            cores_each: cores.millis(),
+            memory_each: config.memory_taken().get(),
+            cap,
+            refuse: config.refuse_durations(),
+            stem: "bench-plain-".to_owned(),
+            agents: Agents::default(),
+            executors: Vec::new(),
+            free: Vec::new(),
+            next_sequence: 0,
+            live: 0,
+            acquired: 0,
+            counts: Counts::default(),
+            candidates: Vec::new(),
+            order: Vec::new(),
+        }
+    }
+
+    /// Answers a batch.
+    pub(crate) fn answer(&mut self, offers: &[Offer<'_>], now: Timestamp, answer: &mut Answer) {
+        answer.clear();
+        self.counts.offers += offers.len() as u64;
+        if let Some(reason) = self.cap_reached() {
+            let refuse = self.refuse.reached_cap;
+            let all = (0..offers.len() as u32).map(|offer| Decline { offer, reason, refuse });
+            answer.declines.extend(all);
+            self.counts.declined[ReasonKind::CoreCap as usize] += offers.len() as u64;
+            return;
+        }
+        self.candidates.clear();
+        for (offer, position) in offers.iter().zip(0u32..) {
+            match self.candidate(offer, position, now) {
+                Ok(candidate) => self.candidates.push(candidate),
+                Err((reason, refuse)) => self.decline(position, reason, refuse, answer),
+            }
+        }
+        self.place(answer);
+        self.write_out(offers, answer);
+    }
+
+    fn cap_reached(&self) -> Option<Reason> {
+        let asked = MilliCpus::from_millis(self.cores_each);
+        let acquired = MilliCpus::from_millis(self.acquired);
+        let reached = self.acquired + self.cores_each > self.cap.millis();
+        reached.then_some(Reason::CoreCap { cap: self.cap, acquired, asked })
+    }
+
+    fn decline(&mut self, offer: u32, reason: Reason, refuse: Duration, answer: &mut Answer) {
+        self.counts.declined[reason.kind() as usize] += 1;
+        answer.declines.push(Decline { offer, reason, refuse });
+    }
+
+    fn candidate(
+        &mut self,
+        offer: &Offer<'_>,
+        position: u32,
+        now: Timestamp,
+    ) -> Result<Candidate, (Reason, Duration)> {
+        if offer.id.is_empty() || offer.agent_id.is_empty() {
+            return Err((Reason::Malformed, self.refuse.other));
+        }
+        let Some(agent) = self.agents.meeting(&self.constraint, offer, now) else {
+            return Err((Reason::ConstraintUnmet, self.refuse.unmet_constraint));
+        };
+        let (mut cpus, mut memory) = (0u64, 0u64);
+        for resource in offer.resources {
+            let sum = match resource.kind {
+                ResourceKind::Cpus => &mut cpus,
+                ResourceKind::Memory => &mut memory,
+                _ => continue,
+            };
+            if let Value::Scalar(scalar) = resource.value
+                && resource.plain
+            {
+                *sum = sum.saturating_add(scalar.thousandths());
+            }
+        }
+        let by_cores = cpus / self.cores_each;
+        if by_cores == 0 {
+            let asked = MilliCpus::from_millis(self.cores_each);
+            let offered = MilliCpus::from_millis(cpus);
+            return Err((Reason::Cpus { asked, offered }, self.refuse.other));
+        }
+        let by_memory = memory / 1000 / self.memory_each;
+        if by_memory == 0 {
+            let asked = Mebibytes::new(self.memory_each);
+            let offered = Mebibytes::new(memory / 1000);
+            return Err((Reason::Memory { asked, offered }, self.refuse.other));
+        }
+        let room = by_cores.min(by_memory) as u32;
+        Ok(Candidate { offer: position, agent, room, placed: 0, start: 0 })
+    }
+
+    /// Passes over the candidates, one executor each, until a pass places none; then takes what was placed.
+    fn place(&mut self, answer: &mut Answer) {
+        self.order.clear();
+        let mut budget = (self.cap.millis() - self.acquired) / self.cores_each;
+        loop {
+            let before = self.order.len();
+            for (candidate, at) in self.candidates.iter_mut().zip(0u32..) {
+                if candidate.placed < candidate.room && budget > 0 {
+                    candidate.placed += 1;
+                    budget -= 1;
+                    self.order.push(at);
+                }
+            }
+            if self.order.len() == before {
+                break;
+            }
+        }
+        let mut rows = 0;
+        for candidate in &mut self.candidates {
+            candidate.start = rows;
+            rows += std::mem::take(&mut candidate.placed);
+        }
+        answer.placed.resize(rows as usize, Placed::default());
+        for at in &self.order {
+            let candidate = &mut self.candidates[*at as usize];
+            let executor = Executor {
+                sequence: self.next_sequence,
+                agent: candidate.agent,
+                cores: self.cores_each,
+                memory: self.memory_each,
+                live: true,
+            };
+            let slot = match self.free.pop() {
+                Some(slot) => {
+                    self.executors[slot as usize] = executor;
+                    slot
+                }
+                None => {
+                    self.executors.push(executor);
+                    self.executors.len() as u32 - 1
+                }
+            };
+            answer.placed[(candidate.start + candidate.placed) as usize] = Placed {
+                sequence: self.next_sequence,
+                slot,
+                cores: MilliCpus::from_millis(self.cores_each),
+                memory: Mebibytes::new(self.memory_each),
+                pieces: (0, 0),
+            };
+            candidate.placed += 1;
+            self.next_sequence += 1;
+            self.agents.held[candidate.agent as usize] += 1;
+        }
+        self.live += rows;
+        self.acquired += u64::from(rows) * self.cores_each;
+        self.counts.executors += u64::from(rows);
+    }
+
+    fn write_out(&mut self, offers: &[Offer<'_>], answer: &mut Answer) {
+        let closing = self.cap_reached();
+        let refuse = if closing.is_some() { self.refuse.reached_cap } else { self.refuse.other };
+        answer.leftover_refuse = refuse;
+        for candidate in &self.candidates {
+            if candidate.placed == 0 {
+                // Nothing but a cap keeps an executor from a candidate.
+                let reason = closing.unwrap_or(Reason::Raced);
+                self.counts.declined[reason.kind() as usize] += 1;
+                answer.declines.push(Decline { offer: candidate.offer, reason, refuse });
+                continue;
+            }
+            let offer = &offers[candidate.offer as usize];
+            let placed = (candidate.start, candidate.start + candidate.placed);
+            let rows = &mut answer.placed[placed.0 as usize..placed.1 as usize];
+            for (row, before) in rows.iter_mut().zip(0u64..) {
+                let start = answer.pieces.len() as u32;
+                let cuts = [
+                    (ResourceKind::Cpus, self.cores_each),
+                    (ResourceKind::Memory, self.memory_each * 1000),
+                ];
+                for (kind, each) in cuts {
+                    cut(offer, candidate.offer, kind, before * each, each, &mut answer.pieces);
+                }
+                row.pieces = (start, answer.pieces.len() as u32);
+            }
+            answer.accepts.push(Accept { offer: candidate.offer, placed });
+            self.counts.accepted += 1;
+        }
+    }
+
+    /// Applies an update and says what was freed.
+    pub(crate) fn update(&mut self, update: &StatusUpdate<'_>) -> Option<(MilliCpus, Mebibytes)> {
+        let (sequence, slot) = update.executor.strip_prefix(&*self.stem)?.split_once('.')?;
+        let (sequence, slot) = (sequence.parse::<u64>().ok()?, slot.parse::<u32>().ok()?);
+        let executor = self.executors.get_mut(slot as usize)?;
+        if executor.sequence != sequence || !executor.live || update.state != TaskState::Finished {
+            return None;
+        }
+        executor.live = false;
+        self.agents.held[executor.agent as usize] -= 1;
+        self.live -= 1;
+        self.acquired -= executor.cores;
+        self.free.push(slot);
+        Some((MilliCpus::from_millis(executor.cores), Mebibytes::new(executor.memory)))
+    }
+
+    /// The text of an executor's id, as the kernel's: what a cluster sends back in an update.
+    pub(crate) fn write_name(&self, executor: &Placed, name: &mut String) {
+        name.clear();
+        let Placed { sequence, slot, .. } = executor;
+        write!(name, "{}{sequence}.{slot}", self.stem).expect("a string takes all");
+    }
+}

@@ -1,0 +1,221 @@
+//! The command line as clap reads it. Values stay texts here: flags and `spark.*` keys are read by the same code.
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+
+use crate::{exit, keys};
+
+const EXAMPLES: &str = "\
+Examples:
+  Six executors over three agents of this machine, until all have finished:
+    offermill run --master 'local-cluster[3,2,2048]' --num-executors 6 \\
+        --executor-cores 1 --executor-memory 512m --until-finished \\
+        -- sh -c 'echo {{EXECUTOR_ID}} on {{HOSTNAME}}; sleep 5'
+
+  Two workers in the eastern zone, for as long as it takes (Ctrl-C ends them):
+    offermill run --master 'local-cluster[4,2,2048]' \\
+        --agent-attributes 'zone:east|zone:west' --constraints zone:east \\
+        --total-executor-cores 2 --executor-cores 1 --executor-memory 512m \\
+        -- ./worker --id {{EXECUTOR_ID}}
+
+  With the settings of a Spark installation, events as JSON:
+    offermill run --properties-file conf/spark-defaults.conf --json -- ./worker
+
+  Completions for this shell:
+    source <(offermill completions bash)
+";
+
+const RUN_NOTES: &str = "\
+In the command, {{EXECUTOR_ID}}, {{APP_ID}}, {{AGENT_ID}}, {{HOSTNAME}}, {{CORES}},
+{{MEMORY_MB}} and (with a fixed port) {{PORT}} stand for an executor's own; it
+finds the same in its environment as OFFERMILL_EXECUTOR_ID and so on. Its output
+goes to the files stdout and stderr in its sandbox.
+
+A flag counts more than --conf, --conf more than the properties file. Durations
+are whole numbers with us, ms, s, m, min, h or d, and in seconds without; memory
+is a whole number with k, m, g or t, and in MiB without.";
+
+const JSON_NOTES: &str = "\
+--json prints one object a line. All have \"event\", \"at_ms\" (since the start) and
+\"time\" (UTC). The events:
+  started, registered, disconnected, placed, running, ending, out_of_sight,
+  returned, given_up, refused_return, ended, excluded, all_excluded, agent_lost,
+  demand, overflow, call_failed, refused, totals (each 10 s), stopping, summary
+  (the last).
+Those about executors have \"executor\", \"agent_id\", \"host\", \"state\", \"cores\",
+\"memory_mib\", \"gpus\", \"port\" and \"message\"; \"placed\" has \"replaces\" too, and
+\"ended\" has \"ran_ms\". \"excluded\" has \"failures\", \"why\", \"until\" and \"for_ms\" (null:
+for ever). \"summary\" has \"ending\", \"exit_code\", \"ran_ms\", \"executors\", \"agents\" and
+\"offers\", with \"declined\" by reason.";
+
+/// Runs a command as executors on a cluster: accepts resource offers, places executors within limits and
+/// constraints, replaces those that fail, leaves out agents on which they keep failing, and ends cleanly.
+#[derive(Debug, Parser)]
+#[command(name = "offermill", version, max_term_width = 100)]
+#[command(after_help = format!("{EXAMPLES}\n{}", exit::HELP))]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) action: Action,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Action {
+    /// Run a command as executors
+    Run(Box<RunArguments>),
+    /// Print a shell's completion script
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+/// The flags of `offermill run`.
+#[derive(Debug, Default, Args)]
+#[command(args_override_self = true, allow_negative_numbers = true)]
+#[command(after_help = format!("{RUN_NOTES}\n\n{EXAMPLES}\n{}", exit::HELP))]
+#[command(after_long_help = format!(
+    "{RUN_NOTES}\n\n{}\n{JSON_NOTES}\n\n{EXAMPLES}\n{}", keys::help(), exit::HELP
+))]
+pub(crate) struct RunArguments {
+    /// The cluster: local[*] (this machine as one agent), local[CORES], or
+    /// local-cluster[AGENTS,CORES,MEM_MB] [default: local[*]]
+    #[arg(long, value_name = "MASTER", help_heading = "Cluster")]
+    pub(crate) master: Option<String>,
+
+    /// Attributes of the local agents, such as 'zone:east|zone:west;rack:r%d': | between values that agents take
+    /// in turns, %d for an agent's number
+    #[arg(long, value_name = "LINE", help_heading = "Cluster")]
+    pub(crate) agent_attributes: Option<String>,
+
+    /// Where the folder "sandboxes" is made, with one for each executor [default: .]
+    #[arg(long, value_name = "FOLDER", help_heading = "Cluster")]
+    pub(crate) work_dir: Option<String>,
+
+    /// The application's name, with which executor ids begin [default: the command's]
+    #[arg(long, value_name = "NAME", help_heading = "Executors")]
+    pub(crate) name: Option<String>,
+
+    /// How many executors there are at most
+    #[arg(long, value_name = "N", help_heading = "Executors")]
+    pub(crate) num_executors: Option<String>,
+
+    /// How many cores all executors have at most
+    #[arg(long, value_name = "CORES", help_heading = "Executors")]
+    pub(crate) total_executor_cores: Option<String>,
+
+    /// The cores of an executor [default: all that its agent offers]
+    #[arg(long, value_name = "CORES", help_heading = "Executors")]
+    pub(crate) executor_cores: Option<String>,
+
+    /// The memory of an executor, without overhead [default: 1g]
+    #[arg(long, value_name = "MEMORY", help_heading = "Executors")]
+    pub(crate) executor_memory: Option<String>,
+
+    /// The memory that an executor takes in addition [default: a tenth of its memory, at least 384m]
+    #[arg(long, value_name = "MEMORY", help_heading = "Executors")]
+    pub(crate) memory_overhead: Option<String>,
+
+    /// A variable for executors' environment; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "Executors")]
+    pub(crate) env: Vec<String>,
+
+    /// What an agent's attributes must say, such as 'zone:east,west;rack:'
+    #[arg(long, value_name = "CONSTRAINT", help_heading = "Placement")]
+    pub(crate) constraints: Option<String>,
+
+    /// round-robin spreads executors over agents, consolidate fills one agent before the next
+    /// [default: round-robin]
+    #[arg(long, value_name = "HOW", help_heading = "Placement")]
+    pub(crate) placement: Option<String>,
+
+    /// Leave an agent out after so many failures on it; or "never" [default: 2]
+    #[arg(long, value_name = "N", help_heading = "Failures")]
+    pub(crate) exclude_after: Option<String>,
+
+    /// For so long; or "forever" [default: 1h]
+    #[arg(long, value_name = "DURATION", help_heading = "Failures")]
+    pub(crate) exclude_for: Option<String>,
+
+    /// Failures count if they are within so long of each other [default: 1h]
+    #[arg(long, value_name = "DURATION", help_heading = "Failures")]
+    pub(crate) exclude_window: Option<String>,
+
+    /// End the run when so many executors have failed [default: twice the executors, at least 3]
+    #[arg(long, value_name = "N", help_heading = "Failures")]
+    pub(crate) max_executor_failures: Option<String>,
+
+    /// End when as many executors have finished (with exit code 0) as there are to be; without it, those that finish
+    /// are replaced
+    #[arg(long, help_heading = "The end")]
+    pub(crate) until_finished: bool,
+
+    /// How long executors may take to end when the run is stopped [default: 10s]
+    #[arg(long, value_name = "DURATION", help_heading = "The end")]
+    pub(crate) shutdown_timeout: Option<String>,
+
+    /// A setting by its key; may be repeated. See --help for the keys
+    #[arg(long, short = 'c', value_name = "KEY=VALUE", help_heading = "Settings")]
+    pub(crate) conf: Vec<String>,
+
+    /// A file of settings like spark-defaults.conf
+    #[arg(long, value_name = "FILE", help_heading = "Settings")]
+    pub(crate) properties_file: Option<String>,
+
+    /// Print one JSON object a line
+    #[arg(long, help_heading = "Output", conflicts_with = "plain")]
+    pub(crate) json: bool,
+
+    /// Print one line an event on a terminal too, instead of a live table
+    #[arg(long, help_heading = "Output")]
+    pub(crate) plain: bool,
+
+    /// The command of the executors and its arguments, after "--"
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+impl RunArguments {
+    /// The value of a flag that sets what a key sets too; `None` if it wasn't given.
+    pub(crate) fn value_of(&self, flag: &str) -> Option<&str> {
+        let value = match flag {
+            "--master" => &self.master,
+            "--agent-attributes" => &self.agent_attributes,
+            "--work-dir" => &self.work_dir,
+            "--name" => &self.name,
+            "--num-executors" => &self.num_executors,
+            "--total-executor-cores" => &self.total_executor_cores,
+            "--executor-cores" => &self.executor_cores,
+            "--executor-memory" => &self.executor_memory,
+            "--memory-overhead" => &self.memory_overhead,
+            "--constraints" => &self.constraints,
+            "--placement" => &self.placement,
+            "--exclude-after" => &self.exclude_after,
+            "--exclude-for" => &self.exclude_for,
+            "--exclude-window" => &self.exclude_window,
+            "--max-executor-failures" => &self.max_executor_failures,
+            "--shutdown-timeout" => &self.shutdown_timeout,
+            _ => &None,
+        };
+        value.as_deref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    /// Goal: no flag contradicts another, and each key's flag exists. Method: clap's own check, then the table.
+    #[test]
+    fn flags_are_consistent() {
+        let mut command = Arguments::command();
+        command.build();
+        command.clone().debug_assert();
+        let run = command.find_subcommand("run").unwrap();
+        for flag in keys::KEYS.iter().filter_map(|key| key.flag) {
+            let long = flag.strip_prefix("--").unwrap();
+            assert!(run.get_arguments().any(|known| known.get_long() == Some(long)), "{flag}");
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Exit codes: a promise to scripts.
+
+/// How the program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// All executors finished, or all ended in time after the run was asked to stop.
+    Done,
+    /// Too many executors failed, or no agent was left for them.
+    ExecutorsFailed,
+    /// A flag or setting isn't allowed. Nothing was started.
+    BadInput,
+    /// Executors had not ended within the shutdown timeout and were killed.
+    TimedOut,
+    /// The cluster could not be had, or refused this framework.
+    Cluster,
+    /// A second Ctrl-C.
+    AtOnce,
+}
+
+/// What `--help` says about exit codes.
+pub(crate) const HELP: &str = "\
+Exit codes:
+    0  all executors finished; or the run was stopped (Ctrl-C, SIGTERM, closed output)
+       and all executors ended within the shutdown timeout
+    1  executors failed: as many as --max-executor-failures allows, or on every agent
+    2  a flag or setting isn't allowed; nothing was started
+    3  the run was stopped, and executors that had not ended within the shutdown
+       timeout were killed
+    4  the cluster could not be had, or refused this framework
+  130  a second Ctrl-C (or SIGTERM) ended the run at once; executors were killed";
+
+impl Exit {
+    /// The code that the shell sees.
+    pub(crate) const fn code(self) -> u8 {
+        match self {
+            Exit::Done => 0,
+            Exit::ExecutorsFailed => 1,
+            Exit::BadInput => 2,
+            Exit::TimedOut => 3,
+            Exit::Cluster => 4,
+            Exit::AtOnce => 130,
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What a run looks like: each face shows the same happenings and the same end in its own way.
+
+use std::io::{self, Write};
+use std::time::SystemTime;
+
+use console::Term;
+use offermill::{OfferCounts, Timestamp};
+
+use crate::happening::Happening;
+use crate::json::Json;
+use crate::lines::Lines;
+use crate::roster::Roster;
+use crate::settings::{Output, Settings};
+use crate::summary::Summary;
+use crate::table::Table;
+
+/// Shows a run. An error means that standard output is gone.
+pub(crate) trait Face {
+    /// Before anything happens.
+    fn begin(&mut self, settings: &Settings, started: SystemTime) -> io::Result<()>;
+    /// Something happened.
+    fn happened(&mut self, happening: &Happening) -> io::Result<()>;
+    /// Some time passed: called a few times a second.
+    fn pass(&mut self, view: &View<'_>) -> io::Result<()>;
+    /// The end.
+    fn end(&mut self, summary: &Summary<'_>) -> io::Result<()>;
+    /// Leaves the terminal as it was, without an end.
+    fn leave(&mut self);
+}
+
+/// How things stand.
+pub(crate) struct View<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) roster: &'a Roster,
+    pub(crate) counts: OfferCounts,
+    pub(crate) offers_per_second: f64,
+    pub(crate) now: Timestamp,
+    /// Whether the run is stopping.
+    pub(crate) stopping: bool,
+}
+
+/// The face that was asked for and that standard output can show.
+pub(crate) fn choose(output: Output) -> Box<dyn Face> {
+    let terminal = Term::stdout();
+    let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+    match output {
+        Output::Json => Box::new(Json::new()),
+        Output::Fitting if terminal.is_term() && !is_dumb => Box::new(Table::new(terminal)),
+        Output::Fitting | Output::Lines => Box::new(Lines::new()),
+    }
+}
+
+/// Shows nothing: standard output is gone.
+pub(crate) struct Faceless;
+
+impl Face for Faceless {
+    fn begin(&mut self, _: &Settings, _: SystemTime) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn happened(&mut self, _: &Happening) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn pass(&mut self, _: &View<'_>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn end(&mut self, _: &Summary<'_>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn leave(&mut self) {}
+}
+
+/// Writes whole lines to standard output, in one piece.
+pub(crate) fn print(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
+}
+
+/// Writes a remark to standard error, which may be gone.
+pub(crate) fn remark(text: &str) {
+    let _gone = writeln!(io::stderr(), "offermill: {text}");
+}

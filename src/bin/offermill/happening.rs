@@ -1,0 +1,213 @@
+//! What happens during a run, as the faces are told, and each as a sentence.
+
+use std::time::{Duration, SystemTime};
+
+use offermill::config::text::format_duration;
+use offermill::{DemandCall, Timestamp};
+
+use crate::roster::{Record, State};
+use crate::wall::time_for_people;
+use crate::words::{count, passed, printable};
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+pub(crate) struct Happening {
+    /// When, on the engine's clock.
+    pub(crate) at: Timestamp,
+    /// What.
+    pub(crate) what: What,
+}
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub(crate) enum What {
+    /// A subscription began.
+    Registered { framework_id: String },
+    /// It ended.
+    Disconnected,
+    /// An executor was placed.
+    Placed { record: Record, replaces: Option<String> },
+    /// It runs.
+    Running(Record),
+    /// It was asked to end.
+    Ending(Record),
+    /// It is out of sight.
+    OutOfSight(Record),
+    /// It is back.
+    Returned(Record),
+    /// It is back, and there is no room for it any more.
+    RefusedReturn(Record),
+    /// It was out of sight for so long that it is replaced.
+    GivenUp(Record),
+    /// It has ended.
+    Ended(Record),
+    /// An agent gets no more executors.
+    Excluded(Exclusion),
+    /// All agents are excluded.
+    AllExcluded { agents: usize },
+    /// An agent is lost.
+    AgentLost { agent_id: String, host: String },
+    /// Offers are wanted no more, or again.
+    Demand(DemandCall),
+    /// Offers were declined for want of room in the queue.
+    Overflow { offers: usize },
+    /// The cluster didn't take a call.
+    CallFailed { why: String },
+    /// The cluster refuses this framework.
+    Refused { why: String },
+    /// The run stops.
+    Stopping { why: String, timeout: Duration, executors: usize, by_signal: bool },
+}
+
+/// An agent that is excluded.
+#[derive(Clone, Debug)]
+pub(crate) struct Exclusion {
+    pub(crate) agent_id: String,
+    pub(crate) host: String,
+    /// After so many failures.
+    pub(crate) failures: u8,
+    /// The last failure's message.
+    pub(crate) why: String,
+    /// When it began.
+    pub(crate) at: Timestamp,
+    /// When it ends; [`Timestamp::MAX`] is never.
+    pub(crate) until: Timestamp,
+    /// The same in wall-clock time; `None` is never.
+    pub(crate) ends: Option<SystemTime>,
+}
+
+impl Exclusion {
+    /// How long it lasts in all; `None` is for ever.
+    pub(crate) fn lasts(&self) -> Option<Duration> {
+        self.ends.map(|_| self.until.since(self.at))
+    }
+
+    /// As in `agent-1 excluded after 2 failures until 13:05:12 UTC (1 h)`.
+    pub(crate) fn sentence(&self) -> String {
+        let Exclusion { host, failures, .. } = self;
+        let after = count(u64::from(*failures), "failure");
+        let until = match (self.ends, self.lasts()) {
+            (Some(ends), Some(lasts)) => {
+                format!("until {} ({})", time_for_people(ends), format_duration(lasts))
+            }
+            _ => "for ever".to_owned(),
+        };
+        format!("agent {host} excluded after {after} {until}; the last: {}", printable(&self.why))
+    }
+}
+
+/// How much it matters to people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Weight {
+    /// As it should be.
+    Routine,
+    /// Worth a look, even where a table shows the routine.
+    Notable,
+    /// Something failed.
+    Bad,
+}
+
+impl What {
+    /// How much it matters.
+    pub(crate) fn weight(&self) -> Weight {
+        match self {
+            What::Ended(Record { state: State::Failed | State::Lost, .. })
+            | What::Disconnected
+            | What::Excluded(_)
+            | What::AllExcluded { .. }
+            | What::AgentLost { .. }
+            | What::CallFailed { .. }
+            | What::Refused { .. }
+            | What::RefusedReturn(_)
+            | What::GivenUp(_) => Weight::Bad,
+            What::Placed { replaces: Some(_), .. }
+            | What::OutOfSight(_)
+            | What::Returned(_)
+            | What::Overflow { .. }
+            | What::Stopping { .. } => Weight::Notable,
+            _ => Weight::Routine,
+        }
+    }
+
+    /// The sentence, without the time.
+    pub(crate) fn sentence(&self) -> String {
+        match self {
+            What::Registered { framework_id } => format!("registered as {framework_id}"),
+            What::Disconnected => "disconnected from the cluster; executors run on".to_owned(),
+            What::Placed { record, replaces } => placed(record, replaces.as_deref()),
+            What::Running(record) => about(record, "running", &record.message),
+            What::Ending(record) => about(record, "ending", &record.message),
+            What::OutOfSight(record) => about(record, "out of sight", &record.message),
+            What::Returned(record) => about(record, "back in sight", &record.message),
+            What::RefusedReturn(record) => {
+                about(record, "back too late, is ended", "its place was given to another")
+            }
+            What::GivenUp(record) => about(record, "given up", "out of sight for too long"),
+            What::Ended(record) => {
+                let Record { name, host, state, .. } = record;
+                let ran = passed(record.ran().unwrap_or_default());
+                let message = printable(&record.message);
+                let after = if state == &State::Lost { "lost on" } else { state.as_str() };
+                let on = if state == &State::Lost { "" } else { "on " };
+                let colon = if message.is_empty() { "" } else { ": " };
+                format!("{name} {after} {on}{host} after {ran}{colon}{message}")
+            }
+            What::Excluded(exclusion) => exclusion.sentence(),
+            What::AllExcluded { agents } => match agents {
+                1 => "no agent is left: the only one is excluded".to_owned(),
+                _ => format!("no agent is left: all {agents} are excluded"),
+            },
+            What::AgentLost { host, .. } => format!("agent {host} lost"),
+            What::Demand(DemandCall::Suppress) => {
+                "offers suppressed: nothing more can be placed".to_owned()
+            }
+            What::Demand(DemandCall::Revive) => "offers revived: there is room again".to_owned(),
+            What::Overflow { offers } => {
+                format!("{} declined: the queue was full", count(*offers as u64, "offer"))
+            }
+            What::CallFailed { why } => format!("a call failed: {}", printable(why)),
+            What::Refused { why } => {
+                format!("the cluster refuses this framework: {}", printable(why))
+            }
+            What::Stopping { why, timeout, executors, by_signal } => {
+                stopping(why, *timeout, *executors, *by_signal)
+            }
+        }
+    }
+}
+
+fn placed(record: &Record, replaces: Option<&str>) -> String {
+    let Record { name, host, cores, memory, gpus, port, .. } = record;
+    let mut text = format!("{name} placed on {host}");
+    if let Some(replaced) = replaces {
+        text.push_str(&format!(" in place of {replaced}"));
+    }
+    let plural = if cores.millis() == 1000 { "" } else { "s" };
+    text.push_str(&format!(": {cores} core{plural}, {memory}"));
+    if gpus.get() > 0 {
+        text.push_str(&format!(", {}", count(u64::from(gpus.get()), "GPU")));
+    }
+    if let Some(port) = port {
+        text.push_str(&format!(", port {port}"));
+    }
+    text
+}
+
+fn about(record: &Record, what: &str, message: &str) -> String {
+    let Record { name, host, .. } = record;
+    match message {
+        "" => format!("{name} {what} on {host}"),
+        message => format!("{name} {what} on {host}: {}", printable(message)),
+    }
+}
+
+fn stopping(why: &str, timeout: Duration, executors: usize, by_signal: bool) -> String {
+    if executors == 0 {
+        return format!("stopping: {why}");
+    }
+    let (timeout, again) = (format_duration(timeout), if by_signal { " again" } else { "" });
+    let executors = count(executors as u64, "executor");
+    format!(
+        "stopping: {why}; waiting up to {timeout} for {executors}, Ctrl-C{again} to end at once"
+    )
+}

@@ -1,0 +1,216 @@
+//! The face for machines: one JSON object a line. `--help` lists the keys.
+
+use std::io;
+use std::time::{Duration, SystemTime};
+
+use offermill::{DemandCall, OfferCounts, Timestamp};
+use serde_json::{Map, Value, json};
+
+use crate::face::{Face, View, print};
+use crate::happening::{Exclusion, Happening, What};
+use crate::roster::{Record, State};
+use crate::settings::Settings;
+use crate::summary::Summary;
+use crate::wall::rfc3339;
+
+/// How often totals are printed, which also finds out whether anybody still reads.
+const TOTALS_EVERY: Duration = Duration::from_secs(10);
+
+/// Prints objects.
+pub(crate) struct Json {
+    totals_at: Timestamp,
+}
+
+impl Json {
+    /// Nothing printed yet.
+    pub(crate) fn new() -> Json {
+        Json { totals_at: Timestamp::ORIGIN.plus(TOTALS_EVERY) }
+    }
+}
+
+impl Face for Json {
+    fn begin(&mut self, settings: &Settings, _started: SystemTime) -> io::Result<()> {
+        let config = &settings.config;
+        say(
+            "started",
+            Timestamp::ORIGIN,
+            json!({
+                "name": settings.name,
+                "master": settings.master,
+                "command": settings.command,
+                "executor_limit": config.executor_limit(),
+                "memory_mib": config.memory_taken().get(),
+                "until_finished": settings.until_finished,
+                "executor_failures_max": settings.failures_max,
+                "shutdown_timeout_ms": millis(settings.shutdown_timeout),
+            }),
+        )
+    }
+
+    fn happened(&mut self, happening: &Happening) -> io::Result<()> {
+        let (event, body) = body(&happening.what);
+        say(event, happening.at, body)
+    }
+
+    fn pass(&mut self, view: &View<'_>) -> io::Result<()> {
+        if view.now < self.totals_at {
+            return Ok(());
+        }
+        self.totals_at = view.now.plus(TOTALS_EVERY);
+        let executors: Map<String, Value> = State::ALL
+            .into_iter()
+            .map(|state| (key(state.as_str()), json!(view.roster.count(state))))
+            .collect();
+        let offers = offers(&view.counts);
+        let per_second = (view.offers_per_second * 10.0).round() / 10.0;
+        say(
+            "totals",
+            view.now,
+            json!({
+                "executors": executors, "offers": offers, "offers_per_second": per_second,
+            }),
+        )
+    }
+
+    fn end(&mut self, summary: &Summary<'_>) -> io::Result<()> {
+        let executors: Vec<Value> = summary
+            .roster
+            .records()
+            .map(|it| {
+                let mut body = record(it);
+                body["state"] = json!(key(summary.state_of(it)));
+                body["ran_ms"] = json!(millis(summary.ran(it)));
+                body["replaced_by"] = json!(it.replaced_by);
+                body
+            })
+            .collect();
+        let agents: Vec<Value> = summary
+            .roster
+            .agents
+            .iter()
+            .map(|(agent_id, agent)| {
+                let ended = State::ALL.into_iter().filter(|state| state.is_end());
+                let ended: Map<String, Value> =
+                    ended.map(|state| (key(state.as_str()), json!(agent.count(state)))).collect();
+                let exclusions: Vec<Value> = agent.exclusions.iter().map(exclusion).collect();
+                json!({
+                    "agent_id": agent_id, "host": agent.host, "executors": ended,
+                    "exclusions": exclusions, "lost": agent.is_lost,
+                })
+            })
+            .collect();
+        say(
+            "summary",
+            Timestamp::ORIGIN.plus(summary.ran),
+            json!({
+                "name": summary.name,
+                "ending": summary.ending,
+                "exit_code": summary.exit.code(),
+                "ran_ms": millis(summary.ran),
+                "executors": executors,
+                "executors_not_listed": summary.roster.forgotten,
+                "executors_replaced": summary.roster.replaced,
+                "agents": agents,
+                "offers": offers(&summary.counts),
+                "sandboxes": summary.sandboxes.join(&summary.roster.framework_id),
+            }),
+        )
+    }
+
+    fn leave(&mut self) {}
+}
+
+fn say(event: &str, at: Timestamp, body: Value) -> io::Result<()> {
+    let mut object = json!({
+        "event": event, "at_ms": at.as_millis(), "time": rfc3339(SystemTime::now()),
+    });
+    if let (Some(object), Value::Object(body)) = (object.as_object_mut(), body) {
+        object.extend(body);
+    }
+    print(&format!("{object}\n"))
+}
+
+fn body(what: &What) -> (&'static str, Value) {
+    match what {
+        What::Registered { framework_id } => {
+            ("registered", json!({ "framework_id": framework_id }))
+        }
+        What::Disconnected => ("disconnected", json!({})),
+        What::Placed { record: it, replaces } => {
+            let mut body = record(it);
+            body["replaces"] = json!(replaces);
+            ("placed", body)
+        }
+        What::Running(it) => ("running", record(it)),
+        What::Ending(it) => ("ending", record(it)),
+        What::OutOfSight(it) => ("out_of_sight", record(it)),
+        What::Returned(it) => ("returned", record(it)),
+        What::RefusedReturn(it) => ("refused_return", record(it)),
+        What::GivenUp(it) => ("given_up", record(it)),
+        What::Ended(it) => {
+            let mut body = record(it);
+            body["ran_ms"] = json!(it.ran().map(millis));
+            ("ended", body)
+        }
+        What::Excluded(it) => ("excluded", exclusion(it)),
+        What::AllExcluded { agents } => ("all_excluded", json!({ "agents": agents })),
+        What::AgentLost { agent_id, host } => {
+            ("agent_lost", json!({ "agent_id": agent_id, "host": host }))
+        }
+        What::Demand(call) => {
+            let wanted = *call == DemandCall::Revive;
+            ("demand", json!({ "offers_wanted": wanted }))
+        }
+        What::Overflow { offers } => ("overflow", json!({ "offers": offers })),
+        What::CallFailed { why } => ("call_failed", json!({ "why": why })),
+        What::Refused { why } => ("refused", json!({ "why": why })),
+        What::Stopping { why, timeout, executors, .. } => {
+            let timeout = millis(*timeout);
+            ("stopping", json!({ "why": why, "timeout_ms": timeout, "executors": executors }))
+        }
+    }
+}
+
+fn record(record: &Record) -> Value {
+    json!({
+        "executor": record.name,
+        "agent_id": record.agent_id,
+        "host": record.host,
+        "state": key(record.state.as_str()),
+        "cores": record.cores.millis() as f64 / 1000.0,
+        "memory_mib": record.memory.get(),
+        "gpus": record.gpus.get(),
+        "port": record.port,
+        "message": record.message,
+    })
+}
+
+fn exclusion(exclusion: &Exclusion) -> Value {
+    json!({
+        "agent_id": exclusion.agent_id,
+        "host": exclusion.host,
+        "failures": exclusion.failures,
+        "why": exclusion.why,
+        "until": exclusion.ends.map(rfc3339),
+        "for_ms": exclusion.lasts().map(millis),
+    })
+}
+
+fn offers(counts: &OfferCounts) -> Value {
+    let declines = counts.declines().filter(|(_, offers)| *offers > 0);
+    let declined: Map<String, Value> =
+        declines.map(|(kind, offers)| (key(kind.as_str()), json!(offers))).collect();
+    json!({
+        "seen": counts.offers, "accepted": counts.accepted, "executors": counts.executors,
+        "declined": declined,
+    })
+}
+
+/// Words as a key: `too few cores` is `too_few_cores`.
+fn key(words: &str) -> String {
+    words.to_ascii_lowercase().replace(' ', "_")
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,93 @@
+//! The plain face: a line for each event, with the time since the start.
+
+use std::io;
+use std::time::{Duration, SystemTime};
+
+use console::style;
+use offermill::Timestamp;
+
+use crate::face::{Face, View, print};
+use crate::happening::{Happening, Weight};
+use crate::roster::State;
+use crate::settings::Settings;
+use crate::summary::{self, Summary};
+use crate::totals;
+use crate::words::{count, passed};
+
+/// How often the totals are printed, which also finds out whether anybody still reads.
+const TOTALS_EVERY: Duration = Duration::from_secs(30);
+/// The summary's width where there is no terminal.
+const WIDTH: usize = 160;
+
+/// Prints lines.
+pub(crate) struct Lines {
+    totals_at: Timestamp,
+}
+
+impl Lines {
+    /// Nothing printed yet.
+    pub(crate) fn new() -> Lines {
+        Lines { totals_at: Timestamp::ORIGIN.plus(TOTALS_EVERY) }
+    }
+}
+
+/// A line with its time, in the colour of its weight.
+pub(crate) fn line(happening: &Happening) -> String {
+    let time = stamp(happening.at);
+    let sentence = happening.what.sentence();
+    match happening.what.weight() {
+        Weight::Routine => format!("{time}  {sentence}\n"),
+        Weight::Notable => format!("{time}  {}\n", style(sentence).yellow()),
+        Weight::Bad => format!("{time}  {}\n", style(sentence).red()),
+    }
+}
+
+/// What the run is about to do, in a line.
+pub(crate) fn opening(settings: &Settings) -> String {
+    let what = settings.command.join(" ");
+    let what: String = crate::words::printable(&what).chars().take(60).collect();
+    let most = match settings.config.executor_limit() {
+        Some(limit) => format!("up to {}", count(u64::from(limit), "executor")),
+        None => "as many executors as fit".to_owned(),
+    };
+    format!("{} on {}: {most} of `{what}`", settings.name, settings.master)
+}
+
+fn stamp(at: Timestamp) -> String {
+    format!("{:>9}", passed(at.since(Timestamp::ORIGIN)))
+}
+
+impl Face for Lines {
+    fn begin(&mut self, settings: &Settings, _started: SystemTime) -> io::Result<()> {
+        print(&format!("{}  {}\n", stamp(Timestamp::ORIGIN), opening(settings)))
+    }
+
+    fn happened(&mut self, happening: &Happening) -> io::Result<()> {
+        print(&line(happening))
+    }
+
+    fn pass(&mut self, view: &View<'_>) -> io::Result<()> {
+        if view.now < self.totals_at {
+            return Ok(());
+        }
+        self.totals_at = view.now.plus(TOTALS_EVERY);
+        let states = states(view);
+        let (offers, rate) = (totals::offers(&view.counts), totals::rate(view.offers_per_second));
+        print(&format!("{}  executors {states}; offers {offers}, {rate}\n", stamp(view.now)))
+    }
+
+    fn end(&mut self, summary: &Summary<'_>) -> io::Result<()> {
+        print(&format!("\n{}", summary::render(summary, WIDTH)))
+    }
+
+    fn leave(&mut self) {}
+}
+
+/// As in `6 running, 1 failed`.
+pub(crate) fn states(view: &View<'_>) -> String {
+    let count = |state: State| (view.roster.count(state), state);
+    let counts = State::ALL.into_iter().map(count).filter(|(number, _)| *number > 0);
+    let texts: Vec<String> =
+        counts.map(|(number, state)| format!("{number} {}", state.as_str())).collect();
+    if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
+}

@@ -1,0 +1,61 @@
+//! `offermill`: runs a command as executors on a cluster, watches them, replaces those that fail, and ends cleanly.
+//!
+//! ```text
+//! arguments ─► layers ─► draft ─► settings ─► preflight ─► session ◄─ signals
+//!  (clap)     flag, file  keys.rs  checked     command,     │  ▲
+//!             --conf      reads                room,        │  └ notices of the engine
+//!                                              sandboxes    ▼
+//!                                               roster ─► happenings ─► face: lines, table or JSON
+//!                                                  └───────────────────► summary
+//! ```
+//!
+//! What is known of executors is in `roster.rs`; how it looks is in the faces. Nothing else writes to standard output.
+
+mod arguments;
+mod draft;
+mod exit;
+mod face;
+mod grid;
+mod happening;
+mod json;
+mod keys;
+mod layers;
+mod lines;
+mod preflight;
+mod rate;
+mod roster;
+mod session;
+mod settings;
+mod signals;
+mod summary;
+mod table;
+mod totals;
+mod wall;
+mod words;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use arguments::{Action, Arguments};
+use exit::Exit;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let exit = match Arguments::parse().action {
+        Action::Run(arguments) => session::run(&arguments),
+        Action::Completions { shell } => completions(shell),
+    };
+    ExitCode::from(exit.code())
+}
+
+fn completions(shell: clap_complete::Shell) -> Exit {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "offermill", &mut script);
+    // Whoever closed the pipe has seen enough.
+    let _closed = std::io::stdout().write_all(&script);
+    Exit::Done
+}

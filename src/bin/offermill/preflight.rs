@@ -1,0 +1,153 @@
+//! What can be known before anything is started: is there such a command, could an agent hold an executor, can
+//! sandboxes be made.
+
+use std::env;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf, absolute};
+
+use offermill::cluster::local::LocalMaster;
+use offermill::config::ExecutorCores;
+use offermill::engine::seam::{OwnedAttribute, OwnedAttributeValue};
+use offermill::resources::{Mebibytes, MilliCpus};
+use offermill::{Attribute, AttributeValue, Config};
+
+use crate::draft::Draft;
+use crate::settings::attributes_of;
+
+/// The executors' command, with a program that is given as a path made absolute: executors start in their sandboxes.
+/// Complains if there is no such program. A program with placeholders is only known later.
+pub(crate) fn find_command(command: &[String], draft: &mut Draft) -> Option<Vec<String>> {
+    let (program, arguments) = command.split_first()?;
+    if program.contains("{{") {
+        return Some(command.to_vec());
+    }
+    let found = if program.contains('/') {
+        match absolute(program) {
+            Ok(path) => examine(&path).map(|()| path.to_string_lossy().into_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    } else {
+        let path = draft.variables.get("PATH").map(Into::into).or_else(|| env::var_os("PATH"));
+        let path = path.unwrap_or_default();
+        let mut folders = env::split_paths(&path);
+        let found = folders.find(|folder| examine(&folder.join(program)).is_ok());
+        found.map(|_| program.clone()).ok_or_else(|| "no such file in PATH".to_owned())
+    };
+    match found {
+        Ok(program) => {
+            let mut command = vec![program];
+            command.extend_from_slice(arguments);
+            Some(command)
+        }
+        Err(why) => {
+            let allowed = format!("a program that can be executed ({why})");
+            draft.problems.push(format!("the command is {program:?}, but must be {allowed}"));
+            None
+        }
+    }
+}
+
+fn examine(path: &Path) -> Result<(), String> {
+    let metadata = fs::metadata(path).map_err(|error| error.to_string())?;
+    if metadata.is_dir() {
+        Err("this is a folder".to_owned())
+    } else if metadata.permissions().mode() & 0o111 == 0 {
+        Err("it has no permission to be executed".to_owned())
+    } else {
+        Ok(())
+    }
+}
+
+/// Complains if no agent could ever hold one executor. Returns how many executors all agents hold together.
+pub(crate) fn check_room(
+    draft: &mut Draft,
+    config: &Config,
+    master_text: &str,
+    master: &LocalMaster,
+) -> Option<u32> {
+    let (cores, memory) = (master.cores(), master.memory());
+    let taken = config.memory_taken();
+    if taken > memory {
+        let sentence = too_little_memory(draft, taken, memory, master_text);
+        draft.problems.push(sentence);
+    }
+    let by_cores = match config.executor_cores() {
+        ExecutorCores::Fixed(asked) if asked > cores => {
+            let sentence = too_few_cores(draft, asked, cores, master_text);
+            draft.problems.push(sentence);
+            return None;
+        }
+        ExecutorCores::Fixed(asked) => cores.millis() / asked.millis().max(1),
+        ExecutorCores::WholeOffer => 1,
+    };
+    let meets = |agent: &usize| meets_constraint(draft, *agent);
+    let usable = (0..master.agents()).filter(meets).count() as u64;
+    if usable == 0 {
+        let name = draft.name_of("spark.mesos.constraints");
+        let value = draft.constraint.to_string();
+        let whose = match draft.attributes == Default::default() {
+            true => "they have no attributes; see --agent-attributes",
+            false => "see --agent-attributes",
+        };
+        draft.problems.push(format!(
+            "{name} is {value:?}, but must be met by some agent of {master_text} ({whose})"
+        ));
+    }
+    let by_memory = memory.get() / taken.get().max(1);
+    // Agents are on one machine, so a port is there once.
+    let fitting = if draft.port.is_some() { 1 } else { usable * by_cores.min(by_memory) };
+    u32::try_from(fitting).ok()
+}
+
+fn meets_constraint(draft: &Draft, agent: usize) -> bool {
+    let attributes = attributes_of(&draft.attributes, agent);
+    let attributes: Vec<Attribute<'_>> = attributes.iter().map(borrow).collect();
+    draft.constraint.matches(&attributes)
+}
+
+fn borrow(attribute: &OwnedAttribute) -> Attribute<'_> {
+    let value = match &attribute.value {
+        OwnedAttributeValue::Text(text) => AttributeValue::Text(text),
+        OwnedAttributeValue::Scalar(number) => AttributeValue::Scalar(*number),
+        OwnedAttributeValue::Ranges(ranges) => AttributeValue::Ranges(ranges),
+    };
+    Attribute { name: &attribute.name, value }
+}
+
+fn too_few_cores(draft: &Draft, asked: MilliCpus, cores: MilliCpus, master: &str) -> String {
+    let name = draft.name_of("spark.executor.cores");
+    format!("{name} is \"{asked}\", but must be at most {cores}, the cores of an agent of {master}")
+}
+
+fn too_little_memory(draft: &Draft, taken: Mebibytes, memory: Mebibytes, master: &str) -> String {
+    let name = draft.name_of("spark.executor.memory");
+    let (own, overhead) = (draft.memory, taken.get() - draft.memory.get());
+    let most = match draft.overhead {
+        Some(overhead) => memory.get().saturating_sub(overhead.get()),
+        // Its own tenth, rounded down, or 384.
+        None => memory.get().saturating_sub(384).min((memory.get() * 10 + 9) / 11),
+    };
+    let least = match most {
+        0 => "so no executor fits at all".to_owned(),
+        most => format!("so it must be at most {most}m (or give --memory-overhead)"),
+    };
+    format!(
+        "{name} is {own}, which with {overhead} MiB of overhead makes {taken}, but an agent of {master} has {memory}: {least}"
+    )
+}
+
+/// Complains if sandboxes can't be made in the work folder. Tries it.
+pub(crate) fn check_work_dir(draft: &mut Draft) {
+    let parent: PathBuf = draft.work_dir.join("sandboxes");
+    let probe = parent.join(format!(".offermill-{}", std::process::id()));
+    let tried = fs::create_dir_all(&parent)
+        .and_then(|()| fs::create_dir(&probe))
+        .and_then(|()| fs::remove_dir(&probe));
+    if let Err(error) = tried {
+        let name = draft.name_of("offermill.workDir");
+        let folder = draft.work_dir.display().to_string();
+        let allowed = format!("a folder in which sandboxes can be made ({error})");
+        draft.problems.push(format!("{name} is {folder:?}, but must be {allowed}"));
+    }
+}

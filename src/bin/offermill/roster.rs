@@ -1,0 +1,344 @@
+//! What is known of executors and agents, built from the engine's notices.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::time::Duration;
+
+use offermill::engine::{Clock, Notice, PlacedExecutor};
+use offermill::resources::{Gpus, Mebibytes, MilliCpus};
+use offermill::{Change, Fate, TaskState, Timestamp};
+
+use crate::happening::{Exclusion, What};
+use crate::wall::time_of;
+
+/// So many executors that have ended are remembered one by one; of older ones only the sums.
+const ENDED_KEPT_MAX: usize = 10_000;
+
+/// An executor.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    pub(crate) name: String,
+    pub(crate) agent_id: String,
+    pub(crate) host: String,
+    pub(crate) state: State,
+    pub(crate) cores: MilliCpus,
+    pub(crate) memory: Mebibytes,
+    pub(crate) gpus: Gpus,
+    pub(crate) port: Option<u16>,
+    pub(crate) placed_at: Timestamp,
+    pub(crate) changed_at: Timestamp,
+    pub(crate) ended_at: Option<Timestamp>,
+    pub(crate) message: String,
+    pub(crate) replaced_by: Option<String>,
+}
+
+/// Where in its life an executor is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum State {
+    Starting,
+    Running,
+    Ending,
+    Unreachable,
+    GivenUp,
+    Finished,
+    Failed,
+    Killed,
+    Lost,
+}
+
+impl State {
+    /// All, in the order in which people want to hear of them.
+    pub(crate) const ALL: [State; 9] = [
+        State::Running,
+        State::Starting,
+        State::Ending,
+        State::Unreachable,
+        State::GivenUp,
+        State::Finished,
+        State::Failed,
+        State::Killed,
+        State::Lost,
+    ];
+
+    /// In a word or two.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            State::Starting => "starting",
+            State::Running => "running",
+            State::Ending => "ending",
+            State::Unreachable => "unreachable",
+            State::GivenUp => "given up",
+            State::Finished => "finished",
+            State::Failed => "failed",
+            State::Killed => "killed",
+            State::Lost => "lost",
+        }
+    }
+
+    /// Whether it has ended.
+    pub(crate) const fn is_end(self) -> bool {
+        matches!(self, State::Finished | State::Failed | State::Killed | State::Lost)
+    }
+}
+
+impl Record {
+    /// From its placement to its end; `None` while it lives.
+    pub(crate) fn ran(&self) -> Option<Duration> {
+        self.ended_at.map(|ended| ended.since(self.placed_at))
+    }
+
+    /// Its age, or the age that it reached.
+    pub(crate) fn age(&self, now: Timestamp) -> Duration {
+        self.ended_at.unwrap_or(now).since(self.placed_at)
+    }
+}
+
+/// An agent, as far as executors were placed on it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AgentRecord {
+    pub(crate) host: String,
+    pub(crate) counts: [u64; State::ALL.len()],
+    pub(crate) last_failure: String,
+    pub(crate) exclusions: Vec<Exclusion>,
+    pub(crate) is_lost: bool,
+}
+
+impl AgentRecord {
+    /// How many of its executors are in this state.
+    pub(crate) fn count(&self, state: State) -> u64 {
+        self.counts[state as usize]
+    }
+}
+
+/// All executors and agents.
+#[derive(Debug)]
+pub(crate) struct Roster {
+    clock: Clock,
+    failures_to_exclude: u8,
+    records: BTreeMap<u64, Record>,
+    by_name: HashMap<String, u64>,
+    numbered: u64,
+    counts: [u64; State::ALL.len()],
+    ended: VecDeque<u64>,
+    pub(crate) forgotten: u64,
+    pub(crate) agents: BTreeMap<String, AgentRecord>,
+    pub(crate) framework_id: String,
+    /// Ended badly, not replaced yet.
+    vacancies: VecDeque<u64>,
+    /// The most that lived at a time.
+    peak: u64,
+    pub(crate) replaced: u64,
+}
+
+impl Roster {
+    /// Without executors.
+    pub(crate) fn new(clock: Clock, failures_to_exclude: u8) -> Roster {
+        Roster {
+            clock,
+            failures_to_exclude,
+            records: BTreeMap::new(),
+            by_name: HashMap::new(),
+            numbered: 0,
+            counts: [0; State::ALL.len()],
+            ended: VecDeque::new(),
+            forgotten: 0,
+            agents: BTreeMap::new(),
+            framework_id: String::new(),
+            vacancies: VecDeque::new(),
+            peak: 0,
+            replaced: 0,
+        }
+    }
+
+    /// Executors in the order in which they were placed.
+    pub(crate) fn records(&self) -> impl DoubleEndedIterator<Item = &Record> {
+        self.records.values()
+    }
+
+    /// How many executors are or ended in this state.
+    pub(crate) fn count(&self, state: State) -> u64 {
+        self.counts[state as usize]
+    }
+
+    /// How many live.
+    pub(crate) fn alive(&self) -> u64 {
+        State::ALL.into_iter().filter(|state| !state.is_end()).map(|state| self.count(state)).sum()
+    }
+
+    /// How many agents are excluded at this moment.
+    pub(crate) fn excluded(&self, now: Timestamp) -> usize {
+        let is_excluded = |agent: &&AgentRecord| agent.exclusions.iter().any(|it| it.until > now);
+        self.agents.values().filter(is_excluded).count()
+    }
+
+    /// Takes in a notice; returns what it means to people, if anything.
+    pub(crate) fn take(&mut self, at: Timestamp, notice: Notice) -> Option<What> {
+        Some(match notice {
+            Notice::Registered { framework_id, .. } => {
+                self.framework_id.clone_from(&framework_id);
+                What::Registered { framework_id }
+            }
+            Notice::Disconnected => What::Disconnected,
+            Notice::Placed(placed) => self.placed(at, placed),
+            Notice::Updated { executor, state, change, message } => {
+                return self.updated(at, &executor, state, change, message);
+            }
+            Notice::AgentExcluded { agent_id, until } => {
+                What::Excluded(self.excluded_agent(at, agent_id, until))
+            }
+            Notice::AgentLost { agent_id } => {
+                let agent = self.agents.entry(agent_id.clone()).or_default();
+                agent.is_lost = true;
+                What::AgentLost { host: agent.host.clone(), agent_id }
+            }
+            Notice::GivenUp { executor } => {
+                What::GivenUp(self.change(at, &executor, State::GivenUp, None)?)
+            }
+            Notice::Demand(call) => What::Demand(call),
+            Notice::Overflow { offers, .. } => What::Overflow { offers },
+            Notice::CallFailed { why } => What::CallFailed { why },
+            Notice::Refused { why } => What::Refused { why },
+            _ => return None,
+        })
+    }
+
+    fn placed(&mut self, at: Timestamp, placed: PlacedExecutor) -> What {
+        let PlacedExecutor { executor, agent_id, hostname, cores, memory, gpus, port, .. } = placed;
+        let agent = self.agents.entry(agent_id.clone()).or_default();
+        agent.host.clone_from(&hostname);
+        agent.counts[State::Starting as usize] += 1;
+        self.counts[State::Starting as usize] += 1;
+        let alive = self.alive();
+        // More than ever lived together are no replacements.
+        let vacancy = if alive <= self.peak { self.vacancies.pop_front() } else { None };
+        self.peak = self.peak.max(alive);
+        let replaced = vacancy.and_then(|number| self.records.get_mut(&number));
+        let replaces = replaced.map(|replaced| {
+            replaced.replaced_by = Some(executor.clone());
+            replaced.name.clone()
+        });
+        self.replaced += u64::from(replaces.is_some());
+        let record = Record {
+            name: executor.clone(),
+            agent_id,
+            host: hostname,
+            state: State::Starting,
+            cores,
+            memory,
+            gpus,
+            port,
+            placed_at: at,
+            changed_at: at,
+            ended_at: None,
+            message: String::new(),
+            replaced_by: None,
+        };
+        self.by_name.insert(executor, self.numbered);
+        self.records.insert(self.numbered, record.clone());
+        self.numbered += 1;
+        What::Placed { record, replaces }
+    }
+
+    fn updated(
+        &mut self,
+        at: Timestamp,
+        executor: &str,
+        state: TaskState,
+        change: Change,
+        message: String,
+    ) -> Option<What> {
+        let message = Some(message);
+        match change {
+            Change::Running => {
+                self.change(at, executor, State::Running, message).map(What::Running)
+            }
+            Change::Returned => {
+                self.change(at, executor, State::Running, message).map(What::Returned)
+            }
+            Change::OutOfSight => {
+                self.change(at, executor, State::Unreachable, message).map(What::OutOfSight)
+            }
+            Change::Refused => {
+                self.change(at, executor, State::Ending, message).map(What::RefusedReturn)
+            }
+            Change::Ended(fate) => {
+                let state = match fate {
+                    Fate::Finished => State::Finished,
+                    Fate::Failed => State::Failed,
+                    Fate::Killed => State::Killed,
+                    _ => State::Lost,
+                };
+                self.change(at, executor, state, message).map(What::Ended)
+            }
+            _ if state == TaskState::Killing => {
+                self.change(at, executor, State::Ending, message).map(What::Ending)
+            }
+            _ => None,
+        }
+    }
+
+    /// Moves an executor into a state. `None` if it isn't known, has ended, or is in it already.
+    fn change(
+        &mut self,
+        at: Timestamp,
+        executor: &str,
+        state: State,
+        message: Option<String>,
+    ) -> Option<Record> {
+        let number = *self.by_name.get(executor)?;
+        let record = self.records.get_mut(&number)?;
+        if record.state == state || record.state.is_end() {
+            return None;
+        }
+        let agent = self.agents.entry(record.agent_id.clone()).or_default();
+        for counts in [&mut agent.counts, &mut self.counts] {
+            counts[record.state as usize] -= 1;
+            counts[state as usize] += 1;
+        }
+        (record.state, record.changed_at) = (state, at);
+        if let Some(message) = message {
+            record.message = message;
+        }
+        if state == State::Failed {
+            agent.last_failure.clone_from(&record.message);
+        }
+        if matches!(state, State::Failed | State::Lost) {
+            self.vacancies.push_back(number);
+        }
+        let mut copy = record.clone();
+        if state.is_end() {
+            record.ended_at = Some(at);
+            copy.ended_at = Some(at);
+            self.forget_oldest(number, executor);
+        }
+        Some(copy)
+    }
+
+    fn forget_oldest(&mut self, number: u64, executor: &str) {
+        self.by_name.remove(executor);
+        self.ended.push_back(number);
+        if self.ended.len() > ENDED_KEPT_MAX
+            && let Some(oldest) = self.ended.pop_front()
+        {
+            self.records.remove(&oldest);
+            self.forgotten += 1;
+        }
+        if self.vacancies.len() > ENDED_KEPT_MAX {
+            self.vacancies.pop_front();
+        }
+    }
+
+    fn excluded_agent(&mut self, at: Timestamp, agent_id: String, until: Timestamp) -> Exclusion {
+        let agent = self.agents.entry(agent_id.clone()).or_default();
+        let exclusion = Exclusion {
+            agent_id,
+            host: agent.host.clone(),
+            failures: self.failures_to_exclude,
+            why: agent.last_failure.clone(),
+            at,
+            until,
+            ends: time_of(self.clock, until),
+        };
+        agent.exclusions.push(exclusion.clone());
+        exclusion
+    }
+}

@@ -1,0 +1,293 @@
+//! One run, from checked settings to the exit code: an event loop between the engine, signals and the face.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant, SystemTime};
+
+use offermill::cluster::local::LocalCluster;
+use offermill::engine::{Clock, Engine, EngineOptions, Notice, Observer};
+use offermill::launch::CommandTemplate;
+use offermill::{DrainReport, Fate, Kernel, Timestamp};
+
+use crate::arguments::RunArguments;
+use crate::exit::Exit;
+use crate::face::{Face, Faceless, View, choose, remark};
+use crate::happening::{Happening, What};
+use crate::rate::Rate;
+use crate::roster::{Roster, State};
+use crate::settings::{Gathered, Settings, gather};
+use crate::signals;
+use crate::summary::Summary;
+use crate::words::count;
+
+/// How often the face is given a look at things when nothing happens.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// What the session is told.
+pub(crate) enum Message {
+    /// By the engine.
+    Notice(Timestamp, Notice),
+    /// A signal came.
+    Signal(&'static str),
+    /// The engine has shut down.
+    Drained(DrainReport),
+}
+
+/// Why the run ends.
+enum Ending {
+    AllFinished(u32),
+    TooManyFailures(u64),
+    NoAgentLeft,
+    Asked(&'static str),
+    OutputClosed,
+    Refused(String),
+}
+
+impl Ending {
+    fn sentence(&self) -> String {
+        match self {
+            Ending::AllFinished(1) => "the executor has finished".to_owned(),
+            Ending::AllFinished(goal) => format!("all {goal} executors have finished"),
+            Ending::TooManyFailures(failures) => {
+                format!("{} failed, no more are tolerated", count(*failures, "executor"))
+            }
+            Ending::NoAgentLeft => "no agent is left, executors failed on all".to_owned(),
+            Ending::Asked(signal) => format!("stopped by {signal}"),
+            Ending::OutputClosed => "standard output was closed".to_owned(),
+            Ending::Refused(why) => format!("the cluster refuses this framework: {why}"),
+        }
+    }
+
+    fn exit(&self, drained: bool) -> Exit {
+        match self {
+            Ending::TooManyFailures(_) | Ending::NoAgentLeft => Exit::ExecutorsFailed,
+            Ending::Refused(_) => Exit::Cluster,
+            _ if drained => Exit::Done,
+            _ => Exit::TimedOut,
+        }
+    }
+}
+
+/// Passes the engine's notices on.
+struct Watcher(Sender<Message>);
+
+impl Observer for Watcher {
+    fn notice(&mut self, at: Timestamp, notice: Notice) {
+        // A session that has ended wants no more.
+        let _ended = self.0.send(Message::Notice(at, notice));
+    }
+}
+
+/// `offermill run`.
+pub(crate) fn run(arguments: &RunArguments) -> Exit {
+    let Gathered { remarks, settings } = gather(arguments);
+    remarks.iter().for_each(|text| remark(text));
+    let (settings, cluster) = match settings {
+        Ok(checked) => checked,
+        Err(problems) => {
+            problems.iter().for_each(|problem| remark(problem));
+            return Exit::BadInput;
+        }
+    };
+    let (sender, inbox) = channel();
+    if let Err(error) = signals::listen(sender.clone()) {
+        remark(&format!("signals can't be handled: {error}"));
+        return Exit::Cluster;
+    }
+    start(settings, cluster, sender, &inbox)
+}
+
+fn start(
+    settings: Settings,
+    cluster: LocalCluster,
+    sender: Sender<Message>,
+    inbox: &Receiver<Message>,
+) -> Exit {
+    let mut face = choose(settings.output);
+    // A face that can't be shown finds out again soon, in the loop.
+    let _gone = face.begin(&settings, SystemTime::now());
+    let kernel = Kernel::new(settings.config.clone(), settings.ids.clone());
+    let mut template = CommandTemplate::new(settings.command.clone());
+    for (name, value) in &settings.variables {
+        template = template.variable(name, value);
+    }
+    let mut options = EngineOptions::default();
+    options.kill_grace = settings.shutdown_timeout;
+    options.finished_count_down = settings.until_finished.is_some();
+    let watcher = Box::new(Watcher(sender.clone()));
+    let started =
+        Engine::start(kernel.clone(), Arc::new(cluster), Arc::new(template), options, watcher);
+    let engine = match started {
+        Ok(engine) => engine,
+        Err(error) => {
+            face.leave();
+            remark(&error.to_string());
+            return if error.is_setting() { Exit::BadInput } else { Exit::Cluster };
+        }
+    };
+    let failures = settings.exclusion.map_or(0, |rule| rule.failures);
+    let session = Session {
+        roster: Roster::new(engine.clock(), failures),
+        clock: engine.clock(),
+        engine: Some(engine),
+        settings,
+        kernel,
+        face,
+        rate: Rate::default(),
+        ending: None,
+        sender,
+    };
+    session.run(inbox)
+}
+
+struct Session {
+    settings: Settings,
+    kernel: Kernel,
+    clock: Clock,
+    /// Until it is told to shut down.
+    engine: Option<Engine>,
+    roster: Roster,
+    face: Box<dyn Face>,
+    rate: Rate,
+    ending: Option<Ending>,
+    sender: Sender<Message>,
+}
+
+impl Session {
+    fn run(mut self, inbox: &Receiver<Message>) -> Exit {
+        let mut look_at = Instant::now();
+        loop {
+            let wait = look_at.saturating_duration_since(Instant::now());
+            match inbox.recv_timeout(wait) {
+                Ok(Message::Notice(at, notice)) => self.notice(at, notice),
+                Ok(Message::Signal(_)) if self.ending.is_some() => return self.end_at_once(),
+                Ok(Message::Signal(name)) => self.stop(Ending::Asked(name)),
+                Ok(Message::Drained(report)) => return self.end(&report),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+            if look_at <= Instant::now() {
+                look_at = Instant::now() + LOOK_EVERY;
+                self.look();
+            }
+        }
+    }
+
+    fn notice(&mut self, at: Timestamp, notice: Notice) {
+        let Some(what) = self.roster.take(at, notice) else { return };
+        let refused = match &what {
+            What::Refused { why } => Some(why.clone()),
+            _ => None,
+        };
+        let is_exclusion = matches!(what, What::Excluded(_));
+        self.tell(at, what);
+        if let Some(why) = refused {
+            self.stop(Ending::Refused(why));
+        }
+        let (finished, failed) =
+            (self.roster.count(State::Finished), self.roster.count(State::Failed));
+        if let Some(goal) = self.settings.until_finished
+            && finished >= u64::from(goal)
+        {
+            self.stop(Ending::AllFinished(goal));
+        }
+        if failed >= self.settings.failures_max {
+            self.stop(Ending::TooManyFailures(failed));
+        }
+        let agents = self.settings.agents;
+        let none_left = self.roster.excluded(at) >= agents;
+        if none_left && is_exclusion && self.ending.is_none() {
+            self.tell(at, What::AllExcluded { agents });
+        }
+        if none_left && self.settings.until_finished.is_some() && self.roster.alive() == 0 {
+            self.stop(Ending::NoAgentLeft);
+        }
+    }
+
+    fn tell(&mut self, at: Timestamp, what: What) {
+        if self.face.happened(&Happening { at, what }).is_err() {
+            self.lose_face();
+        }
+    }
+
+    fn look(&mut self) {
+        let counts = self.kernel.offer_counts();
+        self.rate.note(Instant::now(), counts.offers);
+        let view = View {
+            settings: &self.settings,
+            roster: &self.roster,
+            counts,
+            offers_per_second: self.rate.per_second(),
+            now: self.clock.now(),
+            stopping: self.ending.is_some(),
+        };
+        if self.face.pass(&view).is_err() {
+            self.lose_face();
+        }
+    }
+
+    /// Standard output is gone: whoever read it has seen enough.
+    fn lose_face(&mut self) {
+        self.face = Box::new(Faceless);
+        self.stop(Ending::OutputClosed);
+    }
+
+    /// Begins to stop, unless that has begun.
+    fn stop(&mut self, ending: Ending) {
+        let Some(engine) = self.engine.take() else { return };
+        let timeout = self.settings.shutdown_timeout;
+        let executors = usize::try_from(self.roster.alive()).unwrap_or(usize::MAX);
+        let why = ending.sentence();
+        let by_signal = matches!(ending, Ending::Asked(_));
+        self.ending = Some(ending);
+        self.tell(self.clock.now(), What::Stopping { why, timeout, executors, by_signal });
+        let sender = self.sender.clone();
+        let shut_down = move || {
+            let report = engine.shutdown(timeout);
+            // The session waits for this.
+            let _waiting = sender.send(Message::Drained(report));
+        };
+        let thread = std::thread::Builder::new().name("offermill-shutdown".into());
+        if thread.spawn(shut_down).is_err() {
+            // The engine was dropped with the closure, which ended it.
+            let report = self.kernel.drain(Duration::ZERO);
+            let _waiting = self.sender.send(Message::Drained(report));
+        }
+    }
+
+    fn end(mut self, report: &DrainReport) -> Exit {
+        let is_left = |fate: Fate| matches!(fate, Fate::Alive | Fate::Unreachable);
+        let left: Vec<String> = report
+            .executors
+            .iter()
+            .filter(|drained| is_left(drained.fate))
+            .map(|drained| self.kernel.executor_name(drained.executor.id).to_string())
+            .collect();
+        let ending = self.ending.take().unwrap_or(Ending::Asked("nobody"));
+        let exit = ending.exit(left.is_empty());
+        let mut sentence = ending.sentence();
+        if !left.is_empty() {
+            let executors = count(left.len() as u64, "executor");
+            sentence.push_str(&format!("; {executors} had not ended in time and had to be killed"));
+        }
+        let summary = Summary {
+            name: &self.settings.name,
+            ending: sentence,
+            exit,
+            ran: self.clock.now().since(Timestamp::ORIGIN),
+            roster: &self.roster,
+            left: left.iter().map(String::as_str).collect(),
+            counts: self.kernel.offer_counts(),
+            sandboxes: &self.settings.sandboxes,
+        };
+        // Nobody is left to be told, if so.
+        let _gone = self.face.end(&summary);
+        exit
+    }
+
+    /// Leaves; the wardens end what still runs.
+    fn end_at_once(mut self) -> Exit {
+        self.face.leave();
+        remark("ended at once, executors are killed");
+        std::process::exit(i32::from(Exit::AtOnce.code()))
+    }
+}

@@ -1,0 +1,195 @@
+//! The end of a run: what ran where, how long, how it ended, and why offers were declined.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use console::{Style, style};
+use offermill::OfferCounts;
+
+use crate::exit::Exit;
+use crate::grid::{Cell, Column, lay_out};
+use crate::happening::Exclusion;
+use crate::roster::{AgentRecord, Record, Roster, State};
+use crate::totals;
+use crate::wall::time_for_people;
+use crate::words::{age, count, grouped, passed, printable};
+
+/// So many executors are listed one by one; of more, those that ended well are only counted.
+const LISTED_MAX: usize = 50;
+
+/// What there is to say at the end.
+pub(crate) struct Summary<'a> {
+    pub(crate) name: &'a str,
+    /// Why the run ended.
+    pub(crate) ending: String,
+    pub(crate) exit: Exit,
+    pub(crate) ran: Duration,
+    pub(crate) roster: &'a Roster,
+    /// Executors that had not ended within the timeout.
+    pub(crate) left: Vec<&'a str>,
+    pub(crate) counts: OfferCounts,
+    pub(crate) sandboxes: &'a Path,
+}
+
+impl Summary<'_> {
+    /// How an executor ended: what had not ended within the timeout was killed.
+    pub(crate) fn state_of(&self, record: &Record) -> &'static str {
+        if self.left.contains(&record.name.as_str()) || !record.state.is_end() {
+            "killed by force"
+        } else {
+            record.state.as_str()
+        }
+    }
+
+    /// How long an executor ran.
+    pub(crate) fn ran(&self, record: &Record) -> Duration {
+        let end = offermill::Timestamp::ORIGIN.plus(self.ran);
+        record.age(end)
+    }
+
+    /// Exclusions that are in force still, or were.
+    pub(crate) fn exclusions(&self) -> impl Iterator<Item = &Exclusion> {
+        self.roster.agents.values().flat_map(|agent| &agent.exclusions)
+    }
+}
+
+/// The summary as text of at most `width` columns.
+pub(crate) fn render(summary: &Summary<'_>, width: usize) -> String {
+    let Summary { name, ending, exit, ran, roster, .. } = summary;
+    let verdict = match exit {
+        Exit::Done => style(ending).green(),
+        _ => style(ending).red(),
+    };
+    let mut text = format!(
+        "{} ran for {} and ended: {verdict} (exit code {})\n",
+        style(name).bold(),
+        passed(*ran),
+        exit.code()
+    );
+    let listed = listed(summary);
+    if !listed.is_empty() {
+        text.push('\n');
+        let rows: Vec<Vec<Cell>> = listed.iter().map(|record| row(summary, record)).collect();
+        for line in lay_out(&COLUMNS, &rows, width) {
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        let all = roster.records().count();
+        let more = (all - listed.len()) as u64 + roster.forgotten;
+        if more > 0 {
+            text.push_str(&format!("… and {} more\n", grouped(more)));
+        }
+    }
+    text.push('\n');
+    for (host, counts) in by_host(roster) {
+        text.push_str(&format!("{} {}\n", heading("on", &host), counts));
+    }
+    let offers = totals::offers(&summary.counts);
+    text.push_str(&format!("{} {offers}\n", heading("offers", "")));
+    if roster.replaced > 0 {
+        let replaced = count(roster.replaced, "executor");
+        text.push_str(&format!("{} {replaced}\n", heading("replaced", "")));
+    }
+    for exclusion in summary.exclusions() {
+        let sentence = exclusion_at_end(exclusion);
+        text.push_str(&format!("{} {}\n", heading("excluded", ""), style(sentence).yellow()));
+    }
+    if !roster.framework_id.is_empty() {
+        let folder = summary.sandboxes.join(&roster.framework_id);
+        text.push_str(&format!("{} {}\n", heading("output in", ""), folder.display()));
+    }
+    text
+}
+
+const COLUMNS: [Column; 7] = [
+    Column::text("EXECUTOR"),
+    Column::text("AGENT"),
+    Column::text("ENDED"),
+    Column::number("RAN"),
+    Column::number("CORES"),
+    Column::number("MEMORY"),
+    Column::text("HOW"),
+];
+
+fn row(summary: &Summary<'_>, record: &Record) -> Vec<Cell> {
+    let state = summary.state_of(record);
+    let mut how = if record.state.is_end() { printable(&record.message) } else { String::new() };
+    if let Some(by) = &record.replaced_by {
+        how.push_str(&format!("{}replaced by {by}", if how.is_empty() { "" } else { ", " }));
+    }
+    vec![
+        record.name.clone().into(),
+        record.host.clone().into(),
+        Cell { text: state.to_owned(), style: colour(record.state) },
+        passed(summary.ran(record)).into(),
+        record.cores.to_string().into(),
+        record.memory.to_string().into(),
+        how.into(),
+    ]
+}
+
+/// The colour of a state, in the table and at the end.
+pub(crate) fn colour(state: State) -> Style {
+    match state {
+        State::Running => Style::new().green(),
+        State::Starting => Style::new().cyan(),
+        State::Ending | State::Killed => Style::new().yellow(),
+        State::Unreachable | State::GivenUp => Style::new().magenta(),
+        State::Finished => Style::new().blue(),
+        State::Failed | State::Lost => Style::new().red(),
+    }
+}
+
+fn listed<'a>(summary: &Summary<'a>) -> Vec<&'a Record> {
+    let all: Vec<&Record> = summary.roster.records().collect();
+    if all.len() <= LISTED_MAX {
+        return all;
+    }
+    let is_well = |record: &&Record| matches!(record.state, State::Finished | State::Killed);
+    let (well, badly): (Vec<&Record>, Vec<&Record>) = all.into_iter().partition(is_well);
+    badly.into_iter().rev().chain(well).take(LISTED_MAX).collect()
+}
+
+fn heading(word: &str, name: &str) -> String {
+    let text = if name.is_empty() { word.to_owned() } else { format!("{word} {name}") };
+    style(format!("{text:<10}")).dim().to_string()
+}
+
+/// For each host, how its executors ended: `2 finished, 1 failed`.
+fn by_host(roster: &Roster) -> BTreeMap<String, String> {
+    let mut hosts: BTreeMap<String, [u64; State::ALL.len()]> = BTreeMap::new();
+    for AgentRecord { host, counts, .. } in roster.agents.values() {
+        let sums = hosts.entry(host.clone()).or_default();
+        sums.iter_mut().zip(counts).for_each(|(sum, more)| *sum += more);
+    }
+    let text = |counts: [u64; State::ALL.len()]| {
+        let mut ends = Vec::new();
+        let mut forced = 0;
+        for state in State::ALL {
+            let number = counts[state as usize];
+            if !state.is_end() {
+                forced += number;
+            } else if number > 0 {
+                ends.push(format!("{} {}", grouped(number), state.as_str()));
+            }
+        }
+        if forced > 0 {
+            ends.push(format!("{} killed by force", grouped(forced)));
+        }
+        ends.join(", ")
+    };
+    hosts.into_iter().map(|(host, counts)| (host, text(counts))).collect()
+}
+
+fn exclusion_at_end(exclusion: &Exclusion) -> String {
+    let Exclusion { host, failures, why, .. } = exclusion;
+    let left = exclusion.ends.map(|ends| (ends, ends.duration_since(SystemTime::now())));
+    let until = match left {
+        None => "for ever".to_owned(),
+        Some((ends, Ok(left))) => format!("until {} (in {})", time_for_people(ends), age(left)),
+        Some((ends, Err(_))) => format!("until {} (over)", time_for_people(ends)),
+    };
+    let after = count(u64::from(*failures), "failure");
+    format!("{host} after {after} {until}; the last: {}", printable(why))
+}

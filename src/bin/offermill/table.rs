@@ -1,0 +1,250 @@
+//! The face for terminals: a live table at the bottom, with what matters scrolling by above it.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::io;
+use std::time::{Duration, Instant, SystemTime};
+
+use console::{Style, Term, measure_text_width, style, truncate_str};
+use offermill::Timestamp;
+
+use crate::face::{Face, View, print};
+use crate::grid::{Cell, Column, lay_out};
+use crate::happening::{Happening, Weight};
+use crate::lines;
+use crate::roster::{Record, State};
+use crate::settings::Settings;
+use crate::summary::{self, Summary, colour};
+use crate::totals;
+use crate::words::{age, grouped, printable};
+
+/// The table is redrawn at most so often.
+const REDRAWN_EVERY: Duration = Duration::from_millis(200);
+/// Ends are of interest for so long.
+const NEWS_FOR: Duration = Duration::from_secs(10);
+/// Lines around the rows: two of title, one blank, the heading, "and more", one blank, the totals.
+const FRAME_LINES: usize = 7;
+
+const HIDE_CURSOR: &str = "\x1b[?25l";
+const SHOW_CURSOR: &str = "\x1b[?25h";
+const CLEAR_LINE_END: &str = "\x1b[K";
+const CLEAR_BELOW: &str = "\x1b[J";
+
+const COLUMNS: [Column; 7] = [
+    Column::text("EXECUTOR"),
+    Column::text("AGENT"),
+    Column::text("STATE"),
+    Column::number("CORES"),
+    Column::number("MEMORY"),
+    Column::number("AGE"),
+    Column::text("MESSAGE"),
+];
+
+/// Draws the table.
+pub(crate) struct Table {
+    terminal: Term,
+    /// Lines that wait to be put above the table.
+    news: String,
+    /// The widths of the lines drawn last.
+    drawn: Vec<usize>,
+    drawn_at: Option<Instant>,
+    is_hidden: bool,
+}
+
+impl Table {
+    /// Nothing drawn yet.
+    pub(crate) fn new(terminal: Term) -> Table {
+        Table { terminal, news: String::new(), drawn: Vec::new(), drawn_at: None, is_hidden: false }
+    }
+
+    /// Rows and columns that can be written to without a line wrapping or the top scrolling away.
+    fn size(&self) -> (usize, usize) {
+        let (rows, columns) = self.terminal.size();
+        (usize::from(rows).max(2) - 1, usize::from(columns).max(2) - 1)
+    }
+
+    /// Puts `lines` in the place of what was drawn last, below the news.
+    fn draw(&mut self, lines: &[String]) -> io::Result<()> {
+        let columns = self.size().1 + 1;
+        let mut text = String::new();
+        // A terminal that became narrower has wrapped what was drawn.
+        let above: usize = self.drawn.iter().map(|width| width.div_ceil(columns).max(1)).sum();
+        if above > 0 {
+            let _infallible = write!(text, "\x1b[{above}A");
+        }
+        text.push('\r');
+        for line in self.news.lines() {
+            let _infallible = writeln!(text, "{line}{CLEAR_LINE_END}");
+        }
+        self.news.clear();
+        for line in lines {
+            let _infallible = writeln!(text, "{line}{CLEAR_LINE_END}");
+        }
+        text.push_str(CLEAR_BELOW);
+        self.drawn = lines.iter().map(|line| measure_text_width(line)).collect();
+        print(&text)
+    }
+
+    fn frame(&self, view: &View<'_>) -> Vec<String> {
+        let (rows, columns) = self.size();
+        let mut lines = vec![title(view, columns), states(view)];
+        let room = rows.saturating_sub(FRAME_LINES);
+        let total = view.roster.records().count() as u64 + view.roster.forgotten;
+        if total > 0 && room > 0 {
+            let shown = choose(view, room);
+            let cells: Vec<Vec<Cell>> = shown.iter().map(|record| row(record, view.now)).collect();
+            lines.push(String::new());
+            lines.extend(lay_out(&COLUMNS, &cells, columns));
+            if let Some(rest) = rest(view, &shown, total) {
+                lines.push(rest);
+            }
+        }
+        lines.push(String::new());
+        let (offers, rate) = (totals::offers(&view.counts), totals::rate(view.offers_per_second));
+        lines.push(format!("{} {rate}, {offers}", style("offers").dim()));
+        lines.truncate(rows);
+        lines.iter().map(|line| truncate_str(line, columns, "…").into_owned()).collect()
+    }
+}
+
+/// The name on the left, the time on the right.
+fn title(view: &View<'_>, columns: usize) -> String {
+    let Settings { name, master, .. } = view.settings;
+    let verb = if view.stopping { "stopping" } else { "running" };
+    let right = format!("{verb} for {}", age(view.now.since(Timestamp::ORIGIN)));
+    let left = format!("{name} on {master}");
+    let gap = columns.saturating_sub(measure_text_width(&left) + right.len());
+    let left = format!("{} on {master}", style(name).bold());
+    format!("{left}{}{}", " ".repeat(gap.max(1)), style(right).dim())
+}
+
+/// How many executors are in each state, and what for.
+fn states(view: &View<'_>) -> String {
+    let counts = State::ALL.into_iter().map(|state| (state, view.roster.count(state)));
+    let mut parts: Vec<String> = counts
+        .filter(|(state, number)| *number > 0 || *state == State::Running)
+        .map(|(state, number)| {
+            let text = format!("{} {}", grouped(number), state.as_str());
+            if number > 0 { colour(state).apply_to(text).to_string() } else { text }
+        })
+        .collect();
+    let excluded = view.roster.excluded(view.now);
+    if excluded > 0 {
+        let text = format!("{excluded} of {} agents excluded", view.settings.agents);
+        parts.push(style(text).red().to_string());
+    }
+    if let Some(goal) = view.settings.until_finished {
+        parts.push(format!("until {} finished", grouped(u64::from(goal))));
+    } else if let Some(limit) = view.settings.config.executor_limit() {
+        parts.push(format!("limit {}", grouped(u64::from(limit))));
+    }
+    parts.join(&style(" · ").dim().to_string())
+}
+
+/// The executors that people want to see most, in the order in which they were placed.
+fn choose<'a>(view: &View<'a>, room: usize) -> Vec<&'a Record> {
+    let interest = |record: &Record| {
+        let is_news = view.now.since(record.changed_at) < NEWS_FOR;
+        match record.state {
+            State::Unreachable | State::GivenUp => 0,
+            State::Failed | State::Lost if is_news => 1,
+            State::Ending => 2,
+            State::Starting => 3,
+            State::Running => 4,
+            State::Finished | State::Killed if is_news => 5,
+            State::Failed | State::Lost => 6,
+            State::Finished | State::Killed => 7,
+        }
+    };
+    let mut order: Vec<(usize, usize, &Record)> = view
+        .roster
+        .records()
+        .rev()
+        .enumerate()
+        .map(|(place, record)| (interest(record), place, record))
+        .collect();
+    order.sort_by_key(|(interest, place, _)| (*interest, *place));
+    let chosen: BTreeSet<usize> = order.iter().take(room).map(|(_, place, _)| *place).collect();
+    let placed = view.roster.records().rev().enumerate();
+    let mut shown: Vec<&Record> =
+        placed.filter(|(place, _)| chosen.contains(place)).map(|(_, record)| record).collect();
+    shown.reverse();
+    shown
+}
+
+fn row(record: &Record, now: Timestamp) -> Vec<Cell> {
+    let style = colour(record.state);
+    let quiet = if record.state.is_end() { Style::new().dim() } else { Style::new() };
+    let quiet = |text: String| Cell { text, style: quiet.clone() };
+    vec![
+        quiet(record.name.clone()),
+        quiet(record.host.clone()),
+        Cell { text: record.state.as_str().to_owned(), style },
+        quiet(record.cores.to_string()),
+        quiet(record.memory.to_string()),
+        quiet(age(record.age(now))),
+        quiet(printable(&record.message)),
+    ]
+}
+
+/// The executors for which there is no row: `… and 37 more: 30 running, 7 finished`.
+fn rest(view: &View<'_>, shown: &[&Record], total: u64) -> Option<String> {
+    let more = total - shown.len() as u64;
+    if more == 0 {
+        return None;
+    }
+    let hidden = State::ALL.into_iter().map(|state| {
+        let visible = shown.iter().filter(|record| record.state == state).count() as u64;
+        (state, view.roster.count(state) - visible)
+    });
+    let hidden: Vec<String> = hidden
+        .filter(|(_, number)| *number > 0)
+        .map(|(state, number)| format!("{} {}", grouped(number), state.as_str()))
+        .collect();
+    let text = format!("… and {} more: {}", grouped(more), hidden.join(", "));
+    Some(style(text).dim().to_string())
+}
+
+impl Face for Table {
+    fn begin(&mut self, _settings: &Settings, _started: SystemTime) -> io::Result<()> {
+        self.is_hidden = true;
+        print(HIDE_CURSOR)
+    }
+
+    fn happened(&mut self, happening: &Happening) -> io::Result<()> {
+        if happening.what.weight() != Weight::Routine {
+            self.news.push_str(&lines::line(happening));
+        }
+        Ok(())
+    }
+
+    fn pass(&mut self, view: &View<'_>) -> io::Result<()> {
+        if self.drawn_at.is_some_and(|drawn| drawn.elapsed() < REDRAWN_EVERY) {
+            return Ok(());
+        }
+        self.drawn_at = Some(Instant::now());
+        let frame = self.frame(view);
+        self.draw(&frame)
+    }
+
+    fn end(&mut self, summary: &Summary<'_>) -> io::Result<()> {
+        let columns = self.size().1;
+        self.draw(&[])?;
+        self.leave();
+        print(&summary::render(summary, columns))
+    }
+
+    fn leave(&mut self) {
+        if self.is_hidden {
+            self.is_hidden = false;
+            // A terminal that is gone has no cursor.
+            let _gone = print(SHOW_CURSOR);
+        }
+    }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}

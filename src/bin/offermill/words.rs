@@ -1,0 +1,58 @@
+//! Turns of phrase that several places need.
+
+use std::time::Duration;
+
+use offermill::config::text::format_duration;
+
+/// `1 executor`, `2 executors`.
+pub(crate) fn count(number: u64, singular: &str) -> String {
+    if number == 1 { format!("1 {singular}") } else { format!("{number} {singular}s") }
+}
+
+/// A duration that has passed, to a tenth of a second while that matters.
+pub(crate) fn passed(duration: Duration) -> String {
+    if duration < Duration::from_secs(60) {
+        let tenths = duration.as_millis() / 100;
+        format!("{}.{} s", tenths / 10, tenths % 10)
+    } else {
+        format_duration(Duration::from_secs(duration.as_secs()))
+    }
+}
+
+/// A duration that has passed, in whole seconds.
+pub(crate) fn age(duration: Duration) -> String {
+    format_duration(Duration::from_secs(duration.as_secs()))
+}
+
+/// Text that others wrote, safe for a terminal: control characters become question marks.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+/// Thousands apart, so that large numbers can be read.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: numbers read well. Method: each shape.
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!([count(1, "core"), count(0, "core")], ["1 core", "0 cores"]);
+        assert_eq!([grouped(7), grouped(1000), grouped(1_234_567)], ["7", "1 000", "1 234 567"]);
+        assert_eq!(passed(Duration::from_millis(12_345)), "12.3 s");
+        assert_eq!(passed(Duration::from_secs(75)), "1 min 15 s");
+        assert_eq!(printable("a\u{1b}[2Jb"), "a?[2Jb");
+    }
+}

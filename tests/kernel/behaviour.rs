@@ -1,0 +1,85 @@
+//! The kernel's documented behaviour, one readable example a sentence.
+
+mod demand;
+mod draining;
+mod placing;
+mod policing;
+mod updating;
+
+use offermill::{
+    Decisions, Decline, ExecutorId, Handler, IdScheme, Kernel, Outcome, Reason, StatusUpdate,
+    TaskState, UpdateReason,
+};
+
+use crate::world::{Setup, Sheet, at, lend};
+
+/// A kernel with one handler, told things in few words. Times are in milliseconds.
+struct House {
+    kernel: Kernel,
+    handler: Handler,
+    decisions: Decisions,
+}
+
+impl House {
+    fn new(setup: &Setup) -> House {
+        House::with_ids(setup, IdScheme::unique("job", 36).unwrap())
+    }
+
+    fn with_ids(setup: &Setup, ids: IdScheme) -> House {
+        let kernel = Kernel::new(setup.config(), ids);
+        House { handler: kernel.handler(), kernel, decisions: Decisions::new() }
+    }
+
+    /// Offers the sheets; the executors placed, in the order of their numbers.
+    fn offer(&mut self, sheets: &[Sheet], now: u64) -> Vec<ExecutorId> {
+        let House { handler, decisions, .. } = self;
+        lend(sheets, |offers| handler.resource_offers(offers, at(now), decisions));
+        let mut placed: Vec<ExecutorId> = self
+            .decisions
+            .accepts()
+            .flat_map(|accept| accept.executors.iter().map(|executor| executor.id))
+            .collect();
+        placed.sort_unstable();
+        placed
+    }
+
+    /// Offers an agent with room for one executor of the default setup, and expects one.
+    fn start_on(&mut self, agent: &str, now: u64) -> ExecutorId {
+        let placed = self.offer(&[Sheet::new(agent, 1.0, 100.0)], now);
+        assert_eq!(placed.len(), 1, "{:?}", self.decisions.declines());
+        placed[0]
+    }
+
+    /// Why an agent with room for one executor is declined.
+    fn refused_on(&mut self, agent: &str, now: u64) -> Reason {
+        let placed = self.offer(&[Sheet::new(agent, 1.0, 100.0)], now);
+        assert_eq!(placed, []);
+        self.declines()[0].reason
+    }
+
+    fn declines(&self) -> &[Decline] {
+        self.decisions.declines()
+    }
+
+    fn tell(&self, id: ExecutorId, state: TaskState, now: u64) -> Outcome {
+        self.tell_because(id, state, UpdateReason::Other, now)
+    }
+
+    fn tell_because(
+        &self,
+        id: ExecutorId,
+        state: TaskState,
+        reason: UpdateReason,
+        now: u64,
+    ) -> Outcome {
+        let name = self.kernel.executor_name(id).to_string();
+        let outcome =
+            self.kernel.status_update(&StatusUpdate::new(&name, state).because(reason), at(now));
+        self.kernel.check().unwrap();
+        outcome
+    }
+
+    fn executors(&self) -> u32 {
+        self.kernel.totals().executors
+    }
+}

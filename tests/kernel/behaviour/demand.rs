@@ -1,0 +1,82 @@
+//! Suppress and revive.
+
+use offermill::DemandCall::{Revive, Suppress};
+use offermill::{ExecutorId, TaskState};
+
+use super::House;
+use crate::world::{Setup, Sheet, at};
+
+/// A kernel whose limit of three executors is reached at time 0.
+fn full_house() -> (House, Vec<ExecutorId>) {
+    let mut house = House::new(&Setup { limit: Some(3), ..Setup::default() });
+    assert_eq!(house.kernel.poll_demand(at(0)), None, "offers come by themselves");
+    let placed = house.offer(&[Sheet::new("S1", 3.0, 300.0)], 0);
+    assert_eq!(placed.len(), 3);
+    (house, placed)
+}
+
+/// Goal: suppress when nothing can be placed, once; revive when something can again, once, however many end. Method:
+/// all executors end at a time, twice.
+#[test]
+fn many_ends_make_one_revive() {
+    let (mut house, placed) = full_house();
+    assert_eq!(house.kernel.poll_demand(at(1)), Some(Suppress));
+    assert_eq!(house.kernel.poll_demand(at(2)), None);
+    for id in placed {
+        house.tell(id, TaskState::Finished, 10);
+    }
+    assert_eq!(house.kernel.poll_demand(at(10)), Some(Revive));
+    assert_eq!(house.kernel.poll_demand(at(11)), None);
+    let placed = house.offer(&[Sheet::new("S1", 3.0, 300.0)], 12);
+    assert_eq!(house.kernel.poll_demand(at(12)), Some(Suppress));
+    for id in placed {
+        house.tell(id, TaskState::Finished, 13);
+        assert_eq!(house.kernel.poll_demand(at(13)), None, "at most one revive every 5 s");
+    }
+    assert_eq!(house.kernel.poll_demand(at(5_009)), None);
+    assert_eq!(house.kernel.poll_demand(at(5_010)), Some(Revive));
+    assert_eq!(house.kernel.poll_demand(at(99_999)), None);
+}
+
+/// Goal: offers that arrive while suppressed are declined, and suppression is sent again, at most each second.
+/// Method: strays at the limit, and after the close.
+#[test]
+fn stray_offers_are_suppressed_again() {
+    let (mut house, _) = full_house();
+    assert_eq!(house.kernel.poll_demand(at(0)), Some(Suppress));
+    house.refused_on("S2", 500);
+    assert_eq!(house.kernel.poll_demand(at(999)), None);
+    assert_eq!(house.kernel.poll_demand(at(1000)), Some(Suppress));
+    assert_eq!(house.kernel.poll_demand(at(9000)), None, "no more strays");
+    house.kernel.close();
+    house.refused_on("S2", 9500);
+    assert_eq!(house.kernel.poll_demand(at(9500)), Some(Suppress));
+}
+
+/// Goal: a higher limit and new settings revive, a lower limit doesn't. Method: each.
+#[test]
+fn demand_follows_the_settings() {
+    let (house, _) = full_house();
+    assert_eq!(house.kernel.poll_demand(at(0)), Some(Suppress));
+    house.kernel.set_executor_limit(Some(2)).unwrap();
+    assert_eq!(house.kernel.poll_demand(at(1)), None);
+    house.kernel.set_executor_limit(Some(4)).unwrap();
+    assert_eq!(house.kernel.poll_demand(at(2)), Some(Revive));
+    house.kernel.reconfigure(Setup::default().config());
+    assert_eq!(house.kernel.poll_demand(at(5_002)), Some(Revive));
+    house.kernel.reconfigure(Setup::default().config());
+    assert_eq!(house.kernel.poll_demand(at(99_999)), None, "nothing changed");
+}
+
+/// Goal: a new subscription offers by itself, and is suppressed anew. Method: register while suppressed.
+#[test]
+fn a_new_subscription_is_told_anew() {
+    let (mut house, placed) = full_house();
+    assert_eq!(house.kernel.poll_demand(at(0)), Some(Suppress));
+    house.kernel.registered();
+    assert_eq!(house.kernel.poll_demand(at(1)), Some(Suppress));
+    house.kernel.registered();
+    house.tell(placed[0], TaskState::Finished, 2);
+    assert_eq!(house.kernel.poll_demand(at(2)), None);
+    house.start_on("S1", 3);
+}

@@ -1,0 +1,195 @@
+//! From offers to executors.
+
+use offermill::resources::{Gpus, Mebibytes, MilliCpus};
+use offermill::{Amount, Reason, ReasonKind};
+
+use super::House;
+use crate::world::{Entry, Setup, Sheet, at, secs};
+
+fn cores(cores: u64) -> Option<u64> {
+    Some(cores * 1000)
+}
+
+/// How many executors each accept has.
+fn counts(house: &House) -> Vec<usize> {
+    house.decisions.accepts().map(|accept| accept.executors.len()).collect()
+}
+
+/// Goal: each offer is answered once, and placement is round robin or consolidated as asked. Method: three agents of
+/// different size under a cap, both ways.
+#[test]
+fn executors_go_round_or_fill_up() {
+    let sheets = [4.0, 1.0, 4.0].map(|cpus| Sheet::new(&format!("S{cpus}"), cpus, 9000.0));
+    let mut sheets = sheets.to_vec();
+    sheets[2].agent = "other".into();
+    let setup = Setup { core_cap: cores(6), ..Setup::default() };
+    let mut house = House::new(&setup);
+    assert_eq!(house.offer(&sheets, 0).len(), 6);
+    assert_eq!(counts(&house), [3, 1, 2]);
+    let mut house = House::new(&Setup { consolidate: true, ..setup });
+    house.offer(&sheets, 0);
+    assert_eq!(counts(&house), [4, 1, 1]);
+}
+
+/// Goal: an offer is partitioned by constraint first, and told so. Method: two zones, one wanted.
+#[test]
+fn only_agents_that_meet_the_constraint_are_used() {
+    let mut house = House::new(&Setup { zones: vec!["east"], ..Setup::default() });
+    let sheet = |agent: &str| Sheet::new(agent, 1.0, 100.0);
+    let placed = house.offer(&[sheet("S1").in_zone("west"), sheet("S2").in_zone("east")], 0);
+    assert_eq!(placed.len(), 1);
+    let decline = house.declines()[0];
+    assert_eq!((decline.offer, decline.reason), (0, Reason::ConstraintUnmet));
+    assert_eq!(decline.refuse, secs(120));
+    assert_eq!(house.kernel.agents_known(), 1, "an agent that doesn't match is not remembered");
+}
+
+/// Goal: the whole offer means all its whole cores that the cap leaves, one executor an offer. Method: 2.5 and 8
+/// cores under a cap of 7.
+#[test]
+fn the_whole_offer_is_taken_within_the_cap() {
+    let mut house =
+        House::new(&Setup { executor_cores: None, core_cap: cores(7), ..Setup::default() });
+    house.offer(&[Sheet::new("S1", 2.5, 900.0), Sheet::new("S2", 8.0, 900.0)], 0);
+    let taken: Vec<u64> = house
+        .decisions
+        .accepts()
+        .flat_map(|accept| accept.executors.iter().map(|executor| executor.cores.whole_cores()))
+        .collect();
+    assert_eq!(taken, [2, 5]);
+    assert_eq!(house.refused_on("S3", 0).kind(), ReasonKind::CoreCap);
+}
+
+/// Goal: reserved resources go first, and each piece names the resource, and so the role, that it is cut from.
+/// Method: cores in three resources over two offers of one agent.
+#[test]
+fn reserved_resources_are_taken_first() {
+    let mut house = House::new(&Setup { executor_cores: cores(3), ..Setup::default() });
+    let first = Sheet::new("S1", 2.0, 100.0);
+    let second = Sheet {
+        entries: vec![
+            Entry::scalar("cpus", 1.5).reserved_for("etl").left_alone(),
+            Entry::scalar("cpus", 1.5).reserved_for("etl"),
+        ],
+        ..Sheet::new("S1", 0.0, 0.0)
+    };
+    assert_eq!(house.offer(&[first, second], 0).len(), 1, "the offers of one agent are merged");
+    let accept = house.decisions.accepts().next().unwrap();
+    assert_eq!(accept.offers, [0, 1]);
+    let pieces: Vec<_> = accept
+        .pieces(&accept.executors[0])
+        .iter()
+        .map(|piece| match piece.amount {
+            Amount::Scalar(scalar) => (piece.offer, piece.resource, scalar.thousandths()),
+            Amount::Port(_) => panic!("no port was asked for"),
+        })
+        .collect();
+    assert_eq!(pieces, [(1, 1, 1500), (0, 0, 1500), (0, 1, 100_000)]);
+}
+
+/// Goal: offers of one agent to different roles are not mixed. Method: each alone is too small.
+#[test]
+fn offers_to_different_roles_are_not_merged() {
+    let mut house = House::new(&Setup { executor_cores: cores(2), ..Setup::default() });
+    let half = Sheet::new("S1", 1.0, 100.0);
+    assert_eq!(house.offer(&[half.clone(), half.clone().for_role("etl")], 0), []);
+    assert_eq!(house.declines().len(), 2);
+    assert_eq!(house.offer(&[half.clone(), half], 0).len(), 1);
+}
+
+/// Goal: extra cores are told to the executor, and neither taken nor counted. Method: a cap that leaves room for
+/// exactly the cores without the extra ones.
+#[test]
+fn extra_cores_are_only_advertised() {
+    let setup = Setup { extra_cores: 3, core_cap: cores(2), ..Setup::default() };
+    let mut house = House::new(&setup);
+    assert_eq!(house.offer(&[Sheet::new("S1", 2.0, 900.0)], 0).len(), 2);
+    let accept = house.decisions.accepts().next().unwrap();
+    assert_eq!(accept.executors[0].cores, MilliCpus::from_cores(1));
+    assert_eq!(accept.executors[0].advertised_cores, MilliCpus::from_cores(4));
+    assert_eq!(house.kernel.totals().cores, MilliCpus::from_cores(2));
+}
+
+/// Goal: memory includes the overhead. Method: an offer that lacks one MiB of it.
+#[test]
+fn memory_is_taken_with_its_overhead() {
+    let mut house = House::new(&Setup { memory: 512, overhead: 384, ..Setup::default() });
+    house.offer(&[Sheet::new("S1", 1.0, 895.999)], 0);
+    let (asked, offered) = (Mebibytes::new(896), Mebibytes::new(895));
+    assert_eq!(house.declines()[0].reason, Reason::Memory { asked, offered });
+    assert_eq!(house.offer(&[Sheet::new("S1", 1.0, 896.0)], 0).len(), 1);
+}
+
+/// Goal: a fixed port is asked for, taken, given once an agent, and freed. Method: an agent with room for many
+/// executors and one such port.
+#[test]
+fn a_fixed_port_means_one_executor_an_agent() {
+    let mut house = House::new(&Setup { port: Some(7337), ..Setup::default() });
+    assert_eq!(house.refused_on("S1", 0), Reason::Port { port: 7337 });
+    let sheet = Sheet::new("S1", 9.0, 900.0).with(Entry::ports(7000, 8000));
+    let placed = house.offer(&[sheet], 0);
+    assert_eq!(placed.len(), 1);
+    let accept = house.decisions.accepts().next().unwrap();
+    let port = accept.pieces(&accept.executors[0]).last().unwrap();
+    assert_eq!((port.resource, port.amount), (2, Amount::Port(7337)));
+    let freed = house.tell(placed[0], offermill::TaskState::Finished, 1).freed.unwrap();
+    assert_eq!((freed.port, freed.cores), (Some(7337), MilliCpus::from_cores(1)));
+}
+
+/// Goal: the GPU cap holds, and reaching it in the middle of a batch is told as such. Method: one GPU an executor, a
+/// cap of two, three agents.
+#[test]
+fn the_gpu_cap_is_a_cap() {
+    let mut house = House::new(&Setup { gpu_cap: 2, executor_gpus: Some(1), ..Setup::default() });
+    let sheets: Vec<Sheet> = (0..3)
+        .map(|n| Sheet::new(&format!("S{n}"), 1.0, 100.0).with(Entry::scalar("gpus", 1.0)))
+        .collect();
+    assert_eq!(house.kernel.wanted(), 2);
+    let placed = house.offer(&sheets, 0);
+    assert_eq!(placed.len(), 2);
+    let (cap, acquired, asked) = (Gpus::new(2), Gpus::new(2), Gpus::new(1));
+    assert_eq!(house.declines()[0].reason, Reason::GpuCap { cap, acquired, asked });
+    assert_eq!(house.declines()[0].refuse, secs(120));
+    assert_eq!(house.kernel.wanted(), 0);
+    house.tell(placed[0], offermill::TaskState::Killed, 1);
+    assert_eq!(house.offer(&sheets[..1], 1).len(), 1);
+}
+
+/// Goal: without a number the first executor of an offer takes the GPUs that the cap leaves. Method: three GPUs
+/// offered, two allowed, room for two executors.
+#[test]
+fn the_first_executor_takes_the_gpus_that_there_are() {
+    let mut house = House::new(&Setup { gpu_cap: 2, ..Setup::default() });
+    house.offer(&[Sheet::new("S1", 2.0, 200.0).with(Entry::scalar("gpus", 3.0))], 0);
+    let accept = house.decisions.accepts().next().unwrap();
+    let gpus: Vec<u32> = accept.executors.iter().map(|executor| executor.gpus.get()).collect();
+    assert_eq!(gpus, [2, 0]);
+}
+
+/// Goal: what is left of an accepted offer is refused for long when a cap is reached, briefly otherwise, and is asked
+/// for again when the cap has room. Method: one of two cores, then a higher limit before anybody polled.
+#[test]
+fn leftovers_refused_at_a_cap_are_revived() {
+    let mut house = House::new(&Setup { limit: Some(1), ..Setup::default() });
+    house.offer(&[Sheet::new("S1", 2.0, 200.0)], 0);
+    assert_eq!(house.decisions.accepts().next().unwrap().refuse, secs(120));
+    house.kernel.set_executor_limit(Some(2)).unwrap();
+    assert_eq!(house.kernel.poll_demand(at(1)), Some(offermill::DemandCall::Revive));
+    house.offer(&[Sheet::new("S1", 1.5, 150.0)], 2);
+    house.kernel.set_executor_limit(Some(9)).unwrap();
+    house.offer(&[Sheet::new("S2", 1.5, 150.0)], 3);
+    assert_eq!(house.decisions.accepts().next().unwrap().refuse, secs(5));
+}
+
+/// Goal: executors that take nothing are impossible, and offers without an id or agent are declined as malformed.
+/// Method: both.
+#[test]
+fn offers_without_names_are_malformed() {
+    let mut house = House::new(&Setup::default());
+    let sheet = Sheet::new("S1", 1.0, 100.0);
+    let nameless = Sheet { id: String::new(), ..sheet.clone() };
+    let homeless = Sheet { agent: String::new(), ..sheet };
+    assert_eq!(house.offer(&[nameless, homeless], 0), []);
+    assert!(house.declines().iter().all(|row| row.reason == Reason::Malformed));
+    assert_eq!(house.kernel.offer_counts().declined(ReasonKind::Malformed), 2);
+}

@@ -1,0 +1,192 @@
+//! What becomes of executors.
+
+use offermill::config::UnreachableRule;
+use offermill::resources::MilliCpus;
+use offermill::{Change, Fate, IdScheme, Phase, Scope, StatusUpdate, TaskState, UpdateReason};
+
+use super::House;
+use crate::world::{Setup, at, secs};
+
+/// Goal: resources are freed exactly once. Method: an end, then each further end there is.
+#[test]
+fn ends_free_once() {
+    let mut house = House::new(&Setup::default());
+    let id = house.start_on("S1", 0);
+    let outcome = house.tell(id, TaskState::Failed, 1);
+    assert_eq!(outcome.change, Change::Ended(Fate::Failed));
+    assert_eq!(outcome.freed.unwrap().cores, MilliCpus::from_cores(1));
+    for state in [TaskState::Failed, TaskState::Finished, TaskState::Lost, TaskState::Gone] {
+        let outcome = house.tell(id, state, 2);
+        assert_eq!((outcome.change, outcome.freed), (Change::Nothing, None));
+        assert!(!outcome.kill);
+    }
+    assert_eq!((house.executors(), house.kernel.unknown_updates()), (0, 0));
+}
+
+/// Goal: unknown executors are tolerated, counted, and killed if they live. Method: ids of nobody.
+#[test]
+fn strangers_are_counted_and_killed() {
+    let house = House::new(&Setup::default());
+    for (name, count) in [("job-10-7.0", 1), ("", 2), ("x", 3)] {
+        let running = StatusUpdate::new(name, TaskState::Running);
+        let outcome = house.kernel.status_update(&running, at(0));
+        assert_eq!((outcome.change, outcome.kill), (Change::UnknownExecutor, true));
+        assert_eq!(house.kernel.unknown_updates(), count);
+    }
+    let ended = StatusUpdate::new("x", TaskState::Killed);
+    assert!(!house.kernel.status_update(&ended, at(0)).kill);
+}
+
+/// Goal: with plain ids, too, a late update is about somebody known. Method: a duplicate end.
+#[test]
+fn plain_ids_of_the_ended_are_no_strangers() {
+    let mut house = House::with_ids(&Setup::default(), IdScheme::plain());
+    let id = house.start_on("S1", 0);
+    assert_eq!(house.kernel.executor_name(id).to_string(), "0");
+    house.tell(id, TaskState::Finished, 1);
+    let outcome = house.tell(id, TaskState::Finished, 2);
+    assert_eq!((outcome.change, house.kernel.unknown_updates()), (Change::Nothing, 0));
+    let next = house.start_on("S1", 3);
+    assert_eq!(house.kernel.executor_name(next).to_string(), "1", "numbers are not reused");
+}
+
+/// Goal: ids are unique over restarts. Method: two kernels of different epochs; an update for the other's executor.
+#[test]
+fn ids_differ_between_epochs() {
+    let ids = |epoch| IdScheme::unique("job", epoch).unwrap();
+    let mut before = House::with_ids(&Setup::default(), ids(1));
+    let mut after = House::with_ids(&Setup::default(), ids(2));
+    let old = before.start_on("S1", 0);
+    let new = after.start_on("S1", 0);
+    let old_name = before.kernel.executor_name(old).to_string();
+    assert_eq!(old_name, "job-1-0.0");
+    assert_ne!(old_name, after.kernel.executor_name(new).to_string());
+    assert_eq!(after.kernel.executor_id(&old_name), None);
+    let update = StatusUpdate::new(&old_name, TaskState::Failed);
+    assert_eq!(after.kernel.status_update(&update, at(1)).change, Change::UnknownExecutor);
+    assert_eq!(after.executors(), 1);
+}
+
+/// Goal: the unreachable keep their cores, are given up, may come back while there is room, and are killed if there
+/// is none. Method: that life, twice.
+#[test]
+fn out_of_sight_is_not_gone() {
+    let rule = UnreachableRule { release_after: Some(secs(10)), forget_after: secs(20) };
+    let setup = Setup { core_cap: Some(1000), unreachable: rule, ..Setup::default() };
+    let mut house = House::new(&setup);
+    let id = house.start_on("S1", 0);
+    assert_eq!(house.tell(id, TaskState::Unreachable, 1000).change, Change::OutOfSight);
+    assert_eq!(house.executors(), 1, "its cores still count");
+    assert!(house.kernel.tick(at(10_999)).given_up.is_empty());
+    assert_eq!(house.tell(id, TaskState::Unreachable, 10_999).change, Change::Nothing);
+    assert_eq!(house.kernel.tick(at(11_000)).given_up[0].id, id);
+    assert_eq!(house.executors(), 0);
+    assert_eq!(house.tell(id, TaskState::Running, 12_000).change, Change::Returned);
+    assert_eq!(house.executors(), 1, "it counts again");
+
+    house.tell(id, TaskState::Unreachable, 13_000);
+    house.kernel.tick(at(23_000));
+    let other = house.start_on("S2", 23_000);
+    let outcome = house.tell(id, TaskState::Running, 24_000);
+    assert_eq!((outcome.change, outcome.kill), (Change::Refused, true));
+    house.tell(other, TaskState::Finished, 25_000);
+    assert_eq!(house.kernel.snapshot(at(0)).executors[0].phase, Phase::GivenUp);
+    assert_eq!(house.kernel.tick(at(43_000)).forgotten[0].id, id);
+    let outcome = house.tell(id, TaskState::Running, 44_000);
+    assert_eq!((outcome.change, outcome.kill), (Change::Nothing, true), "killed even then");
+}
+
+/// Goal: readmission asks whether the caps have room for this executor, not for one of the present size. Method: a
+/// small executor comes back after executors became large.
+#[test]
+fn readmission_is_for_the_size_that_it_has() {
+    let rule = UnreachableRule { release_after: Some(secs(0)), forget_after: secs(20) };
+    let setup = Setup { core_cap: Some(4000), unreachable: rule, ..Setup::default() };
+    let mut house = House::new(&setup);
+    let (stays, leaves) = (house.start_on("S1", 0), house.start_on("S2", 0));
+    house.tell(leaves, TaskState::Unreachable, 0);
+    house.kernel.tick(at(1));
+    house.kernel.reconfigure(Setup { executor_cores: Some(4000), ..setup }.config());
+    assert_eq!(house.tell(leaves, TaskState::Running, 2).change, Change::Returned);
+    assert_eq!(house.tell(stays, TaskState::Running, 2).change, Change::Running);
+}
+
+/// Goal: `TASK_LOST` is an end or not, by its reason. Method: each reason.
+#[test]
+fn lost_by_partition_is_not_an_end() {
+    for reason in
+        [UpdateReason::AgentDisconnected, UpdateReason::AgentRemoved, UpdateReason::Reconciliation]
+    {
+        let mut house = House::new(&Setup::default());
+        let id = house.start_on("S1", 0);
+        let outcome = house.tell_because(id, TaskState::Lost, reason, 1);
+        assert_eq!(outcome.change, Change::OutOfSight, "{reason:?}");
+    }
+    let mut house = House::new(&Setup::default());
+    let id = house.start_on("S1", 0);
+    let outcome = house.tell_because(id, TaskState::Lost, UpdateReason::InvalidOffers, 1);
+    assert_eq!((outcome.change, outcome.excluded), (Change::Ended(Fate::Lost), None));
+}
+
+/// Goal: whoever is in doubt is asked about, until an update tells. Method: each way into doubt, and out of it.
+#[test]
+fn the_doubtful_are_reconciled() {
+    let setup = Setup { launch_timeout: secs(100), ..Setup::default() };
+    let mut house = House::new(&setup);
+    let ids = [house.start_on("S1", 0), house.start_on("S1", 0), house.start_on("S2", 0)];
+    for id in ids {
+        house.tell(id, TaskState::Running, 1);
+    }
+    let doubtful = |house: &House, now| house.kernel.reconcile(Scope::Doubtful, at(now)).len();
+    assert_eq!(doubtful(&house, 500_000), 0);
+    assert_eq!(house.kernel.agent_lost("S1", at(2)).len(), 2);
+    assert_eq!(house.kernel.agent_lost("S9", at(2)), []);
+    let name = house.kernel.executor_name(ids[2]).to_string();
+    assert_eq!(house.kernel.executor_lost(&name).unwrap().agent_id.as_ref(), "S2");
+    assert_eq!(doubtful(&house, 3), 3);
+    assert_eq!(house.executors(), 3, "a hint frees nothing");
+    for id in ids {
+        house.tell(id, TaskState::Running, 4);
+    }
+    assert_eq!(doubtful(&house, 5), 0);
+    assert_eq!(house.kernel.reconcile(Scope::All, at(5)).len(), 3);
+    house.start_on("S3", 10);
+    assert_eq!((doubtful(&house, 100_009), doubtful(&house, 100_010)), (0, 1), "launch timeout");
+}
+
+/// Goal: doubt ends when somebody who was given up is heard of again. Method: doubt an executor that was given up.
+#[test]
+fn doubt_ends_with_readmission() {
+    let rule = UnreachableRule { release_after: Some(secs(0)), forget_after: secs(20) };
+    let mut house = House::new(&Setup { unreachable: rule, ..Setup::default() });
+    let id = house.start_on("S1", 0);
+    house.tell(id, TaskState::Unreachable, 0);
+    house.kernel.tick(at(1));
+    assert_eq!(house.kernel.agent_lost("S1", at(2)).len(), 1);
+    assert_eq!(house.tell(id, TaskState::Running, 3).change, Change::Returned);
+    assert_eq!(house.kernel.reconcile(Scope::Doubtful, at(4)), []);
+}
+
+/// Goal: a late update about an executor doesn't touch the one that has its cell now. Method: an unreachable ghost
+/// just before the launch timeout of its successor.
+#[test]
+fn a_ghost_does_not_stop_the_clock_of_its_successor() {
+    let mut house = House::new(&Setup { launch_timeout: secs(100), ..Setup::default() });
+    let ghost = house.start_on("S1", 0);
+    house.tell(ghost, TaskState::Finished, 0);
+    house.start_on("S1", 0);
+    assert_eq!(house.tell(ghost, TaskState::Unreachable, 99_000).change, Change::Nothing);
+    assert_eq!(house.kernel.reconcile(Scope::Doubtful, at(100_000)).len(), 1);
+}
+
+/// Goal: what was asked to end is named, once it has not ended. Method: kill a live and an ended one.
+#[test]
+fn kills_name_those_that_live() {
+    let mut house = House::new(&Setup { limit: Some(5), ..Setup::default() });
+    let (dead, alive) = (house.start_on("S1", 0), house.start_on("S1", 0));
+    house.tell(dead, TaskState::Finished, 1);
+    let targets = house.kernel.kill_executors([dead, alive]);
+    assert_eq!(targets.len(), 1);
+    assert_eq!((targets[0].id, &*targets[0].agent_id), (alive, "S1"));
+    assert_eq!(house.kernel.executor_limit(), Some(5), "the limit stays");
+}

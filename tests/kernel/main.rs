@@ -1,0 +1,22 @@
+//! The kernel as a whole, from outside: against a sequential reference model, under threads, by its memory, with
+//! bad input, and by example.
+//!
+//! | module | question |
+//! |---|---|
+//! | [`behaviour`] | does it do what its documentation says, sentence by sentence? |
+//! | [`state_machine`] | does any history of events take it away from [`reference`]? |
+//! | [`threads`] | do its promises hold while threads race? |
+//! | [`memory`] | what does it allocate, when, and does it give it back? |
+//! | [`bad_input`] | does any offer make it panic, over-commit or hang? |
+//!
+//! The binary counts allocations (the crate `allocation-counter` brings the allocator).
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod bad_input;
+mod behaviour;
+mod memory;
+mod reference;
+mod state_machine;
+mod threads;
+mod world;

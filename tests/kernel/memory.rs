@@ -1,0 +1,208 @@
+//! What the kernel allocates, when, and whether it gives it back.
+//!
+//! Allocations are counted on the calling thread alone, so that tests that run at the same time don't disturb.
+
+use std::fmt::Write as _;
+
+use allocation_counter::{AllocationInfo, measure};
+use offermill::{
+    Attribute, Decisions, ExecutorId, Handler, IdScheme, Kernel, Offer, Reason, Resource,
+    StatusUpdate, TaskState,
+};
+
+use crate::world::{Setup, at};
+
+const HOSTNAME: &str = "host.example.org";
+
+fn kernel(setup: &Setup) -> Kernel {
+    Kernel::new(setup.config(), IdScheme::unique("memory", 36).unwrap())
+}
+
+/// Tells ends without allocating: the name is written into memory that it keeps.
+#[derive(Default)]
+struct Clerk {
+    name: String,
+}
+
+impl Clerk {
+    fn tell(&mut self, kernel: &Kernel, id: ExecutorId, state: TaskState, now: u64) {
+        self.name.clear();
+        write!(self.name, "{}", kernel.executor_name(id)).unwrap();
+        kernel.status_update(&StatusUpdate::new(&self.name, state), at(now));
+    }
+}
+
+/// Goal: a million agents that come and go leave nothing behind. Method: twelve virtual days with a new agent every
+/// second, each sixteenth with an executor that ends, half of these badly; the last 900 000 must cost nothing.
+#[test]
+fn a_million_agents_leave_nothing_behind() {
+    let kernel = kernel(&Setup { limit: Some(1000), ..Setup::default() });
+    let (mut handler, mut decisions, mut clerk) =
+        (kernel.handler(), Decisions::new(), Clerk::default());
+    let mut most = 0;
+    let mut pass_through = |agents: std::ops::Range<u64>| {
+        for number in agents {
+            let now = number * 1000;
+            let cpus = if number % 16 == 0 { 1.0 } else { 0.5 };
+            let resources = [Resource::scalar("cpus", cpus), Resource::scalar("mem", 100.0)];
+            let agent = format!("agent-{number:07}");
+            let offers = [Offer::new("offer", &agent, HOSTNAME, &resources, &[])];
+            handler.resource_offers(&offers, at(now), &mut decisions);
+            let placed = decisions.accepts().next().map(|accept| accept.executors[0].id);
+            if let Some(id) = placed {
+                let bad = number % 32 == 0;
+                let end = if bad { TaskState::Failed } else { TaskState::Finished };
+                clerk.tell(&kernel, id, end, now);
+            }
+            kernel.tick(at(now));
+            most = most.max(kernel.agents_known());
+        }
+    };
+    measure(|| pass_through(0..100_000));
+    let AllocationInfo { bytes_current, .. } = measure(|| pass_through(100_000..1_000_000));
+    println!("most agents at a time: {most}; bytes left by 900 000 agents: {bytes_current}");
+    assert!(most < 1200, "15 min of agents, and those whose failure may count: {most}");
+    assert!(bytes_current.abs() < 64 * 1024, "{bytes_current} bytes");
+    kernel.tick(at(1_000_000_000 + 3_600_001));
+    assert_eq!((kernel.agents_known(), kernel.snapshot(at(0)).agents.len()), (0, 0));
+    kernel.check().unwrap();
+}
+
+/// Goal: an agent costs at most 256 bytes, texts aside, and each handler that knows it at most 128 more. Method:
+/// 100 000 of them, all candidates; what goes with the handler is the handler's.
+#[test]
+fn an_agent_costs_at_most_256_bytes() {
+    const AGENTS: usize = 100_000;
+    let agents: Vec<String> = (0..AGENTS).map(|number| format!("agent-{number:06}")).collect();
+    let resources = [Resource::scalar("cpus", 0.5)];
+    let offers: Vec<Offer<'_>> =
+        agents.iter().map(|agent| Offer::new("offer", agent, HOSTNAME, &resources, &[])).collect();
+    let mut kept = None;
+    let all = measure(|| {
+        let kernel = kernel(&Setup::default());
+        let mut handler = kernel.handler();
+        let mut decisions = Decisions::new();
+        for batch in offers.chunks(100) {
+            handler.resource_offers(batch, at(0), &mut decisions);
+        }
+        drop(decisions);
+        kept = Some((kernel, handler));
+    });
+    let (kernel, handler) = kept.unwrap();
+    assert_eq!(kernel.agents_known(), AGENTS);
+    let given_back = measure(|| drop(handler));
+    let handlers = -given_back.bytes_current as usize;
+    let ids: usize = agents.iter().map(String::len).sum();
+    let shared = all.bytes_current as usize - handlers - ids - HOSTNAME.len() * AGENTS;
+    let (shared, handlers) = (shared / AGENTS, (handlers - ids) / AGENTS);
+    println!("bytes an agent, texts aside: {shared}, and {handlers} in a handler");
+    assert!(shared <= 256, "{shared} bytes");
+    assert!(handlers <= 128, "{handlers} bytes in a handler");
+}
+
+/// Goal: an executor costs at most 128 bytes. Method: 100 000 of them on 100 agents.
+#[test]
+fn an_executor_costs_at_most_128_bytes() {
+    const EACH: usize = 1000;
+    let agents: Vec<String> = (0..100).map(|number| format!("agent-{number}")).collect();
+    let resources = [Resource::scalar("cpus", 1000.0), Resource::scalar("mem", 1e6)];
+    let mut kept = None;
+    for (scheme, name) in
+        [(IdScheme::unique("memory", 36).unwrap(), "unique"), (IdScheme::plain(), "plain")]
+    {
+        let cost = measure(|| {
+            let kernel = Kernel::new(Setup::default().config(), scheme);
+            let (mut handler, mut decisions) = (kernel.handler(), Decisions::new());
+            for agent in &agents {
+                let offers = [Offer::new("offer", agent, HOSTNAME, &resources, &[])];
+                handler.resource_offers(&offers, at(0), &mut decisions);
+                assert_eq!(decisions.executors(), EACH);
+            }
+            kept = Some((kernel, handler));
+        });
+        let executors = kept.take().map_or(0, |(kernel, _)| kernel.totals().executors);
+        let bytes = cost.bytes_current as usize / executors as usize;
+        println!("bytes an executor with {name} ids: {bytes}");
+        assert!(bytes <= 128, "{bytes} bytes with {name} ids");
+    }
+}
+
+/// Offers of so many agents, in batches, again and again.
+struct Round<'a> {
+    kernel: &'a Kernel,
+    handler: &'a mut Handler,
+    decisions: Decisions,
+    placed: Vec<ExecutorId>,
+    clerk: Clerk,
+}
+
+impl Round<'_> {
+    /// Offers everything once; ends what was started. Returns how many executors there were.
+    fn run(&mut self, offers: &[Offer<'_>], now: u64) -> usize {
+        let mut executors = 0;
+        for batch in offers.chunks(100) {
+            self.handler.resource_offers(batch, at(now), &mut self.decisions);
+            self.placed.clear();
+            for accept in self.decisions.accepts() {
+                self.placed.extend(accept.executors.iter().map(|executor| executor.id));
+            }
+            for id in &self.placed {
+                self.clerk.tell(self.kernel, *id, TaskState::Running, now);
+                self.clerk.tell(self.kernel, *id, TaskState::Finished, now);
+            }
+            executors += self.placed.len();
+        }
+        self.kernel.poll_demand(at(now));
+        executors
+    }
+}
+
+/// Runs rounds of offers until memory has its size, and then counts the allocations of more.
+fn allocations(setup: &Setup, offers: &[Offer<'_>], executors: usize) -> (u64, Decisions) {
+    let kernel = kernel(setup);
+    let (mut handler, decisions, placed) = (kernel.handler(), Decisions::new(), Vec::new());
+    let handler = &mut handler;
+    let clerk = Clerk::default();
+    let mut round = Round { kernel: &kernel, handler, decisions, placed, clerk };
+    for now in 0..3 {
+        round.run(offers, now);
+    }
+    let cost = measure(|| {
+        for now in 3..10 {
+            // Seconds apart, so that whatever is done now and then is done as well.
+            assert_eq!(round.run(offers, now * 20_000), executors);
+        }
+    });
+    kernel.check().unwrap();
+    (cost.count_total, round.decisions)
+}
+
+/// Goal: the offer path allocates nothing in the steady state. Method: offers of 10 000 agents that are declined by
+/// constraint, declined at a cap, and accepted and freed again.
+#[test]
+fn the_steady_state_allocates_nothing() {
+    let agents: Vec<String> = (0..10_000).map(|number| format!("agent-{number}")).collect();
+    let resources = [Resource::scalar("cpus", 1.0), Resource::scalar("mem", 900.0)];
+    let attributes = [Attribute::text("zone", "west"), Attribute::text("rack", "r7")];
+    let offers: Vec<Offer<'_>> = agents
+        .iter()
+        .map(|agent| Offer::new("offer", agent, HOSTNAME, &resources, &attributes))
+        .collect();
+
+    let constrained = Setup { zones: vec!["east", "north"], ..Setup::default() };
+    let (count, decisions) = allocations(&constrained, &offers, 0);
+    assert_eq!(decisions.declines()[0].reason, Reason::ConstraintUnmet);
+    assert_eq!(count, 0, "declined by constraint");
+
+    let limited = Setup { limit: Some(0), ..Setup::default() };
+    let (count, decisions) = allocations(&limited, &offers, 0);
+    assert_eq!(decisions.declines()[0].reason, Reason::ExecutorLimit { limit: 0 });
+    assert_eq!(count, 0, "declined at a cap");
+
+    let (count, _) = allocations(&Setup::default(), &offers, offers.len());
+    assert_eq!(count, 0, "accepted and freed");
+
+    let matching = Setup { zones: vec!["west"], executor_cores: None, ..Setup::default() };
+    let (count, _) = allocations(&matching, &offers, offers.len());
+    assert_eq!(count, 0, "accepted whole, under a constraint");
+}

@@ -1,0 +1,246 @@
+//! The reference: the whole kernel as one thread, vectors and maps would do it, written from its documentation.
+//!
+//! It answers each event with what the kernel must answer. Executors are known by their numbers, agents by their ids.
+//! What is left open by the documentation is open here too: when exactly an idle agent is forgotten (see
+//! [`Knowing`]).
+
+mod books;
+mod offers;
+mod updates;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use offermill::resources::MilliCpus;
+use offermill::{DemandCall, Fate, ReasonKind, Timestamp};
+
+use crate::world::Setup;
+pub(crate) use offers::{Answer, Started};
+pub(crate) use updates::Effect;
+
+/// Where in its life an executor is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Life {
+    Launching,
+    Running,
+    OutOfSight,
+    GivenUp,
+    Ended(Fate),
+}
+
+impl Life {
+    pub(crate) fn counted(self) -> bool {
+        matches!(self, Life::Launching | Life::Running | Life::OutOfSight)
+    }
+
+    pub(crate) fn live(self) -> bool {
+        !matches!(self, Life::Ended(_))
+    }
+}
+
+/// An executor that was placed.
+#[derive(Clone, Debug)]
+pub(crate) struct Executor {
+    pub(crate) agent: String,
+    pub(crate) cores: u64,
+    pub(crate) memory: u64,
+    pub(crate) gpus: u64,
+    pub(crate) port: Option<u16>,
+    pub(crate) life: Life,
+    pub(crate) placed_at: Timestamp,
+    /// When it went out of sight, or was given up.
+    pub(crate) since: Timestamp,
+    asked_to_end: bool,
+    doubtful: bool,
+}
+
+/// Whether the kernel still knows an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Knowing {
+    Yes,
+    /// It may have been forgotten: it was idle for almost as long as agents are kept.
+    Perhaps,
+}
+
+/// An agent that was a candidate for placement.
+#[derive(Clone, Debug)]
+pub(crate) struct Agent {
+    pub(crate) knowing: Knowing,
+    pub(crate) excluded_until: Option<Timestamp>,
+    suspect_until: Timestamp,
+    failures: Vec<Timestamp>,
+    /// As long as the last of the failures may count.
+    failed_until: Timestamp,
+    candidate_at: Timestamp,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Demand {
+    suppressed: bool,
+    refused: bool,
+    wanted: bool,
+    suppressed_at: Timestamp,
+    revived_at: Option<Timestamp>,
+}
+
+/// What the kernel must have counted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) batches: u64,
+    pub(crate) offers: u64,
+    pub(crate) accepted: u64,
+    pub(crate) executors: u64,
+    pub(crate) declined: BTreeMap<&'static str, u64>,
+    pub(crate) strays: u64,
+}
+
+/// The kernel, sequentially.
+#[derive(Clone, Debug)]
+pub(crate) struct Model {
+    pub(crate) setup: Setup,
+    /// The executor limit in force.
+    pub(crate) limit: Option<u32>,
+    /// Every executor ever placed, by its number.
+    pub(crate) executors: Vec<Executor>,
+    pub(crate) agents: BTreeMap<String, Agent>,
+    pub(crate) counts: Counts,
+    pub(crate) epoch: u64,
+    pub(crate) closed: bool,
+    pub(crate) connected: bool,
+    /// Who lived when the kernel was closed.
+    roll: Vec<u64>,
+    demand: Demand,
+    swept_at: Timestamp,
+}
+
+impl Model {
+    pub(crate) fn new(setup: Setup) -> Model {
+        Model {
+            limit: setup.limit,
+            setup,
+            executors: Vec::new(),
+            agents: BTreeMap::new(),
+            counts: Counts::default(),
+            epoch: 0,
+            closed: false,
+            connected: true,
+            roll: Vec::new(),
+            demand: Demand::default(),
+            swept_at: Timestamp::ORIGIN,
+        }
+    }
+
+    pub(crate) fn set_limit(&mut self, limit: Option<u32>) {
+        self.limit = limit;
+    }
+
+    pub(crate) fn reconfigure(&mut self, setup: Setup) {
+        let news = self.setup.config() != setup.config() || self.limit != setup.limit;
+        self.demand.wanted |= news;
+        self.limit = setup.limit;
+        self.setup = setup;
+    }
+
+    pub(crate) fn registered(&mut self) -> u64 {
+        self.connected = true;
+        self.epoch += 1;
+        let Demand { suppressed_at, revived_at, .. } = self.demand;
+        self.demand = Demand { suppressed_at, revived_at, ..Demand::default() };
+        self.epoch
+    }
+
+    pub(crate) fn disconnected(&mut self) {
+        self.connected = false;
+    }
+
+    /// Who is left to be asked to end.
+    pub(crate) fn close(&mut self) -> BTreeSet<u64> {
+        if !self.closed {
+            self.closed = true;
+            self.roll = self.living().collect();
+        }
+        self.roll.iter().copied().filter(|number| self.life(*number).live()).collect()
+    }
+
+    /// Whether all have ended, and how each on the roll did.
+    pub(crate) fn drain(&mut self) -> (bool, BTreeMap<u64, Fate>) {
+        self.close();
+        let fate = |number: &u64| match self.life(*number) {
+            Life::Ended(fate) => fate,
+            Life::OutOfSight | Life::GivenUp => Fate::Unreachable,
+            Life::Launching | Life::Running => Fate::Alive,
+        };
+        let fates = self.roll.iter().map(|number| (*number, fate(number))).collect();
+        (self.totals() == (0, 0), fates)
+    }
+
+    pub(crate) fn poll_demand(&mut self, now: Timestamp) -> Option<DemandCall> {
+        let room = !self.closed && self.cap_reached().is_none();
+        let demand = &mut self.demand;
+        if room {
+            let asked = demand.suppressed || demand.refused || demand.wanted;
+            let interval = self.setup.revive_interval;
+            let early = demand.revived_at.is_some_and(|last| now.since(last) < interval);
+            if !asked || early {
+                return None;
+            }
+            let suppressed_at = demand.suppressed_at;
+            *demand = Demand { revived_at: Some(now), suppressed_at, ..Demand::default() };
+            return Some(DemandCall::Revive);
+        }
+        let stray = demand.refused && now.since(demand.suppressed_at).as_secs() >= 1;
+        if demand.suppressed && !stray {
+            return None;
+        }
+        demand.suppressed = true;
+        demand.refused = false;
+        demand.suppressed_at = now;
+        Some(DemandCall::Suppress)
+    }
+
+    /// How many more executors the caps leave room for.
+    pub(crate) fn wanted(&self) -> u64 {
+        if self.closed || self.cap_reached().is_some() {
+            return 0;
+        }
+        let (executors, cores) = self.totals();
+        let by_limit = self.limit_in_force() - executors;
+        let by_cores = (self.core_cap() - cores) / self.cores_at_least();
+        let by_gpus = match self.setup.executor_gpus {
+            Some(gpus) if gpus > 0 => {
+                (u64::from(self.setup.gpu_cap) - self.gpus()) / u64::from(gpus)
+            }
+            _ => u64::MAX,
+        };
+        by_limit.min(by_cores).min(by_gpus)
+    }
+
+    pub(crate) fn sufficient(&self, ratio: f64) -> bool {
+        let target = match (self.setup.core_cap, self.limit, self.setup.executor_cores) {
+            (Some(cap), _, _) => cap,
+            (None, Some(limit), Some(cores)) => u64::from(limit) * cores,
+            _ => return true,
+        };
+        let running = self.executors.iter().filter(|executor| executor.life == Life::Running);
+        let cores: u64 = running.map(|executor| executor.cores).sum();
+        MilliCpus::from_millis(cores).millis() as f64 >= target as f64 * ratio
+    }
+
+    pub(crate) fn life(&self, number: u64) -> Life {
+        self.executors[number as usize].life
+    }
+
+    /// The numbers of all that have not ended.
+    pub(crate) fn living(&self) -> impl Iterator<Item = u64> + '_ {
+        (0..).zip(&self.executors).filter(|(_, executor)| executor.life.live()).map(|(n, _)| n)
+    }
+
+    /// How many live on an agent.
+    pub(crate) fn on_agent(&self, agent: &str) -> u32 {
+        let here = |number: &u64| self.executors[*number as usize].agent == agent;
+        self.living().filter(here).count() as u32
+    }
+
+    fn count_decline(&mut self, kind: ReasonKind) {
+        *self.counts.declined.entry(kind.as_str()).or_default() += 1;
+    }
+}

@@ -1,0 +1,324 @@
+//! Offers: one pass after the other, one executor at a time.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use offermill::limits::{EXECUTOR_CORES_MAX, EXECUTORS_PER_AGENT_MAX};
+use offermill::resources::{Gpus, Mebibytes, MilliCpus, Scalar};
+use offermill::{Amount as Piece, DEFAULT_ROLE, Reason, Timestamp};
+
+use super::{Agent, Executor, Knowing, Life, Model};
+use crate::world::{Amount, Entry, Sheet};
+
+/// What the kernel must answer to a batch.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Answer {
+    /// In the order of their first offers.
+    pub(crate) accepts: Vec<Accept>,
+    /// By the position of the offer.
+    pub(crate) declines: BTreeMap<u32, (Reason, Duration)>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Accept {
+    pub(crate) agent: String,
+    pub(crate) offers: Vec<u32>,
+    pub(crate) executors: Vec<Started>,
+    pub(crate) refuse: Duration,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Started {
+    pub(crate) number: u64,
+    /// Offer, resource and how much of it; in the order of the offers and their resources.
+    pub(crate) pieces: Vec<(u32, u32, Piece)>,
+}
+
+/// The offers of one agent and role, and what is left of them.
+struct Pot {
+    agent: String,
+    role: &'static str,
+    offers: Vec<u32>,
+    /// What is left in each resource, in thousandths.
+    left: Vec<Vec<u64>>,
+    too_small: Option<Reason>,
+    executors: Vec<Started>,
+}
+
+impl Model {
+    pub(crate) fn offers(&mut self, batch: &[Sheet], now: Timestamp) -> Answer {
+        let answer = self.answer(batch, now);
+        self.counts.batches += 1;
+        self.counts.offers += batch.len() as u64;
+        for accept in &answer.accepts {
+            self.counts.accepted += accept.offers.len() as u64;
+            self.counts.executors += accept.executors.len() as u64;
+        }
+        for (reason, _) in answer.declines.values() {
+            self.count_decline(reason.kind());
+            // Offers that come although nothing can be placed have to be suppressed again.
+            self.demand.refused |= reason.is_cap() || *reason == Reason::Stopping;
+        }
+        if !answer.accepts.is_empty() && self.cap_reached().is_some() {
+            // What is left of the accepted offers is refused for the cap's sake, too.
+            self.demand.refused = true;
+        }
+        answer
+    }
+
+    fn answer(&mut self, batch: &[Sheet], now: Timestamp) -> Answer {
+        let mut answer = Answer::default();
+        let mut decline = |model: &Model, offer: u32, reason: Reason| {
+            answer.declines.insert(offer, (reason, model.refusal(reason, now)));
+        };
+        let closed = self.closed.then_some(Reason::Stopping);
+        let disconnected = (!self.connected).then_some(Reason::Disconnected);
+        if let Some(reason) = closed.or(disconnected).or_else(|| self.cap_reached()) {
+            for offer in 0..batch.len() as u32 {
+                decline(self, offer, reason);
+            }
+            return answer;
+        }
+        let mut pots: Vec<Pot> = Vec::new();
+        for (sheet, position) in batch.iter().zip(0..) {
+            match self.unusable(sheet, now) {
+                Some(reason) => decline(self, position, reason),
+                None => add_to_pots(&mut pots, sheet, position),
+            }
+        }
+        for pot in &mut pots {
+            pot.too_small = self.too_small(pot, batch);
+        }
+        while self.pass(&mut pots, batch, now) {}
+        let cap = self.cap_reached();
+        let refuse = &self.setup.refuse;
+        let leftover = if cap.is_some() { refuse.reached_cap } else { refuse.other };
+        for pot in pots {
+            if pot.executors.is_empty() {
+                let reason = pot.too_small.or(cap).expect("an executor could have been placed");
+                pot.offers.iter().for_each(|offer| decline(self, *offer, reason));
+                continue;
+            }
+            let Pot { agent, offers, executors, .. } = pot;
+            answer.accepts.push(Accept { agent, offers, executors, refuse: leftover });
+        }
+        answer
+    }
+
+    /// Why an offer can't be used whatever it holds.
+    fn unusable(&mut self, sheet: &Sheet, now: Timestamp) -> Option<Reason> {
+        if sheet.id.is_empty() || sheet.agent.is_empty() {
+            return Some(Reason::Malformed);
+        }
+        let zones = &self.setup.zones;
+        if !zones.is_empty() && !sheet.zone.is_some_and(|zone| zones.contains(&zone)) {
+            return Some(Reason::ConstraintUnmet);
+        }
+        let agent = self.agents.entry(sheet.agent.clone()).or_insert_with(|| Agent {
+            knowing: Knowing::Yes,
+            excluded_until: None,
+            suspect_until: Timestamp::ORIGIN,
+            failures: Vec::new(),
+            failed_until: Timestamp::ORIGIN,
+            candidate_at: now,
+        });
+        agent.knowing = Knowing::Yes;
+        agent.candidate_at = agent.candidate_at.max(now);
+        if let Some(until) = agent.excluded_until.filter(|until| now < *until) {
+            return Some(Reason::AgentExcluded { until });
+        }
+        if now < agent.suspect_until {
+            return Some(Reason::AgentSuspect { until: agent.suspect_until });
+        }
+        (self.on_agent(&sheet.agent) >= EXECUTORS_PER_AGENT_MAX).then_some(Reason::AgentFull)
+    }
+
+    fn refusal(&self, reason: Reason, now: Timestamp) -> Duration {
+        let refuse = &self.setup.refuse;
+        match reason {
+            Reason::Stopping => refuse.stopping,
+            Reason::ConstraintUnmet => refuse.unmet_constraint,
+            Reason::ExecutorLimit { .. } | Reason::CoreCap { .. } | Reason::GpuCap { .. } => {
+                refuse.reached_cap
+            }
+            Reason::AgentExcluded { until } => until.since(now).min(refuse.unmet_constraint),
+            Reason::AgentSuspect { until } => until.since(now).min(refuse.other),
+            _ => refuse.other,
+        }
+    }
+
+    /// What of an untouched pot is too little for one executor.
+    fn too_small(&self, pot: &Pot, batch: &[Sheet]) -> Option<Reason> {
+        let cpus = pot.sum("cpus", batch);
+        if cpus < self.cores_at_least() {
+            let asked = MilliCpus::from_millis(self.cores_at_least());
+            return Some(Reason::Cpus { asked, offered: MilliCpus::from_millis(cpus) });
+        }
+        let (asked, offered) = (self.memory_taken(), pot.sum("mem", batch) / 1000);
+        if offered < asked {
+            let (asked, offered) = (Mebibytes::new(asked), Mebibytes::new(offered));
+            return Some(Reason::Memory { asked, offered });
+        }
+        let (asked, offered) = (self.setup.executor_gpus.unwrap_or(0), pot.whole_gpus(batch));
+        if offered < asked {
+            return Some(Reason::Gpus { asked: Gpus::new(asked), offered: Gpus::new(offered) });
+        }
+        let port = self.setup.port.filter(|port| pot.find_port(*port, batch).is_none());
+        port.map(|port| Reason::Port { port })
+    }
+
+    fn memory_taken(&self) -> u64 {
+        self.setup.memory + self.setup.overhead
+    }
+
+    /// One pass over the pots; whether anything was placed.
+    fn pass(&mut self, pots: &mut [Pot], batch: &[Sheet], now: Timestamp) -> bool {
+        let mut placed = false;
+        for pot in pots {
+            while self.place(pot, batch, now) {
+                placed = true;
+                if !self.setup.consolidate {
+                    break;
+                }
+            }
+        }
+        placed
+    }
+
+    /// Places one executor from a pot, if it and the caps allow.
+    fn place(&mut self, pot: &mut Pot, batch: &[Sheet], now: Timestamp) -> bool {
+        let first = pot.executors.is_empty();
+        let cpus = pot.sum("cpus", batch);
+        let full = cpus < self.cores_at_least()
+            || pot.sum("mem", batch) / 1000 < self.memory_taken()
+            || pot.whole_gpus(batch) < self.setup.executor_gpus.unwrap_or(0)
+            || self.setup.executor_cores.is_none() && !first
+            || self.setup.port.is_some() && !first;
+        if pot.too_small.is_some() || full || self.cap_reached().is_some() {
+            return false;
+        }
+        if self.on_agent(&pot.agent) >= EXECUTORS_PER_AGENT_MAX {
+            return false;
+        }
+        let cores = self.setup.executor_cores.unwrap_or_else(|| {
+            let left = self.core_cap() - self.totals().1;
+            cpus.min(left).min(EXECUTOR_CORES_MAX.millis()) / 1000 * 1000
+        });
+        let gpus = match self.setup.executor_gpus {
+            Some(gpus) => u64::from(gpus),
+            None if first => {
+                let left = u64::from(self.setup.gpu_cap).saturating_sub(self.gpus());
+                left.min(u64::from(pot.whole_gpus(batch)))
+            }
+            None => 0,
+        };
+        let mut pieces = Vec::new();
+        pot.take("cpus", cores, batch, &mut pieces);
+        pot.take("mem", self.memory_taken() * 1000, batch, &mut pieces);
+        pot.take("gpus", gpus * 1000, batch, &mut pieces);
+        let port = self.setup.port;
+        pieces.extend(port.and_then(|port| pot.find_port(port, batch)));
+        pieces.sort_by_key(|piece| (piece.0, piece.1));
+        pot.executors.push(Started { number: self.executors.len() as u64, pieces });
+        if let Some(agent) = self.agents.get_mut(&pot.agent) {
+            // It had run out, or nothing would be placed here.
+            agent.excluded_until = None;
+        }
+        self.executors.push(Executor {
+            agent: pot.agent.clone(),
+            cores,
+            memory: self.memory_taken(),
+            gpus,
+            port,
+            life: Life::Launching,
+            placed_at: now,
+            since: now,
+            asked_to_end: false,
+            doubtful: false,
+        });
+        true
+    }
+}
+
+fn add_to_pots(pots: &mut Vec<Pot>, sheet: &Sheet, position: u32) {
+    let left = sheet.entries.iter().map(thousandths).collect();
+    let same = |pot: &&mut Pot| pot.agent == sheet.agent && pot.role == sheet.role;
+    match pots.iter_mut().find(same) {
+        Some(pot) => {
+            pot.offers.push(position);
+            pot.left.push(left);
+        }
+        None => pots.push(Pot {
+            agent: sheet.agent.clone(),
+            role: sheet.role,
+            offers: vec![position],
+            left: vec![left],
+            too_small: None,
+            executors: Vec::new(),
+        }),
+    }
+}
+
+/// What there is to take of a scalar.
+fn thousandths(entry: &Entry) -> u64 {
+    match entry.amount {
+        Amount::Scalar(value) if !entry.left_alone => Scalar::from_f64_lenient(value).thousandths(),
+        _ => 0,
+    }
+}
+
+impl Pot {
+    /// Every resource with its places in the batch and in `left`: reserved ones first.
+    fn resources<'b>(&self, batch: &'b [Sheet]) -> Vec<(u32, usize, usize, &'b Entry)> {
+        let mut all = Vec::new();
+        for (index, offer) in self.offers.iter().enumerate() {
+            for (place, entry) in batch[*offer as usize].entries.iter().enumerate() {
+                all.push((*offer, index, place, entry));
+            }
+        }
+        all.sort_by_key(|(_, _, _, entry)| entry.role == DEFAULT_ROLE);
+        all
+    }
+
+    fn sum(&self, name: &str, batch: &[Sheet]) -> u64 {
+        let named = self.resources(batch).into_iter().filter(|(.., entry)| entry.name == name);
+        named.fold(0, |sum, (_, index, place, _)| sum + self.left[index][place])
+    }
+
+    fn whole_gpus(&self, batch: &[Sheet]) -> u32 {
+        u32::try_from(self.sum("gpus", batch) / 1000).unwrap_or(u32::MAX)
+    }
+
+    fn take(
+        &mut self,
+        name: &str,
+        mut wanted: u64,
+        batch: &[Sheet],
+        pieces: &mut Vec<(u32, u32, Piece)>,
+    ) {
+        for (offer, index, place, entry) in self.resources(batch) {
+            let left = &mut self.left[index][place];
+            let taken = if entry.name == name { wanted.min(*left) } else { 0 };
+            if taken > 0 {
+                *left -= taken;
+                wanted -= taken;
+                let amount = Piece::Scalar(Scalar::from_thousandths(taken));
+                pieces.push((offer, place as u32, amount));
+            }
+        }
+        assert_eq!(wanted, 0, "the reference takes more than is offered");
+    }
+
+    fn find_port(&self, port: u16, batch: &[Sheet]) -> Option<(u32, u32, Piece)> {
+        for offer in &self.offers {
+            for (place, entry) in batch[*offer as usize].entries.iter().enumerate() {
+                let Amount::Ports(ranges) = &entry.amount else { continue };
+                let inside = ranges.iter().any(|r| (r.begin..=r.end).contains(&u64::from(port)));
+                if inside && !entry.left_alone && entry.name == "ports" {
+                    return Some((*offer, place as u32, Piece::Port(port)));
+                }
+            }
+        }
+        None
+    }
+}

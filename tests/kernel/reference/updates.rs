@@ -1,0 +1,243 @@
+//! Status updates, losses, kills and time.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use offermill::resources::{Gpus, Mebibytes, MilliCpus};
+use offermill::{Change, Fate, Freed, Scope, TaskState, Timestamp, UpdateReason};
+
+use super::{Executor, Knowing, Life, Model};
+
+/// An agent is kept for so long after its last offer …
+const KEPT_FOR: Duration = Duration::from_secs(900);
+/// … or for so much less: nobody writes down every offer.
+const KEPT_LESS: Duration = Duration::from_secs(66);
+const SWEEP_EVERY: Duration = Duration::from_secs(60);
+const SUSPECT_FOR: Duration = Duration::from_secs(10);
+
+/// What an update must do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Effect {
+    pub(crate) change: Change,
+    pub(crate) freed: Option<Freed>,
+    pub(crate) kill: bool,
+    pub(crate) excluded: Option<(String, Timestamp)>,
+}
+
+impl Effect {
+    fn of(change: Change) -> Effect {
+        Effect { change, freed: None, kill: false, excluded: None }
+    }
+}
+
+/// What a state says.
+enum Says {
+    NotYet,
+    Runs,
+    OutOfSight,
+    Ended(Fate),
+}
+
+fn says(state: TaskState, reason: UpdateReason) -> Says {
+    use UpdateReason::{AgentDisconnected, AgentRemoved, Reconciliation};
+    match (state, reason) {
+        (TaskState::Staging | TaskState::Starting, _) => Says::NotYet,
+        (TaskState::Running | TaskState::Killing, _) => Says::Runs,
+        (TaskState::Finished, _) => Says::Ended(Fate::Finished),
+        (TaskState::Failed | TaskState::Error, _) => Says::Ended(Fate::Failed),
+        (TaskState::Killed, _) => Says::Ended(Fate::Killed),
+        (TaskState::Lost, AgentDisconnected | AgentRemoved | Reconciliation)
+        | (TaskState::Unreachable | TaskState::Unknown | TaskState::GoneByOperator, _) => {
+            Says::OutOfSight
+        }
+        (TaskState::Lost | TaskState::Dropped | TaskState::Gone, _) => Says::Ended(Fate::Lost),
+        (other, _) => panic!("a state that the reference does not know: {other:?}"),
+    }
+}
+
+fn alive(state: TaskState) -> bool {
+    use TaskState::{Killing, Running, Staging, Starting};
+    matches!(state, Staging | Starting | Running | Killing)
+}
+
+/// Whether such an end is the agent's failure.
+fn attributable(state: TaskState, reason: UpdateReason) -> bool {
+    use UpdateReason::{AgentDraining, AgentRemoved, InvalidOffers, Preempted};
+    let bad = matches!(state, TaskState::Failed | TaskState::Error | TaskState::Lost);
+    bad && !matches!(reason, AgentDraining | AgentRemoved | InvalidOffers | Preempted)
+}
+
+impl Model {
+    /// `number` is none for ids that the kernel never gave.
+    pub(crate) fn update(
+        &mut self,
+        number: Option<u64>,
+        state: TaskState,
+        reason: UpdateReason,
+        now: Timestamp,
+    ) -> Effect {
+        let Some(number) = number else {
+            self.counts.strays += 1;
+            return Effect { kill: alive(state), ..Effect::of(Change::UnknownExecutor) };
+        };
+        match (self.life(number), says(state, reason)) {
+            (Life::Ended(_), _) => Effect { kill: alive(state), ..Effect::of(Change::Nothing) },
+            (life, Says::Ended(fate)) => {
+                let blamed = attributable(state, reason) && !self.it(number).asked_to_end;
+                let excluded = if blamed { self.blame(number, now) } else { None };
+                self.it(number).life = Life::Ended(fate);
+                let executor = self.it(number);
+                let freed = if life.counted() { freed(executor) } else { Freed::default() };
+                Effect { freed: Some(freed), excluded, ..Effect::of(Change::Ended(fate)) }
+            }
+            (Life::Launching | Life::Running, Says::OutOfSight) => {
+                let executor = self.it(number);
+                executor.life = Life::OutOfSight;
+                executor.since = now;
+                executor.doubtful = false;
+                Effect::of(Change::OutOfSight)
+            }
+            (Life::OutOfSight | Life::GivenUp, Says::OutOfSight) => Effect::of(Change::Nothing),
+            (Life::GivenUp, Says::NotYet | Says::Runs) => {
+                if !self.has_room_for(&self.executors[number as usize]) {
+                    return Effect { kill: true, ..Effect::of(Change::Refused) };
+                }
+                self.seen(number, Life::Running);
+                Effect::of(Change::Returned)
+            }
+            (Life::OutOfSight, Says::NotYet | Says::Runs) => {
+                self.seen(number, Life::Running);
+                Effect::of(Change::Returned)
+            }
+            (Life::Launching, Says::Runs) => {
+                self.seen(number, Life::Running);
+                Effect::of(Change::Running)
+            }
+            (life, Says::NotYet | Says::Runs) => {
+                self.seen(number, life);
+                Effect::of(Change::Nothing)
+            }
+        }
+    }
+
+    fn it(&mut self, number: u64) -> &mut Executor {
+        &mut self.executors[number as usize]
+    }
+
+    fn seen(&mut self, number: u64, life: Life) {
+        self.it(number).life = life;
+        self.it(number).doubtful = false;
+    }
+
+    fn blame(&mut self, number: u64, now: Timestamp) -> Option<(String, Timestamp)> {
+        let rule = self.setup.exclusion?;
+        let name = self.it(number).agent.clone();
+        let agent = self.agents.get_mut(&name)?;
+        agent.failures.push(now);
+        agent.failures.retain(|failed| now.since(*failed) <= rule.window);
+        agent.failed_until = now.plus(rule.window);
+        if agent.failures.len() < usize::from(rule.failures) {
+            return None;
+        }
+        agent.failures.clear();
+        agent.failed_until = Timestamp::ORIGIN;
+        let until = rule.expiry.map_or(Timestamp::MAX, |expiry| now.plus(expiry));
+        agent.excluded_until = agent.excluded_until.max(Some(until));
+        Some((name, agent.excluded_until?))
+    }
+
+    /// Those of `numbers` that live.
+    pub(crate) fn kill(&mut self, numbers: &[u64]) -> BTreeSet<u64> {
+        let living = numbers.iter().copied().filter(|number| self.life(*number).live());
+        let living: BTreeSet<u64> = living.collect();
+        living.iter().for_each(|number| self.it(*number).asked_to_end = true);
+        living
+    }
+
+    /// Those that are in doubt now.
+    pub(crate) fn agent_lost(&mut self, agent: &str, now: Timestamp) -> BTreeSet<u64> {
+        let Some(known) = self.agents.get_mut(agent) else { return BTreeSet::new() };
+        known.suspect_until = known.suspect_until.max(now.plus(SUSPECT_FOR));
+        let here: BTreeSet<u64> = self
+            .living()
+            .filter(|number| self.executors[*number as usize].agent == agent)
+            .collect();
+        here.iter().for_each(|number| self.it(*number).doubtful = true);
+        here
+    }
+
+    /// Whether it lives, and so is in doubt now.
+    pub(crate) fn executor_lost(&mut self, number: u64) -> bool {
+        let live = self.life(number).live();
+        self.it(number).doubtful |= live;
+        live
+    }
+
+    pub(crate) fn reconcile(&self, scope: Scope, now: Timestamp) -> BTreeSet<u64> {
+        let questioned = |number: &u64| {
+            let executor = &self.executors[*number as usize];
+            let late = now.since(executor.placed_at) >= self.setup.launch_timeout;
+            match executor.life {
+                _ if scope == Scope::All => true,
+                Life::OutOfSight | Life::GivenUp => true,
+                Life::Launching if late => true,
+                _ => executor.doubtful,
+            }
+        };
+        self.living().filter(questioned).collect()
+    }
+
+    /// Who was given up, and who forgotten.
+    pub(crate) fn tick(&mut self, now: Timestamp) -> (BTreeSet<u64>, BTreeSet<u64>) {
+        let rule = self.setup.unreachable;
+        let (mut given_up, mut forgotten) = (BTreeSet::new(), BTreeSet::new());
+        for (executor, number) in self.executors.iter_mut().zip(0..) {
+            let age = now.since(executor.since);
+            match executor.life {
+                Life::OutOfSight if rule.release_after.is_some_and(|after| age >= after) => {
+                    executor.life = Life::GivenUp;
+                    executor.since = now;
+                    given_up.insert(number);
+                }
+                Life::GivenUp if age >= rule.forget_after => {
+                    executor.life = Life::Ended(Fate::Lost);
+                    forgotten.insert(number);
+                }
+                _ => {}
+            }
+        }
+        if now.since(self.swept_at) >= SWEEP_EVERY {
+            self.swept_at = now;
+            self.forget_agents(now);
+        }
+        (given_up, forgotten)
+    }
+
+    fn forget_agents(&mut self, now: Timestamp) {
+        let holding: BTreeSet<String> =
+            self.living().map(|number| self.executors[number as usize].agent.clone()).collect();
+        self.agents.retain(|name, agent| {
+            let referred = holding.contains(name)
+                || agent.excluded_until.is_some_and(|until| now < until)
+                || now < agent.suspect_until
+                || !agent.failures.is_empty() && now <= agent.failed_until;
+            let idle = now.since(agent.candidate_at);
+            if !referred && idle > KEPT_FOR {
+                return false;
+            }
+            if !referred && idle + KEPT_LESS > KEPT_FOR {
+                agent.knowing = Knowing::Perhaps;
+            }
+            true
+        });
+    }
+}
+
+fn freed(executor: &Executor) -> Freed {
+    Freed {
+        cores: MilliCpus::from_millis(executor.cores),
+        memory: Mebibytes::new(executor.memory),
+        gpus: Gpus::new(executor.gpus as u32),
+        port: executor.port,
+    }
+}

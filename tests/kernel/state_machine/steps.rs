@@ -1,0 +1,378 @@
+//! Random settings, offers and events.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use offermill::config::{ExclusionRule, RefuseDurations, UnreachableRule};
+use offermill::resources::PortRange;
+use offermill::{DEFAULT_ROLE, DemandCall, Fate, Scope, TaskState, Timestamp, UpdateReason};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest_state_machine::ReferenceStateMachine;
+
+use crate::reference::{Answer, Effect, Knowing, Model};
+use crate::world::{Amount, Entry, Setup, Sheet, secs};
+
+const AGENTS: [&str; 6] = ["S0", "S1", "S2", "S3", "S4", "S5"];
+const ROLES: [&str; 3] = [DEFAULT_ROLE, "etl", "ads"];
+/// The clock never goes back further.
+const BACK: u64 = 3_000;
+
+/// Whom an update is about.
+#[derive(Clone, Debug)]
+pub(crate) enum Whom {
+    Number(u64),
+    /// An id that the kernel never gave.
+    Text(&'static str),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Event {
+    Offers { handler: usize, sheets: Vec<Sheet> },
+    Update { whom: Whom, state: TaskState, reason: UpdateReason },
+    Kill(Vec<u64>),
+    AgentLost(&'static str),
+    ExecutorLost(Whom),
+    Limit(Option<u32>),
+    Reconfigure(Setup),
+    Registered,
+    Disconnected,
+    Poll,
+    Tick,
+    Reconcile(Scope),
+    Close,
+    Drain,
+}
+
+/// An event, so many milliseconds after the one before.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    pub(crate) after: i64,
+    pub(crate) event: Event,
+}
+
+/// What the kernel must answer to the last event.
+#[derive(Clone, Debug)]
+pub(crate) enum Expected {
+    Nothing,
+    Answer(Answer),
+    Effect(Effect),
+    Numbers(BTreeSet<u64>),
+    Flag(bool),
+    Call(Option<DemandCall>),
+    Aged(BTreeSet<u64>, BTreeSet<u64>),
+    Drained(bool, BTreeMap<u64, Fate>),
+}
+
+/// The reference, the time, and what the last event led to.
+#[derive(Clone, Debug)]
+pub(crate) struct Scene {
+    pub(crate) model: Model,
+    pub(crate) plain_ids: bool,
+    pub(crate) now: Timestamp,
+    latest: u64,
+    pub(crate) expected: Expected,
+}
+
+impl ReferenceStateMachine for Scene {
+    type State = Scene;
+    type Transition = Step;
+
+    fn init_state() -> BoxedStrategy<Scene> {
+        let scene = |(setup, plain_ids)| Scene {
+            model: Model::new(setup),
+            plain_ids,
+            now: Timestamp::ORIGIN,
+            latest: 0,
+            expected: Expected::Nothing,
+        };
+        (setups(), any::<bool>()).prop_map(scene).boxed()
+    }
+
+    fn transitions(scene: &Scene) -> BoxedStrategy<Step> {
+        let after = prop_oneof![
+            20 => 0i64..1_500,
+            2 => -2_000i64..0,
+            2 => 5_000i64..15_000,
+            2 => 55_000i64..130_000,
+            1 => 300_000i64..1_000_000,
+        ];
+        (after, events(scene)).prop_map(|(after, event)| Step { after, event }).boxed()
+    }
+
+    fn preconditions(scene: &Scene, step: &Step) -> bool {
+        let placed = scene.model.executors.len() as u64;
+        let known = |number: &u64| *number < placed;
+        match &step.event {
+            Event::Update { whom: Whom::Number(number), .. }
+            | Event::ExecutorLost(Whom::Number(number)) => known(number),
+            Event::Kill(numbers) => numbers.iter().all(known),
+            Event::AgentLost(agent) => {
+                let agent = scene.model.agents.get(*agent);
+                agent.is_none_or(|agent| agent.knowing == Knowing::Yes)
+            }
+            Event::Limit(limit) => limit.is_some() || scene.model.setup.core_cap.is_some(),
+            _ => true,
+        }
+    }
+
+    fn apply(mut scene: Scene, step: &Step) -> Scene {
+        let now = scene.now.as_millis().saturating_add_signed(step.after);
+        let now = Timestamp::from_millis(now.max(scene.latest.saturating_sub(BACK)));
+        scene.latest = scene.latest.max(now.as_millis());
+        scene.now = now;
+        let model = &mut scene.model;
+        scene.expected = match &step.event {
+            Event::Offers { sheets, .. } => Expected::Answer(model.offers(sheets, now)),
+            Event::Update { whom, state, reason } => {
+                let number = match whom {
+                    Whom::Number(number) => Some(*number),
+                    Whom::Text(_) => None,
+                };
+                Expected::Effect(model.update(number, *state, *reason, now))
+            }
+            Event::Kill(numbers) => Expected::Numbers(model.kill(numbers)),
+            Event::AgentLost(agent) => Expected::Numbers(model.agent_lost(agent, now)),
+            Event::ExecutorLost(Whom::Number(number)) => {
+                Expected::Flag(model.executor_lost(*number))
+            }
+            Event::ExecutorLost(Whom::Text(_)) => Expected::Flag(false),
+            Event::Poll => Expected::Call(model.poll_demand(now)),
+            Event::Tick => {
+                let (given_up, forgotten) = model.tick(now);
+                Expected::Aged(given_up, forgotten)
+            }
+            Event::Reconcile(scope) => Expected::Numbers(model.reconcile(*scope, now)),
+            Event::Close => Expected::Numbers(model.close()),
+            Event::Drain => {
+                let (drained, fates) = model.drain();
+                Expected::Drained(drained, fates)
+            }
+            Event::Limit(limit) => {
+                model.set_limit(*limit);
+                Expected::Nothing
+            }
+            Event::Reconfigure(setup) => {
+                model.reconfigure(setup.clone());
+                Expected::Nothing
+            }
+            Event::Registered => {
+                model.registered();
+                Expected::Nothing
+            }
+            Event::Disconnected => {
+                model.disconnected();
+                Expected::Nothing
+            }
+        };
+        scene
+    }
+}
+
+fn setups() -> BoxedStrategy<Setup> {
+    let sizes = (
+        option::of(select(vec![500u64, 1000, 2000, 3000, 333])),
+        option::weighted(0.7, 0u64..30_000),
+        1u64..3000,
+        select(vec![0u64, 384]),
+        0u32..3,
+    );
+    let gpus = (0u32..7, option::weighted(0.4, 0u32..4));
+    let caps = (0u32..20, any::<bool>());
+    let port = option::weighted(0.2, select(vec![31_000u16, 31_005]));
+    let zones = select(vec![vec![], vec![], vec!["a"], vec!["a", "b"]]);
+    let exclusion = option::weighted(0.8, (1u8..4, option::of(10u64..4000)));
+    let release = option::weighted(0.8, select(vec![0u64, 5, 60, 300]));
+    let rules = (exclusion, release, select(vec![1u64, 60, 600]), 1u64..200, 0u64..10);
+    (sizes, gpus, caps, port, zones, rules, any::<bool>())
+        .prop_map(|(sizes, gpus, caps, port, zones, rules, consolidate)| {
+            let (executor_cores, core_cap, memory, overhead, extra_cores) = sizes;
+            let core_cap = core_cap.map(|cap| cap.max(executor_cores.unwrap_or(1000)));
+            let (gpu_cap, executor_gpus) = gpus;
+            let (limit, limited) = caps;
+            let (exclusion, release, forget, launch_timeout, revive) = rules;
+            Setup {
+                core_cap,
+                executor_cores,
+                memory,
+                overhead,
+                extra_cores,
+                gpu_cap,
+                executor_gpus: executor_gpus.map(|gpus| gpus.min(gpu_cap)),
+                limit: (limited || core_cap.is_none()).then_some(limit),
+                port,
+                zones,
+                refuse: RefuseDurations {
+                    unmet_constraint: secs(120),
+                    reached_cap: secs(121),
+                    other: secs(5),
+                    stopping: secs(122),
+                },
+                exclusion: exclusion.map(|(failures, expiry)| ExclusionRule {
+                    failures,
+                    // One window in all settings: when a failure is forgotten under changing ones is left open.
+                    window: secs(1200),
+                    expiry: expiry.map(secs),
+                }),
+                consolidate,
+                unreachable: UnreachableRule {
+                    release_after: release.map(secs),
+                    forget_after: secs(forget),
+                },
+                launch_timeout: secs(launch_timeout),
+                revive_interval: secs(revive),
+            }
+        })
+        .boxed()
+}
+
+fn events(scene: &Scene) -> BoxedStrategy<Event> {
+    let offers = (0usize..2, vec(sheets(), 0..7))
+        .prop_map(|(handler, sheets)| Event::Offers { handler, sheets });
+    let state = select(vec![
+        TaskState::Staging,
+        TaskState::Starting,
+        TaskState::Running,
+        TaskState::Running,
+        TaskState::Running,
+        TaskState::Killing,
+        TaskState::Finished,
+        TaskState::Failed,
+        TaskState::Failed,
+        TaskState::Killed,
+        TaskState::Error,
+        TaskState::Lost,
+        TaskState::Lost,
+        TaskState::Dropped,
+        TaskState::Unreachable,
+        TaskState::Unreachable,
+        TaskState::Gone,
+        TaskState::GoneByOperator,
+        TaskState::Unknown,
+    ]);
+    let reason = prop_oneof![
+        3 => Just(UpdateReason::Other),
+        2 => select(vec![
+            UpdateReason::AgentDisconnected,
+            UpdateReason::AgentRemoved,
+            UpdateReason::Reconciliation,
+            UpdateReason::InvalidOffers,
+            UpdateReason::AgentDraining,
+            UpdateReason::Preempted,
+        ]),
+    ];
+    let updates = (whom(&scene.model), state, reason)
+        .prop_map(|(whom, state, reason)| Event::Update { whom, state, reason });
+    let numbers = vec(number(&scene.model), 0..3);
+    let killed = numbers.prop_map(|picks| {
+        let unique: BTreeSet<u64> = picks.into_iter().flatten().collect();
+        Event::Kill(unique.into_iter().collect())
+    });
+    let placed = scene.model.executors.len();
+    let ends = match scene.model.counts.batches {
+        _ if scene.model.closed => 6,
+        // An early end would hide too much.
+        0..6 => 0,
+        _ => 1,
+    };
+    prop_oneof![
+        30 => offers,
+        if placed > 0 { 50 } else { 2 } => updates,
+        3 => killed,
+        3 => select(AGENTS.to_vec()).prop_map(Event::AgentLost),
+        2 => whom(&scene.model).prop_map(Event::ExecutorLost),
+        3 => option::weighted(0.8, 0u32..12).prop_map(Event::Limit),
+        2 => setups().prop_map(Event::Reconfigure),
+        if scene.model.connected { 2 } else { 30 } => Just(Event::Registered),
+        1 => Just(Event::Disconnected),
+        8 => Just(Event::Poll),
+        8 => Just(Event::Tick),
+        3 => select(vec![Scope::All, Scope::Doubtful, Scope::Doubtful]).prop_map(Event::Reconcile),
+        ends => select(vec![true, false])
+            .prop_map(|drain| if drain { Event::Drain } else { Event::Close }),
+    ]
+    .boxed()
+}
+
+/// Mostly one of those that live, sometimes one that has ended; none if none was ever placed.
+fn number(model: &Model) -> BoxedStrategy<Option<u64>> {
+    let placed = model.executors.len() as u64;
+    let living: Vec<u64> = model.living().collect();
+    match (placed, living.is_empty()) {
+        (0, _) => Just(None).boxed(),
+        (_, true) => (0..placed).prop_map(Some).boxed(),
+        _ => prop_oneof![4 => select(living), 1 => 0..placed].prop_map(Some).boxed(),
+    }
+}
+
+fn whom(model: &Model) -> BoxedStrategy<Whom> {
+    let strangers = select(vec![
+        "",
+        "nobody",
+        "test-10-0",
+        "99999999",
+        "test-10-99999999.0",
+        "test-10-0.99999999999",
+    ]);
+    let strangers = strangers.prop_map(Whom::Text);
+    let known = (number(model), strangers.clone())
+        .prop_map(|(number, stranger)| number.map_or(stranger, Whom::Number));
+    prop_oneof![15 => known, 1 => strangers].boxed()
+}
+
+fn sheets() -> BoxedStrategy<Sheet> {
+    let id = prop_oneof![30 => Just("offer"), 1 => Just("")];
+    let agent = prop_oneof![30 => select(AGENTS.to_vec()), 1 => Just("")];
+    let role = prop_oneof![4 => Just(DEFAULT_ROLE), 1 => select(ROLES.to_vec())];
+    let zone = option::weighted(0.8, select(vec!["a", "b", "c"]));
+    let usual = (1u32..9, 500u32..9000, 0u32..4).prop_map(|(cpus, memory, gpus)| {
+        vec![
+            Entry::scalar("cpus", f64::from(cpus)),
+            Entry::scalar("mem", f64::from(memory)),
+            Entry::scalar("gpus", f64::from(gpus)),
+            Entry::ports(31_000, 31_004),
+        ]
+    });
+    let entries = prop_oneof![
+        2 => usual.clone(),
+        2 => (usual, vec(entries(), 0..6)).prop_map(|(mut all, more)| { all.extend(more); all }),
+        1 => vec(entries(), 0..9),
+    ];
+    (id, agent, role, zone, entries)
+        .prop_map(|(id, agent, role, zone, entries)| Sheet {
+            id: id.to_owned(),
+            agent: agent.to_owned(),
+            role,
+            zone,
+            entries,
+        })
+        .boxed()
+}
+
+fn entries() -> BoxedStrategy<Entry> {
+    let value = prop_oneof![
+        6 => (0u32..4_000).prop_map(f64::from),
+        6 => (0u32..9_000).prop_map(|thousandths| f64::from(thousandths) / 1000.0),
+        1 => select(vec![f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, -0.0, 1e300, 9e12, 1e-9]),
+    ];
+    let scalar = (select(vec!["cpus", "mem", "gpus", "disk", "ports"]), value)
+        .prop_map(|(name, value)| Entry::scalar(name, value));
+    let range = (30_990u64..31_010, 0u64..20)
+        .prop_map(|(begin, length)| PortRange::new(begin, (begin + length).saturating_sub(3)));
+    let ports = vec(range, 0..4).prop_map(|ranges| Entry {
+        name: "ports",
+        amount: Amount::Ports(ranges),
+        role: DEFAULT_ROLE,
+        left_alone: false,
+    });
+    let cpus_as_ranges = Just(Entry { name: "cpus", ..Entry::ports(0, 8) });
+    let entry = prop_oneof![8 => scalar, 2 => ports, 1 => cpus_as_ranges];
+    let reserved = prop_oneof![2 => Just(DEFAULT_ROLE), 1 => Just("etl"), 1 => Just("ads")];
+    (entry, reserved, prop::bool::weighted(0.1))
+        .prop_map(|(entry, role, left_alone)| {
+            let entry = entry.reserved_for(role);
+            if left_alone { entry.left_alone() } else { entry }
+        })
+        .boxed()
+}

@@ -1,0 +1,356 @@
+//! The whole kernel under threads: what it promises has to hold at every moment, and the books at every standstill.
+//!
+//! What each thread does follows from a seed, which a failure prints (`OFFERMILL_SEED` sets another); how the threads
+//! interleave does not.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use offermill::config::UnreachableRule;
+use offermill::{
+    Change, Decisions, DrainReport, ExecutorId, Fate, Handler, IdScheme, Kernel, Phase, Reason,
+    Scope, StatusUpdate, TaskState, Timestamp, UpdateReason,
+};
+
+use crate::world::{Entry, Setup, Sheet, at, lend, secs};
+
+const CORES_MAX: u64 = 60;
+const LIMIT_MAX: u32 = 40;
+const ROUNDS: u64 = 25;
+const BATCHES: usize = 150;
+
+/// Splitmix64: small, and good enough to choose by.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % sides
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.roll(from.len() as u64) as usize]
+    }
+}
+
+fn seed() -> u64 {
+    let given = std::env::var("OFFERMILL_SEED").ok().and_then(|text| text.parse().ok());
+    let seed = given.unwrap_or(20_260_101);
+    println!("OFFERMILL_SEED={seed}");
+    seed
+}
+
+/// What the threads share.
+struct Yard {
+    kernel: Kernel,
+    /// Virtual time, in milliseconds.
+    clock: AtomicU64,
+    /// Executors that an update may be about, ended ones included.
+    known: Mutex<Vec<ExecutorId>>,
+    /// Every executor that was placed; each once.
+    placed: Mutex<HashSet<u64>>,
+    /// Every executor that an update or the tick ended; each once.
+    ended: Mutex<HashSet<u64>>,
+    /// Set once a close has returned.
+    closed: AtomicBool,
+    /// Set when the workers of a round are done.
+    done: AtomicBool,
+}
+
+impl Yard {
+    fn new(scheme: IdScheme) -> Yard {
+        Yard {
+            kernel: Kernel::new(setup(2, Some(LIMIT_MAX)).config(), scheme),
+            clock: AtomicU64::new(0),
+            known: Mutex::default(),
+            placed: Mutex::default(),
+            ended: Mutex::default(),
+            closed: AtomicBool::new(false),
+            done: AtomicBool::new(false),
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        at(self.clock.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn note_end(&self, number: u64) {
+        assert!(self.ended.lock().unwrap().insert(number), "executor {number} ended twice");
+    }
+}
+
+fn setup(cores: u64, limit: Option<u32>) -> Setup {
+    Setup {
+        core_cap: Some(CORES_MAX * 1000),
+        executor_cores: Some(cores * 1000),
+        gpu_cap: 10,
+        limit,
+        unreachable: UnreachableRule {
+            release_after: Some(Duration::from_millis(40)),
+            forget_after: Duration::from_millis(400),
+        },
+        exclusion: Some(offermill::config::ExclusionRule {
+            failures: 3,
+            window: secs(1),
+            expiry: Some(Duration::from_millis(50)),
+        }),
+        ..Setup::default()
+    }
+}
+
+/// One handler's part of a round.
+fn offer(yard: &Yard, handler: &mut Handler, mut dice: Dice) {
+    let mut decisions = Decisions::new();
+    for _ in 0..BATCHES {
+        let sheets: Vec<Sheet> = (0..1 + dice.roll(6))
+            .map(|_| {
+                let agent = format!("S{}", dice.roll(12));
+                let sheet = Sheet::new(&agent, dice.roll(7) as f64, 1000.0);
+                sheet.with(Entry::scalar("gpus", dice.roll(3) as f64))
+            })
+            .collect();
+        let closed = yard.closed.load(Ordering::Acquire);
+        lend(&sheets, |offers| handler.resource_offers(offers, yard.now(), &mut decisions));
+        let answered = decisions.declines().len()
+            + decisions.accepts().map(|accept| accept.offers.len()).sum::<usize>();
+        assert_eq!(answered, sheets.len());
+        if closed {
+            assert!(decisions.declines().iter().all(|row| row.reason == Reason::Stopping));
+            assert_eq!(decisions.executors(), 0, "an executor after the close");
+        }
+        for accept in decisions.accepts() {
+            for executor in accept.executors {
+                let number = executor.id.sequence();
+                assert!(yard.placed.lock().unwrap().insert(number), "{number} placed twice");
+                yard.known.lock().unwrap().push(executor.id);
+            }
+        }
+    }
+}
+
+/// One update thread's part of a round: any update for anybody, old ones included.
+fn update(yard: &Yard, mut dice: Dice) {
+    const STATES: [TaskState; 8] = [
+        TaskState::Running,
+        TaskState::Running,
+        TaskState::Staging,
+        TaskState::Unreachable,
+        TaskState::Lost,
+        TaskState::Failed,
+        TaskState::Finished,
+        TaskState::Killed,
+    ];
+    while !yard.done.load(Ordering::Relaxed) {
+        let known = yard.known.lock().unwrap().clone();
+        if known.is_empty() {
+            thread::yield_now();
+            continue;
+        }
+        let live = yard.kernel.reconcile(Scope::All, yard.now());
+        for _ in 0..20 {
+            let id = match dice.roll(live.len() as u64 + 3) as usize {
+                one if one < live.len() => live[one].id,
+                _ => dice.pick(&known),
+            };
+            let state = dice.pick(&STATES);
+            tell(yard, id, state, dice.pick(&[UpdateReason::Other, UpdateReason::AgentRemoved]));
+        }
+        if dice.roll(4) == 0 {
+            let ticked = yard.kernel.tick(yard.now());
+            ticked.forgotten.iter().for_each(|target| yard.note_end(target.id.sequence()));
+        }
+        match dice.roll(8) {
+            0 => drop(yard.kernel.agent_lost(&format!("S{}", dice.roll(12)), at(0))),
+            1 => drop(yard.kernel.kill_executors(known.last().copied())),
+            2 => drop(yard.kernel.poll_demand(yard.now())),
+            _ => {}
+        }
+    }
+}
+
+fn tell(yard: &Yard, id: ExecutorId, state: TaskState, reason: UpdateReason) {
+    let name = yard.kernel.executor_name(id).to_string();
+    let update = StatusUpdate::new(&name, state).because(reason);
+    let outcome = yard.kernel.status_update(&update, yard.now());
+    if let Change::Ended(_) = outcome.change {
+        yard.note_end(id.sequence());
+    }
+    assert_ne!(outcome.change, Change::UnknownExecutor, "{name}");
+}
+
+/// Changes limit and settings, and sees to it that nothing is placed beyond a limit once it is in force.
+fn govern(yard: &Yard, mut dice: Dice) {
+    while !yard.done.load(Ordering::Relaxed) {
+        let limit = dice.roll(u64::from(LIMIT_MAX) + 1) as u32;
+        if dice.roll(3) == 0 {
+            yard.kernel.reconfigure(setup(1 + dice.roll(3), Some(limit)).config());
+        } else {
+            yard.kernel.set_executor_limit(Some(limit)).unwrap();
+        }
+        let mut before = yard.kernel.totals().executors;
+        for _ in 0..200 {
+            let executors = yard.kernel.totals().executors;
+            assert!(executors <= before.max(limit), "{before} to {executors} beyond {limit}");
+            before = executors;
+        }
+    }
+}
+
+/// Looks at totals and snapshots all the time. Returns how many snapshots were exact.
+fn observe(yard: &Yard) -> u64 {
+    let (mut number, mut exact) = (0, 0);
+    while !yard.done.load(Ordering::Relaxed) {
+        let totals = yard.kernel.totals();
+        assert!(totals.cores.whole_cores() <= CORES_MAX && totals.executors <= LIMIT_MAX);
+        let snapshot = yard.kernel.snapshot(yard.now());
+        assert!(snapshot.number > number);
+        number = snapshot.number;
+        assert!(snapshot.totals.cores.whole_cores() <= CORES_MAX);
+        if snapshot.exact {
+            exact += 1;
+            adds_up(&snapshot);
+        }
+    }
+    exact
+}
+
+fn adds_up(snapshot: &offermill::Snapshot) {
+    let counted = snapshot.executors.iter().filter(|view| view.phase != Phase::GivenUp);
+    let (mut executors, mut cores) = (0, 0);
+    for view in counted {
+        executors += 1;
+        cores += view.cores.millis();
+    }
+    assert_eq!(executors, snapshot.totals.executors);
+    assert_eq!(cores, snapshot.totals.cores.millis());
+}
+
+/// Runs everybody until the handlers have offered what they have. Returns how many snapshots were exact.
+fn run_round(yard: &Yard, handlers: &mut [Handler], seed: u64) -> u64 {
+    yard.done.store(false, Ordering::Relaxed);
+    thread::scope(|scope| {
+        let offering: Vec<_> = handlers
+            .iter_mut()
+            .zip(1..)
+            .map(|(handler, n)| scope.spawn(move || offer(yard, handler, Dice(seed + n))))
+            .collect();
+        let watching = scope.spawn(|| observe(yard));
+        for n in 10..12 {
+            scope.spawn(move || update(yard, Dice(seed + n)));
+        }
+        scope.spawn(move || govern(yard, Dice(seed + 20)));
+        let results: Vec<_> = offering.into_iter().map(thread::ScopedJoinHandle::join).collect();
+        yard.done.store(true, Ordering::Relaxed);
+        assert!(results.iter().all(Result::is_ok), "a handler failed");
+        watching.join().unwrap()
+    })
+}
+
+fn fates(report: &DrainReport) -> BTreeMap<u64, Fate> {
+    report.executors.iter().map(|row| (row.executor.id.sequence(), row.fate)).collect()
+}
+
+/// The last round: two threads close and drain while the others go on; updates end whoever is left.
+fn end(yard: &Yard, handlers: &mut [Handler], seed: u64) {
+    let kill = || {
+        let left = yard.kernel.close();
+        yard.closed.store(true, Ordering::Release);
+        yard.kernel.kill_executors(left.iter().map(|target| target.id));
+        yard.kernel.drain(secs(30))
+    };
+    let (one, other) = thread::scope(|scope| {
+        let round = scope.spawn(move || run_round(yard, handlers, seed));
+        thread::sleep(Duration::from_millis(5));
+        let (one, other) = (scope.spawn(kill), scope.spawn(kill));
+        round.join().unwrap();
+        for target in yard.kernel.close() {
+            tell(yard, target.id, TaskState::Killed, UpdateReason::Other);
+        }
+        (one.join().unwrap(), other.join().unwrap())
+    });
+    assert!(one.drained && other.drained);
+    let last = yard.kernel.drain(Duration::ZERO);
+    assert!(last.executors.iter().all(|row| row.fate != Fate::Alive), "{last:?}");
+    // Who was out of sight when the first report was made may have ended since.
+    for report in [one, other] {
+        let (early, late) = (fates(&report), fates(&last));
+        assert!(early.keys().eq(late.keys()), "the reports name the same executors");
+        let differ = early.iter().filter(|(number, fate)| late[number] != **fate);
+        assert!(differ.into_iter().all(|(_, fate)| *fate == Fate::Unreachable));
+    }
+    assert_eq!((yard.kernel.totals().executors, yard.kernel.totals().cores.millis()), (0, 0));
+}
+
+fn stress(scheme: IdScheme, seed: u64) {
+    let yard = Yard::new(scheme);
+    let mut handlers: Vec<Handler> = (0..4).map(|_| yard.kernel.handler()).collect();
+    let mut exact = 0;
+    for round in 0..ROUNDS {
+        exact += run_round(&yard, &mut handlers, seed + 100 * round);
+        yard.kernel.check().unwrap();
+        let snapshot = yard.kernel.snapshot(at(0));
+        assert!(snapshot.exact, "at a standstill");
+        adds_up(&snapshot);
+    }
+    let counts = yard.kernel.offer_counts();
+    let placed = yard.placed.lock().unwrap().len() as u64;
+    println!("{counts:?}\nexact snapshots while all ran: {exact}");
+    assert_eq!((counts.executors, counts.batches), (placed, ROUNDS * 4 * BATCHES as u64));
+    assert!(placed > 100 && exact > 0, "the test has to test something");
+    end(&yard, &mut handlers, seed + 100 * ROUNDS);
+    yard.kernel.check().unwrap();
+    assert_eq!(yard.kernel.unknown_updates(), 0);
+}
+
+/// Goal: caps, limits, ids, ends, snapshots and the drain hold while everybody races. Method: four handlers, two
+/// update threads, one that governs, one that observes; the books are checked at each standstill; the end comes from
+/// two threads in the middle of work.
+#[test]
+fn promises_hold_while_threads_race() {
+    stress(IdScheme::unique("race", 36).unwrap(), seed());
+}
+
+/// Goal: the same with plain ids, which go through a map. Method: the same.
+#[test]
+fn promises_hold_with_plain_ids() {
+    stress(IdScheme::plain(), seed() + 7);
+}
+
+/// Goal: agents that are met by several handlers at the same moment, while others are forgotten, are entered once.
+/// Method: handlers whose clock stands meet fresh agents; another thread's clock is far ahead and sweeps.
+#[test]
+fn agents_may_be_forgotten_while_they_are_met() {
+    const AGENTS: u64 = 30_000;
+    let kernel = Kernel::new(Setup::default().config(), IdScheme::plain());
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let meet = || {
+            let (mut handler, mut decisions) = (kernel.handler(), Decisions::new());
+            for number in 0..AGENTS {
+                let sheet = Sheet::new(&format!("S{number}"), 0.5, 100.0);
+                lend(&[sheet], |offers| handler.resource_offers(offers, at(0), &mut decisions));
+            }
+        };
+        let meeting = [scope.spawn(meet), scope.spawn(meet)];
+        scope.spawn(|| {
+            let mut now = 1_000_000;
+            while !done.load(Ordering::Relaxed) {
+                kernel.tick(at(now));
+                now += 60_000;
+            }
+        });
+        let results = meeting.map(thread::ScopedJoinHandle::join);
+        done.store(true, Ordering::Relaxed);
+        results.into_iter().for_each(|result| result.unwrap());
+    });
+    kernel.check().unwrap();
+    kernel.tick(Timestamp::MAX);
+    assert_eq!((kernel.agents_known(), kernel.snapshot(at(0)).agents.len()), (0, 0));
+    kernel.check().unwrap();
+}

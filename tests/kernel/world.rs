@@ -1,0 +1,190 @@
+//! Owned offers and settings: what the kernel and its reference are both told.
+
+use std::time::Duration;
+
+use offermill::config::{
+    ExclusionRule, ExecutorCores, ExecutorGpus, Placement, RefuseDurations, UnreachableRule,
+};
+use offermill::resources::{Gpus, Mebibytes, MilliCpus, PortRange};
+use offermill::{Attribute, Config, Constraint, DEFAULT_ROLE, Offer, Resource, Timestamp};
+
+pub(crate) fn at(millis: u64) -> Timestamp {
+    Timestamp::from_millis(millis)
+}
+
+pub(crate) fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// One entry of an offer's resources.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) name: &'static str,
+    pub(crate) amount: Amount,
+    pub(crate) role: &'static str,
+    pub(crate) left_alone: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Amount {
+    Scalar(f64),
+    Ports(Vec<PortRange>),
+}
+
+impl Entry {
+    pub(crate) fn scalar(name: &'static str, value: f64) -> Entry {
+        let amount = Amount::Scalar(value);
+        Entry { name, amount, role: DEFAULT_ROLE, left_alone: false }
+    }
+
+    pub(crate) fn ports(begin: u64, end: u64) -> Entry {
+        let amount = Amount::Ports(vec![PortRange::new(begin, end)]);
+        Entry { name: "ports", amount, role: DEFAULT_ROLE, left_alone: false }
+    }
+
+    pub(crate) fn reserved_for(self, role: &'static str) -> Entry {
+        Entry { role, ..self }
+    }
+
+    pub(crate) fn left_alone(self) -> Entry {
+        Entry { left_alone: true, ..self }
+    }
+
+    fn lend(&self) -> Resource<'_> {
+        let resource = match &self.amount {
+            Amount::Scalar(value) => Resource::scalar(self.name, *value),
+            Amount::Ports(ranges) => Resource::ranges(self.name, ranges),
+        };
+        let resource = resource.reserved_for(self.role);
+        if self.left_alone { resource.left_alone() } else { resource }
+    }
+}
+
+/// An offer that owns what it says.
+#[derive(Clone, Debug)]
+pub(crate) struct Sheet {
+    pub(crate) id: String,
+    pub(crate) agent: String,
+    pub(crate) role: &'static str,
+    pub(crate) zone: Option<&'static str>,
+    pub(crate) entries: Vec<Entry>,
+}
+
+impl Sheet {
+    pub(crate) fn new(agent: &str, cpus: f64, memory: f64) -> Sheet {
+        let entries = vec![Entry::scalar("cpus", cpus), Entry::scalar("mem", memory)];
+        let id = format!("offer of {agent}");
+        Sheet { id, agent: agent.to_owned(), role: DEFAULT_ROLE, zone: None, entries }
+    }
+
+    pub(crate) fn with(mut self, entry: Entry) -> Sheet {
+        self.entries.push(entry);
+        self
+    }
+
+    pub(crate) fn for_role(self, role: &'static str) -> Sheet {
+        Sheet { role, ..self }
+    }
+
+    pub(crate) fn in_zone(self, zone: &'static str) -> Sheet {
+        Sheet { zone: Some(zone), ..self }
+    }
+}
+
+/// Lends the sheets as the offers that a kernel takes.
+pub(crate) fn lend<R>(sheets: &[Sheet], use_them: impl FnOnce(&[Offer<'_>]) -> R) -> R {
+    let resources: Vec<Vec<Resource<'_>>> =
+        sheets.iter().map(|sheet| sheet.entries.iter().map(Entry::lend).collect()).collect();
+    let attributes: Vec<Vec<Attribute<'_>>> = sheets
+        .iter()
+        .map(|sheet| sheet.zone.iter().map(|zone| Attribute::text("zone", zone)).collect())
+        .collect();
+    let offers: Vec<Offer<'_>> = sheets
+        .iter()
+        .zip(resources.iter().zip(&attributes))
+        .map(|(sheet, (resources, attributes))| {
+            Offer::new(&sheet.id, &sheet.agent, "host", resources, attributes).with_role(sheet.role)
+        })
+        .collect();
+    use_them(&offers)
+}
+
+/// The settings, readable. Cores are in thousandths.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Setup {
+    pub(crate) core_cap: Option<u64>,
+    /// None: the whole offer.
+    pub(crate) executor_cores: Option<u64>,
+    pub(crate) memory: u64,
+    pub(crate) overhead: u64,
+    pub(crate) extra_cores: u32,
+    pub(crate) gpu_cap: u32,
+    /// None: what there is.
+    pub(crate) executor_gpus: Option<u32>,
+    pub(crate) limit: Option<u32>,
+    pub(crate) port: Option<u16>,
+    /// The zones that will do; empty: no constraint.
+    pub(crate) zones: Vec<&'static str>,
+    pub(crate) refuse: RefuseDurations,
+    pub(crate) exclusion: Option<ExclusionRule>,
+    pub(crate) consolidate: bool,
+    pub(crate) unreachable: UnreachableRule,
+    pub(crate) launch_timeout: Duration,
+    pub(crate) revive_interval: Duration,
+}
+
+impl Default for Setup {
+    /// Executors of one core and 100 MiB, no caps, the rest as a builder has it.
+    fn default() -> Setup {
+        Setup {
+            core_cap: None,
+            executor_cores: Some(1000),
+            memory: 100,
+            overhead: 0,
+            extra_cores: 0,
+            gpu_cap: 0,
+            executor_gpus: None,
+            limit: None,
+            port: None,
+            zones: Vec::new(),
+            refuse: RefuseDurations::default(),
+            exclusion: Some(ExclusionRule::default()),
+            consolidate: false,
+            unreachable: UnreachableRule::default(),
+            launch_timeout: secs(180),
+            revive_interval: secs(5),
+        }
+    }
+}
+
+impl Setup {
+    pub(crate) fn config(&self) -> Config {
+        let constraint = match self.zones.as_slice() {
+            [] => Constraint::none(),
+            zones => Constraint::parse(&format!("zone:{}", zones.join(","))).unwrap(),
+        };
+        let cores = |millis| ExecutorCores::Fixed(MilliCpus::from_millis(millis));
+        let gpus = |gpus| ExecutorGpus::Exactly(Gpus::new(gpus));
+        let placement =
+            if self.consolidate { Placement::Consolidate } else { Placement::RoundRobin };
+        Config::builder()
+            .core_cap(self.core_cap.map(MilliCpus::from_millis))
+            .executor_cores(self.executor_cores.map_or(ExecutorCores::WholeOffer, cores))
+            .executor_memory(Mebibytes::new(self.memory))
+            .memory_overhead(Some(Mebibytes::new(self.overhead)))
+            .extra_cores(self.extra_cores)
+            .gpu_cap(Gpus::new(self.gpu_cap))
+            .executor_gpus(self.executor_gpus.map_or(ExecutorGpus::WhatThereIs, gpus))
+            .executor_limit(self.limit)
+            .fixed_port(self.port)
+            .constraint(constraint)
+            .refuse_durations(self.refuse)
+            .exclusion(self.exclusion)
+            .placement(placement)
+            .unreachable(self.unreachable)
+            .launch_timeout(self.launch_timeout)
+            .revive_interval(self.revive_interval)
+            .build()
+            .unwrap()
+    }
+}
