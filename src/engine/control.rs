@@ -18,7 +18,7 @@ use crate::kernel::{Change, DemandCall, Scope, Target};
 use crate::status::{Fate, StatusUpdate, TaskState, UpdateReason};
 use crate::time::Timestamp;
 
-/// How often demand is looked at when nothing else happens.
+/// How often demand is looked at.
 const POLL_EVERY: Duration = Duration::from_millis(50);
 /// How often the kernel's time passes.
 const TICK_EVERY: Duration = Duration::from_secs(1);
@@ -61,6 +61,7 @@ pub(super) struct ControlThread {
     observer: Box<dyn Observer>,
     kills: HashMap<String, Kill>,
     wanted: u32,
+    polled: Timestamp,
     ticked: Timestamp,
     reconciled_doubtful: Timestamp,
     reconciled_all: Timestamp,
@@ -78,6 +79,7 @@ impl ControlThread {
             observer,
             kills: HashMap::new(),
             wanted: 0,
+            polled: Timestamp::ORIGIN,
             ticked: Timestamp::ORIGIN,
             reconciled_doubtful: Timestamp::ORIGIN,
             reconciled_all: Timestamp::ORIGIN,
@@ -206,7 +208,12 @@ impl ControlThread {
     }
 
     fn follow_demand(&mut self) {
-        if let Some(call) = self.shared.kernel.poll_demand(self.now()) {
+        let now = self.now();
+        if now.since(self.polled) < POLL_EVERY {
+            return;
+        }
+        self.polled = now;
+        if let Some(call) = self.shared.kernel.poll_demand(now) {
             self.shared.call(match call {
                 DemandCall::Revive => Call::Revive,
                 DemandCall::Suppress => Call::Suppress,

@@ -172,9 +172,7 @@ impl Survey {
         self.rooms.clear();
         self.next_offer.clear();
         self.next_offer.resize(offers.len(), NONE);
-        if !self.further.is_empty() {
-            self.further.clear();
-        }
+        self.further.clear();
         self.batch = self.batch.checked_add(1).unwrap_or(1);
         let refuse = &policy.config.refuse;
         let constraint = &policy.config.constraint;

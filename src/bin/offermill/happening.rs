@@ -77,9 +77,10 @@ pub(crate) struct Exclusion {
 }
 
 impl Exclusion {
-    /// How long it lasts in all; `None` is for ever.
+    /// How long it lasts in all, to a second; `None` is for ever.
     pub(crate) fn lasts(&self) -> Option<Duration> {
-        self.ends.map(|_| self.until.since(self.at))
+        let lasts = self.until.since(self.at) + Duration::from_millis(500);
+        self.ends.map(|_| Duration::from_secs(lasts.as_secs()))
     }
 
     /// As in `agent-1 excluded after 2 failures until 13:05:12 UTC (1 h)`.
@@ -92,7 +93,7 @@ impl Exclusion {
             }
             _ => "for ever".to_owned(),
         };
-        format!("agent {host} excluded after {after} {until}; the last: {}", printable(&self.why))
+        format!("{host} excluded after {after} {until}; the last: {}", printable(&self.why))
     }
 }
 
@@ -157,7 +158,7 @@ impl What {
                 1 => "no agent is left: the only one is excluded".to_owned(),
                 _ => format!("no agent is left: all {agents} are excluded"),
             },
-            What::AgentLost { host, .. } => format!("agent {host} lost"),
+            What::AgentLost { host, .. } => format!("{host} is lost"),
             What::Demand(DemandCall::Suppress) => {
                 "offers suppressed: nothing more can be placed".to_owned()
             }
@@ -205,9 +206,11 @@ fn stopping(why: &str, timeout: Duration, executors: usize, by_signal: bool) -> 
     if executors == 0 {
         return format!("stopping: {why}");
     }
-    let (timeout, again) = (format_duration(timeout), if by_signal { " again" } else { "" });
-    let executors = count(executors as u64, "executor");
-    format!(
-        "stopping: {why}; waiting up to {timeout} for {executors}, Ctrl-C{again} to end at once"
-    )
+    let (timeout, executors) = (format_duration(timeout), count(executors as u64, "executor"));
+    if by_signal {
+        return format!(
+            "stopping: waiting up to {timeout} for {executors}, Ctrl-C again to end at once"
+        );
+    }
+    format!("stopping: {why}; waiting up to {timeout} for {executors}, Ctrl-C to end at once")
 }

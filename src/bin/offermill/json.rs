@@ -120,14 +120,14 @@ impl Face for Json {
     fn leave(&mut self) {}
 }
 
+/// Prints one object, with the keys that all have at its start.
 fn say(event: &str, at: Timestamp, body: Value) -> io::Result<()> {
-    let mut object = json!({
-        "event": event, "at_ms": at.as_millis(), "time": rfc3339(SystemTime::now()),
-    });
-    if let (Some(object), Value::Object(body)) = (object.as_object_mut(), body) {
-        object.extend(body);
+    let (at_ms, time) = (at.as_millis(), rfc3339(SystemTime::now()));
+    let head = format!("{{\"event\":\"{event}\",\"at_ms\":{at_ms},\"time\":\"{time}\"");
+    match body.to_string().strip_prefix('{') {
+        Some("}") | None => print(&format!("{head}}}\n")),
+        Some(rest) => print(&format!("{head},{rest}\n")),
     }
-    print(&format!("{object}\n"))
 }
 
 fn body(what: &What) -> (&'static str, Value) {

@@ -179,7 +179,9 @@ impl Session {
             _ => None,
         };
         let is_exclusion = matches!(what, What::Excluded(_));
-        self.tell(at, what);
+        if !self.is_noise(&what) {
+            self.tell(at, what);
+        }
         if let Some(why) = refused {
             self.stop(Ending::Refused(why));
         }
@@ -200,6 +202,15 @@ impl Session {
         }
         if none_left && self.settings.until_finished.is_some() && self.roster.alive() == 0 {
             self.stop(Ending::NoAgentLeft);
+        }
+    }
+
+    /// Whether it is about offers that nobody wants any more.
+    fn is_noise(&self, what: &What) -> bool {
+        match what {
+            What::Demand(_) => self.ending.is_some(),
+            What::CallFailed { .. } => self.ending.is_some() && self.roster.alive() == 0,
+            _ => false,
         }
     }
 

@@ -80,6 +80,8 @@ fn finish(
     draft: &mut Draft,
     remarks: &mut Vec<String>,
 ) -> Option<(Settings, LocalCluster)> {
+    // What can't be read has no value that could be checked against others.
+    let is_readable = draft.problems.is_empty();
     let command = preflight::find_command(&arguments.command, draft);
     let name = draft.name.clone().unwrap_or_else(|| name_after(&arguments.command));
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -89,7 +91,7 @@ fn finish(
     let until_finished = arguments.until_finished.then(|| finish_line(draft, derived)).flatten();
     let limit = draft.executors.or(until_finished);
     let exclusion = draft.excludes.then_some(draft.exclusion);
-    let config = Config::builder()
+    let builder = Config::builder()
         .core_cap(draft.core_cap)
         .executor_cores(draft.executor_cores)
         .executor_memory(draft.memory)
@@ -101,10 +103,9 @@ fn finish(
         .constraint(draft.constraint.clone())
         .refuse_durations(draft.refusals)
         .exclusion(exclusion)
-        .placement(draft.placement)
-        .build()
-        .map_err(|error| draft.complain(&error))
-        .ok();
+        .placement(draft.placement);
+    let built = is_readable.then(|| builder.build());
+    let config = built.and_then(|built| built.map_err(|error| draft.complain(&error)).ok());
     let (master_text, master) = draft.master.clone()?;
     // What follows from wrong settings needs no complaint of its own.
     if !draft.problems.is_empty() {

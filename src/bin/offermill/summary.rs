@@ -17,6 +17,8 @@ use crate::words::{age, count, grouped, passed, printable};
 
 /// So many executors are listed one by one; of more, those that ended well are only counted.
 const LISTED_MAX: usize = 50;
+/// So many agents are listed one by one.
+const AGENTS_LISTED_MAX: usize = 20;
 
 /// What there is to say at the end.
 pub(crate) struct Summary<'a> {
@@ -48,9 +50,9 @@ impl Summary<'_> {
         record.age(end)
     }
 
-    /// Exclusions that are in force still, or were.
-    pub(crate) fn exclusions(&self) -> impl Iterator<Item = &Exclusion> {
-        self.roster.agents.values().flat_map(|agent| &agent.exclusions)
+    /// The last exclusion of each agent that was excluded.
+    fn exclusions(&self) -> impl Iterator<Item = &Exclusion> {
+        self.roster.agents.values().filter_map(|agent| agent.exclusions.last())
     }
 }
 
@@ -82,22 +84,27 @@ pub(crate) fn render(summary: &Summary<'_>, width: usize) -> String {
         }
     }
     text.push('\n');
-    for (host, counts) in by_host(roster) {
-        text.push_str(&format!("{} {}\n", heading("on", &host), counts));
+    let mut note = |heading: &str, sentence: String| {
+        let heading = style(format!("{heading:<10}")).dim();
+        text.push_str(&format!("{heading} {sentence}\n"));
+    };
+    let hosts = by_host(roster);
+    for (host, ends) in hosts.iter().take(AGENTS_LISTED_MAX) {
+        note(host, ends.clone());
     }
-    let offers = totals::offers(&summary.counts);
-    text.push_str(&format!("{} {offers}\n", heading("offers", "")));
+    if hosts.len() > AGENTS_LISTED_MAX {
+        note("…", format!("and {} more agents", grouped((hosts.len() - AGENTS_LISTED_MAX) as u64)));
+    }
     if roster.replaced > 0 {
-        let replaced = count(roster.replaced, "executor");
-        text.push_str(&format!("{} {replaced}\n", heading("replaced", "")));
+        note("replaced", count(roster.replaced, "executor"));
     }
-    for exclusion in summary.exclusions() {
-        let sentence = exclusion_at_end(exclusion);
-        text.push_str(&format!("{} {}\n", heading("excluded", ""), style(sentence).yellow()));
+    for exclusion in summary.exclusions().take(AGENTS_LISTED_MAX) {
+        note("excluded", style(exclusion_at_end(exclusion)).yellow().to_string());
     }
+    note("offers", totals::offers(&summary.counts));
     if !roster.framework_id.is_empty() {
         let folder = summary.sandboxes.join(&roster.framework_id);
-        text.push_str(&format!("{} {}\n", heading("output in", ""), folder.display()));
+        note("output in", folder.display().to_string());
     }
     text
 }
@@ -151,11 +158,6 @@ fn listed<'a>(summary: &Summary<'a>) -> Vec<&'a Record> {
     badly.into_iter().rev().chain(well).take(LISTED_MAX).collect()
 }
 
-fn heading(word: &str, name: &str) -> String {
-    let text = if name.is_empty() { word.to_owned() } else { format!("{word} {name}") };
-    style(format!("{text:<10}")).dim().to_string()
-}
-
 /// For each host, how its executors ended: `2 finished, 1 failed`.
 fn by_host(roster: &Roster) -> BTreeMap<String, String> {
     let mut hosts: BTreeMap<String, [u64; State::ALL.len()]> = BTreeMap::new();
@@ -187,7 +189,12 @@ fn exclusion_at_end(exclusion: &Exclusion) -> String {
     let left = exclusion.ends.map(|ends| (ends, ends.duration_since(SystemTime::now())));
     let until = match left {
         None => "for ever".to_owned(),
-        Some((ends, Ok(left))) => format!("until {} (in {})", time_for_people(ends), age(left)),
+        Some((ends, Ok(left))) => {
+            // Seconds don't matter of what lasts for minutes.
+            let step = if left.as_secs() < 120 { 1 } else { 60 };
+            let left = Duration::from_secs(left.as_secs() / step * step);
+            format!("until {} (in {})", time_for_people(ends), age(left))
+        }
         Some((ends, Err(_))) => format!("until {} (over)", time_for_people(ends)),
     };
     let after = count(u64::from(*failures), "failure");

@@ -25,6 +25,9 @@ const NEWS_FOR: Duration = Duration::from_secs(10);
 /// Lines around the rows: two of title, one blank, the heading, "and more", one blank, the totals.
 const FRAME_LINES: usize = 7;
 
+/// Terminals with fewer columns see ids shortened.
+const WIDE: usize = 100;
+
 const HIDE_CURSOR: &str = "\x1b[?25l";
 const SHOW_CURSOR: &str = "\x1b[?25h";
 const CLEAR_LINE_END: &str = "\x1b[K";
@@ -92,7 +95,8 @@ impl Table {
         let total = view.roster.records().count() as u64 + view.roster.forgotten;
         if total > 0 && room > 0 {
             let shown = choose(view, room);
-            let cells: Vec<Vec<Cell>> = shown.iter().map(|record| row(record, view.now)).collect();
+            let cells: Vec<Vec<Cell>> =
+                shown.iter().map(|record| row(record, view.now, columns)).collect();
             lines.push(String::new());
             lines.extend(lay_out(&COLUMNS, &cells, columns));
             if let Some(rest) = rest(view, &shown, total) {
@@ -120,22 +124,27 @@ fn title(view: &View<'_>, columns: usize) -> String {
 
 /// How many executors are in each state, and what for.
 fn states(view: &View<'_>) -> String {
-    let counts = State::ALL.into_iter().map(|state| (state, view.roster.count(state)));
-    let mut parts: Vec<String> = counts
-        .filter(|(state, number)| *number > 0 || *state == State::Running)
-        .map(|(state, number)| {
-            let text = format!("{} {}", grouped(number), state.as_str());
-            if number > 0 { colour(state).apply_to(text).to_string() } else { text }
-        })
-        .collect();
+    let goal = view.settings.until_finished;
+    let mut parts = Vec::new();
+    for state in State::ALL {
+        let number = view.roster.count(state);
+        let text = match goal {
+            Some(goal) if state == State::Finished => {
+                format!("{} of {} finished", grouped(number), grouped(u64::from(goal)))
+            }
+            _ if number > 0 || state == State::Running => {
+                format!("{} {}", grouped(number), state.as_str())
+            }
+            _ => continue,
+        };
+        parts.push(if number > 0 { colour(state).apply_to(text).to_string() } else { text });
+    }
     let excluded = view.roster.excluded(view.now);
     if excluded > 0 {
         let text = format!("{excluded} of {} agents excluded", view.settings.agents);
         parts.push(style(text).red().to_string());
     }
-    if let Some(goal) = view.settings.until_finished {
-        parts.push(format!("until {} finished", grouped(u64::from(goal))));
-    } else if let Some(limit) = view.settings.config.executor_limit() {
+    if let (Some(limit), None) = (view.settings.config.executor_limit(), goal) {
         parts.push(format!("limit {}", grouped(u64::from(limit))));
     }
     parts.join(&style(" · ").dim().to_string())
@@ -172,18 +181,24 @@ fn choose<'a>(view: &View<'a>, room: usize) -> Vec<&'a Record> {
     shown
 }
 
-fn row(record: &Record, now: Timestamp) -> Vec<Cell> {
+fn row(record: &Record, now: Timestamp, columns: usize) -> Vec<Cell> {
     let style = colour(record.state);
     let quiet = if record.state.is_end() { Style::new().dim() } else { Style::new() };
     let quiet = |text: String| Cell { text, style: quiet.clone() };
+    // All ids begin alike; where room is scarce the rest will do.
+    let name = match record.name.rsplit_once('-') {
+        Some((_, rest)) if columns < WIDE => format!("…-{rest}"),
+        _ => record.name.clone(),
+    };
+    let message = record.message.split(", output in ").next().unwrap_or_default();
     vec![
-        quiet(record.name.clone()),
+        quiet(name),
         quiet(record.host.clone()),
         Cell { text: record.state.as_str().to_owned(), style },
         quiet(record.cores.to_string()),
         quiet(record.memory.to_string()),
         quiet(age(record.age(now))),
-        quiet(printable(&record.message)),
+        quiet(printable(message)),
     ]
 }
 

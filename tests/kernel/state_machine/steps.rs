@@ -35,7 +35,7 @@ pub(crate) enum Event {
     AgentLost(&'static str),
     ExecutorLost(Whom),
     Limit(Option<u32>),
-    Reconfigure(Setup),
+    Reconfigure(Box<Setup>),
     Registered,
     Disconnected,
     Poll,
@@ -154,7 +154,7 @@ impl ReferenceStateMachine for Scene {
                 Expected::Nothing
             }
             Event::Reconfigure(setup) => {
-                model.reconfigure(setup.clone());
+                model.reconfigure(Setup::clone(setup));
                 Expected::Nothing
             }
             Event::Registered => {
@@ -270,11 +270,10 @@ fn events(scene: &Scene) -> BoxedStrategy<Event> {
         Event::Kill(unique.into_iter().collect())
     });
     let placed = scene.model.executors.len();
-    let ends = match scene.model.counts.batches {
-        _ if scene.model.closed => 6,
+    let ends = match (scene.model.closed, scene.model.counts.batches) {
         // An early end would hide too much.
-        0..6 => 0,
-        _ => 1,
+        (false, 0..6) => Just(Event::Poll).boxed(),
+        _ => select(vec![Event::Drain, Event::Close]).boxed(),
     };
     prop_oneof![
         30 => offers,
@@ -283,14 +282,13 @@ fn events(scene: &Scene) -> BoxedStrategy<Event> {
         3 => select(AGENTS.to_vec()).prop_map(Event::AgentLost),
         2 => whom(&scene.model).prop_map(Event::ExecutorLost),
         3 => option::weighted(0.8, 0u32..12).prop_map(Event::Limit),
-        2 => setups().prop_map(Event::Reconfigure),
+        2 => setups().prop_map(|setup| Event::Reconfigure(Box::new(setup))),
         if scene.model.connected { 2 } else { 30 } => Just(Event::Registered),
         1 => Just(Event::Disconnected),
         8 => Just(Event::Poll),
         8 => Just(Event::Tick),
         3 => select(vec![Scope::All, Scope::Doubtful, Scope::Doubtful]).prop_map(Event::Reconcile),
-        ends => select(vec![true, false])
-            .prop_map(|drain| if drain { Event::Drain } else { Event::Close }),
+        if scene.model.closed { 6 } else { 1 } => ends,
     ]
     .boxed()
 }

@@ -1,0 +1,14 @@
+//! The command line from outside: the real binary, real processes, and what its user sees of them.
+//!
+//! | module | question |
+//! |---|---|
+//! | [`running`] | do executors run, fail and get replaced as they should? |
+//! | [`ending`] | does it end in time, with the right code, and leave nothing behind? |
+//! | [`output`] | can machines read what it says, and does it bear a reader that goes away? |
+//! | [`settings`] | which setting counts, and is a bad one refused in a sentence? |
+
+mod ending;
+mod output;
+mod running;
+mod settings;
+mod support;

@@ -1,0 +1,87 @@
+//! What the run prints, for machines and for readers that go away.
+
+use std::io::{BufRead, BufReader};
+
+use crate::support::{Folder, finish, offermill, small};
+
+/// Goal: every line of `--json` is one object with the keys that all have, and the last one is the summary. Method:
+/// a run with failures, replacements and an exclusion.
+#[test]
+fn every_line_is_an_object() {
+    let folder = Folder::new();
+    let flags = ["--master", "local-cluster[3,4,128]", "--num-executors", "6", "--until-finished"];
+    let script = "[ {{HOSTNAME}} != agent-1 ] || exit 3; sleep 1";
+    let ended = finish(&folder, &small(&[&flags[..], &["--json"]].concat(), &["sh", "-c", script]));
+    assert_eq!(ended.code, Some(0), "{}", ended.output);
+    let events = ended.events();
+    for event in &events {
+        assert!(event["event"].is_string() && event["at_ms"].is_u64(), "{event}");
+        assert!(event["time"].as_str().unwrap().ends_with('Z'), "{event}");
+    }
+    for name in ["started", "registered", "placed", "running", "ended", "excluded", "stopping"] {
+        assert!(events.iter().any(|event| event["event"] == name), "{name}");
+    }
+    let summary = events.last().unwrap();
+    assert_eq!(summary["event"], "summary");
+    let finished = |state: &str| {
+        let executors = summary["executors"].as_array().unwrap();
+        executors.iter().filter(|executor| executor["state"] == state).count()
+    };
+    assert_eq!(finished("finished"), 6);
+    assert!(finished("failed") >= 2);
+    let offers = &summary["offers"];
+    let declined: u64 =
+        offers["declined"].as_object().unwrap().values().map(|it| it.as_u64().unwrap()).sum();
+    assert_eq!(offers["seen"].as_u64().unwrap(), offers["accepted"].as_u64().unwrap() + declined);
+}
+
+/// Goal: a reader that goes away ends the run in good order, and what it read were whole lines. Method: read a few
+/// lines of a run that goes on and on, as `head` does.
+#[test]
+fn a_closed_pipe_drains() {
+    for format in [&[][..], &["--json"]] {
+        let folder = Folder::new();
+        let flags = ["--master", "local-cluster[2,2,64]", "--num-executors", "3"];
+        let arguments = small(&[&flags[..], format].concat(), &["sleep", "0.1"]);
+        let mut child = offermill(&folder.0, &arguments).spawn().unwrap();
+        let mut reader = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        for _ in 0..5 {
+            line.clear();
+            reader.read_line(&mut line).unwrap();
+            assert!(line.ends_with('\n'), "{line:?}");
+        }
+        drop(reader);
+        let ended = child.wait_with_output().unwrap();
+        let errors = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(0), "{errors}");
+        assert!(!errors.contains("panicked"), "{errors}");
+        folder.assert_deserted();
+    }
+}
+
+/// Goal: each shell gets completions, and another word is refused. Method: ask for them.
+#[test]
+fn shells_get_completions() {
+    let folder = Folder::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let ended = finish(&folder, &["completions", shell]);
+        assert_eq!(ended.code, Some(0));
+        assert!(ended.output.contains("until-finished"), "{shell}");
+    }
+    assert_eq!(finish(&folder, &["completions", "csh"]).code, Some(2));
+}
+
+/// Goal: the help names the exit codes and gives examples; the long help names the keys. Method: ask for both.
+#[test]
+fn the_help_is_complete() {
+    let folder = Folder::new();
+    for arguments in [&["--help"][..], &["run", "-h"], &["run", "--help"]] {
+        let help = finish(&folder, arguments);
+        assert_eq!(help.code, Some(0));
+        assert!(help.output.contains("Examples:") && help.output.contains("Exit codes:"));
+        assert!(help.output.lines().all(|line| line.chars().count() <= 100));
+    }
+    let help = finish(&folder, &["run", "--help"]).output;
+    assert!(help.contains("spark.mesos.coarse.shutdownTimeout, --shutdown-timeout"), "{help}");
+}

@@ -1,0 +1,147 @@
+//! Executors run, fail and get replaced.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::support::{Folder, Run, finish, process_of, send_signal, small};
+
+/// Goal: the example of the help: six executors over three agents run to their end, and each knows who and where it
+/// is. Method: run it, read the summary and what the executors wrote.
+#[test]
+fn six_executors_over_three_agents_finish() {
+    let folder = Folder::new();
+    let flags = ["--master", "local-cluster[3,2,64]", "--num-executors", "6", "--until-finished"];
+    let script = "echo {{EXECUTOR_ID}} {{HOSTNAME}} $OFFERMILL_EXECUTOR_ID $OFFERMILL_HOSTNAME \
+                  $OFFERMILL_CORES $OFFERMILL_MEMORY_MB $OFFERMILL_APP_ID {{APP_ID}} $X";
+    let more = ["--name", "etl", "--env", "X={{CORES}} cores"];
+    let ended = finish(&folder, &small(&[&flags[..], &more].concat(), &["sh", "-c", script]));
+    assert_eq!(ended.code, Some(0), "{}", ended.output);
+    for agent in ["agent-0", "agent-1", "agent-2"] {
+        assert!(ended.output.contains(&format!("{agent}    2 finished\n")), "{}", ended.output);
+    }
+    assert!(ended.output.contains("etl ran for "), "{}", ended.output);
+    assert!(ended.output.contains("all 6 executors have finished (exit code 0)"));
+    let outputs = folder.outputs();
+    assert_eq!(outputs.len(), 6);
+    for output in outputs {
+        let words: Vec<&str> = output.split_whitespace().collect();
+        let [id, host, same_id, same_host, cores, memory, app, same_app, x, _] = words[..] else {
+            panic!("{output}")
+        };
+        assert!(id.starts_with("etl-") && host.starts_with("agent-"), "{output}");
+        assert_eq!((id, host, app), (same_id, same_host, same_app));
+        assert_eq!((cores, memory, x), ("1", "16", "1"));
+    }
+    folder.assert_deserted();
+}
+
+/// Goal: an executor that fails is replaced on another agent, and the run still comes to its end. Method: it fails on
+/// one agent, which one failure excludes.
+#[test]
+fn a_failing_executor_is_replaced_elsewhere() {
+    let folder = Folder::new();
+    let flags = ["--master", "local-cluster[3,2,64]", "--num-executors", "3", "--until-finished"];
+    let more = ["--exclude-after", "1", "--json"];
+    let script = "[ {{HOSTNAME}} != agent-1 ] || exit 3; sleep 1";
+    let ended = finish(&folder, &small(&[&flags[..], &more].concat(), &["sh", "-c", script]));
+    assert_eq!(ended.code, Some(0), "{}", ended.output);
+    let events = ended.events();
+    let failed = find(&events, |event| event["event"] == "ended" && event["state"] == "failed");
+    assert_eq!((&failed["host"], &failed["message"]), (&"agent-1".into(), &"exit code 3".into()));
+    let replacement = find(&events, |event| event["replaces"] == failed["executor"]);
+    assert_ne!(replacement["host"], "agent-1");
+    let summary = events.last().unwrap();
+    assert_eq!(summary["executors_replaced"], 1);
+    assert_eq!(summary["exit_code"], 0);
+}
+
+/// Goal: an executor whose process is killed is missed at once and replaced on another agent. Method: SIGKILL to one
+/// of six processes, on agents that have room for one more each.
+#[test]
+fn a_killed_executor_is_replaced_elsewhere() {
+    let folder = Folder::new();
+    let flags = ["--master", "local-cluster[3,3,64]", "--num-executors", "6", "--json"];
+    let more = ["--exclude-after", "1"];
+    let mut run = Run::start(&folder, &small(&[&flags[..], &more].concat(), &["sleep", "1000"]));
+    let running: Vec<Value> = (0..6).map(|_| run.event_named("running")).collect();
+    let victim = &running[2];
+    send_signal("KILL", process_of(victim));
+    let ended = run.event_named("ended");
+    assert_eq!(ended["executor"], victim["executor"]);
+    assert_eq!(ended["state"], "failed");
+    assert_eq!(ended["message"], "killed by signal 9 (SIGKILL)");
+    let placed = run.event(|event| event["replaces"] == victim["executor"]);
+    assert_ne!(placed["host"], victim["host"]);
+    run.event(|event| event["event"] == "running" && event["executor"] == placed["executor"]);
+    run.signal("TERM");
+    assert_eq!(run.end().code, Some(0));
+    folder.assert_deserted();
+}
+
+/// Goal: two failures exclude an agent; people learn which, why and until when, at once and at the end. Method: an
+/// agent on which all fails.
+#[test]
+fn two_failures_exclude_an_agent() {
+    let folder = Folder::new();
+    let flags = ["--master", "local-cluster[3,4,128]", "--num-executors", "6", "--until-finished"];
+    let script = "[ {{HOSTNAME}} != agent-1 ] || exit 3; sleep 1";
+    let ended = finish(&folder, &small(&flags, &["sh", "-c", script]));
+    assert_eq!(ended.code, Some(0), "{}", ended.output);
+    let lines: Vec<&str> = ended.output.lines().filter(|line| line.contains("excluded")).collect();
+    let happened =
+        lines.iter().find(|line| line.contains("agent-1 excluded after 2 failures until "));
+    assert!(happened.unwrap().ends_with(" UTC (1 h); the last: exit code 3"), "{}", ended.output);
+    let at_end =
+        lines.iter().find(|line| line.starts_with("excluded   agent-1 after 2 failures until "));
+    assert!(at_end.unwrap().contains(" UTC (in 59 min"), "{}", ended.output);
+}
+
+/// Goal: a run whose executors only fail ends, with its own code. Method: `false`, with a limit of failures; and
+/// without, on all agents there are.
+#[test]
+fn a_run_that_only_fails_ends() {
+    for more in
+        [&["--max-executor-failures", "2", "--exclude-after", "never"][..], &["--until-finished"]]
+    {
+        let folder = Folder::new();
+        let flags = ["--master", "local-cluster[2,4,128]", "--num-executors", "4"];
+        let ended = finish(&folder, &small(&[&flags[..], more].concat(), &["false"]));
+        assert_eq!(ended.code, Some(1), "{}", ended.output);
+        assert!(ended.output.contains("(exit code 1)"), "{}", ended.output);
+        folder.assert_deserted();
+    }
+}
+
+/// Goal: constraints and placement decide where executors run. Method: agents in two zones, one of which is asked
+/// for; then one agent that fills before the next.
+#[test]
+fn executors_run_where_they_should() {
+    let hosts = |flags: &[&str]| {
+        let folder = Folder::new();
+        let all = [
+            "--master",
+            "local-cluster[4,2,64]",
+            "--num-executors",
+            "2",
+            "--until-finished",
+            "--json",
+        ];
+        let ended = finish(&folder, &small(&[&all[..], flags].concat(), &["sleep", "0.2"]));
+        assert_eq!(ended.code, Some(0), "{}", ended.errors);
+        let mut hosts: BTreeMap<String, usize> = BTreeMap::new();
+        for event in ended.events().iter().filter(|event| event["event"] == "placed") {
+            *hosts.entry(event["host"].as_str().unwrap().to_owned()).or_default() += 1;
+        }
+        hosts
+    };
+    let zones =
+        ["--agent-attributes", "zone:east|zone:west;rack:r%d", "--constraints", "zone:west"];
+    assert!(hosts(&zones).keys().all(|host| host == "agent-1" || host == "agent-3"));
+    assert_eq!(hosts(&["--placement", "consolidate"]).len(), 1);
+    assert_eq!(hosts(&["--placement", "round-robin"]).len(), 2);
+}
+
+fn find(events: &[Value], is_it: impl Fn(&&Value) -> bool) -> &Value {
+    events.iter().find(is_it).unwrap()
+}

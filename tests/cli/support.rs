@@ -1,0 +1,206 @@
+//! A run of the binary under watch, in a folder of its own.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::{JoinHandle, sleep, spawn};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// Far beyond what anything here takes, on however slow a machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A folder that no other test has, removed at the end.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> Folder {
+        static COUNTER: AtomicU32 = AtomicU32::new(0);
+        let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("offermill-cli-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).unwrap();
+        Folder(path.canonicalize().unwrap())
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// What all executors wrote to their standard output, in no particular order.
+    pub(crate) fn outputs(&self) -> Vec<String> {
+        let mut outputs = Vec::new();
+        let mut folders = vec![self.0.join("sandboxes")];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.ends_with("stdout") {
+                    outputs.push(fs::read_to_string(path).unwrap());
+                }
+            }
+        }
+        outputs
+    }
+
+    /// The processes that live in it: executors, what they started, and wardens.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        let numbers = fs::read_dir("/proc").unwrap().filter_map(|entry| {
+            let number: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
+            let cwd = fs::read_link(format!("/proc/{number}/cwd")).ok()?;
+            cwd.starts_with(&self.0).then_some(number)
+        });
+        numbers.collect()
+    }
+
+    /// Waits until no process lives in it. Ends are noticed elsewhere before a process is gone from the system's list.
+    pub(crate) fn assert_deserted(&self) {
+        let give_up = Instant::now() + PATIENCE;
+        while !self.processes().is_empty() {
+            assert!(Instant::now() < give_up, "left behind: {:?}", self.processes());
+            sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The binary with `arguments`, working in `folder`.
+pub(crate) fn offermill(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_offermill"));
+    command.args(arguments).current_dir(folder).stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// A run that has ended.
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) output: String,
+    pub(crate) errors: String,
+}
+
+impl Ended {
+    /// The lines of `--json`.
+    pub(crate) fn events(&self) -> Vec<Value> {
+        self.output.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+/// Runs to the end.
+pub(crate) fn finish(folder: &Folder, arguments: &[&str]) -> Ended {
+    Run::start(folder, arguments).end()
+}
+
+/// A run under watch.
+pub(crate) struct Run {
+    child: Child,
+    lines: Receiver<String>,
+    output: String,
+    errors: Option<JoinHandle<String>>,
+}
+
+impl Run {
+    pub(crate) fn start(folder: &Folder, arguments: &[&str]) -> Run {
+        let mut child = offermill(&folder.0, arguments).spawn().unwrap();
+        let (sender, lines) = channel();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        let mut stderr = child.stderr.take().unwrap();
+        let errors = spawn(move || {
+            let mut text = String::new();
+            stderr.read_to_string(&mut text).unwrap();
+            text
+        });
+        Run { child, lines, output: String::new(), errors: Some(errors) }
+    }
+
+    /// The next line for which `is_it`.
+    pub(crate) fn line(&mut self, is_it: impl Fn(&str) -> bool) -> String {
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            let wait = give_up.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(wait) {
+                Ok(line) => {
+                    self.output.push_str(&line);
+                    self.output.push('\n');
+                    if is_it(&line) {
+                        return line;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    panic!("no such line in\n{}", self.output)
+                }
+            }
+        }
+    }
+
+    /// The next event of `--json` for which `is_it`.
+    pub(crate) fn event(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
+        let parse = |line: &str| -> Value { serde_json::from_str(line).unwrap() };
+        parse(&self.line(|line| is_it(&parse(line))))
+    }
+
+    /// The next event of this name.
+    pub(crate) fn event_named(&mut self, name: &str) -> Value {
+        self.event(|event| event["event"] == name)
+    }
+
+    pub(crate) fn signal(&self, signal: &str) {
+        send_signal(signal, self.child.id());
+    }
+
+    pub(crate) fn end(mut self) -> Ended {
+        let give_up = Instant::now() + PATIENCE;
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(Instant::now() < give_up, "does not end");
+            sleep(Duration::from_millis(10));
+        };
+        while let Ok(line) = self.lines.recv() {
+            self.output.push_str(&line);
+            self.output.push('\n');
+        }
+        let errors = self.errors.take().unwrap().join().unwrap();
+        Ended { code: status.code(), output: std::mem::take(&mut self.output), errors }
+    }
+}
+
+impl Drop for Run {
+    /// A test that failed leaves nothing running.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(crate) fn send_signal(signal: &str, process: u32) {
+    let script = format!("kill -{signal} {process}");
+    assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
+}
+
+/// The process of which a running executor's event tells.
+pub(crate) fn process_of(running: &Value) -> u32 {
+    let message = running["message"].as_str().unwrap();
+    let number = message.strip_prefix("process ").and_then(|rest| rest.split(',').next());
+    number.unwrap().parse().unwrap()
+}
+
+/// Arguments for small executors, `command` appended.
+pub(crate) fn small<'a>(flags: &[&'a str], command: &[&'a str]) -> Vec<&'a str> {
+    let size = ["--executor-cores", "1", "--executor-memory", "16m", "--memory-overhead", "0"];
+    [&["run"], &size[..], flags, &["--"], command].concat()
+}
