@@ -26,7 +26,7 @@ fn nothing_is_placed_after_an_exclusion() {
         let (agents, key) = one_agent();
         let other = Arc::clone(&agents);
         let placed = thread::spawn(move || other.reserve(key, 1, NOW).is_ok());
-        assert!(agents.count_failure(key.index, &rule, NOW).is_some());
+        assert!(agents.count_failure(key.index(), &rule, NOW).is_some());
         let after_exclusion = agents.executors(key);
         let placed = placed.join().unwrap();
         assert_eq!(agents.executors(key), after_exclusion);

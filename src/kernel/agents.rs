@@ -13,11 +13,13 @@
 //! | handler | [`Agents::reserve`]: compare-exchange | AcqRel | `exclude`: after it, no reserve succeeds |
 //! | whoever ends an executor | [`Agents::release`]: fetch-sub | Release | `retire` |
 //! | whoever counts a failure | `excluded_until`, then `exclude`: compare-exchange | Release | `reserve`'s load |
-//! | tick, agent loss | [`Agents::retire`]: compare-exchange | AcqRel | `reserve`: fails from now on |
+//! | tick | [`Agents::retire`]: compare-exchange | AcqRel | `reserve`: fails from now on |
 //!
 //! Everything that happens seldom (the id, the times of failures) is behind a lock that no offer touches. The map from
 //! ids to cells is for the first sight of an agent; its guard never outlives the expression that took it.
 
+use std::borrow::Borrow;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use dashmap::DashMap;
@@ -37,11 +39,24 @@ const EXCLUDED: u64 = 1 << 24;
 const LIVE: u64 = 1 << 25;
 const GENERATION_SHIFT: u32 = 26;
 
-/// Which cell, and whose.
+/// Which cell (the lower 26 bits), and whose (the generation above): so there are 2²⁶ cells at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct AgentKey {
-    pub(crate) index: u32,
-    generation: u64,
+pub(crate) struct AgentKey(u64);
+
+impl AgentKey {
+    const INDEX_MASK: u64 = (1 << GENERATION_SHIFT) - 1;
+
+    fn new(index: u32, generation: u64) -> AgentKey {
+        AgentKey(generation << GENERATION_SHIFT | u64::from(index))
+    }
+
+    pub(crate) fn index(self) -> u32 {
+        (self.0 & Self::INDEX_MASK) as u32
+    }
+
+    fn generation(self) -> u64 {
+        self.0 >> GENERATION_SHIFT
+    }
 }
 
 /// Why an agent takes no executor.
@@ -55,15 +70,40 @@ pub(crate) enum Barred {
 }
 
 /// Who an agent is, for reports.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct AgentName {
-    pub(crate) id: Arc<str>,
-    pub(crate) hostname: Arc<str>,
+    pub(crate) id: Box<str>,
+    pub(crate) hostname: Box<str>,
 }
 
-/// In this order: what every offer reads is in the first line.
+/// An agent's name as the key of the map from ids.
 #[derive(Debug)]
-#[repr(C, align(64))]
+struct ById(Arc<AgentName>);
+
+impl Borrow<str> for ById {
+    fn borrow(&self) -> &str {
+        &self.0.id
+    }
+}
+
+impl PartialEq for ById {
+    fn eq(&self, other: &ById) -> bool {
+        self.0.id == other.0.id
+    }
+}
+
+impl Eq for ById {}
+
+impl Hash for ById {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // As `Borrow` demands: like the id.
+        self.0.id.hash(state);
+    }
+}
+
+/// One agent's cell: a cache line.
+#[derive(Debug)]
+#[repr(align(64))]
 pub(crate) struct Agent {
     word: AtomicU64,
     excluded_until: AtomicU64,
@@ -77,10 +117,16 @@ pub(crate) struct Agent {
 
 #[derive(Debug, Default)]
 struct Seldom {
-    name: Option<AgentName>,
-    failures: Vec<Timestamp>,
+    name: Option<Arc<AgentName>>,
+    /// Of agents that have any.
+    failures: Option<Box<Failures>>,
+}
+
+#[derive(Debug, Default)]
+struct Failures {
+    at: Vec<Timestamp>,
     /// As long as the last of them may count.
-    failures_until: Timestamp,
+    until: Timestamp,
 }
 
 impl Default for Agent {
@@ -103,7 +149,7 @@ impl Cell for Agent {
 }
 
 impl Agent {
-    fn name(&self) -> Option<AgentName> {
+    fn name(&self) -> Option<Arc<AgentName>> {
         lock(&self.seldom).name.clone()
     }
 
@@ -154,7 +200,7 @@ impl Agent {
 /// An agent as a report shows it.
 #[derive(Clone, Debug)]
 pub(crate) struct AgentView {
-    pub(crate) name: AgentName,
+    pub(crate) name: Arc<AgentName>,
     pub(crate) executors: u32,
     /// Until when it is excluded, if it is.
     pub(crate) excluded_until: Option<Timestamp>,
@@ -164,7 +210,7 @@ pub(crate) struct AgentView {
 #[derive(Debug)]
 pub(crate) struct Agents {
     cells: Slab<Agent>,
-    by_id: DashMap<Arc<str>, AgentKey>,
+    by_id: DashMap<ById, AgentKey>,
     met: AtomicU64,
 }
 
@@ -188,17 +234,20 @@ impl Agents {
             return None;
         }
         let index = *claimed.first()?;
+        if u64::from(index) > AgentKey::INDEX_MASK {
+            self.cells.free(index);
+            return None;
+        }
         let cell = self.cells.get(index)?;
         // Relaxed: a number that nobody else gets.
         let generation = self.met.fetch_add(1, Ordering::Relaxed) & (u64::MAX >> GENERATION_SHIFT);
-        let key = AgentKey { index, generation };
-        let id: Arc<str> = id.into();
-        let name = AgentName { id: Arc::clone(&id), hostname: hostname.into() };
-        *lock(&cell.seldom) = Seldom { name: Some(name), ..Seldom::default() };
+        let key = AgentKey::new(index, generation);
+        let name = Arc::new(AgentName { id: id.into(), hostname: hostname.into() });
+        *lock(&cell.seldom) = Seldom { name: Some(Arc::clone(&name)), failures: None };
         cell.excluded_until.store(0, Ordering::Relaxed);
         cell.suspect_until.store(0, Ordering::Relaxed);
         cell.seen.store(now.as_millis(), Ordering::Relaxed);
-        let winner = match self.by_id.entry(id) {
+        let winner = match self.by_id.entry(ById(name)) {
             Entry::Vacant(entry) => {
                 // Under the entry's lock, so that whoever retires the agent at once finds an entry to remove. Release:
                 // the cell is whole before it is anybody's.
@@ -216,9 +265,9 @@ impl Agents {
 
     /// How many executors the agent has room for, or why none. A plan's view: only `reserve` decides.
     pub(crate) fn room(&self, key: AgentKey, now: Timestamp) -> Result<u32, Barred> {
-        let cell = self.cells.get(key.index).ok_or(Barred::Retired)?;
+        let cell = self.cells.get(key.index()).ok_or(Barred::Retired)?;
         // Acquire: pairs with `exclude`'s Release.
-        cell.room(cell.word.load(Ordering::Acquire), key.generation, now)
+        cell.room(cell.word.load(Ordering::Acquire), key.generation(), now)
     }
 
     /// Counts `executors` more on the agent, if it may take them. Lifts an exclusion that has run out.
@@ -228,10 +277,10 @@ impl Agents {
         executors: u32,
         now: Timestamp,
     ) -> Result<(), Barred> {
-        let cell = self.cells.get(key.index).ok_or(Barred::Retired)?;
+        let cell = self.cells.get(key.index()).ok_or(Barred::Retired)?;
         let mut word = cell.word.load(Ordering::Acquire);
         loop {
-            if cell.room(word, key.generation, now)? < executors {
+            if cell.room(word, key.generation(), now)? < executors {
                 return Err(Barred::Full);
             }
             let next = (word & !EXCLUDED) + u64::from(executors);
@@ -263,13 +312,14 @@ impl Agents {
         let generation = cell.word.load(Ordering::Acquire) >> GENERATION_SHIFT;
         {
             let mut seldom = lock(&cell.seldom);
-            seldom.failures.retain(|at| now.since(*at) <= rule.window);
-            seldom.failures.push(now);
-            seldom.failures_until = now.plus(rule.window);
-            if seldom.failures.len() < usize::from(rule.failures) {
+            let failures = seldom.failures.get_or_insert_default();
+            failures.at.retain(|at| now.since(*at) <= rule.window);
+            failures.at.push(now);
+            failures.until = now.plus(rule.window);
+            if failures.at.len() < usize::from(rule.failures) {
                 return None;
             }
-            seldom.failures.clear();
+            seldom.failures = None;
         }
         let until = rule.expiry.map_or(Timestamp::MAX, |expiry| now.plus(expiry));
         Some(cell.exclude(generation, until))
@@ -277,39 +327,43 @@ impl Agents {
 
     /// How many executors the agent holds.
     pub(crate) fn executors(&self, key: AgentKey) -> u32 {
-        let word = self.cells.get(key.index).map_or(0, |cell| cell.word.load(Ordering::Acquire));
-        if word >> GENERATION_SHIFT == key.generation { (word & EXECUTORS_MASK) as u32 } else { 0 }
+        let word = self.cells.get(key.index()).map_or(0, |cell| cell.word.load(Ordering::Acquire));
+        if word >> GENERATION_SHIFT == key.generation() {
+            (word & EXECUTORS_MASK) as u32
+        } else {
+            0
+        }
     }
 
     /// Lets nothing start on the agent before `until`.
     pub(crate) fn suspect(&self, key: AgentKey, until: Timestamp) {
-        if let Some(cell) = self.cells.get(key.index) {
+        if let Some(cell) = self.cells.get(key.index()) {
             cell.suspect_until.fetch_max(until.as_millis(), Ordering::Relaxed);
         }
     }
 
     /// Notes that the agent is there.
     pub(crate) fn note_seen(&self, key: AgentKey, now: Timestamp) {
-        if let Some(cell) = self.cells.get(key.index) {
+        if let Some(cell) = self.cells.get(key.index()) {
             cell.seen.store(now.as_millis(), Ordering::Relaxed);
         }
     }
 
     /// Forgets the agent, unless it holds executors, is excluded or suspect, or has failures that may still count.
     pub(crate) fn retire(&self, key: AgentKey, now: Timestamp) -> bool {
-        let Some(cell) = self.cells.get(key.index) else { return false };
+        let Some(cell) = self.cells.get(key.index()) else { return false };
         let word = cell.word.load(Ordering::Acquire);
-        if word & EXECUTORS_MASK != 0 || word >> GENERATION_SHIFT != key.generation {
+        if word & EXECUTORS_MASK != 0 || word >> GENERATION_SHIFT != key.generation() {
             return false;
         }
         if let Err(Barred::Excluded(_) | Barred::Suspect(_) | Barred::Retired) =
-            cell.room(word, key.generation, now)
+            cell.room(word, key.generation(), now)
         {
             return false;
         }
         {
             let seldom = lock(&cell.seldom);
-            if !seldom.failures.is_empty() && now <= seldom.failures_until {
+            if seldom.failures.as_ref().is_some_and(|failures| now <= failures.until) {
                 return false;
             }
         }
@@ -319,9 +373,9 @@ impl Agents {
         }
         let name = lock(&cell.seldom).name.take();
         if let Some(name) = name {
-            self.by_id.remove_if(&name.id, |_, known| *known == key);
+            self.by_id.remove_if(&*name.id, |_, known| *known == key);
         }
-        self.cells.free(key.index);
+        self.cells.free(key.index());
         true
     }
 
@@ -331,13 +385,13 @@ impl Agents {
             let word = cell.word.load(Ordering::Acquire);
             let unseen = cell.seen.load(Ordering::Relaxed) < before.as_millis();
             let idle = word & LIVE != 0 && word & EXECUTORS_MASK == 0;
-            (unseen && idle).then_some(AgentKey { index, generation: word >> GENERATION_SHIFT })
+            (unseen && idle).then_some(AgentKey::new(index, word >> GENERATION_SHIFT))
         };
         self.cells.iter().filter_map(stale).filter(|key| self.retire(*key, now)).count()
     }
 
     /// The name of the agent in a cell.
-    pub(crate) fn name(&self, index: u32) -> Option<AgentName> {
+    pub(crate) fn name(&self, index: u32) -> Option<Arc<AgentName>> {
         self.cells.get(index)?.name()
     }
 
@@ -383,22 +437,28 @@ mod tests {
     fn failures_in_the_window_exclude_until_the_expiry() {
         let agents = Agents::new();
         let key = agents.meet("S1", "host", at(0)).unwrap();
-        assert_eq!(agents.count_failure(key.index, &RULE, at(0)), None);
-        assert_eq!(agents.count_failure(key.index, &RULE, at(90)), None);
+        assert_eq!(agents.count_failure(key.index(), &RULE, at(0)), None);
+        assert_eq!(agents.count_failure(key.index(), &RULE, at(90)), None);
         assert_eq!(
-            agents.count_failure(key.index, &RULE, at(101)),
+            agents.count_failure(key.index(), &RULE, at(101)),
             None,
             "the first is out of the window"
         );
-        assert_eq!(agents.count_failure(key.index, &RULE, at(102)), Some(at(152)));
+        assert_eq!(agents.count_failure(key.index(), &RULE, at(102)), Some(at(152)));
         assert_eq!(agents.reserve(key, 1, at(151)), Err(Barred::Excluded(at(152))));
         assert!(!agents.retire(key, at(151)), "an exclusion is remembered");
         assert_eq!(agents.reserve(key, 1, at(152)), Ok(()));
         assert!(!agents.retire(key, at(200)), "an agent with executors is remembered");
-        agents.release(key.index, 1);
+        agents.release(key.index(), 1);
         assert!(agents.retire(key, at(200)));
         assert_eq!(agents.reserve(key, 1, at(200)), Err(Barred::Retired));
         assert_eq!(agents.len(), 0);
+    }
+
+    /// Goal: an agent is one line. Method: ask the compiler.
+    #[test]
+    fn a_cell_is_a_line() {
+        assert_eq!(size_of::<Agent>(), 64);
     }
 
     /// Goal: a late offer of a forgotten agent meets a new entry, not the old one's books. Method: retire, meet again
@@ -409,7 +469,7 @@ mod tests {
         let old = agents.meet("S1", "host", at(0)).unwrap();
         assert!(agents.retire(old, at(0)));
         let new = agents.meet("S2", "host", at(0)).unwrap();
-        assert_eq!(old.index, new.index, "the cell is reused");
+        assert_eq!(old.index(), new.index(), "the cell is reused");
         assert_eq!(agents.reserve(old, 1, at(0)), Err(Barred::Retired));
         assert_eq!(agents.reserve(new, 1, at(0)), Ok(()));
     }

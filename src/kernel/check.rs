@@ -50,7 +50,7 @@ impl Core {
             agents += 1;
             let expected = on_agent.remove(&index).unwrap_or(0);
             agree(&format!("executors of agent {}", agent.name.id), agent.executors, expected)?;
-            let found = self.agents.find(&agent.name.id).map(|key| key.index);
+            let found = self.agents.find(&agent.name.id).map(|key| key.index());
             agree(&format!("entry of agent {}", agent.name.id), found, Some(index))?;
         }
         agree("executors on forgotten agents", on_agent.len(), 0)?;

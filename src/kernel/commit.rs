@@ -164,7 +164,7 @@ impl Core {
             // `start` serves as a mark here that the group's first executor has its GPUs; the rows set it anew.
             group.start = 1;
             let hold = Hold {
-                agent: group.agent.index,
+                agent: group.agent.index(),
                 cores: survey.rooms[*at as usize].cores,
                 memory: config.memory_taken(),
                 gpus: Gpus::new(exactly + granted),
@@ -244,7 +244,7 @@ impl Core {
     fn give_back_agents(&self, survey: &mut Survey, plan: &mut Plan, keep: usize) {
         for at in plan.order.drain(keep..) {
             let group = &mut survey.groups[at as usize];
-            self.agents.release(group.agent.index, 1);
+            self.agents.release(group.agent.index(), 1);
             group.placed -= 1;
             if group.placed == 0 {
                 self.gpus.release(u64::from(std::mem::take(&mut group.gpus_granted)));

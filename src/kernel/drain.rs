@@ -16,7 +16,7 @@
 //! An offer that arrives during 2 to 6 is declined. Closing again, or waiting again or from several threads, changes
 //! nothing and reports the same roll.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::sync::{Condvar, Mutex, lock, wait_for};
@@ -30,7 +30,7 @@ use crate::status::Fate;
 
 #[derive(Debug)]
 pub(crate) struct Drain {
-    roll: OnceLock<Vec<(ExecutorId, AgentName)>>,
+    roll: OnceLock<Vec<(ExecutorId, Arc<AgentName>)>>,
     waiters: Mutex<()>,
     emptied: Condvar,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Drain {
 pub struct DrainReport {
     /// Whether every executor whose resources were counted has ended.
     pub drained: bool,
-    /// Each executor that lived when the kernel was closed.
+    /// Each executor that lived when the kernel was closed and the roll was called, one moment later.
     pub executors: Vec<Drained>,
 }
 
@@ -70,17 +70,17 @@ impl Core {
     pub(crate) fn close(&self) -> Vec<Target> {
         self.admission.close();
         let roll = self.drain.roll.get_or_init(|| self.call_the_roll());
-        let target = |(id, agent): &(ExecutorId, AgentName)| {
+        let target = |(id, agent): &(ExecutorId, Arc<AgentName>)| {
             let live = self.executors.get(id.slot).is_some_and(|executor| {
                 let state = executor.state();
                 state.sequence == id.sequence && state.stage != Stage::Vacant
             });
-            live.then(|| Target { id: *id, agent_id: agent.id.clone() })
+            live.then(|| Target { id: *id, agent_id: (*agent.id).into() })
         };
         roll.iter().filter_map(target).collect()
     }
 
-    fn call_the_roll(&self) -> Vec<(ExecutorId, AgentName)> {
+    fn call_the_roll(&self) -> Vec<(ExecutorId, Arc<AgentName>)> {
         let present = self.executors.iter().filter_map(|(slot, executor)| {
             let state = executor.state();
             if state.stage == Stage::Vacant {
@@ -111,7 +111,7 @@ impl Core {
                 Stage::Limbo | Stage::Adrift => Fate::Unreachable,
                 Stage::Reserved | Stage::Launching | Stage::Running => Fate::Alive,
             };
-            Some(Drained { executor: Target { id: *id, agent_id: agent.id.clone() }, fate })
+            Some(Drained { executor: Target { id: *id, agent_id: (*agent.id).into() }, fate })
         });
         DrainReport { drained, executors: fates.collect() }
     }

@@ -93,17 +93,22 @@ impl Handler {
         decisions: &mut Decisions,
     ) {
         let core = &*self.core;
-        let alike = loop {
+        let (books, alike) = loop {
             decisions.clear();
             // The word before the policy: so the policy is at least as new as the word's version.
             let books = core.admission.load();
             let policy: &Policy = self.policy.load();
             match self.desk.answer(core, policy, books, offers, now, decisions) {
-                Answered::Alike => break true,
-                Answered::Each => break false,
+                Answered::Alike => break (books, true),
+                Answered::Each => break (books, false),
                 Answered::PolicyChanged => {}
             }
         };
+        if !core.admission.load().same_version(books) {
+            // These answers follow a policy that was replaced meanwhile; what they refuse may be welcome under the
+            // new one, and the revive that came with it may be out already.
+            core.demand.want();
+        }
         self.tally.count(decisions, alike);
     }
 }

@@ -33,7 +33,7 @@ impl Core {
 
     /// Names an executor that lives; of one that ended meanwhile the agent may be another's.
     pub(super) fn target(&self, id: ExecutorId, executor: &Executor) -> Option<Target> {
-        Some(Target { id, agent_id: self.agents.name(executor.hold().agent)?.id })
+        Some(Target { id, agent_id: (*self.agents.name(executor.hold().agent)?.id).into() })
     }
 
     pub(crate) fn agent_lost(&self, agent_id: &str, now: Timestamp) -> Vec<Target> {
@@ -42,7 +42,7 @@ impl Core {
         if self.agents.executors(key) == 0 {
             return Vec::new();
         }
-        let here = self.live().filter(|(_, executor, _)| executor.hold().agent == key.index);
+        let here = self.live().filter(|(_, executor, _)| executor.hold().agent == key.index());
         here.filter_map(|(id, executor, _)| self.doubt(id, executor)).collect()
     }
 

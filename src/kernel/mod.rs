@@ -25,7 +25,6 @@ pub(crate) mod demand;
 mod drain;
 pub(crate) mod executors;
 mod handler;
-
 mod losses;
 mod placement;
 mod policy;
@@ -212,15 +211,19 @@ impl Kernel {
         self.0.kill(ids)
     }
 
-    /// Whether executors that are running hold at least `ratio` (0 to 1) of the cores that may be had: of the core cap,
-    /// else of the executor limit where executors have a fixed size, else of nothing, which is always so.
+    /// Whether executors that are running hold at least `ratio` (0 to 1) of the cores that may be had: of the core cap
+    /// (rounded down to whole executors), else of the executor limit where executors have a fixed size, else of nothing, which is always so.
     ///
     /// Counts executors at each call: O(executors).
     #[must_use]
     pub fn sufficient_resources_registered(&self, ratio: f64) -> bool {
         let policy = self.0.policy.load();
         let target = match (policy.config.core_cap, policy.limit, policy.config.executor_cores) {
-            (Some(cap), _, _) => cap.millis(),
+            // A part of an executor can never be had.
+            (Some(cap), _, ExecutorCores::Fixed(cores)) => {
+                cap.millis() / cores.millis() * cores.millis()
+            }
+            (Some(cap), _, ExecutorCores::WholeOffer) => cap.millis(),
             (None, Some(limit), ExecutorCores::Fixed(cores)) => cores.millis() * u64::from(limit),
             _ => 0,
         };
@@ -280,8 +283,12 @@ impl Kernel {
     /// Suppress comes when the caps leave no room for an executor, and again, at most each second, when offers arrive
     /// all the same; revive comes once when there is room again, at most once each
     /// [`revive_interval`](crate::ConfigBuilder::revive_interval).
+    /// While the subscription is interrupted there is nobody to tell, and no call is due.
     pub fn poll_demand(&self, now: Timestamp) -> Option<DemandCall> {
         let core = &*self.0;
+        if !core.subscription.connected() {
+            return None;
+        }
         let policy = core.policy.load();
         let can_place = || {
             let books = core.admission.load();

@@ -185,6 +185,11 @@ impl Sightings {
         (at, sighting)
     }
 
+    /// Takes the numbers of batches off all agents.
+    pub(crate) fn forget_batches(&mut self) {
+        self.known.iter_mut().for_each(|known| known.batch = 0);
+    }
+
     /// The agent at a position that [`Sightings::seen`] gave.
     pub(crate) fn at(&mut self, at: u32) -> &mut Sighting {
         &mut self.known[at as usize]

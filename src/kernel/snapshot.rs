@@ -88,7 +88,7 @@ pub struct AgentState {
     /// Its id.
     pub agent_id: Arc<str>,
     /// Its host name.
-    pub hostname: Arc<str>,
+    pub hostname: Box<str>,
     /// Executors on it, those that were given up included.
     pub executors: u32,
     /// Until when it is excluded, if it is; [`Timestamp::MAX`] is for ever.
@@ -118,8 +118,8 @@ impl Core {
         }
         let executors = rows.iter().filter_map(|row| self.view(row)).collect();
         let agents = self.agents.views(now).map(|(_, agent)| AgentState {
-            agent_id: agent.name.id,
-            hostname: agent.name.hostname,
+            agent_id: (*agent.name.id).into(),
+            hostname: agent.name.hostname.clone(),
             executors: agent.executors,
             excluded_until: agent.excluded_until,
         });
@@ -149,7 +149,7 @@ impl Core {
         };
         Some(ExecutorView {
             id: *id,
-            agent_id: self.agents.name(hold.agent)?.id,
+            agent_id: (*self.agents.name(hold.agent)?.id).into(),
             phase,
             cores: hold.cores,
             memory: hold.memory,

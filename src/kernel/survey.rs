@@ -173,7 +173,12 @@ impl Survey {
         self.next_offer.clear();
         self.next_offer.resize(offers.len(), NONE);
         self.further.clear();
-        self.batch = self.batch.checked_add(1).unwrap_or(1);
+        self.batch = self.batch.wrapping_add(1);
+        if self.batch == 0 {
+            // The numbers begin anew: no agent may bear one of the last round.
+            sightings.forget_batches();
+            self.batch = 1;
+        }
         let refuse = &policy.config.refuse;
         let constraint = &policy.config.constraint;
         let unconstrained = constraint.is_none();

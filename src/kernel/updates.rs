@@ -173,7 +173,7 @@ impl Core {
         let policy = self.policy.load();
         let index = executor.hold().agent;
         let until = self.agents.count_failure(index, policy.config.exclusion.as_ref()?, now)?;
-        Some(Exclusion { agent_id: self.agents.name(index)?.id, until })
+        Some(Exclusion { agent_id: (*self.agents.name(index)?.id).into(), until })
     }
 
     /// Frees what an executor holds. Only who moved it from `before` to `Vacant` may call this.

@@ -68,8 +68,9 @@ fn a_million_agents_leave_nothing_behind() {
     kernel.check().unwrap();
 }
 
-/// Goal: an agent costs at most 256 bytes, texts aside, and each handler that knows it at most 128 more. Method:
-/// 100 000 of them, all candidates; what goes with the handler is the handler's.
+/// Goal: an agent costs at most 256 bytes, texts aside, what a handler keeps of it included; each further handler that
+/// knows it costs at most 128 more. Method: 100 000 of them, all candidates; what goes with the handler is the
+/// handler's.
 #[test]
 fn an_agent_costs_at_most_256_bytes() {
     const AGENTS: usize = 100_000;
@@ -96,7 +97,7 @@ fn an_agent_costs_at_most_256_bytes() {
     let shared = all.bytes_current as usize - handlers - ids - HOSTNAME.len() * AGENTS;
     let (shared, handlers) = (shared / AGENTS, (handlers - ids) / AGENTS);
     println!("bytes an agent, texts aside: {shared}, and {handlers} in a handler");
-    assert!(shared <= 256, "{shared} bytes");
+    assert!(shared + handlers <= 256, "{shared} bytes");
     assert!(handlers <= 128, "{handlers} bytes in a handler");
 }
 

@@ -174,6 +174,9 @@ impl Model {
     }
 
     pub(crate) fn poll_demand(&mut self, now: Timestamp) -> Option<DemandCall> {
+        if !self.connected {
+            return None;
+        }
         let room = !self.closed && self.cap_reached().is_none();
         let demand = &mut self.demand;
         if room {
@@ -216,7 +219,8 @@ impl Model {
 
     pub(crate) fn sufficient(&self, ratio: f64) -> bool {
         let target = match (self.setup.core_cap, self.limit, self.setup.executor_cores) {
-            (Some(cap), _, _) => cap,
+            (Some(cap), _, Some(cores)) => cap - cap % cores,
+            (Some(cap), _, None) => cap,
             (None, Some(limit), Some(cores)) => u64::from(limit) * cores,
             _ => return true,
         };
