@@ -47,6 +47,32 @@ fn no_cell_has_two_owners() {
     });
 }
 
+/// Goal: a claim of several cells takes each of them alone, also when cells come back while it is on its way down the
+/// stack. Method: one thread claims two; the other frees one more and claims two, preferring another stack.
+#[test]
+fn a_claim_of_several_owns_them_all() {
+    explore("slab/claim-two-free", None, || {
+        let slab = Arc::new(Slab::<Plain>::new());
+        let mut cells = Vec::new();
+        assert!(slab.claim(3, &mut cells));
+        slab.free(cells[0]);
+        slab.free(cells[1]);
+        let other = Arc::clone(&slab);
+        let theirs = thread::spawn(move || {
+            let mut theirs = Vec::new();
+            assert!(other.claim_from(0, 2, &mut theirs));
+            theirs
+        });
+        slab.free(cells[2]);
+        let mut owned = Vec::new();
+        assert!(slab.claim_from(1, 2, &mut owned));
+        owned.extend(theirs.join().unwrap());
+        owned.sort_unstable();
+        owned.dedup();
+        assert_eq!(owned.len(), 4, "a cell with two owners");
+    });
+}
+
 /// Mutant: the head has no tag, so that a claim that slept through a cell's return takes a list that is gone.
 #[test]
 #[ignore = "mutant"]
