@@ -154,10 +154,11 @@ impl Default for ExclusionRule {
 /// Which agents fill first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Placement {
-    /// One executor an agent and pass, over the offers in their order, until a pass places none.
+    /// One executor an agent and pass, over the offers in their order, until a pass places none. An agent on which an
+    /// executor failed comes last for 5 min or until it gets another: so a replacement starts elsewhere if it can.
     #[default]
     RoundRobin,
-    /// Fill one agent before the next.
+    /// Fill one agent before the next; those on which an executor failed last.
     Consolidate,
 }
 

@@ -39,6 +39,14 @@ const EXCLUDED: u64 = 1 << 24;
 const LIVE: u64 = 1 << 25;
 const GENERATION_SHIFT: u32 = 26;
 
+/// For so long, in seconds, an agent comes last on which an executor failed.
+const FAILED_LATELY: u32 = 300;
+
+/// Whole seconds since the origin.
+pub(crate) fn seconds(now: Timestamp) -> u32 {
+    u32::try_from(now.as_millis() / 1000).unwrap_or(u32::MAX)
+}
+
 /// Which cell (the lower 26 bits), and whose (the generation above): so there are 2²⁶ cells at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct AgentKey(u64);
@@ -57,6 +65,16 @@ impl AgentKey {
     fn generation(self) -> u64 {
         self.0 >> GENERATION_SHIFT
     }
+}
+
+/// What an agent takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Opening {
+    pub(crate) key: AgentKey,
+    /// So many executors.
+    pub(crate) executors: u32,
+    /// An executor failed there lately, and none was placed since: others come first.
+    pub(crate) failed: bool,
 }
 
 /// Why an agent takes no executor.
@@ -109,8 +127,10 @@ pub(crate) struct Agent {
     excluded_until: AtomicU64,
     /// Lost, perhaps: nothing is started until then. A hint; no ordering.
     suspect_until: AtomicU64,
-    /// When it was last known to be there, as far as that is written down. A hint; no ordering.
-    seen: AtomicU64,
+    /// When it was last known to be there, as far as that is written down, in seconds. A hint; no ordering.
+    seen: AtomicU32,
+    /// When an executor failed that none was placed after, in seconds, plus one; 0 for never. A hint; no ordering.
+    failed: AtomicU32,
     next_free: AtomicU32,
     seldom: Mutex<Seldom>,
 }
@@ -135,7 +155,8 @@ impl Default for Agent {
             word: AtomicU64::new(0),
             excluded_until: AtomicU64::new(0),
             suspect_until: AtomicU64::new(0),
-            seen: AtomicU64::new(0),
+            seen: AtomicU32::new(0),
+            failed: AtomicU32::new(0),
             next_free: AtomicU32::new(0),
             seldom: Mutex::new(Seldom::default()),
         }
@@ -173,6 +194,12 @@ impl Agent {
             0 => Err(Barred::Full),
             room => Ok(room),
         }
+    }
+
+    /// Whether an executor failed here lately, and none was placed since.
+    fn failed_lately(&self, now: Timestamp) -> bool {
+        let failed = self.failed.load(Ordering::Relaxed);
+        failed != 0 && seconds(now).saturating_sub(failed - 1) <= FAILED_LATELY
     }
 
     /// Starts an exclusion, or a longer one; returns when it ends. After this no executor is placed here before.
@@ -246,7 +273,8 @@ impl Agents {
         *lock(&cell.seldom) = Seldom { name: Some(Arc::clone(&name)), failures: None };
         cell.excluded_until.store(0, Ordering::Relaxed);
         cell.suspect_until.store(0, Ordering::Relaxed);
-        cell.seen.store(now.as_millis(), Ordering::Relaxed);
+        cell.seen.store(seconds(now), Ordering::Relaxed);
+        cell.failed.store(0, Ordering::Relaxed);
         let winner = match self.by_id.entry(ById(name)) {
             Entry::Vacant(entry) => {
                 // Under the entry's lock, so that whoever retires the agent at once finds an entry to remove. Release:
@@ -263,14 +291,17 @@ impl Agents {
         Some(winner)
     }
 
-    /// How many executors the agent has room for, or why none. A plan's view: only `reserve` decides.
-    pub(crate) fn room(&self, key: AgentKey, now: Timestamp) -> Result<u32, Barred> {
+    /// What the agent takes, or why nothing. A plan's view: only `reserve` decides.
+    pub(crate) fn opening(&self, key: AgentKey, now: Timestamp) -> Result<Opening, Barred> {
         let cell = self.cells.get(key.index()).ok_or(Barred::Retired)?;
         // Acquire: pairs with `exclude`'s Release.
-        cell.room(cell.word.load(Ordering::Acquire), key.generation(), now)
+        let word = cell.word.load(Ordering::Acquire);
+        let executors = cell.room(word, key.generation(), now)?;
+        Ok(Opening { key, executors, failed: cell.failed_lately(now) })
     }
 
-    /// Counts `executors` more on the agent, if it may take them. Lifts an exclusion that has run out.
+    /// Counts `executors` more on the agent, if it may take them. Lifts an exclusion that has run out, and the mark of
+    /// a failure.
     pub(crate) fn reserve(
         &self,
         key: AgentKey,
@@ -286,7 +317,12 @@ impl Agents {
             let next = (word & !EXCLUDED) + u64::from(executors);
             // AcqRel: after an exclusion in this word's order nothing is reserved.
             match cell.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return Ok(()),
+                Ok(_) => {
+                    if cell.failed.load(Ordering::Relaxed) != 0 {
+                        cell.failed.store(0, Ordering::Relaxed);
+                    }
+                    return Ok(());
+                }
                 Err(current) => word = current,
             }
         }
@@ -297,6 +333,15 @@ impl Agents {
         if let Some(cell) = self.cells.get(index) {
             let before = cell.word.fetch_sub(u64::from(executors), Ordering::Release);
             debug_assert!(before & EXECUTORS_MASK >= u64::from(executors), "released too many");
+        }
+    }
+
+    /// Marks the agent of an executor that failed, and that the caller still holds: for a while it comes last, until it
+    /// gets another. An agent that failed is also one that is there.
+    pub(crate) fn mark_failed(&self, index: u32, now: Timestamp) {
+        if let Some(cell) = self.cells.get(index) {
+            cell.failed.store(seconds(now).saturating_add(1), Ordering::Relaxed);
+            cell.seen.store(seconds(now), Ordering::Relaxed);
         }
     }
 
@@ -345,7 +390,7 @@ impl Agents {
     /// Notes that the agent is there.
     pub(crate) fn note_seen(&self, key: AgentKey, now: Timestamp) {
         if let Some(cell) = self.cells.get(key.index()) {
-            cell.seen.store(now.as_millis(), Ordering::Relaxed);
+            cell.seen.store(seconds(now), Ordering::Relaxed);
         }
     }
 
@@ -383,7 +428,7 @@ impl Agents {
     pub(crate) fn sweep(&self, before: Timestamp, now: Timestamp) -> usize {
         let stale = |(index, cell): (u32, &Agent)| {
             let word = cell.word.load(Ordering::Acquire);
-            let unseen = cell.seen.load(Ordering::Relaxed) < before.as_millis();
+            let unseen = cell.seen.load(Ordering::Relaxed) < seconds(before);
             let idle = word & LIVE != 0 && word & EXECUTORS_MASK == 0;
             (unseen && idle).then_some(AgentKey::new(index, word >> GENERATION_SHIFT))
         };

@@ -129,9 +129,13 @@ impl Core {
                 short.then(|| policy.gpu_headroom(self.gpus.taken()).err()).flatten()
             }
             ExecutorGpus::WhatThereIs if cap > 0 => {
-                for group in survey.groups.iter_mut().filter(|group| group.placed > 0) {
-                    let wanted = u64::from(group.whole_gpus());
-                    group.gpus_granted = self.gpus.reserve(wanted, 1, cap) as u32;
+                // In the order of the plan: who has the first turn has the first choice.
+                for at in &plan.order {
+                    let group = &mut survey.groups[*at as usize];
+                    if group.gpus_granted == 0 {
+                        let wanted = u64::from(group.whole_gpus());
+                        group.gpus_granted = self.gpus.reserve(wanted, 1, cap) as u32;
+                    }
                 }
                 None
             }

@@ -14,6 +14,15 @@ pub(crate) struct Room {
     /// … of so many cores each. Without a fixed size this is at first all that is offered, and then what the caps
     /// leave of it.
     pub(crate) cores: MilliCpus,
+    /// Whether the others come first in each pass: an executor failed here lately, and its replacement had better start
+    /// elsewhere.
+    pub(crate) last: bool,
+}
+
+/// The positions of rooms in the order in which they have their turn.
+fn turns(rooms: &[Room]) -> impl Iterator<Item = (u32, &Room)> {
+    let of = |last: bool| (0u32..).zip(rooms).filter(move |(_, room)| room.last == last);
+    of(false).chain(of(true))
 }
 
 /// Fixed-size executors: up to `budget` of them, by position of their room.
@@ -35,7 +44,7 @@ pub(crate) fn place(
 fn spread(rooms: &[Room], budget: u32, order: &mut Vec<u32>, left: &mut Vec<(u32, u32)>) {
     let mut budget = budget as usize;
     left.clear();
-    left.extend(rooms.iter().zip(0u32..).map(|(room, at)| (at, room.executors)));
+    left.extend(turns(rooms).map(|(at, room)| (at, room.executors)));
     left.retain(|(_, room)| *room > 0);
     while budget > 0 && !left.is_empty() {
         let pass = left.len().min(budget);
@@ -51,7 +60,7 @@ fn spread(rooms: &[Room], budget: u32, order: &mut Vec<u32>, left: &mut Vec<(u32
 /// Fills one room before the next.
 fn fill(rooms: &[Room], budget: u32, order: &mut Vec<u32>) {
     let mut budget = budget;
-    for (room, at) in rooms.iter().zip(0u32..) {
+    for (at, room) in turns(rooms) {
         let executors = room.executors.min(budget);
         order.extend(std::iter::repeat_n(at, executors as usize));
         budget -= executors;
@@ -65,16 +74,16 @@ pub(crate) fn place_whole(
     mut cores: MilliCpus,
     order: &mut Vec<u32>,
 ) {
-    for (room, at) in rooms.iter_mut().zip(0u32..) {
+    order.extend(turns(rooms).filter(|(_, room)| room.executors > 0).map(|(at, _)| at));
+    order.truncate(budget as usize);
+    for (at, turn) in order.iter().zip(0..) {
         let left = MilliCpus::from_cores(cores.whole_cores());
-        if order.len() >= budget as usize || left == MilliCpus::ZERO {
-            return;
+        if left == MilliCpus::ZERO {
+            return order.truncate(turn);
         }
-        if room.executors > 0 {
-            room.cores = room.cores.min(left);
-            cores = MilliCpus::from_millis(cores.millis() - room.cores.millis());
-            order.push(at);
-        }
+        let room = &mut rooms[*at as usize];
+        room.cores = room.cores.min(left);
+        cores = MilliCpus::from_millis(cores.millis() - room.cores.millis());
     }
 }
 
@@ -86,7 +95,8 @@ mod tests {
 
     fn rooms(executors: &[u32]) -> Vec<Room> {
         let cores = MilliCpus::from_cores(1);
-        executors.iter().map(|executors| Room { executors: *executors, cores }).collect()
+        let room = |executors: &u32| Room { executors: *executors, cores, last: false };
+        executors.iter().map(room).collect()
     }
 
     fn placed(sizes: &[u32], budget: u32, placement: Placement) -> Vec<u32> {
@@ -101,6 +111,23 @@ mod tests {
         assert_eq!(placed(&[2, 0, 1, 3], 10, Placement::RoundRobin), [0, 2, 3, 0, 3, 3]);
         assert_eq!(placed(&[2, 0, 1, 3], 4, Placement::RoundRobin), [0, 2, 3, 0]);
         assert_eq!(placed(&[2, 0, 1, 3], 4, Placement::Consolidate), [0, 0, 2, 3]);
+    }
+
+    /// Goal: a replacement starts elsewhere if it can. Method: the first of three rooms had a failure.
+    #[test]
+    fn who_failed_comes_last() {
+        let mut rooms = rooms(&[2, 1, 1]);
+        rooms[0].last = true;
+        for (placement, expected) in
+            [(Placement::RoundRobin, [1, 2, 0, 0]), (Placement::Consolidate, [1, 2, 0, 0])]
+        {
+            let mut order = Vec::new();
+            place(&rooms, 9, placement, &mut order, &mut Vec::new());
+            assert_eq!(order, expected);
+        }
+        let mut order = Vec::new();
+        place_whole(&mut rooms, 9, MilliCpus::from_cores(2), &mut order);
+        assert_eq!(order, [1, 2]);
     }
 
     proptest! {
@@ -138,7 +165,7 @@ mod tests {
         ) {
             let mut rooms: Vec<Room> = cores
                 .iter()
-                .map(|cores| Room { executors: 1, cores: MilliCpus::from_cores(*cores) })
+                .map(|cores| Room { executors: 1, cores: MilliCpus::from_cores(*cores), last: false })
                 .collect();
             let mut order = Vec::new();
             place_whole(&mut rooms, budget, MilliCpus::from_millis(cap), &mut order);

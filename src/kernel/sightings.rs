@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, Hasher};
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-use super::agents::{AgentKey, Agents, Barred};
+use super::agents::{AgentKey, Agents, Barred, Opening, seconds};
 use crate::constraint::{self, Constraint};
 use crate::offer::{Attribute, Offer};
 use crate::time::Timestamp;
@@ -43,10 +43,6 @@ pub(crate) struct Sighting {
     noted: u32,
 }
 
-fn seconds(now: Timestamp) -> u32 {
-    u32::try_from(now.as_millis() / 1000).unwrap_or(u32::MAX)
-}
-
 impl Sighting {
     /// Whether the agent meets the constraint; worked out when the constraint or the attributes are new.
     pub(crate) fn meets(
@@ -63,30 +59,29 @@ impl Sighting {
         self.answered & MEETS != 0
     }
 
-    /// The agent's shared entry and how many executors it has room for, or why none. Meets the agent again if it was
-    /// forgotten meanwhile.
-    pub(crate) fn room(
+    /// What the agent takes, or why nothing. Meets the agent again if it was forgotten meanwhile.
+    pub(crate) fn opening(
         &mut self,
         agents: &Agents,
         offer: &Offer<'_>,
         now: Timestamp,
-    ) -> Result<(AgentKey, u32), Barred> {
+    ) -> Result<Opening, Barred> {
         if let Some(key) = self.agent {
-            let room = agents.room(key, now);
-            if room != Err(Barred::Retired) {
+            let opening = agents.opening(key, now);
+            if opening != Err(Barred::Retired) {
                 // Not before: the cell of a forgotten agent may be another's by now.
                 if self.seen.saturating_sub(self.noted) >= NOTE_EVERY {
                     agents.note_seen(key, now);
                     self.noted = self.seen;
                 }
-                return room.map(|room| (key, room));
+                return opening;
             }
         }
         let key = agents.meet(offer.agent_id, offer.hostname, now).ok_or(Barred::Full)?;
         agents.note_seen(key, now);
         self.agent = Some(key);
         self.noted = self.seen;
-        agents.room(key, now).map(|room| (key, room))
+        agents.opening(key, now)
     }
 }
 

@@ -38,6 +38,8 @@ pub(crate) struct Group {
     has_port: bool,
     /// How many executors its agent takes.
     agent_room: u32,
+    /// Whether an executor failed there lately.
+    failed: bool,
     /// Why it got no executor.
     pub(crate) reason: Option<Reason>,
     /// How many executors it got, and the row of the first.
@@ -59,6 +61,7 @@ impl Group {
             gpus: 0,
             has_port: false,
             agent_room: 0,
+            failed: false,
             reason: None,
             placed: 0,
             start: 0,
@@ -128,7 +131,7 @@ impl Group {
         };
         let executors = by_cores.min(by_memory).min(by_gpus).min(by_port);
         let executors = u32::try_from(executors).unwrap_or(u32::MAX).min(self.agent_room);
-        Ok(Room { executors, cores })
+        Ok(Room { executors, cores, last: self.failed })
     }
 }
 
@@ -173,12 +176,7 @@ impl Survey {
         self.next_offer.clear();
         self.next_offer.resize(offers.len(), NONE);
         self.further.clear();
-        self.batch = self.batch.wrapping_add(1);
-        if self.batch == 0 {
-            // The numbers begin anew: no agent may bear one of the last round.
-            sightings.forget_batches();
-            self.batch = 1;
-        }
+        self.number_batch(sightings);
         let refuse = &policy.config.refuse;
         let constraint = &policy.config.constraint;
         let unconstrained = constraint.is_none();
@@ -219,17 +217,44 @@ impl Survey {
                 group.add(offer, policy.config.fixed_port);
             }
         }
+        self.open_rooms(offers, policy, sightings, agents, now);
+    }
+
+    /// Gives the batch a number that no agent bears.
+    fn number_batch(&mut self, sightings: &mut Sightings) {
+        self.batch = self.batch.wrapping_add(1);
+        if self.batch == 0 {
+            // The numbers begin anew.
+            sightings.forget_batches();
+            self.batch = 1;
+        }
+    }
+
+    /// Works out what each group has room for.
+    fn open_rooms(
+        &mut self,
+        offers: &[Offer<'_>],
+        policy: &Policy,
+        sightings: &mut Sightings,
+        agents: &Agents,
+        now: Timestamp,
+    ) {
+        // A loop of its own: it reads lines that other threads write, and need not wait for one to ask for the next.
         for group in &mut self.groups {
             let first = &offers[group.first as usize];
-            match sightings.at(group.sighting).room(agents, first, now) {
-                Ok((agent, room)) => (group.agent, group.agent_room) = (agent, room),
+            match sightings.at(group.sighting).opening(agents, first, now) {
+                Ok(opening) => {
+                    group.agent = opening.key;
+                    group.agent_room = opening.executors;
+                    group.failed = opening.failed;
+                }
                 Err(barred) => group.reason = Some(barred.into()),
             }
         }
         for group in &mut self.groups {
             self.rooms.push(group.room(policy).unwrap_or_else(|reason| {
                 group.reason = Some(reason);
-                Room { executors: 0, cores: MilliCpus::ZERO }
+                Room { executors: 0, cores: MilliCpus::ZERO, last: false }
             }));
         }
     }

@@ -172,6 +172,7 @@ impl Core {
     fn blame(&self, executor: &Executor, now: Timestamp) -> Option<Exclusion> {
         let policy = self.policy.load();
         let index = executor.hold().agent;
+        self.agents.mark_failed(index, now);
         let until = self.agents.count_failure(index, policy.config.exclusion.as_ref()?, now)?;
         Some(Exclusion { agent_id: (*self.agents.name(index)?.id).into(), until })
     }

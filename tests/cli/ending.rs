@@ -19,7 +19,8 @@ fn start(folder: &Folder, flags: &[&str], command: &[&str]) -> Run {
     run
 }
 
-/// Goal: Ctrl-C and SIGTERM let executors end and leave no process, their children included. Method: both signals.
+/// Goal: Ctrl-C and SIGTERM let executors end and leave no process, their children included.
+/// Method: both signals.
 #[test]
 fn signals_drain() {
     for signal in ["INT", "TERM"] {
@@ -35,8 +36,8 @@ fn signals_drain() {
     }
 }
 
-/// Goal: executors that don't listen are killed when the timeout is over, and the exit code says so. Method: those
-/// that ignore SIGTERM, and a short timeout.
+/// Goal: executors that don't listen are killed when the timeout is over, and the exit code says
+/// so. Method: those that ignore SIGTERM, and a short timeout.
 #[test]
 fn the_shutdown_timeout_ends_the_stubborn() {
     let folder = Folder::new();
@@ -49,8 +50,8 @@ fn the_shutdown_timeout_ends_the_stubborn() {
     folder.assert_deserted();
 }
 
-/// Goal: a second Ctrl-C ends the run at once and still leaves no process. Method: executors that ignore SIGTERM, and
-/// a timeout that the test would not wait for.
+/// Goal: a second Ctrl-C ends the run at once and still leaves no process. Method: executors that
+/// ignore SIGTERM, and a timeout that the test would not wait for.
 #[test]
 fn a_second_signal_ends_at_once() {
     let folder = Folder::new();
@@ -65,7 +66,8 @@ fn a_second_signal_ends_at_once() {
     folder.assert_deserted();
 }
 
-/// Goal: no executor outlives a run that is killed. Method: SIGKILL, with executors that ignore SIGTERM.
+/// Goal: no executor outlives a run that is killed. Method: SIGKILL, with executors that ignore
+/// SIGTERM.
 #[test]
 fn a_killed_run_leaves_no_executor() {
     let folder = Folder::new();

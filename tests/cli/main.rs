@@ -7,6 +7,8 @@
 //! | [`output`] | can machines read what it says, and does it bear a reader that goes away? |
 //! | [`settings`] | which setting counts, and is a bad one refused in a sentence? |
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 mod ending;
 mod output;
 mod running;

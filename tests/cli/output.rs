@@ -4,8 +4,8 @@ use std::io::{BufRead, BufReader};
 
 use crate::support::{Folder, finish, offermill, small};
 
-/// Goal: every line of `--json` is one object with the keys that all have, and the last one is the summary. Method:
-/// a run with failures, replacements and an exclusion.
+/// Goal: every line of `--json` is one object with the keys that all have, and the last one is the
+/// summary. Method: a run with failures, replacements and an exclusion.
 #[test]
 fn every_line_is_an_object() {
     let folder = Folder::new();
@@ -35,8 +35,8 @@ fn every_line_is_an_object() {
     assert_eq!(offers["seen"].as_u64().unwrap(), offers["accepted"].as_u64().unwrap() + declined);
 }
 
-/// Goal: a reader that goes away ends the run in good order, and what it read were whole lines. Method: read a few
-/// lines of a run that goes on and on, as `head` does.
+/// Goal: a reader that goes away ends the run in good order, and what it read were whole lines.
+/// Method: read a few lines of a run that goes on and on, as `head` does.
 #[test]
 fn a_closed_pipe_drains() {
     for format in [&[][..], &["--json"]] {
@@ -72,7 +72,8 @@ fn shells_get_completions() {
     assert_eq!(finish(&folder, &["completions", "csh"]).code, Some(2));
 }
 
-/// Goal: the help names the exit codes and gives examples; the long help names the keys. Method: ask for both.
+/// Goal: the help names the exit codes and gives examples; the long help names the keys. Method:
+/// ask for both.
 #[test]
 fn the_help_is_complete() {
     let folder = Folder::new();

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::support::{Folder, Run, finish, process_of, send_signal, small};
 
-/// Goal: the example of the help: six executors over three agents run to their end, and each knows who and where it
-/// is. Method: run it, read the summary and what the executors wrote.
+/// Goal: the example of the help: six executors over three agents run to their end, and each knows
+/// who and where it is. Method: run it, read the summary and what the executors wrote.
 #[test]
 fn six_executors_over_three_agents_finish() {
     let folder = Folder::new();
@@ -36,8 +36,8 @@ fn six_executors_over_three_agents_finish() {
     folder.assert_deserted();
 }
 
-/// Goal: an executor that fails is replaced on another agent, and the run still comes to its end. Method: it fails on
-/// one agent, which one failure excludes.
+/// Goal: an executor that fails is replaced on another agent, and the run still comes to its end.
+/// Method: it fails on one agent, which one failure excludes.
 #[test]
 fn a_failing_executor_is_replaced_elsewhere() {
     let folder = Folder::new();
@@ -56,8 +56,8 @@ fn a_failing_executor_is_replaced_elsewhere() {
     assert_eq!(summary["exit_code"], 0);
 }
 
-/// Goal: an executor whose process is killed is missed at once and replaced on another agent. Method: SIGKILL to one
-/// of six processes, on agents that have room for one more each.
+/// Goal: an executor whose process is killed is missed at once and replaced on another agent.
+/// Method: SIGKILL to one of six processes, on agents that have room for one more each.
 #[test]
 fn a_killed_executor_is_replaced_elsewhere() {
     let folder = Folder::new();
@@ -79,8 +79,8 @@ fn a_killed_executor_is_replaced_elsewhere() {
     folder.assert_deserted();
 }
 
-/// Goal: two failures exclude an agent; people learn which, why and until when, at once and at the end. Method: an
-/// agent on which all fails.
+/// Goal: two failures exclude an agent; people learn which, why and until when, at once and at the
+/// end. Method: an agent on which all fails.
 #[test]
 fn two_failures_exclude_an_agent() {
     let folder = Folder::new();
@@ -97,8 +97,8 @@ fn two_failures_exclude_an_agent() {
     assert!(at_end.unwrap().contains(" UTC (in 59 min"), "{}", ended.output);
 }
 
-/// Goal: a run whose executors only fail ends, with its own code. Method: `false`, with a limit of failures; and
-/// without, on all agents there are.
+/// Goal: a run whose executors only fail ends, with its own code. Method: `false`, with a limit of
+/// failures; and without, on all agents there are.
 #[test]
 fn a_run_that_only_fails_ends() {
     for more in
@@ -113,8 +113,8 @@ fn a_run_that_only_fails_ends() {
     }
 }
 
-/// Goal: constraints and placement decide where executors run. Method: agents in two zones, one of which is asked
-/// for; then one agent that fills before the next.
+/// Goal: constraints and placement decide where executors run. Method: agents in two zones, one of
+/// which is asked for; then one agent that fills before the next.
 #[test]
 fn executors_run_where_they_should() {
     let hosts = |flags: &[&str]| {

@@ -2,8 +2,9 @@
 
 use crate::support::{Folder, finish, small};
 
-/// Goal: a flag counts more than `--conf`, which counts more than the file, which counts more than the default; keys
-/// that mean nothing are named once. Method: one setting on each layer, told by an executor.
+/// Goal: a flag counts more than `--conf`, which counts more than the file, which counts more than
+/// the default; keys that mean nothing are named once. Method: one setting on each layer, told by
+/// an executor.
 #[test]
 fn layers_count_in_order() {
     let folder = Folder::new();
@@ -55,8 +56,8 @@ fn layers_count_in_order() {
     );
 }
 
-/// Goal: a bad setting is refused in a sentence that names it, its value and what is allowed; nothing is started and
-/// nothing is left on disk. Method: one of each kind.
+/// Goal: a bad setting is refused in a sentence that names it, its value and what is allowed;
+/// nothing is started and nothing is left on disk. Method: one of each kind.
 #[test]
 fn bad_settings_are_refused() {
     let bad: &[(&[&str], &str)] = &[
@@ -89,7 +90,7 @@ fn bad_settings_are_refused() {
         ),
         (
             &["--until-finished"],
-            "--until-finished needs to know how many executors there are to be: give --num-executors",
+            "--until-finished needs to know how many executors there are to be: give --num",
         ),
         (&["--constraints", "zone"], "--constraints: bad constraint: `zone` has no ':'"),
         (
@@ -144,14 +145,15 @@ fn bad_settings_are_refused() {
     }
 }
 
-/// Goal: an executor that fits on no agent is refused before the start, with the numbers. Method: too much memory and
-/// too many cores.
+/// Goal: an executor that fits on no agent is refused before the start, with the numbers. Method:
+/// too much memory and too many cores.
 #[test]
 fn executors_that_fit_nowhere_are_refused() {
     let folder = Folder::new();
     let master = ["run", "--master", "local-cluster[3,2,1024]"];
     let ended = finish(&folder, &[&master[..], &["--", "true"]].concat());
-    let sentence = "--executor-memory is 1024 MiB, which with 384 MiB of overhead makes 1408 MiB, but an agent of \
+    let sentence = "--executor-memory is 1024 MiB, which with 384 MiB of overhead makes 1408 MiB, \
+                    but an agent of \
                     local-cluster[3,2,1024] has 1024 MiB: so it must be at most 640m";
     assert_eq!(ended.code, Some(2));
     assert!(ended.errors.contains(sentence), "{}", ended.errors);
@@ -170,8 +172,9 @@ fn executors_that_fit_nowhere_are_refused() {
     );
 }
 
-/// Goal: a command that can't be executed is refused before the start. Method: one that doesn't exist, a file without
-/// permission, a folder, and none; then a path that is good, seen from here and not from the sandbox.
+/// Goal: a command that can't be executed is refused before the start. Method: one that doesn't
+/// exist, a file without permission, a folder, and none; then a path that is good, seen from here
+/// and not from the sandbox.
 #[test]
 fn commands_are_looked_up() {
     let folder = Folder::new();

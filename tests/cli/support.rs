@@ -60,7 +60,8 @@ impl Folder {
         numbers.collect()
     }
 
-    /// Waits until no process lives in it. Ends are noticed elsewhere before a process is gone from the system's list.
+    /// Waits until no process lives in it. Ends are noticed elsewhere before a process is gone from
+    /// the system's list.
     pub(crate) fn assert_deserted(&self) {
         let give_up = Instant::now() + PATIENCE;
         while !self.processes().is_empty() {

@@ -71,6 +71,8 @@ pub(crate) struct Agent {
     /// As long as the last of the failures may count.
     failed_until: Timestamp,
     candidate_at: Timestamp,
+    /// When an executor failed that none was placed after, in whole seconds.
+    failed: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]

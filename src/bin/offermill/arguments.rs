@@ -1,4 +1,5 @@
-//! The command line as clap reads it. Values stay texts here: flags and `spark.*` keys are read by the same code.
+//! The command line as clap reads it. Values stay texts here: flags and `spark.*` keys are read by
+//! the same code.
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
@@ -48,8 +49,9 @@ Those about executors have \"executor\", \"agent_id\", \"host\", \"state\", \"co
 for ever). \"summary\" has \"ending\", \"exit_code\", \"ran_ms\", \"executors\", \"agents\" and
 \"offers\", with \"declined\" by reason.";
 
-/// Runs a command as executors on a cluster: accepts resource offers, places executors within limits and
-/// constraints, replaces those that fail, leaves out agents on which they keep failing, and ends cleanly.
+/// Runs a command as executors on a cluster: accepts resource offers, places executors within
+/// limits and constraints, replaces those that fail, leaves out agents on which they keep failing,
+/// and ends cleanly.
 #[derive(Debug, Parser)]
 #[command(name = "offermill", version, max_term_width = 100)]
 #[command(after_help = format!("{EXAMPLES}\n{}", exit::HELP))]
@@ -83,8 +85,8 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "MASTER", help_heading = "Cluster")]
     pub(crate) master: Option<String>,
 
-    /// Attributes of the local agents, such as 'zone:east|zone:west;rack:r%d': | between values that agents take
-    /// in turns, %d for an agent's number
+    /// Attributes of the local agents, such as 'zone:east|zone:west;rack:r%d': | between values
+    /// that agents take in turns, %d for an agent's number
     #[arg(long, value_name = "LINE", help_heading = "Cluster")]
     pub(crate) agent_attributes: Option<String>,
 
@@ -112,7 +114,8 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "MEMORY", help_heading = "Executors")]
     pub(crate) executor_memory: Option<String>,
 
-    /// The memory that an executor takes in addition [default: a tenth of its memory, at least 384m]
+    /// The memory that an executor takes in addition [default: a tenth of its memory, at least
+    /// 384m]
     #[arg(long, value_name = "MEMORY", help_heading = "Executors")]
     pub(crate) memory_overhead: Option<String>,
 
@@ -145,8 +148,8 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "N", help_heading = "Failures")]
     pub(crate) max_executor_failures: Option<String>,
 
-    /// End when as many executors have finished (with exit code 0) as there are to be; without it, those that finish
-    /// are replaced
+    /// End when as many executors have finished (with exit code 0) as there are to be; without it,
+    /// those that finish are replaced
     #[arg(long, help_heading = "The end")]
     pub(crate) until_finished: bool,
 
@@ -206,14 +209,15 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
 
-    /// Goal: no flag contradicts another, and each key's flag exists. Method: clap's own check, then the table.
+    /// Goal: no flag contradicts another, and each key's flag exists. Method: clap's own check,
+    /// then the table.
     #[test]
     fn flags_are_consistent() {
         let mut command = Arguments::command();
         command.build();
         command.clone().debug_assert();
         let run = command.find_subcommand("run").unwrap();
-        for flag in keys::KEYS.iter().filter_map(|key| key.flag) {
+        for flag in crate::key_table::KEYS.iter().filter_map(|key| key.flag) {
             let long = flag.strip_prefix("--").unwrap();
             assert!(run.get_arguments().any(|known| known.get_long() == Some(long)), "{flag}");
         }

@@ -9,7 +9,8 @@ use offermill::config::{ExclusionRule, ExecutorCores, Placement, RefuseDurations
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{Constraint, Error};
 
-use crate::keys::{KEYS, Key, Otherwise};
+use crate::key_table::KEYS;
+use crate::keys::{Key, Otherwise};
 use crate::layers::{Given, Layers};
 
 /// What the rows of the table of keys write to.
@@ -118,7 +119,8 @@ impl Draft {
         flag.unwrap_or(key).to_owned()
     }
 
-    /// Adds the library's complaint, with its name of the setting put into words that the author knows.
+    /// Adds the library's complaint, with its name of the setting put into words that the author
+    /// knows.
     pub(crate) fn complain(&mut self, error: &Error) {
         let text = error.to_string();
         let is_about = |key: &&Key| {

@@ -37,8 +37,9 @@ impl From<String> for Cell {
     }
 }
 
-/// The heading and the rows as lines of at most `width` columns. The last column has what the others leave, and is
-/// cut at its end; if they leave nothing the first is shortened at its start, where ids are alike, then the second.
+/// The heading and the rows as lines of at most `width` columns. The last column has what the
+/// others leave, and is cut at its end; if they leave nothing the first is shortened at its start,
+/// where ids are alike, then the second.
 pub(crate) fn lay_out(columns: &[Column], rows: &[Vec<Cell>], width: usize) -> Vec<String> {
     let mut widths: Vec<usize> = columns
         .iter()
@@ -76,7 +77,7 @@ pub(crate) fn lay_out(columns: &[Column], rows: &[Vec<Cell>], width: usize) -> V
         }
         text
     };
-    std::iter::once(&heading).chain(rows).map(|row| line(row)).collect()
+    std::iter::once(&heading).chain(rows).map(line).collect()
 }
 
 /// Takes from the last column first, then from the first and the second, until the row fits.
@@ -108,7 +109,8 @@ fn cut_start(text: &str, width: usize) -> String {
 mod tests {
     use super::*;
 
-    /// Goal: rows fit whatever the width, and what differs stays readable. Method: one row at many widths.
+    /// Goal: rows fit whatever the width, and what differs stays readable. Method: one row at many
+    /// widths.
     #[test]
     fn rows_fit() {
         let columns = [

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use offermill::config::text::format_duration;
 use offermill::{DemandCall, Timestamp};
 
-use crate::roster::{Record, State};
+use crate::record::{Record, State};
 use crate::wall::time_for_people;
 use crate::words::{count, passed, printable};
 

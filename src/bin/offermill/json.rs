@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::face::{Face, View, print};
 use crate::happening::{Exclusion, Happening, What};
-use crate::roster::{Record, State};
+use crate::record::{Record, State};
 use crate::settings::Settings;
 use crate::summary::Summary;
 use crate::wall::rfc3339;

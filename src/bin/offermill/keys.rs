@@ -1,15 +1,13 @@
-//! The table of settings: each with its key, its flag, its unit, its default and how it is read, in one place.
-//!
-//! To add a setting, add a row, and a field to [`Draft`] that the row's reader writes to.
+//! What a setting is, and how `--help` shows all of them. The settings themselves are in
+//! `key_table.rs`.
 
-use offermill::config::text::{
-    TimeUnit, parse_bool, parse_cores, parse_count, parse_duration, parse_memory,
-};
-use offermill::config::{ExecutorCores, Placement};
-use offermill::resources::Gpus;
-use offermill::{Constraint, Error, limits};
+use std::time::Duration;
+
+use offermill::Error;
+use offermill::config::text::{TimeUnit, parse_duration};
 
 use crate::draft::Draft;
+use crate::key_table::KEYS;
 use crate::layers::Given;
 
 /// A setting.
@@ -51,85 +49,66 @@ pub(crate) enum Origin {
     Offermill,
 }
 
-/// All settings, in the order in which they are read.
-#[rustfmt::skip]
-pub(crate) const KEYS: &[Key] = &[
-    Key { name: "spark.master", aliases: &[], flag: Some("--master"), inside: Some("master"), value: "master", default: Otherwise::Reads("local[*]"), origin: Origin::Spark,
-        read: |draft, given| { draft.master = Some((given.text.trim().to_owned(), given.text.parse()?)); Ok(()) } },
-    Key { name: "offermill.agent.attributes", aliases: &[], flag: Some("--agent-attributes"), inside: Some("agent attributes"), value: "attributes", default: Otherwise::Is("none"), origin: Origin::Offermill,
-        read: |draft, given| given.read_into(&mut draft.attributes, |_, text| offermill::cluster::local::AgentAttributes::parse(text)) },
-    Key { name: "offermill.workDir", aliases: &[], flag: Some("--work-dir"), inside: Some("work folder"), value: "folder", default: Otherwise::Reads("."), origin: Origin::Offermill,
-        read: |draft, given| { draft.work_dir = (&given.text).into(); Ok(()) } },
-    Key { name: "spark.app.name", aliases: &[], flag: Some("--name"), inside: Some("id prefix"), value: "name", default: Otherwise::Is("the command's"), origin: Origin::Spark,
-        read: |draft, given| { draft.name = Some(given.text.clone()); Ok(()) } },
-    Key { name: "spark.executor.instances", aliases: &[], flag: Some("--num-executors"), inside: Some("executor limit"), value: "number", default: Otherwise::Is("as many as fit"), origin: Origin::Spark,
-        read: |draft, given| given.read_into(&mut draft.executors, |name, text| parse_count(name, text, 0..=limits::EXECUTORS_MAX.into()).map(|count| Some(count as u32))) },
-    Key { name: "spark.cores.max", aliases: &[], flag: Some("--total-executor-cores"), inside: Some("total executor cores"), value: "cores", default: Otherwise::Is("no cap"), origin: Origin::Spark,
-        read: |draft, given| given.read_into(&mut draft.core_cap, |name, text| parse_cores(name, text).map(Some)) },
-    Key { name: "spark.executor.cores", aliases: &[], flag: Some("--executor-cores"), inside: Some("executor cores"), value: "cores", default: Otherwise::Is("all offered"), origin: Origin::Spark,
-        read: |draft, given| given.read_into(&mut draft.executor_cores, |name, text| parse_cores(name, text).map(ExecutorCores::Fixed)) },
-    Key { name: "spark.executor.memory", aliases: &[], flag: Some("--executor-memory"), inside: Some("executor memory"), value: "memory (MiB)", default: Otherwise::Reads("1g"), origin: Origin::Spark,
-        read: |draft, given| given.read_into(&mut draft.memory, parse_memory) },
-    Key { name: "spark.mesos.executor.memoryOverhead", aliases: &[], flag: Some("--memory-overhead"), inside: Some("memory overhead"), value: "memory (MiB)", default: Otherwise::Is("10 %, at least 384m"), origin: Origin::SparkOnMesos,
-        read: |draft, given| given.read_into(&mut draft.overhead, |name, text| parse_memory(name, text).map(Some)) },
-    Key { name: "spark.mesos.extra.cores", aliases: &[], flag: None, inside: None, value: "number", default: Otherwise::Reads("0"), origin: Origin::SparkOnMesos,
-        read: |draft, given| given.read_into(&mut draft.extra_cores, |name, text| parse_count(name, text, 0..=1_000_000).map(|count| count as u32)) },
-    Key { name: "spark.mesos.gpus.max", aliases: &[], flag: None, inside: None, value: "number", default: Otherwise::Reads("0"), origin: Origin::SparkOnMesos,
-        read: |draft, given| given.read_into(&mut draft.gpu_cap, |name, text| parse_count(name, text, 0..=u32::MAX.into()).map(|count| Gpus::new(count as u32))) },
-    Key { name: "spark.blockManager.port", aliases: &[], flag: None, inside: Some("executor port"), value: "port", default: Otherwise::Reads("0"), origin: Origin::Spark,
-        read: |draft, given| given.read_into(&mut draft.port, |name, text| match parse_count(name, text, 0..=65_535) {
-            Ok(0) => Ok(None),
-            Ok(port @ 1_024..) => Ok(Some(port as u16)),
-            _ => parse_count(name, text, 1_024..=65_535).map(|_| None),
-        }) },
-    Key { name: "spark.executorEnv.", aliases: &[], flag: None, inside: None, value: "text", default: Otherwise::Is("none"), origin: Origin::Spark,
-        read: |draft, given| { draft.variable(given); Ok(()) } },
-    Key { name: "spark.mesos.constraints", aliases: &[], flag: Some("--constraints"), inside: None, value: "constraint", default: Otherwise::Reads(""), origin: Origin::SparkOnMesos,
-        read: |draft, given| given.read_into(&mut draft.constraint, |_, text| Constraint::parse(text)) },
-    Key { name: "offermill.placement", aliases: &[], flag: Some("--placement"), inside: None, value: "word", default: Otherwise::Reads("round-robin"), origin: Origin::Offermill,
-        read: |draft, given| match given.text.trim() {
-            "round-robin" => { draft.placement = Placement::RoundRobin; Ok(()) }
-            "consolidate" => { draft.placement = Placement::Consolidate; Ok(()) }
-            _ => { draft.refuse(given, "round-robin or consolidate"); Ok(()) }
-        } },
-    Key { name: "spark.mesos.rejectOfferDuration", aliases: &[], flag: None, inside: Some("refusal while stopping"), value: "duration (s)", default: Otherwise::Reads("120s"), origin: Origin::SparkOnMesos,
-        read: |draft, given| {
-            let duration = given.duration(TimeUnit::Seconds)?;
-            let refuse = &mut draft.refusals;
-            (refuse.unmet_constraint, refuse.reached_cap, refuse.stopping) = (duration, duration, duration);
-            Ok(())
-        } },
-    Key { name: "spark.mesos.rejectOfferDurationForUnmetConstraints", aliases: &[], flag: None, inside: Some("refusal for an unmet constraint"), value: "duration (s)", default: Otherwise::Is("rejectOfferDuration"), origin: Origin::SparkOnMesos,
-        read: |draft, given| { draft.refusals.unmet_constraint = given.duration(TimeUnit::Seconds)?; Ok(()) } },
-    Key { name: "spark.mesos.rejectOfferDurationForReachedMaxCores", aliases: &[], flag: None, inside: Some("refusal for a reached cap"), value: "duration (s)", default: Otherwise::Is("rejectOfferDuration"), origin: Origin::SparkOnMesos,
-        read: |draft, given| { draft.refusals.reached_cap = given.duration(TimeUnit::Seconds)?; Ok(()) } },
-    Key { name: "spark.excludeOnFailure.enabled", aliases: &["spark.blacklist.enabled"], flag: None, inside: None, value: "true or false", default: Otherwise::Reads("true"), origin: Origin::Spark,
-        read: |draft, given| given.read_into(&mut draft.excludes, parse_bool) },
-    Key { name: "spark.excludeOnFailure.application.maxFailedExecutorsPerNode", aliases: &["spark.blacklist.application.maxFailedExecutorsPerNode"], flag: Some("--exclude-after"), inside: Some("failures before exclusion"), value: "number or never", default: Otherwise::Reads("2"), origin: Origin::Spark,
-        read: |draft, given| match given.text.trim() {
-            "never" => { draft.excludes = false; Ok(()) }
-            _ => given.read_into(&mut draft.exclusion.failures, |name, text| parse_count(name, text, 1..=255).map(|count| count as u8)),
-        } },
-    Key { name: "spark.excludeOnFailure.timeout", aliases: &["spark.blacklist.timeout"], flag: Some("--exclude-for"), inside: None, value: "duration (ms) or forever", default: Otherwise::Reads("1h"), origin: Origin::Spark,
-        read: |draft, given| {
-            draft.exclusion.expiry = match given.text.trim() {
-                "forever" => None,
-                _ => Some(given.duration(TimeUnit::Milliseconds)?),
-            };
-            if draft.exclusion.expiry.is_some_and(|expiry| expiry.is_zero()) {
-                draft.refuse(given, "more than 0, or forever");
-            }
-            Ok(())
-        } },
-    Key { name: "offermill.exclusion.window", aliases: &[], flag: Some("--exclude-window"), inside: None, value: "duration (s)", default: Otherwise::Reads("1h"), origin: Origin::Offermill,
-        read: |draft, given| { draft.exclusion.window = given.duration(TimeUnit::Seconds)?; Ok(()) } },
-    Key { name: "spark.executor.maxNumFailures", aliases: &[], flag: Some("--max-executor-failures"), inside: None, value: "number", default: Otherwise::Is("twice the executors, at least 3"), origin: Origin::Spark,
-        read: |draft, given| given.read_into(&mut draft.failures_max, |name, text| parse_count(name, text, 1..=u64::MAX).map(Some)) },
-    Key { name: "spark.mesos.coarse.shutdownTimeout", aliases: &[], flag: Some("--shutdown-timeout"), inside: None, value: "duration (ms)", default: Otherwise::Reads("10s"), origin: Origin::SparkOnMesos,
-        read: |draft, given| { draft.shutdown_timeout = given.duration(TimeUnit::Milliseconds)?; Ok(()) } },
-];
+/// What a row without a reader would do.
+const UNREAD: fn(&mut Draft, &Given) -> Result<(), Error> = |_, _| Ok(());
 
 impl Key {
+    const fn new(origin: Origin, name: &'static str, value: &'static str) -> Key {
+        let (aliases, default) = (&[], Otherwise::Is("none"));
+        Key { name, aliases, flag: None, inside: None, value, default, origin, read: UNREAD }
+    }
+
+    /// A key of Spark's.
+    pub(crate) const fn spark(name: &'static str, value: &'static str) -> Key {
+        Key::new(Origin::Spark, name, value)
+    }
+
+    /// A key of Spark's on Mesos.
+    pub(crate) const fn spark_on_mesos(name: &'static str, value: &'static str) -> Key {
+        Key::new(Origin::SparkOnMesos, name, value)
+    }
+
+    /// A key of ours.
+    pub(crate) const fn offermill(name: &'static str, value: &'static str) -> Key {
+        Key::new(Origin::Offermill, name, value)
+    }
+
+    /// With older names.
+    pub(crate) const fn formerly(mut self, aliases: &'static [&'static str]) -> Key {
+        self.aliases = aliases;
+        self
+    }
+
+    /// With a flag that sets it too.
+    pub(crate) const fn flag(mut self, flag: &'static str) -> Key {
+        self.flag = Some(flag);
+        self
+    }
+
+    /// With what the library calls it.
+    pub(crate) const fn inside(mut self, name: &'static str) -> Key {
+        self.inside = Some(name);
+        self
+    }
+
+    /// Without it, as if this had been given.
+    pub(crate) const fn default(mut self, text: &'static str) -> Key {
+        self.default = Otherwise::Reads(text);
+        self
+    }
+
+    /// Without it, this: in words.
+    pub(crate) const fn otherwise(mut self, words: &'static str) -> Key {
+        self.default = Otherwise::Is(words);
+        self
+    }
+
+    /// With its reader.
+    pub(crate) const fn read(mut self, read: fn(&mut Draft, &Given) -> Result<(), Error>) -> Key {
+        self.read = read;
+        self
+    }
+
     /// Whether it stands for `name`: its own, an older one, or one that begins like it.
     pub(crate) fn stands_for(&self, name: &str) -> bool {
         match self.name.strip_suffix('.') {
@@ -139,10 +118,9 @@ impl Key {
     }
 }
 
-/// The value of a fixed duration, by the parser of the library; flags without a unit are in seconds.
 impl Given {
     /// Reads a duration, whose bare number is in `bare_unit` unless it comes from a flag.
-    pub(crate) fn duration(&self, bare_unit: TimeUnit) -> Result<std::time::Duration, Error> {
+    pub(crate) fn duration(&self, bare_unit: TimeUnit) -> Result<Duration, Error> {
         let unit = if self.is_flag { TimeUnit::Seconds } else { bare_unit };
         parse_duration(&self.name, &self.text, unit)
     }
@@ -185,7 +163,8 @@ pub(crate) fn help() -> String {
 mod tests {
     use super::*;
 
-    /// Goal: every default can be read, and no name stands for two settings. Method: read all into a draft.
+    /// Goal: every default can be read, and no name stands for two settings. Method: read all into
+    /// a draft.
     #[test]
     fn defaults_are_readable_and_names_unique() {
         let mut draft = Draft::default();
@@ -203,7 +182,7 @@ mod tests {
             }
         }
         assert!(draft.problems.is_empty());
-        assert_eq!(draft.shutdown_timeout, std::time::Duration::from_secs(10));
+        assert_eq!(draft.shutdown_timeout, Duration::from_secs(10));
         assert_eq!(draft.memory.get(), 1024);
     }
 }

@@ -8,7 +8,7 @@ use offermill::Error;
 use offermill::config::properties::{PROPERTIES_BYTES_MAX, parse_properties};
 
 use crate::arguments::RunArguments;
-use crate::keys::KEYS;
+use crate::key_table::KEYS;
 
 /// A setting's text, and where it was given.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use offermill::Timestamp;
 
 use crate::face::{Face, View, print};
 use crate::happening::{Happening, Weight};
-use crate::roster::State;
+use crate::record::State;
 use crate::settings::Settings;
 use crate::summary::{self, Summary};
 use crate::totals;

@@ -1,4 +1,5 @@
-//! `offermill`: runs a command as executors on a cluster, watches them, replaces those that fail, and ends cleanly.
+//! `offermill`: runs a command as executors on a cluster, watches them, replaces those that fail,
+//! and ends cleanly.
 //!
 //! ```text
 //! arguments ─► layers ─► draft ─► settings ─► preflight ─► session ◄─ signals
@@ -9,20 +10,24 @@
 //!                                                  └───────────────────► summary
 //! ```
 //!
-//! What is known of executors is in `roster.rs`; how it looks is in the faces. Nothing else writes to standard output.
+//! What is known of executors is in `roster.rs`; how it looks is in the faces. Nothing else writes
+//! to standard output.
 
 mod arguments;
 mod draft;
+mod end_reason;
 mod exit;
 mod face;
 mod grid;
 mod happening;
 mod json;
+mod key_table;
 mod keys;
 mod layers;
 mod lines;
 mod preflight;
 mod rate;
+mod record;
 mod roster;
 mod session;
 mod settings;

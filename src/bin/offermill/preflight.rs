@@ -1,5 +1,5 @@
-//! What can be known before anything is started: is there such a command, could an agent hold an executor, can
-//! sandboxes be made.
+//! What can be known before anything is started: is there such a command, could an agent hold an
+//! executor, can sandboxes be made.
 
 use std::env;
 use std::fs;
@@ -15,8 +15,9 @@ use offermill::{Attribute, AttributeValue, Config};
 use crate::draft::Draft;
 use crate::settings::attributes_of;
 
-/// The executors' command, with a program that is given as a path made absolute: executors start in their sandboxes.
-/// Complains if there is no such program. A program with placeholders is only known later.
+/// The executors' command, with a program that is given as a path made absolute: executors start in
+/// their sandboxes. Complains if there is no such program. A program with placeholders is only
+/// known later.
 pub(crate) fn find_command(command: &[String], draft: &mut Draft) -> Option<Vec<String>> {
     let (program, arguments) = command.split_first()?;
     if program.contains("{{") {
@@ -59,7 +60,8 @@ fn examine(path: &Path) -> Result<(), String> {
     }
 }
 
-/// Complains if no agent could ever hold one executor. Returns how many executors all agents hold together.
+/// Complains if no agent could ever hold one executor. Returns how many executors all agents hold
+/// together.
 pub(crate) fn check_room(
     draft: &mut Draft,
     config: &Config,
@@ -128,13 +130,12 @@ fn too_little_memory(draft: &Draft, taken: Mebibytes, memory: Mebibytes, master:
         // Its own tenth, rounded down, or 384.
         None => memory.get().saturating_sub(384).min((memory.get() * 10 + 9) / 11),
     };
-    let least = match most {
+    let advice = match most {
         0 => "so no executor fits at all".to_owned(),
         most => format!("so it must be at most {most}m (or give --memory-overhead)"),
     };
-    format!(
-        "{name} is {own}, which with {overhead} MiB of overhead makes {taken}, but an agent of {master} has {memory}: {least}"
-    )
+    let sum = format!("which with {overhead} MiB of overhead makes {taken}");
+    format!("{name} is {own}, {sum}, but an agent of {master} has {memory}: {advice}")
 }
 
 /// Complains if sandboxes can't be made in the work folder. Tries it.

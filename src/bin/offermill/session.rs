@@ -1,4 +1,5 @@
-//! One run, from checked settings to the exit code: an event loop between the engine, signals and the face.
+//! One run, from checked settings to the exit code: an event loop between the engine, signals and
+//! the face.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -10,11 +11,13 @@ use offermill::launch::CommandTemplate;
 use offermill::{DrainReport, Fate, Kernel, Timestamp};
 
 use crate::arguments::RunArguments;
+use crate::end_reason::Ending;
 use crate::exit::Exit;
 use crate::face::{Face, Faceless, View, choose, remark};
 use crate::happening::{Happening, What};
 use crate::rate::Rate;
-use crate::roster::{Roster, State};
+use crate::record::State;
+use crate::roster::Roster;
 use crate::settings::{Gathered, Settings, gather};
 use crate::signals;
 use crate::summary::Summary;
@@ -31,41 +34,6 @@ pub(crate) enum Message {
     Signal(&'static str),
     /// The engine has shut down.
     Drained(DrainReport),
-}
-
-/// Why the run ends.
-enum Ending {
-    AllFinished(u32),
-    TooManyFailures(u64),
-    NoAgentLeft,
-    Asked(&'static str),
-    OutputClosed,
-    Refused(String),
-}
-
-impl Ending {
-    fn sentence(&self) -> String {
-        match self {
-            Ending::AllFinished(1) => "the executor has finished".to_owned(),
-            Ending::AllFinished(goal) => format!("all {goal} executors have finished"),
-            Ending::TooManyFailures(failures) => {
-                format!("{} failed, no more are tolerated", count(*failures, "executor"))
-            }
-            Ending::NoAgentLeft => "no agent is left, executors failed on all".to_owned(),
-            Ending::Asked(signal) => format!("stopped by {signal}"),
-            Ending::OutputClosed => "standard output was closed".to_owned(),
-            Ending::Refused(why) => format!("the cluster refuses this framework: {why}"),
-        }
-    }
-
-    fn exit(&self, drained: bool) -> Exit {
-        match self {
-            Ending::TooManyFailures(_) | Ending::NoAgentLeft => Exit::ExecutorsFailed,
-            Ending::Refused(_) => Exit::Cluster,
-            _ if drained => Exit::Done,
-            _ => Exit::TimedOut,
-        }
-    }
 }
 
 /// Passes the engine's notices on.

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use offermill::cluster::local::{AgentAttributes, LocalCluster, LocalConfig, LocalMaster};
 use offermill::config::{ExclusionRule, ExecutorCores};
 use offermill::resources::PortRange;
-use offermill::{Config, IdScheme};
+use offermill::{Config, ConfigBuilder, IdScheme};
 
 use crate::arguments::RunArguments;
 use crate::draft::Draft;
@@ -91,19 +91,7 @@ fn finish(
     let until_finished = arguments.until_finished.then(|| finish_line(draft, derived)).flatten();
     let limit = draft.executors.or(until_finished);
     let exclusion = draft.excludes.then_some(draft.exclusion);
-    let builder = Config::builder()
-        .core_cap(draft.core_cap)
-        .executor_cores(draft.executor_cores)
-        .executor_memory(draft.memory)
-        .memory_overhead(draft.overhead)
-        .extra_cores(draft.extra_cores)
-        .gpu_cap(draft.gpu_cap)
-        .executor_limit(limit)
-        .fixed_port(draft.port)
-        .constraint(draft.constraint.clone())
-        .refuse_durations(draft.refusals)
-        .exclusion(exclusion)
-        .placement(draft.placement);
+    let builder = builder(draft, limit, exclusion);
     let built = is_readable.then(|| builder.build());
     let config = built.and_then(|built| built.map_err(|error| draft.complain(&error)).ok());
     let (master_text, master) = draft.master.clone()?;
@@ -146,6 +134,22 @@ fn finish(
     Some((settings, cluster))
 }
 
+fn builder(draft: &Draft, limit: Option<u32>, exclusion: Option<ExclusionRule>) -> ConfigBuilder {
+    Config::builder()
+        .core_cap(draft.core_cap)
+        .executor_cores(draft.executor_cores)
+        .executor_memory(draft.memory)
+        .memory_overhead(draft.overhead)
+        .extra_cores(draft.extra_cores)
+        .gpu_cap(draft.gpu_cap)
+        .executor_limit(limit)
+        .fixed_port(draft.port)
+        .constraint(draft.constraint.clone())
+        .refuse_durations(draft.refusals)
+        .exclusion(exclusion)
+        .placement(draft.placement)
+}
+
 /// How many executors the core cap leaves room for, where executors have a size.
 fn derived_limit(draft: &Draft) -> Option<u32> {
     match (draft.core_cap, draft.executor_cores) {
@@ -167,8 +171,8 @@ fn finish_line(draft: &mut Draft, derived: Option<u32>) -> Option<u32> {
             None
         }
         None => {
-            let sentence = "--until-finished needs to know how many executors there are to be: give \
-                            --num-executors, or --total-executor-cores and --executor-cores";
+            let sentence = "--until-finished needs to know how many executors there are to be: \
+                            give --num-executors, or --total-executor-cores and --executor-cores";
             draft.problems.push(sentence.to_owned());
             None
         }

@@ -10,7 +10,8 @@ use offermill::OfferCounts;
 use crate::exit::Exit;
 use crate::grid::{Cell, Column, lay_out};
 use crate::happening::Exclusion;
-use crate::roster::{AgentRecord, Record, Roster, State};
+use crate::record::{AgentRecord, Record, State, short_name};
+use crate::roster::Roster;
 use crate::totals;
 use crate::wall::time_for_people;
 use crate::words::{age, count, grouped, passed, printable};
@@ -72,7 +73,8 @@ pub(crate) fn render(summary: &Summary<'_>, width: usize) -> String {
     let listed = listed(summary);
     if !listed.is_empty() {
         text.push('\n');
-        let rows: Vec<Vec<Cell>> = listed.iter().map(|record| row(summary, record)).collect();
+        let rows: Vec<Vec<Cell>> =
+            listed.iter().map(|record| row(summary, record, width)).collect();
         for line in lay_out(&COLUMNS, &rows, width) {
             text.push_str(line.trim_end());
             text.push('\n');
@@ -119,14 +121,15 @@ const COLUMNS: [Column; 7] = [
     Column::text("HOW"),
 ];
 
-fn row(summary: &Summary<'_>, record: &Record) -> Vec<Cell> {
+fn row(summary: &Summary<'_>, record: &Record, width: usize) -> Vec<Cell> {
     let state = summary.state_of(record);
     let mut how = if record.state.is_end() { printable(&record.message) } else { String::new() };
     if let Some(by) = &record.replaced_by {
-        how.push_str(&format!("{}replaced by {by}", if how.is_empty() { "" } else { ", " }));
+        let (comma, by) = (if how.is_empty() { "" } else { ", " }, short_name(by, width));
+        how.push_str(&format!("{comma}replaced by {by}"));
     }
     vec![
-        record.name.clone().into(),
+        short_name(&record.name, width).into(),
         record.host.clone().into(),
         Cell { text: state.to_owned(), style: colour(record.state) },
         passed(summary.ran(record)).into(),

@@ -12,7 +12,7 @@ use crate::face::{Face, View, print};
 use crate::grid::{Cell, Column, lay_out};
 use crate::happening::{Happening, Weight};
 use crate::lines;
-use crate::roster::{Record, State};
+use crate::record::{Record, State, short_name};
 use crate::settings::Settings;
 use crate::summary::{self, Summary, colour};
 use crate::totals;
@@ -22,11 +22,9 @@ use crate::words::{age, grouped, printable};
 const REDRAWN_EVERY: Duration = Duration::from_millis(200);
 /// Ends are of interest for so long.
 const NEWS_FOR: Duration = Duration::from_secs(10);
-/// Lines around the rows: two of title, one blank, the heading, "and more", one blank, the totals.
-const FRAME_LINES: usize = 7;
-
-/// Terminals with fewer columns see ids shortened.
-const WIDE: usize = 100;
+/// Lines around the rows: a blank one, two of title, one blank, the heading, "and more", one blank,
+/// the totals.
+const FRAME_LINES: usize = 8;
 
 const HIDE_CURSOR: &str = "\x1b[?25l";
 const SHOW_CURSOR: &str = "\x1b[?25h";
@@ -90,7 +88,7 @@ impl Table {
 
     fn frame(&self, view: &View<'_>) -> Vec<String> {
         let (rows, columns) = self.size();
-        let mut lines = vec![title(view, columns), states(view)];
+        let mut lines = vec![String::new(), title(view, columns), states(view)];
         let room = rows.saturating_sub(FRAME_LINES);
         let total = view.roster.records().count() as u64 + view.roster.forgotten;
         if total > 0 && room > 0 {
@@ -185,14 +183,9 @@ fn row(record: &Record, now: Timestamp, columns: usize) -> Vec<Cell> {
     let style = colour(record.state);
     let quiet = if record.state.is_end() { Style::new().dim() } else { Style::new() };
     let quiet = |text: String| Cell { text, style: quiet.clone() };
-    // All ids begin alike; where room is scarce the rest will do.
-    let name = match record.name.rsplit_once('-') {
-        Some((_, rest)) if columns < WIDE => format!("…-{rest}"),
-        _ => record.name.clone(),
-    };
     let message = record.message.split(", output in ").next().unwrap_or_default();
     vec![
-        quiet(name),
+        quiet(short_name(&record.name, columns)),
         quiet(record.host.clone()),
         Cell { text: record.state.as_str().to_owned(), style },
         quiet(record.cores.to_string()),
@@ -246,7 +239,7 @@ impl Face for Table {
         let columns = self.size().1;
         self.draw(&[])?;
         self.leave();
-        print(&summary::render(summary, columns))
+        print(&format!("\n{}", summary::render(summary, columns)))
     }
 
     fn leave(&mut self) {

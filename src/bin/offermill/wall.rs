@@ -47,8 +47,8 @@ fn time_of_day(since: Duration) -> (u64, u64, u64) {
     (seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
 
-/// Year, month and day of a moment since 1970, by counting years that begin in March, so that a leap day is a year's
-/// last.
+/// Year, month and day of a moment since 1970, by counting years that begin in March, so that a
+/// leap day is a year's last.
 fn date(since: Duration) -> (u64, u64, u64) {
     // From 1 March of the year 0 to 1 January 1970.
     let days = since.as_secs() / DAY + 719_468;
@@ -67,7 +67,8 @@ fn date(since: Duration) -> (u64, u64, u64) {
 mod tests {
     use super::*;
 
-    /// Goal: dates are the calendar's. Method: leap days, ends of years and centuries, known seconds.
+    /// Goal: dates are the calendar's. Method: leap days, ends of years and centuries, known
+    /// seconds.
     #[test]
     fn known_moments_have_their_dates() {
         for (seconds, text) in [

@@ -106,12 +106,13 @@ impl ClusterManager for LocalCluster {
         let executors = Executors::new(sandboxes, self.config.environment, sender.clone());
         let outbox = Outbox::new(events);
         let actor = Actor { inbox, outbox, fleet, executors, grace: self.config.grace };
+        // Before the thread, whose first offers are answered by calls.
+        let _ = self.inbox.set(sender);
         let started = Builder::new()
             .name("offermill-local".into())
             .spawn(move || actor.run(framework_id))
             .map_err(|error| Error::cluster("local cluster: its thread can't be started", error))?;
         *thread = Some(started);
-        let _ = self.inbox.set(sender);
         Ok(())
     }
 

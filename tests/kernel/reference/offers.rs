@@ -42,6 +42,8 @@ struct Pot {
     /// What is left in each resource, in thousandths.
     left: Vec<Vec<u64>>,
     too_small: Option<Reason>,
+    /// An executor failed on the agent: others come first.
+    last: bool,
     executors: Vec<Started>,
 }
 
@@ -87,6 +89,8 @@ impl Model {
             }
         }
         for pot in &mut pots {
+            let lately = |failed: u64| (now.as_millis() / 1000).saturating_sub(failed) <= 300;
+            pot.last = self.agents[&pot.agent].failed.is_some_and(lately);
             pot.too_small = self.too_small(pot, batch);
         }
         while self.pass(&mut pots, batch, now) {}
@@ -121,6 +125,7 @@ impl Model {
             failures: Vec::new(),
             failed_until: Timestamp::ORIGIN,
             candidate_at: now,
+            failed: None,
         });
         agent.knowing = Knowing::Yes;
         agent.candidate_at = agent.candidate_at.max(now);
@@ -174,11 +179,13 @@ impl Model {
     /// One pass over the pots; whether anything was placed.
     fn pass(&mut self, pots: &mut [Pot], batch: &[Sheet], now: Timestamp) -> bool {
         let mut placed = false;
-        for pot in pots {
-            while self.place(pot, batch, now) {
-                placed = true;
-                if !self.setup.consolidate {
-                    break;
+        for last in [false, true] {
+            for pot in pots.iter_mut().filter(|pot| pot.last == last) {
+                while self.place(pot, batch, now) {
+                    placed = true;
+                    if !self.setup.consolidate {
+                        break;
+                    }
                 }
             }
         }
@@ -223,6 +230,7 @@ impl Model {
         if let Some(agent) = self.agents.get_mut(&pot.agent) {
             // It had run out, or nothing would be placed here.
             agent.excluded_until = None;
+            agent.failed = None;
         }
         self.executors.push(Executor {
             agent: pot.agent.clone(),
@@ -254,6 +262,7 @@ fn add_to_pots(pots: &mut Vec<Pot>, sheet: &Sheet, position: u32) {
             offers: vec![position],
             left: vec![left],
             too_small: None,
+            last: false,
             executors: Vec::new(),
         }),
     }

@@ -130,9 +130,12 @@ impl Model {
     }
 
     fn blame(&mut self, number: u64, now: Timestamp) -> Option<(String, Timestamp)> {
-        let rule = self.setup.exclusion?;
+        let rule = self.setup.exclusion;
         let name = self.it(number).agent.clone();
         let agent = self.agents.get_mut(&name)?;
+        agent.failed = Some(now.as_millis() / 1000);
+        agent.candidate_at = agent.candidate_at.max(now);
+        let rule = rule?;
         agent.failures.push(now);
         agent.failures.retain(|failed| now.since(*failed) <= rule.window);
         agent.failed_until = now.plus(rule.window);

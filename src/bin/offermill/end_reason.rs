@@ -1,0 +1,41 @@
+//! Why a run ends, in words and as an exit code.
+
+use crate::exit::Exit;
+use crate::words::count;
+
+/// Why the run ends.
+pub(crate) enum Ending {
+    AllFinished(u32),
+    TooManyFailures(u64),
+    NoAgentLeft,
+    Asked(&'static str),
+    OutputClosed,
+    Refused(String),
+}
+
+impl Ending {
+    /// In words.
+    pub(crate) fn sentence(&self) -> String {
+        match self {
+            Ending::AllFinished(1) => "the executor has finished".to_owned(),
+            Ending::AllFinished(goal) => format!("all {goal} executors have finished"),
+            Ending::TooManyFailures(failures) => {
+                format!("{} failed, no more are tolerated", count(*failures, "executor"))
+            }
+            Ending::NoAgentLeft => "no agent is left, executors failed on all".to_owned(),
+            Ending::Asked(signal) => format!("stopped by {signal}"),
+            Ending::OutputClosed => "standard output was closed".to_owned(),
+            Ending::Refused(why) => format!("the cluster refuses this framework: {why}"),
+        }
+    }
+
+    /// With which exit code, given whether all executors ended in time.
+    pub(crate) fn exit(&self, drained: bool) -> Exit {
+        match self {
+            Ending::TooManyFailures(_) | Ending::NoAgentLeft => Exit::ExecutorsFailed,
+            Ending::Refused(_) => Exit::Cluster,
+            _ if drained => Exit::Done,
+            _ => Exit::TimedOut,
+        }
+    }
+}

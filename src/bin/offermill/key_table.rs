@@ -1,0 +1,211 @@
+//! The table of settings: each with its key, its unit, its flag, its default and how it is read, in
+//! one place.
+//!
+//! To add a setting, add a row, and a field to [`Draft`](crate::draft::Draft) that the row's reader
+//! writes to. Readers are run in the order of the rows.
+
+use offermill::cluster::local::AgentAttributes;
+use offermill::config::text::{TimeUnit, parse_bool, parse_cores, parse_count, parse_memory};
+use offermill::config::{ExecutorCores, Placement};
+use offermill::resources::Gpus;
+use offermill::{Constraint, limits};
+
+use crate::keys::Key;
+
+/// All settings.
+pub(crate) const KEYS: &[Key] = &[
+    Key::spark("spark.master", "master")
+        .flag("--master")
+        .inside("master")
+        .default("local[*]")
+        .read(|draft, given| {
+            draft.master = Some((given.text.trim().to_owned(), given.text.parse()?));
+            Ok(())
+        }),
+    Key::offermill("offermill.agent.attributes", "attributes")
+        .flag("--agent-attributes")
+        .inside("agent attributes")
+        .otherwise("none")
+        .read(|draft, given| {
+            given.read_into(&mut draft.attributes, |_, text| AgentAttributes::parse(text))
+        }),
+    Key::offermill("offermill.workDir", "folder")
+        .flag("--work-dir")
+        .inside("work folder")
+        .default(".")
+        .read(|draft, given| {
+            draft.work_dir = (&given.text).into();
+            Ok(())
+        }),
+    Key::spark("spark.app.name", "name")
+        .flag("--name")
+        .inside("id prefix")
+        .otherwise("the command's")
+        .read(|draft, given| {
+            draft.name = Some(given.text.clone());
+            Ok(())
+        }),
+    Key::spark("spark.executor.instances", "number")
+        .flag("--num-executors")
+        .inside("executor limit")
+        .otherwise("as many as fit")
+        .read(|draft, given| {
+            given.read_into(&mut draft.executors, |name, text| {
+                parse_count(name, text, 0..=limits::EXECUTORS_MAX.into())
+                    .map(|count| Some(count as u32))
+            })
+        }),
+    Key::spark("spark.cores.max", "cores")
+        .flag("--total-executor-cores")
+        .inside("total executor cores")
+        .otherwise("no cap")
+        .read(|draft, given| {
+            given.read_into(&mut draft.core_cap, |name, text| parse_cores(name, text).map(Some))
+        }),
+    Key::spark("spark.executor.cores", "cores")
+        .flag("--executor-cores")
+        .inside("executor cores")
+        .otherwise("all offered")
+        .read(|draft, given| {
+            given.read_into(&mut draft.executor_cores, |name, text| {
+                parse_cores(name, text).map(ExecutorCores::Fixed)
+            })
+        }),
+    Key::spark("spark.executor.memory", "memory (MiB)")
+        .flag("--executor-memory")
+        .inside("executor memory")
+        .default("1g")
+        .read(|draft, given| given.read_into(&mut draft.memory, parse_memory)),
+    Key::spark_on_mesos("spark.mesos.executor.memoryOverhead", "memory (MiB)")
+        .flag("--memory-overhead")
+        .inside("memory overhead")
+        .otherwise("10 %, at least 384m")
+        .read(|draft, given| {
+            given.read_into(&mut draft.overhead, |name, text| parse_memory(name, text).map(Some))
+        }),
+    Key::spark_on_mesos("spark.mesos.extra.cores", "number").default("0").read(|draft, given| {
+        given.read_into(&mut draft.extra_cores, |name, text| {
+            parse_count(name, text, 0..=1_000_000).map(|count| count as u32)
+        })
+    }),
+    Key::spark_on_mesos("spark.mesos.gpus.max", "number").default("0").read(|draft, given| {
+        given.read_into(&mut draft.gpu_cap, |name, text| {
+            parse_count(name, text, 0..=u32::MAX.into()).map(|count| Gpus::new(count as u32))
+        })
+    }),
+    Key::spark("spark.blockManager.port", "port").inside("executor port").default("0").read(
+        |draft, given| {
+            given.read_into(&mut draft.port, |name, text| {
+                match parse_count(name, text, 0..=65_535) {
+                    Ok(0) => Ok(None),
+                    Ok(port @ 1_024..) => Ok(Some(port as u16)),
+                    _ => parse_count(name, text, 1_024..=65_535).map(|_| None),
+                }
+            })
+        },
+    ),
+    Key::spark("spark.executorEnv.", "text").otherwise("none").read(|draft, given| {
+        draft.variable(given);
+        Ok(())
+    }),
+    Key::spark_on_mesos("spark.mesos.constraints", "constraint")
+        .flag("--constraints")
+        .default("")
+        .read(|draft, given| {
+            given.read_into(&mut draft.constraint, |_, text| Constraint::parse(text))
+        }),
+    Key::offermill("offermill.placement", "word").flag("--placement").default("round-robin").read(
+        |draft, given| match given.text.trim() {
+            "round-robin" => {
+                draft.placement = Placement::RoundRobin;
+                Ok(())
+            }
+            "consolidate" => {
+                draft.placement = Placement::Consolidate;
+                Ok(())
+            }
+            _ => {
+                draft.refuse(given, "round-robin or consolidate");
+                Ok(())
+            }
+        },
+    ),
+    Key::spark_on_mesos("spark.mesos.rejectOfferDuration", "duration (s)")
+        .inside("refusal while stopping")
+        .default("120s")
+        .read(|draft, given| {
+            let duration = given.duration(TimeUnit::Seconds)?;
+            let refuse = &mut draft.refusals;
+            (refuse.unmet_constraint, refuse.reached_cap, refuse.stopping) =
+                (duration, duration, duration);
+            Ok(())
+        }),
+    Key::spark_on_mesos("spark.mesos.rejectOfferDurationForUnmetConstraints", "duration (s)")
+        .inside("refusal for an unmet constraint")
+        .otherwise("rejectOfferDuration")
+        .read(|draft, given| {
+            draft.refusals.unmet_constraint = given.duration(TimeUnit::Seconds)?;
+            Ok(())
+        }),
+    Key::spark_on_mesos("spark.mesos.rejectOfferDurationForReachedMaxCores", "duration (s)")
+        .inside("refusal for a reached cap")
+        .otherwise("rejectOfferDuration")
+        .read(|draft, given| {
+            draft.refusals.reached_cap = given.duration(TimeUnit::Seconds)?;
+            Ok(())
+        }),
+    Key::spark("spark.excludeOnFailure.enabled", "true or false")
+        .formerly(&["spark.blacklist.enabled"])
+        .default("true")
+        .read(|draft, given| given.read_into(&mut draft.excludes, parse_bool)),
+    Key::spark("spark.excludeOnFailure.application.maxFailedExecutorsPerNode", "number or never")
+        .formerly(&["spark.blacklist.application.maxFailedExecutorsPerNode"])
+        .flag("--exclude-after")
+        .inside("failures before exclusion")
+        .default("2")
+        .read(|draft, given| match given.text.trim() {
+            "never" => {
+                draft.excludes = false;
+                Ok(())
+            }
+            _ => given.read_into(&mut draft.exclusion.failures, |name, text| {
+                parse_count(name, text, 1..=255).map(|count| count as u8)
+            }),
+        }),
+    Key::spark("spark.excludeOnFailure.timeout", "duration (ms) or forever")
+        .formerly(&["spark.blacklist.timeout"])
+        .flag("--exclude-for")
+        .default("1h")
+        .read(|draft, given| {
+            draft.exclusion.expiry = match given.text.trim() {
+                "forever" => None,
+                _ => Some(given.duration(TimeUnit::Milliseconds)?),
+            };
+            if draft.exclusion.expiry.is_some_and(|expiry| expiry.is_zero()) {
+                draft.refuse(given, "more than 0, or forever");
+            }
+            Ok(())
+        }),
+    Key::offermill("offermill.exclusion.window", "duration (s)")
+        .flag("--exclude-window")
+        .default("1h")
+        .read(|draft, given| {
+            draft.exclusion.window = given.duration(TimeUnit::Seconds)?;
+            Ok(())
+        }),
+    Key::spark("spark.executor.maxNumFailures", "number")
+        .flag("--max-executor-failures")
+        .otherwise("twice the executors, at least 3")
+        .read(|draft, given| {
+            given.read_into(&mut draft.failures_max, |name, text| {
+                parse_count(name, text, 1..=u64::MAX).map(Some)
+            })
+        }),
+    Key::spark_on_mesos("spark.mesos.coarse.shutdownTimeout", "duration (ms)")
+        .flag("--shutdown-timeout")
+        .default("10s")
+        .read(|draft, given| {
+            draft.shutdown_timeout = given.duration(TimeUnit::Milliseconds)?;
+            Ok(())
+        }),
+];
