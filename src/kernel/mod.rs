@@ -212,7 +212,8 @@ impl Kernel {
     }
 
     /// Whether executors that are running hold at least `ratio` (0 to 1) of the cores that may be had: of the core cap
-    /// (rounded down to whole executors), else of the executor limit where executors have a fixed size, else of nothing, which is always so.
+    /// (rounded down to whole executors), else of the executor limit where executors have a fixed size, else of
+    /// nothing, which is always so.
     ///
     /// Counts executors at each call: O(executors).
     #[must_use]

@@ -56,85 +56,84 @@ fn layers_count_in_order() {
     );
 }
 
+/// Bad settings, and what is said of them.
+const BAD: &[(&[&str], &str)] = &[
+    (&["--master", "mesos://x"], "--master is \"mesos://x\", but must be local, local[*]"),
+    (
+        &["--executor-memory", "12q"],
+        "--executor-memory is \"12q\", but must be a whole number and one of b, k, m",
+    ),
+    (&["--memory-overhead", "1.5g"], "--memory-overhead is \"1.5g\", but must be"),
+    (
+        &["--executor-cores", "0"],
+        "--executor-cores is \"0\", but must be a number of cores above 0",
+    ),
+    (&["--total-executor-cores", "-1"], "--total-executor-cores is \"-1\", but must be"),
+    (
+        &["--executor-cores", "2", "--total-executor-cores", "1"],
+        "--total-executor-cores is \"1\", but must be at least the 2 cores of one executor",
+    ),
+    (
+        &["-c", "spark.cores.max=1", "-c", "spark.executor.cores=2"],
+        "spark.cores.max (--conf) is \"1\", but must be at least the 2 cores of one executor",
+    ),
+    (
+        &["--num-executors", "many"],
+        "--num-executors is \"many\", but must be a whole number from 0",
+    ),
+    (
+        &["--num-executors", "0", "--until-finished"],
+        "--num-executors is \"0\", but must be at least 1 with",
+    ),
+    (
+        &["--until-finished"],
+        "--until-finished needs to know how many executors there are to be: give --num",
+    ),
+    (&["--constraints", "zone"], "--constraints: bad constraint: `zone` has no ':'"),
+    (
+        &["--constraints", "zone:east"],
+        "--constraints is \"zone:east\", but must be met by some agent of",
+    ),
+    (&["--agent-attributes", "zone"], "--agent-attributes is \"zone\", but must be NAME:VALUE"),
+    (
+        &["--shutdown-timeout", "soon"],
+        "--shutdown-timeout is \"soon\", but must be a whole number and one of us, ms",
+    ),
+    (
+        &["--exclude-after", "0"],
+        "--exclude-after is \"0\", but must be a whole number from 1 to 255",
+    ),
+    (&["--exclude-for", "0s"], "--exclude-for is \"0s\", but must be more than 0, or forever"),
+    (&["--max-executor-failures", "0"], "--max-executor-failures is \"0\", but must be"),
+    (&["--placement", "best"], "--placement is \"best\", but must be round-robin or consolidate"),
+    (&["--name", "a/b"], "--name is \"a/b\", but must be 1 to 190 bytes without '/'"),
+    (&["--env", "X"], "--env is \"X\", but must be NAME=VALUE"),
+    (&["--conf", "x"], "--conf is \"x\", but must be KEY=VALUE"),
+    (&["-c", "offermill.placment=x"], "offermill.placment (--conf) is not a setting"),
+    (
+        &["-c", "spark.blockManager.port=80"],
+        "spark.blockManager.port (--conf) is \"80\", but must be a whole number from 1024",
+    ),
+    (
+        &["-c", "spark.mesos.rejectOfferDuration=9999d"],
+        "is \"863913600 s\", but must be at most 365 days",
+    ),
+    (
+        &["--properties-file", "/nowhere/x"],
+        "--properties-file is \"/nowhere/x\", but must be a file",
+    ),
+    (
+        &["--work-dir", "/dev/null"],
+        "--work-dir is \"/dev/null\", but must be a folder in which sandboxes can be made",
+    ),
+    (&["--bad-flag"], "unexpected argument '--bad-flag'"),
+];
+
 /// Goal: a bad setting is refused in a sentence that names it, its value and what is allowed;
 /// nothing is started and nothing is left on disk. Method: one of each kind.
 #[test]
 fn bad_settings_are_refused() {
-    let bad: &[(&[&str], &str)] = &[
-        (&["--master", "mesos://x"], "--master is \"mesos://x\", but must be local, local[*]"),
-        (
-            &["--executor-memory", "12q"],
-            "--executor-memory is \"12q\", but must be a whole number and one of b, k, m",
-        ),
-        (&["--memory-overhead", "1.5g"], "--memory-overhead is \"1.5g\", but must be"),
-        (
-            &["--executor-cores", "0"],
-            "--executor-cores is \"0\", but must be a number of cores above 0",
-        ),
-        (&["--total-executor-cores", "-1"], "--total-executor-cores is \"-1\", but must be"),
-        (
-            &["--executor-cores", "2", "--total-executor-cores", "1"],
-            "--total-executor-cores is \"1\", but must be at least the 2 cores of one executor",
-        ),
-        (
-            &["-c", "spark.cores.max=1", "-c", "spark.executor.cores=2"],
-            "spark.cores.max (--conf) is \"1\", but must be at least the 2 cores of one executor",
-        ),
-        (
-            &["--num-executors", "many"],
-            "--num-executors is \"many\", but must be a whole number from 0",
-        ),
-        (
-            &["--num-executors", "0", "--until-finished"],
-            "--num-executors is \"0\", but must be at least 1 with",
-        ),
-        (
-            &["--until-finished"],
-            "--until-finished needs to know how many executors there are to be: give --num",
-        ),
-        (&["--constraints", "zone"], "--constraints: bad constraint: `zone` has no ':'"),
-        (
-            &["--constraints", "zone:east"],
-            "--constraints is \"zone:east\", but must be met by some agent of",
-        ),
-        (&["--agent-attributes", "zone"], "--agent-attributes is \"zone\", but must be NAME:VALUE"),
-        (
-            &["--shutdown-timeout", "soon"],
-            "--shutdown-timeout is \"soon\", but must be a whole number and one of us, ms",
-        ),
-        (
-            &["--exclude-after", "0"],
-            "--exclude-after is \"0\", but must be a whole number from 1 to 255",
-        ),
-        (&["--exclude-for", "0s"], "--exclude-for is \"0s\", but must be more than 0, or forever"),
-        (&["--max-executor-failures", "0"], "--max-executor-failures is \"0\", but must be"),
-        (
-            &["--placement", "best"],
-            "--placement is \"best\", but must be round-robin or consolidate",
-        ),
-        (&["--name", "a/b"], "--name is \"a/b\", but must be 1 to 190 bytes without '/'"),
-        (&["--env", "X"], "--env is \"X\", but must be NAME=VALUE"),
-        (&["--conf", "x"], "--conf is \"x\", but must be KEY=VALUE"),
-        (&["-c", "offermill.placment=x"], "offermill.placment (--conf) is not a setting"),
-        (
-            &["-c", "spark.blockManager.port=80"],
-            "spark.blockManager.port (--conf) is \"80\", but must be a whole number from 1024",
-        ),
-        (
-            &["-c", "spark.mesos.rejectOfferDuration=9999d"],
-            "is \"863913600 s\", but must be at most 365 days",
-        ),
-        (
-            &["--properties-file", "/nowhere/x"],
-            "--properties-file is \"/nowhere/x\", but must be a file",
-        ),
-        (
-            &["--work-dir", "/dev/null"],
-            "--work-dir is \"/dev/null\", but must be a folder in which sandboxes can be made",
-        ),
-        (&["--bad-flag"], "unexpected argument '--bad-flag'"),
-    ];
-    for (flags, sentence) in bad {
+    for (flags, sentence) in BAD {
         let folder = Folder::new();
         let all = ["run", "--executor-memory", "64m", "--memory-overhead", "0"];
         let ended = finish(&folder, &[&all[..], flags, &["--", "true"]].concat());
