@@ -22,7 +22,7 @@ use std::time::Duration;
 use crate::sync::{Condvar, Mutex, lock, wait_for};
 
 use super::Core;
-use super::agents::AgentName;
+use super::agent::AgentName;
 use super::executors::Stage;
 use super::updates::Target;
 use crate::ids::ExecutorId;

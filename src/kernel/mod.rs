@@ -15,6 +15,7 @@
 
 pub(crate) mod admission;
 mod ageing;
+mod agent;
 pub(crate) mod agents;
 mod budget;
 mod check;

@@ -9,7 +9,8 @@ use std::hash::{BuildHasher, Hasher};
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-use super::agents::{AgentKey, Agents, Barred, Opening, seconds};
+use super::agent::seconds;
+use super::agents::{AgentKey, Agents, Barred, Opening};
 use crate::constraint::{self, Constraint};
 use crate::offer::{Attribute, Offer};
 use crate::time::Timestamp;
@@ -65,7 +66,7 @@ impl Sighting {
         agents: &Agents,
         offer: &Offer<'_>,
         now: Timestamp,
-    ) -> Result<Opening, Barred> {
+    ) -> Result<(AgentKey, Opening), Barred> {
         if let Some(key) = self.agent {
             let opening = agents.opening(key, now);
             if opening != Err(Barred::Retired) {
@@ -74,14 +75,14 @@ impl Sighting {
                     agents.note_seen(key, now);
                     self.noted = self.seen;
                 }
-                return opening;
+                return opening.map(|opening| (key, opening));
             }
         }
         let key = agents.meet(offer.agent_id, offer.hostname, now).ok_or(Barred::Full)?;
         agents.note_seen(key, now);
         self.agent = Some(key);
         self.noted = self.seen;
-        agents.opening(key, now)
+        agents.opening(key, now).map(|opening| (key, opening))
     }
 }
 

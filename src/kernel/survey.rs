@@ -243,8 +243,8 @@ impl Survey {
         for group in &mut self.groups {
             let first = &offers[group.first as usize];
             match sightings.at(group.sighting).opening(agents, first, now) {
-                Ok(opening) => {
-                    group.agent = opening.key;
+                Ok((agent, opening)) => {
+                    group.agent = agent;
                     group.agent_room = opening.executors;
                     group.failed = opening.failed;
                 }

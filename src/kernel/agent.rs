@@ -1,0 +1,360 @@
+//! An agent's cell: one word decides whether executors may start there.
+//!
+//! | bits | field | |
+//! |---|---|---|
+//! | 26–63 | generation | whose cell it is: unique among all agents that this kernel meets |
+//! | 25 | live | the cell is somebody's |
+//! | 24 | excluded | until the moment in `excluded_until` |
+//! | 16–23 | strikes | grows with each exclusion, so that lifting an old one can't lift a new one |
+//! | 0–15 | executors | counted ones |
+//!
+//! | who | does | ordering | pairs with |
+//! |---|---|---|---|
+//! | handler | [`Agent::reserve`]: compare-exchange | AcqRel | `exclude`: after it, no reserve succeeds |
+//! | whoever ends an executor | [`Agent::release`]: fetch-sub | Release | `retire` |
+//! | who meets the agent | [`Agent::go_live`]: store | Release | everyone: the cell is whole before it is anybody's |
+//! | whoever counts a failure | `excluded_until`, then `exclude`: compare-exchange | Release | `reserve`'s load |
+//! | tick | [`Agent::retire`]: compare-exchange | AcqRel | `reserve`: fails from now on |
+//!
+//! What happens seldom (the name, the times of failures) is behind a lock that no offer touches. The other words are
+//! hints: nothing is read by them, and so they need no order.
+
+use std::sync::Arc;
+
+use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, lock};
+
+use super::limits::EXECUTORS_PER_AGENT_MAX;
+use super::slab::Cell;
+use crate::config::ExclusionRule;
+use crate::time::Timestamp;
+
+const EXECUTORS_MASK: u64 = 0xffff;
+const STRIKE_ONE: u64 = 1 << 16;
+const STRIKES_MASK: u64 = 0xff << 16;
+const EXCLUDED: u64 = 1 << 24;
+const LIVE: u64 = 1 << 25;
+const GENERATION_SHIFT: u32 = 26;
+
+/// For so long, in seconds, an agent comes last on which an executor failed.
+const FAILED_LATELY: u32 = 300;
+
+/// Whole seconds since the origin.
+pub(crate) fn seconds(now: Timestamp) -> u32 {
+    u32::try_from(now.as_millis() / 1000).unwrap_or(u32::MAX)
+}
+
+/// Which cell (the lower 26 bits), and whose (the generation above): so there are 2²⁶ cells at most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct AgentKey(u64);
+
+impl AgentKey {
+    /// The largest index.
+    pub(super) const INDEX_MASK: u64 = (1 << GENERATION_SHIFT) - 1;
+
+    pub(super) fn new(index: u32, generation: u64) -> AgentKey {
+        AgentKey(generation << GENERATION_SHIFT | u64::from(index))
+    }
+
+    pub(crate) fn index(self) -> u32 {
+        (self.0 & Self::INDEX_MASK) as u32
+    }
+
+    pub(super) fn generation(self) -> u64 {
+        self.0 >> GENERATION_SHIFT
+    }
+}
+
+/// What an agent takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Opening {
+    /// So many executors.
+    pub(crate) executors: u32,
+    /// An executor failed there lately, and none was placed since: others come first.
+    pub(crate) failed: bool,
+}
+
+/// Why an agent takes no executor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Barred {
+    /// The agent was forgotten since it was looked up.
+    Retired,
+    Excluded(Timestamp),
+    Suspect(Timestamp),
+    Full,
+}
+
+/// Who an agent is, for reports.
+#[derive(Debug)]
+pub(crate) struct AgentName {
+    pub(crate) id: Box<str>,
+    pub(crate) hostname: Box<str>,
+}
+
+/// One agent's cell: a cache line.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(crate) struct Agent {
+    word: AtomicU64,
+    excluded_until: AtomicU64,
+    /// Lost, perhaps: nothing is started until then. A hint; no ordering.
+    suspect_until: AtomicU64,
+    /// When it was last known to be there, as far as that is written down, in seconds. A hint; no ordering.
+    seen: AtomicU32,
+    /// When an executor failed that none was placed after, in seconds, plus one; 0 for never. A hint; no ordering.
+    failed: AtomicU32,
+    next_free: AtomicU32,
+    seldom: Mutex<Seldom>,
+}
+
+#[derive(Debug, Default)]
+struct Seldom {
+    name: Option<Arc<AgentName>>,
+    /// Of agents that have any.
+    failures: Option<Box<Failures>>,
+}
+
+#[derive(Debug, Default)]
+struct Failures {
+    at: Vec<Timestamp>,
+    /// As long as the last of them may count.
+    until: Timestamp,
+}
+
+impl Default for Agent {
+    fn default() -> Agent {
+        Agent {
+            word: AtomicU64::new(0),
+            excluded_until: AtomicU64::new(0),
+            suspect_until: AtomicU64::new(0),
+            seen: AtomicU32::new(0),
+            failed: AtomicU32::new(0),
+            next_free: AtomicU32::new(0),
+            seldom: Mutex::new(Seldom::default()),
+        }
+    }
+}
+
+impl Cell for Agent {
+    fn next_free(&self) -> &AtomicU32 {
+        &self.next_free
+    }
+}
+
+impl Agent {
+    /// Makes a claimed cell this agent's. Nobody finds it before [`Agent::go_live`].
+    pub(super) fn prepare(&self, name: Arc<AgentName>, now: Timestamp) {
+        *lock(&self.seldom) = Seldom { name: Some(name), failures: None };
+        self.excluded_until.store(0, Ordering::Relaxed);
+        self.suspect_until.store(0, Ordering::Relaxed);
+        self.failed.store(0, Ordering::Relaxed);
+        self.note_seen(now);
+    }
+
+    pub(super) fn go_live(&self, generation: u64) {
+        // Release: the cell is whole before it is anybody's.
+        self.word.store(LIVE | generation << GENERATION_SHIFT, Ordering::Release);
+    }
+
+    /// Takes back what [`Agent::prepare`] did: another thread met the agent first.
+    pub(super) fn abandon(&self) {
+        lock(&self.seldom).name = None;
+    }
+
+    pub(super) fn name(&self) -> Option<Arc<AgentName>> {
+        lock(&self.seldom).name.clone()
+    }
+
+    /// What the agent takes, or why nothing. A plan's view: only `reserve` decides.
+    pub(super) fn opening(&self, generation: u64, now: Timestamp) -> Result<Opening, Barred> {
+        // Acquire: pairs with `exclude`'s Release.
+        let executors = self.room(self.word.load(Ordering::Acquire), generation, now)?;
+        Ok(Opening { executors, failed: self.failed_lately(now) })
+    }
+
+    /// Counts `executors` more, if the agent may take them. Lifts an exclusion that has run out, and the mark of a
+    /// failure.
+    pub(super) fn reserve(
+        &self,
+        generation: u64,
+        executors: u32,
+        now: Timestamp,
+    ) -> Result<(), Barred> {
+        let mut word = self.word.load(Ordering::Acquire);
+        loop {
+            if self.room(word, generation, now)? < executors {
+                return Err(Barred::Full);
+            }
+            let next = (word & !EXCLUDED) + u64::from(executors);
+            // AcqRel: after an exclusion in this word's order nothing is reserved.
+            match self.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => break,
+                Err(current) => word = current,
+            }
+        }
+        if self.failed.load(Ordering::Relaxed) != 0 {
+            self.failed.store(0, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Counts `executors` fewer. The caller holds them, so the cell can't have become another's.
+    pub(super) fn release(&self, executors: u32) {
+        let before = self.word.fetch_sub(u64::from(executors), Ordering::Release);
+        debug_assert!(before & EXECUTORS_MASK >= u64::from(executors), "released too many");
+    }
+
+    /// Notes that an executor failed that the caller still holds: for a while the agent comes last, until it gets
+    /// another. An agent that failed is also one that is there.
+    pub(super) fn mark_failed(&self, now: Timestamp) {
+        self.failed.store(seconds(now).saturating_add(1), Ordering::Relaxed);
+        self.note_seen(now);
+    }
+
+    /// Counts a failure of an executor that the caller still holds; returns until when the agent is excluded if this
+    /// was one too many.
+    pub(super) fn count_failure(&self, rule: &ExclusionRule, now: Timestamp) -> Option<Timestamp> {
+        let generation = self.word.load(Ordering::Acquire) >> GENERATION_SHIFT;
+        {
+            let mut seldom = lock(&self.seldom);
+            let failures = seldom.failures.get_or_insert_default();
+            failures.at.retain(|at| now.since(*at) <= rule.window);
+            failures.at.push(now);
+            failures.until = now.plus(rule.window);
+            if failures.at.len() < usize::from(rule.failures) {
+                return None;
+            }
+            seldom.failures = None;
+        }
+        let until = rule.expiry.map_or(Timestamp::MAX, |expiry| now.plus(expiry));
+        Some(self.exclude(generation, until))
+    }
+
+    /// How many executors the agent holds, if the cell is still its own.
+    pub(super) fn executors(&self, generation: u64) -> u32 {
+        let word = self.word.load(Ordering::Acquire);
+        if word >> GENERATION_SHIFT == generation { (word & EXECUTORS_MASK) as u32 } else { 0 }
+    }
+
+    /// Lets nothing start on the agent before `until`.
+    pub(super) fn suspect(&self, until: Timestamp) {
+        self.suspect_until.fetch_max(until.as_millis(), Ordering::Relaxed);
+    }
+
+    /// Notes that the agent is there.
+    pub(super) fn note_seen(&self, now: Timestamp) {
+        self.seen.store(seconds(now), Ordering::Relaxed);
+    }
+
+    /// Makes the cell nobody's, unless the agent holds executors, is excluded or suspect, or has failures that may
+    /// still count. Who succeeds frees the cell.
+    pub(super) fn retire(&self, generation: u64, now: Timestamp) -> bool {
+        let word = self.word.load(Ordering::Acquire);
+        let barred = self.room(word, generation, now).err();
+        if word & EXECUTORS_MASK != 0 || barred.is_some_and(|barred| barred != Barred::Full) {
+            return false;
+        }
+        {
+            let seldom = lock(&self.seldom);
+            if seldom.failures.as_ref().is_some_and(|failures| now <= failures.until) {
+                return false;
+            }
+        }
+        // AcqRel: a reserve in this word's order comes before, and this fails, or after, and that one does.
+        self.word.compare_exchange(word, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// Takes the name out of a cell that is nobody's any more.
+    pub(super) fn take_name(&self) -> Option<Arc<AgentName>> {
+        lock(&self.seldom).name.take()
+    }
+
+    /// The generation of an agent without executors that was not seen since `before`.
+    pub(super) fn stale(&self, before: Timestamp) -> Option<u64> {
+        let word = self.word.load(Ordering::Acquire);
+        let unseen = u64::from(self.seen.load(Ordering::Relaxed)) * 1000 < before.as_millis();
+        let idle = word & LIVE != 0 && word & EXECUTORS_MASK == 0;
+        (unseen && idle).then_some(word >> GENERATION_SHIFT)
+    }
+
+    /// The agent as a report shows it, if there is one in the cell.
+    pub(super) fn view(&self, now: Timestamp) -> Option<AgentView> {
+        let word = self.word.load(Ordering::Acquire);
+        if word & LIVE == 0 {
+            return None;
+        }
+        let until = Timestamp::from_millis(self.excluded_until.load(Ordering::Relaxed));
+        let excluded_until = (word & EXCLUDED != 0 && now < until).then_some(until);
+        let executors = (word & EXECUTORS_MASK) as u32;
+        Some(AgentView { name: self.name()?, executors, excluded_until })
+    }
+
+    /// How many executors `word` has room for, or why none.
+    fn room(&self, word: u64, generation: u64, now: Timestamp) -> Result<u32, Barred> {
+        if word & LIVE == 0 || word >> GENERATION_SHIFT != generation {
+            return Err(Barred::Retired);
+        }
+        if word & EXCLUDED != 0 {
+            // Relaxed: stored before the bit that the caller's Acquire saw; a newer value only bars for longer.
+            let until = Timestamp::from_millis(self.excluded_until.load(Ordering::Relaxed));
+            if now < until {
+                return Err(Barred::Excluded(until));
+            }
+        }
+        let suspect = Timestamp::from_millis(self.suspect_until.load(Ordering::Relaxed));
+        if now < suspect {
+            return Err(Barred::Suspect(suspect));
+        }
+        match EXECUTORS_PER_AGENT_MAX - (word & EXECUTORS_MASK) as u32 {
+            0 => Err(Barred::Full),
+            room => Ok(room),
+        }
+    }
+
+    /// Whether an executor failed here lately, and none was placed since.
+    fn failed_lately(&self, now: Timestamp) -> bool {
+        let failed = self.failed.load(Ordering::Relaxed);
+        failed != 0 && seconds(now).saturating_sub(failed - 1) <= FAILED_LATELY
+    }
+
+    /// Starts an exclusion, or a longer one; returns when it ends. After this no executor is placed here before.
+    fn exclude(&self, generation: u64, until: Timestamp) -> Timestamp {
+        let before = self.excluded_until.fetch_max(until.as_millis(), Ordering::Relaxed);
+        let until = until.max(Timestamp::from_millis(before));
+        let mut word = self.word.load(Ordering::Relaxed);
+        loop {
+            if word & LIVE == 0 || word >> GENERATION_SHIFT != generation {
+                return until;
+            }
+            let strikes = word.wrapping_add(STRIKE_ONE) & STRIKES_MASK;
+            let next = word & !STRIKES_MASK | strikes | EXCLUDED;
+            // Release: whoever sees the bit sees until when.
+            let swapped =
+                self.word.compare_exchange_weak(word, next, Ordering::Release, Ordering::Relaxed);
+            match swapped {
+                Ok(_) => return until,
+                Err(current) => word = current,
+            }
+        }
+    }
+}
+
+/// An agent as a report shows it.
+#[derive(Clone, Debug)]
+pub(crate) struct AgentView {
+    pub(crate) name: Arc<AgentName>,
+    pub(crate) executors: u32,
+    /// Until when it is excluded, if it is.
+    pub(crate) excluded_until: Option<Timestamp>,
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+
+    /// Goal: an agent is one line. Method: ask the compiler.
+    #[test]
+    fn a_cell_is_a_line() {
+        assert_eq!(size_of::<Agent>(), 64);
+    }
+}
