@@ -39,6 +39,7 @@ fn answer(
     for (refuse, declined) in by_duration(offers, decisions) {
         shared.call(Call::Decline { epoch, offers: &declined, refuse });
     }
+    shared.kernel.answers_sent(decisions);
 }
 
 /// Declined offers by how long they are refused for: a few calls for a batch.

@@ -157,14 +157,14 @@ impl ControlThread {
             raise_limit(&shared);
         }
         if let Some(uuid) = &update.uuid {
-            shared.call(Call::Acknowledge { update, uuid });
+            self.call(Call::Acknowledge { update, uuid });
         }
         if ended {
             self.kills.remove(&update.executor);
         }
         if outcome.kill {
             let (executor, agent_id) = (update.executor.as_str(), update.agent_id.as_deref());
-            shared.call(Call::Kill { executor, agent_id, grace: shared.options.kill_grace });
+            self.call(Call::Kill { executor, agent_id, grace: shared.options.kill_grace });
         }
         self.notice(Notice::Updated {
             executor: update.executor.clone(),
@@ -191,7 +191,7 @@ impl ControlThread {
             self.shared.options.overflow_refuse
         };
         let ids: Vec<&str> = offers.iter().map(String::as_str).collect();
-        self.shared.call(Call::Decline { epoch, offers: &ids, refuse });
+        self.call(Call::Decline { epoch, offers: &ids, refuse });
         self.notice(Notice::Overflow { offers: offers.len(), refuse });
     }
 
@@ -202,7 +202,7 @@ impl ControlThread {
             let again_after = KILL_AGAIN_AFTER.max(grace);
             let again_at = now.plus(again_after);
             let call = Call::Kill { executor: &executor, agent_id: Some(&agent_id), grace };
-            self.shared.call(call);
+            self.call(call);
             self.kills.insert(executor, Kill { agent_id, grace, again_at, again_after });
         }
     }
@@ -214,7 +214,7 @@ impl ControlThread {
         }
         self.polled = now;
         if let Some(call) = self.shared.kernel.poll_demand(now) {
-            self.shared.call(match call {
+            self.call(match call {
                 DemandCall::Revive => Call::Revive,
                 DemandCall::Suppress => Call::Suppress,
             });
@@ -230,7 +230,7 @@ impl ControlThread {
             };
             let memory = config.memory_taken();
             let want = Want { shape: Shape::default(), executors: wanted, cores, memory };
-            self.shared.call(Call::Want(&[want]));
+            self.call(Call::Want(&[want]));
         }
     }
 
@@ -245,6 +245,11 @@ impl ControlThread {
             let executor = self.shared.kernel.executor_name(target.id).to_string();
             self.notice(Notice::GivenUp { executor });
         }
+        for target in ticked.forgotten {
+            let executor = self.shared.kernel.executor_name(target.id).to_string();
+            self.kills.remove(&executor);
+            self.notice(Notice::Forgotten { executor });
+        }
         if now.since(self.reconciled_all) >= RECONCILE_ALL_EVERY {
             self.reconciled_all = now;
             let all = self.shared.kernel.reconcile(Scope::All, now);
@@ -254,17 +259,29 @@ impl ControlThread {
             let doubtful = self.shared.kernel.reconcile(Scope::Doubtful, now);
             self.reconcile(&doubtful);
         }
-        for (executor, kill) in &mut self.kills {
-            if now >= kill.again_at {
-                kill.again_after = (kill.again_after * 2).min(KILL_AGAIN_AFTER_MAX);
-                kill.again_at = now.plus(kill.again_after);
-                let agent_id = Some(&*kill.agent_id);
-                self.shared.call(Call::Kill { executor, agent_id, grace: kill.grace });
-            }
+        self.kill_again(now);
+    }
+
+    /// Tries those kills again that are due.
+    fn kill_again(&mut self, now: Timestamp) {
+        let mut kills = std::mem::take(&mut self.kills);
+        for (executor, kill) in kills.iter_mut().filter(|(_, kill)| now >= kill.again_at) {
+            kill.again_after = (kill.again_after * 2).min(KILL_AGAIN_AFTER_MAX);
+            kill.again_at = now.plus(kill.again_after);
+            let agent_id = Some(&*kill.agent_id);
+            self.call(Call::Kill { executor, agent_id, grace: kill.grace });
+        }
+        self.kills = kills;
+    }
+
+    /// Makes a call. A failure is noticed here and now: this thread must not wait for its own inbox.
+    fn call(&mut self, call: Call<'_>) {
+        if let Err(error) = self.shared.manager.call(call) {
+            self.notice(Notice::CallFailed { why: error.to_string() });
         }
     }
 
-    fn reconcile(&self, targets: &[Target]) {
+    fn reconcile(&mut self, targets: &[Target]) {
         if targets.is_empty() {
             return;
         }
@@ -275,7 +292,7 @@ impl ControlThread {
             .zip(targets)
             .map(|(executor, target)| Questioned { executor, agent_id: &target.agent_id })
             .collect();
-        self.shared.call(Call::Reconcile(&questioned));
+        self.call(Call::Reconcile(&questioned));
     }
 
     fn now(&self) -> Timestamp {

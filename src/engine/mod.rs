@@ -79,6 +79,8 @@ pub struct Engine {
     shared: Arc<Shared>,
     handlers: Vec<JoinHandle<()>>,
     control: Option<JoinHandle<()>>,
+    /// Whether the manager has to be stopped.
+    started: bool,
 }
 
 impl fmt::Debug for Engine {
@@ -111,7 +113,7 @@ impl Engine {
         let (sender, inbox) = crossbeam_channel::bounded(CONTROL_QUEUE);
         let handlers = options.handlers;
         let shared = Arc::new(Shared::new(kernel, manager, launcher, options, sender));
-        let mut engine = Engine { shared, handlers: Vec::new(), control: None };
+        let mut engine = Engine { shared, handlers: Vec::new(), control: None, started: false };
         let control = ControlThread::new(Arc::clone(&engine.shared), inbox, observer);
         engine.control = Some(spawn("offermill-control", move || control.run())?);
         for number in 0..handlers {
@@ -121,6 +123,7 @@ impl Engine {
         }
         let events: EventSink = Arc::clone(&engine.shared) as EventSink;
         engine.shared.manager.start(events)?;
+        engine.started = true;
         Ok(engine)
     }
 
@@ -175,8 +178,10 @@ impl Engine {
     fn end(&mut self) {
         self.shared.kernel.close();
         self.end_handlers();
-        if let Some(control) = self.control.take() {
+        if std::mem::take(&mut self.started) {
             self.shared.manager.stop();
+        }
+        if let Some(control) = self.control.take() {
             self.shared.tell(Control::End);
             let _panicked = control.join();
         }

@@ -66,6 +66,11 @@ pub enum Notice {
         /// The executor's id.
         executor: String,
     },
+    /// An executor was out of sight for so long that it is forgotten.
+    Forgotten {
+        /// The executor's id.
+        executor: String,
+    },
     /// The cluster was told to stop or to resume offering.
     Demand(DemandCall),
     /// Offers found no room in the intake and were declined.

@@ -24,7 +24,7 @@ use crate::status::{TaskState, UpdateReason};
 
 /// A cluster, as the engine sees it.
 ///
-/// `start` is called once, then `call` from any of the engine's threads, then `stop` once.
+/// `start` is called once; if it succeeds, `call` from any of the engine's threads, then `stop` once.
 pub trait ClusterManager: Send + Sync + 'static {
     /// Connects or starts up. From now until [`ClusterManager::stop`] returns, events go to `events`, from any thread
     /// of the manager's own.

@@ -22,6 +22,9 @@ pub struct Decisions {
     pub(crate) pieces: Vec<Piece>,
     pub(crate) declines: Vec<Decline>,
     pub(crate) leftover_refuse: Duration,
+    /// Whether something was refused for a cap's sake, and which revive was the last when it was.
+    pub(crate) at_cap: bool,
+    pub(crate) revival: u64,
 }
 
 #[derive(Debug)]
@@ -65,6 +68,7 @@ impl Decisions {
         self.placed.clear();
         self.pieces.clear();
         self.declines.clear();
+        self.at_cap = false;
     }
 }
 

@@ -15,6 +15,7 @@
 //! |---|---|---|---|
 //! | whoever polls | fence, load, compare-exchange, fence | SeqCst fences | the fence of another poll: of a poll that suppresses and one that follows a release, at least one sees the other's write |
 //! | handler at a cap | [`Demand::note_refused`] | Relaxed | nothing: the next poll sees it |
+//! | who sent answers | [`Demand::revival`], then perhaps `note_refused` | Relaxed | nothing |
 //! | reconfiguration | [`Demand::want`] | Relaxed | nothing |
 //! | (re)registration | [`Demand::reset`] | Relaxed | nothing |
 
@@ -62,6 +63,11 @@ impl Demand {
         if self.word.load(Ordering::Relaxed) & REFUSED == 0 {
             self.word.fetch_or(REFUSED, Ordering::Relaxed);
         }
+    }
+
+    /// Which revive was the last. Relaxed: it is compared, nothing is read by it.
+    pub(crate) fn revival(&self) -> u64 {
+        self.word.load(Ordering::Relaxed) >> REVIVED_SHIFT
     }
 
     /// Offers that were refused may be welcome now.

@@ -95,6 +95,7 @@ impl Handler {
         let core = &*self.core;
         let (books, alike) = loop {
             decisions.clear();
+            decisions.revival = core.demand.revival();
             // The word before the policy: so the policy is at least as new as the word's version.
             let books = core.admission.load();
             let policy: &Policy = self.policy.load();
@@ -129,6 +130,7 @@ impl Desk {
             // Offers that come though nothing can be placed: suppression has to be said again.
             if !offers.is_empty() && (reason.is_cap() || reason == Reason::Stopping) {
                 core.demand.note_refused();
+                decisions.at_cap = true;
             }
             return Answered::Alike;
         }
@@ -141,6 +143,7 @@ impl Desk {
                     if closing.is_some() {
                         // What is left of the accepted offers is refused for the cap's sake, as others are.
                         core.demand.note_refused();
+                        decisions.at_cap = true;
                     }
                     closing
                 }

@@ -299,6 +299,16 @@ impl Kernel {
         core.demand.poll(can_place, policy.config.revive_interval, now)
     }
 
+    /// Says that the answers in `decisions` have left for the cluster. Call it after sending them, where calls of
+    /// several threads may overtake each other: was a revive sent while refusals for a cap's sake were still on their
+    /// way, they undid it, and another will be due.
+    pub fn answers_sent(&self, decisions: &Decisions) {
+        let demand = &self.0.demand;
+        if decisions.at_cap && demand.revival() != decisions.revival {
+            demand.note_refused();
+        }
+    }
+
     /// How many more executors the caps leave room for now. A moment's view.
     #[must_use]
     pub fn wanted(&self) -> u32 {

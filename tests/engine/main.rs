@@ -155,6 +155,21 @@ fn a_refused_accept_is_rolled_back() {
     house.engine.kernel().check().unwrap();
 }
 
+/// Goal: the control thread never waits for itself. Method: all its calls fail, while updates that each need one come
+/// faster than it works and fill its queue.
+#[test]
+fn failing_calls_do_not_stall_the_control_thread() {
+    const UPDATES: usize = 20_000;
+    let house = House::new(None, |_| {});
+    house.cluster.refuse_all(true);
+    for number in 0..UPDATES {
+        house.cluster.send(update(&format!("stray-{number}"), TaskState::Running));
+    }
+    let applied = |notice: &Notice| matches!(notice, Notice::Updated { .. }).then_some(());
+    house.notices.wait_for_many(UPDATES, applied);
+    assert_eq!(house.engine.kernel().unknown_updates(), UPDATES as u64);
+}
+
 /// Goal: strays are killed. Method: an update about an executor that nobody placed.
 #[test]
 fn strays_are_killed() {

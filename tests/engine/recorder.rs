@@ -31,6 +31,7 @@ struct State {
     /// Executors whose kills are obeyed.
     obedient: Vec<String>,
     refuse_accepts: bool,
+    refuse_all: bool,
     waiting: usize,
     stopped: bool,
 }
@@ -91,6 +92,10 @@ impl Recorder {
         self.state.lock().unwrap().refuse_accepts = refuse;
     }
 
+    pub(crate) fn refuse_all(&self, refuse: bool) {
+        self.state.lock().unwrap().refuse_all = refuse;
+    }
+
     pub(crate) fn obey_kills_of(&self, executor: &str) {
         self.state.lock().unwrap().obedient.push(executor.to_owned());
     }
@@ -118,6 +123,9 @@ impl ClusterManager for Recorder {
         drop(self.door.lock().unwrap());
         let mut state = self.state.lock().unwrap();
         state.waiting -= answers;
+        if state.refuse_all {
+            return Err(Error::cluster("calling", "nobody is there"));
+        }
         if state.refuse_accepts && matches!(recorded, Call::Accept { .. }) {
             return Err(Error::cluster("accepting", "not today"));
         }

@@ -80,3 +80,26 @@ fn a_new_subscription_is_told_anew() {
     assert_eq!(house.kernel.poll_demand(at(2)), None);
     house.start_on("S1", 3);
 }
+
+/// Goal: refusals that a revive overtook on their way don't stay unnoticed. Method: a revive between a batch at the limit
+/// and the word that its answers were sent; and the same without one, where nothing more is due.
+#[test]
+fn a_revive_that_overtook_refusals_is_repeated() {
+    let mut setup = Setup { limit: Some(1), ..Setup::default() };
+    setup.revive_interval = std::time::Duration::ZERO;
+    let mut house = House::new(&setup);
+    let placed = house.offer(&[Sheet::new("S1", 1.0, 300.0)], 0);
+    let resources = [offermill::Resource::scalar("cpus", 1.0)];
+    let offers = [offermill::Offer::new("o", "S2", "host", &resources, &[])];
+    let (mut handler, mut late) = (house.kernel.handler(), offermill::Decisions::new());
+    handler.resource_offers(&offers, at(1), &mut late);
+    house.kernel.answers_sent(&late);
+    assert_eq!(house.kernel.poll_demand(at(2)), Some(Suppress));
+    handler.resource_offers(&offers, at(3), &mut late);
+    house.tell(placed[0], TaskState::Finished, 4);
+    assert_eq!(house.kernel.poll_demand(at(5)), Some(Revive));
+    assert_eq!(house.kernel.poll_demand(at(6)), None);
+    house.kernel.answers_sent(&late);
+    assert_eq!(house.kernel.poll_demand(at(7)), Some(Revive), "the refusals came after it");
+    assert_eq!(house.kernel.poll_demand(at(8)), None);
+}
