@@ -60,6 +60,38 @@ fn a_closed_pipe_drains() {
     }
 }
 
+/// Goal: a run that is to finish and loses its reader before ends in good order, and says that it
+/// has not finished. Method: read a line of a run whose executors don't end.
+#[test]
+fn a_closed_pipe_is_no_success() {
+    let folder = Folder::new();
+    let flags = ["--master", "local-cluster[1,2,64]", "--num-executors", "2", "--until-finished"];
+    let command = ["sh", "-c", "sleep 1; [ {{HOSTNAME}} = x ]"];
+    let mut child = offermill(&folder.0, &small(&flags, &command)).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    let errors = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(5), "{errors}");
+    assert!(errors.contains("was closed, 2 of 2 executors had not finished"), "{errors}");
+    folder.assert_deserted();
+}
+
+/// Goal: a run goes on to its end where its output can't be written. Method: a device that is
+/// always full.
+#[test]
+fn a_full_disk_does_not_end_a_run() {
+    let folder = Folder::new();
+    let flags = ["--num-executors", "2", "--until-finished"];
+    let mut command = offermill(&folder.0, &small(&flags, &["echo", "done"]));
+    command.stdout(std::fs::File::create("/dev/full").unwrap());
+    let ended = command.spawn().unwrap().wait_with_output().unwrap();
+    let errors = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(0), "{errors}");
+    assert_eq!(errors.matches("standard output can't be written: ").count(), 1, "{errors}");
+    assert_eq!(folder.outputs(), ["done\n", "done\n"]);
+}
+
 /// Goal: each shell gets completions, and another word is refused. Method: ask for them.
 #[test]
 fn shells_get_completions() {

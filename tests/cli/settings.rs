@@ -10,7 +10,8 @@ fn layers_count_in_order() {
     let folder = Folder::new();
     let file = "spark.executor.memory 21m\nspark.executor.cores=2\nspark.app.name: from-file\n\
                 spark.executorEnv.A file\nspark.executorEnv.B file\nspark.executorEnv.C file\n\
-                spark.mesos.executor.memoryOverhead 0\nspark.ui.port 4040\n";
+                spark.mesos.executor.memoryOverhead 0\nspark.ui.port 4040\n\
+                other.tool 1\n";
     let path = folder.write("spark.conf", file);
     let path = path.to_str().unwrap();
     let script = "echo {{EXECUTOR_ID}} $OFFERMILL_MEMORY_MB $OFFERMILL_CORES $A $B $C";
@@ -35,6 +36,8 @@ fn layers_count_in_order() {
             "spark.ui.port=1",
             "-c",
             "spark.x=1",
+            "-c",
+            "spark.executor.core=1",
             "--executor-memory",
             "23m",
             "--env",
@@ -52,7 +55,8 @@ fn layers_count_in_order() {
     assert_eq!(words[1..], ["23", "2", "file", "conf", "flag"]);
     assert_eq!(
         ended.errors,
-        "offermill: ignored, as they mean nothing here: spark.ui.port, spark.x\n"
+        "offermill: ignored, as they mean nothing here: spark.ui.port, other.tool, spark.x, \
+         spark.executor.core (is spark.executor.cores meant?)\n"
     );
 }
 
@@ -83,7 +87,7 @@ const BAD: &[(&[&str], &str)] = &[
     ),
     (
         &["--num-executors", "0", "--until-finished"],
-        "--num-executors is \"0\", but must be at least 1 with",
+        "--num-executors is \"0\", but must be at least 1, as",
     ),
     (
         &["--until-finished"],
@@ -109,7 +113,20 @@ const BAD: &[(&[&str], &str)] = &[
     (&["--name", "a/b"], "--name is \"a/b\", but must be 1 to 190 bytes without '/'"),
     (&["--env", "X"], "--env is \"X\", but must be NAME=VALUE"),
     (&["--conf", "x"], "--conf is \"x\", but must be KEY=VALUE"),
-    (&["-c", "offermill.placment=x"], "offermill.placment (--conf) is not a setting"),
+    (&["--num-executors", "0"], "--num-executors is \"0\", but must be at least 1, as nothing"),
+    (
+        &["--executor-memory", "999999g"],
+        "--executor-memory is \"999999g\" (1023998976 MiB), which with 0 MiB of overhead makes",
+    ),
+    (
+        &["-c", "offermill.placment=x"],
+        "offermill.placment (--conf) is not a setting; is offermill.placement meant?",
+    ),
+    (
+        &["-c", "spork.executor.memory=1g"],
+        "spork.executor.memory (--conf) is not a setting; is spark.executor.memory meant?",
+    ),
+    (&["-c", "memory=1g"], "memory (--conf) is not a setting; see --help"),
     (
         &["-c", "spark.blockManager.port=80"],
         "spark.blockManager.port (--conf) is \"80\", but must be a whole number from 1024",

@@ -34,7 +34,7 @@ goes to the files stdout and stderr in its sandbox.
 
 A flag counts more than --conf, --conf more than the properties file. Durations
 are whole numbers with us, ms, s, m, min, h or d, and in seconds without; memory
-is a whole number with k, m, g or t, and in MiB without.";
+is a whole number with b, k, m, g, t or p, and in MiB without.";
 
 const JSON_NOTES: &str = "\
 --json prints one object a line. All have \"event\", \"at_ms\" (since the start) and
@@ -42,7 +42,7 @@ const JSON_NOTES: &str = "\
   started, registered, disconnected, placed, running, ending, out_of_sight,
   returned, given_up, refused_return, ended, excluded, all_excluded, agent_lost,
   demand, overflow, call_failed, refused, totals (each 10 s), stopping, summary
-  (the last).
+  (the last, except after a second Ctrl-C).
 Those about executors have \"executor\", \"agent_id\", \"host\", \"state\", \"cores\",
 \"memory_mib\", \"gpus\", \"port\" and \"message\"; \"placed\" has \"replaces\" too, and
 \"ended\" has \"ran_ms\". \"excluded\" has \"failures\", \"why\", \"until\" and \"for_ms\" (null:

@@ -119,6 +119,11 @@ impl Draft {
         flag.unwrap_or(key).to_owned()
     }
 
+    /// The setting's text as it was given, if it was.
+    pub(crate) fn text_of(&self, key: &str) -> Option<&str> {
+        self.given.get(key).map(|given| given.text.as_str())
+    }
+
     /// Adds the library's complaint, with its name of the setting put into words that the author
     /// knows.
     pub(crate) fn complain(&mut self, error: &Error) {

@@ -9,7 +9,10 @@ pub(crate) enum Ending {
     TooManyFailures(u64),
     NoAgentLeft,
     Asked(&'static str),
-    OutputClosed,
+    /// With so many executors that should have finished and had not.
+    OutputClosed {
+        unfinished: u64,
+    },
     Refused(String),
 }
 
@@ -24,7 +27,7 @@ impl Ending {
             }
             Ending::NoAgentLeft => "no agent is left, executors failed on all".to_owned(),
             Ending::Asked(signal) => format!("stopped by {signal}"),
-            Ending::OutputClosed => "standard output was closed".to_owned(),
+            Ending::OutputClosed { .. } => "standard output was closed".to_owned(),
             Ending::Refused(why) => format!("the cluster refuses this framework: {why}"),
         }
     }
@@ -34,6 +37,7 @@ impl Ending {
         match self {
             Ending::TooManyFailures(_) | Ending::NoAgentLeft => Exit::ExecutorsFailed,
             Ending::Refused(_) => Exit::Cluster,
+            Ending::OutputClosed { unfinished: 1.. } if drained => Exit::OutputClosed,
             _ if drained => Exit::Done,
             _ => Exit::TimedOut,
         }

@@ -13,6 +13,8 @@ pub(crate) enum Exit {
     TimedOut,
     /// The cluster could not be had, or refused this framework.
     Cluster,
+    /// Standard output was closed before the executors had finished that `--until-finished` waits for.
+    OutputClosed,
     /// A second Ctrl-C.
     AtOnce,
 }
@@ -22,11 +24,14 @@ pub(crate) const HELP: &str = "\
 Exit codes:
     0  all executors finished; or the run was stopped (Ctrl-C, SIGTERM, closed output)
        and all executors ended within the shutdown timeout
-    1  executors failed: as many as --max-executor-failures allows, or on every agent
+    1  executors failed: as many as --max-executor-failures allows, or (with --until-finished)
+       on every agent
     2  a flag or setting isn't allowed; nothing was started
     3  the run was stopped, and executors that had not ended within the shutdown
        timeout were killed
     4  the cluster could not be had, or refused this framework
+    5  with --until-finished: standard output was closed before all executors had
+       finished
   130  a second Ctrl-C (or SIGTERM) ended the run at once; executors were killed";
 
 impl Exit {
@@ -38,6 +43,7 @@ impl Exit {
             Exit::BadInput => 2,
             Exit::TimedOut => 3,
             Exit::Cluster => 4,
+            Exit::OutputClosed => 5,
             Exit::AtOnce => 130,
         }
     }

@@ -43,7 +43,7 @@ pub(crate) enum What {
     Ended(Record),
     /// An agent gets no more executors.
     Excluded(Exclusion),
-    /// All agents are excluded.
+    /// All agents that can get executors are excluded.
     AllExcluded { agents: usize },
     /// An agent is lost.
     AgentLost { agent_id: String, host: String },
@@ -155,8 +155,8 @@ impl What {
             }
             What::Excluded(exclusion) => exclusion.sentence(),
             What::AllExcluded { agents } => match agents {
-                1 => "no agent is left: the only one is excluded".to_owned(),
-                _ => format!("no agent is left: all {agents} are excluded"),
+                1 => "no agent is left: the only one of use is excluded".to_owned(),
+                _ => format!("no agent is left: all {agents} of use are excluded"),
             },
             What::AgentLost { host, .. } => format!("{host} is lost"),
             What::Demand(DemandCall::Suppress) => {

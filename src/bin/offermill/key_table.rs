@@ -53,7 +53,11 @@ pub(crate) const KEYS: &[Key] = &[
             given.read_into(&mut draft.executors, |name, text| {
                 parse_count(name, text, 0..=limits::EXECUTORS_MAX.into())
                     .map(|count| Some(count as u32))
-            })
+            })?;
+            if draft.executors == Some(0) {
+                draft.refuse(given, "at least 1, as nothing could raise it later");
+            }
+            Ok(())
         }),
     Key::spark("spark.cores.max", "cores")
         .flag("--total-executor-cores")

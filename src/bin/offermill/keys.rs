@@ -155,7 +155,9 @@ pub(crate) fn help() -> String {
             ));
         }
     }
-    text.push_str("Other spark.* keys are named once and ignored.\n");
+    text.push_str(
+        "Other spark.* keys, and all others in a properties file, are named once and ignored.\n",
+    );
     text
 }
 

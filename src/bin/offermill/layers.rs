@@ -110,10 +110,19 @@ impl Layers {
 
     fn key(&mut self, name: &str, text: &str, place: &str) {
         let Some(key) = KEYS.iter().find(|key| key.stands_for(name)) else {
-            if name.starts_with("offermill.") {
-                self.problems.push(format!("{name} ({place}) is not a setting; see --help"));
-            } else if !self.unknown.iter().any(|known| known == name) {
-                self.unknown.push(name.to_owned());
+            let hint = nearest(name).map(|near| format!("is {near} meant?"));
+            let is_stray = place == "--conf" && !name.starts_with("spark.");
+            if is_stray || name.starts_with("offermill.") {
+                let hint = hint.unwrap_or_else(|| "see --help".to_owned());
+                self.problems.push(format!("{name} ({place}) is not a setting; {hint}"));
+                return;
+            }
+            let unknown = match hint {
+                Some(hint) => format!("{name} ({hint})"),
+                None => name.to_owned(),
+            };
+            if !self.unknown.contains(&unknown) {
+                self.unknown.push(unknown);
             }
             return;
         };
@@ -126,4 +135,25 @@ impl Layers {
             Given { name: named, key: full.to_owned(), text: text.to_owned(), is_flag: false };
         self.given.insert(full.to_owned(), given);
     }
+}
+
+/// The key that `name` is at most two slips of the pen away from.
+fn nearest(name: &str) -> Option<&'static str> {
+    const SLIPS_MAX: usize = 2;
+    let near = KEYS.iter().map(|key| (slips(name, key.name), key.name));
+    near.filter(|(slips, _)| *slips <= SLIPS_MAX).min().map(|(_, key)| key)
+}
+
+/// How many letters have to be put in, left out or replaced to make `a` into `b`.
+fn slips(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.bytes().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
 }

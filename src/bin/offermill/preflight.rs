@@ -60,14 +60,22 @@ fn examine(path: &Path) -> Result<(), String> {
     }
 }
 
-/// Complains if no agent could ever hold one executor. Returns how many executors all agents hold
-/// together.
+/// What agents have room for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// How many agents can get executors at all.
+    pub(crate) agents: usize,
+    /// How many executors fit on all of them together, if that can be counted.
+    pub(crate) executors: Option<u32>,
+}
+
+/// Complains if no agent could ever hold one executor. Returns what there is room for.
 pub(crate) fn check_room(
     draft: &mut Draft,
     config: &Config,
     master_text: &str,
     master: &LocalMaster,
-) -> Option<u32> {
+) -> Option<Room> {
     let (cores, memory) = (master.cores(), master.memory());
     let taken = config.memory_taken();
     if taken > memory {
@@ -84,7 +92,7 @@ pub(crate) fn check_room(
         ExecutorCores::WholeOffer => 1,
     };
     let meets = |agent: &usize| meets_constraint(draft, *agent);
-    let usable = (0..master.agents()).filter(meets).count() as u64;
+    let usable = (0..master.agents()).filter(meets).count();
     if usable == 0 {
         let name = draft.name_of("spark.mesos.constraints");
         let value = draft.constraint.to_string();
@@ -98,8 +106,11 @@ pub(crate) fn check_room(
     }
     let by_memory = memory.get() / taken.get().max(1);
     // Agents are on one machine, so a port is there once.
-    let fitting = if draft.port.is_some() { 1 } else { usable * by_cores.min(by_memory) };
-    u32::try_from(fitting).ok()
+    let (agents, fitting) = match draft.port {
+        Some(_) => (usable.min(1), 1),
+        None => (usable, usable as u64 * by_cores.min(by_memory)),
+    };
+    Some(Room { agents, executors: u32::try_from(fitting).ok() })
 }
 
 fn meets_constraint(draft: &Draft, agent: usize) -> bool {
@@ -124,7 +135,11 @@ fn too_few_cores(draft: &Draft, asked: MilliCpus, cores: MilliCpus, master: &str
 
 fn too_little_memory(draft: &Draft, taken: Mebibytes, memory: Mebibytes, master: &str) -> String {
     let name = draft.name_of("spark.executor.memory");
-    let (own, overhead) = (draft.memory, taken.get() - draft.memory.get());
+    let overhead = taken.get() - draft.memory.get();
+    let own = match draft.text_of("spark.executor.memory") {
+        Some(text) => format!("{text:?} ({})", draft.memory),
+        None => draft.memory.to_string(),
+    };
     let most = match draft.overhead {
         Some(overhead) => memory.get().saturating_sub(overhead.get()),
         // Its own tenth, rounded down, or 384.

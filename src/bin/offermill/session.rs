@@ -1,6 +1,7 @@
 //! One run, from checked settings to the exit code: an event loop between the engine, signals and
 //! the face.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
@@ -163,7 +164,7 @@ impl Session {
         if failed >= self.settings.failures_max {
             self.stop(Ending::TooManyFailures(failed));
         }
-        let agents = self.settings.agents;
+        let agents = self.settings.usable_agents;
         let none_left = self.roster.excluded(at) >= agents;
         if none_left && is_exclusion && self.ending.is_none() {
             self.tell(at, What::AllExcluded { agents });
@@ -183,8 +184,8 @@ impl Session {
     }
 
     fn tell(&mut self, at: Timestamp, what: What) {
-        if self.face.happened(&Happening { at, what }).is_err() {
-            self.lose_face();
+        if let Err(error) = self.face.happened(&Happening { at, what }) {
+            self.lose_face(&error);
         }
     }
 
@@ -199,15 +200,29 @@ impl Session {
             now: self.clock.now(),
             stopping: self.ending.is_some(),
         };
-        if self.face.pass(&view).is_err() {
-            self.lose_face();
+        if let Err(error) = self.face.pass(&view) {
+            self.lose_face(&error);
         }
     }
 
-    /// Standard output is gone: whoever read it has seen enough.
-    fn lose_face(&mut self) {
+    /// Standard output is gone. If it was closed, whoever read it has seen enough; a full disk, say,
+    /// is no reason to stop.
+    fn lose_face(&mut self, error: &io::Error) {
+        self.face.leave();
         self.face = Box::new(Faceless);
-        self.stop(Ending::OutputClosed);
+        if error.kind() != io::ErrorKind::BrokenPipe {
+            remark(&format!("standard output can't be written: {error}; the run goes on"));
+            return;
+        }
+        let goal = u64::from(self.settings.until_finished.unwrap_or(0));
+        let unfinished = goal.saturating_sub(self.roster.count(State::Finished));
+        if unfinished > 0 && self.ending.is_none() {
+            let executors = count(goal, "executor");
+            remark(&format!(
+                "standard output was closed, {unfinished} of {executors} had not finished"
+            ));
+        }
+        self.stop(Ending::OutputClosed { unfinished });
     }
 
     /// Begins to stop, unless that has begun.

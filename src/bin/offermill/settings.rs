@@ -22,6 +22,8 @@ pub(crate) struct Settings {
     pub(crate) master: String,
     /// How many agents there are.
     pub(crate) agents: usize,
+    /// How many of them can get executors.
+    pub(crate) usable_agents: usize,
     /// The kernel's settings.
     pub(crate) config: Config,
     /// How executors' ids are written.
@@ -100,7 +102,8 @@ fn finish(
         return None;
     }
     let (config, ids, command) = (config?, ids?, command?);
-    let fitting = preflight::check_room(draft, &config, &master_text, &master);
+    let room = preflight::check_room(draft, &config, &master_text, &master)?;
+    let fitting = room.executors;
     let most = [limit, derived, fitting].into_iter().flatten().min().unwrap_or(1);
     if let (Some(fitting), Some(limit)) = (fitting, limit)
         && (1..limit).contains(&fitting)
@@ -116,6 +119,7 @@ fn finish(
         name,
         master: master_text,
         agents: master.agents(),
+        usable_agents: room.agents,
         config,
         ids,
         sandboxes: draft.work_dir.join("sandboxes"),
@@ -163,13 +167,6 @@ fn derived_limit(draft: &Draft) -> Option<u32> {
 /// How many executors have to finish.
 fn finish_line(draft: &mut Draft, derived: Option<u32>) -> Option<u32> {
     match draft.executors.or(derived) {
-        Some(0) if draft.executors.is_some() => {
-            let name = draft.name_of("spark.executor.instances");
-            draft
-                .problems
-                .push(format!("{name} is \"0\", but must be at least 1 with --until-finished"));
-            None
-        }
         None => {
             let sentence = "--until-finished needs to know how many executors there are to be: \
                             give --num-executors, or --total-executor-cores and --executor-cores";
