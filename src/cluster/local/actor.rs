@@ -1,6 +1,7 @@
 //! The cluster's one thread: takes in messages, keeps the books, tells the engine.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::agent::Room;
@@ -9,7 +10,9 @@ use super::exit::Exit;
 use super::fleet::Fleet;
 use super::message::{Acceptance, Message, Order, Question};
 use super::outbox::Outbox;
+use super::process::{Blame, Unstarted};
 use super::sandbox;
+use super::waiting::{Queue, Waiting};
 use crate::engine::seam::Event;
 use crate::resources::Gpus;
 use crate::status::{TaskState, UpdateReason};
@@ -20,9 +23,15 @@ const EPOCH: u64 = 1;
 const MESSAGES_MAX: usize = 256;
 /// No event bears more offers.
 const OFFERS_MAX: usize = 1000;
+/// As many executors are started before messages are taken in again: each takes milliseconds, and
+/// kills must not wait for all of them.
+const STARTS_MAX: usize = 8;
 /// How long to wait for the end of executors that were killed: one that the kernel can't end must
 /// not hold us up.
 const FORCED_WAIT: Duration = Duration::from_secs(5);
+
+/// Why nothing is started any more.
+const STOPS: &str = "not started: the cluster stops";
 
 /// All that the thread owns.
 pub(super) struct Actor {
@@ -30,7 +39,24 @@ pub(super) struct Actor {
     pub(super) outbox: Outbox,
     pub(super) fleet: Fleet,
     pub(super) executors: Executors,
+    pub(super) waiting: Queue,
     pub(super) grace: Duration,
+    pub(super) stopping: Stopping,
+}
+
+/// Whether the cluster is to stop; set before the message that says so, which may have a long queue
+/// before it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stopping(Arc<Mutex<bool>>);
+
+impl Stopping {
+    pub(super) fn set(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+    }
+
+    fn is_set(&self) -> bool {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Whether to go on.
@@ -49,6 +75,7 @@ impl Actor {
             if self.take_messages() == Then::Stop {
                 break;
             }
+            self.start_some();
             self.executors.tend(Instant::now());
         }
         self.end();
@@ -65,7 +92,8 @@ impl Actor {
 
     /// Waits for a message, or until something is due, and takes in what has come.
     fn take_messages(&mut self) -> Then {
-        let due = [self.fleet.offers_next(), self.executors.tend_next()];
+        let starts_next = (!self.waiting.is_empty()).then(Instant::now);
+        let due = [starts_next, self.fleet.offers_next(), self.executors.tend_next()];
         let first = match due.into_iter().flatten().min() {
             Some(due) => self.inbox.recv_timeout(due.saturating_duration_since(Instant::now())),
             None => self.inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
@@ -84,7 +112,7 @@ impl Actor {
             room -= 1;
             message = if room > 0 { self.inbox.try_recv().ok() } else { None };
         }
-        Then::GoOn
+        if self.stopping.is_set() { Then::Stop } else { Then::GoOn }
     }
 
     fn handle(&mut self, message: Message) {
@@ -108,6 +136,7 @@ impl Actor {
     fn accept(&mut self, acceptance: Acceptance, now: Instant) {
         let Acceptance { epoch, agent_id, offers, executors, refuse } = acceptance;
         let redeemed = match epoch {
+            _ if self.stopping.is_set() => Err(STOPS.to_owned()),
             EPOCH => self.fleet.redeem(&offers, &agent_id),
             _ => Err(format!("the offers are of subscription {epoch}, this is {EPOCH}")),
         };
@@ -143,6 +172,17 @@ impl Actor {
             fitting.iter().for_each(|order| agent.hold(order.room, order.port));
         }
         for order in fitting {
+            self.waiting.push(Waiting { order, seat, agent_id: agent_id.clone() });
+        }
+    }
+
+    /// Starts a few of the executors that wait for it, none once the cluster is to stop.
+    fn start_some(&mut self) {
+        for _ in 0..STARTS_MAX {
+            if self.stopping.is_set() {
+                return;
+            }
+            let Some(Waiting { order, seat, agent_id }) = self.waiting.pop() else { return };
             self.start(order, seat, &agent_id);
         }
     }
@@ -150,7 +190,9 @@ impl Actor {
     /// Whether it runs already, or will in a moment: its own updates say all there is to say.
     fn is_known(&self, order: &Order, fitting: &[Order]) -> bool {
         let id = &order.executor;
-        self.executors.get(id).is_some() || fitting.iter().any(|other| other.executor == *id)
+        self.executors.get(id).is_some()
+            || self.waiting.get(id).is_some()
+            || fitting.iter().any(|other| other.executor == *id)
     }
 
     fn start(&mut self, order: Order, seat: usize, agent_id: &str) {
@@ -162,14 +204,25 @@ impl Actor {
                 let message = format!("process {}, output in {output}", executor.pid());
                 self.outbox.executor_says(&id, agent_id, TaskState::Running, message);
             }
-            Err(why) => {
+            Err(Unstarted { why, blame }) => {
                 self.fleet.free_up(seat, agent_id, room, port);
-                self.outbox.executor_says(&id, agent_id, TaskState::Failed, why);
+                let state = match blame {
+                    Blame::Executor => TaskState::Failed,
+                    Blame::Shortage => TaskState::Dropped,
+                };
+                self.outbox.executor_says(&id, agent_id, state, why);
             }
         }
     }
 
     fn kill(&mut self, id: &str, grace: Duration, now: Instant) {
+        if let Some(Waiting { order, seat, agent_id }) = self.waiting.remove(id) {
+            self.fleet.free_up(seat, &agent_id, order.room, order.port);
+            let (state, reason) = (TaskState::Killed, UpdateReason::Other);
+            let message = "on request, before it was started";
+            self.outbox.cluster_says(id, Some(&agent_id), state, reason, message);
+            return;
+        }
         let killed_before = self.executors.get(id).is_some_and(|it| it.stage != Stage::Running);
         match self.executors.end(id, grace, now) {
             Some(_) if killed_before => {}
@@ -187,14 +240,22 @@ impl Actor {
             let reason = UpdateReason::Reconciliation;
             self.outbox.cluster_says(id, agent_id, executor.state(), reason, "");
         };
+        let say_waiting = |Waiting { order, agent_id, .. }: &Waiting| {
+            let (state, reason) = (TaskState::Staging, UpdateReason::Reconciliation);
+            self.outbox.cluster_says(&order.executor, Some(agent_id), state, reason, "");
+        };
         if questions.is_empty() {
             self.executors.iter().for_each(say);
+            self.waiting.iter().for_each(say_waiting);
             return;
         }
         for Question { executor, agent_id } in questions {
-            match self.executors.get(executor) {
-                Some(executor) => say(executor),
-                None => self.say_gone(executor, Some(agent_id), UpdateReason::Reconciliation),
+            match (self.executors.get(executor), self.waiting.get(executor)) {
+                (Some(executor), _) => say(executor),
+                (None, Some(waiting)) => say_waiting(waiting),
+                (None, None) => {
+                    self.say_gone(executor, Some(agent_id), UpdateReason::Reconciliation)
+                }
             }
         }
     }
@@ -212,6 +273,9 @@ impl Actor {
         self.fleet.free_up(*seat, agent_id, *room, *port);
         let (state, message) = match (stage, exit) {
             (Stage::Abandoned, _) => return,
+            (Stage::Ending { .. } | Stage::Forced, exit) if self.stopping.is_set() => {
+                (TaskState::Killed, format!("{exit} when the cluster stopped"))
+            }
             (Stage::Ending { .. }, exit) => (TaskState::Killed, format!("on request: {exit}")),
             (Stage::Forced, exit) => {
                 (TaskState::Killed, format!("on request, its grace was over: {exit}"))
@@ -224,7 +288,8 @@ impl Actor {
 
     fn lose_agent(&mut self, seat: usize) {
         let Some(lost) = self.fleet.lose(seat) else { return };
-        let executors = self.executors.abandon(&lost.id);
+        let mut executors = self.executors.abandon(&lost.id);
+        executors.extend(self.waiting.remove_of(&lost.id));
         if let Some(offer_id) = lost.offer {
             self.outbox.send(Event::Rescinded { offer_id });
         }
@@ -236,11 +301,18 @@ impl Actor {
         }
     }
 
-    /// Ends all executors. Nothing is reported any more: whoever stops the cluster may not be
-    /// listening.
+    /// Ends all executors, and reports how they ended: the cluster's owner listens until the thread
+    /// is gone.
     fn end(mut self) {
-        self.executors.end_all(self.grace, Instant::now());
+        self.stopping.set();
         let give_up = Instant::now() + self.grace + FORCED_WAIT;
+        while let Some(Waiting { order, agent_id, .. }) = self.waiting.pop() {
+            let (state, reason) = (TaskState::Dropped, UpdateReason::InvalidOffers);
+            self.outbox.cluster_says(&order.executor, Some(&agent_id), state, reason, STOPS);
+        }
+        // What has ended by itself is taken for that, and what is asked for is answered.
+        self.take_rest(give_up);
+        self.executors.end_all(self.grace, Instant::now());
         while !self.executors.is_empty() {
             let now = Instant::now();
             self.executors.tend(now);
@@ -248,11 +320,18 @@ impl Actor {
                 break;
             }
             let due = self.executors.tend_next().map_or(give_up, |due| due.min(give_up));
-            if let Ok(Message::Ended(number)) =
-                self.inbox.recv_timeout(due.saturating_duration_since(now))
-            {
-                let _ = self.executors.reap(number);
-            }
+            let message = self.inbox.recv_timeout(due.saturating_duration_since(now));
+            message.into_iter().for_each(|message| self.handle(message));
+        }
+        self.take_rest(give_up);
+    }
+
+    /// Takes in what has come. Nothing is started by that any more.
+    fn take_rest(&mut self, give_up: Instant) {
+        while Instant::now() < give_up
+            && let Ok(message) = self.inbox.try_recv()
+        {
+            self.handle(message);
         }
     }
 }

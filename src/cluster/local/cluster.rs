@@ -5,7 +5,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{Builder, JoinHandle, current};
 
-use super::actor::Actor;
+use super::actor::{Actor, Stopping};
 use super::agent::{Room, Seat};
 use super::config::LocalConfig;
 use super::executors::Executors;
@@ -13,6 +13,7 @@ use super::fleet::Fleet;
 use super::message::Message;
 use super::outbox::Outbox;
 use super::sandbox::Sandboxes;
+use super::waiting::Queue;
 use crate::engine::seam::{Call, ClusterManager, EventSink};
 use crate::error::Error;
 
@@ -30,6 +31,7 @@ pub struct LocalCluster {
     config: LocalConfig,
     seats: Vec<Seat>,
     inbox: OnceLock<Sender<Message>>,
+    stopping: Stopping,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -48,8 +50,8 @@ impl LocalCluster {
             Ok(Seat { hostname, attributes, total, ports: config.ports_of(agent) })
         };
         let seats = (0..master.agents()).map(seat).collect::<Result<Vec<_>, Error>>()?;
-        let thread = Mutex::new(None);
-        Ok(LocalCluster { seats, config, inbox: OnceLock::new(), thread })
+        let (inbox, stopping, thread) = (OnceLock::new(), Stopping::default(), Mutex::new(None));
+        Ok(LocalCluster { seats, config, inbox, stopping, thread })
     }
 
     /// Loses an agent as if its machine had gone: its executors are killed and reported gone, its
@@ -105,7 +107,9 @@ impl ClusterManager for LocalCluster {
         let fleet = Fleet::new(framework_id.clone(), self.seats.clone(), self.config.interval);
         let executors = Executors::new(sandboxes, self.config.environment, sender.clone());
         let outbox = Outbox::new(events);
-        let actor = Actor { inbox, outbox, fleet, executors, grace: self.config.grace };
+        let (waiting, grace) = (Queue::default(), self.config.grace);
+        let stopping = self.stopping.clone();
+        let actor = Actor { inbox, outbox, fleet, executors, waiting, grace, stopping };
         // Before the thread, whose first offers are answered by calls.
         let _ = self.inbox.set(sender);
         let started = Builder::new()
@@ -120,16 +124,18 @@ impl ClusterManager for LocalCluster {
         Message::of(call).map_or(Ok(()), |message| self.post(message))
     }
 
-    /// Ends all executors within the configured grace, then the cluster's thread. Can be called
-    /// again.
+    /// Ends all executors within the configured grace, reports their ends, and ends the cluster's
+    /// thread: no event comes after that. Can be called again; only the first call waits, and not
+    /// even that one if it comes from an event's receiver.
     fn stop(&self) {
+        if self.inbox.get().is_some() {
+            self.stopping.set();
+        }
         let _ = self.post(Message::Stop);
-        let mut thread = self.thread();
         // An event's receiver that stops the cluster is on that very thread, which can't wait for
-        // its own end.
-        if thread.as_ref().is_some_and(|it| it.thread().id() != current().id())
-            && let Some(thread) = thread.take()
-        {
+        // its own end. The lock is not held while waiting, as such a receiver would wait for it.
+        let thread = self.thread().take_if(|it| it.thread().id() != current().id());
+        if let Some(thread) = thread {
             let _ = thread.join();
         }
     }

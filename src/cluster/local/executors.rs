@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::agent::Room;
 use super::exit::Exit;
 use super::message::{Message, Order};
-use super::process::{Environment, Group};
+use super::process::{Environment, Group, Unstarted};
 use super::sandbox::Sandboxes;
 use crate::status::TaskState;
 
@@ -109,17 +109,17 @@ impl Executors {
     /// Starts an executor.
     ///
     /// # Errors
-    /// A sentence that says why it could not be started.
+    /// Why it could not be started.
     pub(super) fn start(
         &mut self,
         order: Order,
         seat: usize,
         agent_id: &str,
-    ) -> Result<&Executor, String> {
+    ) -> Result<&Executor, Unstarted> {
         let sandbox = self
             .sandboxes
             .make(agent_id, &order.executor)
-            .map_err(|error| format!("the sandbox can't be made: {error}"))?;
+            .map_err(|error| Unstarted::by("the sandbox can't be made", &error))?;
         let path = sandbox.path.clone();
         let number = self.numbered;
         self.numbered += 1;

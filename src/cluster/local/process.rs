@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command as Process, Stdio};
 use std::thread::{Builder, JoinHandle};
 
-use rustix::io::retry_on_intr;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpgid, kill_process, kill_process_group,
     waitid, waitpid,
@@ -35,6 +35,33 @@ pub(super) enum Environment {
     Empty,
 }
 
+/// Why an executor was not started.
+#[derive(Debug)]
+pub(super) struct Unstarted {
+    /// A sentence.
+    pub(super) why: String,
+    pub(super) blame: Blame,
+}
+
+/// What an executor's start failed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Blame {
+    /// The executor itself, or the place where it was to run.
+    Executor,
+    /// A limit of the program's or the machine's that is reached for now: open files, processes.
+    Shortage,
+}
+
+impl Unstarted {
+    pub(super) fn by(what: &str, error: &io::Error) -> Unstarted {
+        let blame = match Errno::from_io_error(error) {
+            Some(Errno::MFILE | Errno::NFILE | Errno::AGAIN) => Blame::Shortage,
+            _ => Blame::Executor,
+        };
+        Unstarted { why: format!("{what}: {error}"), blame }
+    }
+}
+
 /// A started executor and everything in its group. Dropping it kills what is left.
 #[derive(Debug)]
 pub(super) struct Group {
@@ -51,19 +78,20 @@ impl Group {
     /// ended.
     ///
     /// # Errors
-    /// A sentence that says why nothing was started.
+    /// Why nothing was started.
     pub(super) fn start(
         command: &Command,
         environment: Environment,
         sandbox: Sandbox,
         ended: impl FnOnce() + Send + 'static,
-    ) -> Result<Group, String> {
+    ) -> Result<Group, Unstarted> {
         let Some((program, arguments)) = command.argv.split_first() else {
-            return Err("the command is empty".to_owned());
+            let why = "the command is empty".to_owned();
+            return Err(Unstarted { why, blame: Blame::Executor });
         };
         let path = sandbox.path;
         let warden = Warden::start(&path, None)
-            .map_err(|error| format!("the executor's warden can't be started: {error}"))?;
+            .map_err(|error| Unstarted::by("the executor's warden can't be started", &error))?;
         let mut process = Process::new(program);
         if environment == Environment::Empty {
             process.env_clear();
@@ -82,7 +110,9 @@ impl Group {
         let mut group =
             Group { leader, executor, wardens: vec![warden], waiter: None, reaped: false };
         group.tell_warden();
-        group.wait_with(ended).map_err(|error| format!("no thread can be started: {error}"))?;
+        group
+            .wait_with(ended)
+            .map_err(|error| Unstarted::by("no thread can be started", &error))?;
         Ok(group)
     }
 
@@ -185,9 +215,31 @@ impl Drop for Group {
     }
 }
 
-fn refusal(program: &str, error: &io::Error) -> String {
+fn refusal(program: &str, error: &io::Error) -> Unstarted {
     match error.kind() {
-        io::ErrorKind::NotFound => format!("command {program:?} not found: {error}"),
-        _ => format!("command {program:?} can't be started: {error}"),
+        io::ErrorKind::NotFound => Unstarted::by(&format!("command {program:?} not found"), error),
+        _ => Unstarted::by(&format!("command {program:?} can't be started"), error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: what is short for now is not held against the agent, anything else is. Method: errors
+    /// of both kinds, by their numbers.
+    #[test]
+    fn shortages_are_told_from_failures() {
+        for (errno, blame) in [
+            (Errno::MFILE, Blame::Shortage),
+            (Errno::NFILE, Blame::Shortage),
+            (Errno::AGAIN, Blame::Shortage),
+            (Errno::NOENT, Blame::Executor),
+            (Errno::ACCESS, Blame::Executor),
+        ] {
+            let refused = refusal("etl", &errno.into());
+            assert_eq!(refused.blame, blame, "{}", refused.why);
+            assert!(refused.why.starts_with("command \"etl\" "));
+        }
     }
 }

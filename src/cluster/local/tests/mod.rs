@@ -3,5 +3,6 @@
 mod bench;
 mod executors;
 mod offers;
+mod stopping;
 #[cfg(target_os = "linux")]
 mod survival;
