@@ -158,20 +158,14 @@ impl Core {
         // Relaxed: numbers that nobody else gets; the cells' states publish them.
         plan.first_sequence = self.sequence.fetch_add(count as u64, Ordering::Relaxed);
         let config = &policy.config;
-        let exactly = match config.executor_gpus {
-            ExecutorGpus::Exactly(each) => each.get(),
-            ExecutorGpus::WhatThereIs => 0,
-        };
         for (position, at) in plan.order.iter().enumerate() {
             let group = &mut survey.groups[*at as usize];
-            let granted = if group.start == 0 { group.gpus_granted } else { 0 };
-            // `start` serves as a mark here that the group's first executor has its GPUs; the rows set it anew.
-            group.start = 1;
+            let first = !std::mem::replace(&mut group.begun, true);
             let hold = Hold {
                 agent: group.agent.index(),
                 cores: survey.rooms[*at as usize].cores,
                 memory: config.memory_taken(),
-                gpus: Gpus::new(exactly + granted),
+                gpus: group.gpus_of(config, first),
                 port: config.fixed_port,
             };
             let id = plan.id(position);

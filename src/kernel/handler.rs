@@ -15,9 +15,7 @@ use super::policy::{Policy, PolicyView};
 use super::sightings::Sightings;
 use super::survey::Survey;
 use super::tally::Tally;
-use crate::config::ExecutorGpus;
 use crate::offer::Offer;
-use crate::resources::Gpus;
 use crate::time::Timestamp;
 
 /// Answers batches of offers. Each thread has its own, from [`Kernel::handler`](crate::Kernel::handler): it owns
@@ -177,12 +175,7 @@ impl Desk {
         decisions.placed.resize(rows as usize, Placed::NONE);
         for (position, at) in plan.order.iter().enumerate() {
             let group = &mut survey.groups[*at as usize];
-            let first = group.placed == 0;
-            let gpus = match policy.config.executor_gpus {
-                ExecutorGpus::Exactly(each) => each,
-                ExecutorGpus::WhatThereIs if first => Gpus::new(group.gpus_granted),
-                ExecutorGpus::WhatThereIs => Gpus::ZERO,
-            };
+            let gpus = group.gpus_of(&policy.config, group.placed == 0);
             let cores = survey.rooms[*at as usize].cores;
             decisions.placed[(group.start + group.placed) as usize] =
                 Placed::new(plan.id(position), cores, gpus, &policy.config);

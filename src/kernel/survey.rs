@@ -11,7 +11,7 @@ use super::limits;
 use super::placement::Room;
 use super::policy::Policy;
 use super::sightings::Sightings;
-use crate::config::ExecutorGpus;
+use crate::config::{Config, ExecutorGpus};
 use crate::offer::{Offer, ResourceKind};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::time::Timestamp;
@@ -45,6 +45,8 @@ pub(crate) struct Group {
     /// How many executors it got, and the row of the first.
     pub(crate) placed: u32,
     pub(crate) start: u32,
+    /// Whether its first executor has a cell.
+    pub(crate) begun: bool,
     /// GPUs for its first executor, when executors take what there is.
     pub(crate) gpus_granted: u32,
 }
@@ -65,6 +67,7 @@ impl Group {
             reason: None,
             placed: 0,
             start: 0,
+            begun: false,
             gpus_granted: 0,
         }
     }
@@ -84,6 +87,15 @@ impl Group {
             if let Some(scalar) = resource.takeable(resource.kind) {
                 *sum = sum.saturating_add(scalar.thousandths());
             }
+        }
+    }
+
+    /// The GPUs of the group's executors: of its first, or of a further one.
+    pub(crate) fn gpus_of(&self, config: &Config, first: bool) -> Gpus {
+        match config.executor_gpus {
+            ExecutorGpus::Exactly(each) => each,
+            ExecutorGpus::WhatThereIs if first => Gpus::new(self.gpus_granted),
+            ExecutorGpus::WhatThereIs => Gpus::ZERO,
         }
     }
 
