@@ -1,4 +1,4 @@
-//! A handler thread: batches from the intake, through the kernel, into calls.
+//! From a batch of offers, through the kernel, into calls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,38 +8,139 @@ use super::notice::PlacedExecutor;
 use super::owned::Borrowed;
 use super::seam::{Accept, Call, Launch, Shape, Taken};
 use super::shared::Shared;
-use crate::kernel::{Accepted, Decisions, Handler, Placed};
-use crate::launch::Facts;
+use crate::kernel::{Accepted, Decisions, Handler, Kernel, Placed};
+use crate::launch::{Facts, Launcher};
 use crate::offer::Offer;
+use crate::time::Timestamp;
 
-/// Answers offers until the intake is closed and empty.
+/// Answers offers until the intake is closed and empty: a handler thread's work.
 pub(super) fn answer_offers(shared: &Arc<Shared>) {
-    let mut handler = shared.kernel.handler();
-    let mut decisions = Decisions::new();
+    let mut answerer = Answerer::new(shared.kernel.clone(), Arc::clone(&shared.launcher));
     let mut batch = Vec::new();
     while let Some(epoch) = shared.intake.pop(shared.options.batch_max, &mut batch) {
         let borrowed = Borrowed::of(&batch);
-        answer(shared, &mut handler, &mut decisions, epoch, &borrowed.offers());
+        let (app, now) = (shared.app(), shared.clock.now());
+        answerer.answer(&app, epoch, &borrowed.offers(), now, &mut &**shared);
         drop(borrowed);
         batch.clear();
     }
 }
 
-fn answer(
-    shared: &Shared,
-    handler: &mut Handler,
-    decisions: &mut Decisions,
-    epoch: u64,
-    offers: &[Offer<'_>],
-) {
-    handler.resource_offers(offers, shared.clock.now(), decisions);
-    for accepted in decisions.accepts() {
-        accept(shared, epoch, offers, &accepted);
+/// Where answers go.
+pub(crate) trait AnswerOutlet {
+    /// Makes a call; `false` if it surely had no effect.
+    fn call(&mut self, call: Call<'_>) -> bool;
+    /// Told before the call that launches them, so that no update can come before it.
+    fn placed(&mut self, placed: Vec<PlacedExecutor>);
+    /// The call that was to launch them surely had no effect.
+    fn never_launched(&mut self, executors: Vec<String>);
+}
+
+impl AnswerOutlet for &Shared {
+    fn call(&mut self, call: Call<'_>) -> bool {
+        Shared::call(self, call)
     }
-    for (refuse, declined) in by_duration(offers, decisions) {
-        shared.call(Call::Decline { epoch, offers: &declined, refuse });
+
+    fn placed(&mut self, placed: Vec<PlacedExecutor>) {
+        self.tell(Control::Placed(placed));
     }
-    shared.kernel.answers_sent(decisions);
+
+    fn never_launched(&mut self, executors: Vec<String>) {
+        self.tell(Control::NeverLaunched(executors));
+    }
+}
+
+/// One handler, and what it needs to turn decisions into calls.
+pub(crate) struct Answerer {
+    kernel: Kernel,
+    launcher: Arc<dyn Launcher>,
+    handler: Handler,
+    decisions: Decisions,
+}
+
+impl Answerer {
+    pub(crate) fn new(kernel: Kernel, launcher: Arc<dyn Launcher>) -> Answerer {
+        Answerer { handler: kernel.handler(), decisions: Decisions::new(), kernel, launcher }
+    }
+
+    /// Answers offers that came under one subscription.
+    pub(crate) fn answer(
+        &mut self,
+        app: &str,
+        epoch: u64,
+        offers: &[Offer<'_>],
+        now: Timestamp,
+        out: &mut dyn AnswerOutlet,
+    ) {
+        self.handler.resource_offers(offers, now, &mut self.decisions);
+        for accepted in self.decisions.accepts() {
+            self.accept(app, epoch, offers, &accepted, out);
+        }
+        for (refuse, declined) in by_duration(offers, &self.decisions) {
+            out.call(Call::Decline { epoch, offers: &declined, refuse });
+        }
+        self.kernel.answers_sent(&self.decisions);
+    }
+
+    /// The decisions of the last batch.
+    pub(crate) fn decisions(&self) -> &Decisions {
+        &self.decisions
+    }
+
+    fn accept(
+        &self,
+        app: &str,
+        epoch: u64,
+        offers: &[Offer<'_>],
+        accepted: &Accepted<'_>,
+        out: &mut dyn AnswerOutlet,
+    ) {
+        let own: Vec<&Offer<'_>> =
+            accepted.offers.iter().filter_map(|offer| offers.get(*offer as usize)).collect();
+        let Some(first) = own.first() else { return };
+        let names: Vec<String> = accepted
+            .executors
+            .iter()
+            .map(|placed| self.kernel.executor_name(placed.id).to_string())
+            .collect();
+        let pairs = || accepted.executors.iter().zip(&names);
+        // Told before the call, so that no update can come before it.
+        let placed = pairs().map(|(placed, name)| describe(placed, name, first)).collect();
+        out.placed(placed);
+        let executors: Vec<Launch<'_>> = pairs()
+            .map(|(placed, executor)| {
+                let facts = Facts {
+                    executor,
+                    app,
+                    agent_id: first.agent_id,
+                    hostname: first.hostname,
+                    cores: placed.advertised_cores,
+                    memory: placed.advertised_memory,
+                    port: placed.port,
+                };
+                Launch {
+                    executor,
+                    shape: Shape::default(),
+                    cores: placed.cores,
+                    memory: placed.memory,
+                    gpus: placed.gpus,
+                    port: placed.port,
+                    pieces: take(accepted, placed, offers),
+                    command: self.launcher.command(&facts),
+                }
+            })
+            .collect();
+        let call = Call::Accept(Accept {
+            epoch,
+            agent_id: first.agent_id,
+            offers: &own,
+            executors: &executors,
+            refuse: accepted.refuse,
+        });
+        if !out.call(call) {
+            out.never_launched(names);
+        }
+    }
 }
 
 /// Declined offers by how long they are refused for: a few calls for a batch.
@@ -53,55 +154,6 @@ fn by_duration<'a>(offers: &[Offer<'a>], decisions: &Decisions) -> Vec<(Duration
         }
     }
     groups
-}
-
-fn accept(shared: &Shared, epoch: u64, offers: &[Offer<'_>], accepted: &Accepted<'_>) {
-    let own: Vec<&Offer<'_>> =
-        accepted.offers.iter().filter_map(|offer| offers.get(*offer as usize)).collect();
-    let Some(first) = own.first() else { return };
-    let app = shared.app();
-    let names: Vec<String> = accepted
-        .executors
-        .iter()
-        .map(|placed| shared.kernel.executor_name(placed.id).to_string())
-        .collect();
-    let pairs = || accepted.executors.iter().zip(&names);
-    // Told before the call, so that no update can come before it.
-    let placed = pairs().map(|(placed, name)| describe(placed, name, first)).collect();
-    shared.tell(Control::Placed(placed));
-    let executors: Vec<Launch<'_>> = pairs()
-        .map(|(placed, executor)| {
-            let facts = Facts {
-                executor,
-                app: &app,
-                agent_id: first.agent_id,
-                hostname: first.hostname,
-                cores: placed.advertised_cores,
-                memory: placed.advertised_memory,
-                port: placed.port,
-            };
-            Launch {
-                executor,
-                shape: Shape::default(),
-                cores: placed.cores,
-                memory: placed.memory,
-                gpus: placed.gpus,
-                port: placed.port,
-                pieces: take(accepted, placed, offers),
-                command: shared.launcher.command(&facts),
-            }
-        })
-        .collect();
-    let call = Call::Accept(Accept {
-        epoch,
-        agent_id: first.agent_id,
-        offers: &own,
-        executors: &executors,
-        refuse: accepted.refuse,
-    });
-    if !shared.call(call) {
-        shared.tell(Control::NeverLaunched(names));
-    }
 }
 
 fn describe(placed: &Placed, executor: &str, offer: &Offer<'_>) -> PlacedExecutor {

@@ -8,32 +8,45 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::seam::OwnedOffer;
 
+/// What can wait here: an offer of some kind.
+pub(crate) trait Queued {
+    /// Whether it is the offer with this id.
+    fn is(&self, offer_id: &str) -> bool;
+}
+
+impl Queued for OwnedOffer {
+    fn is(&self, offer_id: &str) -> bool {
+        self.id == offer_id
+    }
+}
+
 #[derive(Debug)]
-pub(super) struct Intake {
-    queue: Mutex<Queue>,
+pub(crate) struct Intake<O = OwnedOffer> {
+    queue: Mutex<Queue<O>>,
     filled: Condvar,
     offers_max: usize,
 }
 
-#[derive(Debug, Default)]
-struct Queue {
-    offers: VecDeque<OwnedOffer>,
+#[derive(Debug)]
+struct Queue<O> {
+    offers: VecDeque<O>,
     /// The subscription that all of them came under.
     epoch: u64,
     closed: bool,
 }
 
-impl Intake {
-    pub(super) fn new(offers_max: usize) -> Intake {
-        Intake { queue: Mutex::default(), filled: Condvar::new(), offers_max }
+impl<O: Queued> Intake<O> {
+    pub(crate) fn new(offers_max: usize) -> Intake<O> {
+        let queue = Queue { offers: VecDeque::new(), epoch: 0, closed: false };
+        Intake { queue: Mutex::new(queue), filled: Condvar::new(), offers_max }
     }
 
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+    fn queue(&self) -> MutexGuard<'_, Queue<O>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Queues `offers`; returns those that there is no room for.
-    pub(super) fn push(&self, mut offers: Vec<OwnedOffer>) -> Vec<OwnedOffer> {
+    pub(crate) fn push(&self, mut offers: Vec<O>) -> Vec<O> {
         let mut queue = self.queue();
         let room =
             if queue.closed { 0 } else { self.offers_max.saturating_sub(queue.offers.len()) };
@@ -47,7 +60,7 @@ impl Intake {
 
     /// Moves up to `most` offers into `batch`, waiting for the first. Returns their subscription; `None` when the
     /// intake is closed and empty.
-    pub(super) fn pop(&self, most: usize, batch: &mut Vec<OwnedOffer>) -> Option<u64> {
+    pub(crate) fn pop(&self, most: usize, batch: &mut Vec<O>) -> Option<u64> {
         let mut queue = self.queue();
         while queue.offers.is_empty() {
             if queue.closed {
@@ -64,26 +77,26 @@ impl Intake {
     }
 
     /// Takes out an offer, if it still waits.
-    pub(super) fn rescind(&self, offer_id: &str) -> bool {
+    pub(crate) fn rescind(&self, offer_id: &str) -> bool {
         let mut queue = self.queue();
-        let waiting = queue.offers.iter().position(|offer| offer.id == offer_id);
+        let waiting = queue.offers.iter().position(|offer| offer.is(offer_id));
         waiting.is_some_and(|at| queue.offers.remove(at).is_some())
     }
 
     /// Drops everything: the offers' subscription has ended. What comes from now on belongs to `epoch`.
-    pub(super) fn reset(&self, epoch: u64) {
+    pub(crate) fn reset(&self, epoch: u64) {
         let mut queue = self.queue();
         queue.offers.clear();
         queue.epoch = epoch;
     }
 
     /// Takes in nothing more. What waits is still handed out.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         self.queue().closed = true;
         self.filled.notify_all();
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.queue().offers.len()
     }
 }

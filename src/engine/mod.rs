@@ -12,14 +12,15 @@
 //!
 //! Frameworks with threads and transport of their own call the [`Kernel`] themselves and never meet this.
 
-mod answering;
+pub(crate) mod answering;
 mod clock;
 mod control;
-mod intake;
+pub(crate) mod intake;
 mod notice;
 mod owned;
 pub mod seam;
 mod shared;
+pub(crate) mod steward;
 
 use std::fmt;
 use std::sync::Arc;
