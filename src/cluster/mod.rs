@@ -3,3 +3,6 @@
 
 #[cfg(feature = "local")]
 pub mod local;
+
+#[cfg(feature = "simulated")]
+pub mod simulated;

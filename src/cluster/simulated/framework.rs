@@ -1,0 +1,450 @@
+//! The framework: the engine's parts around a kernel, stepped by hand.
+//!
+//! What the engine's threads do in real time happens here one thing after the other: offers go through the intake to
+//! answerers, everything else through the steward.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::agenda::{Agenda, Item};
+use super::cluster::Cluster;
+use super::dice::Dice;
+use super::judge::Judge;
+use super::network::Window;
+use super::recorder::Recorder;
+use super::scenario::Scenario;
+use super::sheet::Sheet;
+use super::wire::{AgentRef, Amounts, Ask, Order, SCALARS, SimOffer, Tell, offer_number};
+use crate::config::{
+    Config, ConfigBuilder, ExclusionRule, ExecutorCores, RefuseDurations, UnreachableRule,
+};
+use crate::constraint::Constraint;
+use crate::engine::answering::{AnswerOutlet, Answerer};
+use crate::engine::intake::Intake;
+use crate::engine::seam::{Call, Event, Launch};
+use crate::engine::steward::{Outlet, POLL_EVERY, Steward};
+use crate::engine::{EngineOptions, Notice, PlacedExecutor};
+use crate::error::Error;
+use crate::ids::{ExecutorId, IdScheme};
+use crate::kernel::{Amount, Kernel};
+use crate::launch::{Command, Facts, Launcher};
+use crate::resources::MilliCpus;
+use crate::time::Timestamp;
+
+/// The purpose of the framework's dice.
+const FRAMEWORK: u64 = 5;
+/// The framework tries to subscribe again after so long, in milliseconds.
+const SUBSCRIBE_AGAIN: u64 = 1_000;
+
+/// What can be changed while the framework runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Settings {
+    pub(super) limit: u32,
+    /// Zero is none.
+    pub(super) core_cap: MilliCpus,
+    /// Zero takes what there is.
+    pub(super) executor_cores: MilliCpus,
+    /// So many zones are allowed, from the first; 0 allows all.
+    pub(super) zones: u32,
+}
+
+pub(super) struct Framework {
+    pub(super) kernel: Kernel,
+    pub(super) settings: Settings,
+    base: ConfigBuilder,
+    answerers: Vec<Answerer>,
+    /// Whether a handler was told that there is something in the intake.
+    called: Vec<bool>,
+    intake: Intake<SimOffer>,
+    batch: Vec<SimOffer>,
+    sheet: Sheet,
+    steward: Steward,
+    options: EngineOptions,
+    /// The stream that it listens to, if any, and how many there were.
+    stream: Option<u64>,
+    streams: u32,
+    /// How far its clock is ahead of virtual time, in milliseconds.
+    pub(super) ahead: u64,
+    pub(super) lagging: Window,
+    dice: Dice,
+    pub(super) closed: bool,
+}
+
+/// What the framework's parts work on: the cluster, and whoever watches.
+pub(super) struct World<'a> {
+    pub(super) agenda: &'a mut Agenda,
+    pub(super) cluster: &'a mut Cluster,
+    pub(super) judge: &'a mut Judge,
+    pub(super) recorder: &'a mut Recorder,
+}
+
+struct NoCommand;
+
+impl Launcher for NoCommand {
+    fn command(&self, _facts: &Facts<'_>) -> Command {
+        Command { argv: Vec::new(), environment: Vec::new() }
+    }
+}
+
+impl Framework {
+    pub(super) fn new(scenario: &Scenario) -> Result<Framework, Error> {
+        let settings = Settings {
+            limit: scenario.executors,
+            core_cap: scenario.core_cap,
+            executor_cores: scenario.executor_cores,
+            zones: 0,
+        };
+        let base = base_config(scenario);
+        let ids = if scenario.plain_ids {
+            IdScheme::plain()
+        } else {
+            IdScheme::unique("sim", scenario.seed)?
+        };
+        let kernel = Kernel::new(configure(&base, settings)?, ids);
+        kernel.disconnected();
+        let options = EngineOptions {
+            handlers: scenario.handlers as usize,
+            kill_grace: Duration::from_secs(2),
+            ..EngineOptions::default()
+        };
+        let answerer = |_| Answerer::new(kernel.clone(), Arc::new(NoCommand));
+        Ok(Framework {
+            answerers: (0..options.handlers).map(answerer).collect(),
+            called: vec![false; options.handlers],
+            intake: Intake::new(options.offers_queued_max),
+            batch: Vec::new(),
+            sheet: Sheet::new(scenario.zones),
+            steward: Steward::new(kernel.clone(), options.clone()),
+            kernel,
+            settings,
+            base,
+            options,
+            stream: None,
+            streams: 0,
+            ahead: 0,
+            lagging: Window::default(),
+            dice: Dice::new(scenario.seed, FRAMEWORK),
+            closed: false,
+        })
+    }
+
+    /// The framework's own time.
+    pub(super) fn now(&self, agenda: &Agenda) -> Timestamp {
+        Timestamp::from_millis(agenda.now + self.ahead)
+    }
+
+    /// Puts changed settings in force.
+    pub(super) fn set(&mut self, settings: Settings) -> Result<(), Error> {
+        let only_the_limit = Settings { limit: settings.limit, ..self.settings };
+        if only_the_limit == settings {
+            self.kernel.set_executor_limit(Some(settings.limit))?;
+        } else {
+            self.kernel.reconfigure(configure(&self.base, settings)?);
+        }
+        self.settings = settings;
+        Ok(())
+    }
+
+    /// A message arrives.
+    pub(super) fn told(&mut self, stream: u64, tell: Tell, world: &mut World<'_>) {
+        if let Tell::Subscribed = tell {
+            self.stream = Some(stream);
+            self.intake.reset(self.kernel.registered());
+            let again = self.streams > 0;
+            self.streams += 1;
+            let event = Event::Registered { framework_id: "simulated".to_owned(), again };
+            return self.steward_hears(event, world);
+        }
+        if self.stream != Some(stream) {
+            return;
+        }
+        match tell {
+            Tell::Subscribed => {}
+            Tell::Offers(offers) => self.take_in(offers, world),
+            Tell::Rescinded(offer) => {
+                let id = format!("O{offer}");
+                if self.intake.rescind(&id) {
+                    world.judge.rescinded(offer);
+                }
+                self.kernel.offer_rescinded(&id);
+            }
+            Tell::Update(update) => {
+                world.judge.update_arrives(&update);
+                self.steward_hears(Event::Update(update), world);
+            }
+            Tell::AgentLost(agent) => {
+                self.steward_hears(Event::AgentLost { agent_id: agent.to_string() }, world);
+            }
+        }
+    }
+
+    fn take_in(&mut self, mut offers: Vec<SimOffer>, world: &mut World<'_>) {
+        for offer in &mut offers {
+            offer.arrived = world.agenda.now;
+        }
+        world.judge.offers_arrive(&offers, world.agenda.now);
+        let overflow = self.intake.push(offers);
+        if !overflow.is_empty() {
+            world.judge.overflow(&overflow);
+            let ids: Vec<String> = overflow.iter().map(|it| format!("O{}", it.number)).collect();
+            let epoch = self.kernel.epoch();
+            let mut desk = Desk::new(self.stream, self.now(world.agenda), world);
+            self.steward.overflow(epoch, &ids, &mut desk);
+        }
+        if self.intake.len() > 0 {
+            let handler = self.dice.roll(self.called.len() as u64) as usize;
+            self.call_handler(handler, world.agenda);
+        }
+    }
+
+    fn call_handler(&mut self, handler: usize, agenda: &mut Agenda) {
+        if !std::mem::replace(&mut self.called[handler], true) {
+            let soon = self.dice.roll(3);
+            agenda.after(soon, Item::Answer { handler });
+        }
+    }
+
+    /// A handler takes a batch from the intake and answers it.
+    pub(super) fn answer(&mut self, handler: usize, world: &mut World<'_>) {
+        self.called[handler] = false;
+        if self.intake.len() == 0 {
+            return;
+        }
+        self.batch.clear();
+        let Some(epoch) = self.intake.pop(self.options.batch_max, &mut self.batch) else { return };
+        if self.intake.len() > 0 {
+            // Another handler goes on with what is left.
+            self.call_handler((handler + 1) % self.called.len(), world.agenda);
+        }
+        let mut now = self.now(world.agenda);
+        if self.lagging.hits(world.agenda.now, &mut self.dice) {
+            let behind = self.dice.between(0, self.lagging.amount);
+            now = Timestamp::from_millis(now.as_millis().saturating_sub(behind));
+        }
+        world.judge.batch_begins(&self.batch, epoch, now, self.settings, world.agenda.now);
+        let offers = self.sheet.write(&self.batch);
+        let mut desk = Desk::new(self.stream, now, world);
+        let answerer = &mut self.answerers[handler];
+        answerer.answer("simulated", epoch, &offers.offers(), now, &mut desk);
+        let never = std::mem::take(&mut desk.never_launched);
+        let placed = desk.placed;
+        drop(offers);
+        world.recorder.answered(answerer.decisions(), placed);
+        world.judge.batch_ends(answerer.decisions());
+        if !never.is_empty() {
+            let now = self.now(world.agenda);
+            let mut desk = Desk::new(self.stream, now, world);
+            self.steward.never_launched(never, now, &mut desk);
+        }
+    }
+
+    fn steward_hears(&mut self, event: Event, world: &mut World<'_>) {
+        let now = self.now(world.agenda);
+        let mut desk = Desk::new(self.stream, now, world);
+        self.steward.event(event, now, &mut desk);
+        self.steward.let_time_pass(now, &mut desk);
+        world.judge.stewards_turn_ends();
+    }
+
+    /// The control thread wakes up.
+    pub(super) fn poll(&mut self, world: &mut World<'_>) {
+        world.agenda.after(POLL_EVERY.as_millis() as u64, Item::Poll);
+        let now = self.now(world.agenda);
+        let mut desk = Desk::new(self.stream, now, world);
+        self.steward.let_time_pass(now, &mut desk);
+        world.judge.polled(&self.kernel, self.stream.is_some(), now);
+    }
+
+    /// Tries to subscribe, and tries again if there is no master.
+    pub(super) fn subscribe(&mut self, world: &mut World<'_>) {
+        if self.stream.is_some() || world.cluster.subscribed() {
+            return;
+        }
+        if world.cluster.subscribe(world.agenda) {
+            let stream = world.cluster.network.stream;
+            world.agenda.after(1, Item::Told { stream, tell: Tell::Subscribed });
+        } else {
+            let later = SUBSCRIBE_AGAIN + self.dice.roll(SUBSCRIBE_AGAIN);
+            world.agenda.after(later, Item::Subscribe);
+        }
+    }
+
+    /// The stream is broken. Tries to subscribe after so long.
+    pub(super) fn disconnect(&mut self, after: u64, world: &mut World<'_>) {
+        world.agenda.after(after.max(1), Item::Subscribe);
+        if self.stream.take().is_some() {
+            self.kernel.disconnected();
+            self.intake.reset(self.kernel.epoch());
+            world.judge.disconnected();
+            self.steward_hears(Event::Disconnected, world);
+        }
+    }
+
+    /// Kills part of the executors.
+    pub(super) fn kill_some(&mut self, percent: u8, world: &mut World<'_>) {
+        let now = self.now(world.agenda);
+        let executors = self.kernel.snapshot(now).executors;
+        let chosen = executors.iter().filter(|_| self.dice.percent(percent)).map(|view| view.id);
+        let chosen = chosen.collect();
+        self.kill(chosen, self.options.kill_grace, world);
+    }
+
+    fn kill(&mut self, executors: Vec<ExecutorId>, grace: Duration, world: &mut World<'_>) {
+        let now = self.now(world.agenda);
+        world.judge.kills(&self.kernel, &executors);
+        let mut desk = Desk::new(self.stream, now, world);
+        self.steward.kill(executors, grace, now, &mut desk);
+    }
+
+    /// As `Engine::shutdown`: closes, lets handlers finish, and asks everybody to end.
+    pub(super) fn shut_down(&mut self, timeout: Duration, world: &mut World<'_>) {
+        self.closed = true;
+        self.kernel.close();
+        self.intake.close();
+        world.judge.closed();
+        while self.intake.len() > 0 {
+            self.answer(0, world);
+        }
+        let left = self.kernel.close().into_iter().map(|target| target.id).collect();
+        self.kill(left, self.options.kill_grace.min(timeout), world);
+    }
+}
+
+fn base_config(scenario: &Scenario) -> ConfigBuilder {
+    let refuse = RefuseDurations::default();
+    Config::builder()
+        .executor_memory(scenario.executor_memory)
+        .memory_overhead(Some(crate::resources::Mebibytes::ZERO))
+        .fixed_port(scenario.fixed_port.then_some(super::wire::PORT))
+        .refuse_durations(refuse)
+        .exclusion(Some(ExclusionRule {
+            failures: scenario.exclude_after,
+            expiry: Some(scenario.exclude_for),
+            ..ExclusionRule::default()
+        }))
+        .unreachable(UnreachableRule {
+            release_after: Some(scenario.release_after),
+            forget_after: scenario.release_after * 2,
+        })
+}
+
+fn configure(base: &ConfigBuilder, settings: Settings) -> Result<Config, Error> {
+    let given = |amount: MilliCpus| Some(amount).filter(|amount| *amount > MilliCpus::ZERO);
+    let cores = given(settings.executor_cores);
+    let zones: Vec<String> = (0..settings.zones).map(|zone| format!("z{zone}")).collect();
+    let constraint = match settings.zones {
+        0 => Constraint::none(),
+        _ => Constraint::parse(&format!("zone:{}", zones.join(",")))?,
+    };
+    base.clone()
+        .executor_limit(Some(settings.limit))
+        .core_cap(given(settings.core_cap))
+        .executor_cores(cores.map_or(ExecutorCores::WholeOffer, ExecutorCores::Fixed))
+        .constraint(constraint)
+        .build()
+}
+
+/// Where calls and notices go.
+struct Desk<'a, 'w> {
+    world: &'a mut World<'w>,
+    connected: bool,
+    now: Timestamp,
+    placed: u32,
+    never_launched: Vec<String>,
+}
+
+impl<'a, 'w> Desk<'a, 'w> {
+    fn new(stream: Option<u64>, now: Timestamp, world: &'a mut World<'w>) -> Desk<'a, 'w> {
+        Desk { world, connected: stream.is_some(), now, placed: 0, never_launched: Vec::new() }
+    }
+
+    /// Sends a call on its way; `false` if there is no stream to send it on.
+    fn send(&mut self, call: &Call<'_>) -> bool {
+        self.world.judge.called(call, self.now);
+        self.world.recorder.called(call, self.world.agenda.now);
+        if let (true, Some(ask)) = (self.connected, ask(call)) {
+            self.world.cluster.network.ask(self.world.agenda, ask);
+        }
+        self.connected
+    }
+}
+
+impl Outlet for Desk<'_, '_> {
+    fn call(&mut self, call: Call<'_>) {
+        if !self.send(&call) {
+            let why = "there is no subscription".to_owned();
+            self.notice(Notice::CallFailed { why });
+        }
+    }
+
+    fn notice(&mut self, notice: Notice) {
+        self.world.judge.noticed(&notice, self.now);
+        self.world.recorder.noticed(&notice, self.world.agenda.now);
+    }
+}
+
+impl AnswerOutlet for Desk<'_, '_> {
+    fn call(&mut self, call: Call<'_>) -> bool {
+        self.send(&call)
+    }
+
+    fn placed(&mut self, placed: Vec<PlacedExecutor>) {
+        self.placed += placed.len() as u32;
+        for executor in placed {
+            self.notice(Notice::Placed(executor));
+        }
+    }
+
+    fn never_launched(&mut self, executors: Vec<String>) {
+        self.never_launched.extend(executors);
+    }
+}
+
+/// The call as it travels.
+fn ask(call: &Call<'_>) -> Option<Ask> {
+    let ids = |offers: &[&str]| offers.iter().filter_map(|id| offer_number(id)).collect();
+    Some(match call {
+        Call::Accept(accept) => Ask::Accept {
+            offers: accept.offers.iter().filter_map(|offer| offer_number(offer.id)).collect(),
+            tasks: accept.executors.iter().map(order).collect(),
+            refuse: accept.refuse,
+        },
+        Call::Decline { offers, refuse, .. } => {
+            Ask::Decline { offers: ids(offers), refuse: *refuse }
+        }
+        Call::Revive => Ask::Revive,
+        Call::Suppress => Ask::Suppress,
+        Call::Kill { executor, agent_id, grace } => Ask::Kill {
+            executor: (*executor).to_owned(),
+            agent: agent_id.and_then(AgentRef::parse),
+            grace: *grace,
+        },
+        Call::Reconcile(questioned) => {
+            let pair = |it: &crate::engine::seam::Questioned<'_>| {
+                Some((it.executor.to_owned(), AgentRef::parse(it.agent_id)?))
+            };
+            Ask::Reconcile(questioned.iter().filter_map(pair).collect())
+        }
+        Call::Acknowledge { update, uuid } => {
+            let uuid = u64::from_le_bytes((*uuid).try_into().ok()?);
+            Ask::Acknowledge { executor: update.executor.clone(), uuid }
+        }
+        Call::Want(_) => return None,
+    })
+}
+
+fn order(launch: &Launch<'_>) -> Order {
+    let mut amounts = Amounts::default();
+    for piece in &launch.pieces {
+        let kind = (piece.resource.name, piece.resource.role);
+        match piece.amount {
+            Amount::Scalar(amount) => {
+                if let Some(at) = SCALARS.iter().position(|known| *known == kind) {
+                    amounts.scalars[at] += amount.thousandths();
+                }
+            }
+            Amount::Port(_) => amounts.port = true,
+        }
+    }
+    Order { executor: launch.executor.to_owned(), amounts }
+}

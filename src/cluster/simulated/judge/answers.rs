@@ -1,0 +1,259 @@
+//! Answers to offers: rules 4, 5, 6, 7, 8, 9, 16, 17 and 18.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Finding;
+use super::ledger::Ledger;
+use crate::cluster::simulated::framework::Settings;
+use crate::cluster::simulated::scenario::Scenario;
+use crate::cluster::simulated::wire::{AgentRef, Amounts, SimOffer, offer_number};
+use crate::engine::seam::{Accept, Launch};
+use crate::kernel::{Amount, Decisions};
+use crate::offer::{Offer, Value};
+use crate::resources::MilliCpus;
+use crate::time::Timestamp;
+
+/// An offer waits in the intake for so long at most, in milliseconds.
+const WAITS_MAX: u64 = 1_000;
+
+/// The batch at hand.
+pub(super) struct Answers {
+    executor_memory: u64,
+    fixed_port: bool,
+    settings: Settings,
+    now: Timestamp,
+    epoch: u64,
+    /// What each offer is still to get: an answer.
+    open: BTreeMap<u64, SimOffer>,
+    /// By agent: what is offered, how many executors it got, and whether it may have any.
+    agents: BTreeMap<AgentRef, Group>,
+    rescinded: BTreeSet<u64>,
+    /// What found no room in the intake, and is to be declined.
+    overflow: BTreeSet<u64>,
+}
+
+#[derive(Default)]
+struct Group {
+    offered: Amounts,
+    zone: u32,
+    placed: u64,
+}
+
+impl Answers {
+    pub(super) fn new(scenario: &Scenario) -> Answers {
+        let settings = Settings {
+            limit: scenario.executors,
+            core_cap: scenario.core_cap,
+            executor_cores: scenario.executor_cores,
+            zones: 0,
+        };
+        Answers {
+            executor_memory: scenario.executor_memory.get() * 1000,
+            fixed_port: scenario.fixed_port,
+            settings,
+            now: Timestamp::ORIGIN,
+            epoch: 0,
+            open: BTreeMap::new(),
+            agents: BTreeMap::new(),
+            rescinded: BTreeSet::new(),
+            overflow: BTreeSet::new(),
+        }
+    }
+
+    /// An offer was taken out of the intake: it must not be answered.
+    pub(super) fn rescinded(&mut self, offer: u64) {
+        self.rescinded.insert(offer);
+    }
+
+    /// Offers arrive, perhaps for the second time.
+    pub(super) fn arrive(&mut self, offers: &[SimOffer]) {
+        if !self.rescinded.is_empty() {
+            offers.iter().for_each(|offer| drop(self.rescinded.take(&offer.number)));
+        }
+    }
+
+    pub(super) fn overflow(&mut self, offers: &[SimOffer]) {
+        self.overflow.extend(offers.iter().map(|offer| offer.number));
+    }
+
+    pub(super) fn disconnected(&mut self) {
+        self.rescinded.clear();
+        self.overflow.clear();
+    }
+
+    pub(super) fn begin(
+        &mut self,
+        batch: &[SimOffer],
+        epoch: u64,
+        now: Timestamp,
+        settings: Settings,
+        virtual_now: u64,
+    ) -> Result<(), Finding> {
+        (self.settings, self.now, self.epoch) = (settings, now, epoch);
+        self.open = batch.iter().map(|offer| (offer.number, *offer)).collect();
+        self.agents.clear();
+        for offer in batch {
+            let group = self.agents.entry(offer.agent).or_default();
+            group.offered.add(&offer.amounts);
+            group.zone = offer.zone;
+            if offer.arrived + WAITS_MAX < virtual_now {
+                return Err((
+                    9,
+                    format!("offer O{} waited since {} ms", offer.number, offer.arrived),
+                ));
+            }
+            if self.rescinded.contains(&offer.number) {
+                return Err((6, format!("offer O{} was rescinded and is answered", offer.number)));
+            }
+        }
+        Ok(())
+    }
+
+    fn answered(&mut self, epoch: u64, id: &str) -> Result<SimOffer, Finding> {
+        if epoch != self.epoch {
+            return Err((7, format!("an answer under epoch {epoch}, in epoch {}", self.epoch)));
+        }
+        let open = offer_number(id).and_then(|number| self.open.remove(&number));
+        open.ok_or_else(|| (6, format!("offer {id} is answered twice, or was never made")))
+    }
+
+    pub(super) fn declined(&mut self, epoch: u64, offers: &[&str]) -> Result<(), Finding> {
+        let mut overflown = |id: &str| offer_number(id).is_some_and(|it| self.overflow.remove(&it));
+        let rest: Vec<&&str> = offers.iter().filter(|id| !overflown(id)).collect();
+        rest.into_iter().try_for_each(|id| self.answered(epoch, id).map(drop))
+    }
+
+    pub(super) fn accepted(&mut self, accept: &Accept<'_>, ledger: &Ledger) -> Result<(), Finding> {
+        let Some(agent) = AgentRef::parse(accept.agent_id) else {
+            return Err((8, format!("no agent is called {}", accept.agent_id)));
+        };
+        for offer in accept.offers {
+            let made = self.answered(accept.epoch, offer.id)?;
+            if made.agent != agent || offer.role != accept.offers[0].role {
+                return Err((8, format!("offer {} is not of agent {}", offer.id, accept.agent_id)));
+            }
+        }
+        within(accept)?;
+        let group = self.agents.entry(agent).or_default();
+        group.placed += accept.executors.len() as u64;
+        if !allowed(self.settings, group.zone) {
+            return Err((17, format!("an executor on {agent}, in zone z{}", group.zone)));
+        }
+        match ledger.agent(agent) {
+            Some(known) if self.now < known.excluded_until => Err((
+                16,
+                format!("an executor on {agent}, excluded until {}", known.excluded_until),
+            )),
+            Some(known) if self.now < known.suspect_until => {
+                Err((16, format!("an executor on {agent}, suspect until {}", known.suspect_until)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// All were answered; no agent got two more executors than another that could have had one more.
+    pub(super) fn end(&mut self, decisions: &Decisions, ledger: &Ledger) -> Result<(), Finding> {
+        let open = std::mem::take(&mut self.open);
+        if let Some(number) = open.keys().next() {
+            return Err((6, format!("offer O{number} is not answered")));
+        }
+        let placed: u64 = self.agents.values().map(|group| group.placed).sum();
+        if placed != decisions.executors() as u64 {
+            return Err((
+                6,
+                format!("{placed} executors in calls, {} decided", decisions.executors()),
+            ));
+        }
+        if self.settings.executor_cores == MilliCpus::ZERO {
+            return Ok(());
+        }
+        let failed = |agent| ledger.agent(agent).is_some_and(|known| known.failed);
+        let most = self.agents.iter().filter(|(agent, _)| !failed(**agent));
+        let most = most.map(|(_, group)| group.placed).max().unwrap_or(0);
+        for (agent, group) in &self.agents {
+            let barred = ledger.agent(*agent).is_some_and(|known| {
+                self.now < known.excluded_until || self.now < known.suspect_until || known.failed
+            });
+            let able = !barred && allowed(self.settings, group.zone) && self.fits_one_more(group);
+            if able && group.placed + 2 <= most {
+                let few = group.placed;
+                return Err((18, format!("agent {agent} got {few} executors, another {most}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The agents that got executors.
+    pub(super) fn agents_used(&self) -> impl Iterator<Item = AgentRef> {
+        self.agents.iter().filter(|(_, group)| group.placed > 0).map(|(agent, _)| *agent)
+    }
+
+    fn fits_one_more(&self, group: &Group) -> bool {
+        let times = group.placed + 1;
+        group.offered.of("cpus") >= times * self.settings.executor_cores.millis()
+            && group.offered.of("mem") >= times * self.executor_memory
+            && (!self.fixed_port || group.offered.port && group.placed == 0)
+    }
+}
+
+fn allowed(settings: Settings, zone: u32) -> bool {
+    settings.zones == 0 || zone < settings.zones
+}
+
+/// What the executors take is within what their offers have, piece by piece, and is what they are said to take.
+fn within(accept: &Accept<'_>) -> Result<(), Finding> {
+    let mut left: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for resource in accept.offers.iter().flat_map(|offer| offer.resources) {
+        if let Value::Scalar(amount) = resource.value {
+            *left.entry((resource.name, resource.role)).or_default() += amount.thousandths();
+        }
+    }
+    let mut ports = Vec::new();
+    for launch in accept.executors {
+        let (mut cpus, mut memory, mut port) = (0, 0, None);
+        for piece in &launch.pieces {
+            let kind = (piece.resource.name, piece.resource.role);
+            match piece.amount {
+                Amount::Scalar(amount) => {
+                    let taken = amount.thousandths();
+                    let there = left.get_mut(&kind).filter(|there| **there >= taken);
+                    let Some(there) = there else {
+                        return Err((
+                            4,
+                            format!("{taken} thousandths of {kind:?} are not offered"),
+                        ));
+                    };
+                    *there -= taken;
+                    cpus += if kind.0 == "cpus" { taken } else { 0 };
+                    memory += if kind.0 == "mem" { taken } else { 0 };
+                }
+                Amount::Port(number) => {
+                    if ports.contains(&number) || !offers_port(accept.offers, number) {
+                        return Err((4, format!("port {number} is not offered, or taken twice")));
+                    }
+                    ports.push(number);
+                    port = Some(number);
+                }
+            }
+        }
+        let told = (launch.cores.millis(), launch.memory.get() * 1000, launch.port);
+        if told != (cpus, memory, port) {
+            return Err((5, format!("{} is told {told:?}: {}", launch.executor, describe(launch))));
+        }
+    }
+    Ok(())
+}
+
+fn offers_port(offers: &[&Offer<'_>], number: u16) -> bool {
+    let mut resources = offers.iter().flat_map(|offer| offer.resources);
+    resources.any(|resource| match resource.value {
+        Value::Ranges(ranges) => ranges.iter().any(|range| range.contains(number.into())),
+        _ => false,
+    })
+}
+
+fn describe(launch: &Launch<'_>) -> String {
+    let pieces =
+        launch.pieces.iter().map(|piece| format!("{:?} of {}", piece.amount, piece.resource.name));
+    pieces.collect::<Vec<_>>().join(", ")
+}

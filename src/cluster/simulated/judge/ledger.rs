@@ -1,0 +1,354 @@
+//! Executors and agents by the judge's own account: rules 1, 3, 10, 11, 12, 14, 16, 19, 21, 23 and 25.
+
+use std::time::Duration;
+
+use foldhash::fast::FixedState;
+use hashbrown::{HashMap, HashSet};
+
+use super::Finding;
+use crate::cluster::simulated::scenario::Scenario;
+use crate::cluster::simulated::wire::{AgentRef, SimOffer};
+use crate::config::ExclusionRule;
+use crate::engine::seam::Update;
+use crate::engine::{Notice, PlacedExecutor};
+use crate::kernel::{Change, Phase, Snapshot, Totals};
+use crate::resources::MilliCpus;
+use crate::status::{Fate, UpdateReason};
+use crate::time::Timestamp;
+
+/// Nothing is started for so long on an agent that was reported lost.
+const SUSPECT_FOR: Duration = Duration::from_secs(10);
+/// The kernel may remember an agent for so long, in milliseconds, that nothing else keeps: 15 min, a minute until it
+/// looks, and a little.
+const REMEMBERED_FOR: u64 = 17 * 60_000;
+/// So often the kernel may remember more agents than that when it is looked at, before it is too much.
+const PATIENCE: u64 = 120_000;
+
+type Map<K, V> = HashMap<K, V, FixedState>;
+
+pub(in super::super) struct Ledger {
+    executors: Map<String, Entry>,
+    /// Every executor that there ever was, by a hash of its id.
+    names: HashSet<u64, FixedState>,
+    counted: u32,
+    cores: MilliCpus,
+    agents: Map<AgentRef, Agent>,
+    rule: ExclusionRule,
+    /// Why the update at hand came.
+    reason: UpdateReason,
+    too_many_agents_since: Option<u64>,
+}
+
+struct Entry {
+    agent: AgentRef,
+    cores: MilliCpus,
+    phase: Phase,
+    asked_to_end: bool,
+}
+
+/// What the judge knows of an agent.
+#[derive(Default)]
+pub(in super::super) struct Agent {
+    executors: u32,
+    failures: Vec<Timestamp>,
+    pub(in super::super) excluded_until: Timestamp,
+    pub(in super::super) suspect_until: Timestamp,
+    /// An executor failed there, and none was placed since.
+    pub(in super::super) failed: bool,
+    seen: u64,
+}
+
+impl Ledger {
+    pub(super) fn new(scenario: &Scenario) -> Ledger {
+        Ledger {
+            executors: Map::default(),
+            names: HashSet::default(),
+            counted: 0,
+            cores: MilliCpus::ZERO,
+            agents: Map::default(),
+            rule: ExclusionRule {
+                failures: scenario.exclude_after,
+                expiry: Some(scenario.exclude_for),
+                ..ExclusionRule::default()
+            },
+            reason: UpdateReason::Other,
+            too_many_agents_since: None,
+        }
+    }
+
+    pub(in super::super) fn agent(&self, agent: AgentRef) -> Option<&Agent> {
+        self.agents.get(&agent)
+    }
+
+    /// The ids of all executors that are counted.
+    pub(in super::super) fn counted(&self) -> impl Iterator<Item = &str> {
+        let counted = self.executors.iter().filter(|(_, entry)| entry.phase != Phase::GivenUp);
+        counted.map(|(name, _)| name.as_str())
+    }
+
+    pub(super) fn agents_seen(&mut self, offers: &[SimOffer], virtual_now: u64) {
+        for offer in offers {
+            self.agents.entry(offer.agent).or_default().seen = virtual_now;
+        }
+    }
+
+    pub(super) fn asked_to_end(&mut self, executor: &str) {
+        if let Some(entry) = self.executors.get_mut(executor) {
+            entry.asked_to_end = true;
+        }
+    }
+
+    pub(super) fn update_arrives(&mut self, update: &Update) {
+        self.reason = update.reason;
+    }
+
+    /// A batch has placed executors on these agents.
+    pub(super) fn placed_on(&mut self, agents: impl Iterator<Item = AgentRef>) {
+        for agent in agents {
+            self.agents.entry(agent).or_default().failed = false;
+        }
+    }
+
+    pub(super) fn noticed(
+        &mut self,
+        notice: &Notice,
+        now: Timestamp,
+        closed: bool,
+    ) -> Result<(), Finding> {
+        match notice {
+            Notice::Placed(_) if closed => {
+                Err((23, "an executor is placed after the close".to_owned()))
+            }
+            Notice::Placed(placed) => self.placed(placed),
+            Notice::Updated { executor, state, change, .. } => {
+                let blamed = state.blames_agent(self.reason);
+                self.reason = UpdateReason::Other;
+                self.updated(executor, *change, blamed, now)
+            }
+            Notice::GivenUp { executor } => {
+                let (before, after) = (&[Phase::OutOfSight][..], Phase::GivenUp);
+                self.moves(executor, before, after)
+            }
+            Notice::Forgotten { executor } => self.leaves(executor, &[Phase::GivenUp]).map(drop),
+            Notice::AgentLost { agent_id } => {
+                if let Some(agent) = AgentRef::parse(agent_id) {
+                    let agent = self.agents.entry(agent).or_default();
+                    agent.suspect_until = agent.suspect_until.max(now.plus(SUSPECT_FOR));
+                }
+                Ok(())
+            }
+            Notice::AgentExcluded { agent_id, until } => {
+                let agent = AgentRef::parse(agent_id).unwrap_or_default();
+                let expected = self.agents.entry(agent).or_default().excluded_until;
+                if *until == expected {
+                    return Ok(());
+                }
+                Err((
+                    16,
+                    format!("agent {agent_id} is excluded until {until}, expected {expected}"),
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn placed(&mut self, placed: &PlacedExecutor) -> Result<(), Finding> {
+        let name = &placed.executor;
+        let good = (1..=255).contains(&name.len())
+            && !name.chars().any(|c| c.is_control() || c == '/' || c == '\\')
+            && name != "."
+            && name != "..";
+        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        });
+        if !good || !self.names.insert(hash) {
+            return Err((10, format!("executor id {name:?} is used again, or not allowed")));
+        }
+        let agent = AgentRef::parse(&placed.agent_id).unwrap_or_default();
+        self.counted += 1;
+        self.cores = MilliCpus::from_millis(self.cores.millis() + placed.cores.millis());
+        self.agents.entry(agent).or_default().executors += 1;
+        let (cores, phase) = (placed.cores, Phase::Launching);
+        self.executors.insert(name.clone(), Entry { agent, cores, phase, asked_to_end: false });
+        Ok(())
+    }
+
+    fn updated(
+        &mut self,
+        executor: &str,
+        change: Change,
+        blamed: bool,
+        now: Timestamp,
+    ) -> Result<(), Finding> {
+        use Phase::{GivenUp, Launching, OutOfSight, Running};
+        match change {
+            Change::Ended(_) => {
+                let entry = self.leaves(executor, &[Launching, Running, OutOfSight, GivenUp])?;
+                if blamed && !entry.asked_to_end {
+                    self.failed(entry.agent, now);
+                }
+                Ok(())
+            }
+            Change::Running => self.moves(executor, &[Launching], Running),
+            Change::OutOfSight => self.moves(executor, &[Launching, Running], OutOfSight),
+            Change::Returned => self.moves(executor, &[OutOfSight, GivenUp], Running),
+            Change::Refused => self.moves(executor, &[GivenUp], GivenUp),
+            Change::UnknownExecutor if self.executors.contains_key(executor) => {
+                Err((14, format!("executor {executor} is not known to the kernel")))
+            }
+            Change::UnknownExecutor | Change::Nothing => Ok(()),
+        }
+    }
+
+    /// A failure that is the agent's counts towards its exclusion.
+    fn failed(&mut self, agent: AgentRef, now: Timestamp) {
+        let rule = self.rule;
+        let agent = self.agents.entry(agent).or_default();
+        agent.failed = true;
+        agent.failures.retain(|at| now.since(*at) <= rule.window);
+        agent.failures.push(now);
+        if agent.failures.len() >= usize::from(rule.failures) {
+            agent.failures.clear();
+            let until = rule.expiry.map_or(Timestamp::MAX, |expiry| now.plus(expiry));
+            agent.excluded_until = agent.excluded_until.max(until);
+        }
+    }
+
+    fn moves(&mut self, executor: &str, from: &[Phase], to: Phase) -> Result<(), Finding> {
+        let Some(entry) = self.executors.get_mut(executor).filter(|it| from.contains(&it.phase))
+        else {
+            let phase = self.executors.get(executor).map(|entry| entry.phase);
+            return Err((11, format!("executor {executor} goes from {phase:?} to {to:?}")));
+        };
+        let (before, cores) = (entry.phase, entry.cores);
+        entry.phase = to;
+        self.count(before, Some(to), cores);
+        Ok(())
+    }
+
+    fn leaves(&mut self, executor: &str, from: &[Phase]) -> Result<Entry, Finding> {
+        let known = self.executors.get(executor).map(|entry| entry.phase);
+        if !known.is_some_and(|phase| from.contains(&phase)) {
+            return Err((12, format!("executor {executor} ends, though it is {known:?}")));
+        }
+        let Some(entry) = self.executors.remove(executor) else {
+            return Err((12, format!("executor {executor} ends twice")));
+        };
+        self.count(entry.phase, None, entry.cores);
+        if let Some(agent) = self.agents.get_mut(&entry.agent) {
+            agent.executors = agent.executors.saturating_sub(1);
+        }
+        Ok(entry)
+    }
+
+    fn count(&mut self, before: Phase, after: Option<Phase>, cores: MilliCpus) {
+        let counts = |phase: Phase| phase != Phase::GivenUp;
+        let millis = self.cores.millis();
+        match (counts(before), after.is_some_and(counts)) {
+            (true, false) => {
+                self.counted -= 1;
+                self.cores = MilliCpus::from_millis(millis - cores.millis());
+            }
+            (false, true) => {
+                self.counted += 1;
+                self.cores = MilliCpus::from_millis(millis + cores.millis());
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn agrees_with(&self, totals: Totals) -> Result<(), Finding> {
+        if (totals.executors, totals.cores) == (self.counted, self.cores) {
+            return Ok(());
+        }
+        let what = format!(
+            "the kernel counts {} executors with {} cores, but {} with {} were placed and not freed",
+            totals.executors, totals.cores, self.counted, self.cores
+        );
+        Err((1, what))
+    }
+
+    pub(super) fn agrees_with_snapshot(
+        &self,
+        snapshot: &Snapshot,
+        now: Timestamp,
+    ) -> Result<(), Finding> {
+        if !snapshot.exact {
+            return Err((21, "a snapshot at a standstill is not exact".to_owned()));
+        }
+        let phases = |phase: Phase| {
+            let pictured = snapshot.executors.iter().filter(|view| view.phase == phase).count();
+            let known = self.executors.values().filter(|entry| entry.phase == phase).count();
+            (phase, pictured, known)
+        };
+        let all = [Phase::Launching, Phase::Running, Phase::OutOfSight, Phase::GivenUp];
+        if let Some((phase, pictured, known)) =
+            all.map(phases).into_iter().find(|(_, pictured, known)| pictured != known)
+        {
+            return Err((21, format!("{pictured} executors are {phase:?}, expected {known}")));
+        }
+        for pictured in &snapshot.agents {
+            let known =
+                AgentRef::parse(&pictured.agent_id).and_then(|agent| self.agents.get(&agent));
+            let (executors, until) = known
+                .map_or((0, Timestamp::ORIGIN), |agent| (agent.executors, agent.excluded_until));
+            if pictured.executors != executors {
+                let (id, found) = (&pictured.agent_id, pictured.executors);
+                return Err((
+                    1,
+                    format!("agent {id} holds {found} executors, expected {executors}"),
+                ));
+            }
+            let excluded = Some(until).filter(|until| now < *until);
+            if pictured.excluded_until != excluded {
+                let (id, found) = (&pictured.agent_id, pictured.excluded_until);
+                let what = format!("agent {id} is excluded until {found:?}, expected {excluded:?}");
+                return Err((16, what));
+            }
+        }
+        Ok(())
+    }
+
+    /// The kernel knows `known` agents: those that were offered lately, hold executors, are excluded or may be.
+    pub(super) fn agents_remembered(
+        &mut self,
+        known: usize,
+        now: Timestamp,
+        virtual_now: u64,
+    ) -> Result<(), Finding> {
+        let window = self.rule.window;
+        self.agents.retain(|_, agent| {
+            let recent = agent.failures.last().is_some_and(|at| now.since(*at) <= window);
+            agent.executors > 0
+                || agent.seen + REMEMBERED_FOR >= virtual_now
+                || now < agent.excluded_until
+                || now < agent.suspect_until
+                || recent
+        });
+        if known <= self.agents.len() {
+            self.too_many_agents_since = None;
+            return Ok(());
+        }
+        let since = *self.too_many_agents_since.get_or_insert(virtual_now);
+        if virtual_now - since < PATIENCE {
+            return Ok(());
+        }
+        Err((25, format!("the kernel remembers {known} agents, {} would do", self.agents.len())))
+    }
+
+    /// What is left at the end: `fates` of the kernel's report must name exactly the executors that have not ended.
+    pub(in super::super) fn agrees_with_fates<'a>(
+        &self,
+        fates: impl Iterator<Item = (&'a str, Fate)>,
+    ) -> Result<(), Finding> {
+        let mut left: Vec<&str> = self.executors.keys().map(String::as_str).collect();
+        let open = fates.filter(|(_, fate)| matches!(fate, Fate::Alive | Fate::Unreachable));
+        let mut reported: Vec<&str> = open.map(|(name, _)| name).collect();
+        left.sort_unstable();
+        reported.sort_unstable();
+        if left == reported {
+            return Ok(());
+        }
+        Err((23, format!("the report names {reported:?} as left, but {left:?} are")))
+    }
+}

@@ -1,0 +1,57 @@
+//! Updates and their acknowledgements: rule 13.
+
+use super::Finding;
+use crate::engine::Notice;
+use crate::engine::seam::Update;
+
+/// The update that the steward is at.
+#[derive(Default)]
+pub(super) struct Messages {
+    current: Option<Current>,
+}
+
+struct Current {
+    executor: String,
+    uuid: Option<Vec<u8>>,
+    applied: u32,
+    acknowledged: u32,
+}
+
+impl Messages {
+    pub(super) fn arrives(&mut self, update: &Update) {
+        let (executor, uuid) = (update.executor.clone(), update.uuid.clone());
+        self.current = Some(Current { executor, uuid, applied: 0, acknowledged: 0 });
+    }
+
+    pub(super) fn noticed(&mut self, notice: &Notice) {
+        if let (Notice::Updated { executor, .. }, Some(current)) = (notice, &mut self.current) {
+            current.applied += u32::from(*executor == current.executor);
+        }
+    }
+
+    pub(super) fn acknowledged(&mut self, update: &Update, uuid: &[u8]) -> Result<(), Finding> {
+        match &mut self.current {
+            Some(current) if current.uuid.as_deref() == Some(uuid) => {
+                current.acknowledged += 1;
+                Ok(())
+            }
+            _ => Err((
+                13,
+                format!("an update of {} that did not come is acknowledged", update.executor),
+            )),
+        }
+    }
+
+    pub(super) fn end(&mut self) -> Result<(), Finding> {
+        let Some(current) = self.current.take() else { return Ok(()) };
+        let expected = u32::from(current.uuid.is_some());
+        if (current.applied, current.acknowledged) == (1, expected) {
+            return Ok(());
+        }
+        let Current { executor, applied, acknowledged, .. } = current;
+        let what = format!(
+            "an update of {executor} was applied {applied} times and acknowledged {acknowledged} times"
+        );
+        Err((13, what))
+    }
+}

@@ -1,0 +1,78 @@
+//! Liveness: what must be so a while after all faults are over. Rules 9 and 29.
+
+use super::scenario::Scenario;
+use super::simulation::{Missing, Simulation};
+use super::wire::Amounts;
+use crate::kernel::Phase;
+use crate::resources::MilliCpus;
+
+/// So long it may take until everything is well, in milliseconds: until all executors were asked about once more, those
+/// that nobody can find were given up, and excluded agents are let in again.
+pub(super) fn patience(scenario: &Scenario) -> u64 {
+    let rules = scenario.release_after * 3 + scenario.exclude_for;
+    40 * 60_000 + rules.as_millis() as u64
+}
+
+/// Whether the executors of the kernel and those of the cluster are the same and run, and none is missing that there
+/// is room for.
+pub(super) fn recovered(simulation: &Simulation) -> Result<(), Missing> {
+    let kernel = &simulation.framework.kernel;
+    let (_, running) = simulation.cluster.census();
+    let totals = kernel.totals();
+    if running != totals.executors {
+        return Err((
+            29,
+            format!("{running} executors run, the kernel counts {}", totals.executors),
+        ));
+    }
+    let own = simulation.framework.now(&simulation.agenda);
+    let snapshot = kernel.snapshot(own);
+    if let Some(view) = snapshot.executors.iter().find(|view| view.phase != Phase::Running) {
+        let name = kernel.executor_name(view.id);
+        return Err((29, format!("executor {name} is {:?} for the kernel", view.phase)));
+    }
+    let ids = snapshot.executors.iter().map(|view| kernel.executor_name(view.id).to_string());
+    let mut counted: Vec<String> = ids.collect();
+    let facts = simulation.cluster.executors().filter(|fact| fact.in_reach);
+    let mut there: Vec<&str> = facts.map(|fact| fact.name).collect();
+    counted.sort_unstable();
+    there.sort_unstable();
+    if let Some(stray) =
+        there.iter().find(|name| counted.binary_search_by(|it| it.as_str().cmp(name)).is_err())
+    {
+        return Err((29, format!("executor {stray} runs, and the kernel doesn't know it")));
+    }
+    if let Some(lost) = counted.iter().find(|name| there.binary_search(&name.as_str()).is_err()) {
+        return Err((29, format!("executor {lost} is not there")));
+    }
+    match idle_agent(simulation) {
+        Some(agent) if kernel.wanted() > 0 => {
+            let wanted = kernel.wanted();
+            Err((9, format!("agent {agent} has room, and {wanted} executors are wanted")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// An agent on which an executor could be placed now.
+fn idle_agent(simulation: &Simulation) -> Option<String> {
+    let settings = simulation.framework.settings;
+    let own = simulation.framework.now(&simulation.agenda);
+    let asked = settings.executor_cores.max(MilliCpus::from_millis(1)).millis();
+    let asked = if settings.executor_cores == MilliCpus::ZERO { 1_000 } else { asked };
+    let memory = simulation.scenario.executor_memory.get() * 1000;
+    let fits = |free: &Amounts| {
+        let port = free.port || !simulation.scenario.fixed_port;
+        free.of("cpus") >= asked && free.of("mem") >= memory && port
+    };
+    let mut rooms = simulation.cluster.rooms();
+    rooms.find_map(|(agent, zone, free)| {
+        let barred = simulation
+            .judge
+            .ledger()
+            .agent(agent)
+            .is_some_and(|known| own < known.excluded_until || own < known.suspect_until);
+        let allowed = settings.zones == 0 || zone < settings.zones;
+        (allowed && !barred && fits(&free)).then(|| agent.to_string())
+    })
+}

@@ -1,0 +1,257 @@
+//! From a seed to a scenario.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use super::{Fault, FaultKind, Scenario, Severity};
+use crate::cluster::simulated::dice::Dice;
+use crate::error::Error;
+use crate::resources::{Mebibytes, MilliCpus};
+use crate::time::Timestamp;
+
+/// The purpose of the dice that make scenarios.
+const MAKING: u64 = 1;
+
+/// Faults of a user's world come so often: one in so many milliseconds on average, for each hundred agents.
+const MILD_EVERY: u64 = 60_000;
+const HARSH_EVERY: u64 = 3_000;
+/// A user's world sees so many faults at most, however large it is.
+const SIZED_FAULTS_MAX: u64 = 5_000;
+
+impl Scenario {
+    /// One agent, one executor, no faults.
+    pub(super) fn plain() -> Scenario {
+        Scenario {
+            seed: 0,
+            agents: 1,
+            agent_cores: 16,
+            agent_memory: Mebibytes::new(64 * 1024),
+            zones: 1,
+            reserved_percent: 0,
+            executors: 1,
+            executor_cores: MilliCpus::from_cores(1),
+            executor_memory: Mebibytes::new(1024),
+            fixed_port: false,
+            core_cap: MilliCpus::ZERO,
+            plain_ids: false,
+            exclude_after: 2,
+            exclude_for: Duration::from_secs(120),
+            release_after: Duration::from_secs(120),
+            handlers: 1,
+            lifetime: Duration::ZERO,
+            failures_percent: 0,
+            healed_at: Timestamp::from_millis(60_000),
+            shutdown_timeout: Duration::from_secs(30),
+            faults: Vec::new(),
+        }
+    }
+
+    /// A small world of the seed's choosing: its size, its settings and its faults. Worlds differ in what can happen
+    /// in them at all, so that rare mixtures come up.
+    #[must_use]
+    pub fn generate(seed: u64, severity: Severity) -> Scenario {
+        let mut dice = Dice::new(seed, MAKING);
+        let agents = dice.between(1, 12) as u32;
+        let mut scenario = Scenario {
+            seed,
+            agents,
+            agent_cores: dice.between(1, 8) as u32,
+            agent_memory: Mebibytes::new(dice.between(1, 10) * 1024),
+            zones: dice.between(1, 3) as u32,
+            reserved_percent: dice.pick(&[0, 0, 30, 100]),
+            executors: dice.between(1, 40) as u32,
+            executor_cores: MilliCpus::from_millis(dice.pick(&[0, 500, 1000, 1000, 2000, 3000])),
+            executor_memory: Mebibytes::new(dice.between(1, 8) * 256),
+            fixed_port: dice.percent(15),
+            core_cap: MilliCpus::from_cores(dice.pick(&[0, 0, 5, 20])),
+            plain_ids: dice.percent(30),
+            exclude_after: dice.between(1, 3) as u8,
+            exclude_for: Duration::from_secs(dice.pick(&[10, 60, 300])),
+            release_after: Duration::from_secs(dice.pick(&[10, 60, 300])),
+            handlers: dice.between(1, 4) as u32,
+            lifetime: Duration::from_secs(dice.pick(&[0, 5, 30, 120])),
+            failures_percent: dice.pick(&[0, 10, 50]),
+            healed_at: Timestamp::from_millis(dice.pick(&[30_000, 120_000, 400_000])),
+            shutdown_timeout: Duration::from_secs(dice.pick(&[0, 3, 30])),
+            ..Scenario::plain()
+        };
+        let faults = match severity {
+            Severity::None => 0,
+            Severity::Mild => dice.roll(8),
+            Severity::Harsh => dice.between(4, 60),
+        };
+        let possible: Vec<FaultKind> = match severity {
+            // Each world has some kinds of fault and lacks others.
+            Severity::Harsh => {
+                FaultKind::ALL.iter().copied().filter(|_| dice.percent(50)).collect()
+            }
+            _ => MILD.to_vec(),
+        };
+        scenario.befall(&mut dice, faults, &possible);
+        if severity == Severity::Harsh && dice.percent(15) {
+            let at = Timestamp::from_millis(dice.roll(scenario.healed_at.as_millis()));
+            scenario.faults.push(Fault { at, ..Fault::new(FaultKind::Shutdown) });
+        }
+        scenario.put_in_order();
+        scenario
+    }
+
+    /// A world of a user's size: agents of 16 cores or more, executors of one core that live for some minutes and are
+    /// replaced, faults until `duration` is over.
+    #[must_use]
+    pub fn sized(
+        seed: u64,
+        severity: Severity,
+        agents: u32,
+        executors: u32,
+        duration: Duration,
+    ) -> Scenario {
+        let mut dice = Dice::new(seed, MAKING);
+        let mut scenario = Scenario {
+            seed,
+            agents,
+            zones: 4,
+            reserved_percent: 10,
+            executors,
+            handlers: 2,
+            exclude_for: Duration::from_secs(300),
+            lifetime: Duration::from_secs(300),
+            failures_percent: 2,
+            healed_at: Timestamp::ORIGIN.plus(duration),
+            ..Scenario::plain()
+        };
+        let every = match severity {
+            Severity::None => u64::MAX,
+            Severity::Mild => MILD_EVERY,
+            Severity::Harsh => HARSH_EVERY,
+        };
+        let hundreds = u64::from(agents).div_ceil(100);
+        let faults = scenario.healed_at.as_millis().saturating_mul(hundreds) / every;
+        let possible: Vec<FaultKind> = match severity {
+            Severity::Harsh => {
+                let kinds = FaultKind::ALL.iter().copied();
+                // What a user asked for stays as it is.
+                kinds
+                    .filter(|kind| !kind.changes_settings() && *kind != FaultKind::Shutdown)
+                    .collect()
+            }
+            _ => MILD.to_vec(),
+        };
+        scenario.befall(&mut dice, faults.min(SIZED_FAULTS_MAX), &possible);
+        scenario.put_in_order();
+        scenario
+    }
+
+    fn befall(&mut self, dice: &mut Dice, faults: u64, possible: &[FaultKind]) {
+        if possible.is_empty() {
+            return;
+        }
+        for _ in 0..faults {
+            let kind = dice.pick(possible);
+            let fault = self.fault(dice, kind);
+            self.faults.push(fault);
+        }
+    }
+
+    /// A fault of this kind, as severe as chance has it.
+    fn fault(&self, dice: &mut Dice, kind: FaultKind) -> Fault {
+        use FaultKind as K;
+        let at = Timestamp::from_millis(dice.roll(self.healed_at.as_millis()));
+        let fault = Fault { at, ..Fault::new(kind) };
+        let lasts = Duration::from_millis(dice.between(100, 20_000));
+        let percent = dice.between(1, 100) as u8;
+        match kind {
+            K::AgentDies | K::AgentPartitioned => Fault {
+                agent: dice.roll(self.agents.into()) as u32,
+                lasts: Duration::from_secs(dice.pick(&[1, 20, 90, 200])),
+                amount: if kind == K::AgentDies { dice.roll(2) } else { 0 },
+                ..fault
+            },
+            K::MasterFailsOver | K::ConnectionBreaks => Fault { lasts, ..fault },
+            K::MessagesReordered | K::MessagesDelayed => {
+                Fault { percent, lasts, amount: dice.between(1, 3_000), ..fault }
+            }
+            K::MessagesLost | K::MessagesDuplicated | K::OffersRescinded => {
+                Fault { percent, lasts, ..fault }
+            }
+            K::LaunchesFail | K::LaunchesHang | K::KillsOutlived => {
+                Fault { percent, lasts, ..fault }
+            }
+            K::ExecutorsCrash | K::ExecutorsKilled => {
+                Fault { percent: percent.div_ceil(2), ..fault }
+            }
+            K::ClockJumps => Fault { amount: dice.pick(&[10, 1_000, 60_000, 3_600_000]), ..fault },
+            K::ClockLags => Fault { percent, lasts, amount: dice.between(1, 5_000), ..fault },
+            K::OfferStorm | K::StrayUpdates => Fault { amount: dice.between(1, 10), ..fault },
+            K::LimitChanges => Fault { amount: dice.roll(u64::from(self.executors) * 2), ..fault },
+            K::CoreCapChanges => Fault { amount: dice.roll(40) * 500, ..fault },
+            K::ConstraintChanges => Fault { amount: dice.roll(u64::from(self.zones) + 1), ..fault },
+            K::ExecutorCoresChange => Fault { amount: dice.between(1, 6) * 500, ..fault },
+            K::Shutdown => fault,
+        }
+    }
+
+    /// Puts the faults in the order of time. Equal moments keep their order.
+    pub(super) fn put_in_order(&mut self) {
+        self.faults.sort_by_key(|fault| fault.at);
+    }
+}
+
+/// What a cluster sees in ordinary times.
+const MILD: &[FaultKind] = &[
+    FaultKind::AgentDies,
+    FaultKind::AgentDies,
+    FaultKind::AgentPartitioned,
+    FaultKind::ConnectionBreaks,
+    FaultKind::MasterFailsOver,
+    FaultKind::MessagesDelayed,
+    FaultKind::OffersRescinded,
+    FaultKind::ExecutorsCrash,
+    FaultKind::LaunchesFail,
+    FaultKind::OfferStorm,
+];
+
+impl FaultKind {
+    /// Whether it changes what the framework is told to do.
+    pub(crate) const fn changes_settings(self) -> bool {
+        matches!(
+            self,
+            FaultKind::LimitChanges
+                | FaultKind::CoreCapChanges
+                | FaultKind::ConstraintChanges
+                | FaultKind::ExecutorCoresChange
+        )
+    }
+}
+
+impl Fault {
+    /// A fault of this kind at the origin, with nothing to it.
+    pub(super) fn new(kind: FaultKind) -> Fault {
+        let (at, lasts) = (Timestamp::ORIGIN, Duration::ZERO);
+        Fault { at, kind, agent: 0, percent: 0, lasts, amount: 0 }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Severity::None => "none",
+            Severity::Mild => "mild",
+            Severity::Harsh => "harsh",
+        })
+    }
+}
+
+impl FromStr for Severity {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Severity, Error> {
+        match text {
+            "none" => Ok(Severity::None),
+            "mild" => Ok(Severity::Mild),
+            "harsh" => Ok(Severity::Harsh),
+            _ => Err(Error::setting("severity of faults", text, "none, mild or harsh")),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Offers in the form that kernels read: texts and slices in buffers that are used again for each batch.
+
+use super::wire::{PORTS_FREE, PORTS_TAKEN, ROLE, SCALARS, SimOffer};
+use crate::offer::{Attribute, DEFAULT_ROLE, Offer, Reservation, Resource, ResourceKind, Value};
+use crate::resources::Scalar;
+use std::fmt::Write;
+
+/// The buffers.
+#[derive(Debug, Default)]
+pub(super) struct Sheet {
+    zones: Vec<String>,
+    texts: String,
+    /// Where the id, the agent's id and the host name of each offer end.
+    ends: Vec<[usize; 3]>,
+}
+
+/// A batch in them.
+#[derive(Debug)]
+pub(super) struct Written<'a> {
+    sheet: &'a Sheet,
+    attributes: Vec<Attribute<'a>>,
+    resources: Vec<Resource<'a>>,
+    /// For each offer: its zone and where its resources end.
+    rows: Vec<(u32, usize)>,
+}
+
+impl Sheet {
+    pub(super) fn new(zones: u32) -> Sheet {
+        let zones = (0..zones).map(|zone| format!("z{zone}")).collect();
+        Sheet { zones, ..Sheet::default() }
+    }
+
+    pub(super) fn write(&mut self, batch: &[SimOffer]) -> Written<'_> {
+        self.texts.clear();
+        self.ends.clear();
+        for offer in batch {
+            let mut ends = [0; 3];
+            let machine = offer.agent.machine;
+            // Writing to a string can't fail.
+            let _ = write!(self.texts, "O{}", offer.number);
+            ends[0] = self.texts.len();
+            let _ = write!(self.texts, "{}", offer.agent);
+            ends[1] = self.texts.len();
+            let _ = write!(self.texts, "host{machine}");
+            ends[2] = self.texts.len();
+            self.ends.push(ends);
+        }
+        let mut resources = Vec::with_capacity(batch.len() * (SCALARS.len() + 1));
+        let mut rows = Vec::with_capacity(batch.len());
+        for offer in batch {
+            list(offer, &mut resources);
+            rows.push((offer.zone, resources.len()));
+        }
+        let attribute = |zone| Attribute::text("zone", zone);
+        let attributes = self.zones.iter().map(|zone| attribute(zone)).collect();
+        Written { sheet: self, attributes, resources, rows }
+    }
+}
+
+/// The resources of an offer, as the wire has them: nothing of which there is nothing.
+fn list<'a>(offer: &SimOffer, resources: &mut Vec<Resource<'a>>) {
+    const KINDS: [ResourceKind; SCALARS.len()] = [
+        ResourceKind::Cpus,
+        ResourceKind::Cpus,
+        ResourceKind::Memory,
+        ResourceKind::Memory,
+        ResourceKind::Gpus,
+        ResourceKind::Other,
+    ];
+    let reservation = Reservation { principal: Some("ops"), role: ROLE };
+    let kinds = SCALARS.into_iter().zip(KINDS).zip(offer.amounts.scalars);
+    for (((name, role), kind), amount) in kinds.filter(|(_, amount)| *amount > 0) {
+        let value = Value::Scalar(Scalar::from_thousandths(amount));
+        let reservation = (role != DEFAULT_ROLE).then_some(reservation);
+        resources.push(Resource { name, kind, role, reservation, value, plain: true });
+    }
+    let ports = if offer.amounts.port { PORTS_FREE } else { PORTS_TAKEN };
+    resources.push(Resource::ranges("ports", ports));
+}
+
+impl Written<'_> {
+    pub(super) fn offers(&self) -> Vec<Offer<'_>> {
+        let mut offers = Vec::with_capacity(self.rows.len());
+        let (mut text, mut first) = (0, 0);
+        for ((zone, last), ends) in self.rows.iter().zip(&self.sheet.ends) {
+            let [id, agent, host] = *ends;
+            let texts = &self.sheet.texts;
+            let attributes = self.attributes.get(*zone as usize);
+            offers.push(
+                Offer::new(
+                    &texts[text..id],
+                    &texts[id..agent],
+                    &texts[agent..host],
+                    &self.resources[first..*last],
+                    attributes.map_or(&[], std::slice::from_ref),
+                )
+                .with_role(ROLE),
+            );
+            (text, first) = (host, *last);
+        }
+        offers
+    }
+}

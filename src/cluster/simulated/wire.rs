@@ -1,0 +1,156 @@
+//! What travels between framework and master, and what it is about.
+
+use std::time::Duration;
+
+use crate::engine::intake::Queued;
+use crate::engine::seam::Update;
+use crate::offer::DEFAULT_ROLE;
+use crate::resources::PortRange;
+use crate::status::{TaskState, UpdateReason};
+
+/// The role that some agents reserve half of their resources for.
+pub(super) const ROLE: &str = "etl";
+/// The port that executors ask for in worlds where they do.
+pub(super) const PORT: u16 = 31_500;
+
+/// The scalars that agents have: name and role, in the order in which they are offered.
+pub(super) const SCALARS: [(&str, &str); 6] = [
+    ("cpus", DEFAULT_ROLE),
+    ("cpus", ROLE),
+    ("mem", DEFAULT_ROLE),
+    ("mem", ROLE),
+    ("gpus", DEFAULT_ROLE),
+    ("disk", DEFAULT_ROLE),
+];
+
+/// The ports that an agent offers while [`PORT`] is free, and while it isn't.
+pub(super) const PORTS_FREE: &[PortRange] = &[PortRange::new(31_000, 32_000)];
+pub(super) const PORTS_TAKEN: &[PortRange] =
+    &[PortRange::new(31_000, PORT as u64 - 1), PortRange::new(PORT as u64 + 1, 32_000)];
+
+/// Resources of an agent, in thousandths, and whether [`PORT`] is among them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Amounts {
+    pub(super) scalars: [u64; SCALARS.len()],
+    pub(super) port: bool,
+}
+
+impl Amounts {
+    pub(super) fn add(&mut self, other: &Amounts) {
+        for (mine, theirs) in self.scalars.iter_mut().zip(other.scalars) {
+            *mine += theirs;
+        }
+        self.port |= other.port;
+    }
+
+    /// Takes `other` away; `false`, and nothing is taken, if there isn't so much.
+    pub(super) fn take(&mut self, other: &Amounts) -> bool {
+        let enough = self.scalars.iter().zip(other.scalars).all(|(mine, theirs)| *mine >= theirs);
+        if !enough || other.port && !self.port {
+            return false;
+        }
+        for (mine, theirs) in self.scalars.iter_mut().zip(other.scalars) {
+            *mine -= theirs;
+        }
+        self.port &= !other.port;
+        true
+    }
+
+    /// All thousandths of a kind, whatever the role.
+    pub(super) fn of(&self, name: &str) -> u64 {
+        let kinds = self.scalars.iter().zip(SCALARS);
+        kinds.filter(|(_, (kind, _))| *kind == name).map(|(amount, _)| amount).sum()
+    }
+}
+
+/// An offer on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SimOffer {
+    pub(super) number: u64,
+    pub(super) agent: AgentRef,
+    pub(super) zone: u32,
+    pub(super) amounts: Amounts,
+    /// When it reached the framework.
+    pub(super) arrived: u64,
+}
+
+impl Queued for SimOffer {
+    fn is(&self, offer_id: &str) -> bool {
+        offer_number(offer_id) == Some(self.number)
+    }
+}
+
+/// An agent under one of its ids: which machine, and how many ids it had before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct AgentRef {
+    pub(super) machine: u32,
+    pub(super) incarnation: u32,
+}
+
+impl std::fmt::Display for AgentRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "S{}", self.machine)?;
+        if self.incarnation > 0 { write!(f, "-{}", self.incarnation) } else { Ok(()) }
+    }
+}
+
+impl AgentRef {
+    /// Reads an agent's id.
+    pub(super) fn parse(text: &str) -> Option<AgentRef> {
+        let number = text.strip_prefix('S')?;
+        let (machine, incarnation) = number.split_once('-').unwrap_or((number, "0"));
+        let (machine, incarnation) = (machine.parse().ok()?, incarnation.parse().ok()?);
+        Some(AgentRef { machine, incarnation })
+    }
+}
+
+/// Reads an offer's id.
+pub(super) fn offer_number(id: &str) -> Option<u64> {
+    id.strip_prefix('O')?.parse().ok()
+}
+
+/// What the master tells the framework.
+#[derive(Clone, Debug)]
+pub(super) enum Tell {
+    Subscribed,
+    Offers(Vec<SimOffer>),
+    Rescinded(u64),
+    Update(Update),
+    AgentLost(AgentRef),
+}
+
+/// What the framework asks of the master.
+#[derive(Clone, Debug)]
+pub(super) enum Ask {
+    Accept { offers: Vec<u64>, tasks: Vec<Order>, refuse: Duration },
+    Decline { offers: Vec<u64>, refuse: Duration },
+    Revive,
+    Suppress,
+    Kill { executor: String, agent: Option<AgentRef>, grace: Duration },
+    Reconcile(Vec<(String, AgentRef)>),
+    Acknowledge { executor: String, uuid: u64 },
+}
+
+/// One executor to launch.
+#[derive(Clone, Debug)]
+pub(super) struct Order {
+    pub(super) executor: String,
+    pub(super) amounts: Amounts,
+}
+
+/// An update of the master's own making: without a uuid.
+pub(super) fn masters_update(
+    executor: &str,
+    agent: AgentRef,
+    state: TaskState,
+    reason: UpdateReason,
+) -> Update {
+    Update {
+        executor: executor.to_owned(),
+        agent_id: Some(agent.to_string()),
+        state,
+        reason,
+        message: String::new(),
+        uuid: None,
+    }
+}
