@@ -4,7 +4,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use loom::thread;
 
-use super::explore;
+use super::{explore, race};
 use crate::kernel::admission::Admission;
 use crate::resources::MilliCpus;
 
@@ -14,11 +14,12 @@ const CORE: MilliCpus = MilliCpus::from_cores(1);
 fn launch(admission: &Admission, limit: impl Fn() -> u32) -> bool {
     let mut books = admission.load();
     loop {
-        if books.closed() || books.executors() >= limit() {
+        if books.executors() >= limit() {
             return false;
         }
         match admission.commit(books, 1, CORE) {
             Ok(_) => return true,
+            Err(current) if current.closed() => return false,
             Err(current) => books = current,
         }
     }
@@ -30,33 +31,33 @@ fn launch(admission: &Admission, limit: impl Fn() -> u32) -> bool {
 fn launches_keep_to_the_limit() {
     explore("admission/launch-launch", None, || {
         let admission = Arc::new(Admission::new());
-        let other = Arc::clone(&admission);
-        let launched = thread::spawn(move || launch(&other, || 1));
+        let (here, there) = (Arc::clone(&admission), Arc::clone(&admission));
         let observer = Arc::clone(&admission);
         let seen = thread::spawn(move || observer.load().executors());
-        let here = launch(&admission, || 1);
+        let (one, other) = race(move || launch(&here, || 1), move || launch(&there, || 1));
         assert!(seen.join().unwrap() <= 1);
-        assert!(launched.join().unwrap() ^ here);
+        assert!(one ^ other);
         assert_eq!(admission.load().executors(), 1);
     });
 }
 
-/// Mutant: check the limit, then add, in two steps.
+/// Mutant: the limit is checked once, and not again when the word has changed.
 #[test]
 #[ignore = "mutant"]
-fn mutant_launches_check_then_add() {
+fn mutant_limit_checked_once() {
     explore("mutant admission/launch-launch", None, || {
-        let word = Arc::new(AtomicU64::new(0));
-        let launch = |word: &AtomicU64| {
-            if word.load(Ordering::SeqCst) < 1 {
-                word.fetch_add(1, Ordering::SeqCst);
+        let admission = Arc::new(Admission::new());
+        let launch = |admission: &Admission| {
+            let mut books = admission.load();
+            if books.executors() == 0 {
+                while let Err(current) = admission.commit(books, 1, CORE) {
+                    books = current;
+                }
             }
         };
-        let other = Arc::clone(&word);
-        let launched = thread::spawn(move || launch(&other));
-        launch(&word);
-        launched.join().unwrap();
-        assert!(word.load(Ordering::SeqCst) <= 1);
+        let (here, there) = (Arc::clone(&admission), Arc::clone(&admission));
+        race(move || launch(&here), move || launch(&there));
+        assert!(admission.load().executors() <= 1);
     });
 }
 
@@ -66,11 +67,14 @@ fn mutant_launches_check_then_add() {
 fn nothing_is_launched_after_the_close() {
     explore("admission/launch-close", None, || {
         let admission = Arc::new(Admission::new());
-        let other = Arc::clone(&admission);
-        let launched = thread::spawn(move || launch(&other, || 9));
-        admission.close();
-        let after_close = admission.load().executors();
-        launched.join().unwrap();
+        let (here, there) = (Arc::clone(&admission), Arc::clone(&admission));
+        let (_, after_close) = race(
+            move || launch(&here, || 9),
+            move || {
+                there.close();
+                there.load().executors()
+            },
+        );
         assert_eq!(admission.load().executors(), after_close);
     });
 }
@@ -81,15 +85,18 @@ fn nothing_is_launched_after_the_close() {
 fn mutant_closed_flag_apart() {
     explore("mutant admission/launch-close", None, || {
         let words = Arc::new((AtomicU64::new(0), AtomicU32::new(0)));
-        let other = Arc::clone(&words);
-        let launched = thread::spawn(move || {
-            if other.1.load(Ordering::SeqCst) == 0 {
-                other.0.fetch_add(1, Ordering::SeqCst);
-            }
-        });
-        words.1.fetch_add(1, Ordering::SeqCst);
-        let after_close = words.0.fetch_add(0, Ordering::SeqCst);
-        launched.join().unwrap();
+        let (here, there) = (Arc::clone(&words), Arc::clone(&words));
+        let ((), after_close) = race(
+            move || {
+                if here.1.load(Ordering::SeqCst) == 0 {
+                    here.0.fetch_add(1, Ordering::SeqCst);
+                }
+            },
+            move || {
+                there.1.fetch_add(1, Ordering::SeqCst);
+                there.0.fetch_add(0, Ordering::SeqCst)
+            },
+        );
         assert_eq!(words.0.load(Ordering::SeqCst), after_close);
     });
 }
@@ -97,14 +104,17 @@ fn mutant_closed_flag_apart() {
 /// A scene with a limit in a policy that loom can see, as `PolicyCell` publishes it: store, then bump the version.
 fn lower_the_limit(launch: fn(&Admission, &AtomicU32) -> bool, bump: bool) {
     let shared = Arc::new((Admission::new(), AtomicU32::new(9)));
-    let other = Arc::clone(&shared);
-    let launched = thread::spawn(move || launch(&other.0, &other.1));
-    shared.1.store(0, Ordering::Release);
-    if bump {
-        shared.0.bump_version();
-    }
-    let after_setting = shared.0.load().executors();
-    launched.join().unwrap();
+    let (here, there) = (Arc::clone(&shared), Arc::clone(&shared));
+    let (_, after_setting) = race(
+        move || launch(&here.0, &here.1),
+        move || {
+            there.1.store(0, Ordering::Release);
+            if bump {
+                there.0.bump_version();
+            }
+            there.0.load().executors()
+        },
+    );
     assert_eq!(shared.0.load().executors(), after_setting, "launched beyond the limit in force");
 }
 
@@ -160,10 +170,9 @@ fn releases_and_launches_add_up() {
     explore("admission/release-launch", None, || {
         let admission = Arc::new(Admission::new());
         assert!(launch(&admission, || 2));
-        let other = Arc::clone(&admission);
-        let released = thread::spawn(move || other.release(1, CORE).executors());
-        let launched = launch(&admission, || 2);
-        released.join().unwrap();
+        let (here, there) = (Arc::clone(&admission), Arc::clone(&admission));
+        let (_, launched) =
+            race(move || here.release(1, CORE).executors(), move || launch(&there, || 2));
         let books = admission.load();
         assert!(launched);
         assert_eq!((books.executors(), books.cores()), (1, CORE));
@@ -176,12 +185,11 @@ fn releases_and_launches_add_up() {
 fn mutant_release_in_two_steps() {
     explore("mutant admission/release-launch", None, || {
         let word = Arc::new(AtomicU64::new(1));
-        let other = Arc::clone(&word);
-        let released = thread::spawn(move || {
-            other.store(other.load(Ordering::Acquire) - 1, Ordering::Release);
-        });
-        word.fetch_add(1, Ordering::AcqRel);
-        released.join().unwrap();
+        let (here, there) = (Arc::clone(&word), Arc::clone(&word));
+        race(
+            move || here.store(here.load(Ordering::Acquire) - 1, Ordering::Release),
+            move || there.fetch_add(1, Ordering::AcqRel),
+        );
         assert_eq!(word.load(Ordering::Acquire), 1);
     });
 }

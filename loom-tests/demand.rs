@@ -1,68 +1,56 @@
-//! Suppress and revive: no revive is lost when room appears while the kernel suppresses.
+//! Suppress and revive: no revive is lost, whatever crosses it on its way, and none is said twice.
 
 use std::time::Duration;
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
-use loom::thread;
 
-use super::explore;
+use super::scenes::{LATER, NOW, STILL_LATER, config, finish, kernel, offer, offer_of};
+use super::{explore, race};
 use crate::kernel::admission::Admission;
 use crate::kernel::demand::{Demand, DemandCall};
 use crate::resources::MilliCpus;
-use crate::time::Timestamp;
+use crate::{Config, Constraint, Decisions, Handler, Kernel};
 
 const CORE: MilliCpus = MilliCpus::from_cores(1);
-const NOW: Timestamp = Timestamp::from_millis(1000);
 
-fn poll(words: &(Admission, Demand)) -> Option<DemandCall> {
+type Words = (Admission, Demand);
+
+fn poll(words: &Words) -> Option<DemandCall> {
     words.1.poll(|| words.0.load().executors() == 0, Duration::ZERO, NOW)
 }
 
-/// Goal: room that appears while a poll suppresses is not forgotten. Method: the word is full; one thread polls, the
-/// other releases and polls. In the end there is room, so a further poll must have nothing to say.
-#[test]
-fn no_revive_is_lost() {
-    explore("demand/suppress-release", None, || {
-        let words = Arc::new((Admission::new(), Demand::new()));
-        words.0.commit(words.0.load(), 1, CORE).unwrap();
-        let other = Arc::clone(&words);
-        let theirs = thread::spawn(move || {
-            other.0.release(1, CORE);
-            poll(&other)
-        });
-        let ours = poll(&words);
-        let calls = [ours, theirs.join().unwrap()];
-        assert_eq!(poll(&words), None, "room, and nobody said so: {calls:?}");
-    });
+/// The word is full; one thread polls by `poll`, the other releases and polls by it.
+fn suppress_and_release(poll: fn(&Words) -> Option<DemandCall>) {
+    let words = Arc::new((Admission::new(), Demand::new()));
+    words.0.commit(words.0.load(), 1, CORE).unwrap();
+    let (here, there) = (Arc::clone(&words), Arc::clone(&words));
+    let calls = race(
+        move || {
+            here.0.release(1, CORE);
+            poll(&here)
+        },
+        move || poll(&there),
+    );
+    assert_eq!(poll(&words), None, "room, and nobody said so: {calls:?}");
 }
 
-/// Mutant: no fences and no second look after suppressing.
+/// Goal: room that appears while a poll suppresses is not forgotten. Method: both at once. In the end there is room, so
+/// a further poll must have nothing to say.
+#[test]
+fn no_revive_is_lost() {
+    explore("demand/suppress-release", None, || suppress_and_release(poll));
+}
+
+/// Mutant: no second look after suppressing.
 #[test]
 #[ignore = "mutant"]
 fn mutant_no_second_look() {
     explore("mutant demand/suppress-release", None, || {
-        let words = Arc::new((AtomicU64::new(1), AtomicU64::new(0)));
-        let poll = |words: &(AtomicU64, AtomicU64)| {
-            let suppressed = words.1.load(Ordering::Acquire) == 1;
-            if words.0.load(Ordering::Acquire) == 0 {
-                if suppressed {
-                    words.1.store(0, Ordering::Release);
-                }
-                suppressed
-            } else {
-                words.1.store(1, Ordering::Release);
-                false
-            }
-        };
-        let other = Arc::clone(&words);
-        let theirs = thread::spawn(move || {
-            other.0.fetch_sub(1, Ordering::AcqRel);
-            poll(&other)
+        suppress_and_release(|words| {
+            let room = words.0.load().executors() == 0;
+            words.1.poll(|| room, Duration::ZERO, NOW)
         });
-        poll(&words);
-        theirs.join().unwrap();
-        assert!(!poll(&words), "room, and nobody said so");
     });
 }
 
@@ -72,10 +60,12 @@ fn two_polls_give_one_revive() {
     explore("demand/poll-poll", None, || {
         let demand = Arc::new(Demand::new());
         assert_eq!(demand.poll(|| false, Duration::ZERO, NOW), Some(DemandCall::Suppress));
-        let other = Arc::clone(&demand);
-        let theirs = thread::spawn(move || other.poll(|| true, Duration::ZERO, NOW));
-        let ours = demand.poll(|| true, Duration::ZERO, NOW);
-        assert!(ours.is_some() ^ theirs.join().unwrap().is_some());
+        let (here, there) = (Arc::clone(&demand), Arc::clone(&demand));
+        let (one, other) = race(
+            move || here.poll(|| true, Duration::ZERO, NOW),
+            move || there.poll(|| true, Duration::ZERO, NOW),
+        );
+        assert!(one.is_some() ^ other.is_some());
     });
 }
 
@@ -92,8 +82,112 @@ fn mutant_revive_in_two_steps() {
             }
             due
         };
-        let other = Arc::clone(&suppressed);
-        let theirs = thread::spawn(move || poll(&other));
-        assert!(poll(&suppressed) ^ theirs.join().unwrap(), "two revives");
+        let (here, there) = (Arc::clone(&suppressed), Arc::clone(&suppressed));
+        let (one, other) = race(move || poll(&here), move || poll(&there));
+        assert!(one ^ other, "two revives");
     });
+}
+
+/// The way to the cluster, which puts calls in an order: who sends gets its place.
+type Way = AtomicU64;
+
+fn send(way: &Way) -> u64 {
+    way.fetch_add(1, Ordering::AcqRel)
+}
+
+/// Answers an offer through a handler and sends the answer by `tell`. Where in the order the refusal was sent, if it
+/// was one.
+fn refuse(
+    kernel: &Kernel,
+    handler: &mut Handler,
+    way: &Way,
+    tell: fn(&Kernel, &Decisions, &Way) -> u64,
+) -> Option<u64> {
+    let mut decisions = Decisions::new();
+    offer_of("S0", 1, |offers| handler.resource_offers(offers, NOW, &mut decisions));
+    let sent = tell(kernel, &decisions, way);
+    (decisions.executors() == 0).then_some(sent)
+}
+
+fn send_then_tell(kernel: &Kernel, decisions: &Decisions, way: &Way) -> u64 {
+    let sent = send(way);
+    kernel.answers_sent(decisions);
+    sent
+}
+
+fn tell_then_send(kernel: &Kernel, decisions: &Decisions, way: &Way) -> u64 {
+    kernel.answers_sent(decisions);
+    send(way)
+}
+
+/// A refusal that is sent by `tell`, while `welcome` makes such offers welcome and a revive is sent, if one is due. If
+/// the refusal was sent last, another revive must be due.
+fn refusal_and_revive(
+    kernel: Kernel,
+    tell: fn(&Kernel, &Decisions, &Way) -> u64,
+    welcome: impl FnOnce(&Kernel) + 'static,
+) {
+    let way = Arc::new(Way::new(0));
+    let (here, there) = ((kernel.clone(), Arc::clone(&way)), (kernel.clone(), way));
+    let mut handler = kernel.handler();
+    let (refused, revived) = race(
+        move || refuse(&here.0, &mut handler, &here.1, tell),
+        move || {
+            welcome(&there.0);
+            (there.0.poll_demand(LATER) == Some(DemandCall::Revive)).then(|| send(&there.1))
+        },
+    );
+    let due = kernel.poll_demand(STILL_LATER) == Some(DemandCall::Revive);
+    if let Some(refused) = refused {
+        assert!(due || revived.is_some_and(|revived| revived > refused), "refused for good");
+        assert_eq!(kernel.poll_demand(STILL_LATER), None, "one revive is enough");
+    }
+}
+
+fn at_the_limit(tell: fn(&Kernel, &Decisions, &Way) -> u64) {
+    let kernel = kernel(config().executor_limit(Some(1)).revive_interval(Duration::ZERO));
+    let executor = offer(&kernel, 1).remove(0);
+    assert_eq!(kernel.poll_demand(NOW), Some(DemandCall::Suppress));
+    refusal_and_revive(kernel, tell, move |kernel| finish(kernel, &executor));
+}
+
+/// Goal: a refusal at a cap that overtakes the revive is followed by another. Method: an offer is refused while the
+/// executor ends that took the last room.
+#[test]
+fn a_refusal_at_a_cap_is_not_for_good() {
+    explore("demand/refuse-revive", None, || at_the_limit(send_then_tell));
+}
+
+/// Mutant: the kernel hears that the answers were sent before they are.
+#[test]
+#[ignore = "mutant"]
+fn mutant_told_too_soon() {
+    explore("mutant demand/refuse-revive", None, || at_the_limit(tell_then_send));
+}
+
+/// Settings whose constraint the agent doesn't meet, and the same without it.
+fn settings(constraint: &str) -> Config {
+    let constraint = Constraint::parse(constraint).unwrap();
+    config().revive_interval(Duration::ZERO).constraint(constraint).build().unwrap()
+}
+
+fn under_a_constraint(tell: fn(&Kernel, &Decisions, &Way) -> u64) {
+    let kernel = kernel(config());
+    kernel.reconfigure(settings("zone:a"));
+    assert_eq!(kernel.poll_demand(NOW), Some(DemandCall::Revive));
+    refusal_and_revive(kernel, tell, |kernel| kernel.reconfigure(settings("")));
+}
+
+/// Goal: a refusal under an old policy that overtakes the new one's revive is followed by another. Method: an offer is
+/// refused for a constraint that is dropped.
+#[test]
+fn a_refusal_under_an_old_policy_is_not_for_good() {
+    explore("demand/refuse-reconfigure", Some(3), || under_a_constraint(send_then_tell));
+}
+
+/// Mutant: the kernel hears that the answers were sent before they are.
+#[test]
+#[ignore = "mutant"]
+fn mutant_told_too_soon_of_old_answers() {
+    explore("mutant demand/refuse-reconfigure", Some(3), || under_a_constraint(tell_then_send));
 }

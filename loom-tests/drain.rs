@@ -2,78 +2,94 @@
 
 use std::time::Duration;
 
-use loom::sync::atomic::{AtomicU64, Ordering};
-use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
 
-use super::explore;
-use crate::config::ExecutorCores;
-use crate::resources::{Mebibytes, MilliCpus};
-use crate::{
-    Config, Decisions, DrainReport, Fate, IdScheme, Kernel, Offer, Resource, StatusUpdate,
-    TaskState, Timestamp,
-};
+use super::scenes::{STILL_LATER, adrift, cell, config, finish, kernel, offer, offer_to};
+use super::{explore, race};
+use crate::kernel::executors::{Stage, State};
+use crate::resources::MilliCpus;
+use crate::sync::{DEADLINE, Ordering, lock};
+use crate::{DrainReport, ExecutorId, Fate, Kernel};
 
-const NOW: Timestamp = Timestamp::from_millis(1000);
-
-fn kernel() -> Kernel {
-    let config = Config::builder()
-        .executor_cores(ExecutorCores::Fixed(MilliCpus::from_cores(1)))
-        .executor_memory(Mebibytes::new(1))
-        .memory_overhead(Some(Mebibytes::ZERO))
-        .build()
-        .unwrap();
-    Kernel::new(config, IdScheme::unique("l", 0).unwrap())
-}
-
-/// Offers room for one executor; the names of those placed.
-fn offer(kernel: &Kernel) -> Vec<String> {
-    let resources = [Resource::scalar("cpus", 1.0), Resource::scalar("mem", 1.0)];
-    let offers = [Offer::new("o", "S0", "host", &resources, &[])];
-    let mut decisions = Decisions::new();
-    kernel.handler().resource_offers(&offers, NOW, &mut decisions);
-    let placed = decisions.accepts().flat_map(|accepted| accepted.executors);
-    placed.map(|executor| kernel.executor_name(executor.id).to_string()).collect()
-}
-
-fn finish(kernel: &Kernel, executor: &str) {
-    kernel.status_update(&StatusUpdate::new(executor, TaskState::Finished), NOW);
-}
+/// A deadline that passes when the model says so.
+const SOMETIME: Duration = Duration::from_secs(1);
 
 fn fates(report: &DrainReport) -> Vec<Fate> {
     report.executors.iter().map(|drained| drained.fate).collect()
 }
 
+/// Ends the last executor of a closed kernel as the kernel does, but leaves the wake-up to `wake`.
+fn finish_and(kernel: &Kernel, executor: &str, wake: fn(&Kernel)) {
+    let (id, cell) = cell(kernel, executor);
+    let vacant = State { fate: Fate::Finished, ..State::new(id.sequence, Stage::Vacant) };
+    cell.change(id.sequence, |_| Some(vacant)).unwrap();
+    kernel.0.agents.release(cell.hold().agent, 1);
+    kernel.0.admission.release(1, MilliCpus::from_cores(1));
+    wake(kernel);
+}
+
+fn notify_without_the_lock(kernel: &Kernel) {
+    kernel.0.drain.emptied.notify_all();
+}
+
+fn notify_one(kernel: &Kernel) {
+    let _waiters = lock(&kernel.0.drain.waiters);
+    kernel.0.drain.emptied.notify_one();
+}
+
+/// The last executor ends by `end` while the kernel is drained.
+fn end_and_wait(end: fn(&Kernel, &str)) {
+    let kernel = kernel(config());
+    let executor = offer(&kernel, 1).remove(0);
+    let (here, there) = (kernel.clone(), kernel.clone());
+    let ((), report) = race(move || end(&here, &executor), move || there.drain(Duration::MAX));
+    assert!(report.drained);
+    let seen = fates(&report);
+    assert!(seen == [Fate::Finished] || seen.is_empty(), "{seen:?}");
+    kernel.check().unwrap();
+}
+
 /// Goal: the end of the last executor wakes the waiter. Method: both at once; a lost wake-up is a deadlock.
 #[test]
 fn the_last_end_wakes_the_waiter() {
-    explore("drain/end-wait", None, || {
-        let kernel = kernel();
-        let placed = offer(&kernel);
-        let other = kernel.clone();
-        let ended = thread::spawn(move || finish(&other, &placed[0]));
-        let report = kernel.drain(Duration::MAX);
-        assert!(report.drained);
-        let seen = fates(&report);
-        assert!(seen == [Fate::Finished] || seen.is_empty(), "{seen:?}");
-        ended.join().unwrap();
-        kernel.check().unwrap();
+    explore("drain/end-wait", None, || end_and_wait(finish));
+}
+
+/// Mutant: the last worker notifies without taking the lock.
+#[test]
+#[ignore = "mutant"]
+fn mutant_notify_without_the_lock() {
+    explore("mutant drain/end-wait", Some(3), || {
+        end_and_wait(|kernel, executor| finish_and(kernel, executor, notify_without_the_lock));
     });
 }
 
-/// Goal: two callers agree, and both return. Method: one waits while the other ends the executor and then waits too.
+/// Two callers drain while the last executor ends by `end`, in a third thread.
+fn two_waiters(end: fn(&Kernel, &str)) {
+    let kernel = kernel(config());
+    let executor = offer(&kernel, 1).remove(0);
+    kernel.close();
+    let other = kernel.clone();
+    let ended = thread::spawn(move || end(&other, &executor));
+    let (here, there) = (kernel.clone(), kernel);
+    let (one, two) = race(move || here.drain(Duration::MAX), move || there.drain(Duration::MAX));
+    assert_eq!(fates(&one), [Fate::Finished]);
+    assert_eq!(fates(&one), fates(&two));
+    ended.join().unwrap();
+}
+
+/// Goal: two callers agree, and both return. Method: both wait while a third thread ends the executor.
 #[test]
 fn two_callers_agree() {
-    explore("drain/wait-wait", None, || {
-        let kernel = kernel();
-        let placed = offer(&kernel);
-        kernel.close();
-        let other = kernel.clone();
-        let theirs = thread::spawn(move || fates(&other.drain(Duration::MAX)));
-        finish(&kernel, &placed[0]);
-        let ours = fates(&kernel.drain(Duration::MAX));
-        assert_eq!(ours, [Fate::Finished]);
-        assert_eq!(ours, theirs.join().unwrap());
+    explore("drain/wait-wait", Some(3), || two_waiters(finish));
+}
+
+/// Mutant: the end wakes one.
+#[test]
+#[ignore = "mutant"]
+fn mutant_wake_one() {
+    explore("mutant drain/wait-wait", Some(3), || {
+        two_waiters(|kernel, executor| finish_and(kernel, executor, notify_one));
     });
 }
 
@@ -82,13 +98,9 @@ fn two_callers_agree() {
 #[test]
 fn nobody_is_missing_on_the_roll() {
     explore("drain/launch-close", None, || {
-        let kernel = kernel();
-        // The cells' memory appears once, by a `OnceLock` that loom can't see: let that be before the threads.
-        offer(&kernel).iter().for_each(|executor| finish(&kernel, executor));
-        let other = kernel.clone();
-        let placed = thread::spawn(move || offer(&other));
-        kernel.close();
-        let placed = placed.join().unwrap();
+        let kernel = kernel(config());
+        let (here, there) = (kernel.clone(), kernel.clone());
+        let (placed, _) = race(move || offer(&here, 1), move || there.close().len());
         assert_eq!(kernel.close().len(), placed.len());
         placed.iter().for_each(|executor| finish(&kernel, executor));
         let report = kernel.drain(Duration::MAX);
@@ -98,43 +110,204 @@ fn nobody_is_missing_on_the_roll() {
     });
 }
 
-/// Mutant: the last worker notifies without taking the lock.
-#[test]
-#[ignore = "mutant"]
-fn mutant_notify_without_the_lock() {
-    explore("mutant drain/end-wait", Some(3), || {
-        let gate = Arc::new((AtomicU64::new(1), Mutex::new(()), Condvar::new()));
-        let other = Arc::clone(&gate);
-        let ended = thread::spawn(move || {
-            if other.0.fetch_sub(1, Ordering::AcqRel) == 1 {
-                other.2.notify_all();
-            }
-        });
-        let mut guard = gate.1.lock().unwrap();
-        while gate.0.load(Ordering::Acquire) != 0 {
-            guard = gate.2.wait(guard).unwrap();
-        }
-        drop(guard);
-        ended.join().unwrap();
-    });
-}
-
 /// Mutant: the roll is called over what is published, and not over what is reserved.
 #[test]
 #[ignore = "mutant"]
 fn mutant_roll_without_the_reserved() {
-    explore("mutant drain/launch-close", Some(3), || {
-        let words = Arc::new((AtomicU64::new(0), AtomicU64::new(0)));
-        let other = Arc::clone(&words);
-        let placed = thread::spawn(move || {
-            let admitted = other.0.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire);
-            if admitted.is_ok() {
-                other.1.store(1, Ordering::Release);
-            }
-            admitted.is_ok()
+    explore("mutant drain/launch-close", None, || {
+        let kernel = kernel(config());
+        let (here, there) = (kernel.clone(), kernel);
+        let (placed, roll) = race(
+            move || offer(&here, 1),
+            move || {
+                there.0.admission.close();
+                let cells = there.0.executors.iter().map(|(_, cell)| cell.state());
+                cells.filter(|state| state.stage.live()).count()
+            },
+        );
+        assert_eq!(placed.len(), roll, "missing on the roll");
+    });
+}
+
+/// A handler places an executor, which ends by `end`, while the kernel is drained.
+fn late_worker(end: fn(&Kernel, ExecutorId)) {
+    let kernel = kernel(config());
+    let (here, there) = (kernel.clone(), kernel.clone());
+    let mut handler = kernel.handler();
+    let (placed, report) = race(
+        move || {
+            let placed = offer_to(&mut handler, "S0", 1);
+            placed.iter().for_each(|executor| end(&here, *executor));
+            placed.len()
+        },
+        move || there.drain(Duration::MAX),
+    );
+    assert!(report.drained);
+    let seen = fates(&report);
+    assert!(seen.is_empty() || seen == [Fate::Finished] && placed == 1, "{seen:?}");
+    kernel.check().unwrap();
+}
+
+/// Goal: a drain waits for an executor that was admitted before the close and is published after it, and no longer.
+/// Method: a batch and the end of what it placed, while the kernel is drained.
+#[test]
+fn a_late_worker_is_waited_for() {
+    explore("drain/late-worker", Some(3), || {
+        late_worker(|kernel, id| finish(kernel, &kernel.executor_name(id).to_string()));
+    });
+}
+
+/// Mutant: the late worker's end notifies without the lock.
+#[test]
+#[ignore = "mutant"]
+fn mutant_late_notify_without_the_lock() {
+    explore("mutant drain/late-worker", Some(3), || {
+        late_worker(|kernel, id| {
+            let name = kernel.executor_name(id).to_string();
+            finish_and(kernel, &name, notify_without_the_lock);
         });
-        words.0.fetch_or(2, Ordering::AcqRel);
-        let roll = words.1.load(Ordering::Acquire);
-        assert_eq!(u64::from(placed.join().unwrap()), roll, "missing on the roll");
+    });
+}
+
+/// An executor that was given up ends by `end`, and a handler tries to use its cell, while the kernel is closed. Who is
+/// on the roll is in the report.
+fn end_and_close(end: fn(&Kernel, &str)) {
+    let (kernel, executor) = adrift(config());
+    let id = kernel.executor_id(&executor).unwrap();
+    let (here, there) = (kernel.clone(), kernel.clone());
+    let mut handler = kernel.handler();
+    let (placed, roll) = race(
+        move || {
+            end(&here, &executor);
+            offer_to(&mut handler, "S0", 1)
+        },
+        move || there.close(),
+    );
+    let name = |id: &ExecutorId| kernel.executor_name(*id).to_string();
+    placed.iter().for_each(|id| finish(&kernel, &name(id)));
+    let report = kernel.drain(Duration::MAX);
+    let reported: Vec<_> = report.executors.iter().map(|drained| drained.executor.id).collect();
+    let missing = roll.iter().any(|target| target.id == id) && !reported.contains(&id);
+    assert!(!missing, "on the roll, and not in the report");
+}
+
+/// Goal: an executor on the roll whose cell would have been free is in the report. Method: it is forgotten, and its
+/// cell sought after, while the kernel is closed.
+#[test]
+fn who_is_on_the_roll_is_reported() {
+    explore("drain/forget-close", Some(3), || {
+        end_and_close(|kernel, _| {
+            kernel.tick(STILL_LATER);
+        });
+    });
+}
+
+/// Mutant: who ends it looks whether the kernel is closed, by a load.
+#[test]
+#[ignore = "mutant"]
+fn mutant_look_whether_it_is_closed() {
+    explore("mutant drain/forget-close", Some(3), || {
+        end_and_close(|kernel, executor| {
+            let (id, cell) = cell(kernel, executor);
+            let gone =
+                |state: State| Some(State { stage: Stage::Vacant, fate: Fate::Lost, ..state });
+            let _ = cell.change(id.sequence, gone);
+            kernel.0.agents.release(cell.hold().agent, 1);
+            if !kernel.totals().closed {
+                kernel.0.executors.free(id.slot);
+            }
+        });
+    });
+}
+
+/// An executor that was given up ends by `end`, while a batch is answered and the kernel closed, in three threads. Who
+/// is on the roll is in the report.
+fn end_reuse_and_close(end: fn(&Kernel, &str)) {
+    let (kernel, executor) = adrift(config());
+    let id = kernel.executor_id(&executor).unwrap();
+    let (here, there, third) = (kernel.clone(), kernel.clone(), kernel.clone());
+    let mut handler = kernel.handler();
+    let ended = thread::spawn(move || end(&third, &executor));
+    let (placed, roll) = race(move || offer_to(&mut handler, "S0", 1), move || there.close());
+    ended.join().unwrap();
+    placed.iter().for_each(|id| finish(&here, &here.executor_name(*id).to_string()));
+    let report = kernel.drain(Duration::MAX);
+    let on_the_roll = roll.iter().any(|target| target.id == id);
+    let reported = report.executors.iter().any(|drained| drained.executor.id == id);
+    assert!(reported || !on_the_roll, "on the roll, and not in the report");
+}
+
+/// Goal: the cell of an executor that ends after the close is not used again, though a batch began before. Method: it
+/// is forgotten while a batch is answered and the kernel closed.
+#[test]
+fn cells_are_kept_after_the_close() {
+    explore("drain/reuse-close", Some(3), || {
+        end_reuse_and_close(|kernel, _| {
+            kernel.tick(STILL_LATER);
+        });
+    });
+}
+
+/// Mutant: a cell is freed, closed or not.
+#[test]
+#[ignore = "mutant"]
+fn mutant_cell_freed_after_the_close() {
+    explore("mutant drain/reuse-close", Some(3), || {
+        end_reuse_and_close(|kernel, executor| {
+            let (id, cell) = cell(kernel, executor);
+            let gone =
+                |state: State| Some(State { stage: Stage::Vacant, fate: Fate::Lost, ..state });
+            let _ = cell.change(id.sequence, gone);
+            kernel.0.agents.release(cell.hold().agent, 1);
+            kernel.0.admission.settle();
+            kernel.0.executors.free(id.slot);
+        });
+    });
+}
+
+/// The deadline passes, and who waits hears of it.
+fn let_the_deadline_pass(kernel: &Kernel) {
+    DEADLINE.store(1, Ordering::Release);
+    kernel.0.drain.wake();
+}
+
+/// The last executor ends by `end`, the deadline passes, and the kernel is drained, all at once.
+fn end_deadline_and_wait(end: fn(&Kernel, &str)) {
+    let kernel = kernel(config());
+    let executor = offer(&kernel, 1).remove(0);
+    kernel.close();
+    let other = kernel.clone();
+    let passed = thread::spawn(move || let_the_deadline_pass(&other));
+    let (here, there) = (kernel.clone(), kernel.clone());
+    let name = executor.clone();
+    let ((), report) = race(move || end(&here, &name), move || there.drain(SOMETIME));
+    let fate = fates(&report);
+    assert!(fate == [Fate::Finished] || !report.drained && fate == [Fate::Alive], "{report:?}");
+    passed.join().unwrap();
+    let again = kernel.drain(SOMETIME);
+    assert!(again.drained && fates(&again) == [Fate::Finished]);
+    kernel.check().unwrap();
+}
+
+/// Goal: a drain returns at its deadline or at the last end, whichever comes first, and says which executors are left;
+/// a later one says how they ended. Method: both at once.
+#[test]
+fn a_deadline_ends_the_wait() {
+    explore("drain/deadline", Some(3), || end_deadline_and_wait(finish));
+}
+
+/// Mutant: an executor is out of the books before its cell says how it ended.
+#[test]
+#[ignore = "mutant"]
+fn mutant_books_before_the_cell() {
+    explore("mutant drain/deadline", Some(3), || {
+        end_deadline_and_wait(|kernel, executor| {
+            let (_, cell) = cell(kernel, executor);
+            kernel.0.uncount(&cell.hold());
+            let (id, fate) = (kernel.executor_id(executor).unwrap(), Fate::Finished);
+            let ended = |state: State| Some(State { stage: Stage::Vacant, fate, ..state });
+            cell.change(id.sequence, ended).unwrap();
+            kernel.0.agents.release(cell.hold().agent, 1);
+        });
     });
 }

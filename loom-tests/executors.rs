@@ -4,7 +4,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 
-use super::explore;
+use super::{explore, race};
 use crate::kernel::executors::{Executor, Hold, Stage, State};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::status::Fate;
@@ -32,20 +32,19 @@ fn end(executor: &Executor, fate: Fate) -> bool {
     ended.is_ok()
 }
 
+fn two_ends(end: fn(&Executor, Fate) -> bool) {
+    let executor = running();
+    let (here, there) = (Arc::clone(&executor), Arc::clone(&executor));
+    let (lost, failed) = race(move || end(&here, Fate::Lost), move || end(&there, Fate::Failed));
+    assert!(lost ^ failed, "freed twice, or never");
+    assert_eq!(executor.state().fate, if lost { Fate::Lost } else { Fate::Failed });
+}
+
 /// Goal: of two ends at once (an update and its duplicate, an update and a lost agent) one frees. Method: both; the
 /// winners are counted, and the fate is the winner's.
 #[test]
 fn one_of_two_ends_frees() {
-    explore("executors/end-end", None, || {
-        let executor = running();
-        let other = Arc::clone(&executor);
-        let theirs = thread::spawn(move || end(&other, Fate::Failed));
-        let ours = end(&executor, Fate::Lost);
-        let theirs = theirs.join().unwrap();
-        assert!(ours ^ theirs);
-        let fate = if ours { Fate::Lost } else { Fate::Failed };
-        assert_eq!(executor.state().fate, fate);
-    });
+    explore("executors/end-end", None, || two_ends(end));
 }
 
 /// Mutant: look at the state, then store.
@@ -53,62 +52,123 @@ fn one_of_two_ends_frees() {
 #[ignore = "mutant"]
 fn mutant_look_then_store() {
     explore("mutant executors/end-end", None, || {
-        let state = Arc::new(AtomicU64::new(1));
-        let end = |state: &AtomicU64| {
-            let live = state.load(Ordering::Acquire) == 1;
+        two_ends(|executor, fate| {
+            let live = executor.state().stage.live();
             if live {
-                state.store(0, Ordering::Release);
+                executor.withdraw(7);
+                let _ = executor.change(7, |state| Some(State { fate, ..state }));
             }
             live
-        };
-        let other = Arc::clone(&state);
-        let theirs = thread::spawn(move || end(&other));
-        let ours = end(&state);
-        assert!(ours ^ theirs.join().unwrap(), "freed twice");
+        });
     });
+}
+
+/// An executor out of sight is given up while it returns by `back`, which gives whether it did.
+fn limbo(back: fn(&Executor) -> bool) {
+    let executor = running();
+    executor.change(7, |state| Some(State { stage: Stage::Limbo, ..state })).unwrap();
+    let (here, there) = (Arc::clone(&executor), Arc::clone(&executor));
+    let give_up = |state: State| {
+        (state.stage == Stage::Limbo).then_some(State { stage: Stage::Adrift, ..state })
+    };
+    let (given_up, returned) = race(move || here.change(7, give_up).is_ok(), move || back(&there));
+    assert!(given_up ^ returned);
+    assert_eq!(executor.state().stage.counted(), !given_up);
+    assert!(end(&executor, Fate::Finished));
+    assert_eq!(executor.hold(), HOLD);
 }
 
 /// Goal: a return from limbo and the release of an executor given up don't both count it or both not. Method: one
-/// thread gives up, one returns, one update ends; the holds released minus those taken again are what the state says.
+/// thread gives up, one returns; the state says which came first.
 #[test]
-fn giving_up_returning_and_ending_agree() {
+fn giving_up_and_returning_agree() {
     explore("executors/limbo", None, || {
-        let executor = running();
-        let limbo = |state: State| Some(State { stage: Stage::Limbo, ..state });
-        executor.change(7, limbo).unwrap();
-        let other = Arc::clone(&executor);
-        let given_up = thread::spawn(move || {
-            let give_up = |state: State| {
-                (state.stage == Stage::Limbo).then_some(State { stage: Stage::Adrift, ..state })
+        limbo(|executor| {
+            let back = |state: State| {
+                (state.stage == Stage::Limbo).then_some(State { stage: Stage::Running, ..state })
             };
-            other.change(7, give_up).is_ok()
+            executor.change(7, back).is_ok()
         });
-        let returned = executor.change(7, |state| {
-            (state.stage == Stage::Limbo).then_some(State { stage: Stage::Running, ..state })
-        });
-        let given_up = given_up.join().unwrap();
-        assert!(given_up ^ returned.is_ok());
-        assert_eq!(executor.state().stage.counted(), !given_up);
-        assert!(end(&executor, Fate::Finished));
-        assert_eq!(executor.hold(), HOLD);
     });
 }
 
-/// Goal: who sees an executor sees what it holds. Method: a handler publishes while another thread reads.
+/// Mutant: the return looks at the stage, and then changes whatever is there.
+#[test]
+#[ignore = "mutant"]
+fn mutant_return_whatever_is_there() {
+    explore("mutant executors/limbo", None, || {
+        limbo(|executor| {
+            let back = |state: State| Some(State { stage: Stage::Running, ..state });
+            executor.state().stage == Stage::Limbo && executor.change(7, back).is_ok()
+        });
+    });
+}
+
+/// A kill leaves its mark while `publish` publishes.
+fn kill_and_publish(publish: fn(&Executor)) {
+    let executor = Arc::new(Executor::default());
+    executor.reserve(7, &HOLD, Timestamp::ORIGIN);
+    let (here, there) = (Arc::clone(&executor), Arc::clone(&executor));
+    race(
+        move || here.change(7, |state| Some(State { asked_to_end: true, ..state })).unwrap(),
+        move || publish(&there),
+    );
+    let expected = State { asked_to_end: true, ..State::new(7, Stage::Launching) };
+    assert_eq!(executor.state(), expected);
+}
+
+/// Goal: a kill that comes while its executor is published is not forgotten. Method: both at once.
+#[test]
+fn publishing_keeps_the_mark_of_a_kill() {
+    explore("executors/kill-publish", None, || kill_and_publish(|executor| executor.publish(7)));
+}
+
+/// Mutant: what is published is not made from what is there.
+#[test]
+#[ignore = "mutant"]
+fn mutant_publish_a_new_state() {
+    explore("mutant executors/kill-publish", None, || {
+        kill_and_publish(|executor| {
+            let _ = executor.change(7, |_| Some(State::new(7, Stage::Launching)));
+        });
+    });
+}
+
+/// Another thread reads while `launch` fills a cell.
+fn look_at_a_launch(launch: fn(&Executor)) {
+    let executor = Arc::new(Executor::default());
+    let (here, there) = (Arc::clone(&executor), Arc::clone(&executor));
+    race(
+        move || launch(&here),
+        move || {
+            if there.state().stage != Stage::Vacant {
+                assert_eq!(there.hold(), HOLD);
+            }
+        },
+    );
+}
+
+/// Goal: who sees an executor sees what it holds. Method: a handler reserves and publishes while another thread reads.
 #[test]
 fn holds_are_published_with_the_state() {
     explore("executors/publication", None, || {
-        let executor = Arc::new(Executor::default());
-        let other = Arc::clone(&executor);
-        let handler = thread::spawn(move || {
-            other.reserve(7, &HOLD, Timestamp::ORIGIN);
-            other.publish(7);
+        look_at_a_launch(|executor| {
+            executor.reserve(7, &HOLD, Timestamp::ORIGIN);
+            executor.publish(7);
         });
-        let state = executor.state();
-        if state.stage != Stage::Vacant {
-            assert_eq!(executor.hold(), HOLD);
-        }
-        handler.join().unwrap();
+    });
+}
+
+/// Mutant: the state is there before the hold.
+#[test]
+#[ignore = "mutant"]
+fn mutant_state_before_the_hold() {
+    explore("mutant executors/publication (state first)", None, || {
+        look_at_a_launch(|executor| {
+            let nothing = Hold { cores: MilliCpus::ZERO, ..HOLD };
+            executor.reserve(7, &nothing, Timestamp::ORIGIN);
+            executor.reserve(7, &HOLD, Timestamp::ORIGIN);
+        });
     });
 }
 
@@ -116,7 +176,7 @@ fn holds_are_published_with_the_state() {
 #[test]
 #[ignore = "mutant"]
 fn mutant_relaxed_publication() {
-    explore("mutant executors/publication", None, || {
+    explore("mutant executors/publication (relaxed)", None, || {
         let words = Arc::new((AtomicU64::new(0), AtomicU64::new(0)));
         let other = Arc::clone(&words);
         let handler = thread::spawn(move || {

@@ -7,30 +7,72 @@
 //! Scenes are bounded: two or three threads, one or two operations each. Mutants that deadlock abort the process, and
 //! so every mutant runs in a process of its own (see `.ci/loom`); a mutant is an ignored test whose success is failure.
 
+#![allow(clippy::unwrap_used)]
+
 mod admission;
 mod agents;
+mod budget;
+mod commit;
 mod demand;
 mod drain;
 mod executors;
+mod policy;
+mod scenes;
 mod slab;
+mod snapshot;
+mod subscription;
+mod updates;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use loom::thread;
+
+static EXECUTIONS: AtomicUsize = AtomicUsize::new(0);
+/// Whether [`race`] was called, and whether it swaps the threads.
+static RACED: AtomicBool = AtomicBool::new(false);
+static SWAPPED: AtomicBool = AtomicBool::new(false);
 
 /// Explores `scene` at a preemption bound of `bound` (none is unbounded) and prints how many executions that took.
 /// `LOOM_MAX_PREEMPTIONS` has no say: a model's bound is part of what it claims.
-fn explore(name: &str, bound: Option<usize>, scene: impl Fn() + Sync + Send + 'static) {
-    static EXECUTIONS: AtomicUsize = AtomicUsize::new(0);
+fn explore(name: &str, bound: Option<usize>, scene: fn()) {
     // Models run one after the other (`--test-threads=1`), so one counter serves.
     EXECUTIONS.store(0, Ordering::Relaxed);
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = bound;
-    builder.max_branches = 20_000;
-    builder.check(move || {
-        EXECUTIONS.fetch_add(1, Ordering::Relaxed);
-        scene();
-    });
+    RACED.store(false, Ordering::Relaxed);
+    for swapped in [false, true] {
+        SWAPPED.store(swapped, Ordering::Relaxed);
+        if swapped && !RACED.load(Ordering::Relaxed) {
+            continue;
+        }
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = bound;
+        builder.max_branches = 20_000;
+        builder.check(move || {
+            EXECUTIONS.fetch_add(1, Ordering::Relaxed);
+            scene();
+        });
+    }
     let executions = EXECUTIONS.load(Ordering::Relaxed);
     assert!(executions > 1, "{name} explored nothing");
     let bound = bound.map_or("unbounded".to_owned(), |bound| format!("preemption bound {bound}"));
     println!("loom model {name}: {bound}, {executions} executions");
+}
+
+/// Runs both at once, in two threads, and gives what they return.
+///
+/// Loom begins with the thread that it is in, and looks for what it must try differently by comparing each access with
+/// the last one of the same word alone. So it can miss that a thread's write would have mattered to another's earlier
+/// read. Therefore each scene is explored twice, with each of the two in the first thread.
+fn race<A: 'static, B: 'static>(
+    one: impl FnOnce() -> A + 'static,
+    other: impl FnOnce() -> B + 'static,
+) -> (A, B) {
+    RACED.store(true, Ordering::Relaxed);
+    if SWAPPED.load(Ordering::Relaxed) {
+        let other = thread::spawn(other);
+        (one(), other.join().unwrap())
+    } else {
+        let one = thread::spawn(one);
+        let other = other();
+        (one.join().unwrap(), other)
+    }
 }

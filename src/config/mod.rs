@@ -124,6 +124,14 @@ pub struct RefuseDurations {
     pub stopping: Duration,
 }
 
+impl RefuseDurations {
+    /// The longest of them.
+    pub(crate) fn longest(&self) -> Duration {
+        let RefuseDurations { unmet_constraint, reached_cap, other, stopping } = *self;
+        unmet_constraint.max(reached_cap).max(other).max(stopping)
+    }
+}
+
 impl Default for RefuseDurations {
     fn default() -> RefuseDurations {
         let long = Duration::from_secs(120);

@@ -36,7 +36,7 @@ const CLOSED: u64 = 1 << CLOSED_SHIFT;
 const VERSION_ONE: u64 = 1 << VERSION_SHIFT;
 
 /// What the admission word said at one instant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Books(u64);
 
 impl Books {

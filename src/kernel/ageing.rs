@@ -74,6 +74,8 @@ impl Core {
         // Before the change, which publishes it: nobody may see the new stage with an old clock.
         let limbo_since = executor.since();
         executor.set_since(now);
+        // Before the change too: after it the executor may end, and the cell be another's.
+        let hold = executor.hold();
         let given_up = executor.change(id.sequence, |state| {
             (state.stage == Stage::Limbo).then_some(State { stage: Stage::Adrift, ..state })
         });
@@ -81,7 +83,7 @@ impl Core {
             executor.set_since(limbo_since);
             return None;
         }
-        self.uncount(&executor.hold());
+        self.uncount(&hold);
         target
     }
 

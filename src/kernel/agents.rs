@@ -1,16 +1,13 @@
 //! All agents: found by id at first sight, by cell ever after.
 //!
-//! The map from ids to cells is for the first sight of an agent; its guard never outlives the expression that took it.
+//! The map from ids to cells is for the first sight of an agent; no guard leaves it.
 //! The words are in the cells, see [`agent`](super::agent).
 
 use std::borrow::Borrow;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use dashmap::DashMap;
-use dashmap::mapref::entry::Entry;
-
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Map, Ordering};
 
 use super::agent::{Agent, AgentName, AgentView};
 pub(crate) use super::agent::{AgentKey, Barred, Opening};
@@ -47,19 +44,19 @@ impl Hash for ById {
 #[derive(Debug)]
 pub(crate) struct Agents {
     cells: Slab<Agent>,
-    by_id: DashMap<ById, AgentKey>,
+    by_id: Map<ById, AgentKey>,
     /// The next agent's generation. Relaxed: it only hands out numbers.
     met: AtomicU64,
 }
 
 impl Agents {
     pub(crate) fn new() -> Agents {
-        Agents { cells: Slab::new(), by_id: DashMap::new(), met: AtomicU64::new(0) }
+        Agents { cells: Slab::new(), by_id: Map::new(), met: AtomicU64::new(0) }
     }
 
     /// The agent with `id`, as it is known.
     pub(crate) fn find(&self, id: &str) -> Option<AgentKey> {
-        self.by_id.get(id).map(|key| *key)
+        self.by_id.get(id)
     }
 
     /// The agent with `id`, met for the first time if need be. `None` when the table is full.
@@ -80,14 +77,11 @@ impl Agents {
         let key = AgentKey::new(index, self.met.fetch_add(1, Ordering::Relaxed));
         let name = Arc::new(AgentName { id: id.into(), hostname: hostname.into() });
         cell.prepare(Arc::clone(&name), now);
-        let winner = match self.by_id.entry(ById(name)) {
-            Entry::Vacant(entry) => {
-                // Under the entry's lock, so that whoever retires the agent at once finds an entry to remove.
-                cell.go_live(key.generation());
-                *entry.insert(key)
-            }
-            Entry::Occupied(entry) => *entry.get(),
-        };
+        let winner = self.by_id.get_or_insert_with(ById(name), || {
+            // Under the entry's lock, so that whoever retires the agent at once finds an entry to remove.
+            cell.go_live(key.generation());
+            key
+        });
         if winner != key {
             cell.abandon();
             self.cells.free(index);
@@ -162,7 +156,7 @@ impl Agents {
             return false;
         }
         if let Some(name) = cell.take_name() {
-            self.by_id.remove_if(&*name.id, |_, known| *known == key);
+            self.by_id.remove_value(&*name.id, &key);
         }
         self.cells.free(key.index());
         true

@@ -34,7 +34,7 @@ impl Core {
                 gpus += u64::from(hold.gpus.get());
             }
             if let Some(index) = &self.by_sequence {
-                let found = index.get(&id.sequence).map(|slot| *slot);
+                let found = index.get(&id.sequence);
                 agree("slot of an executor in the index", found, Some(id.slot))?;
             }
         }

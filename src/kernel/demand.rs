@@ -13,10 +13,10 @@
 //!
 //! | who | does | ordering | pairs with |
 //! |---|---|---|---|
-//! | whoever polls | fence, load, compare-exchange, fence | SeqCst fences | the fence of another poll: of a poll that suppresses and one that follows a release, at least one sees the other's write |
+//! | whoever polls | fence, load, compare-exchange, fence | SeqCst fences, AcqRel exchange | the fence of another poll: of a poll that suppresses and one that follows a release, at least one sees the other's write |
 //! | handler at a cap | [`Demand::note_refused`] | Relaxed | nothing: the next poll sees it |
-//! | who sent answers | [`Demand::revival`], then perhaps `note_refused` | Relaxed | nothing |
-//! | reconfiguration | [`Demand::want`] | Relaxed | nothing |
+//! | handler, before it looks at the books; who sent answers | [`Demand::revival`] | Acquire | the exchange of the poll that revived: the books and the policy are at least as new as what it saw |
+//! | reconfiguration | [`Demand::want`] | Release | the poll's exchange, for the policy |
 //! | (re)registration | [`Demand::reset`] | Relaxed | nothing |
 
 use std::time::Duration;
@@ -65,14 +65,16 @@ impl Demand {
         }
     }
 
-    /// Which revive was the last. Relaxed: it is compared, nothing is read by it.
+    /// Which revive was the last.
     pub(crate) fn revival(&self) -> u64 {
-        self.word.load(Ordering::Relaxed) >> REVIVED_SHIFT
+        // Acquire: who knows of a revive doesn't refuse for what was over before it.
+        self.word.load(Ordering::Acquire) >> REVIVED_SHIFT
     }
 
     /// Offers that were refused may be welcome now.
     pub(crate) fn want(&self) {
-        self.word.fetch_or(WANTED, Ordering::Relaxed);
+        // Release: the policy that came before is visible to who knows of the revive.
+        self.word.fetch_or(WANTED, Ordering::Release);
     }
 
     /// The call that is due, if one is; the caller must make it. `can_place` reads whether the caps leave room.
@@ -98,8 +100,9 @@ impl Demand {
                 }
                 (word & !REFUSED | SUPPRESSED, DemandCall::Suppress)
             };
+            // AcqRel: pairs with `want` and `revival`.
             let swapped =
-                self.word.compare_exchange(word, next, Ordering::Relaxed, Ordering::Relaxed);
+                self.word.compare_exchange(word, next, Ordering::AcqRel, Ordering::Relaxed);
             if swapped.is_err() {
                 continue;
             }

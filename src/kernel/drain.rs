@@ -16,10 +16,10 @@
 //! An offer that arrives during 2 to 6 is declined. Closing again, or waiting again or from several threads, changes
 //! nothing and reports the same roll.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::sync::{Condvar, Mutex, lock, wait_for};
+use crate::sync::{Condvar, Mutex, OnceLock, lock, wait_for};
 
 use super::Core;
 use super::agent::AgentName;
@@ -31,8 +31,8 @@ use crate::status::Fate;
 #[derive(Debug)]
 pub(crate) struct Drain {
     roll: OnceLock<Vec<(ExecutorId, Arc<AgentName>)>>,
-    waiters: Mutex<()>,
-    emptied: Condvar,
+    pub(crate) waiters: Mutex<()>,
+    pub(crate) emptied: Condvar,
 }
 
 /// How a drain went.
@@ -95,10 +95,8 @@ impl Core {
     /// Steps 4 and 6.
     pub(crate) fn drain(&self, timeout: Duration) -> DrainReport {
         self.close();
-        let guard = lock(&self.drain.waiters);
         let emptied = || self.admission.load().executors() == 0;
-        let (guard, drained) = wait_for(&self.drain.emptied, guard, timeout, emptied);
-        drop(guard);
+        let drained = wait_for(&self.drain.waiters, &self.drain.emptied, timeout, emptied);
         let roll = self.drain.roll.get().map_or(&[][..], |roll| roll);
         let fates = roll.iter().filter_map(|(id, agent)| {
             let state = self.executors.get(id.slot)?.state();
@@ -107,6 +105,8 @@ impl Core {
             }
             let fate = match state.stage {
                 Stage::Vacant if state.fate == Fate::Alive => return None,
+                // Nobody is counted and nobody will be: it was not admitted.
+                Stage::Reserved if drained => return None,
                 Stage::Vacant => state.fate,
                 Stage::Limbo | Stage::Adrift => Fate::Unreachable,
                 Stage::Reserved | Stage::Launching | Stage::Running => Fate::Alive,

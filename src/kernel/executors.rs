@@ -20,11 +20,12 @@
 //! | handler | fills the hold, then `Reserved`, then `Launching` | Release | Acquire of everyone who reads the hold |
 //! | update, agent loss, tick, kill | [`Executor::change`]: compare-exchange | AcqRel | each other: one wins each transition |
 //! | reports, drain | load | Acquire | the above |
+//! | snapshot | the hold between two loads of the state, and an Acquire fence | | the handler's Release fence before it fills the hold |
 //!
 //! The hold (cores and so on) is written only by the handler that claimed the cell, before `Reserved`, and read by
 //! others only in states after it; whoever wins the transition to `Vacant` frees it, once.
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
 use super::slab::Cell;
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
@@ -75,6 +76,8 @@ pub(crate) struct State {
     pub(crate) asked_to_end: bool,
     /// Something hints that it may be lost: reconcile it.
     pub(crate) doubtful: bool,
+    /// How often it came back and there was no room, modulo 64: so a return that began before a refusal fails.
+    pub(crate) refusals: u8,
 }
 
 const SEQUENCE_SHIFT: u32 = 16;
@@ -82,15 +85,25 @@ const SEQUENCE_SHIFT: u32 = 16;
 pub(crate) const SEQUENCE_MAX: u64 = u64::MAX >> SEQUENCE_SHIFT;
 const ASKED_TO_END: u64 = 1 << 8;
 const DOUBTFUL: u64 = 1 << 9;
+const REFUSALS_SHIFT: u32 = 10;
+const REFUSALS_MASK: u8 = 0x3f;
 
 impl State {
     pub(crate) const fn new(sequence: u64, stage: Stage) -> State {
-        State { sequence, stage, fate: Fate::Alive, asked_to_end: false, doubtful: false }
+        State {
+            sequence,
+            stage,
+            fate: Fate::Alive,
+            asked_to_end: false,
+            doubtful: false,
+            refusals: 0,
+        }
     }
 
     fn pack(self) -> u64 {
         let flag = |set: bool, bit: u64| if set { bit } else { 0 };
         self.sequence << SEQUENCE_SHIFT
+            | u64::from(self.refusals & REFUSALS_MASK) << REFUSALS_SHIFT
             | flag(self.doubtful, DOUBTFUL)
             | flag(self.asked_to_end, ASKED_TO_END)
             | (self.fate as u64) << 4
@@ -120,6 +133,7 @@ impl State {
             fate: FATES[(word >> 4 & 0xf) as usize % FATES.len()],
             asked_to_end: word & ASKED_TO_END != 0,
             doubtful: word & DOUBTFUL != 0,
+            refusals: (word >> REFUSALS_SHIFT) as u8 & REFUSALS_MASK,
         }
     }
 }
@@ -181,6 +195,9 @@ impl Executor {
 
     /// Fills a claimed cell. Nobody counts on it until [`Executor::publish`].
     pub(crate) fn reserve(&self, sequence: u64, hold: &Hold, now: Timestamp) {
+        // Release: pairs with the fence in `Core::snapshot`. Whoever reads what follows, and then the state, doesn't
+        // find the cell's former executor any more.
+        fence(Ordering::Release);
         // Relaxed: the store of the state publishes them.
         self.cores.store(hold.cores.millis(), Ordering::Relaxed);
         self.memory.store(hold.memory.get(), Ordering::Relaxed);
@@ -298,6 +315,7 @@ mod tests {
                         fate,
                         asked_to_end: flags & 1 != 0,
                         doubtful: flags & 2 != 0,
+                        refusals: flags as u8 * 21,
                     };
                     assert_eq!(State::unpack(state.pack()), state);
                 }

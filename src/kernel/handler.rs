@@ -96,6 +96,7 @@ impl Handler {
             decisions.revival = core.demand.revival();
             // The word before the policy: so the policy is at least as new as the word's version.
             let books = core.admission.load();
+            decisions.books = books;
             let policy: &Policy = self.policy.load();
             match self.desk.answer(core, policy, books, offers, now, decisions) {
                 Answered::Alike => break (books, true),

@@ -17,7 +17,7 @@ pub(crate) mod admission;
 mod ageing;
 mod agent;
 pub(crate) mod agents;
-mod budget;
+pub(crate) mod budget;
 mod check;
 mod commit;
 mod cutting;
@@ -30,9 +30,10 @@ mod losses;
 mod placement;
 mod policy;
 mod sightings;
+mod silence;
 pub(crate) mod slab;
 mod snapshot;
-mod subscription;
+pub(crate) mod subscription;
 mod survey;
 mod tally;
 mod updates;
@@ -42,7 +43,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
-use dashmap::DashMap;
 
 pub use ageing::Ticked;
 pub use check::Violation;
@@ -60,7 +60,7 @@ use crate::error::Error;
 use crate::ids::{ExecutorId, IdScheme};
 use crate::limits;
 use crate::status::StatusUpdate;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Map, Ordering};
 use crate::time::Timestamp;
 use admission::Admission;
 use agents::Agents;
@@ -69,6 +69,7 @@ use demand::Demand;
 use drain::Drain;
 use executors::Executor;
 use policy::PolicyCell;
+use silence::Silence;
 use slab::Slab;
 use subscription::Subscription;
 use tally::Tallies;
@@ -79,21 +80,22 @@ use tally::Tallies;
 /// is another handle on the same kernel. Each says what it does to others' view in its own docs; the crate's docs say
 /// how that is checked.
 #[derive(Clone)]
-pub struct Kernel(Arc<Core>);
+pub struct Kernel(pub(crate) Arc<Core>);
 
 /// What handles and handlers share. Each part guards its own invariants.
-struct Core {
+pub(crate) struct Core {
     ids: IdScheme,
-    policy: PolicyCell,
+    pub(crate) policy: PolicyCell,
     subscription: Subscription,
-    agents: Agents,
-    executors: Slab<Executor>,
+    pub(crate) agents: Agents,
+    pub(crate) executors: Slab<Executor>,
     /// From sequence number to cell, for ids that don't say.
-    by_sequence: Option<DashMap<u64, u32>>,
-    drain: Drain,
+    by_sequence: Option<Map<u64, u32>>,
+    pub(crate) drain: Drain,
     tallies: Tallies,
-    demand: CachePadded<Demand>,
-    admission: CachePadded<Admission>,
+    silence: Silence,
+    pub(crate) demand: CachePadded<Demand>,
+    pub(crate) admission: CachePadded<Admission>,
     gpus: CachePadded<Budget>,
     /// The next executor's number. Relaxed: it only hands out numbers.
     sequence: CachePadded<AtomicU64>,
@@ -118,7 +120,7 @@ impl Kernel {
     #[must_use]
     pub fn new(config: Config, ids: IdScheme) -> Kernel {
         Kernel(Arc::new(Core {
-            by_sequence: ids.needs_index().then(DashMap::new),
+            by_sequence: ids.needs_index().then(Map::new),
             ids,
             policy: PolicyCell::new(config),
             subscription: Subscription::new(),
@@ -126,6 +128,7 @@ impl Kernel {
             executors: Slab::new(),
             drain: Drain::new(),
             tallies: Tallies::default(),
+            silence: Silence::new(),
             demand: CachePadded::new(Demand::new()),
             admission: CachePadded::new(Admission::new()),
             gpus: CachePadded::new(Budget::new()),
@@ -253,6 +256,7 @@ impl Kernel {
     /// dead; suppression is forgotten, for the cluster forgot it too. Reconcile [`Scope::All`] after it.
     pub fn registered(&self) -> u64 {
         self.0.demand.reset();
+        self.0.silence.reset();
         self.0.subscription.begin()
     }
 
@@ -284,7 +288,8 @@ impl Kernel {
     ///
     /// Suppress comes when the caps leave no room for an executor, and again, at most each second, when offers arrive
     /// all the same; revive comes once when there is room again, at most once each
-    /// [`revive_interval`](crate::ConfigBuilder::revive_interval).
+    /// [`revive_interval`](crate::ConfigBuilder::revive_interval). It comes again when there is room and nothing was
+    /// offered for 10 s longer than the longest refusal: it may have been lost on its way.
     /// While the subscription is interrupted there is nobody to tell, and no call is due.
     pub fn poll_demand(&self, now: Timestamp) -> Option<DemandCall> {
         let core = &*self.0;
@@ -296,16 +301,35 @@ impl Kernel {
             let books = core.admission.load();
             !books.closed() && core.caps_reached(&core.policy.load(), books).is_none()
         };
-        core.demand.poll(can_place, policy.config.revive_interval, now)
+        let poll = || core.demand.poll(can_place, policy.config.revive_interval, now);
+        let mut call = poll();
+        if call.is_none() && can_place() {
+            let answered = core.tallies.sum().offers;
+            if !core.silence.is_too_long(answered, policy.config.refuse.longest(), now) {
+                return None;
+            }
+            core.demand.want();
+            call = poll();
+        }
+        if call.is_some() || !can_place() {
+            core.silence.reset();
+        }
+        call
     }
 
     /// Says that the answers in `decisions` have left for the cluster. Call it after sending them, where calls of
-    /// several threads may overtake each other: was a revive sent while refusals for a cap's sake were still on their
-    /// way, they undid it, and another will be due.
+    /// several threads may overtake each other: was a revive sent while refusals for a cap's sake, or under a policy
+    /// that was replaced meanwhile, were still on their way, they undid it, and another will be due.
     pub fn answers_sent(&self, decisions: &Decisions) {
         let demand = &self.0.demand;
-        if decisions.at_cap && demand.revival() != decisions.revival {
+        if demand.revival() == decisions.revival {
+            return;
+        }
+        if decisions.at_cap {
             demand.note_refused();
+        }
+        if !self.0.admission.load().same_version(decisions.books) {
+            demand.want();
         }
     }
 

@@ -6,14 +6,12 @@
 //! | handler | loads the admission word, *then* the policy | so its policy is at least as new as the word's version |
 //!
 //! A commit fails if the version changed since the word was loaded. So once a setter has returned, no executor is
-//! admitted under an older policy. The cell itself is an `ArcSwap`, which loom can't see; what decides is the version
-//! in the admission word, which it can.
+//! admitted under an older policy. The cell itself is an `ArcSwap`, for which checkers see a twin that promises no more
+//! (see [`sync`](crate::sync)).
 
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
-
-use crate::sync::{Mutex, lock};
+use crate::sync::{Mutex, Swap, View, lock};
 
 use super::admission::{Admission, Books};
 use super::decision::Reason;
@@ -102,26 +100,26 @@ impl Policy {
 /// The policy in force, and who may replace it.
 #[derive(Debug)]
 pub(crate) struct PolicyCell {
-    current: Arc<ArcSwap<Policy>>,
+    current: Swap<Policy>,
     publisher: Mutex<()>,
 }
 
 /// A handler's view of the cell: a check of one pointer while nothing changes.
-pub(crate) type PolicyView = arc_swap::Cache<Arc<ArcSwap<Policy>>, Arc<Policy>>;
+pub(crate) type PolicyView = View<Policy>;
 
 impl PolicyCell {
     pub(crate) fn new(config: Config) -> PolicyCell {
         let limit = config.executor_limit;
         let policy = Policy { config, limit, constraint_version: 0 };
-        PolicyCell { current: Arc::new(ArcSwap::from_pointee(policy)), publisher: Mutex::new(()) }
+        PolicyCell { current: Swap::new(policy), publisher: Mutex::new(()) }
     }
 
     pub(crate) fn view(&self) -> PolicyView {
-        arc_swap::Cache::new(Arc::clone(&self.current))
+        self.current.view()
     }
 
     pub(crate) fn load(&self) -> Arc<Policy> {
-        self.current.load_full()
+        self.current.load()
     }
 
     /// Puts `config` in force, its executor limit included. Returns whether anything changed.

@@ -23,11 +23,9 @@
 //! all pushes below, not only the last. Growing may wait for another thread that is allocating the same segment;
 //! nothing else waits.
 
-use std::sync::OnceLock;
-
 use crossbeam_utils::CachePadded;
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, QuietOnceLock};
 
 /// The first segment's length, as a power of two.
 const FIRST_BITS: u32 = crate::sync::SLAB_FIRST_BITS;
@@ -47,7 +45,7 @@ pub(crate) trait Cell: Default {
 
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
-    segments: [OnceLock<Box<[T]>>; SEGMENTS],
+    segments: [QuietOnceLock<Box<[T]>>; SEGMENTS],
     grown: AtomicU32,
     joined: AtomicU32,
     heads: [CachePadded<AtomicU64>; STACKS],
@@ -56,7 +54,7 @@ pub(crate) struct Slab<T> {
 impl<T: Cell> Slab<T> {
     pub(crate) fn new() -> Slab<T> {
         Slab {
-            segments: [const { OnceLock::new() }; SEGMENTS],
+            segments: std::array::from_fn(|_| QuietOnceLock::new()),
             grown: AtomicU32::new(0),
             joined: AtomicU32::new(0),
             heads: std::array::from_fn(|_| CachePadded::new(AtomicU64::new(u64::from(NONE)))),

@@ -97,7 +97,7 @@ impl Core {
         match self.ids.parse(text)? {
             Parsed::Id(id) => Some(id),
             Parsed::Sequence(sequence) => {
-                let slot = *self.by_sequence.as_ref()?.get(&sequence)?;
+                let slot = self.by_sequence.as_ref()?.get(&sequence)?;
                 Some(ExecutorId { sequence, slot })
             }
         }
@@ -121,7 +121,7 @@ impl Core {
         let (before, after) = match changed {
             Ok(change) => change,
             Err(state) if state.sequence == id.sequence && state.stage == Stage::Adrift => {
-                return self.readmit(id, executor, meaning);
+                return self.readmit(id, executor, state, meaning);
             }
             Err(state) if state.sequence == id.sequence && state.stage != Stage::Vacant => {
                 return Outcome::of(Some(id), Change::Nothing);
@@ -178,7 +178,7 @@ impl Core {
     }
 
     /// Frees what an executor holds. Only who moved it from `before` to `Vacant` may call this.
-    pub(super) fn vacate(&self, id: ExecutorId, executor: &Executor, before: State) -> Freed {
+    pub(crate) fn vacate(&self, id: ExecutorId, executor: &Executor, before: State) -> Freed {
         let hold = executor.hold();
         if matches!(before.stage, Stage::Limbo | Stage::Adrift) {
             self.out_of_sight.fetch_sub(1, Ordering::Relaxed);
@@ -198,7 +198,7 @@ impl Core {
     }
 
     /// Takes a hold out of the books; wakes the drain if it was the last.
-    pub(super) fn uncount(&self, hold: &Hold) -> Books {
+    pub(crate) fn uncount(&self, hold: &Hold) -> Books {
         self.gpus.release(u64::from(hold.gpus.get()));
         let books = self.admission.release(1, hold.cores);
         if books.closed() && books.executors() == 0 {
@@ -207,18 +207,33 @@ impl Core {
         books
     }
 
-    /// An executor that was given up is heard of again: it gets its resources back if the caps allow.
-    fn readmit(&self, id: ExecutorId, executor: &Executor, meaning: Meaning) -> Outcome {
+    /// An executor that was given up, as `seen`, is heard of again: it gets its resources back if the caps allow.
+    ///
+    /// Two reports of that may come at once, and the one find no room because of the other. So a refusal counts only
+    /// if it leaves its mark before the executor is back, and a return only if no refusal came before.
+    fn readmit(
+        &self,
+        id: ExecutorId,
+        executor: &Executor,
+        seen: State,
+        meaning: Meaning,
+    ) -> Outcome {
         if !matches!(meaning, Meaning::Running | Meaning::Launching) {
             return Outcome::of(Some(id), Change::Nothing);
         }
         let hold = executor.hold();
+        let adrift = |state: State| state.stage == Stage::Adrift;
         if !self.count_again(&hold) {
-            return Outcome { kill: true, ..Outcome::of(Some(id), Change::Refused) };
+            let marked = executor.change(id.sequence, |state| {
+                adrift(state).then_some(State { refusals: state.refusals.wrapping_add(1), ..state })
+            });
+            let (change, kill) =
+                if marked.is_ok() { (Change::Refused, true) } else { (Change::Nothing, false) };
+            return Outcome { kill, ..Outcome::of(Some(id), change) };
         }
         let back = |state: State| {
-            let seen = State { stage: Stage::Running, doubtful: false, ..state };
-            (state.stage == Stage::Adrift).then_some(seen)
+            let back = State { stage: Stage::Running, doubtful: false, ..state };
+            (adrift(state) && state.refusals == seen.refusals).then_some(back)
         };
         if executor.change(id.sequence, back).is_ok() {
             self.out_of_sight.fetch_sub(1, Ordering::Relaxed);

@@ -6,6 +6,7 @@
 //! | [`behaviour`] | does it do what its documentation says, sentence by sentence? |
 //! | [`state_machine`] | does any history of events take it away from [`reference`]? |
 //! | [`threads`] | do its promises hold while threads race? |
+//! | [`linearizability`] | are the answers of concurrent calls those of some order of them? |
 //! | [`memory`] | what does it allocate, when, and does it give it back? |
 //! | [`bad_input`] | does any offer make it panic, over-commit or hang? |
 //!
@@ -15,6 +16,7 @@
 
 mod bad_input;
 mod behaviour;
+mod linearizability;
 mod memory;
 mod reference;
 mod state_machine;

@@ -9,11 +9,13 @@ mod offers;
 mod updates;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
+use offermill::config::RefuseDurations;
 use offermill::resources::MilliCpus;
 use offermill::{DemandCall, Fate, ReasonKind, Timestamp};
 
-use crate::world::Setup;
+use crate::world::{Setup, secs};
 pub(crate) use offers::{Answer, Started};
 pub(crate) use updates::Effect;
 
@@ -82,6 +84,14 @@ struct Demand {
     wanted: bool,
     suppressed_at: Timestamp,
     revived_at: Option<Timestamp>,
+    /// Since when no offer was answered, and how many were until then; unknown after calls and registrations.
+    silent: Option<(Timestamp, u64)>,
+}
+
+/// So long an offer can be refused at most.
+fn longest(refuse: &RefuseDurations) -> Duration {
+    let two = refuse.unmet_constraint.max(refuse.reached_cap);
+    two.max(refuse.other).max(refuse.stopping)
 }
 
 /// What the kernel must have counted.
@@ -182,16 +192,29 @@ impl Model {
         let room = !self.closed && self.cap_reached().is_none();
         let demand = &mut self.demand;
         if room {
-            let asked = demand.suppressed || demand.refused || demand.wanted;
             let interval = self.setup.revive_interval;
             let early = demand.revived_at.is_some_and(|last| now.since(last) < interval);
+            let asked = demand.suppressed || demand.refused || demand.wanted;
             if !asked || early {
-                return None;
+                let answered = self.counts.offers;
+                let known = demand.silent.filter(|(_, count)| *count == answered);
+                let since = known.map_or(now, |(since, _)| since);
+                let patience = longest(&self.setup.refuse) + secs(10);
+                demand.silent = Some((since, answered));
+                if known.is_none() || now.since(since) < patience {
+                    return None;
+                }
+                demand.silent = Some((now, answered));
+                demand.wanted = true;
+                if early {
+                    return None;
+                }
             }
             let suppressed_at = demand.suppressed_at;
             *demand = Demand { revived_at: Some(now), suppressed_at, ..Demand::default() };
             return Some(DemandCall::Revive);
         }
+        demand.silent = None;
         let stray = demand.refused && now.since(demand.suppressed_at).as_secs() >= 1;
         if demand.suppressed && !stray {
             return None;

@@ -23,10 +23,10 @@ const ROUNDS: u64 = 25;
 const BATCHES: usize = 150;
 
 /// Splitmix64: small, and good enough to choose by.
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
+    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -39,7 +39,7 @@ impl Dice {
     }
 }
 
-fn seed() -> u64 {
+pub(crate) fn seed() -> u64 {
     let given = std::env::var("OFFERMILL_SEED").ok().and_then(|text| text.parse().ok());
     let seed = given.unwrap_or(20_260_101);
     println!("OFFERMILL_SEED={seed}");

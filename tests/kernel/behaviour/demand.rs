@@ -103,3 +103,23 @@ fn a_revive_that_overtook_refusals_is_repeated() {
     assert_eq!(house.kernel.poll_demand(at(7)), Some(Revive), "the refusals came after it");
     assert_eq!(house.kernel.poll_demand(at(8)), None);
 }
+
+/// Goal: a revive that was lost on its way is not the end of all offers. Method: room, and a cluster that says nothing
+/// for longer than any refusal; then one that offers.
+#[test]
+fn a_lost_revive_is_repeated() {
+    let mut house = House::new(&Setup { limit: Some(3), ..Setup::default() });
+    let (silence, refusal) = (130_000, 120_000);
+    for round in 0..3 {
+        let now = round * silence;
+        let expected = (round > 0).then_some(Revive);
+        assert_eq!(house.kernel.poll_demand(at(now)), expected);
+        assert_eq!(house.kernel.poll_demand(at(now)), None);
+        assert_eq!(house.kernel.poll_demand(at(now + silence - 1)), None);
+    }
+    let now = 3 * silence;
+    assert!(house.offer(&[Sheet::new("S1", 0.1, 1.0)], now - 2).is_empty());
+    assert_eq!(house.kernel.poll_demand(at(now)), None, "the cluster offers");
+    assert_eq!(house.kernel.poll_demand(at(now + refusal)), None);
+    assert_eq!(house.kernel.poll_demand(at(now + silence)), Some(Revive));
+}

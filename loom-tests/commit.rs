@@ -1,0 +1,100 @@
+//! Whole batches against each other and against an end: what a batch claims and doesn't get it gives back.
+
+use super::scenes::{NOW, config, finish, kernel, offer, offer_to};
+use super::{explore, race};
+use crate::kernel::executors::Hold;
+use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::{ConfigBuilder, ExecutorId, Handler, Kernel};
+
+const CORE: MilliCpus = MilliCpus::from_cores(1);
+
+/// How a batch is answered: who was placed.
+type Answer = fn(&Kernel, &mut Handler) -> Vec<ExecutorId>;
+
+fn answer(_: &Kernel, handler: &mut Handler) -> Vec<ExecutorId> {
+    offer_to(handler, "S0", 1)
+}
+
+/// A batch that claims as the kernel does, and gives nothing back when its commit fails.
+fn answer_and_keep(kernel: &Kernel, _: &mut Handler) -> Vec<ExecutorId> {
+    let core = &*kernel.0;
+    let books = core.admission.load();
+    if books.executors() > 0 {
+        return Vec::new();
+    }
+    let agent = core.agents.find("S0").unwrap();
+    core.agents.reserve(agent, 1, NOW).unwrap();
+    let mut cells = Vec::new();
+    assert!(core.executors.claim(1, &mut cells));
+    let cell = core.executors.get(cells[0]).unwrap();
+    let (memory, gpus, sequence) = (Mebibytes::new(1), Gpus::ZERO, 99);
+    let hold = Hold { agent: agent.index(), cores: CORE, memory, gpus, port: None };
+    cell.reserve(sequence, &hold, NOW);
+    match core.admission.commit(books, 1, CORE) {
+        Ok(_) => cell.publish(sequence),
+        Err(_) => return Vec::new(),
+    }
+    vec![ExecutorId { sequence, slot: cells[0] }]
+}
+
+/// Two batches at once, one answered by `answer_there`, with room for one executor.
+fn two_batches(config: ConfigBuilder, answer_there: Answer) {
+    let kernel = kernel(config.executor_limit(Some(1)));
+    let (here, there) = (kernel.clone(), kernel.clone());
+    let (mut one, mut other) = (kernel.handler(), kernel.handler());
+    let (first, second) =
+        race(move || answer(&here, &mut one), move || answer_there(&there, &mut other));
+    assert_eq!(first.len() + second.len(), 1);
+    assert_eq!(kernel.totals().executors, 1);
+    kernel.check().unwrap();
+    kernel.set_executor_limit(None).unwrap();
+    assert_eq!(offer_to(&mut kernel.handler(), "S0", 1).len(), 1);
+    assert_eq!(kernel.0.executors.iter().count(), 2, "a cell was lost");
+}
+
+/// Goal: of two batches for which there is room for one executor one gets it, and the other leaves nothing behind on
+/// agents, cells and books. Method: both at once; then the books are checked against the cells.
+#[test]
+fn a_batch_that_comes_second_leaves_nothing() {
+    explore("commit/batch-batch", Some(3), || two_batches(config(), answer));
+}
+
+/// Mutant: the second keeps what it claimed.
+#[test]
+#[ignore = "mutant"]
+fn mutant_claims_kept() {
+    explore("mutant commit/batch-batch", Some(3), || two_batches(config(), answer_and_keep));
+}
+
+/// An executor ends while a batch is answered by `answer_there`, at a limit of one.
+fn batch_and_end(answer_there: Answer) {
+    let kernel = kernel(config().executor_limit(Some(1)));
+    let executor = offer(&kernel, 1).remove(0);
+    let (here, there) = (kernel.clone(), kernel.clone());
+    let mut handler = kernel.handler();
+    let ((), placed) =
+        race(move || finish(&here, &executor), move || answer_there(&there, &mut handler));
+    assert_eq!(kernel.totals().executors as usize, placed.len());
+    kernel.check().unwrap();
+}
+
+/// Goal: an end and a batch that takes the room it makes leave whole books. Method: both at once, at a limit of one.
+#[test]
+fn a_batch_and_an_end_leave_whole_books() {
+    explore("commit/batch-end", Some(3), || batch_and_end(answer));
+}
+
+/// Mutant: the batch takes the room of the one that ends before that is out of the books, and its cell with it.
+#[test]
+#[ignore = "mutant"]
+fn mutant_room_taken_early() {
+    explore("mutant commit/batch-end", Some(3), || {
+        batch_and_end(|kernel, handler| {
+            let live = kernel.0.executors.iter().filter(|(_, cell)| cell.state().stage.live());
+            if live.count() == 0 && kernel.totals().executors == 1 {
+                kernel.0.admission.release(1, CORE);
+            }
+            answer(kernel, handler)
+        });
+    });
+}

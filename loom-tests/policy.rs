@@ -1,0 +1,149 @@
+//! The policy: handlers against setters, and setters against each other.
+
+use loom::sync::Arc;
+
+use super::scenes::{config, kernel, offer_to};
+use super::{explore, race};
+use crate::kernel::admission::Books;
+use crate::resources::MilliCpus;
+use crate::sync::Swap;
+use crate::{Handler, Kernel};
+
+const CORE: MilliCpus = MilliCpus::from_cores(1);
+
+/// A batch, answered by `answer` through a handler that knows the policy already, while `set` replaces the policy by
+/// one that leaves no room.
+fn batch_and_setter(answer: fn(&Kernel, &mut Handler), set: fn(&Kernel)) {
+    let kernel = kernel(config());
+    let (here, there) = (kernel.clone(), kernel.clone());
+    let mut handler = kernel.handler();
+    let ((), after_setting) = race(
+        move || answer(&here, &mut handler),
+        move || {
+            set(&there);
+            there.totals().executors
+        },
+    );
+    assert_eq!(kernel.totals().executors, after_setting, "placed under a policy not in force");
+}
+
+fn place_one(_: &Kernel, handler: &mut Handler) {
+    offer_to(handler, "S0", 1);
+}
+
+/// The policy is loaded before the word.
+fn place_by_an_old_policy(kernel: &Kernel, _: &mut Handler) {
+    let core = &*kernel.0;
+    let policy = core.policy.load();
+    let books = core.admission.load();
+    if policy.headroom(books).is_ok() {
+        let _ = core.admission.commit(books, 1, CORE);
+    }
+}
+
+fn close_the_limit(kernel: &Kernel) {
+    kernel.set_executor_limit(Some(0)).unwrap();
+}
+
+fn close_the_core_cap(kernel: &Kernel) {
+    kernel.reconfigure(config().core_cap(Some(CORE)).executor_limit(Some(0)).build().unwrap());
+}
+
+/// Goal: once `set_executor_limit` has returned nothing is placed under the old limit. Method: a batch at the same
+/// time; the count after the setter bounds that at the end.
+#[test]
+fn a_limit_holds_once_it_is_set() {
+    explore("policy/launch-limit", None, || batch_and_setter(place_one, close_the_limit));
+}
+
+/// Mutant: a handler that loads the policy before the word.
+#[test]
+#[ignore = "mutant"]
+fn mutant_policy_before_the_word() {
+    explore("mutant policy/launch-limit", None, || {
+        batch_and_setter(place_by_an_old_policy, close_the_limit);
+    });
+}
+
+/// Goal: once `reconfigure` has returned nothing is placed under the old settings. Method: as for the limit.
+#[test]
+fn settings_hold_once_they_are_set() {
+    explore("policy/launch-config", None, || batch_and_setter(place_one, close_the_core_cap));
+}
+
+/// Mutant: a handler that loads the policy before the word.
+#[test]
+#[ignore = "mutant"]
+fn mutant_settings_before_the_word() {
+    explore("mutant policy/launch-config", None, || {
+        batch_and_setter(place_by_an_old_policy, close_the_core_cap);
+    });
+}
+
+/// `set` changes the limit while another thread loads the word and then the policy.
+fn setter_and_look(set: fn(&Kernel)) {
+    let kernel = kernel(config());
+    let before: Books = kernel.0.admission.load();
+    let (here, there) = (kernel.clone(), kernel.clone());
+    race(
+        move || set(&here),
+        move || {
+            let books = there.0.admission.load();
+            let limit = there.executor_limit();
+            assert!(books.same_version(before) || limit == Some(3), "an old policy, a new version");
+        },
+    );
+}
+
+/// Goal: who sees the new version sees the new policy. Method: a setter and a look at once.
+#[test]
+fn a_policy_is_as_new_as_its_version() {
+    explore("policy/set-load", None, || {
+        setter_and_look(|kernel| kernel.set_executor_limit(Some(3)).unwrap());
+    });
+}
+
+/// Mutant: the version grows before the policy is there.
+#[test]
+#[ignore = "mutant"]
+fn mutant_version_before_the_policy() {
+    explore("mutant policy/set-load", None, || {
+        setter_and_look(|kernel| {
+            kernel.0.admission.bump_version();
+            kernel.set_executor_limit(Some(3)).unwrap();
+        });
+    });
+}
+
+/// Goal: of two changes at once none is lost. Method: a limit and settings with another limit; whichever comes last,
+/// the settings are in force, and a batch follows them.
+#[test]
+fn two_setters_lose_no_change() {
+    explore("policy/set-set", None, || {
+        let kernel = kernel(config());
+        let settings = config().core_cap(Some(CORE)).executor_limit(Some(5)).build().unwrap();
+        let (here, there, expected) = (kernel.clone(), kernel.clone(), settings.clone());
+        race(
+            move || here.set_executor_limit(Some(3)).unwrap(),
+            move || there.reconfigure(settings),
+        );
+        assert!(kernel.config() == expected, "the settings were lost");
+        assert!(matches!(kernel.executor_limit(), Some(3 | 5)));
+        assert_eq!(offer_to(&mut kernel.handler(), "S0", 2).len(), 1, "the core cap is one");
+    });
+}
+
+/// Mutant: setters take what there is, change it and put it back, without a lock.
+#[test]
+#[ignore = "mutant"]
+fn mutant_setters_without_a_lock() {
+    explore("mutant policy/set-set", None, || {
+        let swap = Arc::new(Swap::new((0, 0)));
+        let (here, there) = (Arc::clone(&swap), Arc::clone(&swap));
+        race(
+            move || here.store(std::sync::Arc::new((here.load().0, 3))),
+            move || there.store(std::sync::Arc::new((1, 5))),
+        );
+        assert_eq!(swap.load().0, 1, "the settings were lost");
+    });
+}

@@ -1,0 +1,92 @@
+//! What models of the whole kernel share: a small one, offers of whole cores, and updates.
+
+use std::time::Duration;
+
+use crate::config::{ExclusionRule, ExecutorCores, UnreachableRule};
+use crate::kernel::executors::Executor;
+use crate::resources::{Mebibytes, MilliCpus};
+use crate::{
+    Config, ConfigBuilder, Decisions, ExecutorId, Handler, IdScheme, Kernel, Offer, Outcome,
+    Resource, StatusUpdate, TaskState, Timestamp,
+};
+
+pub(super) const NOW: Timestamp = Timestamp::from_millis(1000);
+/// An executor that was out of sight at [`NOW`] is given up then …
+pub(super) const LATER: Timestamp = Timestamp::from_millis(2000);
+/// … and if it was given up then, it is forgotten then.
+pub(super) const STILL_LATER: Timestamp = Timestamp::from_millis(3000);
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Executors of one core, given up and forgotten after a second each.
+pub(super) fn config() -> ConfigBuilder {
+    Config::builder()
+        .executor_cores(ExecutorCores::Fixed(MilliCpus::from_cores(1)))
+        .executor_memory(Mebibytes::new(1))
+        .memory_overhead(Some(Mebibytes::ZERO))
+        .unreachable(UnreachableRule { release_after: Some(SECOND), forget_after: SECOND })
+        .exclusion(Some(ExclusionRule { failures: 2, ..ExclusionRule::default() }))
+}
+
+/// A kernel that has met its agent and has the memory of its first two cells. Both come by means that loom can't see,
+/// and so had better be there before the threads.
+pub(super) fn kernel(config: ConfigBuilder) -> Kernel {
+    let kernel = Kernel::new(config.build().unwrap(), IdScheme::unique("l", 0).unwrap());
+    offer(&kernel, 1).iter().for_each(|executor| finish(&kernel, executor));
+    kernel
+}
+
+/// Offers `cores` of the one agent; the names of the executors placed there.
+pub(super) fn offer(kernel: &Kernel, cores: u32) -> Vec<String> {
+    offer_from(kernel, "S0", cores)
+}
+
+/// Offers `cores` of an agent.
+pub(super) fn offer_from(kernel: &Kernel, agent: &str, cores: u32) -> Vec<String> {
+    let placed = offer_to(&mut kernel.handler(), agent, cores);
+    placed.into_iter().map(|id| kernel.executor_name(id).to_string()).collect()
+}
+
+/// Offers `cores` of an agent to a handler; the executors placed there.
+pub(super) fn offer_to(handler: &mut Handler, agent: &str, cores: u32) -> Vec<ExecutorId> {
+    let mut decisions = Decisions::new();
+    offer_of(agent, cores, |offers| handler.resource_offers(offers, NOW, &mut decisions));
+    let placed = decisions.accepts().flat_map(|accepted| accepted.executors);
+    placed.map(|executor| executor.id).collect()
+}
+
+/// A batch with one offer of so many cores of an agent.
+pub(super) fn offer_of(agent: &str, cores: u32, answer: impl FnOnce(&[Offer<'_>])) {
+    let resources =
+        [Resource::scalar("cpus", f64::from(cores)), Resource::scalar("mem", f64::from(cores))];
+    answer(&[Offer::new("o", agent, "host", &resources, &[])]);
+}
+
+pub(super) fn update(kernel: &Kernel, executor: &str, state: TaskState) -> Outcome {
+    kernel.status_update(&StatusUpdate::new(executor, state), NOW)
+}
+
+pub(super) fn finish(kernel: &Kernel, executor: &str) {
+    update(kernel, executor, TaskState::Finished);
+}
+
+/// A kernel with one executor, which is out of sight.
+pub(super) fn in_limbo(config: ConfigBuilder) -> (Kernel, String) {
+    let kernel = kernel(config);
+    let executor = offer(&kernel, 1).remove(0);
+    update(&kernel, &executor, TaskState::Unreachable);
+    (kernel, executor)
+}
+
+/// A kernel with one executor, which was given up.
+pub(super) fn adrift(config: ConfigBuilder) -> (Kernel, String) {
+    let (kernel, executor) = in_limbo(config);
+    assert_eq!(kernel.tick(LATER).given_up.len(), 1);
+    (kernel, executor)
+}
+
+/// An executor's id and cell, for mutants that go behind the kernel's back.
+pub(super) fn cell<'k>(kernel: &'k Kernel, executor: &str) -> (ExecutorId, &'k Executor) {
+    let id = kernel.executor_id(executor).unwrap();
+    (id, kernel.0.executors.get(id.slot).unwrap())
+}

@@ -1,0 +1,112 @@
+//! Pictures of the kernel: what they call exact stood like that at one instant.
+
+use super::scenes::{NOW, config, finish, kernel, offer, offer_from};
+use super::{explore, race};
+use crate::kernel::executors::State;
+use crate::{ExecutorId, Kernel};
+
+/// Who was there, if that is exact.
+type Picture = Option<Vec<ExecutorId>>;
+
+/// One executor ends and then two take its place, while `look` takes a picture.
+fn picture_of_a_change(look: fn(&Kernel) -> Picture) {
+    let kernel = kernel(config());
+    let first = offer(&kernel, 1).remove(0);
+    let first_id = kernel.executor_id(&first).unwrap();
+    let (here, there) = (kernel.clone(), kernel.clone());
+    let (later, picture) = race(
+        move || {
+            finish(&here, &first);
+            offer(&here, 2)
+        },
+        move || look(&there),
+    );
+    assert_eq!(later.len(), 2);
+    let later: Vec<_> = later.iter().filter_map(|name| kernel.executor_id(name)).collect();
+    if let Some(mut picture) = picture {
+        picture.sort_unstable_by_key(|id| id.sequence);
+        let one_instant = picture.is_empty() || picture == [first_id] || picture == later;
+        assert!(one_instant, "they were never there together: {picture:?}");
+    }
+}
+
+/// Goal: an exact picture shows executors that were there together. Method: one ends and two come while it is taken.
+#[test]
+fn who_is_in_a_picture_was_there_together() {
+    explore("snapshot/end-launch", Some(3), || {
+        picture_of_a_change(|kernel| {
+            let snapshot = kernel.snapshot(NOW);
+            let shown = snapshot.executors.len();
+            assert!(!snapshot.exact || snapshot.totals.executors as usize == shown);
+            snapshot.exact.then(|| snapshot.executors.iter().map(|view| view.id).collect())
+        });
+    });
+}
+
+/// Mutant: what was collected is compared with the word, but not collected again.
+#[test]
+#[ignore = "mutant"]
+fn mutant_one_collection() {
+    explore("mutant snapshot/end-launch", Some(3), || {
+        picture_of_a_change(|kernel| {
+            let live = |(slot, state): (u32, State)| {
+                let id = ExecutorId { sequence: state.sequence, slot };
+                state.stage.counted().then_some(id)
+            };
+            let cells = kernel.0.executors.iter().map(|(slot, cell)| (slot, cell.state()));
+            let rows: Vec<_> = cells.filter_map(live).collect();
+            (rows.len() == kernel.totals().executors as usize).then_some(rows)
+        });
+    });
+}
+
+/// An executor on one agent ends and another, on another agent, takes its cell, while `look` says on which agent's cell
+/// the first one is, if it is still there.
+fn picture_of_a_reused_cell(look: fn(&Kernel) -> Option<(ExecutorId, String)>) {
+    let kernel = kernel(config());
+    offer_from(&kernel, "S1", 1).iter().for_each(|executor| finish(&kernel, executor));
+    let first = offer(&kernel, 1).remove(0);
+    let first_id = kernel.executor_id(&first).unwrap();
+    let (here, there) = (kernel.clone(), kernel);
+    let (second, seen) = race(
+        move || {
+            finish(&here, &first);
+            offer_from(&here, "S1", 1).len()
+        },
+        move || look(&there),
+    );
+    assert_eq!(second, 1);
+    if let Some((id, agent)) = seen {
+        assert_eq!(agent, if id == first_id { "S0" } else { "S1" }, "another's hold");
+    }
+}
+
+/// Goal: an exact picture shows what each executor holds, and not what the next one in its cell does. Method: a cell is
+/// reused while the picture is taken.
+#[test]
+fn a_picture_shows_an_executors_own_hold() {
+    explore("snapshot/reuse", Some(3), || {
+        picture_of_a_reused_cell(|kernel| {
+            let snapshot = kernel.snapshot(NOW);
+            let view = snapshot.executors.first().filter(|_| snapshot.exact)?;
+            Some((view.id, view.agent_id.to_string()))
+        });
+    });
+}
+
+/// Mutant: the second look at the state may be older than the look at the hold.
+#[test]
+#[ignore = "mutant"]
+fn mutant_second_look_unordered() {
+    explore("mutant snapshot/reuse", Some(3), || {
+        picture_of_a_reused_cell(|kernel| {
+            let cell = kernel.0.executors.get(0)?;
+            let (state, hold) = (cell.state(), cell.hold());
+            if !state.stage.live() || cell.state() != state {
+                return None;
+            }
+            let agent = kernel.0.agents.name(hold.agent)?;
+            Some((ExecutorId { sequence: state.sequence, slot: 0 }, agent.id.to_string()))
+        });
+    });
+}

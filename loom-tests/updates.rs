@@ -1,0 +1,337 @@
+//! Pairs of things that happen to one executor, in the whole kernel: whoever wins, the books agree with the cells.
+
+use super::scenes::{
+    LATER, NOW, STILL_LATER, adrift, cell, config, finish, in_limbo, kernel, offer, update,
+};
+use super::{explore, race};
+use crate::kernel::executors::{Hold, Stage, State};
+use crate::resources::MilliCpus;
+use crate::{Change, Fate, Kernel, Outcome, StatusUpdate, TaskState};
+
+/// Two ends of one executor at once; `end` makes the second and says whether it freed.
+fn two_ends(end: fn(&Kernel, &str) -> bool) {
+    let kernel = kernel(config());
+    let executor = offer(&kernel, 1).remove(0);
+    let (here, there) = ((kernel.clone(), executor.clone()), (kernel.clone(), executor));
+    let (first, second) = race(
+        move || update(&here.0, &here.1, TaskState::Failed).freed.is_some(),
+        move || end(&there.0, &there.1),
+    );
+    assert!(first ^ second, "freed twice, or never");
+    kernel.check().unwrap();
+}
+
+/// Goal: of an update and its duplicate one frees, and a failure counts once. Method: both at once; two failures would
+/// exclude the agent.
+#[test]
+fn a_duplicate_frees_nothing() {
+    explore("updates/end-end", None, || {
+        two_ends(|kernel, executor| {
+            let outcome = update(kernel, executor, TaskState::Failed);
+            assert_eq!(outcome.excluded, None);
+            assert_eq!(offer(kernel, 1).len(), 1, "excluded");
+            outcome.freed.is_some()
+        });
+    });
+}
+
+/// Mutant: who ends an executor looks at its state, and frees it without having won the transition.
+#[test]
+#[ignore = "mutant"]
+fn mutant_free_without_winning() {
+    explore("mutant updates/end-end", None, || {
+        two_ends(|kernel, executor| {
+            let (id, cell) = cell(kernel, executor);
+            let state = cell.state();
+            if !state.stage.live() {
+                return false;
+            }
+            let _ = cell.change(id.sequence, |state| Some(State { stage: Stage::Vacant, ..state }));
+            kernel.0.vacate(id, cell, state);
+            true
+        });
+    });
+}
+
+/// An end while `lose` reports a loss.
+fn end_and_loss(lose: fn(&Kernel, &str)) {
+    let kernel = kernel(config());
+    let executor = offer(&kernel, 1).remove(0);
+    let (here, there) = ((kernel.clone(), executor.clone()), (kernel.clone(), executor.clone()));
+    race(move || finish(&here.0, &here.1), move || lose(&there.0, &there.1));
+    let state = cell(&kernel, &executor).1.state();
+    assert_eq!((state.stage, state.fate), (Stage::Vacant, Fate::Finished));
+    kernel.check().unwrap();
+}
+
+/// Goal: a lost agent doesn't bring back an executor that ended. Method: the end and the loss at once.
+#[test]
+fn a_lost_agent_revives_nobody() {
+    explore("updates/end-lost", None, || {
+        end_and_loss(|kernel, _| {
+            kernel.agent_lost("S0", NOW);
+        });
+    });
+}
+
+/// Mutant: the mark is put on the state that was seen, and not on the one that is there.
+#[test]
+#[ignore = "mutant"]
+fn mutant_mark_on_an_old_state() {
+    explore("mutant updates/end-lost", None, || {
+        end_and_loss(|kernel, executor| {
+            let (id, cell) = cell(kernel, executor);
+            let seen = cell.state();
+            if seen.stage.live() {
+                let _ = cell.change(id.sequence, |_| Some(State { doubtful: true, ..seen }));
+            }
+        });
+    });
+}
+
+/// An executor that was launched at [`NOW`] goes out of sight at [`LATER`] by `lose`, while time passes: it is too
+/// early to give it up.
+fn loss_and_tick(lose: fn(&Kernel, &str)) {
+    let kernel = kernel(config());
+    let executor = offer(&kernel, 1).remove(0);
+    let (here, there) = (kernel.clone(), kernel.clone());
+    let ((), ticked) = race(move || lose(&here, &executor), move || there.tick(LATER));
+    assert!(ticked.given_up.is_empty(), "given up by an old clock");
+    assert_eq!(kernel.totals().executors, 1);
+    kernel.check().unwrap();
+}
+
+/// Goal: who sees that an executor is out of sight sees since when. Method: it goes out of sight while time passes.
+#[test]
+fn nobody_is_given_up_by_an_old_clock() {
+    explore("updates/lose-tick", None, || {
+        loss_and_tick(|kernel, executor| {
+            kernel.status_update(&StatusUpdate::new(executor, TaskState::Unreachable), LATER);
+        });
+    });
+}
+
+/// Mutant: the clock starts when the executor is out of sight already.
+#[test]
+#[ignore = "mutant"]
+fn mutant_clock_after_the_stage() {
+    explore("mutant updates/lose-tick", None, || {
+        loss_and_tick(|kernel, executor| {
+            update(kernel, executor, TaskState::Unreachable);
+            cell(kernel, executor).1.set_since(LATER);
+        });
+    });
+}
+
+/// An executor returns while `give_up` gives it up.
+fn return_and_give_up(give_up: fn(&Kernel, &str)) {
+    let (kernel, executor) = in_limbo(config());
+    let (here, there) = ((kernel.clone(), executor.clone()), (kernel.clone(), executor.clone()));
+    let (returned, ()) = race(
+        move || update(&here.0, &here.1, TaskState::Running).change,
+        move || give_up(&there.0, &there.1),
+    );
+    assert_eq!(returned, Change::Returned);
+    assert_eq!(cell(&kernel, &executor).1.state().stage, Stage::Running);
+    assert_eq!(kernel.totals().executors, 1);
+    kernel.check().unwrap();
+}
+
+/// Goal: an executor that is heard of while it is given up is counted in the end, once. Method: both at once.
+#[test]
+fn an_executor_that_returns_is_counted() {
+    explore("updates/give_up-return", None, || {
+        return_and_give_up(|kernel, _| {
+            kernel.tick(LATER);
+        });
+    });
+}
+
+/// Mutant: giving up looks first, and then moves the executor whatever it is by then.
+#[test]
+#[ignore = "mutant"]
+fn mutant_give_up_whatever_is_there() {
+    explore("mutant updates/give_up-return", None, || {
+        return_and_give_up(|kernel, executor| {
+            let (id, cell) = cell(kernel, executor);
+            if cell.state().stage == Stage::Limbo {
+                let hold = cell.hold();
+                let _ =
+                    cell.change(id.sequence, |state| Some(State { stage: Stage::Adrift, ..state }));
+                kernel.0.uncount(&hold);
+            }
+        });
+    });
+}
+
+/// An executor ends while `give_up` gives it up, and if its end came later, another one takes its cell. The end is made
+/// in the words alone: the kernel's own would read the hold once more, and loom compares accesses with the last alone.
+fn reuse_and_give_up(give_up: fn(&Kernel, &str)) {
+    let (kernel, executor) = in_limbo(config());
+    let (here, there) = ((kernel.clone(), executor.clone()), (kernel.clone(), executor));
+    let hold = cell(&kernel, &here.1).1.hold();
+    let end = move || {
+        let (id, cell) = cell(&here.0, &here.1);
+        let (before, _) = cell
+            .change(id.sequence, |state| Some(State { stage: Stage::Vacant, ..state }))
+            .unwrap();
+        if before.stage.counted() {
+            here.0.0.uncount(&hold);
+        } else {
+            let larger = Hold { cores: MilliCpus::from_cores(2), ..hold };
+            cell.reserve(id.sequence + 1, &larger, NOW);
+        }
+    };
+    race(end, move || give_up(&there.0, &there.1));
+    let totals = kernel.totals();
+    assert_eq!((totals.executors, totals.cores), (0, MilliCpus::ZERO));
+}
+
+/// Goal: what is taken out of the books is what the executor that was given up held, though its cell may be another's
+/// by then. Method: its cell is reused for a larger one at the same time.
+#[test]
+fn giving_up_takes_out_the_hold_that_was_counted() {
+    explore("updates/give_up-reuse", None, || {
+        reuse_and_give_up(|kernel, _| {
+            kernel.tick(LATER);
+        });
+    });
+}
+
+/// Mutant: the hold is read when the executor has been given up already.
+#[test]
+#[ignore = "mutant"]
+fn mutant_hold_read_too_late() {
+    explore("mutant updates/give_up-reuse", None, || {
+        reuse_and_give_up(|kernel, executor| {
+            let (id, cell) = cell(kernel, executor);
+            let given_up = cell.change(id.sequence, |state| {
+                (state.stage == Stage::Limbo).then_some(State { stage: Stage::Adrift, ..state })
+            });
+            if given_up.is_ok() {
+                kernel.0.uncount(&cell.hold());
+            }
+        });
+    });
+}
+
+/// An executor returns that was given up, while `forget` forgets it and says whether it did.
+fn return_and_forget(forget: fn(&Kernel, &str) -> bool) {
+    let (kernel, executor) = adrift(config());
+    let (here, there) = ((kernel.clone(), executor.clone()), (kernel.clone(), executor));
+    let (returned, forgotten) = race(
+        move || update(&here.0, &here.1, TaskState::Running),
+        move || forget(&there.0, &there.1),
+    );
+    let Outcome { change, kill, .. } = returned;
+    let returned = change == Change::Returned;
+    assert!(returned ^ forgotten, "{change:?}");
+    assert_eq!(kernel.totals().executors, u32::from(returned));
+    assert!(returned || kill || change == Change::Nothing);
+    kernel.check().unwrap();
+}
+
+/// Goal: an executor that was given up returns or is forgotten, never both. Method: both at once.
+#[test]
+fn who_is_forgotten_does_not_return() {
+    explore("updates/forget-return", None, || {
+        return_and_forget(|kernel, _| kernel.tick(STILL_LATER).forgotten.len() == 1);
+    });
+}
+
+/// Mutant: forgetting looks first, and then ends the executor whatever it is by then.
+#[test]
+#[ignore = "mutant"]
+fn mutant_forget_whatever_is_there() {
+    explore("mutant updates/forget-return", None, || {
+        return_and_forget(|kernel, executor| {
+            let (id, cell) = cell(kernel, executor);
+            if cell.state().stage != Stage::Adrift {
+                return false;
+            }
+            let gone =
+                |state: State| Some(State { stage: Stage::Vacant, fate: Fate::Lost, ..state });
+            let (before, _) = cell.change(id.sequence, gone).unwrap();
+            kernel.0.vacate(id, cell, before);
+            true
+        });
+    });
+}
+
+/// An executor returns that was given up, in two reports at once, of which `again` makes the second. There is room for
+/// one.
+fn two_returns(again: fn(&Kernel, &str) -> Outcome) {
+    let (kernel, executor) = adrift(config().executor_limit(Some(1)));
+    let (here, there) = ((kernel.clone(), executor.clone()), (kernel.clone(), executor.clone()));
+    let outcomes: [Outcome; 2] = race(
+        move || update(&here.0, &here.1, TaskState::Running),
+        move || again(&there.0, &there.1),
+    )
+    .into();
+    let returned = outcomes.iter().filter(|outcome| outcome.change == Change::Returned).count();
+    let killed = outcomes.iter().any(|outcome| outcome.kill);
+    let running = cell(&kernel, &executor).1.state().stage == Stage::Running;
+    assert_eq!(kernel.totals().executors, u32::from(running));
+    assert!(returned == usize::from(running) && killed != running, "{outcomes:?}");
+    kernel.check().unwrap();
+}
+
+/// Goal: two reports of one return count it once, and none of them has the executor killed for which the other took
+/// the last room. Method: both at once.
+#[test]
+fn two_reports_of_a_return_agree() {
+    explore("updates/return-return", None, || {
+        two_returns(|kernel, executor| update(kernel, executor, TaskState::Running));
+    });
+}
+
+/// Mutant: who finds no room refuses, without asking whether it is the executor's own return that took it.
+#[test]
+#[ignore = "mutant"]
+fn mutant_refuse_without_a_second_look() {
+    explore("mutant updates/return-return", None, || {
+        two_returns(|kernel, executor| {
+            let full = kernel.totals().executors == 1;
+            let adrift = cell(kernel, executor).1.state().stage == Stage::Adrift;
+            let mut outcome = update(kernel, executor, TaskState::Running);
+            outcome.kill |= full && adrift;
+            outcome
+        });
+    });
+}
+
+/// An executor returns that was given up, while the kernel closes; `close` says how many executors there are then.
+fn return_and_close(close: fn(&Kernel) -> u32) {
+    let (kernel, executor) = adrift(config());
+    let (here, there) = (kernel.clone(), kernel.clone());
+    let (returned, after_close) =
+        race(move || update(&here, &executor, TaskState::Running).change, move || close(&there));
+    assert_eq!(u32::from(returned == Change::Returned), after_close);
+    assert_eq!(kernel.totals().executors, after_close);
+    kernel.check().unwrap();
+}
+
+/// Goal: nobody is counted again once the kernel is closed. Method: a return and the close at once; the count after the
+/// close bounds that at the end.
+#[test]
+fn nobody_returns_after_the_close() {
+    explore("updates/return-close", None, || {
+        return_and_close(|kernel| {
+            kernel.close();
+            kernel.totals().executors
+        });
+    });
+}
+
+/// Mutant: the books are read before they are closed.
+#[test]
+#[ignore = "mutant"]
+fn mutant_close_in_two_steps() {
+    explore("mutant updates/return-close", None, || {
+        return_and_close(|kernel| {
+            let executors = kernel.totals().executors;
+            kernel.close();
+            executors
+        });
+    });
+}

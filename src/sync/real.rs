@@ -1,0 +1,118 @@
+//! The real world: thin coats, each call of which is one call of what it wraps.
+
+use std::borrow::Borrow;
+use std::hash::Hash;
+use std::sync::Arc;
+#[cfg(not(thread_sanitizer))]
+pub(crate) use std::sync::OnceLock;
+pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+use arc_swap::{ArcSwap, Cache};
+use dashmap::DashMap;
+
+/// The length of a slab's first segment, as a power of two.
+pub(crate) const SLAB_FIRST_BITS: u32 = 5;
+
+/// Waits, under `mutex`, until `done` or until `timeout` has passed, and says whether it was done.
+pub(crate) fn wait_for(
+    mutex: &Mutex<()>,
+    condvar: &Condvar,
+    timeout: Duration,
+    mut done: impl FnMut() -> bool,
+) -> bool {
+    let waited = condvar.wait_timeout_while(super::lock(mutex), timeout, |()| !done());
+    !waited.unwrap_or_else(std::sync::PoisonError::into_inner).1.timed_out()
+}
+
+/// A value that is read by all and replaced as a whole. A load after a store, in an order that the caller sees to,
+/// finds the stored value or a later one.
+#[derive(Debug)]
+pub(crate) struct Swap<T>(Arc<ArcSwap<T>>);
+
+impl<T> Swap<T> {
+    #[inline]
+    pub(crate) fn new(value: T) -> Swap<T> {
+        Swap(Arc::new(ArcSwap::from_pointee(value)))
+    }
+
+    #[inline]
+    pub(crate) fn load(&self) -> Arc<T> {
+        self.0.load_full()
+    }
+
+    #[inline]
+    pub(crate) fn store(&self, value: Arc<T>) {
+        self.0.store(value);
+    }
+
+    #[inline]
+    pub(crate) fn view(&self) -> View<T> {
+        View(Cache::new(Arc::clone(&self.0)))
+    }
+}
+
+/// One reader's view of a [`Swap`]: a check of one pointer while nothing changes.
+#[derive(Debug)]
+pub(crate) struct View<T>(Cache<Arc<ArcSwap<T>>, Arc<T>>);
+
+impl<T> View<T> {
+    #[inline]
+    pub(crate) fn load(&mut self) -> &T {
+        self.0.load()
+    }
+}
+
+/// A map that many threads use, in shards, each with a lock that no guard carries out of a call.
+#[derive(Debug)]
+pub(crate) struct Map<K: Eq + Hash, V>(DashMap<K, V>);
+
+impl<K: Eq + Hash, V: Copy> Map<K, V> {
+    #[inline]
+    pub(crate) fn new() -> Map<K, V> {
+        Map(DashMap::new())
+    }
+
+    #[inline]
+    pub(crate) fn get<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        self.0.get(key).map(|value| *value)
+    }
+
+    #[inline]
+    pub(crate) fn insert(&self, key: K, value: V) {
+        self.0.insert(key, value);
+    }
+
+    /// The key's value; if it has none, that which `make` makes under the lock of the key's shard.
+    #[inline]
+    pub(crate) fn get_or_insert_with(&self, key: K, make: impl FnOnce() -> V) -> V {
+        *self.0.entry(key).or_insert_with(make)
+    }
+
+    #[inline]
+    pub(crate) fn remove<Q: Eq + Hash + ?Sized>(&self, key: &Q)
+    where
+        K: Borrow<Q>,
+    {
+        self.0.remove(key);
+    }
+
+    /// Removes the key if its value is `value`.
+    #[inline]
+    pub(crate) fn remove_value<Q: Eq + Hash + ?Sized>(&self, key: &Q, value: &V)
+    where
+        K: Borrow<Q>,
+        V: PartialEq,
+    {
+        self.0.remove_if(key, |_, present| present == value);
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+}

@@ -1,0 +1,83 @@
+//! What both checkers' worlds build alike, from the lock and the word of the world that they are in.
+
+use std::borrow::Borrow;
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
+use std::sync::PoisonError;
+
+use super::RwLock;
+
+/// Not one: who uses different keys should not seem to wait for each other.
+const SHARDS: usize = 4;
+
+/// The hasher has no seed of its own: a schedule that is played again must find the same shards.
+type Shard<K, V> = HashMap<K, V, BuildHasherDefault<DefaultHasher>>;
+
+/// Stands for a `DashMap`.
+pub(crate) struct Map<K: Eq + Hash, V> {
+    shards: [RwLock<Shard<K, V>>; SHARDS],
+}
+
+impl<K: Eq + Hash, V> fmt::Debug for Map<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Map").finish_non_exhaustive()
+    }
+}
+
+impl<K: Eq + Hash, V: Copy> Map<K, V> {
+    pub(crate) fn new() -> Map<K, V> {
+        Map { shards: std::array::from_fn(|_| RwLock::new(Shard::default())) }
+    }
+
+    fn shard<Q: Hash + ?Sized>(&self, key: &Q) -> &RwLock<Shard<K, V>> {
+        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(key);
+        &self.shards[hash as usize % SHARDS]
+    }
+
+    fn read<R>(shard: &RwLock<Shard<K, V>>, look: impl FnOnce(&Shard<K, V>) -> R) -> R {
+        look(&shard.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn write<R>(shard: &RwLock<Shard<K, V>>, work: impl FnOnce(&mut Shard<K, V>) -> R) -> R {
+        work(&mut shard.write().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn get<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        Self::read(self.shard(key), |shard| shard.get(key).copied())
+    }
+
+    pub(crate) fn insert(&self, key: K, value: V) {
+        Self::write(self.shard(&key), |shard| shard.insert(key, value));
+    }
+
+    pub(crate) fn get_or_insert_with(&self, key: K, make: impl FnOnce() -> V) -> V {
+        Self::write(self.shard(&key), |shard| *shard.entry(key).or_insert_with(make))
+    }
+
+    pub(crate) fn remove<Q: Eq + Hash + ?Sized>(&self, key: &Q)
+    where
+        K: Borrow<Q>,
+    {
+        Self::write(self.shard(key), |shard| shard.remove(key));
+    }
+
+    pub(crate) fn remove_value<Q: Eq + Hash + ?Sized>(&self, key: &Q, value: &V)
+    where
+        K: Borrow<Q>,
+        V: PartialEq,
+    {
+        Self::write(self.shard(key), |shard| {
+            if shard.get(key) == Some(value) {
+                shard.remove(key);
+            }
+        });
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.shards.iter().map(|shard| Self::read(shard, |shard| shard.len())).sum()
+    }
+}

@@ -1,0 +1,106 @@
+//! Loom's world. It knows no time: models play the deadline as a thread that sets [`DEADLINE`] and wakes the waiters.
+
+use std::fmt;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard, RwLock};
+
+use super::lock;
+
+/// Small, for loom tracks every cell.
+pub(crate) const SLAB_FIRST_BITS: u32 = 1;
+
+loom::lazy_static! {
+    /// Whether the deadline of every wait has passed that has one. A model sets it, and then wakes who waits.
+    pub(crate) static ref DEADLINE: AtomicU32 = AtomicU32::new(0);
+}
+
+/// Waits until `done`, or until [`DEADLINE`] is set; for ever when `timeout` is the longest there is.
+pub(crate) fn wait_for(
+    mutex: &Mutex<()>,
+    condvar: &Condvar,
+    timeout: Duration,
+    mut done: impl FnMut() -> bool,
+) -> bool {
+    let mut guard = lock(mutex);
+    while !done() {
+        if timeout < Duration::MAX && DEADLINE.load(Ordering::Acquire) != 0 {
+            return false;
+        }
+        guard = condvar.wait(guard).unwrap_or_else(PoisonError::into_inner);
+    }
+    true
+}
+
+/// Stands for an `ArcSwap`. Nothing but the index orders a load after a store, and it may be read stale: no lock that
+/// loom sees, for that would order more than `ArcSwap` does.
+pub(crate) struct Swap<T>(Arc<Shelf<T>>);
+
+struct Shelf<T> {
+    /// All values there ever were. A lock that loom doesn't see, held for no longer than it takes to copy a pointer.
+    values: std::sync::Mutex<Vec<Arc<T>>>,
+    /// Which of them is in force.
+    last: AtomicU32,
+}
+
+impl<T> fmt::Debug for Swap<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Swap").finish_non_exhaustive()
+    }
+}
+
+impl<T> Shelf<T> {
+    fn at(&self, index: u32) -> Arc<T> {
+        let values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&values[index as usize])
+    }
+
+    fn load(&self) -> (u32, Arc<T>) {
+        let index = self.last.load(Ordering::Acquire);
+        (index, self.at(index))
+    }
+}
+
+impl<T> Swap<T> {
+    pub(crate) fn new(value: T) -> Swap<T> {
+        let values = std::sync::Mutex::new(vec![Arc::new(value)]);
+        Swap(Arc::new(Shelf { values, last: AtomicU32::new(0) }))
+    }
+
+    pub(crate) fn load(&self) -> Arc<T> {
+        self.0.load().1
+    }
+
+    pub(crate) fn store(&self, value: Arc<T>) {
+        let index = {
+            let mut values = self.0.values.lock().unwrap_or_else(PoisonError::into_inner);
+            values.push(value);
+            values.len() as u32 - 1
+        };
+        self.0.last.store(index, Ordering::Release);
+    }
+
+    pub(crate) fn view(&self) -> View<T> {
+        let (index, value) = self.0.load();
+        View { shelf: Arc::clone(&self.0), index, value }
+    }
+}
+
+/// Stands for `ArcSwap`'s cache.
+pub(crate) struct View<T> {
+    shelf: Arc<Shelf<T>>,
+    index: u32,
+    value: Arc<T>,
+}
+
+impl<T> View<T> {
+    pub(crate) fn load(&mut self) -> &T {
+        // Relaxed, as the cache's look at the pointer: who finds nothing new has synchronised with nobody.
+        if self.shelf.last.load(Ordering::Relaxed) != self.index {
+            (self.index, self.value) = self.shelf.load();
+        }
+        &self.value
+    }
+}

@@ -1,0 +1,388 @@
+//! Are the answers of concurrent calls those of some order of them?
+//!
+//! Four threads make a few calls each. Each call is stamped before and after; each history is then judged by a search
+//! (Wing and Gong's, with a memory of what led nowhere) for an order of the calls' effects that respects the stamps and
+//! that a ledger without threads explains: who was placed, what was freed, which totals and pictures were seen.
+//!
+//! Three calls have two effects, not one, and the ledger says so. A batch is planned by what it saw at one instant and
+//! admitted at a later one, by a smaller plan at most. An end is decided at one instant, after which a duplicate frees
+//! nothing, and leaves the totals at a later one. A new limit may be followed from one instant on, and must be from a
+//! later one on, before the call returns.
+//!
+//! Which calls are made follows from a seed, which is printed (`OFFERMILL_SEED` sets another); how threads interleave
+//! does not.
+
+use std::collections::HashSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+
+use offermill::{Change, Decisions, ExecutorId, IdScheme, Kernel, StatusUpdate, TaskState};
+
+use crate::threads::{Dice, seed};
+use crate::world::{Setup, Sheet, at, lend};
+
+const THREADS: usize = 4;
+const CALLS: usize = 6;
+const HISTORIES: u64 = 4_000;
+const CAP: u32 = 4;
+const LIMIT: u32 = 3;
+
+/// A call and what it answered. Executors are bits.
+#[derive(Clone, Debug)]
+enum Call {
+    /// Room for so many executors was offered; these were placed.
+    Offer {
+        room: u32,
+        placed: u64,
+    },
+    /// The end of one was reported; whether it freed anything.
+    End {
+        executor: u64,
+        freed: bool,
+    },
+    SetLimit(u32),
+    Close,
+    Totals {
+        executors: u32,
+        closed: bool,
+    },
+    /// An exact picture.
+    Snapshot {
+        executors: u64,
+        closed: bool,
+    },
+}
+
+/// A call between two stamps.
+#[derive(Clone, Debug)]
+struct Stamped {
+    from: u64,
+    to: u64,
+    call: Call,
+}
+
+/// What has an instant of its own.
+#[derive(Clone, Debug)]
+enum Effect {
+    Planned { room: u32, placed: u64 },
+    Admitted { placed: u64 },
+    Ended { executor: u64, freed: bool },
+    Uncounted,
+    LimitSeen(u32),
+    LimitInForce,
+    Closed,
+    Totals { executors: u32, closed: bool },
+    Snapshot { executors: u64, closed: bool },
+}
+
+/// The kernel, as one thread would have it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Ledger {
+    alive: u64,
+    counted: u32,
+    limit: u32,
+    /// The limit before, as long as a batch may still follow it.
+    fading: Option<u32>,
+    closed: bool,
+}
+
+impl Ledger {
+    fn new() -> Ledger {
+        Ledger { alive: 0, counted: 0, limit: LIMIT, fading: None, closed: false }
+    }
+
+    /// How many more executors there is room for: by the limit, or by the one before.
+    fn rooms(&self) -> impl Iterator<Item = u32> {
+        let limits = [Some(self.limit), self.fading].into_iter().flatten();
+        let (counted, closed) = (self.counted, self.closed);
+        limits.map(move |limit| if closed { 0 } else { limit.min(CAP).saturating_sub(counted) })
+    }
+
+    /// The ledger after `effect`; none if that can't be its answer now.
+    fn after(&self, effect: &Effect) -> Option<Ledger> {
+        let mut next = self.clone();
+        let possible = match *effect {
+            Effect::Planned { room, placed } => {
+                self.rooms().any(|free| room.min(free) == placed.count_ones())
+            }
+            Effect::Admitted { placed } => {
+                next.alive |= placed;
+                next.counted += placed.count_ones();
+                self.rooms().any(|free| placed.count_ones() <= free)
+            }
+            Effect::Ended { executor, freed } => {
+                next.alive &= !executor;
+                freed == (self.alive & executor != 0)
+            }
+            Effect::Uncounted => {
+                next.counted -= 1;
+                true
+            }
+            Effect::LimitSeen(limit) => {
+                next.fading = Some(self.limit);
+                next.limit = limit;
+                self.fading.is_none()
+            }
+            Effect::LimitInForce => {
+                next.fading = None;
+                true
+            }
+            Effect::Closed => {
+                next.closed = true;
+                true
+            }
+            Effect::Totals { executors, closed } => {
+                (executors, closed) == (self.counted, self.closed)
+            }
+            Effect::Snapshot { executors, closed } => {
+                let stands = (executors, closed) == (self.alive, self.closed);
+                stands && executors.count_ones() == self.counted
+            }
+        };
+        possible.then_some(next)
+    }
+}
+
+/// An effect, the stamps that it lies between, and the effect of the same call that comes before it.
+struct Event {
+    from: u64,
+    to: u64,
+    effect: Effect,
+    after: Option<usize>,
+}
+
+fn events(history: &[Stamped]) -> Vec<Event> {
+    let mut events: Vec<Event> = Vec::new();
+    for Stamped { from, to, call } in history {
+        let (first, second) = match *call {
+            Call::Offer { room, placed } => (
+                Effect::Planned { room, placed },
+                (placed != 0).then_some(Effect::Admitted { placed }),
+            ),
+            Call::End { executor, freed } => {
+                (Effect::Ended { executor, freed }, freed.then_some(Effect::Uncounted))
+            }
+            Call::SetLimit(limit) => (Effect::LimitSeen(limit), Some(Effect::LimitInForce)),
+            Call::Close => (Effect::Closed, None),
+            Call::Totals { executors, closed } => (Effect::Totals { executors, closed }, None),
+            Call::Snapshot { executors, closed } => (Effect::Snapshot { executors, closed }, None),
+        };
+        let at = events.len();
+        events.push(Event { from: *from, to: *to, effect: first, after: None });
+        events.extend(second.map(|effect| Event { from: *from, to: *to, effect, after: Some(at) }));
+    }
+    assert!(events.len() <= 64, "a set of events is one word");
+    events
+}
+
+/// Whether some order explains `history`.
+fn explained(history: &[Stamped]) -> bool {
+    fn search(
+        events: &[Event],
+        done: u64,
+        ledger: &Ledger,
+        dead_ends: &mut HashSet<(u64, Ledger)>,
+    ) -> bool {
+        if done.count_ones() as usize == events.len() {
+            return true;
+        }
+        if dead_ends.contains(&(done, ledger.clone())) {
+            return false;
+        }
+        let is_done = |at: usize| done & 1 << at != 0;
+        let open = || events.iter().enumerate().filter(|(at, _)| !is_done(*at));
+        // Nothing comes before what had returned when it was called.
+        let first_return = open().map(|(_, event)| event.to).min().unwrap_or_default();
+        for (at, event) in open() {
+            let next = event.from < first_return && event.after.is_none_or(is_done);
+            let Some(after) = next.then(|| ledger.after(&event.effect)).flatten() else { continue };
+            if search(events, done | 1 << at, &after, dead_ends) {
+                return true;
+            }
+        }
+        dead_ends.insert((done, ledger.clone()));
+        false
+    }
+    search(&events(history), 0, &Ledger::new(), &mut HashSet::new())
+}
+
+/// What the threads of a history share.
+struct Yard {
+    kernel: Kernel,
+    stamps: AtomicU64,
+    ready: AtomicUsize,
+    /// Executors whose placement has been answered.
+    known: Mutex<Vec<ExecutorId>>,
+}
+
+fn bit(id: ExecutorId) -> u64 {
+    // An order of planning has gaps, but not sixty of them with so few calls.
+    1u64.checked_shl(id.sequence() as u32).expect("too many executors")
+}
+
+impl Yard {
+    fn new(ids: IdScheme) -> Yard {
+        let setup =
+            Setup { core_cap: Some(u64::from(CAP) * 1000), limit: Some(LIMIT), ..Setup::default() };
+        Yard {
+            kernel: Kernel::new(setup.config(), ids),
+            stamps: AtomicU64::new(0),
+            ready: AtomicUsize::new(0),
+            known: Mutex::default(),
+        }
+    }
+
+    fn end(&self, id: ExecutorId) -> Call {
+        let name = self.kernel.executor_name(id).to_string();
+        let update = StatusUpdate::new(&name, TaskState::Finished);
+        let outcome = self.kernel.status_update(&update, at(2));
+        let freed = matches!(outcome.change, Change::Ended(_));
+        assert_eq!(freed, outcome.freed.is_some());
+        Call::End { executor: bit(id), freed }
+    }
+
+    fn snapshot(&self) -> Call {
+        let snapshot = self.kernel.snapshot(at(3));
+        let totals = snapshot.totals;
+        if !snapshot.exact {
+            return Call::Totals { executors: totals.executors, closed: totals.closed };
+        }
+        let executors = snapshot.executors.iter().fold(0, |all, view| all | bit(view.id));
+        assert_eq!(executors.count_ones(), totals.executors);
+        Call::Snapshot { executors, closed: totals.closed }
+    }
+
+    fn offer(&self, handler: &mut offermill::Handler, agent: &str, room: u32) -> Call {
+        let sheet = Sheet::new(agent, f64::from(room), 10_000.0);
+        let mut decisions = Decisions::new();
+        lend(&[sheet], |offers| handler.resource_offers(offers, at(1), &mut decisions));
+        let ids = decisions.accepts().flat_map(|accept| accept.executors).map(|one| one.id);
+        let ids: Vec<ExecutorId> = ids.collect();
+        self.known.lock().unwrap().extend(&ids);
+        Call::Offer { room, placed: ids.into_iter().fold(0, |all, id| all | bit(id)) }
+    }
+
+    /// One thread's calls.
+    fn run(&self, thread: usize, mut dice: Dice) -> Vec<Stamped> {
+        let mut handler = self.kernel.handler();
+        let agent = format!("S{thread}");
+        self.ready.fetch_add(1, Ordering::SeqCst);
+        while self.ready.load(Ordering::SeqCst) < THREADS {
+            thread::yield_now();
+        }
+        let one = |_| {
+            let ended = match self.known.lock().unwrap().as_slice() {
+                [] => None,
+                known => Some(known[dice.roll(known.len() as u64) as usize]),
+            };
+            let choice = dice.roll(24);
+            if dice.roll(3) == 0 {
+                thread::yield_now();
+            }
+            let from = self.stamps.fetch_add(1, Ordering::SeqCst);
+            let call = match (choice, ended) {
+                (0..8, Some(id)) => self.end(id),
+                (0..4, None) | (8..15, _) => {
+                    self.offer(&mut handler, &agent, 1 + choice as u32 % 3)
+                }
+                (15..17, _) => {
+                    let limit = choice as u32 % 4;
+                    self.kernel.set_executor_limit(Some(limit)).unwrap();
+                    Call::SetLimit(limit)
+                }
+                (17..20, _) => self.snapshot(),
+                (20, _) if dice.roll(3) == 0 => {
+                    self.kernel.close();
+                    Call::Close
+                }
+                _ => {
+                    let totals = self.kernel.totals();
+                    Call::Totals { executors: totals.executors, closed: totals.closed }
+                }
+            };
+            let to = self.stamps.fetch_add(1, Ordering::SeqCst);
+            Stamped { from, to, call }
+        };
+        (0..CALLS).map(one).collect()
+    }
+}
+
+/// How many pairs of calls overlapped.
+fn overlaps(history: &[Stamped]) -> usize {
+    let pairs = history.iter().enumerate().flat_map(|(at, one)| {
+        history[at + 1..].iter().filter(|other| one.from < other.to && other.from < one.to)
+    });
+    pairs.count()
+}
+
+/// Goal: what concurrent calls answer is what some order of them would have, each at an instant between call and
+/// return. Method: thousands of short histories of four threads on a small kernel, each searched for such an order.
+#[test]
+fn histories_are_explained_by_an_order() {
+    let seed = seed();
+    let (mut calls, mut overlapping) = (0, 0);
+    for number in 0..HISTORIES {
+        let unique = || IdScheme::unique("line", 0).unwrap();
+        let yard = Yard::new(if number % 2 == 0 { unique() } else { IdScheme::plain() });
+        let history: Vec<Stamped> = thread::scope(|scope| {
+            let spawn = |thread| {
+                let dice = Dice(seed.wrapping_add(number * 100 + thread as u64));
+                let yard = &yard;
+                scope.spawn(move || yard.run(thread, dice))
+            };
+            let threads: Vec<_> = (0..THREADS).map(spawn).collect();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+        });
+        calls += history.len();
+        overlapping += overlaps(&history);
+        assert!(explained(&history), "no order explains history {number}: {history:#?}");
+        yard.kernel.check().unwrap();
+    }
+    println!(
+        "linearizability: {HISTORIES} histories, {calls} calls, {overlapping} pairs overlapped"
+    );
+    assert!(overlapping > 500, "the test has to test something");
+}
+
+/// Goal: the judge condemns what no order explains, and nothing else. Method: histories by hand, in pairs: one that
+/// can't be, and one that differs by a stamp or an answer and can.
+#[test]
+fn the_judge_knows_right_from_wrong() {
+    let stamped = |from, to, call| Stamped { from, to, call };
+    let offer = |from, to, room, placed| stamped(from, to, Call::Offer { room, placed });
+    let end = |from, to, freed| stamped(from, to, Call::End { executor: 1, freed });
+    let totals = |from, to, executors| stamped(from, to, Call::Totals { executors, closed: false });
+    let cases = [
+        (false, vec![offer(0, 3, 1, 1), totals(1, 2, 1), totals(4, 5, 0)], "totals go back"),
+        (true, vec![offer(0, 5, 1, 1), totals(1, 2, 0), totals(3, 4, 1)], "totals go on"),
+        (false, vec![offer(0, 1, 1, 1), end(2, 4, true), end(3, 5, true)], "freed twice"),
+        (true, vec![offer(0, 1, 1, 1), end(2, 4, false), end(3, 5, true)], "freed once"),
+        (
+            false,
+            vec![offer(0, 1, 1, 1), end(2, 3, false), end(4, 5, true)],
+            "a duplicate was first",
+        ),
+        (false, vec![offer(0, 1, 2, 3), offer(2, 3, 2, 12)], "over the limit"),
+        (true, vec![offer(0, 1, 2, 3), offer(2, 3, 2, 4)], "at the limit"),
+        (false, vec![offer(0, 1, 2, 1)], "room, and declined"),
+        (true, vec![stamped(0, 1, Call::SetLimit(1)), offer(2, 3, 2, 1)], "a lower limit"),
+        (false, vec![stamped(0, 1, Call::SetLimit(1)), offer(2, 3, 2, 3)], "beyond a lower limit"),
+        (true, vec![stamped(0, 3, Call::SetLimit(1)), offer(1, 2, 2, 3)], "while it is lowered"),
+        (false, vec![stamped(0, 1, Call::Close), offer(2, 3, 1, 1)], "placed after the close"),
+        (true, vec![stamped(0, 2, Call::Close), offer(1, 3, 1, 1)], "placed before the close"),
+        (
+            false,
+            vec![offer(0, 1, 2, 3), stamped(2, 3, Call::Snapshot { executors: 1, closed: false })],
+            "somebody is missing in the picture",
+        ),
+        (
+            true,
+            vec![offer(0, 3, 2, 3), stamped(1, 2, Call::Snapshot { executors: 3, closed: false })],
+            "the picture shows who is being placed",
+        ),
+    ];
+    for (right, history, what) in cases {
+        assert_eq!(explained(&history), right, "{what}");
+    }
+}

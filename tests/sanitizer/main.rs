@@ -1,0 +1,256 @@
+//! The whole kernel under load, for ThreadSanitizer (`.ci/sanitizer`): does any memory go from thread to thread without
+//! an order between the accesses, in this crate or in what it is built of?
+//!
+//! Std is not instrumented: what it orders within itself the sanitizer can't see. So this has no test harness, no
+//! scoped threads and no locks of its own; threads are spawned and joined, and talk through channels of
+//! `crossbeam-channel`, which is instrumented. What is left of false alarms is in `suppressions.txt`, each with its
+//! reason.
+//!
+//! Without the sanitizer, as in `cargo test`, it is a short stress test. `OFFERMILL_ROUNDS` makes it longer.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[allow(dead_code)]
+#[path = "../kernel/world.rs"]
+mod world;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use offermill::config::{ExclusionRule, UnreachableRule};
+use offermill::{
+    Decisions, ExecutorId, IdScheme, Kernel, Scope, StatusUpdate, TaskState, Timestamp,
+    UpdateReason,
+};
+use world::{Entry, Setup, Sheet, at, lend, secs};
+
+const HANDLERS: u64 = 3;
+const UPDATERS: u64 = 2;
+/// Handlers, updaters, one that governs, one that observes, one for time; two that drain come at the end.
+const THREADS: u64 = HANDLERS + UPDATERS + 3 + 2;
+const BATCHES: u64 = 120;
+const CORES_MAX: u64 = 60;
+const LIMIT_MAX: u64 = 40;
+
+/// Splitmix64: small, and good enough to choose by.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % sides
+    }
+}
+
+/// What threads share beside the kernel: words of their own, and channels.
+#[derive(Clone)]
+struct Yard {
+    kernel: Kernel,
+    shared: Arc<Shared>,
+    placed: Sender<ExecutorId>,
+    to_end: Receiver<ExecutorId>,
+}
+
+#[derive(Default)]
+struct Shared {
+    clock: AtomicU64,
+    operations: AtomicU64,
+    done: AtomicBool,
+}
+
+impl Yard {
+    fn new(ids: IdScheme) -> Yard {
+        let (placed, to_end) = unbounded();
+        let kernel = Kernel::new(setup(2, Some(LIMIT_MAX as u32)).config(), ids);
+        Yard { kernel, shared: Arc::default(), placed, to_end }
+    }
+
+    fn spawn(&self, work: impl FnOnce(&Yard) + Send + 'static) -> JoinHandle<()> {
+        let yard = self.clone();
+        thread::spawn(move || work(&yard))
+    }
+
+    /// Counts an operation, and says when it is.
+    fn now(&self) -> Timestamp {
+        self.shared.operations.fetch_add(1, Ordering::Relaxed);
+        at(self.shared.clock.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn going_on(&self) -> bool {
+        !self.shared.done.load(Ordering::Relaxed)
+    }
+
+    fn tell(&self, id: ExecutorId, state: TaskState, reason: UpdateReason) {
+        let name = self.kernel.executor_name(id).to_string();
+        self.kernel.status_update(&StatusUpdate::new(&name, state).because(reason), self.now());
+    }
+}
+
+fn setup(cores: u64, limit: Option<u32>) -> Setup {
+    Setup {
+        core_cap: Some(CORES_MAX * 1000),
+        executor_cores: Some(cores * 1000),
+        gpu_cap: 10,
+        limit,
+        unreachable: UnreachableRule {
+            release_after: Some(Duration::from_millis(40)),
+            forget_after: Duration::from_millis(400),
+        },
+        exclusion: Some(ExclusionRule {
+            failures: 3,
+            window: secs(1),
+            expiry: Some(Duration::from_millis(50)),
+        }),
+        ..Setup::default()
+    }
+}
+
+/// Answers offers of agents that others meet too, and now and then of a new one.
+fn offer(yard: &Yard, mut dice: Dice) {
+    let (mut handler, mut decisions) = (yard.kernel.handler(), Decisions::new());
+    for _ in 0..BATCHES {
+        let sheets: Vec<Sheet> = (0..1 + dice.roll(6))
+            .map(|_| {
+                let agents = if dice.roll(8) == 0 { 2_000 } else { 12 };
+                let sheet =
+                    Sheet::new(&format!("S{}", dice.roll(agents)), dice.roll(7) as f64, 1e3);
+                sheet.with(Entry::scalar("gpus", dice.roll(3) as f64))
+            })
+            .collect();
+        lend(&sheets, |offers| handler.resource_offers(offers, yard.now(), &mut decisions));
+        yard.kernel.answers_sent(&decisions);
+        for executor in decisions.accepts().flat_map(|accept| accept.executors) {
+            yard.placed.send(executor.id).unwrap();
+        }
+    }
+}
+
+/// Tells anything of anybody, until all have ended.
+fn update(yard: &Yard, mut dice: Dice) {
+    const STATES: [TaskState; 7] = [
+        TaskState::Running,
+        TaskState::Staging,
+        TaskState::Unreachable,
+        TaskState::Running,
+        TaskState::Failed,
+        TaskState::Finished,
+        TaskState::Failed,
+    ];
+    while yard.going_on() {
+        // Not a blocking receive: that waits in one of std's locks.
+        let Ok(id) = yard.to_end.try_recv() else {
+            thread::yield_now();
+            continue;
+        };
+        for _ in 0..dice.roll(4) {
+            let state = STATES[dice.roll(STATES.len() as u64) as usize];
+            yard.tell(id, state, UpdateReason::Other);
+        }
+        if dice.roll(3) > 0 {
+            yard.placed.send(id).unwrap();
+        } else {
+            yard.tell(id, TaskState::Lost, UpdateReason::AgentRemoved);
+            yard.tell(id, TaskState::Failed, UpdateReason::Other);
+        }
+    }
+}
+
+fn govern(yard: &Yard, mut dice: Dice) {
+    while yard.going_on() {
+        let limit = dice.roll(LIMIT_MAX + 1) as u32;
+        match dice.roll(4) {
+            0 => yard.kernel.reconfigure(setup(1 + dice.roll(3), Some(limit)).config()),
+            1 => drop((yard.kernel.registered(), yard.kernel.epoch())),
+            _ => yard.kernel.set_executor_limit(Some(limit)).unwrap(),
+        }
+        let _ = (yard.kernel.config(), yard.kernel.executor_limit(), yard.kernel.wanted());
+        let doubted = yard.kernel.reconcile(Scope::Doubtful, yard.now());
+        if dice.roll(4) == 0 {
+            yard.kernel.kill_executors(doubted.iter().map(|target| target.id));
+        }
+        thread::sleep(Duration::from_micros(200));
+    }
+}
+
+fn observe(yard: &Yard) {
+    let mut number = 0;
+    while yard.going_on() {
+        let totals = yard.kernel.totals();
+        assert!(totals.cores.whole_cores() <= CORES_MAX && totals.executors <= LIMIT_MAX as u32);
+        let snapshot = yard.kernel.snapshot(yard.now());
+        assert!(snapshot.number > number);
+        number = snapshot.number;
+        let _ = (yard.kernel.offer_counts(), yard.kernel.agents_known());
+        let _ = yard.kernel.sufficient_resources_registered(0.5);
+    }
+}
+
+/// Time passes: ticks, sweeps of agents far ahead of the others' clock, losses, demand.
+fn pass_time(yard: &Yard, mut dice: Dice) {
+    let mut ahead = 1_000_000;
+    while yard.going_on() {
+        let _ = yard.kernel.tick(yard.now());
+        let _ = yard.kernel.poll_demand(yard.now());
+        if dice.roll(4) == 0 {
+            ahead += 60_000;
+            let _ = yard.kernel.tick(at(ahead));
+        }
+        let _ = yard.kernel.agent_lost(&format!("S{}", dice.roll(12)), at(0));
+        thread::sleep(Duration::from_micros(200));
+    }
+}
+
+/// Two threads close and drain in the middle of work; who is left is ended when the handlers are through.
+fn end(yard: &Yard, handlers: Vec<JoinHandle<()>>) {
+    let drain = |yard: &Yard| {
+        let left = yard.kernel.close();
+        yard.kernel.kill_executors(left.iter().map(|target| target.id));
+        assert!(yard.kernel.drain(secs(60)).drained);
+    };
+    let drains = [yard.spawn(drain), yard.spawn(drain)];
+    handlers.into_iter().for_each(|handler| handler.join().unwrap());
+    for target in yard.kernel.close() {
+        yard.tell(target.id, TaskState::Killed, UpdateReason::Other);
+    }
+    drains.into_iter().for_each(|drain| drain.join().unwrap());
+}
+
+fn round(ids: IdScheme, seed: u64) -> u64 {
+    let yard = Yard::new(ids);
+    let mut rest: Vec<JoinHandle<()>> =
+        (0..UPDATERS).map(|n| yard.spawn(move |yard| update(yard, Dice(seed + 10 + n)))).collect();
+    rest.push(yard.spawn(move |yard| govern(yard, Dice(seed + 20))));
+    rest.push(yard.spawn(observe));
+    rest.push(yard.spawn(move |yard| pass_time(yard, Dice(seed + 30))));
+    let spawn = |n| yard.spawn(move |yard| offer(yard, Dice(seed + n)));
+    let handlers = (0..HANDLERS).map(spawn).collect();
+    thread::sleep(Duration::from_millis(10 + seed % 40));
+    end(&yard, handlers);
+    yard.shared.done.store(true, Ordering::Relaxed);
+    rest.into_iter().for_each(|thread| thread.join().unwrap());
+    yard.kernel.check().unwrap();
+    assert_eq!(yard.kernel.totals().executors, 0);
+    yard.shared.operations.load(Ordering::Relaxed)
+}
+
+fn main() {
+    let number = |name| std::env::var(name).ok().and_then(|text: String| text.parse().ok());
+    let (rounds, seed) = (number("OFFERMILL_ROUNDS").unwrap_or(2), number("OFFERMILL_SEED"));
+    let seed = seed.unwrap_or(20_260_101);
+    let mut operations = 0;
+    for n in 0..rounds {
+        let unique = || IdScheme::unique("race", 36).unwrap();
+        let ids = if n % 2 == 0 { unique() } else { IdScheme::plain() };
+        operations += round(ids, seed + 1000 * n);
+    }
+    assert!(operations > rounds * 100, "the test has to test something");
+    println!(
+        "stress: {THREADS} threads, {rounds} rounds from seed {seed}, {operations} operations"
+    );
+}

@@ -1,0 +1,135 @@
+//! The close and the drain, with handlers under way.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use offermill::{DrainReport, Fate, Reason, TaskState};
+
+use crate::play;
+use crate::world::{Setup, at, secs};
+use crate::yard::{Yard, join};
+
+fn named(report: &DrainReport) -> BTreeSet<u64> {
+    report.executors.iter().map(|row| row.executor.id.sequence()).collect()
+}
+
+fn spawn_handlers(yard: &Yard, handlers: u64) -> Vec<shuttle::thread::JoinHandle<()>> {
+    let spawn = |n| {
+        yard.spawn(move |yard: &Yard| {
+            let own = format!("S{n}");
+            let mut handler = yard.kernel.handler();
+            for _ in 0..2 {
+                let closed = yard.kernel.totals().closed;
+                let answer = yard.offer(&mut handler, &["S0", &own], 1.0, at(1));
+                let stopping = answer.declines.iter().all(|reason| *reason == Reason::Stopping);
+                assert!(!closed || answer.placed.is_empty() && stopping, "placed after the close");
+            }
+        })
+    };
+    (0..handlers).map(spawn).collect()
+}
+
+/// Goal: whoever was placed is on the roll and gets its fate, both callers return when the last has ended, and they
+/// name the same executors. Method: two threads close and drain without a deadline, so that a lost wake-up is a
+/// deadlock, while three handlers are in the middle of batches and one thread ends whom it knows; who is left is ended
+/// when the handlers are through.
+#[test]
+fn two_callers_drain_while_handlers_run() {
+    play("drain/two-callers", 1500, || {
+        let yard = Yard::new(&Setup { core_cap: Some(4000), ..Setup::default() });
+        let handlers = spawn_handlers(&yard, 3);
+        let ends = yard.spawn(|yard| {
+            for id in yard.placed() {
+                yard.tell(id, TaskState::Finished, at(2));
+            }
+        });
+        let drains = [(); 2].map(|()| {
+            yard.spawn(|yard| {
+                let left = yard.kernel.close();
+                yard.kernel.kill_executors(left.iter().map(|target| target.id));
+                yard.kernel.drain(Duration::MAX)
+            })
+        });
+        join(handlers);
+        join([ends]);
+        for target in yard.kernel.close() {
+            yard.tell(target.id, TaskState::Killed, at(3));
+        }
+        let reports = join(drains);
+        let last = yard.kernel.drain(Duration::ZERO);
+        for report in &reports {
+            assert!(report.drained && last.drained);
+            let alive = report.executors.iter().any(|row| row.fate == Fate::Alive);
+            assert!(!alive, "drained, and alive: {report:?}");
+            assert_eq!(named(report), named(&last), "the reports name the same executors");
+        }
+        let ended: BTreeSet<u64> = named(&last);
+        assert!(yard.placed().iter().all(|id| yard.has_ended(*id)));
+        assert!(ended.len() <= yard.placed().len(), "somebody on the roll who never was");
+        yard.settle();
+    });
+}
+
+/// Goal: a drain whose time is up names everybody who is left, and says drained only if nobody is. Method: deadlines
+/// of the schedule's choice, while two threads end some executors and one is never ended.
+#[test]
+fn a_drain_that_times_out_names_who_is_left() {
+    play("drain/deadline", 1500, || {
+        let yard = Yard::new(&Setup::default());
+        let mut handler = yard.kernel.handler();
+        let placed = yard.offer(&mut handler, &["S0"], 4.0, at(1)).placed;
+        let left = placed[3];
+        let ends = [(); 2].map(|()| {
+            let ids = [placed[0], placed[1], placed[2]];
+            yard.spawn(move |yard| {
+                ids.into_iter().for_each(|id| drop(yard.tell(id, TaskState::Finished, at(2))));
+            })
+        });
+        let drains = [secs(1), secs(1), Duration::ZERO].map(|timeout| {
+            yard.spawn(move |yard| {
+                let report = yard.kernel.drain(timeout);
+                assert!(!report.drained, "one was never ended");
+                let all = report.executors.iter();
+                all.filter(|row| row.fate == Fate::Alive).map(|row| row.executor.id).collect()
+            })
+        });
+        join(ends);
+        let alive: Vec<Vec<_>> = join(drains);
+        assert!(alive.iter().all(|alive| alive.contains(&left)), "{alive:?}");
+        yard.tell(left, TaskState::Killed, at(3));
+        assert!(yard.kernel.drain(Duration::ZERO).drained);
+        yard.settle();
+    });
+}
+
+/// Goal: a close that comes while executors end and others are placed misses none. Method: two threads close at once;
+/// three handlers place and end what they placed by themselves; both closers' lists are among those who were placed.
+#[test]
+fn nobody_is_missing_on_the_roll() {
+    play("drain/roll", 1500, || {
+        let yard = Yard::new(&Setup::default());
+        let handlers: Vec<_> = (0..3)
+            .map(|n| {
+                yard.spawn(move |yard| {
+                    let own = format!("S{n}");
+                    let mut handler = yard.kernel.handler();
+                    for _ in 0..2 {
+                        for id in yard.offer(&mut handler, &[&own], 2.0, at(1)).placed {
+                            if id.sequence() % 2 == 0 {
+                                yard.tell(id, TaskState::Failed, at(2));
+                            }
+                        }
+                    }
+                })
+            })
+            .collect();
+        let closers = [(); 2].map(|()| yard.spawn(|yard| yard.kernel.close()));
+        join(handlers);
+        join(closers);
+        let left: BTreeSet<u64> =
+            yard.kernel.close().iter().map(|target| target.id.sequence()).collect();
+        let alive = yard.placed().into_iter().filter(|id| !yard.has_ended(*id));
+        assert_eq!(left, alive.map(|id| id.sequence()).collect(), "the roll and those who live");
+        yard.settle();
+    });
+}

@@ -1,0 +1,90 @@
+//! The whole kernel under shuttle: scenes with five to eight threads, which loom can't search, played in thousands of
+//! chosen schedules. Without `--cfg shuttle` this is nothing.
+//!
+//! Shuttle runs all threads as one and switches at each access to shared memory, where the schedule says. It sees every
+//! word, lock and map of the kernel by the twins in `src/sync`. Each access counts as `SeqCst`, so that it finds races
+//! of steps and not mistakes in orderings; those are loom's.
+//!
+//! `.ci/shuttle` runs all scenes, then the mutants: ignored tests, each a known mistake, whose success is failure.
+//!
+//! # Schedules
+//!
+//! Each scene is played under two schedulers. The random one switches threads anywhere. PCT runs threads by priority
+//! and changes the priorities at a few points; its depth (that many points, plus one) must reach the number of threads
+//! that have to be held up at once, so it is five where the scene doesn't say otherwise. Both follow from a seed:
+//! `OFFERMILL_SEED` sets another, `OFFERMILL_SHUTTLE_TIMES` plays each scene so many times as often.
+//!
+//! # To replay a failure
+//!
+//! A failure prints `failing schedule:` and a string of letters and digits between quotes. Give it to the same test,
+//! which then plays that one schedule, step by step the same:
+//!
+//! ```text
+//! OFFERMILL_SHUTTLE_REPLAY=910102… .ci/shuttle NAME_OF_THE_TEST
+//! ```
+#![cfg(shuttle)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod caps;
+mod drain;
+mod limbo;
+mod maps;
+mod mutants;
+mod policy;
+mod snapshots;
+#[allow(dead_code)]
+#[path = "../kernel/world.rs"]
+mod world;
+mod yard;
+
+use std::panic::catch_unwind;
+use std::time::Instant;
+
+use shuttle::scheduler::{PctScheduler, RandomScheduler, ReplayScheduler, Scheduler};
+use shuttle::{Config, Runner};
+
+const DEPTH: usize = 5;
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|text| text.parse().ok())
+}
+
+fn run(name: &str, scheduler: impl Scheduler + 'static, by: &str, scene: fn()) {
+    let mut config = Config::new();
+    config.stack_size = 1 << 18;
+    // It warns of orderings that it takes for SeqCst; see above.
+    config.silence_warnings = true;
+    let started = Instant::now();
+    let played = Runner::new(scheduler, config).run(scene);
+    let seconds = started.elapsed().as_secs_f64();
+    println!("shuttle scene {name}: {by}, {played} schedules in {seconds:.1} s");
+}
+
+/// Plays `scene` in `schedules` random schedules and as many of PCT.
+fn play(name: &str, schedules: usize, scene: fn()) {
+    play_to_depth(name, schedules, DEPTH, scene);
+}
+
+fn play_to_depth(name: &str, schedules: usize, depth: usize, scene: fn()) {
+    if let Ok(schedule) = std::env::var("OFFERMILL_SHUTTLE_REPLAY") {
+        return run(name, ReplayScheduler::new_from_encoded(&schedule), "replay", scene);
+    }
+    let schedules = schedules * number("OFFERMILL_SHUTTLE_TIMES").unwrap_or(1) as usize;
+    let seed = number("OFFERMILL_SEED").unwrap_or(20_260_101);
+    let random = || {
+        let scheduler = RandomScheduler::new_from_seed(seed, schedules);
+        run(name, scheduler, &format!("random from seed {seed}"), scene);
+    };
+    let pct = || {
+        let scheduler = PctScheduler::new_from_seed(seed, depth, schedules);
+        run(name, scheduler, &format!("PCT of depth {depth} from seed {seed}"), scene);
+    };
+    if !name.starts_with("mutant") {
+        random();
+        return pct();
+    }
+    // Each scheduler has to find the mistake, and a test that returns has found nothing.
+    let caught = [catch_unwind(random).is_err(), catch_unwind(pct).is_err()];
+    println!("{name}: caught by random: {}, by PCT: {}", caught[0], caught[1]);
+    assert!(caught != [true, true], "caught");
+}

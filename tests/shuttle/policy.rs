@@ -1,0 +1,163 @@
+//! Limits and settings that change in mid-flight, and the demand that follows.
+
+use std::time::Duration;
+
+use offermill::{DemandCall, TaskState};
+use shuttle::thread::JoinHandle;
+
+use crate::play;
+use crate::world::{Setup, at};
+use crate::yard::{Yard, join};
+
+fn setup(cores: u64, limit: u32) -> Setup {
+    Setup {
+        core_cap: Some(8000),
+        executor_cores: Some(cores * 1000),
+        limit: Some(limit),
+        revive_interval: Duration::ZERO,
+        ..Setup::default()
+    }
+}
+
+/// Goal: once a setter has returned, nothing is placed beyond its limit, nor of an older size. Method: four handlers
+/// offer while one thread lowers and raises the limit, another changes the size as well; after each setting the
+/// setter looks at the totals, which may only fall to the limit, or stay under it.
+#[test]
+fn settings_hold_once_they_are_set() {
+    play("policy/limit-reconfigure", 1000, || {
+        let yard = Yard::new(&setup(1, 6));
+        let handlers: Vec<_> = (0..4)
+            .map(|n| {
+                yard.spawn(move |yard| {
+                    let own = format!("S{n}");
+                    let mut handler = yard.kernel.handler();
+                    for _ in 0..3 {
+                        yard.offer(&mut handler, &[&own], 2.0, at(1));
+                    }
+                })
+            })
+            .collect();
+        let setter = yard.spawn(|yard| {
+            for (cores, limit) in [(1, 2), (2, 0), (1, 1), (2, 4)] {
+                if cores == 1 {
+                    yard.kernel.set_executor_limit(Some(limit)).unwrap();
+                } else {
+                    yard.kernel.reconfigure(setup(cores, limit).config());
+                }
+                let mut before = yard.kernel.totals().executors;
+                for _ in 0..3 {
+                    let executors = yard.kernel.totals().executors;
+                    assert!(
+                        executors <= before.max(limit),
+                        "{before} to {executors} beyond {limit}"
+                    );
+                    before = executors;
+                }
+            }
+        });
+        let ends = yard.spawn(|yard| {
+            for _ in 0..3 {
+                let last = yard.placed().last().copied();
+                last.into_iter().for_each(|id| drop(yard.tell(id, TaskState::Finished, at(2))));
+                let totals = yard.kernel.totals();
+                assert!(totals.executors <= 6 && totals.cores.whole_cores() <= 8, "{totals:?}");
+            }
+        });
+        join(handlers);
+        join([setter, ends]);
+        yard.settle();
+    });
+}
+
+/// Goal: two setters at once lose neither's change. Method: one sets the limit, the other the size, with a handler
+/// that reads both; in the end both are in force.
+#[test]
+fn settings_of_two_threads_add_up() {
+    play("policy/two-setters", 1000, || {
+        let yard = Yard::new(&setup(1, 6));
+        let limit = yard.spawn(|yard| yard.kernel.set_executor_limit(Some(3)).unwrap());
+        let size = yard.spawn(|yard| yard.kernel.reconfigure(setup(2, 6).config()));
+        let other = yard.spawn(|yard| yard.kernel.set_executor_limit(Some(3)).unwrap());
+        let handlers = [(); 2].map(|()| {
+            yard.spawn(|yard| {
+                let mut handler = yard.kernel.handler();
+                yard.offer(&mut handler, &["S0"], 2.0, at(1));
+            })
+        });
+        join([limit, size, other]);
+        join(handlers);
+        let limit = yard.kernel.executor_limit().unwrap();
+        assert!(limit == 3 || limit == 6, "{limit}");
+        assert_eq!(yard.kernel.config(), setup(2, 6).config());
+        yard.settle();
+    });
+}
+
+/// A kernel at its cap, which the cluster was told, and the threads that end all executors.
+fn suppressed() -> (Yard, Vec<JoinHandle<()>>) {
+    let yard = Yard::new(&setup(1, 3));
+    let mut handler = yard.kernel.handler();
+    let placed = yard.offer(&mut handler, &["S0"], 4.0, at(1)).placed;
+    assert_eq!(yard.kernel.poll_demand(at(2)), Some(DemandCall::Suppress));
+    let ends = placed
+        .into_iter()
+        .map(|id| yard.spawn(move |yard| drop(yard.tell(id, TaskState::Finished, at(3)))));
+    let ends = ends.collect();
+    (yard, ends)
+}
+
+fn poll(yard: &Yard) -> Vec<DemandCall> {
+    (0..4).filter_map(|n| yard.kernel.poll_demand(at(4 + n))).collect()
+}
+
+fn revives(calls: &[DemandCall]) -> usize {
+    calls.iter().filter(|call| **call == DemandCall::Revive).count()
+}
+
+/// Goal: however many executors end at once while the kernel suppresses, there is one revive. Method: at the cap,
+/// three threads end all executors while two poll; the last poll comes when all is still.
+#[test]
+fn many_ends_give_one_revive() {
+    play("policy/one-revive", 1500, || {
+        let (yard, ends) = suppressed();
+        let polls = [(); 2].map(|()| yard.spawn(poll));
+        join(ends);
+        let mut calls = join(polls).concat();
+        calls.extend(yard.kernel.poll_demand(at(2000)));
+        assert_eq!(calls, [DemandCall::Revive]);
+        yard.settle();
+    });
+}
+
+/// Goal: no revive is lost when offers are refused at a cap that vanishes, nor one said that nothing called for.
+/// Method: as above, with three handlers whose offers are too small for an executor, one that fills the kernel again,
+/// and one thread that polls. At the end there is room, so the last call must be a revive, or none was called for.
+#[test]
+fn no_revive_is_lost() {
+    play("policy/demand", 1500, || {
+        let (yard, ends) = suppressed();
+        let refused = [(); 3].map(|()| {
+            yard.spawn(|yard| {
+                let mut handler = yard.kernel.handler();
+                yard.offer(&mut handler, &["S1"], 0.5, at(3));
+            })
+        });
+        let filled = yard.spawn(|yard| {
+            let mut handler = yard.kernel.handler();
+            yard.offer(&mut handler, &["S2"], 3.0, at(3)).placed
+        });
+        let polls = yard.spawn(poll);
+        join(ends);
+        join(refused);
+        for id in join([filled]).concat() {
+            yard.tell(id, TaskState::Finished, at(9));
+        }
+        let mut calls = join([polls]).concat();
+        calls.extend(yard.kernel.poll_demand(at(2000)));
+        assert!(yard.kernel.poll_demand(at(9000)).is_none(), "all is said: {calls:?}");
+        assert_eq!(calls.last(), Some(&DemandCall::Revive), "{calls:?}");
+        // The ends call for one, and each refusal for one at most.
+        assert!(revives(&calls) <= 1 + 4, "{calls:?}");
+        yard.settle();
+    });
+}

@@ -1,0 +1,129 @@
+//! What scenes share: a kernel, its threads' usual parts, and a memory of what they saw.
+//!
+//! The memory is in std's locks, which shuttle doesn't see: it adds no switches, and is held for no longer than a
+//! single change of it.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+
+use offermill::{
+    Change, Decisions, ExecutorId, Handler, IdScheme, Kernel, Outcome, Reason, StatusUpdate,
+    TaskState, Timestamp,
+};
+use shuttle::thread::{self, JoinHandle};
+
+use crate::world::{Setup, Sheet, at, lend};
+
+/// A kernel and what is known of its executors. A clone is another handle.
+#[derive(Clone)]
+pub(crate) struct Yard {
+    pub(crate) kernel: Kernel,
+    memory: Arc<Mutex<Memory>>,
+}
+
+#[derive(Default)]
+struct Memory {
+    placed: Vec<ExecutorId>,
+    ended: HashSet<u64>,
+}
+
+impl Yard {
+    pub(crate) fn new(setup: &Setup) -> Yard {
+        Yard::with_ids(setup, IdScheme::unique("s", 0).unwrap())
+    }
+
+    pub(crate) fn with_ids(setup: &Setup, ids: IdScheme) -> Yard {
+        Yard { kernel: Kernel::new(setup.config(), ids), memory: Arc::default() }
+    }
+
+    /// A thread that does `work` with the yard.
+    pub(crate) fn spawn<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Yard) -> R + Send + 'static,
+    ) -> JoinHandle<R> {
+        let yard = self.clone();
+        thread::spawn(move || work(&yard))
+    }
+
+    /// Answers one batch: an offer of `cpus` cores from each of `agents`. Returns who was placed, after seeing that
+    /// each offer was answered once and no executor placed twice.
+    pub(crate) fn offer(
+        &self,
+        handler: &mut Handler,
+        agents: &[&str],
+        cpus: f64,
+        now: Timestamp,
+    ) -> Answer {
+        let sheets: Vec<Sheet> =
+            agents.iter().map(|agent| Sheet::new(agent, cpus, 10_000.0)).collect();
+        let mut decisions = Decisions::new();
+        lend(&sheets, |offers| handler.resource_offers(offers, now, &mut decisions));
+        let accepted: usize = decisions.accepts().map(|accept| accept.offers.len()).sum();
+        assert_eq!(
+            accepted + decisions.declines().len(),
+            sheets.len(),
+            "each offer is answered once"
+        );
+        let placed: Vec<ExecutorId> = decisions
+            .accepts()
+            .flat_map(|accept| accept.executors.iter().map(|executor| executor.id))
+            .collect();
+        let mut memory = self.memory.lock().unwrap();
+        for id in &placed {
+            let twice = memory.placed.iter().any(|other| other.sequence() == id.sequence());
+            assert!(!twice, "executor {} placed twice", id.sequence());
+            memory.placed.push(*id);
+        }
+        let declines = decisions.declines().iter().map(|decline| decline.reason).collect();
+        Answer { placed, declines }
+    }
+
+    /// Tells of an executor; sees that none ends twice and that none is taken for a stranger.
+    pub(crate) fn tell(&self, id: ExecutorId, state: TaskState, now: Timestamp) -> Outcome {
+        let name = self.kernel.executor_name(id).to_string();
+        let outcome = self.kernel.status_update(&StatusUpdate::new(&name, state), now);
+        assert_ne!(outcome.change, Change::UnknownExecutor, "{name}");
+        if let Change::Ended(_) = outcome.change {
+            self.note_end(id);
+        }
+        outcome
+    }
+
+    pub(crate) fn note_end(&self, id: ExecutorId) {
+        let first = self.memory.lock().unwrap().ended.insert(id.sequence());
+        assert!(first, "executor {} ended twice", id.sequence());
+    }
+
+    /// Everybody who was ever placed.
+    pub(crate) fn placed(&self) -> Vec<ExecutorId> {
+        self.memory.lock().unwrap().placed.clone()
+    }
+
+    pub(crate) fn ended(&self) -> usize {
+        self.memory.lock().unwrap().ended.len()
+    }
+
+    /// Whether `id` has ended.
+    pub(crate) fn has_ended(&self, id: ExecutorId) -> bool {
+        self.memory.lock().unwrap().ended.contains(&id.sequence())
+    }
+
+    /// The last act: all is still, the books agree with the cells, and who was placed and has not ended is counted.
+    pub(crate) fn settle(&self) {
+        self.kernel.check().unwrap();
+        let snapshot = self.kernel.snapshot(at(0));
+        assert!(snapshot.exact, "at a standstill");
+        assert_eq!(snapshot.executors.len(), self.placed().len() - self.ended());
+    }
+}
+
+/// How a batch was answered.
+pub(crate) struct Answer {
+    pub(crate) placed: Vec<ExecutorId>,
+    pub(crate) declines: Vec<Reason>,
+}
+
+/// Waits for all threads.
+pub(crate) fn join<R>(threads: impl IntoIterator<Item = JoinHandle<R>>) -> Vec<R> {
+    threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+}
