@@ -4,16 +4,16 @@
 //! No thread, no clock, no I/O: moments come in, calls and notices go out through an [`Outlet`]. The control thread
 //! runs one in real time, the simulated cluster another in virtual time.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::EngineOptions;
+use super::killing::Kills;
 use super::notice::Notice;
-use super::seam::{Call, Event, Questioned, Shape, Update, Want};
+use super::reconciliation::{Reconciliation, ask};
+use super::seam::{Call, Event, Shape, Update, Want};
 use crate::config::ExecutorCores;
 use crate::ids::ExecutorId;
-use crate::kernel::{Change, DemandCall, Kernel, Scope, Target};
+use crate::kernel::{Change, DemandCall, Kernel, Target};
 use crate::status::{Fate, StatusUpdate, TaskState, UpdateReason};
 use crate::time::Timestamp;
 
@@ -21,21 +21,6 @@ use crate::time::Timestamp;
 pub(crate) const POLL_EVERY: Duration = Duration::from_millis(50);
 /// How often the kernel's time passes.
 const TICK_EVERY: Duration = Duration::from_secs(1);
-/// How often the cluster is asked about executors in doubt, and about all.
-const RECONCILE_DOUBTFUL_EVERY: Duration = Duration::from_secs(15);
-const RECONCILE_ALL_EVERY: Duration = Duration::from_secs(900);
-/// A kill without effect is tried again after so long, then after twice as long, up to the most.
-const KILL_AGAIN_AFTER: Duration = Duration::from_secs(15);
-const KILL_AGAIN_AFTER_MAX: Duration = Duration::from_secs(300);
-
-/// A kill that has not been confirmed.
-struct Kill {
-    agent_id: Arc<str>,
-    grace: Duration,
-    again_at: Timestamp,
-    again_after: Duration,
-}
-
 /// Where calls and notices go.
 pub(crate) trait Outlet {
     /// Makes a call. One that fails is noticed as [`Notice::CallFailed`].
@@ -47,13 +32,11 @@ pub(crate) trait Outlet {
 pub(crate) struct Steward {
     kernel: Kernel,
     options: EngineOptions,
-    /// In the order of their ids, so that equal histories make equal calls.
-    kills: BTreeMap<String, Kill>,
+    kills: Kills,
     wanted: u32,
     polled: Timestamp,
     ticked: Timestamp,
-    reconciled_doubtful: Timestamp,
-    reconciled_all: Timestamp,
+    reconciliation: Reconciliation,
 }
 
 impl Steward {
@@ -61,12 +44,11 @@ impl Steward {
         Steward {
             kernel,
             options,
-            kills: BTreeMap::new(),
+            kills: Kills::default(),
             wanted: 0,
             polled: Timestamp::ORIGIN,
             ticked: Timestamp::ORIGIN,
-            reconciled_doubtful: Timestamp::ORIGIN,
-            reconciled_all: Timestamp::ORIGIN,
+            reconciliation: Reconciliation::default(),
         }
     }
 
@@ -82,8 +64,7 @@ impl Steward {
         match event {
             Event::Registered { framework_id, again } => {
                 if again {
-                    let all = self.kernel.reconcile(Scope::All, now);
-                    self.reconcile(out, &all);
+                    self.reconciliation.ask_about_all(&self.kernel, now, out);
                 }
                 out.notice(Notice::Registered { framework_id, again });
             }
@@ -91,12 +72,12 @@ impl Steward {
             Event::Update(update) => self.update(&update, now, out),
             Event::AgentLost { agent_id } => {
                 let doubtful = self.kernel.agent_lost(&agent_id, now);
-                self.reconcile(out, &doubtful);
+                ask(&self.kernel, &doubtful, out);
                 out.notice(Notice::AgentLost { agent_id });
             }
             Event::ExecutorLost { executor } => {
                 let doubtful = self.kernel.executor_lost(&executor);
-                self.reconcile(out, doubtful.as_slice());
+                ask(&self.kernel, doubtful.as_slice(), out);
             }
             Event::Refused { why } => out.notice(Notice::Refused { why }),
             // These never come this far.
@@ -111,6 +92,7 @@ impl Steward {
         let lowered = counting && self.lower_limit();
         let outcome = self.kernel.status_update(&report, now);
         let ended = matches!(outcome.change, Change::Ended(_));
+        self.reconciliation.heard_of(&update.executor);
         if lowered && outcome.change != Change::Ended(Fate::Finished) {
             self.raise_limit();
         }
@@ -118,11 +100,12 @@ impl Steward {
             out.call(Call::Acknowledge { update, uuid });
         }
         if ended {
-            self.kills.remove(&update.executor);
-        }
-        if outcome.kill {
+            self.kills.ended(&update.executor);
+        } else if outcome.kill {
             let (executor, agent_id) = (update.executor.as_str(), update.agent_id.as_deref());
-            out.call(Call::Kill { executor, agent_id, grace: self.options.kill_grace });
+            self.kills.ask_stray(executor, agent_id, self.options.kill_grace, now, out);
+        } else if !update.state.alive() {
+            self.kills.not_seen_alive(&update.executor);
         }
         out.notice(Notice::Updated {
             executor: update.executor.clone(),
@@ -173,11 +156,7 @@ impl Steward {
     ) {
         for Target { id, agent_id } in self.kernel.kill_executors(executors) {
             let executor = self.kernel.executor_name(id).to_string();
-            let again_after = KILL_AGAIN_AFTER.max(grace);
-            let again_at = now.plus(again_after);
-            let call = Call::Kill { executor: &executor, agent_id: Some(&agent_id), grace };
-            out.call(call);
-            self.kills.insert(executor, Kill { agent_id, grace, again_at, again_after });
+            self.kills.ask(executor, &agent_id, grace, now, out);
         }
     }
 
@@ -219,45 +198,12 @@ impl Steward {
         }
         for target in ticked.forgotten {
             let executor = self.kernel.executor_name(target.id).to_string();
-            self.kills.remove(&executor);
+            self.kills.ended(&executor);
+            self.reconciliation.heard_of(&executor);
             out.notice(Notice::Forgotten { executor });
         }
-        if now.since(self.reconciled_all) >= RECONCILE_ALL_EVERY {
-            self.reconciled_all = now;
-            let all = self.kernel.reconcile(Scope::All, now);
-            self.reconcile(out, &all);
-        } else if now.since(self.reconciled_doubtful) >= RECONCILE_DOUBTFUL_EVERY {
-            self.reconciled_doubtful = now;
-            let doubtful = self.kernel.reconcile(Scope::Doubtful, now);
-            self.reconcile(out, &doubtful);
-        }
-        self.kill_again(now, out);
-    }
-
-    /// Tries those kills again that are due.
-    fn kill_again(&mut self, now: Timestamp, out: &mut dyn Outlet) {
-        let mut kills = std::mem::take(&mut self.kills);
-        for (executor, kill) in kills.iter_mut().filter(|(_, kill)| now >= kill.again_at) {
-            kill.again_after = (kill.again_after * 2).min(KILL_AGAIN_AFTER_MAX);
-            kill.again_at = now.plus(kill.again_after);
-            let agent_id = Some(&*kill.agent_id);
-            out.call(Call::Kill { executor, agent_id, grace: kill.grace });
-        }
-        self.kills = kills;
-    }
-
-    fn reconcile(&self, out: &mut dyn Outlet, targets: &[Target]) {
-        if targets.is_empty() {
-            return;
-        }
-        let name = |target: &Target| self.kernel.executor_name(target.id).to_string();
-        let names: Vec<String> = targets.iter().map(name).collect();
-        let questioned: Vec<Questioned<'_>> = names
-            .iter()
-            .zip(targets)
-            .map(|(executor, target)| Questioned { executor, agent_id: &target.agent_id })
-            .collect();
-        out.call(Call::Reconcile(&questioned));
+        self.reconciliation.let_time_pass(&self.kernel, now, out);
+        self.kills.repeat(now, out);
     }
 
     /// Lowers the executor limit by one, if there is one. Only the steward does this, so that no count is lost.
@@ -271,5 +217,105 @@ impl Steward {
             // One more than a limit that was allowed a moment ago is what it was then.
             let _allowed = self.kernel.set_executor_limit(Some(limit + 1));
         }
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::engine::killing::STRAY_TRIES;
+    use crate::ids::IdScheme;
+    use crate::kernel::Decisions;
+    use crate::offer::{Offer, Resource};
+
+    /// The calls that were made, in short.
+    #[derive(Default)]
+    struct Log(Vec<String>);
+
+    impl Outlet for Log {
+        fn call(&mut self, call: Call<'_>) {
+            self.0.push(match call {
+                Call::Kill { executor, .. } => format!("kill {executor}"),
+                Call::Reconcile(questioned) => {
+                    let names: Vec<&str> = questioned.iter().map(|it| it.executor).collect();
+                    format!("ask {}", names.join(" "))
+                }
+                _ => return,
+            });
+        }
+
+        fn notice(&mut self, _notice: Notice) {}
+    }
+
+    fn at(seconds: u64) -> Timestamp {
+        Timestamp::from_millis(seconds * 1000)
+    }
+
+    /// A steward whose kernel has placed so many executors, named by their numbers.
+    fn steward(executors: u32) -> Steward {
+        let config = Config::builder().executor_limit(Some(executors)).build().unwrap();
+        let kernel = Kernel::new(config, IdScheme::plain());
+        for number in 0..executors {
+            let resources = [Resource::scalar("cpus", 1.0), Resource::scalar("mem", 9999.0)];
+            let agent = format!("S{number}");
+            let offers = [Offer::new("o", &agent, "host", &resources, &[])];
+            kernel.handler().resource_offers(&offers, at(0), &mut Decisions::new());
+        }
+        Steward::new(kernel, EngineOptions::default())
+    }
+
+    fn tell(
+        steward: &mut Steward,
+        executor: &str,
+        state: TaskState,
+        now: Timestamp,
+        log: &mut Log,
+    ) {
+        let (executor, agent_id) = (executor.to_owned(), Some("S0".to_owned()));
+        let (reason, message) = (UpdateReason::Other, String::new());
+        let update = Update { executor, agent_id, state, reason, message, uuid: None };
+        steward.event(Event::Update(update), now, log);
+    }
+
+    /// The calls of so many seconds, with the second in which each was made.
+    fn pass(steward: &mut Steward, from: u64, to: u64) -> Vec<String> {
+        let mut calls = Vec::new();
+        for second in from..to {
+            let mut log = Log::default();
+            steward.let_time_pass(at(second), &mut log);
+            calls.extend(log.0.into_iter().map(|call| format!("{second}: {call}")));
+        }
+        calls
+    }
+
+    /// Goal: a stray that doesn't end is asked again, until the cluster says that it is gone. Method: an unknown
+    /// executor that runs.
+    #[test]
+    fn strays_are_killed_until_they_are_gone() {
+        let (mut steward, mut log) = (steward(0), Log::default());
+        tell(&mut steward, "77", TaskState::Running, at(1), &mut log);
+        assert_eq!(log.0, ["kill 77"]);
+        assert_eq!(pass(&mut steward, 1, 100), ["16: kill 77", "46: kill 77"]);
+        tell(&mut steward, "77", TaskState::Gone, at(100), &mut log);
+        assert_eq!(pass(&mut steward, 100, 1_000), [""; 0]);
+        tell(&mut steward, "78", TaskState::Running, at(1_000), &mut log);
+        assert_eq!(pass(&mut steward, 1_000, 20_000).len(), STRAY_TRIES as usize, "not for ever");
+    }
+
+    /// Goal: after a subscription the cluster is asked until it has said something about each executor. Method: two
+    /// executors, of which one is answered for at once and the other late.
+    #[test]
+    fn unanswered_questions_are_asked_again() {
+        let (mut steward, mut log) = (steward(2), Log::default());
+        let event = Event::Registered { framework_id: "f".to_owned(), again: true };
+        steward.event(event, at(1), &mut log);
+        assert_eq!(log.0, ["ask 0 1"]);
+        tell(&mut steward, "1", TaskState::Running, at(2), &mut log);
+        assert_eq!(pass(&mut steward, 2, 60), ["6: ask 0", "16: ask 0", "36: ask 0"]);
+        tell(&mut steward, "0", TaskState::Running, at(60), &mut log);
+        assert_eq!(pass(&mut steward, 60, 901), [""; 0]);
+        assert_eq!(pass(&mut steward, 901, 902), ["901: ask 0 1"], "all, each 15 min");
     }
 }
