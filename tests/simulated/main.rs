@@ -1,54 +1,38 @@
-//! The simulated cluster, judged.
+//! The simulated cluster: random worlds, judged after each step.
+//!
+//! A failure prints the seed, the rule that was broken and a shortened scenario; `offermill simulate --scenario FILE`
+//! plays that again. `OFFERMILL_SEEDS` says how many worlds of each severity are tried, `OFFERMILL_SEED` which is the
+//! first.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
-use offermill::cluster::simulated::{Checks, Scenario, Severity, Simulation};
+mod determinism;
+mod regressions;
+mod worlds;
 
-fn run(scenario: Scenario, checks: Checks) -> Result<Simulation, String> {
-    let text = scenario.to_string();
+use offermill::cluster::simulated::{Broken, Checks, Scenario, Simulation, shorten};
+
+/// A shortened scenario is looked for in so many runs.
+const SHORTENING_RUNS: u32 = 300;
+
+/// Plays a scenario to its end.
+fn play(scenario: Scenario, checks: Checks) -> Result<Simulation, Broken> {
     let mut simulation = Simulation::new(scenario, checks).unwrap();
-    loop {
-        match simulation.advance(10_000) {
-            Ok(true) => {}
-            Ok(false) => return Ok(simulation),
-            Err(broken) => return Err(format!("{broken}\n{text}")),
-        }
-    }
+    while simulation.advance(10_000)? {}
+    Ok(simulation)
 }
 
-#[test]
-fn random_worlds() {
-    let first: u64 = std::env::var("FIRST").ok().and_then(|t| t.parse().ok()).unwrap_or(0);
-    let count: u64 = std::env::var("COUNT").ok().and_then(|t| t.parse().ok()).unwrap_or(100);
-    let severity: Severity = std::env::var("FAULTS").unwrap_or("harsh".into()).parse().unwrap();
-    let mut failures = std::collections::BTreeMap::<String, (u64, u64, String)>::new();
-    for seed in first..first + count {
-        if let Err(why) = run(Scenario::generate(seed, severity), Checks::EachStep) {
-            let key: String = why.split(" is broken").next().unwrap().into();
-            let e = failures.entry(key).or_insert((0, seed, why.lines().next().unwrap().into()));
-            e.0 += 1;
-        }
-    }
-    if let (Some((k, v)), true) = (failures.first_key_value(), std::env::var("SHORT").is_ok()) {
-        let _ = k;
-        let scenario = Scenario::generate(v.1, severity);
-        let mut sim = Simulation::new(scenario.clone(), Checks::EachStep).unwrap();
-        let broken = loop {
-            match sim.advance(1000) {
-                Ok(true) => {}
-                Ok(false) => panic!(),
-                Err(b) => break b,
-            }
-        };
-        let short = offermill::cluster::simulated::shorten(
-            &scenario,
-            &broken,
-            Checks::EachStep,
-            &mut |n, _| n < 300,
-        );
-        println!("{short}");
-    }
-    for (k, v) in failures {
-        println!("{k}: {} first seed {} {}", v.0, v.1, v.2);
-    }
+/// Plays a scenario in which no rule may be broken.
+fn expect_sound(scenario: Scenario) -> Simulation {
+    let played = play(scenario.clone(), Checks::EachStep);
+    played.unwrap_or_else(|broken| {
+        let go_on = &mut |runs, _: &Scenario| runs < SHORTENING_RUNS;
+        let short = shorten(&scenario, &broken, Checks::EachStep, go_on);
+        panic!("seed {}: {broken}\nshortened:\n{short}\n", scenario.seed)
+    })
+}
+
+fn number_from_environment(name: &str, otherwise: u64) -> u64 {
+    let given = std::env::var(name).ok().and_then(|text| text.parse().ok());
+    given.unwrap_or(otherwise)
 }

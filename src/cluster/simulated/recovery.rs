@@ -1,9 +1,11 @@
 //! Liveness: what must be so a while after all faults are over. Rules 9 and 29.
 
+use std::collections::BTreeSet;
+
 use super::scenario::Scenario;
 use super::simulation::{Missing, Simulation};
 use super::wire::Amounts;
-use crate::kernel::Phase;
+use crate::kernel::{Phase, Snapshot};
 use crate::resources::MilliCpus;
 
 /// So long it may take until everything is well, in milliseconds: until all executors were asked about once more, those
@@ -45,7 +47,7 @@ pub(super) fn recovered(simulation: &Simulation) -> Result<(), Missing> {
     if let Some(lost) = counted.iter().find(|name| there.binary_search(&name.as_str()).is_err()) {
         return Err((29, format!("executor {lost} is not there")));
     }
-    match idle_agent(simulation) {
+    match idle_agent(simulation, &snapshot) {
         Some(agent) if kernel.wanted() > 0 => {
             let wanted = kernel.wanted();
             Err((9, format!("agent {agent} has room, and {wanted} executors are wanted")))
@@ -54,10 +56,12 @@ pub(super) fn recovered(simulation: &Simulation) -> Result<(), Missing> {
     }
 }
 
-/// An agent on which an executor could be placed now.
-fn idle_agent(simulation: &Simulation) -> Option<String> {
+/// An agent on which an executor could be placed now. (Whether it is excluded for good reason, the judge looks at
+/// elsewhere.)
+fn idle_agent(simulation: &Simulation, snapshot: &Snapshot) -> Option<String> {
     let settings = simulation.framework.settings;
-    let own = simulation.framework.now(&simulation.agenda);
+    let excluded = snapshot.agents.iter().filter(|agent| agent.excluded_until.is_some());
+    let excluded: BTreeSet<&str> = excluded.map(|agent| &*agent.agent_id).collect();
     let asked = settings.executor_cores.max(MilliCpus::from_millis(1)).millis();
     let asked = if settings.executor_cores == MilliCpus::ZERO { 1_000 } else { asked };
     let memory = simulation.scenario.executor_memory.get() * 1000;
@@ -67,12 +71,8 @@ fn idle_agent(simulation: &Simulation) -> Option<String> {
     };
     let mut rooms = simulation.cluster.rooms();
     rooms.find_map(|(agent, zone, free)| {
-        let barred = simulation
-            .judge
-            .ledger()
-            .agent(agent)
-            .is_some_and(|known| own < known.excluded_until || own < known.suspect_until);
         let allowed = settings.zones == 0 || zone < settings.zones;
-        (allowed && !barred && fits(&free)).then(|| agent.to_string())
+        let agent = agent.to_string();
+        (allowed && fits(&free) && !excluded.contains(agent.as_str())).then_some(agent)
     })
 }

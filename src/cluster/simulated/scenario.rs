@@ -138,7 +138,7 @@ kinds! {
     ExecutorsCrash = "executors-crash",
     /// For `lasts`, `percent` of the executors that start on every third agent crash as they start.
     LaunchesFail = "launches-fail",
-    /// For `lasts`, `percent` of the executors that are launched never get beyond starting, until the cluster is healed.
+    /// For `lasts`, `percent` of the executors that are launched don't get beyond starting until the cluster is healed.
     LaunchesHang = "launches-hang",
     /// For `lasts`, `percent` of the executors that are launched outlive a kill, until the cluster is healed.
     KillsOutlived = "kills-outlived",

@@ -188,8 +188,6 @@ impl Cluster {
         self.leads = false;
         self.masters += 1;
         self.unsubscribe();
-        self.offers.clear();
-        self.offered.clear();
         self.machines.iter_mut().for_each(|machine| machine.view = View::Absent);
         self.tasks.iter_mut().for_each(|task| task.visible = false);
         agenda.after(back, Item::MasterBack { serial: self.masters });

@@ -11,6 +11,7 @@
 
 mod membership;
 mod offering;
+mod outstanding;
 mod reconciling;
 mod tasks;
 
@@ -24,7 +25,9 @@ use super::agenda::{Agenda, Item, TaskRef};
 use super::dice::Dice;
 use super::network::{Network, Window};
 use super::scenario::Scenario;
-use super::wire::{AgentRef, Amounts, SCALARS, SimOffer};
+use super::wire::{AgentRef, Amounts, SCALARS};
+use outstanding::Outstanding;
+
 use crate::status::{TaskState, UpdateReason};
 
 /// The purposes of the cluster's dice.
@@ -37,10 +40,7 @@ pub(super) struct Cluster {
     tasks: Vec<Task>,
     vacant: Vec<u32>,
     names: HashMap<Box<str>, u32, FixedState>,
-    offers: HashMap<u64, SimOffer, FixedState>,
-    /// When offers were made, and which, in the order of time.
-    offered: VecDeque<(u64, u64)>,
-    next_offer: u64,
+    offers: Outstanding,
     next_uuid: u64,
     /// Whether a master leads, since when, and how many there were.
     leads: bool,
@@ -147,9 +147,7 @@ impl Cluster {
             tasks: Vec::new(),
             vacant: Vec::new(),
             names: HashMap::default(),
-            offers: HashMap::default(),
-            offered: VecDeque::new(),
-            next_offer: 0,
+            offers: Outstanding::default(),
             next_uuid: 1,
             leads: true,
             leads_since: 0,

@@ -20,11 +20,8 @@ impl Cluster {
     /// The allocation cycle.
     pub(super) fn cycle(&mut self, agenda: &mut Agenda) {
         agenda.after(ALLOCATE_EVERY, Item::Allocate);
-        while let Some((made, number)) = self.offered.front().copied() {
-            if made + OFFER_TIMEOUT > agenda.now {
-                break;
-            }
-            self.offered.pop_front();
+        let old = agenda.now.saturating_sub(OFFER_TIMEOUT);
+        while let Some(number) = self.offers.oldest_before(old) {
             self.rescind(agenda, number);
         }
         if !self.suppressed {
@@ -50,10 +47,9 @@ impl Cluster {
             let amounts = std::mem::take(&mut machine.free);
             let zone = machine.zone;
             let agent = self.agent(number as u32);
-            let offer = SimOffer { number: self.next_offer, agent, zone, amounts, arrived: 0 };
-            self.next_offer += 1;
-            self.offers.insert(offer.number, offer);
-            self.offered.push_back((agenda.now, offer.number));
+            let offer =
+                SimOffer { number: self.offers.next_number(), agent, zone, amounts, arrived: 0 };
+            self.offers.push(agenda.now, offer);
             if self.rescinding.hits(agenda.now, &mut self.dice) {
                 let soon = self.dice.roll(5);
                 agenda.after(soon, Item::Rescind { offer: offer.number });
@@ -79,24 +75,22 @@ impl Cluster {
 
     /// Rescinds all offers of a machine.
     pub(super) fn rescind_offers_of(&mut self, agenda: &mut Agenda, machine: u32) {
-        let own = self.offers.values().filter(|offer| offer.agent.machine == machine);
-        let mut numbers: Vec<u64> = own.map(|offer| offer.number).collect();
-        numbers.sort_unstable();
+        let own = self.offers.iter().filter(|offer| offer.agent.machine == machine);
+        let numbers: Vec<u64> = own.map(|offer| offer.number).collect();
         numbers.into_iter().for_each(|number| self.rescind(agenda, number));
     }
 
     /// All offers are dead; nobody needs to be told.
     pub(super) fn drop_offers(&mut self) {
-        let numbers: Vec<u64> = self.offers.keys().copied().collect();
+        let numbers: Vec<u64> = self.offers.iter().map(|offer| offer.number).collect();
         for number in numbers {
             self.withdraw(number);
         }
-        self.offered.clear();
     }
 
     /// An outstanding offer's resources are free again.
     fn withdraw(&mut self, number: u64) -> Option<SimOffer> {
-        let offer = self.offers.remove(&number)?;
+        let offer = self.offers.take(number)?;
         let machine = self.machines.get_mut(offer.agent.machine as usize)?;
         if machine.incarnation == offer.agent.incarnation {
             machine.free.add(&offer.amounts);

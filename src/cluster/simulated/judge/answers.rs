@@ -67,8 +67,11 @@ impl Answers {
 
     /// Offers arrive, perhaps for the second time.
     pub(super) fn arrive(&mut self, offers: &[SimOffer]) {
-        if !self.rescinded.is_empty() {
-            offers.iter().for_each(|offer| drop(self.rescinded.take(&offer.number)));
+        if self.rescinded.is_empty() {
+            return;
+        }
+        for offer in offers {
+            self.rescinded.remove(&offer.number);
         }
     }
 

@@ -26,7 +26,7 @@ const PATIENCE: u64 = 120_000;
 
 type Map<K, V> = HashMap<K, V, FixedState>;
 
-pub(in super::super) struct Ledger {
+pub(super) struct Ledger {
     executors: Map<String, Entry>,
     /// Every executor that there ever was, by a hash of its id.
     names: HashSet<u64, FixedState>,
@@ -48,13 +48,13 @@ struct Entry {
 
 /// What the judge knows of an agent.
 #[derive(Default)]
-pub(in super::super) struct Agent {
+pub(super) struct Agent {
     executors: u32,
     failures: Vec<Timestamp>,
-    pub(in super::super) excluded_until: Timestamp,
-    pub(in super::super) suspect_until: Timestamp,
+    pub(super) excluded_until: Timestamp,
+    pub(super) suspect_until: Timestamp,
     /// An executor failed there, and none was placed since.
-    pub(in super::super) failed: bool,
+    pub(super) failed: bool,
     seen: u64,
 }
 
@@ -76,14 +76,8 @@ impl Ledger {
         }
     }
 
-    pub(in super::super) fn agent(&self, agent: AgentRef) -> Option<&Agent> {
+    pub(super) fn agent(&self, agent: AgentRef) -> Option<&Agent> {
         self.agents.get(&agent)
-    }
-
-    /// The ids of all executors that are counted.
-    pub(in super::super) fn counted(&self) -> impl Iterator<Item = &str> {
-        let counted = self.executors.iter().filter(|(_, entry)| entry.phase != Phase::GivenUp);
-        counted.map(|(name, _)| name.as_str())
     }
 
     pub(super) fn agents_seen(&mut self, offers: &[SimOffer], virtual_now: u64) {
@@ -337,7 +331,7 @@ impl Ledger {
     }
 
     /// What is left at the end: `fates` of the kernel's report must name exactly the executors that have not ended.
-    pub(in super::super) fn agrees_with_fates<'a>(
+    pub(super) fn agrees_with_fates<'a>(
         &self,
         fates: impl Iterator<Item = (&'a str, Fate)>,
     ) -> Result<(), Finding> {

@@ -61,10 +61,6 @@ impl Judge {
         self.found.take()
     }
 
-    pub(super) fn ledger(&self) -> &Ledger {
-        &self.ledger
-    }
-
     fn note(&mut self, result: Result<(), Finding>) {
         if let Err(finding) = result {
             self.found.get_or_insert(finding);

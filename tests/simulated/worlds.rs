@@ -1,0 +1,70 @@
+//! Worlds in which no rule may be broken.
+
+use std::time::Duration;
+
+use offermill::cluster::simulated::{Checks, Scenario, Severity};
+
+use crate::{expect_sound, number_from_environment, play};
+
+/// Goal: whatever goes wrong, no rule is broken, and when it is over the framework recovers. Method: random worlds of
+/// each severity, everything checked after each step.
+#[test]
+fn random_worlds_are_sound() {
+    let first = number_from_environment("OFFERMILL_SEED", 1);
+    let count = number_from_environment("OFFERMILL_SEEDS", 150);
+    let (mut steps, mut offers, mut placed) = (0, 0, 0);
+    for severity in [Severity::None, Severity::Mild, Severity::Harsh] {
+        for seed in first..first + count {
+            let report = expect_sound(Scenario::generate(seed, severity)).report();
+            steps += report.steps;
+            offers += report.offers;
+            placed += report.placed;
+        }
+    }
+    println!(
+        "simulator: {count} seeds from {first} of each severity, {steps} steps, {offers} offers, {placed} executors, \
+         no rule broken"
+    );
+    assert!(offers > count && placed > count, "the worlds have to be worth something");
+}
+
+/// Goal: a shutdown is orderly at any moment. Method: one harsh world, shut down at each of many moments.
+#[test]
+fn any_moment_is_good_for_a_shutdown() {
+    let harsh = Scenario::generate(number_from_environment("OFFERMILL_SEED", 5), Severity::Harsh);
+    let end = harsh.healed_at.as_millis();
+    for part in 0..60 {
+        let at = end * part / 60;
+        let text = format!("{harsh}\n{}.{:03}s shutdown", at / 1000, at % 1000);
+        let report = expect_sound(text.parse().unwrap()).report();
+        let drained = report.drained.unwrap();
+        let took = drained.over_at.since(drained.closed_at);
+        assert!(took <= harsh.shutdown_timeout, "{took:?}");
+    }
+}
+
+/// Goal: a larger world fills, loses part of its agents, and fills again. Method: a user's world, with all that is
+/// reported about it.
+#[test]
+fn a_larger_world_recovers() {
+    let duration = Duration::from_secs(300);
+    let scenario = Scenario::sized(3, Severity::Harsh, 300, 3_000, duration);
+    let report = play(scenario, Checks::EverySecond).unwrap().report();
+    let most = report.samples.iter().map(|sample| sample.running).max();
+    assert_eq!(most, Some(3_000));
+    let agents: u32 = report.spread.iter().map(|(_, agents)| agents).sum();
+    let executors: u32 = report.spread.iter().map(|(executors, agents)| executors * agents).sum();
+    assert!(agents == 300 && executors <= 3_000);
+    let declined: u64 = report.declines.iter().map(|(_, count)| count).sum();
+    assert_eq!(report.accepted + declined, report.offers, "each offer is answered once");
+    assert_eq!(report.placed, report.ended.iter().sum::<u64>(), "each executor ends once");
+    assert_eq!(report.placement_latency.count(), report.placed);
+    assert_eq!(report.drained.map(|drained| drained.left), Some(0));
+}
+
+/// Goal: what no kernel would take is refused. Method: an executor without memory.
+#[test]
+fn impossible_settings_are_named() {
+    let error = "seed=1 executor-mib=0".parse::<Scenario>().unwrap_err();
+    assert!(error.to_string().contains("executor-mib"), "{error}");
+}
