@@ -6,6 +6,7 @@
 //! | [`ending`] | does it end in time, with the right code, and leave nothing behind? |
 //! | [`output`] | can machines read what it says, and does it bear a reader that goes away? |
 //! | [`settings`] | which setting counts, and is a bad one refused in a sentence? |
+//! | [`simulating`] | does a simulation tell, write and refuse what it should? |
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -13,4 +14,5 @@ mod ending;
 mod output;
 mod running;
 mod settings;
+mod simulating;
 mod support;

@@ -4,6 +4,7 @@
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+use crate::simulate::arguments::SimulateArguments;
 use crate::{exit, keys};
 
 const EXAMPLES: &str = "\
@@ -65,6 +66,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Action {
     /// Run a command as executors
     Run(Box<RunArguments>),
+    /// Try the kernel on a simulated cluster, with faults and in virtual time
+    Simulate(Box<SimulateArguments>),
     /// Print a shell's completion script
     Completions {
         /// The shell

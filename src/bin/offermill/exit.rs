@@ -15,6 +15,8 @@ pub(crate) enum Exit {
     Cluster,
     /// Standard output was closed before the executors had finished that `--until-finished` waits for.
     OutputClosed,
+    /// The simulator found a violated invariant.
+    Violation,
     /// A second Ctrl-C.
     AtOnce,
 }
@@ -32,6 +34,7 @@ Exit codes:
     4  the cluster could not be had, or refused this framework
     5  with --until-finished: standard output was closed before all executors had
        finished
+    6  simulate: the simulator found a violation
   130  a second Ctrl-C (or SIGTERM) ended the run at once; executors were killed";
 
 impl Exit {
@@ -44,6 +47,7 @@ impl Exit {
             Exit::TimedOut => 3,
             Exit::Cluster => 4,
             Exit::OutputClosed => 5,
+            Exit::Violation => 6,
             Exit::AtOnce => 130,
         }
     }

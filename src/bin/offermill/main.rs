@@ -10,6 +10,8 @@
 //!                                                  └───────────────────► summary
 //! ```
 //!
+//! `offermill simulate` is a program of its own, in `simulate/`.
+//!
 //! What is known of executors is in `roster.rs`; how it looks is in the faces. Nothing else writes
 //! to standard output.
 
@@ -32,6 +34,7 @@ mod roster;
 mod session;
 mod settings;
 mod signals;
+mod simulate;
 mod summary;
 mod table;
 mod totals;
@@ -52,6 +55,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let exit = match Arguments::parse().action {
         Action::Run(arguments) => session::run(&arguments),
+        Action::Simulate(arguments) => simulate::simulate(&arguments),
         Action::Completions { shell } => completions(shell),
     };
     ExitCode::from(exit.code())
