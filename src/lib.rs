@@ -38,32 +38,73 @@
 //!
 //! # What is guaranteed, and how each is checked
 //!
-//! | guarantee | checked by |
-//! |---|---|
-//! | Each offer is answered exactly once | state machine against the reference model (`tests/kernel`) |
-//! | The core cap and the executor limit are never exceeded, not for an instant | loom (`loom-tests/admission.rs`), observer thread in `tests/kernel/threads.rs` |
-//! | After `close`, `set_executor_limit` or `reconfigure` has returned, nothing is placed under the older state | loom (`loom-tests/admission.rs`) |
-//! | Resources are freed exactly once, whichever of several reports comes first | loom (`loom-tests/executors.rs`), reference model |
-//! | After an exclusion takes effect nothing is placed on the agent; a late offer meets no stranger's entry | loom (`loom-tests/agents.rs`) |
-//! | A drain's wake-up is not lost; every executor that lived at the close is reported | loom (`loom-tests/drain.rs`), `tests/kernel/threads.rs` |
-//! | One suppress at the cap, one revive when there is room, none lost | loom (`loom-tests/demand.rs`), unit tests |
-//! | What an executor takes is cut exactly from what is offered, role and reservation kept | property test (`src/kernel/cutting.rs`), naive packer in `tests/kernel` |
-//! | No input makes the kernel or the constraint parser panic | fuzzing (`fuzz/`), property tests |
-//! | No allocation on the offer path in the steady state; memory follows the agents and executors that are there | counting allocator (`tests/kernel/memory.rs`) |
+//! | tool | what it sees | where |
+//! |---|---|---|
+//! | **L** loom | every interleaving and every reordering that C11 allows, of two or three threads on one or two words; each model has a mutant that it must catch | `loom-tests/`, `.ci/loom` |
+//! | **S** shuttle | random and adversarial schedules of the whole kernel with many threads, maps included; no weak memory | `tests/shuttle/`, `.ci/shuttle` |
+//! | **T** threads | real threads: the books at standstills, short histories judged for linearizability, ThreadSanitizer | `tests/kernel/`, `tests/sanitizer/`, `.ci/sanitizer` |
+//! | **P** properties | random inputs against a reference: the whole kernel as a state machine against a sequential model, and parts against naive ones | `tests/kernel/`, unit tests |
+//! | **D** simulator | the kernel and the engine's protocol on a simulated cluster with faults, judged after each step | `tests/simulated/`, `offermill simulate` |
+//! | **F** fuzzing | inputs that grow towards new code | `fuzz/` |
+//!
+//! `.ci/planted` plants known mistakes in the real code, one after the other, and demands that the tool catches them.
+//!
+//! | | guarantee | checked by |
+//! |---|---|---|
+//! | 1 | The books add up: what the admission word counts is what agents and executors hold | P, D after each step; T at standstills |
+//! | 2 | The core cap is never exceeded, not for an instant, by anything that is placed or readmitted | L `admission`, `updates`; S; T, D |
+//! | 3 | No counter underflows or wraps | P, D, with debug assertions |
+//! | 4 | What executors take is within what their offers have, to the thousandth, role and reservation kept; ports once | P naive packer, `cutting`; D |
+//! | 5 | What the cluster is told to give an executor is what the books count for it | D; P |
+//! | 6 | Each offer is answered once; a rescinded one that still waited, never | D; P |
+//! | 7 | No answer bears another subscription's number | D |
+//! | 8 | One accept names one agent and one role, and each offer once | D |
+//! | 9 | No offer waits long, and none is missing while executors are wanted and agents have room | D, when faults are over |
+//! | 10 | Executor ids are never used twice and are ones that Mesos takes | P; D |
+//! | 11 | An executor's state follows its diagram; an end is final | L `executors`; P, D |
+//! | 12 | Resources are freed once, whichever of several reports, losses, timeouts and the drain comes first | L `executors`, `updates`; S; T; P, D |
+//! | 13 | An update applied twice is an update applied once; it is acknowledged after it was applied, once a copy, and only if it asks for it | D; P |
+//! | 14 | Reports about executors and agents that nobody knows change nothing | P, D |
+//! | 15 | The executor limit is never exceeded; lowering it kills nobody; once it is set nothing is placed beyond it | L `admission`, `policy`; S; T; P, D |
+//! | 16 | Once an exclusion has taken effect nothing is placed on the agent until it ends; a failure counts once | L `agents`; P, D |
+//! | 17 | Nothing is placed on an agent that doesn't meet the constraint | P, D |
+//! | 18 | Round robin: of agents that are able alike none gets two executors more than another | P, D |
+//! | 19 | An executor whose launch has an unknown outcome keeps its resources until the cluster has said what became of it | D |
+//! | 20 | No room: one suppress. Room again: one revive, none lost, no storm; one that is lost on its way is repeated | L `demand`; S; P, D |
+//! | 21 | A snapshot that says it is exact is the kernel at one instant; numbers grow | L `snapshot`; S; T; D |
+//! | 22 | Nobody who answers offers waits for a snapshot, and a snapshot waits for nobody who does | by construction: the offer path has no lock that a snapshot takes |
+//! | 23 | After a close nothing is placed; a drain ends in time and names who is left; callers agree | L `drain`, `commit`; S; T; D |
+//! | 24 | The end of the last executor wakes who waits for it | L `drain` |
+//! | 25 | Memory follows the agents and executors that are there; none is allocated for offers in the steady state | D; counting allocator and a million agents in `tests/kernel/memory.rs` |
+//! | 26 | The constraint parser is total, linear and bounded; what it prints it reads back | F; P |
+//! | 27 | (Framing of a wire format: there is none in the crate yet) | |
+//! | 28 | (Secrets: there are none in the crate yet) | |
+//! | 29 | When faults are over, the kernel's executors are the cluster's | D |
 //!
 //! **Lock-free** are: [`Handler::resource_offers`] for agents that the handler has met, and
 //! [`Kernel::status_update`] except for failures and for [plain ids](IdScheme::plain). First sights of agents,
 //! failures, reconfiguration, snapshots' agent names and reports take short locks that no offer path of another thread
 //! waits for, except another first sight in the same shard of the map.
 //!
-//! **Not checked**: the orderings inside `arc-swap` and `dashmap`, which loom can't see (the protocols don't rest on
-//! them: what a launch depends on is in words of our own); timeouts under loom, which knows no time; and weak memory
-//! beyond what loom explores (it doesn't explore load buffering).
+//! **Not checked**:
+//! * The inside of `arc-swap`, `dashmap` and `std`: loom and shuttle see stand-ins of our own that promise no more than
+//!   their documentation does (`src/sync/`). ThreadSanitizer runs the real ones, as far as they come in 60 rounds.
+//! * Weak memory in scenes of more than a few threads, and load buffering, which loom doesn't explore.
+//! * How long things take: under loom and shuttle timeouts end when the tool decides. Nothing is claimed of
+//!   wait-freedom.
+//! * An executor whose state changes and changes back (out of sight and returned) between the two looks of a snapshot;
+//!   at the instant of the picture it may have been out of sight.
+//! * The engine's threads and its intake, except by tests of the usual kind; the simulator runs their protocol on one
+//!   thread.
+//! * Real clusters other than the embedded one. The simulated master does what Mesos' sources and recorded sessions
+//!   say, as far as `src/cluster/simulated/cluster/` says so.
+//! * Advisories about dependencies: `cargo audit` has to be run where there is a network.
 //!
 //! There is no unsafe code in this crate (`forbid`).
 //!
 //! # Features
 //!
+//! * `simulated`: the simulated cluster. No dependencies.
 //! * `local`: the embedded cluster, executors as child processes of this machine. Unix.
 //! * `cli`: the command line. Nobody who links the library needs it.
 //!
