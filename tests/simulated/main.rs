@@ -8,6 +8,7 @@
 
 mod determinism;
 mod regressions;
+mod size;
 mod worlds;
 
 use offermill::cluster::simulated::{Broken, Checks, Scenario, Simulation, shorten};
