@@ -16,7 +16,8 @@ use super::scenario::Scenario;
 use super::sheet::Sheet;
 use super::wire::{AgentRef, Amounts, Ask, Order, SCALARS, SimOffer, Tell, offer_number};
 use crate::config::{
-    Config, ConfigBuilder, ExclusionRule, ExecutorCores, RefuseDurations, UnreachableRule,
+    Config, ConfigBuilder, ExclusionRule, ExecutorCores, ExecutorGpus, RefuseDurations,
+    UnreachableRule,
 };
 use crate::constraint::Constraint;
 use crate::engine::answering::{AnswerOutlet, Answerer};
@@ -28,7 +29,7 @@ use crate::error::Error;
 use crate::ids::{ExecutorId, IdScheme};
 use crate::kernel::{Amount, Kernel};
 use crate::launch::{Command, Facts, Launcher};
-use crate::resources::MilliCpus;
+use crate::resources::{Gpus, MilliCpus};
 use crate::time::Timestamp;
 
 /// The purpose of the framework's dice.
@@ -315,6 +316,11 @@ fn base_config(scenario: &Scenario) -> ConfigBuilder {
     Config::builder()
         .executor_memory(scenario.executor_memory)
         .memory_overhead(Some(crate::resources::Mebibytes::ZERO))
+        .gpu_cap(Gpus::new(scenario.gpu_cap))
+        .executor_gpus(match scenario.executor_gpus {
+            0 => ExecutorGpus::WhatThereIs,
+            gpus => ExecutorGpus::Exactly(Gpus::new(gpus)),
+        })
         .fixed_port(scenario.fixed_port.then_some(super::wire::PORT))
         .refuse_durations(refuse)
         .exclusion(Some(ExclusionRule {

@@ -67,7 +67,8 @@ fn idle_agent(simulation: &Simulation, snapshot: &Snapshot) -> Option<String> {
     let memory = simulation.scenario.executor_memory.get() * 1000;
     let fits = |free: &Amounts| {
         let port = free.port || !simulation.scenario.fixed_port;
-        free.of("cpus") >= asked && free.of("mem") >= memory && port
+        let gpus = free.of("gpus") >= u64::from(simulation.scenario.executor_gpus) * 1000;
+        free.of("cpus") >= asked && free.of("mem") >= memory && gpus && port
     };
     let mut rooms = simulation.cluster.rooms();
     rooms.find_map(|(agent, zone, free)| {

@@ -33,6 +33,10 @@ pub struct Scenario {
     pub executor_cores: MilliCpus,
     /// The memory of an executor, without overhead.
     pub executor_memory: Mebibytes,
+    /// The GPUs of an executor; zero takes what the offer has, if the cap leaves any.
+    pub executor_gpus: u32,
+    /// The cap of GPUs.
+    pub gpu_cap: u32,
     /// Whether executors have a fixed port, so that there is one an agent.
     pub fixed_port: bool,
     /// The core cap at the start; zero is none.

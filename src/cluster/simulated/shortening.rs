@@ -62,7 +62,7 @@ impl Search<'_> {
 
     /// Makes each setting as plain as it can be.
     fn plainer_world(&mut self) -> Option<()> {
-        let changes: [fn(&mut Scenario); 14] = [
+        let changes: [fn(&mut Scenario); 15] = [
             |it| it.agents = 1,
             |it| it.agents = it.agents.div_ceil(2),
             |it| it.agents -= u32::from(it.agents > 1),
@@ -74,6 +74,7 @@ impl Search<'_> {
             |it| it.core_cap = MilliCpus::ZERO,
             |it| it.reserved_percent = 0,
             |it| it.fixed_port = false,
+            |it| (it.executor_gpus, it.gpu_cap) = (0, 0),
             |it| it.plain_ids = false,
             |it| it.zones = 1,
             |it| {

@@ -19,6 +19,7 @@ const WAITS_MAX: u64 = 1_000;
 /// The batch at hand.
 pub(super) struct Answers {
     executor_memory: u64,
+    executor_gpus: u64,
     fixed_port: bool,
     settings: Settings,
     now: Timestamp,
@@ -49,6 +50,7 @@ impl Answers {
         };
         Answers {
             executor_memory: scenario.executor_memory.get() * 1000,
+            executor_gpus: u64::from(scenario.executor_gpus) * 1000,
             fixed_port: scenario.fixed_port,
             settings,
             now: Timestamp::ORIGIN,
@@ -195,6 +197,7 @@ impl Answers {
         let times = group.placed + 1;
         group.offered.of("cpus") >= times * self.settings.executor_cores.millis()
             && group.offered.of("mem") >= times * self.executor_memory
+            && group.offered.of("gpus") >= times * self.executor_gpus
             && (!self.fixed_port || group.offered.port && group.placed == 0)
     }
 }
@@ -213,7 +216,7 @@ fn within(accept: &Accept<'_>) -> Result<(), Finding> {
     }
     let mut ports = Vec::new();
     for launch in accept.executors {
-        let (mut cpus, mut memory, mut port) = (0, 0, None);
+        let (mut cpus, mut memory, mut gpus, mut port) = (0, 0, 0, None);
         for piece in &launch.pieces {
             let kind = (piece.resource.name, piece.resource.role);
             match piece.amount {
@@ -229,6 +232,7 @@ fn within(accept: &Accept<'_>) -> Result<(), Finding> {
                     *there -= taken;
                     cpus += if kind.0 == "cpus" { taken } else { 0 };
                     memory += if kind.0 == "mem" { taken } else { 0 };
+                    gpus += if kind.0 == "gpus" { taken } else { 0 };
                 }
                 Amount::Port(number) => {
                     if ports.contains(&number) || !offers_port(accept.offers, number) {
@@ -239,8 +243,14 @@ fn within(accept: &Accept<'_>) -> Result<(), Finding> {
                 }
             }
         }
-        let told = (launch.cores.millis(), launch.memory.get() * 1000, launch.port);
-        if told != (cpus, memory, port) {
+        let whole = |amount: u64| amount * 1000;
+        let told = (
+            launch.cores.millis(),
+            whole(launch.memory.get()),
+            whole(launch.gpus.get().into()),
+            launch.port,
+        );
+        if told != (cpus, memory, gpus, port) {
             return Err((5, format!("{} is told {told:?}: {}", launch.executor, describe(launch))));
         }
     }

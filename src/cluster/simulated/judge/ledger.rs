@@ -32,6 +32,8 @@ pub(super) struct Ledger {
     names: HashSet<u64, FixedState>,
     counted: u32,
     cores: MilliCpus,
+    gpus: u64,
+    gpu_cap: u64,
     agents: Map<AgentRef, Agent>,
     rule: ExclusionRule,
     /// Why the update at hand came.
@@ -42,6 +44,7 @@ pub(super) struct Ledger {
 struct Entry {
     agent: AgentRef,
     cores: MilliCpus,
+    gpus: u64,
     phase: Phase,
     asked_to_end: bool,
 }
@@ -65,6 +68,8 @@ impl Ledger {
             names: HashSet::default(),
             counted: 0,
             cores: MilliCpus::ZERO,
+            gpus: 0,
+            gpu_cap: scenario.gpu_cap.into(),
             agents: Map::default(),
             rule: ExclusionRule {
                 failures: scenario.exclude_after,
@@ -162,9 +167,11 @@ impl Ledger {
         self.counted += 1;
         self.cores = MilliCpus::from_millis(self.cores.millis() + placed.cores.millis());
         self.agents.entry(agent).or_default().executors += 1;
-        let (cores, phase) = (placed.cores, Phase::Launching);
-        self.executors.insert(name.clone(), Entry { agent, cores, phase, asked_to_end: false });
-        Ok(())
+        let (cores, gpus, phase) = (placed.cores, u64::from(placed.gpus.get()), Phase::Launching);
+        self.gpus += gpus;
+        let entry = Entry { agent, cores, gpus, phase, asked_to_end: false };
+        self.executors.insert(name.clone(), entry);
+        self.gpus_within_cap()
     }
 
     fn updated(
@@ -214,10 +221,10 @@ impl Ledger {
             let phase = self.executors.get(executor).map(|entry| entry.phase);
             return Err((11, format!("executor {executor} goes from {phase:?} to {to:?}")));
         };
-        let (before, cores) = (entry.phase, entry.cores);
+        let (before, cores, gpus) = (entry.phase, entry.cores, entry.gpus);
         entry.phase = to;
-        self.count(before, Some(to), cores);
-        Ok(())
+        self.count(before, Some(to), cores, gpus);
+        self.gpus_within_cap()
     }
 
     fn leaves(&mut self, executor: &str, from: &[Phase]) -> Result<Entry, Finding> {
@@ -228,27 +235,36 @@ impl Ledger {
         let Some(entry) = self.executors.remove(executor) else {
             return Err((12, format!("executor {executor} ends twice")));
         };
-        self.count(entry.phase, None, entry.cores);
+        self.count(entry.phase, None, entry.cores, entry.gpus);
         if let Some(agent) = self.agents.get_mut(&entry.agent) {
             agent.executors = agent.executors.saturating_sub(1);
         }
         Ok(entry)
     }
 
-    fn count(&mut self, before: Phase, after: Option<Phase>, cores: MilliCpus) {
+    fn count(&mut self, before: Phase, after: Option<Phase>, cores: MilliCpus, gpus: u64) {
         let counts = |phase: Phase| phase != Phase::GivenUp;
         let millis = self.cores.millis();
         match (counts(before), after.is_some_and(counts)) {
             (true, false) => {
                 self.counted -= 1;
+                self.gpus -= gpus;
                 self.cores = MilliCpus::from_millis(millis - cores.millis());
             }
             (false, true) => {
                 self.counted += 1;
+                self.gpus += gpus;
                 self.cores = MilliCpus::from_millis(millis + cores.millis());
             }
             _ => {}
         }
+    }
+
+    fn gpus_within_cap(&self) -> Result<(), Finding> {
+        if self.gpus <= self.gpu_cap {
+            return Ok(());
+        }
+        Err((2, format!("{} GPUs, cap {}", self.gpus, self.gpu_cap)))
     }
 
     pub(super) fn agrees_with(&self, totals: Totals) -> Result<(), Finding> {

@@ -32,6 +32,8 @@ impl Scenario {
             executors: 1,
             executor_cores: MilliCpus::from_cores(1),
             executor_memory: Mebibytes::new(1024),
+            executor_gpus: 0,
+            gpu_cap: 0,
             fixed_port: false,
             core_cap: MilliCpus::ZERO,
             plain_ids: false,
@@ -53,6 +55,7 @@ impl Scenario {
     pub fn generate(seed: u64, severity: Severity) -> Scenario {
         let mut dice = Dice::new(seed, MAKING);
         let agents = dice.between(1, 12) as u32;
+        let executor_gpus = dice.pick(&[0, 0, 0, 1]);
         let mut scenario = Scenario {
             seed,
             agents,
@@ -63,6 +66,8 @@ impl Scenario {
             executors: dice.between(1, 40) as u32,
             executor_cores: MilliCpus::from_millis(dice.pick(&[0, 500, 1000, 1000, 2000, 3000])),
             executor_memory: Mebibytes::new(dice.between(1, 8) * 256),
+            executor_gpus,
+            gpu_cap: dice.pick(&[0, 3, 10]).max(executor_gpus),
             fixed_port: dice.percent(15),
             core_cap: MilliCpus::from_cores(dice.pick(&[0, 0, 5, 20])),
             plain_ids: dice.percent(30),
@@ -88,7 +93,7 @@ impl Scenario {
             }
             _ => MILD.to_vec(),
         };
-        scenario.befall(&mut dice, faults, &possible);
+        scenario.befall(&mut dice, faults, &possible, severity);
         if severity == Severity::Harsh && dice.percent(15) {
             let at = Timestamp::from_millis(dice.roll(scenario.healed_at.as_millis()));
             scenario.faults.push(Fault { at, ..Fault::new(FaultKind::Shutdown) });
@@ -138,29 +143,31 @@ impl Scenario {
             }
             _ => MILD.to_vec(),
         };
-        scenario.befall(&mut dice, faults.min(SIZED_FAULTS_MAX), &possible);
+        scenario.befall(&mut dice, faults.min(SIZED_FAULTS_MAX), &possible, severity);
         scenario.put_in_order();
         scenario
     }
 
-    fn befall(&mut self, dice: &mut Dice, faults: u64, possible: &[FaultKind]) {
+    fn befall(&mut self, dice: &mut Dice, faults: u64, possible: &[FaultKind], severity: Severity) {
         if possible.is_empty() {
             return;
         }
+        // Mild faults hit few at a time.
+        let percent_max = if severity == Severity::Harsh { 100 } else { 10 };
         for _ in 0..faults {
             let kind = dice.pick(possible);
-            let fault = self.fault(dice, kind);
+            let fault = self.fault(dice, kind, percent_max);
             self.faults.push(fault);
         }
     }
 
     /// A fault of this kind, as severe as chance has it.
-    fn fault(&self, dice: &mut Dice, kind: FaultKind) -> Fault {
+    fn fault(&self, dice: &mut Dice, kind: FaultKind, percent_max: u64) -> Fault {
         use FaultKind as K;
         let at = Timestamp::from_millis(dice.roll(self.healed_at.as_millis()));
         let fault = Fault { at, ..Fault::new(kind) };
         let lasts = Duration::from_millis(dice.between(100, 20_000));
-        let percent = dice.between(1, 100) as u8;
+        let percent = dice.between(1, percent_max) as u8;
         match kind {
             K::AgentDies | K::AgentPartitioned => Fault {
                 agent: dice.roll(self.agents.into()) as u32,

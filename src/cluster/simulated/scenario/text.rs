@@ -242,6 +242,20 @@ const SETTINGS: &[Setting<Scenario>] = &[
         set: |it, value| it.executor_memory = Mebibytes::new(value),
     },
     Setting {
+        name: "executor-gpus",
+        unit: Unit::Plain,
+        range: (0, 1_000_000),
+        get: |it| it.executor_gpus.into(),
+        set: |it, value| it.executor_gpus = value as u32,
+    },
+    Setting {
+        name: "gpu-cap",
+        unit: Unit::Plain,
+        range: (0, 1_000_000),
+        get: |it| it.gpu_cap.into(),
+        set: |it, value| it.gpu_cap = value as u32,
+    },
+    Setting {
         name: "fixed-port",
         unit: Unit::Plain,
         range: (0, 1),
