@@ -1,9 +1,12 @@
 //! When the cluster is asked about which executors.
 //!
 //! * About those in doubt, every 15 s.
-//! * About all, after each further subscription and every 15 min. A cluster may answer with silence while it can't know
-//!   (a new Mesos master, about executors of agents that have not registered with it yet), and answers can be lost; so
-//!   those that nothing was heard of are asked about again, after 5 s, then after twice as long, up to 5 min.
+//! * About all, after each further subscription and every 15 min: by name about those that we know, and about whatever
+//!   else the cluster has for us, for an executor that was forgotten may have come back without a word.
+//!
+//! A cluster may answer with silence while it can't know (a new Mesos master, about executors of agents that have not
+//! registered with it yet), and answers can be lost. So those that nothing was heard of are asked about again, after
+//! 5 s, then after twice as long, up to 5 min.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,6 +38,7 @@ impl Reconciliation {
     pub(super) fn ask_about_all(&mut self, kernel: &Kernel, now: Timestamp, out: &mut dyn Outlet) {
         let all = kernel.reconcile(Scope::All, now);
         ask(kernel, &all, out);
+        out.call(Call::Reconcile(&[]));
         let name = |target: Target| (kernel.executor_name(target.id).to_string(), target.agent_id);
         self.unheard = all.into_iter().map(name).collect();
         self.again_after = AGAIN_AFTER;

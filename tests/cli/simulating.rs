@@ -187,6 +187,38 @@ fn a_closed_pipe_is_no_failure() {
     }
 }
 
+/// Goal: results that can't be written are a failure, also without a violation. Method: a device that
+/// is full, each kind of result.
+#[cfg(target_os = "linux")]
+#[test]
+fn results_that_are_lost_are_a_failure() {
+    let folder = Folder::new();
+    let search = ["simulate", "--seeds", "2", "--faults", "none"];
+    for arguments in [
+        small(&["--seed", "7"]),
+        small(&["--seed", "7", "--json"]),
+        search.to_vec(),
+        [&search[..], &["--json"]].concat(),
+        [&search[..], &["--verbose"]].concat(),
+    ] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let ended = offermill(&folder.0, &arguments).stdout(full).output().unwrap();
+        let errors = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(5), "{arguments:?}: {errors}");
+        let told = errors.matches("standard output can't be written: ").count();
+        assert_eq!(told, 1, "{arguments:?}: {errors}");
+    }
+}
+
+/// Goal: no executors are allowed, as in a scenario. Method: none.
+#[test]
+fn there_may_be_no_executors() {
+    let flags = ["simulate", "--agents", "3", "--executors", "0", "--duration", "1min"];
+    let ended = finish(&Folder::new(), &[&flags[..], &["--seed", "7"]].concat());
+    assert_eq!(ended.code, Some(0), "{}{}", ended.output, ended.errors);
+    assert!(ended.output.contains(" 0 placed; "), "{}", ended.output);
+}
+
 /// Goal: with `--json`, standard output is one object and nothing else. Method: a run and a search.
 #[test]
 fn the_summary_is_one_object() {
@@ -219,6 +251,7 @@ fn bad_input_is_refused() {
         (&["--executors", "ten"], "--executors is \"ten\""),
         (&["--duration", "0"], "from 1ms to 30d"),
         (&["--duration", "31d"], "from 1ms to 30d"),
+        (&["--duration", "99999999999999999999d"], "from 1ms to 30d"),
         (&["--duration", "soon"], "--duration is \"soon\""),
         (&["--seed", "-3"], "--seed is \"-3\""),
         (&["--seeds", "0"], "--seeds is \"0\""),
@@ -229,8 +262,12 @@ fn bad_input_is_refused() {
         (&["--seeds", "5", "--report", "r.html"], "cannot be used with"),
         (&["--scenario", "garbled.txt", "--seed", "1"], "cannot be used with"),
         (&["--verbose"], "--seeds"),
+        (&["--verbose", "--seed", "7"], "required arguments were not provided"),
+        (&["--verbose", "--agents", "3"], "cannot be used with"),
+        (&["--verbose", "--scenario", "letter.txt"], "cannot be used with"),
         (&["--report", "no/such/folder/r.html"], "--report no/such/folder/r.html: the folder"),
         (&["--report", "/dev/null"], "this is not a regular file"),
+        (&["--report", "-"], "--report -: it can't go to standard output"),
         (&["--report", "."], "this is a folder, not a file"),
         (&["--report", "same", "--write-scenario", "same"], "are the same file"),
         (&["--scenario", "missing.txt"], "--scenario missing.txt: "),

@@ -11,3 +11,16 @@ fn a_lost_revive() {
                 14.421s messages-lost percent=37 lasts=6.464s";
     expect_sound(text.parse().unwrap());
 }
+
+/// Goal: an executor that was forgotten doesn't run on for ever beside its replacement. Method: an agent that is cut off
+/// for so long that its executors are replaced, and that comes back under a new master, which has nothing to tell. (It
+/// broke rule 29: more executors ran than the kernel counted.)
+#[test]
+fn a_forgotten_executor_that_came_back_without_a_word() {
+    let text = "seed=3 agents=1 agent-cores=4 agent-mib=3072 executors=1 executor-millicores=0 executor-mib=256 \
+                exclude-after=2 exclude-for=300s release-after=10s queue=10 batch=3 healed-at=241.027s \
+                shutdown-timeout=0s\n\
+                110.478s agent-partitioned agent=0 lasts=200s\n\
+                240.027s master-fails-over lasts=3.21s";
+    expect_sound(text.parse().unwrap());
+}

@@ -13,7 +13,8 @@ pub(crate) enum Exit {
     TimedOut,
     /// The cluster could not be had, or refused this framework.
     Cluster,
-    /// Standard output was closed before the executors had finished that `--until-finished` waits for.
+    /// Standard output was closed before the executors had finished that `--until-finished` waits for;
+    /// or, with the simulator, it couldn't be written, as on a full disk.
     OutputClosed,
     /// The simulator found a violated invariant.
     Violation,
@@ -33,7 +34,7 @@ Exit codes:
        timeout were killed
     4  the cluster could not be had, or refused this framework
     5  with --until-finished: standard output was closed before all executors had
-       finished
+       finished; simulate: standard output can't be written (a closed pipe is fine)
     6  simulate: the simulator found a violation
   130  a second Ctrl-C (or SIGTERM) ended the run at once; executors were killed";
 

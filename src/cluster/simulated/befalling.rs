@@ -14,7 +14,8 @@ impl Simulation {
     /// The fault with this number happens, unless faults are over.
     pub(super) fn befall(&mut self, index: usize) {
         let Some(fault) = self.scenario.faults.get(index).copied() else { return };
-        if self.stage != Stage::Faults {
+        let of_the_cluster = !fault.kind.is_the_frameworks();
+        if self.stage != Stage::Faults && !(self.stage == Stage::Draining && of_the_cluster) {
             return;
         }
         self.recorder.mark(self.agenda.now, describe(&fault));

@@ -48,10 +48,30 @@ impl Dice {
     /// A duration in the same unit as `mean`, as long as lives are that end at any moment with equal chance; at most
     /// ten times the mean.
     pub(super) fn lifetime(&mut self, mean: u64) -> u64 {
-        // Uniform in (0, 1]: 53 bits and one.
-        let part = ((self.next() >> 11) + 1) as f64 / (1u64 << 53) as f64;
-        ((-part.ln() * mean as f64) as u64).min(mean.saturating_mul(10))
+        /// The natural logarithm of 2, in 65536ths.
+        const LN_2: u128 = 45_426;
+        let halvings = u128::from(halvings(self.next()));
+        let lived = (u128::from(mean) * halvings * LN_2) >> 32;
+        u64::try_from(lived).unwrap_or(u64::MAX).min(mean.saturating_mul(10))
     }
+}
+
+/// How often 2⁶⁴ has to be halved to come to `number`, in 65536ths. In integers, for floating-point logarithms differ
+/// between machines.
+fn halvings(number: u64) -> u64 {
+    let number = number.max(1);
+    let zeros = number.leading_zeros();
+    // From 1 to 2, in units of 2⁻³¹; each squaring doubles the logarithm, whose next bit is then whole.
+    let mut part = (number << zeros) >> 32;
+    let mut fraction = 0;
+    for bit in (0..16).rev() {
+        part = (part * part) >> 31;
+        if part >= 1 << 32 {
+            part >>= 1;
+            fraction |= 1 << bit;
+        }
+    }
+    (u64::from(zeros + 1) << 16) - fraction
 }
 
 #[cfg(test)]
@@ -63,9 +83,13 @@ mod tests {
     fn rolls_are_for_ever() {
         let mut dice = Dice::new(7, 1);
         let rolls: Vec<u64> = (0..5).map(|_| dice.roll(1000)).collect();
-        assert_eq!(rolls, Vec::<u64>::new(), "fill in");
+        assert_eq!(rolls, [477, 896, 870, 332, 751]);
         assert!((0..1000).all(|_| (3..=5).contains(&dice.between(3, 5))));
         let total: u64 = (0..10_000).map(|_| dice.lifetime(1000)).sum();
         assert!((9_500_000..10_500_000).contains(&total), "{total}");
+        assert_eq!(
+            [1 << 63, 1 << 62, 3 << 62, u64::MAX].map(halvings),
+            [65_536, 131_072, 27_200, 1]
+        );
     }
 }

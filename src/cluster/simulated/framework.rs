@@ -105,6 +105,8 @@ impl Framework {
         kernel.disconnected();
         let options = EngineOptions {
             handlers: scenario.handlers as usize,
+            offers_queued_max: scenario.queue as usize,
+            batch_max: scenario.batch as usize,
             kill_grace: Duration::from_secs(2),
             ..EngineOptions::default()
         };
@@ -150,6 +152,7 @@ impl Framework {
     pub(super) fn told(&mut self, stream: u64, tell: Tell, world: &mut World<'_>) {
         if let Tell::Subscribed = tell {
             self.stream = Some(stream);
+            world.judge.subscribed(self.now(world.agenda));
             self.intake.reset(self.kernel.registered());
             let again = self.streams > 0;
             self.streams += 1;
@@ -164,9 +167,8 @@ impl Framework {
             Tell::Offers(offers) => self.take_in(offers, world),
             Tell::Rescinded(offer) => {
                 let id = format!("O{offer}");
-                if self.intake.rescind(&id) {
-                    world.judge.rescinded(offer);
-                }
+                self.intake.rescind(&id);
+                world.judge.rescinded(offer);
                 self.kernel.offer_rescinded(&id);
             }
             Tell::Update(update) => {
@@ -174,6 +176,7 @@ impl Framework {
                 self.steward_hears(Event::Update(update), world);
             }
             Tell::AgentLost(agent) => {
+                world.judge.agent_lost(agent, self.now(world.agenda));
                 self.steward_hears(Event::AgentLost { agent_id: agent.to_string() }, world);
             }
         }
@@ -189,8 +192,9 @@ impl Framework {
             world.judge.overflow(&overflow);
             let ids: Vec<String> = overflow.iter().map(|it| format!("O{}", it.number)).collect();
             let epoch = self.kernel.epoch();
-            let mut desk = Desk::new(self.stream, self.now(world.agenda), world);
+            let mut desk = Desk::new(&self.kernel, self.stream, self.now(world.agenda), world);
             self.steward.overflow(epoch, &ids, &mut desk);
+            world.judge.overflow_ends();
         }
         if self.intake.len() > 0 {
             let handler = self.dice.roll(self.called.len() as u64) as usize;
@@ -200,7 +204,9 @@ impl Framework {
 
     fn call_handler(&mut self, handler: usize, agenda: &mut Agenda) {
         if !std::mem::replace(&mut self.called[handler], true) {
-            let soon = self.dice.roll(3);
+            // Now and then the machine has other things to do.
+            let most = if self.dice.percent(5) { 60 } else { 3 };
+            let soon = self.dice.roll(most);
             agenda.after(soon, Item::Answer { handler });
         }
     }
@@ -222,9 +228,9 @@ impl Framework {
             let behind = self.dice.between(0, self.lagging.amount);
             now = Timestamp::from_millis(now.as_millis().saturating_sub(behind));
         }
-        world.judge.batch_begins(&self.batch, epoch, now, self.settings, world.agenda.now);
+        world.judge.batch_begins(&self.batch, now, self.settings, world.agenda.now);
         let offers = self.sheet.write(&self.batch);
-        let mut desk = Desk::new(self.stream, now, world);
+        let mut desk = Desk::new(&self.kernel, self.stream, now, world);
         let answerer = &mut self.answerers[handler];
         answerer.answer("simulated", epoch, &offers.offers(), now, &mut desk);
         let never = std::mem::take(&mut desk.never_launched);
@@ -234,14 +240,14 @@ impl Framework {
         world.judge.batch_ends(answerer.decisions());
         if !never.is_empty() {
             let now = self.now(world.agenda);
-            let mut desk = Desk::new(self.stream, now, world);
+            let mut desk = Desk::new(&self.kernel, self.stream, now, world);
             self.steward.never_launched(never, now, &mut desk);
         }
     }
 
     fn steward_hears(&mut self, event: Event, world: &mut World<'_>) {
         let now = self.now(world.agenda);
-        let mut desk = Desk::new(self.stream, now, world);
+        let mut desk = Desk::new(&self.kernel, self.stream, now, world);
         self.steward.event(event, now, &mut desk);
         self.steward.let_time_pass(now, &mut desk);
         world.judge.stewards_turn_ends();
@@ -251,9 +257,9 @@ impl Framework {
     pub(super) fn poll(&mut self, world: &mut World<'_>) {
         world.agenda.after(POLL_EVERY.as_millis() as u64, Item::Poll);
         let now = self.now(world.agenda);
-        let mut desk = Desk::new(self.stream, now, world);
+        let mut desk = Desk::new(&self.kernel, self.stream, now, world);
         self.steward.let_time_pass(now, &mut desk);
-        world.judge.polled(&self.kernel, self.stream.is_some(), now);
+        world.judge.polled(self.stream.is_some(), now);
     }
 
     /// Tries to subscribe, and tries again if there is no master.
@@ -292,8 +298,8 @@ impl Framework {
 
     fn kill(&mut self, executors: Vec<ExecutorId>, grace: Duration, world: &mut World<'_>) {
         let now = self.now(world.agenda);
-        world.judge.kills(&self.kernel, &executors);
-        let mut desk = Desk::new(self.stream, now, world);
+        world.judge.kills(&self.kernel, &executors, now);
+        let mut desk = Desk::new(&self.kernel, self.stream, now, world);
         self.steward.kill(executors, grace, now, &mut desk);
     }
 
@@ -315,7 +321,8 @@ fn base_config(scenario: &Scenario) -> ConfigBuilder {
     let refuse = RefuseDurations::default();
     Config::builder()
         .executor_memory(scenario.executor_memory)
-        .memory_overhead(Some(crate::resources::Mebibytes::ZERO))
+        .memory_overhead(Some(scenario.memory_overhead))
+        .extra_cores(scenario.extra_cores)
         .gpu_cap(Gpus::new(scenario.gpu_cap))
         .executor_gpus(match scenario.executor_gpus {
             0 => ExecutorGpus::WhatThereIs,
@@ -352,6 +359,7 @@ fn configure(base: &ConfigBuilder, settings: Settings) -> Result<Config, Error> 
 
 /// Where calls and notices go.
 struct Desk<'a, 'w> {
+    kernel: &'a Kernel,
     world: &'a mut World<'w>,
     connected: bool,
     now: Timestamp,
@@ -360,13 +368,19 @@ struct Desk<'a, 'w> {
 }
 
 impl<'a, 'w> Desk<'a, 'w> {
-    fn new(stream: Option<u64>, now: Timestamp, world: &'a mut World<'w>) -> Desk<'a, 'w> {
-        Desk { world, connected: stream.is_some(), now, placed: 0, never_launched: Vec::new() }
+    fn new(
+        kernel: &'a Kernel,
+        stream: Option<u64>,
+        now: Timestamp,
+        world: &'a mut World<'w>,
+    ) -> Desk<'a, 'w> {
+        let (connected, never_launched) = (stream.is_some(), Vec::new());
+        Desk { kernel, world, connected, now, placed: 0, never_launched }
     }
 
     /// Sends a call on its way; `false` if there is no stream to send it on.
     fn send(&mut self, call: &Call<'_>) -> bool {
-        self.world.judge.called(call, self.now);
+        self.world.judge.called(call, self.kernel, self.now);
         self.world.recorder.called(call, self.world.agenda.now);
         if let (true, Some(ask)) = (self.connected, ask(call)) {
             self.world.cluster.network.ask(self.world.agenda, ask);
@@ -411,6 +425,7 @@ fn ask(call: &Call<'_>) -> Option<Ask> {
     let ids = |offers: &[&str]| offers.iter().filter_map(|id| offer_number(id)).collect();
     Some(match call {
         Call::Accept(accept) => Ask::Accept {
+            agent: AgentRef::parse(accept.agent_id)?,
             offers: accept.offers.iter().filter_map(|offer| offer_number(offer.id)).collect(),
             tasks: accept.executors.iter().map(order).collect(),
             refuse: accept.refuse,

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! One [`Scenario`] gives one run, bit for bit: nothing in it depends on a clock, a thread, an address or the order of
-//! a hash table. The master's behaviour follows Mesos'; `master.rs` says where each rule comes from.
+//! a hash table. The master's behaviour follows Mesos'; `cluster/mod.rs` says where each rule comes from.
 //!
 //! **Safety** is judged after each step: see `judge`. **Liveness** is demanded at the end: when faults are over, the
 //! executors that are wanted must run wherever there is room for them, and the kernel's books must agree with the

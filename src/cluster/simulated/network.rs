@@ -1,6 +1,7 @@
 //! The network between framework and master: in order and lossless, until it is told otherwise.
 //!
-//! A call to accept offers is never duplicated: a framework must not repeat it, for the second would be answered by
+//! Two messages never arrive twice. Offers: a stream doesn't repeat itself, and nobody sends them again, as agents do
+//! with updates. And a call to accept them: a framework must not repeat it, for the second would be answered by
 //! `TASK_DROPPED` for executors that run (Mesos: `Master::accept` looks at the offers first).
 
 use super::agenda::{Agenda, Item};
@@ -54,8 +55,9 @@ impl Network {
 
     /// From the master to the framework.
     pub(super) fn tell(&mut self, agenda: &mut Agenda, tell: Tell) {
+        let repeatable = !matches!(tell, Tell::Offers(_));
         let item = Item::Told { stream: self.stream, tell };
-        self.send(agenda, 0, true, item);
+        self.send(agenda, 0, repeatable, item);
     }
 
     /// From the framework to the master.

@@ -47,9 +47,13 @@ pub(super) fn recovered(simulation: &Simulation) -> Result<(), Missing> {
     if let Some(lost) = counted.iter().find(|name| there.binary_search(&name.as_str()).is_err()) {
         return Err((29, format!("executor {lost} is not there")));
     }
+    if let Some(name) = simulation.judge.still_to_end() {
+        return Err((29, format!("executor {name} was asked to end, and has not ended")));
+    }
+    // By the judge's own account, if there is one.
+    let wanted = simulation.judge.wanted().unwrap_or_else(|| kernel.wanted());
     match idle_agent(simulation, &snapshot) {
-        Some(agent) if kernel.wanted() > 0 => {
-            let wanted = kernel.wanted();
+        Some(agent) if wanted > 0 => {
             Err((9, format!("agent {agent} has room, and {wanted} executors are wanted")))
         }
         _ => Ok(()),
@@ -64,7 +68,7 @@ fn idle_agent(simulation: &Simulation, snapshot: &Snapshot) -> Option<String> {
     let excluded: BTreeSet<&str> = excluded.map(|agent| &*agent.agent_id).collect();
     let asked = settings.executor_cores.max(MilliCpus::from_millis(1)).millis();
     let asked = if settings.executor_cores == MilliCpus::ZERO { 1_000 } else { asked };
-    let memory = simulation.scenario.executor_memory.get() * 1000;
+    let memory = simulation.scenario.memory_taken().get() * 1000;
     let fits = |free: &Amounts| {
         let port = free.port || !simulation.scenario.fixed_port;
         let gpus = free.of("gpus") >= u64::from(simulation.scenario.executor_gpus) * 1000;

@@ -33,6 +33,10 @@ pub struct Scenario {
     pub executor_cores: MilliCpus,
     /// The memory of an executor, without overhead.
     pub executor_memory: Mebibytes,
+    /// The memory that an executor takes in addition.
+    pub memory_overhead: Mebibytes,
+    /// The cores that an executor is told in addition to those that it takes.
+    pub extra_cores: u32,
     /// The GPUs of an executor; zero takes what the offer has, if the cap leaves any.
     pub executor_gpus: u32,
     /// The cap of GPUs.
@@ -51,6 +55,10 @@ pub struct Scenario {
     pub release_after: Duration,
     /// How many handlers answer offers.
     pub handlers: u32,
+    /// So many offers may wait for them; what comes beyond is declined.
+    pub queue: u32,
+    /// So many offers a handler takes at a time.
+    pub batch: u32,
     /// How long an executor lives on average until it ends by itself; zero is for ever. So many …
     pub lifetime: Duration,
     /// … of a hundred of these ends are failures.
@@ -62,6 +70,13 @@ pub struct Scenario {
     pub shutdown_timeout: Duration,
     /// What befalls the cluster, in the order of time.
     pub faults: Vec<Fault>,
+}
+
+impl Scenario {
+    /// The memory that an executor takes.
+    pub(super) fn memory_taken(&self) -> Mebibytes {
+        Mebibytes::new(self.executor_memory.get() + self.memory_overhead.get())
+    }
 }
 
 /// Something that befalls the cluster or the framework. What the numbers mean depends on the kind.
@@ -129,7 +144,7 @@ kinds! {
     ConnectionBreaks = "connection-breaks",
     /// For `lasts`, `percent` of the messages between framework and master are lost.
     MessagesLost = "messages-lost",
-    /// For `lasts`, `percent` of the messages between framework and master arrive twice.
+    /// For `lasts`, `percent` of the messages between framework and master arrive twice, offers and accepts excepted.
     MessagesDuplicated = "messages-duplicated",
     /// For `lasts`, `percent` of the messages between framework and master are overtaken: they take up to `amount`
     /// milliseconds longer.

@@ -245,11 +245,11 @@ impl Simulation {
     }
 
     fn heal(&mut self) {
+        self.cluster.heal(&mut self.agenda);
         if self.stage != Stage::Faults {
             return;
         }
         self.stage = Stage::Recovering;
-        self.cluster.heal(&mut self.agenda);
         self.framework.lagging = Default::default();
         self.recorder.mark(self.agenda.now, "healed".to_owned());
         self.recovered_by = self.agenda.now + recovery::patience(&self.scenario);

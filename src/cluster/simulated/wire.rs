@@ -122,7 +122,7 @@ pub(super) enum Tell {
 /// What the framework asks of the master.
 #[derive(Clone, Debug)]
 pub(super) enum Ask {
-    Accept { offers: Vec<u64>, tasks: Vec<Order>, refuse: Duration },
+    Accept { agent: AgentRef, offers: Vec<u64>, tasks: Vec<Order>, refuse: Duration },
     Decline { offers: Vec<u64>, refuse: Duration },
     Revive,
     Suppress,

@@ -21,8 +21,9 @@ Examples:
 
 const EXIT_CODES: &str = "\
 Exit codes:
-    0  no violation, also after Ctrl-C
+    0  no violation, also after Ctrl-C or when a pipe's reader has seen enough
     2  a flag isn't allowed, or a file can't be read or written
+    5  no violation, but standard output can't be written
     6  an invariant was violated: the scenario is shortened and printed
   130  a second Ctrl-C (or SIGTERM) ended the simulation at once";
 
@@ -30,6 +31,9 @@ const NOTES: &str = "\
 Equal scenarios give equal runs: the fingerprint in the summary says so. Ctrl-C lets
 the simulated framework shut down, and the summary and report are still written; a
 second one ends at once. Results go to standard output, progress to standard error.";
+
+/// The flags that a search doesn't take.
+const ONE_WORLD: [&str; 6] = ["agents", "executors", "duration", "scenario", "check", "report"];
 
 /// The flags of `offermill simulate`.
 #[derive(Debug, Default, Args)]
@@ -64,15 +68,17 @@ pub(crate) struct SimulateArguments {
 
     /// Play so many small random worlds, one a seed, and stop at the first violation
     #[arg(long, value_name = "N", help_heading = "Search")]
-    #[arg(conflicts_with_all = ["agents", "executors", "duration", "scenario", "check", "report"])]
+    #[arg(conflicts_with_all = ONE_WORLD)]
     pub(crate) seeds: Option<String>,
 
     /// Print a line for each seed
-    #[arg(long, help_heading = "Search", requires = "seeds", conflicts_with = "json")]
+    // clap doesn't require what conflicts with a flag that is there: these are refused here too.
+    #[arg(long, help_heading = "Search", requires = "seeds")]
+    #[arg(conflicts_with = "json", conflicts_with_all = ONE_WORLD)]
     pub(crate) verbose: bool,
 
     /// When invariants are judged [default: each-step, or every-second (of virtual time) with more
-    /// than 2000 agents and executors]
+    /// than 200 agents and executors]
     #[arg(long, value_name = "WHEN", help_heading = "World", value_parser = checks())]
     pub(crate) check: Option<Checks>,
 

@@ -7,6 +7,11 @@ use super::violation::invariant;
 use super::world::Outcome;
 use crate::words::{grouped, passed};
 
+/// What the placement latency measures. Waiting for an offer that fits is part of it.
+const WANTED_TO_PLACED: &str = "from being wanted to being placed";
+/// What the launch latency measures.
+const PLACED_TO_RUNNING: &str = "from being placed to being seen running";
+
 /// A heading and its lines.
 pub(super) struct Fact {
     pub(super) heading: &'static str,
@@ -38,14 +43,13 @@ pub(super) fn verdict(outcome: &Outcome<'_>) -> (String, Verdict) {
 /// What equal scenarios have in common.
 pub(super) fn facts(outcome: &Outcome<'_>) -> Vec<Fact> {
     let report = &outcome.report;
-    let latencies = |latencies: &Latencies| latency_sentence(latencies);
     vec![
         fact("virtual time", times(outcome)),
         fact("offers", offers(outcome)),
         Fact { heading: "declined", lines: declines(outcome) },
         fact("executors", executors(outcome)),
-        fact("placement", latencies(&report.placement_latency)),
-        fact("launch", latencies(&report.launch_latency)),
+        fact("placement", latencies(WANTED_TO_PLACED, &report.placement_latency)),
+        fact("launch", latencies(PLACED_TO_RUNNING, &report.launch_latency)),
         fact("spread", spread(outcome)),
         fact("drain", drain(outcome)),
         fact("checks", checks(outcome)),
@@ -107,13 +111,13 @@ fn executors(outcome: &Outcome<'_>) -> String {
     format!("{placed} placed; {finished} finished, {failed} failed, {killed} killed, {lost} lost")
 }
 
-fn latency_sentence(latencies: &Latencies) -> String {
+fn latencies(between: &str, latencies: &Latencies) -> String {
     if latencies.count() == 0 {
         return "never".to_owned();
     }
     let (half, most) = (span(latencies.quantile(0.5)), span(latencies.quantile(0.99)));
     let (longest, executors) = (span(latencies.longest()), whole(latencies.count(), "executor"));
-    format!("p50 {half}, p99 {most}, longest {longest} ({executors})")
+    format!("{between}: p50 {half}, p99 {most}, longest {longest} ({executors})")
 }
 
 /// Between which numbers of executors agents had, and which was most frequent.

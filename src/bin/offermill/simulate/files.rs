@@ -19,6 +19,10 @@ impl Target {
     /// A sentence that says what is in the way.
     pub(super) fn check(flag: &str, path: &Path) -> Result<Target, String> {
         let complain = |why: String| format!("{flag} {}: {why}", path.display());
+        if path == Path::new("-") {
+            let why = "it can't go to standard output; a file of that name is ./-";
+            return Err(complain(why.to_owned()));
+        }
         if path.file_name().is_none() || path.is_dir() {
             return Err(complain("this is a folder, not a file".to_owned()));
         }

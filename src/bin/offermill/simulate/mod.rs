@@ -52,12 +52,22 @@ pub(crate) fn simulate(arguments: &SimulateArguments) -> Exit {
     }
 }
 
-/// Prints a result; false if nobody reads any more. Any other failure is told.
-fn say(text: &str) -> bool {
-    let Err(error) = print(text) else { return true };
+/// What became of a result that was printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Said {
+    Heard,
+    /// Whoever closed the pipe has seen enough.
+    Unheard,
+    /// It can't be written, as on a full disk.
+    Lost,
+}
+
+/// Prints a result. If it is lost, that is told.
+fn say(text: &str) -> Said {
+    let Err(error) = print(text) else { return Said::Heard };
     if error.kind() == std::io::ErrorKind::BrokenPipe {
-        return false;
+        return Said::Unheard;
     }
     remark(&format!("standard output can't be written: {error}"));
-    true
+    Said::Lost
 }

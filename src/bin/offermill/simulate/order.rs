@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Read};
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -20,8 +21,10 @@ const EXECUTORS: u32 = 1000;
 const DURATION: Duration = Duration::from_secs(600);
 const DURATION_MAX: Duration = Duration::from_secs(30 * 86_400);
 const SEEDS_MAX: u64 = 1_000_000_000;
-/// Up to so many agents and executors together, judging each step takes no time that anybody minds.
-const EACH_STEP_MAX: u64 = 2000;
+/// Up to so many agents and executors together, judging each step of the default ten minutes takes
+/// a second at most. It grows with their number twice over: there are more steps, and each looks at
+/// all of them.
+const EACH_STEP_MAX: u64 = 200;
 /// Seeds that are made up stay below this, so that they can be typed.
 const SEED_TYPED_MAX: u64 = 1_000_000_000;
 /// A scenario of more bytes isn't one.
@@ -115,16 +118,22 @@ impl Problems {
     }
 
     /// A number of a flag; `default` if it wasn't given.
-    fn count(&mut self, flag: &str, text: &Option<String>, most: u64, default: u64) -> Option<u64> {
-        let read = text.as_deref().map(|text| parse_count(flag, text, 1..=most));
+    fn count(
+        &mut self,
+        flag: &str,
+        text: &Option<String>,
+        allowed: RangeInclusive<u64>,
+        default: u64,
+    ) -> Option<u64> {
+        let read = text.as_deref().map(|text| parse_count(flag, text, allowed));
         self.take(read.unwrap_or(Ok(default)))
     }
 }
 
 fn sized(arguments: &SimulateArguments, problems: &mut Problems) -> Option<Box<Task>> {
-    let agents = problems.count("--agents", &arguments.agents, AGENTS_MAX, AGENTS.into());
-    let (most, default) = (EXECUTORS_MAX.into(), EXECUTORS.into());
-    let executors = problems.count("--executors", &arguments.executors, most, default);
+    let agents = problems.count("--agents", &arguments.agents, 1..=AGENTS_MAX, AGENTS.into());
+    let (allowed, default) = (0..=EXECUTORS_MAX.into(), EXECUTORS.into());
+    let executors = problems.count("--executors", &arguments.executors, allowed, default);
     let duration = arguments.duration.as_deref().map(read_duration);
     let duration = problems.take(duration.unwrap_or(Ok(DURATION)));
     let seed = read_seed(arguments, problems, seed_of_the_time);
@@ -196,12 +205,15 @@ fn seed_of_the_time() -> u64 {
 }
 
 fn read_duration(text: &str) -> Result<Duration, String> {
-    let duration = parse_duration("--duration", text, TimeUnit::Seconds);
-    let duration = duration.map_err(|error| error.to_string())?;
-    if (Duration::from_millis(1)..=DURATION_MAX).contains(&duration) {
-        Ok(duration)
-    } else {
-        Err(format!("--duration is {text:?}, but must be from 1ms to 30d"))
+    let read = |text: &str| parse_duration("--duration", text, TimeUnit::Seconds);
+    // Zeros are read wherever the form is right: then the number is the mistake.
+    let zeros = text.replace(|c: char| c.is_ascii_digit(), "0");
+    match read(text) {
+        Ok(duration) if (Duration::from_millis(1)..=DURATION_MAX).contains(&duration) => {
+            Ok(duration)
+        }
+        Err(error) if read(&zeros).is_err() => Err(error.to_string()),
+        _ => Err(format!("--duration is {text:?}, but must be from 1ms to 30d")),
     }
 }
 

@@ -10,7 +10,7 @@ use super::order::{Hunt, Order};
 use super::progress::Meter;
 use super::violation::{self, Case};
 use super::world::Culprit;
-use super::{json, say};
+use super::{Said, json, say};
 use crate::exit::Exit;
 use crate::face::remark;
 use crate::words::{grouped, passed};
@@ -29,6 +29,8 @@ pub(super) struct Findings<'a> {
     pub(super) offers: u64,
     pub(super) took: Duration,
     pub(super) stopped_by: Option<&'static str>,
+    /// What became of what was printed last.
+    pub(super) said: Said,
     /// The seed that failed, and how.
     pub(super) broken: Option<(u64, Broken)>,
 }
@@ -36,10 +38,11 @@ pub(super) struct Findings<'a> {
 /// Plays seed after seed and tells how it went.
 pub(super) fn run(hunt: &Hunt, order: &Order, interrupt: &mut Interrupt) -> Exit {
     let findings = search(hunt, order, interrupt);
-    if !order.json {
+    let mut said = findings.said;
+    if !order.json && said == Said::Heard {
         let sentence = findings.sentence();
         let seeds = speed(findings.seeds, findings.took);
-        say(&format!("{sentence}\nreal time {}, {seeds} seeds/s\n", passed(findings.took)));
+        said = say(&format!("{sentence}\nreal time {}, {seeds} seeds/s\n", passed(findings.took)));
     }
     let mut written = true;
     let shortened = findings.broken.as_ref().map(|(seed, broken)| {
@@ -66,11 +69,12 @@ pub(super) fn run(hunt: &Hunt, order: &Order, interrupt: &mut Interrupt) -> Exit
         }
     }
     if order.json {
-        say(&format!("{}\n", json::search(&findings, shortened.as_ref(), order)));
+        said = say(&format!("{}\n", json::search(&findings, shortened.as_ref(), order)));
     }
     match findings.broken {
         Some(_) => Exit::Violation,
         None if !written || findings.refused > 0 => Exit::BadInput,
+        None if said == Said::Lost => Exit::OutputClosed,
         None => Exit::Done,
     }
 }
@@ -78,9 +82,17 @@ pub(super) fn run(hunt: &Hunt, order: &Order, interrupt: &mut Interrupt) -> Exit
 fn search<'a>(hunt: &'a Hunt, order: &Order, interrupt: &mut Interrupt) -> Findings<'a> {
     let started = Instant::now();
     let mut meter = Meter::new(order.plain);
-    let (took, stopped_by, broken) = (Duration::ZERO, None, None);
-    let mut findings =
-        Findings { hunt, seeds: 0, refused: 0, steps: 0, offers: 0, took, stopped_by, broken };
+    let mut findings = Findings {
+        hunt,
+        seeds: 0,
+        refused: 0,
+        steps: 0,
+        offers: 0,
+        took: Duration::ZERO,
+        stopped_by: None,
+        said: Said::Heard,
+        broken: None,
+    };
     for seed in hunt.first..hunt.first.saturating_add(hunt.seeds) {
         let scenario = hunt.scenario(seed);
         let about = hunt.verbose.then(|| about(seed, &scenario));
@@ -102,11 +114,12 @@ fn search<'a>(hunt: &'a Hunt, order: &Order, interrupt: &mut Interrupt) -> Findi
         findings.steps += played.progress.steps;
         findings.offers += played.progress.offers;
         findings.broken = broken.map(|broken| (seed, broken));
-        if let Some(about) = about
-            && !tell(&meter, &about, &played)
-        {
-            findings.stopped_by = Some("closed output");
-            break;
+        if let Some(about) = about {
+            findings.said = tell(&meter, &about, &played);
+            if findings.said != Said::Heard {
+                findings.stopped_by = Some("closed output");
+                break;
+            }
         }
         if findings.broken.is_some() || interrupt.asked().is_some() {
             break;
@@ -149,8 +162,8 @@ fn about(seed: u64, scenario: &Scenario) -> String {
     )
 }
 
-/// False if nobody reads any more.
-fn tell(meter: &Meter, about: &str, played: &Played) -> bool {
+/// Prints a seed's line.
+fn tell(meter: &Meter, about: &str, played: &Played) -> Said {
     let Played { progress, fingerprint } = played;
     let (steps, offers) = (whole(progress.steps, "step"), whole(progress.offers, "offer"));
     let line =

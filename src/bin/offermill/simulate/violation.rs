@@ -12,6 +12,7 @@ use super::interrupt::Interrupt;
 use super::order::{Order, quoted};
 use super::progress::Meter;
 use super::say;
+use super::world::Culprit;
 use crate::words::{grouped, passed, printable};
 
 /// Shortening ends after so many runs …
@@ -54,12 +55,9 @@ pub(super) fn pursue(case: &Case<'_>, order: &Order, interrupt: &mut Interrupt) 
     shortened
 }
 
-/// The invariant's number in the table; the one without is liveness.
+/// The invariant by its number in the table; 9 and 29 are liveness.
 pub(super) fn invariant(broken: &Broken) -> String {
-    match broken.invariant {
-        0 => "liveness".to_owned(),
-        number => format!("invariant {number}"),
-    }
+    format!("invariant {}", broken.invariant)
 }
 
 fn description(case: &Case<'_>) -> String {
@@ -93,6 +91,7 @@ fn short(case: &Case<'_>, plain: bool, interrupt: &mut Interrupt) -> Shortened {
     }
     let started = Instant::now();
     let mut meter = Meter::new(plain);
+    let culprit = Culprit(case.again);
     let (mut runs_made, mut stopped_by) = (0, None);
     let scenario = shorten(case.scenario, case.broken, case.checks, &mut |runs, shortest| {
         runs_made = runs;
@@ -108,6 +107,7 @@ fn short(case: &Case<'_>, plain: bool, interrupt: &mut Interrupt) -> Shortened {
         meter.show(part, || format!("shortening, run {runs}: {}", size(shortest)));
         stopped_by.is_none()
     });
+    drop(culprit);
     meter.clear();
     Shortened { scenario, runs: runs_made, took: started.elapsed(), stopped_by }
 }

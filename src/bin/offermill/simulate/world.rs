@@ -11,7 +11,7 @@ use super::interrupt::Interrupt;
 use super::order::{Order, Task};
 use super::progress::Meter;
 use super::violation::{self, Case};
-use super::{json, report, say, summary};
+use super::{Said, json, report, say, summary};
 use crate::exit::Exit;
 use crate::face::remark;
 use crate::rate::Rate;
@@ -50,12 +50,12 @@ pub(super) fn run(task: &Task, order: &Order, interrupt: &mut Interrupt) -> Exit
     };
     let outcome = play(task, simulation, order.plain, interrupt);
     drop(culprit);
-    let mut written = true;
+    let (mut written, mut said) = (true, Said::Heard);
     if let Some(target) = &order.report {
         written &= target.write(&report::page(&outcome));
     }
     if !order.json {
-        say(&summary::render(
+        said = say(&summary::render(
             &outcome,
             order,
             Term::stdout().size_checked().map_or(WIDTH, columns),
@@ -75,11 +75,12 @@ pub(super) fn run(task: &Task, order: &Order, interrupt: &mut Interrupt) -> Exit
         written &= target.write(&scenario.to_string());
     }
     if order.json {
-        say(&format!("{}\n", json::world(&outcome, shortened.as_ref(), order)));
+        said = say(&format!("{}\n", json::world(&outcome, shortened.as_ref(), order)));
     }
     match outcome.broken {
         Some(_) => Exit::Violation,
         None if !written => Exit::BadInput,
+        None if said == Said::Lost => Exit::OutputClosed,
         None => Exit::Done,
     }
 }
@@ -135,7 +136,7 @@ fn sentence(progress: &Progress, offers_per_second: f64) -> String {
     let now = moment(progress.now);
     let stage = match progress.stage {
         Stage::Faults => format!("{now} of {}, faults", moment(progress.healed_at)),
-        Stage::Recovering => format!("{now}, recovering"),
+        Stage::Recovering => format!("{now}, recovering (until books and cluster agree)"),
         Stage::Draining => format!("{now}, draining"),
         _ => format!("{now}, over"),
     };

@@ -31,8 +31,10 @@ impl Cluster {
         let serial = it.serial;
         agenda.after(back, Item::MachineBack { machine, serial, new_id });
         for cell in it.tasks.clone() {
-            let task = self.reference(cell);
-            self.end(agenda, task, TaskState::Failed);
+            // What never arrived can't fail.
+            if self.tasks[cell as usize].life != Life::Ordered {
+                self.end(agenda, self.reference(cell), TaskState::Failed);
+            }
         }
         if self.machines[machine as usize].view == View::Active {
             self.machines[machine as usize].view = View::Disconnected;
@@ -144,6 +146,8 @@ impl Cluster {
             return;
         }
         let before = self.machines[machine as usize].view;
+        let given_up =
+            before == View::Absent && self.masters > 0 && self.waited_for_all(agenda.now);
         self.rescind_offers_of(agenda, machine);
         let agent = self.agent(machine);
         for cell in self.machines[machine as usize].tasks.clone() {
@@ -161,7 +165,8 @@ impl Cluster {
                 self.forget_task(cell);
                 continue;
             }
-            if before == View::Unreachable && task.visible && !task.known_ended() {
+            let told_unreachable = before == View::Unreachable && task.visible || given_up;
+            if told_unreachable && !task.known_ended() {
                 let back = tell(task, task.known);
                 self.network.tell(agenda, back);
             }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use super::{Cluster, Life, Link, Task, View, millis};
 use crate::cluster::simulated::agenda::{Agenda, Item};
-use crate::cluster::simulated::wire::{Amounts, Ask, Order, SimOffer, Tell, masters_update};
+use crate::cluster::simulated::wire::{
+    AgentRef, Amounts, Ask, Order, SimOffer, Tell, masters_update,
+};
 use crate::status::{TaskState, UpdateReason};
 
 /// The master's allocation interval, in milliseconds (`--allocation_interval`).
@@ -104,7 +106,9 @@ impl Cluster {
             return;
         }
         match ask {
-            Ask::Accept { offers, tasks, refuse } => self.accept(agenda, &offers, tasks, refuse),
+            Ask::Accept { agent, offers, tasks, refuse } => {
+                self.accept(agenda, agent, &offers, tasks, refuse);
+            }
             Ask::Decline { offers, refuse } => {
                 for number in offers {
                     // A dead offer's decline is ignored.
@@ -120,6 +124,7 @@ impl Cluster {
             }
             Ask::Suppress => self.suppressed = true,
             Ask::Kill { executor, agent, grace } => self.kill(agenda, &executor, agent, grace),
+            Ask::Reconcile(questioned) if questioned.is_empty() => self.tell_all(agenda),
             Ask::Reconcile(questioned) => {
                 questioned.iter().for_each(|(executor, agent)| {
                     self.reconcile(agenda, executor, *agent);
@@ -136,21 +141,25 @@ impl Cluster {
     }
 
     /// One offer that is dead spoils all: the others are discarded, and every task is dropped.
-    fn accept(&mut self, agenda: &mut Agenda, offers: &[u64], tasks: Vec<Order>, refuse: Duration) {
+    fn accept(
+        &mut self,
+        agenda: &mut Agenda,
+        agent: AgentRef,
+        offers: &[u64],
+        tasks: Vec<Order>,
+        refuse: Duration,
+    ) {
         let found: Vec<SimOffer> =
             offers.iter().filter_map(|number| self.withdraw(*number)).collect();
-        let agent = found.first().map(|offer| offer.agent);
-        let valid =
-            found.len() == offers.len() && found.iter().all(|offer| Some(offer.agent) == agent);
-        let Some(agent) = agent.filter(|_| valid) else {
+        let of_one = found.iter().all(|offer| offer.agent == agent);
+        if found.len() != offers.len() || !of_one {
             let (state, reason) = (TaskState::Dropped, UpdateReason::InvalidOffers);
-            let agent = agent.unwrap_or_default();
             for task in tasks {
                 let update = masters_update(&task.executor, agent, state, reason);
                 self.network.tell(agenda, Tell::Update(update));
             }
             return;
-        };
+        }
         for offer in &found {
             self.refuse(agenda.now, offer, refuse);
         }

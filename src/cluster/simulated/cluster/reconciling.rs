@@ -16,6 +16,24 @@ impl Cluster {
         self.network.tell(agenda, Tell::Update(update));
     }
 
+    /// Tells of all executors that this master knows to be in reach.
+    pub(super) fn tell_all(&mut self, agenda: &mut Agenda) {
+        for task in &self.tasks {
+            let machine = self.machine_of(task.agent);
+            let active = machine.is_some_and(|it| it.view == View::Active);
+            if task.alive() && task.visible && active {
+                let reason = UpdateReason::Reconciliation;
+                let update = masters_update(&task.name, task.agent, task.known, reason);
+                self.network.tell(agenda, Tell::Update(update));
+            }
+        }
+    }
+
+    /// Whether this master has waited long enough for agents that an earlier one knew.
+    pub(super) fn waited_for_all(&self, now: u64) -> bool {
+        self.masters == 0 || now >= self.leads_since + REREGISTER_TIMEOUT
+    }
+
     fn state_of(&self, now: u64, executor: &str, agent: AgentRef) -> Option<TaskState> {
         let Some(machine) = self.machines.get(agent.machine as usize) else {
             return Some(TaskState::Unknown);
@@ -27,11 +45,11 @@ impl Cluster {
         let task = task.filter(|task| task.visible && task.agent == agent);
         if agent.incarnation < machine.incarnation {
             // A former id: gone from the master's list, and unreachable by its registry.
-            let waited = now >= self.leads_since + REREGISTER_TIMEOUT || self.masters == 0;
-            return waited.then_some(TaskState::Unreachable);
+            return self.waited_for_all(now).then_some(TaskState::Unreachable);
         }
         match (machine.view, task) {
-            (View::Absent, _) => None,
+            (View::Absent, _) if !self.waited_for_all(now) => None,
+            (View::Absent, _) => Some(TaskState::Unreachable),
             (View::Unreachable, _) => Some(TaskState::Unreachable),
             (View::Active | View::Disconnected, Some(task)) => Some(task.known),
             (View::Active | View::Disconnected, None) => Some(TaskState::Gone),

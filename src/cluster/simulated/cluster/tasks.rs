@@ -51,12 +51,12 @@ impl Cluster {
 
     pub(super) fn task_arrives(&mut self, agenda: &mut Agenda, task: TaskRef) {
         let (failing, hanging, outliving) = (self.failing, self.hanging, self.outliving);
-        let Some(found) = self.task(task).filter(|found| found.life == Life::Ordered) else {
+        let ordered = |found: &&mut Task| found.life == Life::Ordered;
+        let Some(machine) = self.task(task).filter(ordered).map(|found| found.agent.machine) else {
             return;
         };
-        let machine = found.agent.machine;
-        found.life = Life::Starting;
-        if self.machines[machine as usize].link == Link::Dead {
+        if self.machines[machine as usize].link != Link::Up {
+            // The order is lost; the master finds out when the agent registers without it.
             return;
         }
         let hung = hanging.hits(agenda.now, &mut self.dice);
@@ -65,6 +65,7 @@ impl Cluster {
         let starting = self.dice.percent(50);
         let up_after = self.dice.between(200, 3_000);
         if let Some(found) = self.task(task) {
+            found.life = Life::Starting;
             (found.hung, found.outlives) = (hung, outlives);
         }
         if starting {

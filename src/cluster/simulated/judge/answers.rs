@@ -1,6 +1,6 @@
-//! Answers to offers: rules 4, 5, 6, 7, 8, 9, 16, 17 and 18.
+//! Answers to offers: rules 4, 5, 6, 8, 16, 17 and 18.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::Finding;
 use super::ledger::Ledger;
@@ -13,9 +13,6 @@ use crate::offer::{Offer, Value};
 use crate::resources::MilliCpus;
 use crate::time::Timestamp;
 
-/// An offer waits in the intake for so long at most, in milliseconds.
-const WAITS_MAX: u64 = 1_000;
-
 /// The batch at hand.
 pub(super) struct Answers {
     executor_memory: u64,
@@ -23,14 +20,10 @@ pub(super) struct Answers {
     fixed_port: bool,
     settings: Settings,
     now: Timestamp,
-    epoch: u64,
     /// What each offer is still to get: an answer.
     open: BTreeMap<u64, SimOffer>,
     /// By agent: what is offered, how many executors it got, and whether it may have any.
     agents: BTreeMap<AgentRef, Group>,
-    rescinded: BTreeSet<u64>,
-    /// What found no room in the intake, and is to be declined.
-    overflow: BTreeSet<u64>,
 }
 
 #[derive(Default)]
@@ -49,83 +42,37 @@ impl Answers {
             zones: 0,
         };
         Answers {
-            executor_memory: scenario.executor_memory.get() * 1000,
+            executor_memory: scenario.memory_taken().get() * 1000,
             executor_gpus: u64::from(scenario.executor_gpus) * 1000,
             fixed_port: scenario.fixed_port,
             settings,
             now: Timestamp::ORIGIN,
-            epoch: 0,
             open: BTreeMap::new(),
             agents: BTreeMap::new(),
-            rescinded: BTreeSet::new(),
-            overflow: BTreeSet::new(),
         }
     }
 
-    /// An offer was taken out of the intake: it must not be answered.
-    pub(super) fn rescinded(&mut self, offer: u64) {
-        self.rescinded.insert(offer);
-    }
-
-    /// Offers arrive, perhaps for the second time.
-    pub(super) fn arrive(&mut self, offers: &[SimOffer]) {
-        if self.rescinded.is_empty() {
-            return;
-        }
-        for offer in offers {
-            self.rescinded.remove(&offer.number);
-        }
-    }
-
-    pub(super) fn overflow(&mut self, offers: &[SimOffer]) {
-        self.overflow.extend(offers.iter().map(|offer| offer.number));
-    }
-
-    pub(super) fn disconnected(&mut self) {
-        self.rescinded.clear();
-        self.overflow.clear();
-    }
-
-    pub(super) fn begin(
-        &mut self,
-        batch: &[SimOffer],
-        epoch: u64,
-        now: Timestamp,
-        settings: Settings,
-        virtual_now: u64,
-    ) -> Result<(), Finding> {
-        (self.settings, self.now, self.epoch) = (settings, now, epoch);
+    pub(super) fn begin(&mut self, batch: &[SimOffer], now: Timestamp, settings: Settings) {
+        (self.settings, self.now) = (settings, now);
         self.open = batch.iter().map(|offer| (offer.number, *offer)).collect();
         self.agents.clear();
         for offer in batch {
             let group = self.agents.entry(offer.agent).or_default();
             group.offered.add(&offer.amounts);
             group.zone = offer.zone;
-            if offer.arrived + WAITS_MAX < virtual_now {
-                return Err((
-                    9,
-                    format!("offer O{} waited since {} ms", offer.number, offer.arrived),
-                ));
-            }
-            if self.rescinded.contains(&offer.number) {
-                return Err((6, format!("offer O{} was rescinded and is answered", offer.number)));
-            }
         }
-        Ok(())
     }
 
-    fn answered(&mut self, epoch: u64, id: &str) -> Result<SimOffer, Finding> {
-        if epoch != self.epoch {
-            return Err((7, format!("an answer under epoch {epoch}, in epoch {}", self.epoch)));
-        }
+    fn answered(&mut self, id: &str) -> Result<SimOffer, Finding> {
         let open = offer_number(id).and_then(|number| self.open.remove(&number));
         open.ok_or_else(|| (6, format!("offer {id} is answered twice, or was never made")))
     }
 
-    pub(super) fn declined(&mut self, epoch: u64, offers: &[&str]) -> Result<(), Finding> {
-        let mut overflown = |id: &str| offer_number(id).is_some_and(|it| self.overflow.remove(&it));
-        let rest: Vec<&&str> = offers.iter().filter(|id| !overflown(id)).collect();
-        rest.into_iter().try_for_each(|id| self.answered(epoch, id).map(drop))
+    pub(super) fn declined<'a>(
+        &mut self,
+        mut offers: impl Iterator<Item = &'a str>,
+    ) -> Result<(), Finding> {
+        offers.try_for_each(|id| self.answered(id).map(drop))
     }
 
     pub(super) fn accepted(&mut self, accept: &Accept<'_>, ledger: &Ledger) -> Result<(), Finding> {
@@ -133,7 +80,7 @@ impl Answers {
             return Err((8, format!("no agent is called {}", accept.agent_id)));
         };
         for offer in accept.offers {
-            let made = self.answered(accept.epoch, offer.id)?;
+            let made = self.answered(offer.id)?;
             if made.agent != agent || offer.role != accept.offers[0].role {
                 return Err((8, format!("offer {} is not of agent {}", offer.id, accept.agent_id)));
             }
@@ -186,6 +133,11 @@ impl Answers {
             }
         }
         Ok(())
+    }
+
+    /// By which clock the batch is answered.
+    pub(super) fn now(&self) -> Timestamp {
+        self.now
     }
 
     /// The agents that got executors.

@@ -1,18 +1,20 @@
 //! Executors and agents by the judge's own account: rules 1, 3, 10, 11, 12, 14, 16, 19, 21, 23 and 25.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
 
 use super::Finding;
+use crate::cluster::simulated::framework::Settings;
 use crate::cluster::simulated::scenario::Scenario;
 use crate::cluster::simulated::wire::{AgentRef, SimOffer};
 use crate::config::ExclusionRule;
 use crate::engine::seam::Update;
 use crate::engine::{Notice, PlacedExecutor};
-use crate::kernel::{Change, Phase, Snapshot, Totals};
-use crate::resources::MilliCpus;
+use crate::kernel::{Change, Kernel, Phase, Snapshot, Totals};
+use crate::resources::{Mebibytes, MilliCpus};
 use crate::status::{Fate, UpdateReason};
 use crate::time::Timestamp;
 
@@ -34,6 +36,7 @@ pub(super) struct Ledger {
     cores: MilliCpus,
     gpus: u64,
     gpu_cap: u64,
+    executor_gpus: u64,
     agents: Map<AgentRef, Agent>,
     rule: ExclusionRule,
     /// Why the update at hand came.
@@ -44,8 +47,12 @@ pub(super) struct Ledger {
 struct Entry {
     agent: AgentRef,
     cores: MilliCpus,
+    memory: Mebibytes,
     gpus: u64,
     phase: Phase,
+    /// Since when, and when the cluster was asked about it last.
+    since: Timestamp,
+    asked_about: Timestamp,
     asked_to_end: bool,
 }
 
@@ -70,6 +77,7 @@ impl Ledger {
             cores: MilliCpus::ZERO,
             gpus: 0,
             gpu_cap: scenario.gpu_cap.into(),
+            executor_gpus: scenario.executor_gpus.into(),
             agents: Map::default(),
             rule: ExclusionRule {
                 failures: scenario.exclude_after,
@@ -91,10 +99,63 @@ impl Ledger {
         }
     }
 
-    pub(super) fn asked_to_end(&mut self, executor: &str) {
+    pub(super) fn holds(&self, executor: &str) -> bool {
+        self.executors.contains_key(executor)
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.executors.keys().map(String::as_str)
+    }
+
+    pub(super) fn names_on(&self, agent: AgentRef) -> impl Iterator<Item = &str> {
+        let here = self.executors.iter().filter(move |(_, entry)| entry.agent == agent);
+        here.map(|(name, _)| name.as_str())
+    }
+
+    /// Whether there is such an executor.
+    pub(super) fn asked_to_end(&mut self, executor: &str) -> bool {
+        let entry = self.executors.get_mut(executor);
+        entry.map(|entry| entry.asked_to_end = true).is_some()
+    }
+
+    pub(super) fn asked_about(&mut self, executor: &str, now: Timestamp) {
         if let Some(entry) = self.executors.get_mut(executor) {
-            entry.asked_to_end = true;
+            entry.asked_about = now;
         }
+    }
+
+    /// Executors that are in doubt, and since when nobody asked about them.
+    pub(super) fn in_doubt(
+        &self,
+        now: Timestamp,
+        launch_timeout: Duration,
+    ) -> impl Iterator<Item = (&str, Timestamp)> {
+        let doubtful = move |entry: &Entry| {
+            let since = match entry.phase {
+                Phase::Launching => entry.since.plus(launch_timeout),
+                Phase::OutOfSight | Phase::GivenUp => entry.since,
+                _ => return None,
+            };
+            (since <= now).then_some(since.max(entry.asked_about))
+        };
+        let executors = self.executors.iter();
+        executors.filter_map(move |(name, entry)| Some((name.as_str(), doubtful(entry)?)))
+    }
+
+    /// How many more executors there is room for under these settings.
+    pub(super) fn room(&self, settings: Settings) -> u32 {
+        let mut room = u64::from(settings.limit.saturating_sub(self.counted));
+        if settings.core_cap > MilliCpus::ZERO {
+            let least = match settings.executor_cores {
+                MilliCpus::ZERO => 1_000,
+                cores => cores.millis(),
+            };
+            let left = settings.core_cap.millis().saturating_sub(self.cores.millis());
+            room = room.min(left / least);
+        }
+        let gpus = self.gpu_cap.saturating_sub(self.gpus);
+        room = room.min(gpus.checked_div(self.executor_gpus).unwrap_or(u64::MAX));
+        u32::try_from(room).unwrap_or(u32::MAX)
     }
 
     pub(super) fn update_arrives(&mut self, update: &Update) {
@@ -118,7 +179,7 @@ impl Ledger {
             Notice::Placed(_) if closed => {
                 Err((23, "an executor is placed after the close".to_owned()))
             }
-            Notice::Placed(placed) => self.placed(placed),
+            Notice::Placed(placed) => self.placed(placed, now),
             Notice::Updated { executor, state, change, .. } => {
                 let blamed = state.blames_agent(self.reason);
                 self.reason = UpdateReason::Other;
@@ -126,7 +187,7 @@ impl Ledger {
             }
             Notice::GivenUp { executor } => {
                 let (before, after) = (&[Phase::OutOfSight][..], Phase::GivenUp);
-                self.moves(executor, before, after)
+                self.moves(executor, before, after, now)
             }
             Notice::Forgotten { executor } => self.leaves(executor, &[Phase::GivenUp]).map(drop),
             Notice::AgentLost { agent_id } => {
@@ -151,7 +212,7 @@ impl Ledger {
         }
     }
 
-    fn placed(&mut self, placed: &PlacedExecutor) -> Result<(), Finding> {
+    fn placed(&mut self, placed: &PlacedExecutor, now: Timestamp) -> Result<(), Finding> {
         let name = &placed.executor;
         let good = (1..=255).contains(&name.len())
             && !name.chars().any(|c| c.is_control() || c == '/' || c == '\\')
@@ -169,7 +230,16 @@ impl Ledger {
         self.agents.entry(agent).or_default().executors += 1;
         let (cores, gpus, phase) = (placed.cores, u64::from(placed.gpus.get()), Phase::Launching);
         self.gpus += gpus;
-        let entry = Entry { agent, cores, gpus, phase, asked_to_end: false };
+        let entry = Entry {
+            agent,
+            cores,
+            memory: placed.memory,
+            gpus,
+            phase,
+            since: now,
+            asked_about: Timestamp::ORIGIN,
+            asked_to_end: false,
+        };
         self.executors.insert(name.clone(), entry);
         self.gpus_within_cap()
     }
@@ -190,10 +260,10 @@ impl Ledger {
                 }
                 Ok(())
             }
-            Change::Running => self.moves(executor, &[Launching], Running),
-            Change::OutOfSight => self.moves(executor, &[Launching, Running], OutOfSight),
-            Change::Returned => self.moves(executor, &[OutOfSight, GivenUp], Running),
-            Change::Refused => self.moves(executor, &[GivenUp], GivenUp),
+            Change::Running => self.moves(executor, &[Launching], Running, now),
+            Change::OutOfSight => self.moves(executor, &[Launching, Running], OutOfSight, now),
+            Change::Returned => self.moves(executor, &[OutOfSight, GivenUp], Running, now),
+            Change::Refused => self.moves(executor, &[GivenUp], GivenUp, now),
             Change::UnknownExecutor if self.executors.contains_key(executor) => {
                 Err((14, format!("executor {executor} is not known to the kernel")))
             }
@@ -215,14 +285,20 @@ impl Ledger {
         }
     }
 
-    fn moves(&mut self, executor: &str, from: &[Phase], to: Phase) -> Result<(), Finding> {
+    fn moves(
+        &mut self,
+        executor: &str,
+        from: &[Phase],
+        to: Phase,
+        now: Timestamp,
+    ) -> Result<(), Finding> {
         let Some(entry) = self.executors.get_mut(executor).filter(|it| from.contains(&it.phase))
         else {
             let phase = self.executors.get(executor).map(|entry| entry.phase);
             return Err((11, format!("executor {executor} goes from {phase:?} to {to:?}")));
         };
         let (before, cores, gpus) = (entry.phase, entry.cores, entry.gpus);
-        entry.phase = to;
+        (entry.phase, entry.since) = (to, if before == to { entry.since } else { now });
         self.count(before, Some(to), cores, gpus);
         self.gpus_within_cap()
     }
@@ -281,22 +357,13 @@ impl Ledger {
     pub(super) fn agrees_with_snapshot(
         &self,
         snapshot: &Snapshot,
+        kernel: &Kernel,
         now: Timestamp,
     ) -> Result<(), Finding> {
         if !snapshot.exact {
             return Err((21, "a snapshot at a standstill is not exact".to_owned()));
         }
-        let phases = |phase: Phase| {
-            let pictured = snapshot.executors.iter().filter(|view| view.phase == phase).count();
-            let known = self.executors.values().filter(|entry| entry.phase == phase).count();
-            (phase, pictured, known)
-        };
-        let all = [Phase::Launching, Phase::Running, Phase::OutOfSight, Phase::GivenUp];
-        if let Some((phase, pictured, known)) =
-            all.map(phases).into_iter().find(|(_, pictured, known)| pictured != known)
-        {
-            return Err((21, format!("{pictured} executors are {phase:?}, expected {known}")));
-        }
+        self.agrees_with_views(snapshot, kernel)?;
         for pictured in &snapshot.agents {
             let known =
                 AgentRef::parse(&pictured.agent_id).and_then(|agent| self.agents.get(&agent));
@@ -314,6 +381,33 @@ impl Ledger {
                 let (id, found) = (&pictured.agent_id, pictured.excluded_until);
                 let what = format!("agent {id} is excluded until {found:?}, expected {excluded:?}");
                 return Err((16, what));
+            }
+        }
+        Ok(())
+    }
+
+    /// The snapshot's executors are those of the ledger, one by one.
+    fn agrees_with_views(&self, snapshot: &Snapshot, kernel: &Kernel) -> Result<(), Finding> {
+        let (pictured, known) = (snapshot.executors.len(), self.executors.len());
+        if pictured != known {
+            return Err((21, format!("{pictured} executors are pictured, expected {known}")));
+        }
+        let mut name = String::new();
+        for view in &snapshot.executors {
+            name.clear();
+            // Writing to a string can't fail.
+            let _written = write!(name, "{}", kernel.executor_name(view.id));
+            let Some(entry) = self.executors.get(name.as_str()) else {
+                return Err((21, format!("executor {name} is pictured, and was not placed")));
+            };
+            let agent = AgentRef::parse(&view.agent_id);
+            let gpus = u64::from(view.gpus.get());
+            let found = (view.phase, agent, view.cores, view.memory, gpus);
+            let expected = (entry.phase, Some(entry.agent), entry.cores, entry.memory, entry.gpus);
+            if found != expected {
+                let what =
+                    format!("executor {name} is pictured as {found:?}, expected {expected:?}");
+                return Err((21, what));
             }
         }
         Ok(())

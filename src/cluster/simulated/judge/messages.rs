@@ -3,6 +3,12 @@
 use super::Finding;
 use crate::engine::Notice;
 use crate::engine::seam::Update;
+use crate::kernel::{Kernel, Phase};
+use crate::status::Meaning;
+use crate::time::Timestamp;
+
+/// In worlds of up to so many executors each acknowledgement is compared with the kernel.
+const LOOKED_THROUGH_MAX: u32 = 500;
 
 /// The update that the steward is at.
 #[derive(Default)]
@@ -29,7 +35,14 @@ impl Messages {
         }
     }
 
-    pub(super) fn acknowledged(&mut self, update: &Update, uuid: &[u8]) -> Result<(), Finding> {
+    pub(super) fn acknowledged(
+        &mut self,
+        update: &Update,
+        uuid: &[u8],
+        kernel: &Kernel,
+        now: Timestamp,
+    ) -> Result<(), Finding> {
+        applied(update, kernel, now)?;
         match &mut self.current {
             Some(current) if current.uuid.as_deref() == Some(uuid) => {
                 current.acknowledged += 1;
@@ -54,4 +67,25 @@ impl Messages {
         );
         Err((13, what))
     }
+}
+
+/// An update that is acknowledged must have had its effect.
+fn applied(update: &Update, kernel: &Kernel, now: Timestamp) -> Result<(), Finding> {
+    if kernel.totals().executors > LOOKED_THROUGH_MAX {
+        return Ok(());
+    }
+    let Some(id) = kernel.executor_id(&update.executor) else { return Ok(()) };
+    let snapshot = kernel.snapshot(now);
+    let Some(view) = snapshot.executors.iter().find(|view| view.id == id) else { return Ok(()) };
+    let possible = match update.state.meaning(update.reason) {
+        Meaning::Ended(_) => false,
+        Meaning::Running => matches!(view.phase, Phase::Running | Phase::GivenUp),
+        Meaning::OutOfSight => matches!(view.phase, Phase::OutOfSight | Phase::GivenUp),
+        Meaning::Launching => view.phase != Phase::OutOfSight,
+    };
+    if possible {
+        return Ok(());
+    }
+    let (executor, state, phase) = (&update.executor, update.state, view.phase);
+    Err((13, format!("{state:?} of {executor} is acknowledged, which is {phase:?} for the kernel")))
 }

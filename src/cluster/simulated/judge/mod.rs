@@ -1,29 +1,35 @@
 //! Whether what was done is right, by accounts of its own. Each rule bears the number that it has in the table of
-//! invariants in the crate's docs of [`cluster::simulated`](crate::cluster::simulated).
+//! invariants in the docs of the [crate's root](crate).
 //!
 //! The judge sees what went in (offers, updates), what came out (calls, notices) and the kernel's public face. It
 //! never looks at how the kernel came to it.
 
 mod answers;
 mod demand;
+mod kills;
 mod ledger;
 mod messages;
+mod questions;
+mod waiting;
 
 use std::time::Duration;
 
 use super::framework::Settings;
 use super::scenario::Scenario;
-use super::wire::SimOffer;
+use super::wire::{AgentRef, SimOffer};
 use crate::engine::Notice;
 use crate::engine::seam::{Call, Update};
 use crate::ids::ExecutorId;
-use crate::kernel::{Decisions, DrainReport, Kernel};
+use crate::kernel::{Change, Decisions, DrainReport, Kernel, Reason};
 use crate::resources::MilliCpus;
 use crate::time::Timestamp;
 use answers::Answers;
 use demand::Demand;
+use kills::Kills;
 use ledger::Ledger;
 use messages::Messages;
+use questions::Questions;
+use waiting::Waiting;
 
 /// What was found to be wrong: the rule's number, and how.
 pub(super) type Finding = (u8, String);
@@ -32,9 +38,13 @@ pub(super) struct Judge {
     on: bool,
     found: Option<Finding>,
     ledger: Ledger,
+    waiting: Waiting,
     answers: Answers,
     messages: Messages,
     demand: Demand,
+    kills: Kills,
+    questions: Questions,
+    settings: Settings,
     closed: bool,
     /// What the books said after the last step, and the number of the last snapshot.
     before: (u32, MilliCpus),
@@ -47,9 +57,18 @@ impl Judge {
             on,
             found: None,
             ledger: Ledger::new(scenario),
+            waiting: Waiting::default(),
             answers: Answers::new(scenario),
             messages: Messages::default(),
             demand: Demand::default(),
+            kills: Kills::default(),
+            questions: Questions::default(),
+            settings: Settings {
+                limit: scenario.executors,
+                core_cap: scenario.core_cap,
+                executor_cores: scenario.executor_cores,
+                zones: 0,
+            },
             closed: false,
             before: (0, MilliCpus::ZERO),
             snapshot: 0,
@@ -69,7 +88,7 @@ impl Judge {
 
     pub(super) fn offers_arrive(&mut self, offers: &[SimOffer], virtual_now: u64) {
         if self.on {
-            self.answers.arrive(offers);
+            self.waiting.arrive(offers, virtual_now);
             self.ledger.agents_seen(offers, virtual_now);
         }
     }
@@ -77,31 +96,40 @@ impl Judge {
     /// These found no room in the intake.
     pub(super) fn overflow(&mut self, offers: &[SimOffer]) {
         if self.on {
-            self.answers.overflow(offers);
+            self.waiting.overflow(offers);
         }
     }
 
+    /// They were declined.
+    pub(super) fn overflow_ends(&mut self) {
+        if self.on {
+            let ended = self.waiting.overflow_ends();
+            self.note(ended);
+        }
+    }
+
+    /// The cluster takes an offer back, wherever it is by now.
     pub(super) fn rescinded(&mut self, offer: u64) {
         if self.on {
-            self.answers.rescinded(offer);
+            self.waiting.rescinded(offer);
         }
     }
 
     pub(super) fn batch_begins(
         &mut self,
         batch: &[SimOffer],
-        epoch: u64,
         now: Timestamp,
         settings: Settings,
         virtual_now: u64,
     ) {
         if self.on {
-            let opened = self.answers.begin(batch, epoch, now, settings, virtual_now);
-            self.note(opened);
+            let taken = self.waiting.taken(batch, virtual_now);
+            self.note(taken);
+            self.answers.begin(batch, now, settings);
         }
     }
 
-    pub(super) fn called(&mut self, call: &Call<'_>, now: Timestamp) {
+    pub(super) fn called(&mut self, call: &Call<'_>, kernel: &Kernel, now: Timestamp) {
         if !self.on {
             return;
         }
@@ -110,36 +138,72 @@ impl Judge {
             Call::Accept(_) if closed => {
                 Err((23, "offers are accepted after the close".to_owned()))
             }
-            Call::Accept(accept) => self.answers.accepted(accept, &self.ledger),
-            Call::Decline { epoch, offers, .. } => self.answers.declined(*epoch, offers),
-            Call::Revive | Call::Suppress => self.demand.called(call, now),
-            Call::Acknowledge { update, uuid } => self.messages.acknowledged(update, uuid),
-            Call::Want(_) | Call::Kill { .. } | Call::Reconcile(_) => Ok(()),
+            Call::Accept(accept) => {
+                let present = self.waiting.answered_under(accept.epoch);
+                present.and_then(|()| self.answers.accepted(accept, &self.ledger))
+            }
+            Call::Decline { epoch, offers, .. } => {
+                let Judge { waiting, answers, .. } = self;
+                let present = waiting.answered_under(*epoch);
+                let rest = offers.iter().copied().filter(|id| !waiting.overflown(id));
+                present.and_then(|()| answers.declined(rest))
+            }
+            Call::Revive | Call::Suppress => {
+                let room = self.room() > 0;
+                self.demand.called(call, room, &kernel.config(), now)
+            }
+            Call::Acknowledge { update, uuid } => {
+                self.messages.acknowledged(update, uuid, kernel, now)
+            }
+            Call::Kill { executor, .. } => {
+                let known = self.ledger.holds(executor);
+                kills::judged(self.kills.called(executor, known, now), closed)
+            }
+            Call::Reconcile(questioned) => {
+                self.questions.asked(questioned, &mut self.ledger, now);
+                Ok(())
+            }
+            Call::Want(_) => Ok(()),
         };
         self.note(judged);
     }
 
     pub(super) fn batch_ends(&mut self, decisions: &Decisions) {
-        if self.on {
-            let ended = self.answers.end(decisions, &self.ledger);
-            self.note(ended);
-            self.ledger.placed_on(self.answers.agents_used());
+        if !self.on {
+            return;
         }
+        let ended = self.answers.end(decisions, &self.ledger);
+        self.note(ended);
+        self.ledger.placed_on(self.answers.agents_used());
+        let for_a_cap = |reason: &Reason| reason.is_cap() || *reason == Reason::Stopping;
+        let declined = decisions.declines().iter().any(|it| for_a_cap(&it.reason));
+        // What is left of accepted offers is refused too.
+        let filled = decisions.executors() > 0 && self.room() == 0;
+        self.demand.answered(declined || filled, self.answers.now());
     }
 
     pub(super) fn update_arrives(&mut self, update: &Update) {
         if self.on {
             self.messages.arrives(update);
             self.ledger.update_arrives(update);
+            if !self.ledger.holds(&update.executor) {
+                self.kills.heard_of_stray(&update.executor, update.state.alive());
+            }
         }
     }
 
     pub(super) fn noticed(&mut self, notice: &Notice, now: Timestamp) {
+        if let Notice::Updated { executor, change: Change::Ended(_), .. }
+        | Notice::Forgotten { executor } = notice
+        {
+            self.kills.ended(executor);
+            self.questions.ended(executor);
+        }
         if !self.on {
             return;
         }
         if let Notice::Registered { .. } = notice {
-            self.demand.registered();
+            self.demand.registered(now);
         }
         self.messages.noticed(notice);
         let entered = self.ledger.noticed(notice, now, self.closed);
@@ -154,23 +218,62 @@ impl Judge {
     }
 
     /// The framework's control thread was woken by time.
-    pub(super) fn polled(&mut self, kernel: &Kernel, connected: bool, now: Timestamp) {
-        if self.on {
-            let polled = self.demand.polled(kernel, connected, now);
-            self.note(polled);
+    pub(super) fn polled(&mut self, connected: bool, now: Timestamp) {
+        if !self.on || !connected {
+            return;
         }
+        let room = self.room() > 0;
+        let polled = self.demand.polled(room, now);
+        self.note(polled);
+        let polled = kills::judged(self.kills.polled(now), self.closed);
+        self.note(polled);
+        let polled = self.questions.polled(&self.ledger, now);
+        self.note(polled);
     }
 
-    pub(super) fn kills(&mut self, kernel: &Kernel, executors: &[ExecutorId]) {
-        if self.on {
-            for id in executors {
-                self.ledger.asked_to_end(&kernel.executor_name(*id).to_string());
+    /// These executors will be asked to end. Also noted when nothing is judged: a run's length depends on it.
+    pub(super) fn kills(&mut self, kernel: &Kernel, executors: &[ExecutorId], now: Timestamp) {
+        for id in executors {
+            let executor = kernel.executor_name(*id).to_string();
+            if !self.on || self.ledger.asked_to_end(&executor) {
+                self.kills.wanted(&executor, now);
             }
         }
     }
 
+    /// A subscription begins.
+    pub(super) fn subscribed(&mut self, now: Timestamp) {
+        if self.on {
+            self.waiting.subscribed();
+            self.questions.subscribed(self.ledger.names(), now);
+        }
+    }
+
+    pub(super) fn agent_lost(&mut self, agent: AgentRef, now: Timestamp) {
+        if self.on {
+            self.questions.in_question(self.ledger.names_on(agent), now);
+        }
+    }
+
     pub(super) fn disconnected(&mut self) {
-        self.answers.disconnected();
+        self.waiting.disconnected();
+        self.demand.disconnected();
+        self.questions.disconnected();
+    }
+
+    /// How many more executors there is room for.
+    fn room(&self) -> u32 {
+        if self.closed { 0 } else { self.ledger.room(self.settings) }
+    }
+
+    /// How many more executors there is room for, unless nothing is judged.
+    pub(super) fn wanted(&self) -> Option<u32> {
+        self.on.then(|| self.room())
+    }
+
+    /// An executor that was asked to end and has not ended.
+    pub(super) fn still_to_end(&self) -> Option<&str> {
+        self.kills.first_open()
     }
 
     pub(super) fn closed(&mut self) {
@@ -227,6 +330,10 @@ impl Judge {
             Ok(())
         });
         self.before = (totals.executors, totals.cores);
+        if self.settings != settings {
+            self.settings = settings;
+            self.demand.settings_changed();
+        }
         self.note(judged);
     }
 
@@ -242,8 +349,10 @@ impl Judge {
             self.note(Err((21, format!("snapshot {} after {}", snapshot.number, self.snapshot))));
         }
         self.snapshot = snapshot.number;
-        let pictured = self.ledger.agrees_with_snapshot(&snapshot, now);
+        let pictured = self.ledger.agrees_with_snapshot(&snapshot, kernel, now);
         self.note(pictured);
+        let waited = self.waiting.none_waits_long(virtual_now);
+        self.note(waited);
         let known = kernel.agents_known();
         let remembered = self.ledger.agents_remembered(known, now, virtual_now);
         self.note(remembered);

@@ -13,9 +13,10 @@ use crate::time::Timestamp;
 /// The purpose of the dice that make scenarios.
 const MAKING: u64 = 1;
 
-/// Faults of a user's world come so often: one in so many milliseconds on average, for each hundred agents.
+/// Faults of a user's world come so often: one in so many milliseconds on average that befalls all, and one for each
+/// hundred agents that befalls an agent.
 const MILD_EVERY: u64 = 60_000;
-const HARSH_EVERY: u64 = 3_000;
+const HARSH_EVERY: u64 = 6_000;
 /// A user's world sees so many faults at most, however large it is.
 const SIZED_FAULTS_MAX: u64 = 5_000;
 
@@ -32,6 +33,8 @@ impl Scenario {
             executors: 1,
             executor_cores: MilliCpus::from_cores(1),
             executor_memory: Mebibytes::new(1024),
+            memory_overhead: Mebibytes::ZERO,
+            extra_cores: 0,
             executor_gpus: 0,
             gpu_cap: 0,
             fixed_port: false,
@@ -41,6 +44,8 @@ impl Scenario {
             exclude_for: Duration::from_secs(120),
             release_after: Duration::from_secs(120),
             handlers: 1,
+            queue: 10_000,
+            batch: 256,
             lifetime: Duration::ZERO,
             failures_percent: 0,
             healed_at: Timestamp::from_millis(60_000),
@@ -61,11 +66,13 @@ impl Scenario {
             agents,
             agent_cores: dice.between(1, 8) as u32,
             agent_memory: Mebibytes::new(dice.between(1, 10) * 1024),
-            zones: dice.between(1, 3) as u32,
+            zones: dice.pick(&[1, 2, 3, 3]),
             reserved_percent: dice.pick(&[0, 0, 30, 100]),
             executors: dice.between(1, 40) as u32,
             executor_cores: MilliCpus::from_millis(dice.pick(&[0, 500, 1000, 1000, 2000, 3000])),
             executor_memory: Mebibytes::new(dice.between(1, 8) * 256),
+            memory_overhead: Mebibytes::new(dice.pick(&[0, 0, 100])),
+            extra_cores: dice.pick(&[0, 0, 2]),
             executor_gpus,
             gpu_cap: dice.pick(&[0, 3, 10]).max(executor_gpus),
             fixed_port: dice.percent(15),
@@ -75,6 +82,8 @@ impl Scenario {
             exclude_for: Duration::from_secs(dice.pick(&[10, 60, 300])),
             release_after: Duration::from_secs(dice.pick(&[10, 60, 300])),
             handlers: dice.between(1, 4) as u32,
+            queue: dice.pick(&[2, 10, 10_000]),
+            batch: dice.pick(&[1, 3, 256]),
             lifetime: Duration::from_secs(dice.pick(&[0, 5, 30, 120])),
             failures_percent: dice.pick(&[0, 10, 50]),
             healed_at: Timestamp::from_millis(dice.pick(&[30_000, 120_000, 400_000])),
@@ -89,7 +98,9 @@ impl Scenario {
         let possible: Vec<FaultKind> = match severity {
             // Each world has some kinds of fault and lacks others.
             Severity::Harsh => {
-                FaultKind::ALL.iter().copied().filter(|_| dice.percent(50)).collect()
+                let kinds = FaultKind::ALL.iter().copied();
+                let kinds = kinds.filter(|kind| *kind != FaultKind::Shutdown);
+                kinds.filter(|_| dice.percent(50)).collect()
             }
             _ => MILD.to_vec(),
         };
@@ -126,24 +137,23 @@ impl Scenario {
             healed_at: Timestamp::ORIGIN.plus(duration),
             ..Scenario::plain()
         };
-        let every = match severity {
-            Severity::None => u64::MAX,
-            Severity::Mild => MILD_EVERY,
-            Severity::Harsh => HARSH_EVERY,
-        };
-        let hundreds = u64::from(agents).div_ceil(100);
-        let faults = scenario.healed_at.as_millis().saturating_mul(hundreds) / every;
-        let possible: Vec<FaultKind> = match severity {
+        let (every, possible) = match severity {
+            Severity::None => (u64::MAX, Vec::new()),
+            Severity::Mild => (MILD_EVERY, MILD.to_vec()),
             Severity::Harsh => {
-                let kinds = FaultKind::ALL.iter().copied();
                 // What a user asked for stays as it is.
-                kinds
-                    .filter(|kind| !kind.changes_settings() && *kind != FaultKind::Shutdown)
-                    .collect()
+                let kept =
+                    |kind: &FaultKind| !kind.changes_settings() && *kind != FaultKind::Shutdown;
+                (HARSH_EVERY, FaultKind::ALL.iter().copied().filter(kept).collect())
             }
-            _ => MILD.to_vec(),
         };
-        scenario.befall(&mut dice, faults.min(SIZED_FAULTS_MAX), &possible, severity);
+        // The more agents, the more of them die; there is one master and one network whatever their number.
+        let hundreds = u64::from(agents).div_ceil(100);
+        let millis = scenario.healed_at.as_millis();
+        let of_agents = (millis.saturating_mul(hundreds) / every).min(SIZED_FAULTS_MAX);
+        let (single, common) = possible.into_iter().partition::<Vec<_>, _>(|it| it.of_an_agent());
+        scenario.befall(&mut dice, of_agents, &single, severity);
+        scenario.befall(&mut dice, (millis / every).min(SIZED_FAULTS_MAX), &common, severity);
         scenario.put_in_order();
         scenario
     }
@@ -220,6 +230,20 @@ const MILD: &[FaultKind] = &[
 ];
 
 impl FaultKind {
+    /// Whether it befalls one agent.
+    const fn of_an_agent(self) -> bool {
+        matches!(self, FaultKind::AgentDies | FaultKind::AgentPartitioned)
+    }
+
+    /// Whether it is something that the framework does, and can't any more once it shuts down.
+    pub(crate) const fn is_the_frameworks(self) -> bool {
+        self.changes_settings()
+            || matches!(
+                self,
+                FaultKind::ExecutorsKilled | FaultKind::Shutdown | FaultKind::ClockJumps
+            )
+    }
+
     /// Whether it changes what the framework is told to do.
     pub(crate) const fn changes_settings(self) -> bool {
         matches!(

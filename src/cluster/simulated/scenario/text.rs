@@ -23,6 +23,8 @@ const AGENTS_MAX: u64 = 1_000_000;
 /// A month of virtual time, in milliseconds.
 const MOMENT_MAX: u64 = 30 * 24 * 3600 * 1000;
 const EXECUTORS_MAX: u64 = limits::EXECUTORS_MAX as u64;
+/// More of anything than any fault needs; so that sums of them stay numbers.
+const AMOUNT_MAX: u64 = 1_000_000_000_000;
 /// So many faults are more than anybody reads.
 const FAULTS_MAX: usize = 1_000_000;
 
@@ -242,6 +244,20 @@ const SETTINGS: &[Setting<Scenario>] = &[
         set: |it, value| it.executor_memory = Mebibytes::new(value),
     },
     Setting {
+        name: "overhead-mib",
+        unit: Unit::Plain,
+        range: (0, 1 << 40),
+        get: |it| it.memory_overhead.get(),
+        set: |it, value| it.memory_overhead = Mebibytes::new(value),
+    },
+    Setting {
+        name: "extra-cores",
+        unit: Unit::Plain,
+        range: (0, 1_000),
+        get: |it| it.extra_cores.into(),
+        set: |it, value| it.extra_cores = value as u32,
+    },
+    Setting {
         name: "executor-gpus",
         unit: Unit::Plain,
         range: (0, 1_000_000),
@@ -305,6 +321,20 @@ const SETTINGS: &[Setting<Scenario>] = &[
         set: |it, value| it.handlers = value as u32,
     },
     Setting {
+        name: "queue",
+        unit: Unit::Plain,
+        range: (1, 1_000_000),
+        get: |it| it.queue.into(),
+        set: |it, value| it.queue = value as u32,
+    },
+    Setting {
+        name: "batch",
+        unit: Unit::Plain,
+        range: (1, 1_000_000),
+        get: |it| it.batch.into(),
+        set: |it, value| it.batch = value as u32,
+    },
+    Setting {
         name: "lifetime",
         unit: Unit::Millis,
         range: (0, MOMENT_MAX),
@@ -360,7 +390,7 @@ const FIELDS: &[Setting<Fault>] = &[
     Setting {
         name: "amount",
         unit: Unit::Plain,
-        range: (0, u64::MAX),
+        range: (0, AMOUNT_MAX),
         get: |it| it.amount,
         set: |it, value| it.amount = value,
     },

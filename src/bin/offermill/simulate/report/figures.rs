@@ -160,9 +160,7 @@ fn placement(outcome: &Outcome<'_>) -> String {
     let latencies = &outcome.report.placement_latency;
     let sentence = match parts(latencies) {
         Some((half, most)) => {
-            format!(
-                "From room for an executor to its placement: half within {half}, 99 % within {most}."
-            )
+            format!("From being wanted to being placed: half within {half}, 99 % within {most}.")
         }
         None => "No executor was placed.".to_owned(),
     };
@@ -174,7 +172,9 @@ fn launch(outcome: &Outcome<'_>) -> String {
     let latencies = &outcome.report.launch_latency;
     let sentence = match parts(latencies) {
         Some((half, most)) => {
-            format!("From placement to being seen running: half within {half}, 99 % within {most}.")
+            format!(
+                "From being placed to being seen running: half within {half}, 99 % within {most}."
+            )
         }
         None => "No executor was seen running.".to_owned(),
     };

@@ -1,0 +1,91 @@
+//! Questions that the cluster must be asked: part of rules 19 and 29.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::Finding;
+use super::ledger::Ledger;
+use crate::engine::seam::Questioned;
+use crate::time::Timestamp;
+
+/// After a subscription, or the loss of an agent, its executors are asked about within so long.
+const SOON: Duration = Duration::from_secs(1);
+/// Executors out of sight, and those whose launch is unconfirmed for too long, are asked about so often at least.
+const DOUBTFUL_EVERY: Duration = Duration::from_secs(20);
+/// The default: an unconfirmed launch is in doubt after so long.
+const LAUNCH_TIMEOUT: Duration = Duration::from_secs(180);
+/// All executors are looked through so often.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+#[derive(Default)]
+pub(super) struct Questions {
+    /// When the present subscription began, if there is one.
+    connected: Option<Timestamp>,
+    /// Who must be asked about, and by when.
+    due: BTreeMap<String, Timestamp>,
+    looked: Timestamp,
+}
+
+impl Questions {
+    /// A subscription begins: everyone is in question.
+    pub(super) fn subscribed<'a>(
+        &mut self,
+        executors: impl Iterator<Item = &'a str>,
+        now: Timestamp,
+    ) {
+        self.connected = Some(now);
+        self.in_question(executors, now);
+    }
+
+    /// These are in question.
+    pub(super) fn in_question<'a>(
+        &mut self,
+        executors: impl Iterator<Item = &'a str>,
+        now: Timestamp,
+    ) {
+        let by = now.plus(SOON);
+        self.due.extend(executors.map(|executor| (executor.to_owned(), by)));
+    }
+
+    pub(super) fn disconnected(&mut self) {
+        self.connected = None;
+        self.due.clear();
+    }
+
+    /// The cluster is asked.
+    pub(super) fn asked(
+        &mut self,
+        questioned: &[Questioned<'_>],
+        ledger: &mut Ledger,
+        now: Timestamp,
+    ) {
+        if self.connected.is_none() {
+            return;
+        }
+        for it in questioned {
+            self.due.remove(it.executor);
+            ledger.asked_about(it.executor, now);
+        }
+    }
+
+    /// An executor left the ledger.
+    pub(super) fn ended(&mut self, executor: &str) {
+        self.due.remove(executor);
+    }
+
+    pub(super) fn polled(&mut self, ledger: &Ledger, now: Timestamp) -> Result<(), Finding> {
+        let Some(connected) = self.connected else { return Ok(()) };
+        if let Some((executor, by)) = self.due.iter().find(|(_, by)| **by < now) {
+            return Err((29, format!("executor {executor} was to be asked about until {by}")));
+        }
+        if now.since(self.looked) < LOOK_EVERY {
+            return Ok(());
+        }
+        self.looked = now;
+        let doubtful = ledger.in_doubt(now, LAUNCH_TIMEOUT);
+        let mut late =
+            doubtful.filter(|(_, since)| now.since(connected.max(*since)) > DOUBTFUL_EVERY);
+        let Some((executor, since)) = late.next() else { return Ok(()) };
+        Err((19, format!("executor {executor} is in doubt, and was not asked about since {since}")))
+    }
+}
