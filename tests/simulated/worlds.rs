@@ -11,7 +11,7 @@ use crate::{expect_sound, number_from_environment, play};
 #[test]
 fn random_worlds_are_sound() {
     let first = number_from_environment("OFFERMILL_SEED", 1);
-    let count = number_from_environment("OFFERMILL_SEEDS", 150);
+    let count = number_from_environment("OFFERMILL_SEEDS", 40);
     let (mut steps, mut offers, mut placed) = (0, 0, 0);
     for severity in [Severity::None, Severity::Mild, Severity::Harsh] {
         for seed in first..first + count {
