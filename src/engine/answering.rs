@@ -83,6 +83,7 @@ impl Answerer {
     }
 
     /// The decisions of the last batch.
+    #[cfg(feature = "simulated")]
     pub(crate) fn decisions(&self) -> &Decisions {
         &self.decisions
     }
