@@ -7,13 +7,13 @@ use crate::expect_sound;
 #[test]
 fn a_lost_revive() {
     let text = "seed=7 agents=1 agent-cores=8 agent-mib=9216 executors=4 executor-millicores=500 executor-mib=2048 \
-                exclude-after=1 exclude-for=60s release-after=300s lifetime=5s healed-at=30s shutdown-timeout=3s\n\
+                exclude-after=1 exclude-for=60s release-after=300s lifetime=5s healed-at=30s\n\
                 14.421s messages-lost percent=37 lasts=6.464s";
     expect_sound(text.parse().unwrap());
 }
 
-/// Goal: an executor that was forgotten doesn't run on for ever beside its replacement. Method: an agent that is cut off
-/// for so long that its executors are replaced, and that comes back under a new master, which has nothing to tell. (It
+/// Goal: an executor that was forgotten doesn't run on for ever beside its replacement. Method: an agent that is cut
+/// off for so long that its executors are replaced, and that comes back under a new master, which has nothing to tell. (It
 /// broke rule 29: more executors ran than the kernel counted.)
 #[test]
 fn a_forgotten_executor_that_came_back_without_a_word() {
