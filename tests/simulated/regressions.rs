@@ -13,8 +13,8 @@ fn a_lost_revive() {
 }
 
 /// Goal: an executor that was forgotten doesn't run on for ever beside its replacement. Method: an agent that is cut
-/// off for so long that its executors are replaced, and that comes back under a new master, which has nothing to tell. (It
-/// broke rule 29: more executors ran than the kernel counted.)
+/// off until its executors are replaced, and that comes back under a new master, which has nothing to tell. (It broke
+/// rule 29: more executors ran than the kernel counted.)
 #[test]
 fn a_forgotten_executor_that_came_back_without_a_word() {
     let text = "seed=3 agents=1 agent-cores=4 agent-mib=3072 executors=1 executor-millicores=0 executor-mib=256 \
