@@ -36,11 +36,10 @@ pub(super) struct Reconciliation {
 impl Reconciliation {
     /// Asks about all.
     pub(super) fn ask_about_all(&mut self, kernel: &Kernel, now: Timestamp, out: &mut dyn Outlet) {
-        let all = kernel.reconcile(Scope::All, now);
-        ask(kernel, &all, out);
+        let all = named(kernel, kernel.reconcile(Scope::All, now));
+        ask_named(all.iter().map(|(executor, agent_id)| (executor, agent_id)), out);
         out.call(Call::Reconcile(&[]));
-        let name = |target: Target| (kernel.executor_name(target.id).to_string(), target.agent_id);
-        self.unheard = all.into_iter().map(name).collect();
+        self.unheard = all.into_iter().collect();
         self.again_after = AGAIN_AFTER;
         self.again_at = now.plus(AGAIN_AFTER);
         self.all_at = now;
@@ -58,31 +57,35 @@ impl Reconciliation {
         }
         if now.since(self.doubtful_at) >= DOUBTFUL_EVERY {
             self.doubtful_at = now;
-            ask(kernel, &kernel.reconcile(Scope::Doubtful, now), out);
+            ask(kernel, kernel.reconcile(Scope::Doubtful, now), out);
         }
         if !self.unheard.is_empty() && now >= self.again_at {
             self.again_after = (self.again_after * 2).min(AGAIN_AFTER_MAX);
             self.again_at = now.plus(self.again_after);
-            let questioned: Vec<Questioned<'_>> = self
-                .unheard
-                .iter()
-                .map(|(executor, agent_id)| Questioned { executor, agent_id })
-                .collect();
-            out.call(Call::Reconcile(&questioned));
+            ask_named(self.unheard.iter(), out);
         }
     }
 }
 
 /// Asks about these, if there are any.
-pub(super) fn ask(kernel: &Kernel, targets: &[Target], out: &mut dyn Outlet) {
-    if targets.is_empty() {
-        return;
+pub(super) fn ask(kernel: &Kernel, targets: Vec<Target>, out: &mut dyn Outlet) {
+    let names = named(kernel, targets);
+    ask_named(names.iter().map(|(executor, agent_id)| (executor, agent_id)), out);
+}
+
+fn named(kernel: &Kernel, targets: Vec<Target>) -> Vec<(String, Arc<str>)> {
+    let name = |it: Target| (kernel.executor_name(it.id).to_string(), it.agent_id);
+    targets.into_iter().map(name).collect()
+}
+
+fn ask_named<'a>(
+    executors: impl Iterator<Item = (&'a String, &'a Arc<str>)>,
+    out: &mut dyn Outlet,
+) {
+    let question =
+        |(executor, agent_id): (&'a String, &'a Arc<str>)| Questioned { executor, agent_id };
+    let questioned: Vec<Questioned<'_>> = executors.map(question).collect();
+    if !questioned.is_empty() {
+        out.call(Call::Reconcile(&questioned));
     }
-    let name = |target: &Target| kernel.executor_name(target.id).to_string();
-    let names: Vec<String> = targets.iter().map(name).collect();
-    let pairs = names.iter().zip(targets);
-    let questioned: Vec<Questioned<'_>> = pairs
-        .map(|(executor, target)| Questioned { executor, agent_id: &target.agent_id })
-        .collect();
-    out.call(Call::Reconcile(&questioned));
 }

@@ -72,12 +72,12 @@ impl Steward {
             Event::Update(update) => self.update(&update, now, out),
             Event::AgentLost { agent_id } => {
                 let doubtful = self.kernel.agent_lost(&agent_id, now);
-                ask(&self.kernel, &doubtful, out);
+                ask(&self.kernel, doubtful, out);
                 out.notice(Notice::AgentLost { agent_id });
             }
             Event::ExecutorLost { executor } => {
                 let doubtful = self.kernel.executor_lost(&executor);
-                ask(&self.kernel, doubtful.as_slice(), out);
+                ask(&self.kernel, doubtful.into_iter().collect(), out);
             }
             Event::Refused { why } => out.notice(Notice::Refused { why }),
             // These never come this far.

@@ -15,10 +15,7 @@ use super::recorder::Recorder;
 use super::scenario::Scenario;
 use super::sheet::Sheet;
 use super::wire::{AgentRef, Amounts, Ask, Order, SCALARS, SimOffer, Tell, offer_number};
-use crate::config::{
-    Config, ConfigBuilder, ExclusionRule, ExecutorCores, ExecutorGpus, RefuseDurations,
-    UnreachableRule,
-};
+use crate::config::{Config, ConfigBuilder, ExecutorCores, ExecutorGpus, UnreachableRule};
 use crate::constraint::Constraint;
 use crate::engine::answering::{AnswerOutlet, Answerer};
 use crate::engine::intake::Intake;
@@ -49,6 +46,31 @@ pub(super) struct Settings {
     pub(super) zones: u32,
 }
 
+impl Settings {
+    /// Those of the start.
+    pub(super) fn of(scenario: &Scenario) -> Settings {
+        Settings {
+            limit: scenario.executors,
+            core_cap: scenario.core_cap,
+            executor_cores: scenario.executor_cores,
+            zones: 0,
+        }
+    }
+
+    /// Whether the constraint allows agents of this zone.
+    pub(super) fn allow(&self, zone: u32) -> bool {
+        self.zones == 0 || zone < self.zones
+    }
+
+    /// The fewest cores that an executor takes.
+    pub(super) fn cores_at_least(&self) -> MilliCpus {
+        match self.executor_cores {
+            MilliCpus::ZERO => MilliCpus::from_cores(1),
+            cores => cores,
+        }
+    }
+}
+
 pub(super) struct Framework {
     pub(super) kernel: Kernel,
     pub(super) settings: Settings,
@@ -68,7 +90,6 @@ pub(super) struct Framework {
     pub(super) ahead: u64,
     pub(super) lagging: Window,
     dice: Dice,
-    pub(super) closed: bool,
 }
 
 /// What the framework's parts work on: the cluster, and whoever watches.
@@ -89,12 +110,7 @@ impl Launcher for NoCommand {
 
 impl Framework {
     pub(super) fn new(scenario: &Scenario) -> Result<Framework, Error> {
-        let settings = Settings {
-            limit: scenario.executors,
-            core_cap: scenario.core_cap,
-            executor_cores: scenario.executor_cores,
-            zones: 0,
-        };
+        let settings = Settings::of(scenario);
         let base = base_config(scenario);
         let ids = if scenario.plain_ids {
             IdScheme::plain()
@@ -127,7 +143,6 @@ impl Framework {
             ahead: 0,
             lagging: Window::default(),
             dice: Dice::new(scenario.seed, FRAMEWORK),
-            closed: false,
         })
     }
 
@@ -182,10 +197,7 @@ impl Framework {
         }
     }
 
-    fn take_in(&mut self, mut offers: Vec<SimOffer>, world: &mut World<'_>) {
-        for offer in &mut offers {
-            offer.arrived = world.agenda.now;
-        }
+    fn take_in(&mut self, offers: Vec<SimOffer>, world: &mut World<'_>) {
         world.judge.offers_arrive(&offers, world.agenda.now);
         let overflow = self.intake.push(offers);
         if !overflow.is_empty() {
@@ -305,7 +317,6 @@ impl Framework {
 
     /// As `Engine::shutdown`: closes, lets handlers finish, and asks everybody to end.
     pub(super) fn shut_down(&mut self, timeout: Duration, world: &mut World<'_>) {
-        self.closed = true;
         self.kernel.close();
         self.intake.close();
         world.judge.closed();
@@ -318,7 +329,6 @@ impl Framework {
 }
 
 fn base_config(scenario: &Scenario) -> ConfigBuilder {
-    let refuse = RefuseDurations::default();
     Config::builder()
         .executor_memory(scenario.executor_memory)
         .memory_overhead(Some(scenario.memory_overhead))
@@ -329,12 +339,7 @@ fn base_config(scenario: &Scenario) -> ConfigBuilder {
             gpus => ExecutorGpus::Exactly(Gpus::new(gpus)),
         })
         .fixed_port(scenario.fixed_port.then_some(super::wire::PORT))
-        .refuse_durations(refuse)
-        .exclusion(Some(ExclusionRule {
-            failures: scenario.exclude_after,
-            expiry: Some(scenario.exclude_for),
-            ..ExclusionRule::default()
-        }))
+        .exclusion(Some(scenario.exclusion()))
         .unreachable(UnreachableRule {
             release_after: Some(scenario.release_after),
             forget_after: scenario.release_after * 2,

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use super::judge::Finding;
 use super::scenario::Scenario;
-use super::simulation::{Missing, Simulation};
+use super::simulation::Simulation;
 use super::wire::Amounts;
 use crate::kernel::{Phase, Snapshot};
-use crate::resources::MilliCpus;
 
 /// So long it may take until everything is well, in milliseconds: until all executors were asked about once more, those
 /// that nobody can find were given up, and excluded agents are let in again.
@@ -17,7 +17,7 @@ pub(super) fn patience(scenario: &Scenario) -> u64 {
 
 /// Whether the executors of the kernel and those of the cluster are the same and run, and none is missing that there
 /// is room for.
-pub(super) fn recovered(simulation: &Simulation) -> Result<(), Missing> {
+pub(super) fn recovered(simulation: &Simulation) -> Result<(), Finding> {
     let kernel = &simulation.framework.kernel;
     let (_, running) = simulation.cluster.census();
     let totals = kernel.totals();
@@ -66,8 +66,7 @@ fn idle_agent(simulation: &Simulation, snapshot: &Snapshot) -> Option<String> {
     let settings = simulation.framework.settings;
     let excluded = snapshot.agents.iter().filter(|agent| agent.excluded_until.is_some());
     let excluded: BTreeSet<&str> = excluded.map(|agent| &*agent.agent_id).collect();
-    let asked = settings.executor_cores.max(MilliCpus::from_millis(1)).millis();
-    let asked = if settings.executor_cores == MilliCpus::ZERO { 1_000 } else { asked };
+    let asked = settings.cores_at_least().millis();
     let memory = simulation.scenario.memory_taken().get() * 1000;
     let fits = |free: &Amounts| {
         let port = free.port || !simulation.scenario.fixed_port;
@@ -76,8 +75,7 @@ fn idle_agent(simulation: &Simulation, snapshot: &Snapshot) -> Option<String> {
     };
     let mut rooms = simulation.cluster.rooms();
     rooms.find_map(|(agent, zone, free)| {
-        let allowed = settings.zones == 0 || zone < settings.zones;
         let agent = agent.to_string();
-        (allowed && fits(&free) && !excluded.contains(agent.as_str())).then_some(agent)
+        (settings.allow(zone) && fits(&free) && !excluded.contains(agent.as_str())).then_some(agent)
     })
 }

@@ -6,6 +6,7 @@ mod text;
 
 use std::time::Duration;
 
+use crate::config::ExclusionRule;
 use crate::resources::{Mebibytes, MilliCpus};
 use crate::time::Timestamp;
 
@@ -73,6 +74,12 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// When failing agents are excluded.
+    pub(super) fn exclusion(&self) -> ExclusionRule {
+        let (failures, expiry) = (self.exclude_after, Some(self.exclude_for));
+        ExclusionRule { failures, expiry, ..ExclusionRule::default() }
+    }
+
     /// The memory that an executor takes.
     pub(super) fn memory_taken(&self) -> Mebibytes {
         Mebibytes::new(self.executor_memory.get() + self.memory_overhead.get())

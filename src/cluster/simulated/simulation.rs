@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::agenda::{Agenda, Item};
 use super::cluster::Cluster;
 use super::framework::{Framework, World};
-use super::judge::{Finding, Judge};
+use super::judge::Judge;
 use super::recorder::Recorder;
 use super::recovery;
 use super::report::{Drained, Report, Sample};
@@ -339,6 +339,3 @@ impl Simulation {
         Err(Broken { at: Timestamp::from_millis(now), step: self.steps, invariant, what })
     }
 }
-
-/// A finding of a run that did not recover.
-pub(super) type Missing = Finding;

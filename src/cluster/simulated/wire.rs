@@ -70,8 +70,6 @@ pub(super) struct SimOffer {
     pub(super) agent: AgentRef,
     pub(super) zone: u32,
     pub(super) amounts: Amounts,
-    /// When it reached the framework.
-    pub(super) arrived: u64,
 }
 
 impl Queued for SimOffer {

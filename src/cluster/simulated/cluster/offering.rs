@@ -49,8 +49,7 @@ impl Cluster {
             let amounts = std::mem::take(&mut machine.free);
             let zone = machine.zone;
             let agent = self.agent(number as u32);
-            let offer =
-                SimOffer { number: self.offers.next_number(), agent, zone, amounts, arrived: 0 };
+            let offer = SimOffer { number: self.offers.next_number(), agent, zone, amounts };
             self.offers.push(agenda.now, offer);
             if self.rescinding.hits(agenda.now, &mut self.dice) {
                 let soon = self.dice.roll(5);

@@ -35,17 +35,11 @@ struct Group {
 
 impl Answers {
     pub(super) fn new(scenario: &Scenario) -> Answers {
-        let settings = Settings {
-            limit: scenario.executors,
-            core_cap: scenario.core_cap,
-            executor_cores: scenario.executor_cores,
-            zones: 0,
-        };
         Answers {
             executor_memory: scenario.memory_taken().get() * 1000,
             executor_gpus: u64::from(scenario.executor_gpus) * 1000,
             fixed_port: scenario.fixed_port,
-            settings,
+            settings: Settings::of(scenario),
             now: Timestamp::ORIGIN,
             open: BTreeMap::new(),
             agents: BTreeMap::new(),
@@ -88,7 +82,7 @@ impl Answers {
         within(accept)?;
         let group = self.agents.entry(agent).or_default();
         group.placed += accept.executors.len() as u64;
-        if !allowed(self.settings, group.zone) {
+        if !self.settings.allow(group.zone) {
             return Err((17, format!("an executor on {agent}, in zone z{}", group.zone)));
         }
         match ledger.agent(agent) {
@@ -126,7 +120,7 @@ impl Answers {
             let barred = ledger.agent(*agent).is_some_and(|known| {
                 self.now < known.excluded_until || self.now < known.suspect_until || known.failed
             });
-            let able = !barred && allowed(self.settings, group.zone) && self.fits_one_more(group);
+            let able = !barred && self.settings.allow(group.zone) && self.fits_one_more(group);
             if able && group.placed + 2 <= most {
                 let few = group.placed;
                 return Err((18, format!("agent {agent} got {few} executors, another {most}")));
@@ -152,10 +146,6 @@ impl Answers {
             && group.offered.of("gpus") >= times * self.executor_gpus
             && (!self.fixed_port || group.offered.port && group.placed == 0)
     }
-}
-
-fn allowed(settings: Settings, zone: u32) -> bool {
-    settings.zones == 0 || zone < settings.zones
 }
 
 /// What the executors take is within what their offers have, piece by piece, and is what they are said to take.

@@ -36,9 +36,7 @@ fn revive_interval() -> Duration {
 
 /// How long nothing is offered before that is a reason to revive.
 fn silence(config: &Config) -> Duration {
-    let refuse = config.refuse_durations();
-    let all = [refuse.unmet_constraint, refuse.reached_cap, refuse.other, refuse.stopping];
-    all.into_iter().max().unwrap_or_default() + SILENCE
+    config.refuse_durations().longest() + SILENCE
 }
 
 impl Demand {

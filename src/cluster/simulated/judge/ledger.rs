@@ -79,11 +79,7 @@ impl Ledger {
             gpu_cap: scenario.gpu_cap.into(),
             executor_gpus: scenario.executor_gpus.into(),
             agents: Map::default(),
-            rule: ExclusionRule {
-                failures: scenario.exclude_after,
-                expiry: Some(scenario.exclude_for),
-                ..ExclusionRule::default()
-            },
+            rule: scenario.exclusion(),
             reason: UpdateReason::Other,
             too_many_agents_since: None,
         }
@@ -146,12 +142,8 @@ impl Ledger {
     pub(super) fn room(&self, settings: Settings) -> u32 {
         let mut room = u64::from(settings.limit.saturating_sub(self.counted));
         if settings.core_cap > MilliCpus::ZERO {
-            let least = match settings.executor_cores {
-                MilliCpus::ZERO => 1_000,
-                cores => cores.millis(),
-            };
             let left = settings.core_cap.millis().saturating_sub(self.cores.millis());
-            room = room.min(left / least);
+            room = room.min(left / settings.cores_at_least().millis());
         }
         let gpus = self.gpu_cap.saturating_sub(self.gpus);
         room = room.min(gpus.checked_div(self.executor_gpus).unwrap_or(u64::MAX));

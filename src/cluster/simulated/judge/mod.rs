@@ -63,12 +63,7 @@ impl Judge {
             demand: Demand::default(),
             kills: Kills::default(),
             questions: Questions::default(),
-            settings: Settings {
-                limit: scenario.executors,
-                core_cap: scenario.core_cap,
-                executor_cores: scenario.executor_cores,
-                zones: 0,
-            },
+            settings: Settings::of(scenario),
             closed: false,
             before: (0, MilliCpus::ZERO),
             snapshot: 0,
