@@ -21,6 +21,10 @@ pub struct Offer<'a> {
     pub resources: &'a [Resource<'a>],
     /// The agent's attributes: constraints are matched against them.
     pub attributes: &'a [Attribute<'a>],
+    /// The region of the agent's fault domain, if it is known.
+    pub region: Option<&'a str>,
+    /// The zone of the agent's fault domain, if it is known.
+    pub zone: Option<&'a str>,
 }
 
 impl<'a> Offer<'a> {
@@ -33,13 +37,21 @@ impl<'a> Offer<'a> {
         resources: &'a [Resource<'a>],
         attributes: &'a [Attribute<'a>],
     ) -> Offer<'a> {
-        Offer { id, agent_id, hostname, role: DEFAULT_ROLE, resources, attributes }
+        let (region, zone) = (None, None);
+        Offer { id, agent_id, hostname, role: DEFAULT_ROLE, resources, attributes, region, zone }
     }
 
     /// The same offer, allocated to `role`.
     #[must_use]
     pub const fn with_role(mut self, role: &'a str) -> Offer<'a> {
         self.role = role;
+        self
+    }
+
+    /// The same offer, of an agent in this region and zone.
+    #[must_use]
+    pub const fn in_domain(mut self, region: &'a str, zone: &'a str) -> Offer<'a> {
+        (self.region, self.zone) = (Some(region), Some(zone));
         self
     }
 }

@@ -9,8 +9,6 @@ mod declined;
 mod threads;
 
 use criterion::Criterion;
-// The path by which the kernel's fingerprint, which the baseline includes, finds its types.
-use offermill as offer;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -6,10 +6,6 @@ pub(crate) mod desk;
 pub(crate) mod fleet;
 pub(crate) mod plain;
 
-// The kernel's own fingerprint, so that the baseline differs in nothing but structure.
-#[path = "../../src/constraint/fingerprint.rs"]
-mod fingerprint;
-
 use std::time::Duration;
 
 use criterion::measurement::WallTime;

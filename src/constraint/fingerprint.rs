@@ -6,6 +6,7 @@ use std::hash::Hasher;
 use foldhash::SharedSeed;
 use foldhash::fast::FoldHasher;
 
+use super::facts::Facts;
 use crate::offer::{Attribute, AttributeValue};
 
 const TEXT: u64 = 0;
@@ -13,15 +14,37 @@ const SCALAR: u64 = 1;
 const RANGES: u64 = 2;
 const SET: u64 = 3;
 
+/// Seeds that no number of attributes is.
+const TEXTS: u64 = u64::MAX;
+const PLACES: u64 = u64::MAX - 1;
+
 /// A hash of the attributes' names, types and values in their order, seeded at random once in a
 /// process.
 ///
 /// Different attributes give different fingerprints but for a chance of about 2⁻⁶⁴. It is no
 /// defence against someone who can both choose attributes and learn the seed.
-pub(crate) fn fingerprint(attributes: &[Attribute<'_>]) -> u64 {
+pub(super) fn fingerprint(attributes: &[Attribute<'_>]) -> u64 {
     let mut hasher = FoldHasher::with_seed(attributes.len() as u64, SharedSeed::global_random());
     for attribute in attributes {
         write(&mut hasher, attribute);
+    }
+    hasher.finish()
+}
+
+/// A hash of a constraint's text.
+pub(super) fn of_text(text: &str) -> u64 {
+    let mut hasher = FoldHasher::with_seed(TEXTS, SharedSeed::global_random());
+    hasher.write(text.as_bytes());
+    hasher.finish()
+}
+
+/// A hash of what is known of an agent's place.
+#[cold]
+pub(super) fn of_place(facts: &Facts<'_>) -> u64 {
+    let mut hasher = FoldHasher::with_seed(PLACES, SharedSeed::global_random());
+    for place in facts.place() {
+        hasher.write_u64(place.map_or(u64::MAX, |place| place.len() as u64));
+        hasher.write(place.unwrap_or_default().as_bytes());
     }
     hasher.finish()
 }

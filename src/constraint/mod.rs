@@ -1,6 +1,9 @@
 //! Constraints: what an agent's attributes must say before its offers are used.
 //!
-//! The syntax is that of `spark.mesos.constraints`, to the letter:
+//! There are two syntaxes. What begins with `expr::` is an expression; everything else is read as
+//! `spark.mesos.constraints` is, to the letter. No constraint of Spark's begins so.
+//!
+//! # Spark's syntax
 //!
 //! ```text
 //! constraint = "" | entry *( ";" entry )
@@ -21,9 +24,10 @@
 //!
 //! An attribute that the agent lacks never holds. A value that is no number does not match a
 //! scalar, and one that is no whole number does not match a range: the type of an attribute is
-//! known only when an offer comes, and a bad value must not cost the batch its answer. Numbers are
-//! written as Java's `Double.parseDouble` takes them (`4.4`, `1e1`, `5d`, `-Infinity`), its
-//! hexadecimal form excepted.
+//! known only when an offer comes, and a bad value must not cost the batch its answer. Where
+//! nothing else decided, the decline says so ([`Mismatch::Incomparable`]). Numbers are written as
+//! Java's `Double.parseDouble` takes them (`4.4`, `1e1`, `5d`, `-Infinity`), its hexadecimal form
+//! excepted.
 //!
 //! Two rules differ from Spark's on purpose. Where an agent repeats an attribute, one of the
 //! repeats has to satisfy the entry (Spark keeps the last and forgets the rest). And ranges are
@@ -31,31 +35,88 @@
 //!
 //! As in Spark, a name may stand in a constraint only once, a trailing `;` is an error, and
 //! trailing commas are dropped: `zone:,` asks only that the agent has a `zone`.
+//!
+//! # Expressions
+//!
+//! ```text
+//! constraint = "expr::" either
+//! either     = all *( or all )
+//! all        = one *( and one )
+//! one        = *not ( condition | "(" either ")" )
+//! condition  = subject
+//!            | subject ( "=" | "==" | "!=" ) value
+//!            | subject ( "<" | "<=" | ">" | ">=" ) number
+//!            | subject [ "not" ] "in" "{" value *( "," value ) [ "," ] "}"
+//!            | subject [ "not" ] "in" "[" interval *( "," interval ) [ "," ] "]"
+//!            | subject [ "not" ] "like" glob
+//!            | subject [ "not" ] "matches" regex
+//! subject    = name | "@hostname" | "@region" | "@zone"
+//! interval   = whole [ "-" whole ]
+//! or         = "or" | "||"
+//! and        = "and" | "&&"
+//! not        = "not" | "!"
+//! ```
+//!
+//! For example `expr:: (zone in {east, west} or @region = eu) and tier >= 3 and not rack like r1*`.
+//!
+//! Names, values, globs and regular expressions are words, or stand in single or double quotation
+//! marks, in which a backslash takes the next character as it is. A word has no white space and
+//! none of `()[]{},;:=!<>~&|@#$` or quotation marks, backslashes and backticks in it, is none of
+//! the words of the grammar (in large or small letters), and as a value has no `*` and no `?`.
+//! White space between words and marks does not count.
+//!
+//! | condition | holds if some attribute of the name …                                             |
+//! |-----------|-----------------------------------------------------------------------------------|
+//! | a name alone | is there                                                                       |
+//! | `=`, `in {}` | is a text that equals one of the values, a scalar that is one of those that are numbers, ranges with one of the whole ones inside, or a set that has one |
+//! | `<` and so on | is a scalar of which it is true, or ranges with a number inside of which it is |
+//! | `in []`   | is a scalar in one of the intervals (ends included), or ranges that overlap one     |
+//! | `like`    | is a text, or a set with an item, that is as the glob says: `*` stands for any characters, `?` for one |
+//! | `matches` | is a text, or a set with an item, all of which the regular expression matches (crate feature `regex`) |
+//!
+//! `!=`, `not in`, `not like` and `not matches` are the negations of these. So they hold for an
+//! agent that lacks the attribute; `rack and rack != r1` asks for one. `not` binds closer than
+//! `and`, and `and` closer than `or`.
+//!
+//! An expression has at most 1024 conditions and 32 regular expressions; a pattern has at most 1024
+//! bytes and a regular expression at most 256 KiB when compiled.
 
+mod condition;
+mod expression;
+mod facts;
+mod fault;
 mod fingerprint;
-mod matching;
-mod parse;
+mod glob;
+mod memo;
+mod numbers;
+mod pattern;
+mod program;
+mod spark;
 #[cfg(test)]
 mod tests;
+mod verdict;
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::offer::Attribute;
+use crate::offer::{Attribute, Offer};
+use facts::Facts;
+use fault::Fault;
+use program::Program;
 
-pub(crate) use fingerprint::fingerprint;
+pub use memo::Memo;
+pub use verdict::{Finding, Mismatch, Unmet, Verdict};
 
 /// The longest constraint that is read, in bytes.
 pub const CONSTRAINT_BYTES_MAX: usize = 64 * 1024;
 
-/// A compiled constraint on agents' attributes; the module's head has its syntax and rules.
+/// A compiled constraint on agents; the module's head has its syntax and rules.
 ///
-/// Clones share the compiled form. Two constraints are equal if they say the same: neither the
-/// order of entries nor that of values counts, nor does a repeated value. `Display` prints one form
-/// for all equal constraints, names and values in the order of their bytes, and parsing it gives
-/// the constraint back.
+/// Clones share the compiled form. `Display` prints one form for all constraints that differ only
+/// in the order of entries, the order or repetition of values, and spelling; parsing it gives the
+/// constraint back. Two constraints are equal if they print the same.
 ///
 /// ```
 /// use offermill::{Attribute, Constraint};
@@ -65,40 +126,31 @@ pub const CONSTRAINT_BYTES_MAX: usize = 64 * 1024;
 /// assert!(constraint.matches(&agent));
 /// assert!(!constraint.matches(&agent[1..])); // no rack
 /// assert!(Constraint::none().matches(&[]));
+///
+/// let expression = Constraint::parse("expr:: zone != east and (rack like r* or tier >= 3)")?;
+/// assert!(expression.matches(&agent));
 /// # Ok::<(), offermill::Error>(())
 /// ```
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Constraint(Option<Arc<Compiled>>);
 
-/// What every syntax compiles to. `None` in its place is the constraint that all agents meet.
-#[derive(PartialEq, Eq)]
-struct Compiled {
-    /// All must hold. Sorted by name; no name twice; never empty.
-    terms: Box<[Term]>,
-}
-
-/// What one attribute must satisfy, with everything that can be known before an offer comes worked
-/// out.
+/// What both syntaxes compile to. `None` in its place is the constraint that all agents meet.
 #[derive(Debug)]
-struct Term {
-    name: Box<str>,
-    /// Sorted, each once. Empty: the attribute must be there, whatever its value.
-    values: Box<[Box<str>]>,
-    /// The least of the values that are numbers: a scalar that reaches any of them reaches this
-    /// one.
-    least: Option<f64>,
-    /// The values that are whole numbers, sorted.
-    integers: Box<[u64]>,
+struct Compiled {
+    /// The one text of all equal constraints.
+    text: Box<str>,
+    /// A hash of the text.
+    stamp: u64,
+    program: Program,
 }
 
-impl PartialEq for Term {
-    /// The numbers follow from the values.
-    fn eq(&self, other: &Term) -> bool {
-        self.name == other.name && self.values == other.values
+impl PartialEq for Compiled {
+    fn eq(&self, other: &Compiled) -> bool {
+        self.text == other.text
     }
 }
 
-impl Eq for Term {}
+impl Eq for Compiled {}
 
 impl Constraint {
     /// The constraint that every agent meets.
@@ -109,7 +161,8 @@ impl Constraint {
 
     /// Reads a constraint; the empty string is [`Constraint::none`].
     ///
-    /// Takes linear time but for sorting, and refuses more than [`CONSTRAINT_BYTES_MAX`].
+    /// Takes linear time but for sorting, does not recurse, and refuses more than
+    /// [`CONSTRAINT_BYTES_MAX`].
     ///
     /// # Errors
     /// When the string is not a constraint. The error's text shows the place and, where it can, the
@@ -118,8 +171,10 @@ impl Constraint {
         if text.is_empty() {
             return Ok(Constraint::none());
         }
-        let terms = parse::parse(text)?;
-        Ok(Constraint(Some(Arc::new(Compiled { terms }))))
+        match read(text) {
+            Ok(compiled) => Ok(Constraint(Some(Arc::new(compiled)))),
+            Err(fault) => Err(fault.into_error(text)),
+        }
     }
 
     /// Whether every agent meets it.
@@ -128,18 +183,61 @@ impl Constraint {
         self.0.is_none()
     }
 
-    /// Whether an agent with these attributes meets it. Never allocates; any attributes will do.
+    /// Whether an agent with these attributes, of which nothing else is known, meets it. Never
+    /// allocates, but for regular expressions; any attributes will do.
     #[must_use]
     pub fn matches(&self, attributes: &[Attribute<'_>]) -> bool {
-        match &self.0 {
-            None => true,
-            Some(compiled) => matching::all_hold(&compiled.terms, attributes),
-        }
+        self.decide(&Facts::of_attributes(attributes)).is_ok()
     }
 
-    fn terms(&self) -> &[Term] {
-        self.0.as_ref().map_or(&[], |compiled| &compiled.terms)
+    /// Whether the agent of an offer meets it. Like [`Constraint::matches`], but with its host name,
+    /// region and zone.
+    ///
+    /// # Errors
+    /// Which condition decided that it doesn't, and how.
+    pub fn check(&self, offer: &Offer<'_>) -> Result<(), Unmet> {
+        self.decide(&Facts::of_offer(offer))
     }
+
+    /// The same answer, condition by condition, for people.
+    #[must_use]
+    pub fn examine(&self, offer: &Offer<'_>) -> Verdict {
+        Verdict::of(self.0.as_deref().map(|compiled| &compiled.program), &Facts::of_offer(offer))
+    }
+
+    /// The text of the condition with the number that an [`Unmet`] of this constraint has.
+    #[must_use]
+    pub fn condition(&self, number: u32) -> Option<String> {
+        self.0.as_ref()?.program.condition(number).map(ToString::to_string)
+    }
+
+    fn decide(&self, facts: &Facts<'_>) -> Result<(), Unmet> {
+        self.0.as_ref().map_or(Ok(()), |compiled| compiled.program.run(facts))
+    }
+}
+
+/// Reads a constraint that is not empty.
+fn read(text: &str) -> Result<Compiled, Fault> {
+    if text.len() > CONSTRAINT_BYTES_MAX {
+        return Err(Fault {
+            offset: CONSTRAINT_BYTES_MAX,
+            sentence: format!("it has {} bytes", text.len()),
+            expected: "expected no more than 65536 bytes".into(),
+            repaired: None,
+        });
+    }
+    let (program, text) = match expression::after_prefix(text) {
+        Some(start) => {
+            let read = expression::read(text, start)?;
+            (read.program, read.text)
+        }
+        None => {
+            let conditions = spark::read(text)?;
+            let entries: Vec<String> = conditions.iter().map(ToString::to_string).collect();
+            (Program::all_of(conditions), entries.join(";"))
+        }
+    };
+    Ok(Compiled { stamp: fingerprint::of_text(&text), text: text.into(), program })
 }
 
 impl FromStr for Constraint {
@@ -152,41 +250,12 @@ impl FromStr for Constraint {
 
 impl fmt::Display for Constraint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, term) in self.terms().iter().enumerate() {
-            if index > 0 {
-                f.write_str(";")?;
-            }
-            term.fmt(f)?;
-        }
-        Ok(())
+        f.write_str(self.0.as_ref().map_or("", |compiled| &compiled.text))
     }
 }
 
 impl fmt::Debug for Constraint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Constraint").field(&format_args!("{self}")).finish()
-    }
-}
-
-impl fmt::Display for Term {
-    /// An entry loses the white space and the commas at its end when it is read. So a value that
-    /// ends in neither is put last; if there is none, a comma keeps the white space in. Either way
-    /// it gets no longer than what was read.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let last =
-            self.values.iter().rposition(|value| !value.is_empty() && value.trim_end() == &**value);
-        write!(f, "{}:", self.name)?;
-        let mut separator = "";
-        let others = self.values.iter().enumerate().filter(|(index, _)| Some(*index) != last);
-        for (_, value) in
-            others.chain(last.and_then(|index| Some((index, self.values.get(index)?))))
-        {
-            write!(f, "{separator}{value}")?;
-            separator = ",";
-        }
-        if last.is_none() && !self.values.is_empty() {
-            f.write_str(",")?;
-        }
-        Ok(())
     }
 }

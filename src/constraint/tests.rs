@@ -1,8 +1,7 @@
 //! Tests of constraints: Spark's answers and the documented rules.
 
-mod agreement;
-
-use super::{CONSTRAINT_BYTES_MAX, Constraint, fingerprint};
+use super::fingerprint::fingerprint;
+use super::{CONSTRAINT_BYTES_MAX, Constraint};
 use crate::error::Error;
 use crate::offer::{Attribute, AttributeValue};
 use crate::resources::PortRange;

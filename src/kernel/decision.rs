@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::admission::Books;
 use super::cutting::Cutter;
 use crate::config::{Config, RefuseDurations};
+use crate::constraint::{Mismatch, Unmet};
 use crate::ids::ExecutorId;
 use crate::resources::{Gpus, Mebibytes, MilliCpus, Scalar};
 use crate::time::Timestamp;
@@ -194,7 +195,7 @@ pub enum Reason {
     /// The offer has no id, or names no agent.
     Malformed,
     /// The agent doesn't meet the constraint.
-    ConstraintUnmet,
+    ConstraintUnmet(Unmet),
     /// There are as many executors as there may be.
     ExecutorLimit {
         /// The limit.
@@ -272,6 +273,8 @@ pub enum ReasonKind {
     Malformed,
     /// See [`Reason::ConstraintUnmet`].
     ConstraintUnmet,
+    /// [`Reason::ConstraintUnmet`] because of [`Mismatch::Incomparable`]: most likely a mistake in the constraint.
+    ConstraintIncomparable,
     /// See [`Reason::ExecutorLimit`].
     ExecutorLimit,
     /// See [`Reason::CoreCap`].
@@ -298,11 +301,12 @@ pub enum ReasonKind {
 
 impl ReasonKind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [ReasonKind; 15] = [
+    pub const ALL: [ReasonKind; 16] = [
         ReasonKind::Stopping,
         ReasonKind::Disconnected,
         ReasonKind::Malformed,
         ReasonKind::ConstraintUnmet,
+        ReasonKind::ConstraintIncomparable,
         ReasonKind::ExecutorLimit,
         ReasonKind::CoreCap,
         ReasonKind::GpuCap,
@@ -324,6 +328,7 @@ impl ReasonKind {
             ReasonKind::Disconnected => "disconnected",
             ReasonKind::Malformed => "malformed offer",
             ReasonKind::ConstraintUnmet => "constraint unmet",
+            ReasonKind::ConstraintIncomparable => "constraint of another type",
             ReasonKind::ExecutorLimit => "executor limit reached",
             ReasonKind::CoreCap => "core cap reached",
             ReasonKind::GpuCap => "GPU cap reached",
@@ -347,7 +352,10 @@ impl Reason {
             Reason::Stopping => ReasonKind::Stopping,
             Reason::Disconnected => ReasonKind::Disconnected,
             Reason::Malformed => ReasonKind::Malformed,
-            Reason::ConstraintUnmet => ReasonKind::ConstraintUnmet,
+            Reason::ConstraintUnmet(Unmet { mismatch: Mismatch::Incomparable, .. }) => {
+                ReasonKind::ConstraintIncomparable
+            }
+            Reason::ConstraintUnmet(_) => ReasonKind::ConstraintUnmet,
             Reason::ExecutorLimit { .. } => ReasonKind::ExecutorLimit,
             Reason::CoreCap { .. } => ReasonKind::CoreCap,
             Reason::GpuCap { .. } => ReasonKind::GpuCap,
@@ -375,7 +383,7 @@ impl Reason {
     pub(crate) fn refuse(&self, durations: &RefuseDurations, now: Timestamp) -> Duration {
         match self {
             Reason::Stopping => durations.stopping,
-            Reason::ConstraintUnmet => durations.unmet_constraint,
+            Reason::ConstraintUnmet(_) => durations.unmet_constraint,
             reason if reason.is_cap() => durations.reached_cap,
             Reason::AgentExcluded { until } => until.since(now).min(durations.unmet_constraint),
             Reason::AgentSuspect { until } => until.since(now).min(durations.other),
@@ -387,6 +395,7 @@ impl Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Reason::ConstraintUnmet(unmet) => write!(f, "constraint unmet: {}", unmet.mismatch),
             Reason::ExecutorLimit { limit } => write!(f, "limit of {limit} executors reached"),
             Reason::CoreCap { cap, acquired, asked } => {
                 write!(f, "core cap reached: {acquired} of {cap} cores taken, {asked} asked")

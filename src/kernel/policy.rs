@@ -25,8 +25,6 @@ pub(crate) struct Policy {
     pub(crate) config: Config,
     /// The executor limit in force: the config's at first, then what `set_executor_limit` said.
     pub(crate) limit: Option<u32>,
-    /// Changes with the constraint alone: answers cached under an older one are void.
-    pub(crate) constraint_version: u64,
 }
 
 /// What the caps leave, at the instant of some books.
@@ -110,7 +108,7 @@ pub(crate) type PolicyView = View<Policy>;
 impl PolicyCell {
     pub(crate) fn new(config: Config) -> PolicyCell {
         let limit = config.executor_limit;
-        let policy = Policy { config, limit, constraint_version: 0 };
+        let policy = Policy { config, limit };
         PolicyCell { current: Swap::new(policy), publisher: Mutex::new(()) }
     }
 
@@ -129,10 +127,8 @@ impl PolicyCell {
         if old.config == config && old.limit == config.executor_limit {
             return false;
         }
-        let changed = u64::from(old.config.constraint != config.constraint);
         let limit = config.executor_limit;
-        let constraint_version = old.constraint_version + changed;
-        self.current.store(Arc::new(Policy { config, limit, constraint_version }));
+        self.current.store(Arc::new(Policy { config, limit }));
         admission.bump_version();
         true
     }

@@ -11,8 +11,8 @@ use hashbrown::HashTable;
 
 use super::agent::seconds;
 use super::agents::{AgentKey, Agents, Barred, Opening};
-use crate::constraint::{self, Constraint};
-use crate::offer::{Attribute, Offer};
+use crate::constraint::Memo;
+use crate::offer::Offer;
 use crate::time::Timestamp;
 
 /// An agent that no offer came from for so long, in seconds, is forgotten when the memory would have to grow.
@@ -23,9 +23,6 @@ const NOTE_EVERY: u32 = 60;
 const KEEP: usize = 1024;
 /// No position.
 const NONE: u32 = u32::MAX;
-/// Odd: spreads constraint versions over the bits of a fingerprint.
-const VERSION_SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-const MEETS: u64 = 1;
 
 /// What a handler knows of an agent.
 #[derive(Debug)]
@@ -34,8 +31,8 @@ pub(crate) struct Sighting {
     id: Box<str>,
     /// The shared entry, once the agent was a candidate for placement.
     agent: Option<AgentKey>,
-    /// Which attributes and constraint were answered, as a fingerprint of both, and in the lowest bit the answer.
-    answered: u64,
+    /// Whether the agent meets the constraint, worked out when either is new.
+    pub(crate) memo: Memo,
     /// The last batch that the agent was a candidate in, and its first group there.
     pub(crate) batch: u32,
     pub(crate) group: u32,
@@ -45,21 +42,6 @@ pub(crate) struct Sighting {
 }
 
 impl Sighting {
-    /// Whether the agent meets the constraint; worked out when the constraint or the attributes are new.
-    pub(crate) fn meets(
-        &mut self,
-        constraint: &Constraint,
-        version: u64,
-        attributes: &[Attribute<'_>],
-    ) -> bool {
-        let spread = (version + 1).wrapping_mul(VERSION_SPREAD);
-        let asked = (constraint::fingerprint(attributes) ^ spread) & !MEETS;
-        if self.answered & !MEETS != asked {
-            self.answered = asked | u64::from(constraint.matches(attributes));
-        }
-        self.answered & MEETS != 0
-    }
-
     /// What the agent takes, or why nothing. Meets the agent again if it was forgotten meanwhile.
     pub(crate) fn opening(
         &mut self,
@@ -206,7 +188,8 @@ impl Sightings {
         if at == fresh {
             let (id, seconds) = (id.into(), seconds(now));
             let (seen, noted) = (seconds, seconds);
-            known.push(Sighting { id, agent: None, answered: 0, batch: 0, group: 0, seen, noted });
+            let memo = Memo::default();
+            known.push(Sighting { id, agent: None, memo, batch: 0, group: 0, seen, noted });
         }
         at
     }

@@ -191,7 +191,6 @@ impl Survey {
         self.number_batch(sightings);
         let refuse = &policy.config.refuse;
         let constraint = &policy.config.constraint;
-        let unconstrained = constraint.is_none();
         sightings.tidy(now);
         for (offer, position) in offers.iter().zip(0u32..) {
             let ahead = position as usize % LOCATED_AHEAD;
@@ -211,10 +210,8 @@ impl Survey {
                 continue;
             }
             let (at, sighting) = sightings.seen(ahead, offer.agent_id, now);
-            if !unconstrained
-                && !sighting.meets(constraint, policy.constraint_version, offer.attributes)
-            {
-                decline(Reason::ConstraintUnmet);
+            if let Err(unmet) = constraint.check_with(&mut sighting.memo, offer) {
+                decline(Reason::ConstraintUnmet(unmet));
                 continue;
             }
             let group = if sighting.batch == self.batch {

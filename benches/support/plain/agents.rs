@@ -5,9 +5,8 @@ use std::hash::BuildHasher;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
+use offermill::constraint::{Memo, Unmet};
 use offermill::{Constraint, Offer, Timestamp};
-
-use crate::support::fingerprint::fingerprint;
 
 #[derive(Default)]
 pub(super) struct Agents {
@@ -20,8 +19,7 @@ pub(super) struct Agents {
 struct Agent {
     id: Box<str>,
     number: u32,
-    fingerprint: u64,
-    meets: bool,
+    memo: Memo,
     seen: Timestamp,
 }
 
@@ -33,32 +31,23 @@ impl Agents {
         constraint: &Constraint,
         offer: &Offer<'_>,
         now: Timestamp,
-    ) -> Option<u32> {
-        let fresh = fingerprint(offer.attributes);
+    ) -> Result<u32, Unmet> {
         let hash = self.hasher.hash_one(offer.agent_id);
         let known = |agent: &Agent| *agent.id == *offer.agent_id;
         let agent = match self.table.entry(hash, known, |agent| self.hasher.hash_one(&*agent.id)) {
-            Entry::Occupied(entry) => {
-                let agent = entry.into_mut();
-                if agent.fingerprint != fresh {
-                    agent.meets = constraint.matches(offer.attributes);
-                    agent.fingerprint = fresh;
-                }
-                agent
-            }
+            Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
                 self.held.push(0);
                 let agent = Agent {
                     id: offer.agent_id.into(),
                     number: self.held.len() as u32 - 1,
-                    fingerprint: fresh,
-                    meets: constraint.matches(offer.attributes),
+                    memo: Memo::default(),
                     seen: now,
                 };
                 entry.insert(agent).into_mut()
             }
         };
         agent.seen = now;
-        agent.meets.then_some(agent.number)
+        constraint.check_with(&mut agent.memo, offer).map(|()| agent.number)
     }
 }

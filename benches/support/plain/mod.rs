@@ -1,10 +1,10 @@
 //! The baseline: a plain loop on one thread that makes the kernel's decisions on the benches' offers.
 //!
 //! It is what one writes when nobody else is there: no atomics, fields instead of words, a table from agent id to all
-//! that is known of the agent. It has the kernel's own table, hash and fingerprint, so that what differs is the
-//! kernel's part: sharing, and what the benches' offers don't ask for. For it leaves that out: GPUs, ports, executors
-//! without a size, several offers of one agent in a batch, exclusion, limbo, shutdown, change of policy. Each of these
-//! costs the kernel at least a look.
+//! that is known of the agent. It has the kernel's own table, hash and memo of the constraint's answers, so that what
+//! differs is the kernel's part: sharing, and what the benches' offers don't ask for. For it leaves that out: GPUs,
+//! ports, executors without a size, several offers of one agent in a batch, exclusion, limbo, shutdown, change of
+//! policy. Each of these costs the kernel at least a look.
 
 mod agents;
 mod rows;
@@ -136,9 +136,10 @@ impl Plain {
         if offer.id.is_empty() || offer.agent_id.is_empty() {
             return Err((Reason::Malformed, self.refuse.other));
         }
-        let Some(agent) = self.agents.meeting(&self.constraint, offer, now) else {
-            return Err((Reason::ConstraintUnmet, self.refuse.unmet_constraint));
-        };
+        let agent = self
+            .agents
+            .meeting(&self.constraint, offer, now)
+            .map_err(|unmet| (Reason::ConstraintUnmet(unmet), self.refuse.unmet_constraint))?;
         let (mut cpus, mut memory) = (0u64, 0u64);
         for resource in offer.resources {
             let sum = match resource.kind {

@@ -1,5 +1,6 @@
 //! From offers to executors.
 
+use offermill::constraint::{Mismatch, Unmet};
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{Amount, Reason, ReasonKind};
 
@@ -39,7 +40,8 @@ fn only_agents_that_meet_the_constraint_are_used() {
     let placed = house.offer(&[sheet("S1").in_zone("west"), sheet("S2").in_zone("east")], 0);
     assert_eq!(placed.len(), 1);
     let decline = house.declines()[0];
-    assert_eq!((decline.offer, decline.reason), (0, Reason::ConstraintUnmet));
+    let unmet = Unmet { condition: 0, mismatch: Mismatch::Differs };
+    assert_eq!((decline.offer, decline.reason), (0, Reason::ConstraintUnmet(unmet)));
     assert_eq!(decline.refuse, secs(120));
     assert_eq!(house.kernel.agents_known(), 1, "an agent that doesn't match is not remembered");
 }

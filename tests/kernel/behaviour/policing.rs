@@ -1,6 +1,7 @@
 //! Exclusion, limits and what may be changed while executors run.
 
 use offermill::config::ExclusionRule;
+use offermill::constraint::{Mismatch, Unmet};
 use offermill::{Reason, TaskState, Timestamp, UpdateReason};
 
 use super::House;
@@ -122,7 +123,8 @@ fn settings_change_while_executors_run() {
     house.kernel.reconfigure(setup.config());
     assert_eq!(house.kernel.executor_limit(), Some(2));
     assert_eq!(house.kernel.config(), setup.config());
-    assert_eq!(house.refused_on("S1", 1), Reason::ConstraintUnmet);
+    let unmet = Unmet { condition: 0, mismatch: Mismatch::Absent };
+    assert_eq!(house.refused_on("S1", 1), Reason::ConstraintUnmet(unmet));
     assert_eq!(house.offer(&[Sheet::new("S1", 4.0, 900.0).in_zone("east")], 1).len(), 1);
     assert_eq!(house.kernel.totals().cores.whole_cores(), 3);
     house.kernel.check().unwrap();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use offermill::constraint::{Mismatch, Unmet};
 use offermill::limits::{EXECUTOR_CORES_MAX, EXECUTORS_PER_AGENT_MAX};
 use offermill::resources::{Gpus, Mebibytes, MilliCpus, Scalar};
 use offermill::{Amount as Piece, DEFAULT_ROLE, Reason, Timestamp};
@@ -116,7 +117,8 @@ impl Model {
         }
         let zones = &self.setup.zones;
         if !zones.is_empty() && !sheet.zone.is_some_and(|zone| zones.contains(&zone)) {
-            return Some(Reason::ConstraintUnmet);
+            let mismatch = sheet.zone.map_or(Mismatch::Absent, |_| Mismatch::Differs);
+            return Some(Reason::ConstraintUnmet(Unmet { condition: 0, mismatch }));
         }
         let agent = self.agents.entry(sheet.agent.clone()).or_insert_with(|| Agent {
             knowing: Knowing::Yes,
@@ -142,7 +144,7 @@ impl Model {
         let refuse = &self.setup.refuse;
         match reason {
             Reason::Stopping => refuse.stopping,
-            Reason::ConstraintUnmet => refuse.unmet_constraint,
+            Reason::ConstraintUnmet(_) => refuse.unmet_constraint,
             Reason::ExecutorLimit { .. } | Reason::CoreCap { .. } | Reason::GpuCap { .. } => {
                 refuse.reached_cap
             }

@@ -1,0 +1,88 @@
+//! Benches of constraints: reading them, asking them, and having them remembered.
+#![expect(clippy::expect_used, reason = "a bench that can't be set up must stop")]
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use criterion::{BenchmarkId, Criterion, Throughput};
+use offermill::constraint::Memo;
+use offermill::{Attribute, Constraint, Offer};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const ENTRIES: &str = "zone:east,west;rack:";
+const EXPRESSION: &str =
+    "expr:: zone in {east, west} and rack and not (tier < 2 or disk like hdd*)";
+
+fn main() {
+    let mut criterion = Criterion::default()
+        .sample_size(30)
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_millis(1500))
+        .configure_from_args();
+    reading(&mut criterion);
+    asking(&mut criterion);
+    criterion.final_summary();
+}
+
+/// Agents that differ in each attribute, all meeting both constraints, so that every condition is asked.
+fn agents() -> Vec<Vec<Attribute<'static>>> {
+    let of_number = |number: usize| {
+        vec![
+            Attribute::text("arch", "amd64"),
+            Attribute::text("disk", ["ssd", "nvme"][number / 2 % 2]),
+            Attribute::scalar("tier", 3.0 + (number % 3) as f64),
+            Attribute::text("rack", format!("r{number}").leak()),
+            Attribute::text("zone", ["east", "west"][number % 2]),
+        ]
+    };
+    (0..64).map(of_number).collect()
+}
+
+fn asking(criterion: &mut Criterion) {
+    let agents = agents();
+    let offers: Vec<Offer<'_>> =
+        agents.iter().map(|own| Offer::new("o", "a", "h", &[], own)).collect();
+    for (name, text) in [("entries", ENTRIES), ("expression", EXPRESSION)] {
+        let constraint = Constraint::parse(text).expect("a constraint");
+        let mut memos = vec![Memo::default(); offers.len()];
+        for (memo, offer) in memos.iter_mut().zip(&offers) {
+            assert_eq!(constraint.check_with(memo, offer), Ok(()));
+        }
+        let mut group = criterion.benchmark_group(format!("constraints/{name}"));
+        group.throughput(Throughput::Elements(offers.len() as u64));
+        group.bench_function("asked", |bencher| {
+            bencher.iter(|| {
+                let offers = black_box(&offers[..]);
+                offers.iter().filter(|offer| constraint.check(offer).is_ok()).count()
+            });
+        });
+        group.bench_function("remembered", |bencher| {
+            bencher.iter(|| {
+                let offers = black_box(&offers[..]).iter().zip(&mut memos);
+                offers.filter_map(|(offer, memo)| constraint.check_with(memo, offer).ok()).count()
+            });
+        });
+        group.finish();
+    }
+}
+
+fn reading(criterion: &mut Criterion) {
+    let long =
+        format!("zone:{}", (0..6_000).map(|n| format!("z{n}")).collect::<Vec<_>>().join(","));
+    let deep = format!("expr:: {}a{}", "(".repeat(30_000), ")".repeat(30_000));
+    let mut group = criterion.benchmark_group("constraints/read");
+    for (name, text) in [
+        ("entries", ENTRIES),
+        ("expression", EXPRESSION),
+        ("6000 values", &long),
+        ("30000 deep", &deep),
+    ] {
+        group.throughput(Throughput::Bytes(text.len() as u64));
+        group.bench_with_input(BenchmarkId::from_parameter(name), text, |bencher, text| {
+            bencher.iter(|| Constraint::parse(black_box(text)));
+        });
+    }
+    group.finish();
+}

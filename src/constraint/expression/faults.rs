@@ -1,0 +1,209 @@
+//! What people mistype in expressions, and what they perhaps meant.
+
+use super::tokens::{Spot, Token};
+use crate::constraint::fault::{Fault, quoted, splice};
+
+fn fault(
+    offset: usize,
+    sentence: impl Into<String>,
+    expected: impl Into<std::borrow::Cow<'static, str>>,
+    repaired: Option<String>,
+) -> Fault {
+    Fault { offset, sentence: sentence.into(), expected: expected.into(), repaired }
+}
+
+/// The text with `start..end` replaced.
+fn replaced(text: &str, start: usize, end: usize, by: &str) -> Option<String> {
+    splice(text, start, by, text.get(end..)?)
+}
+
+/// A token as messages name it.
+fn named(spot: &Spot<'_>, text: &str) -> String {
+    match spot.token {
+        Token::End => "the end".to_owned(),
+        _ => quoted(text.get(spot.start..spot.end).unwrap_or_default()),
+    }
+}
+
+#[cold]
+pub(super) fn expected(spot: &Spot<'_>, wanted: &str, text: &str) -> Fault {
+    let sentence = format!("{} stands where something else should", named(spot, text));
+    fault(spot.start, sentence, format!("expected {wanted}"), None)
+}
+
+/// A character that begins no token. The likeliest: a colon as in Spark's syntax.
+#[cold]
+pub(super) fn stray(text: &str, start: usize, c: char) -> Fault {
+    let shown = quoted(&c.to_string());
+    let sentence = format!("{shown} has no meaning in an expression");
+    match c {
+        ':' => {
+            let rest = text.get(start + 1..).unwrap_or_default();
+            let length = rest.find(|c: char| " \t;()&|".contains(c)).unwrap_or(rest.len());
+            let values = rest.get(..length).unwrap_or_default().trim_end_matches(',');
+            let meant = match values {
+                "" => " ".to_owned(),
+                values if values.contains(',') => format!(" in {{{values}}}"),
+                value => format!(" = {value}"),
+            };
+            let repaired = replaced(text, start, start + 1 + length, &meant);
+            fault(start, sentence, "expected an operator such as =", repaired)
+        }
+        ';' | '&' => {
+            let repaired = replaced(text, start, start + 1, " and ");
+            fault(start, sentence, "expected `and` between conditions", repaired)
+        }
+        '|' => {
+            let repaired = replaced(text, start, start + 1, " or ");
+            fault(start, sentence, "expected `or` between conditions", repaired)
+        }
+        '~' => {
+            let repaired = replaced(text, start, start + 1, " like ");
+            fault(start, sentence, "expected `like` or `matches`", repaired)
+        }
+        _ => fault(start, sentence, "expected a name, or this in quotation marks", None),
+    }
+}
+
+#[cold]
+pub(super) fn unclosed_quote(text: &str, start: usize, mark: char) -> Fault {
+    let repaired = splice(text, text.len(), &mark.to_string(), "");
+    let expected = format!("expected a second {mark} to close it");
+    fault(start, "a quotation mark is not closed", expected, repaired)
+}
+
+#[cold]
+pub(super) fn unclosed(text: &str, start: usize) -> Fault {
+    let repaired = splice(text, text.len(), ")", "");
+    fault(start, "a parenthesis is not closed", "expected a ) for it", repaired)
+}
+
+#[cold]
+pub(super) fn unopened(text: &str, spot: &Spot<'_>) -> Fault {
+    let repaired = replaced(text, spot.start, spot.end, "");
+    fault(spot.start, "a parenthesis closes none", "expected a ( before it", repaired)
+}
+
+/// `and` at the end, `and and`, `()`, nothing at all.
+#[cold]
+pub(super) fn no_condition(text: &str, spot: &Spot<'_>) -> Fault {
+    let sentence = format!("a condition is missing before {}", named(spot, text));
+    let expected = "expected a condition, as `zone = east` or `rack`";
+    let repaired = match spot.token {
+        Token::End => {
+            let ends = |c: char| c.is_whitespace() || "&|!".contains(c);
+            let head = text.trim_end();
+            let cut = head.rfind(ends).and_then(|at| head.get(..at));
+            cut.map(|head| head.trim_end_matches(ends))
+                .filter(|head| super::after_prefix(head).is_some_and(|start| start < head.len()))
+                .and_then(|head| splice(text, head.len(), "", ""))
+        }
+        Token::Keyword(_) => replaced(text, spot.start, spot.end, ""),
+        _ => None,
+    };
+    fault(spot.start, sentence, expected, repaired)
+}
+
+#[cold]
+pub(super) fn no_join(text: &str, spot: &Spot<'_>) -> Fault {
+    let sentence = format!("{} follows a condition", named(spot, text));
+    let names = matches!(spot.token, Token::Word(_) | Token::Quoted(_) | Token::Place(_));
+    let repaired = (names || spot.token == Token::Mark("("))
+        .then(|| replaced(text, spot.start, spot.start, "and "))
+        .flatten();
+    fault(spot.start, sentence, "expected `and`, `or` or the end", repaired)
+}
+
+#[cold]
+pub(super) fn no_such_place(text: &str, spot: &Spot<'_>) -> Fault {
+    let sentence = format!("there is no {}", named(spot, text));
+    fault(spot.start, sentence, "expected @hostname, @region or @zone", None)
+}
+
+#[cold]
+pub(super) fn no_operator(text: &str, spot: &Spot<'_>) -> Fault {
+    let sentence = format!("`not` before {} negates nothing", named(spot, text));
+    fault(spot.start, sentence, "expected `in`, `like` or `matches`", None)
+}
+
+#[cold]
+pub(super) fn no_list(text: &str, spot: &Spot<'_>) -> Fault {
+    let sentence = format!("`in` before {} has no list", named(spot, text));
+    let repaired = match &spot.token {
+        Token::Word(word) => replaced(text, spot.start, spot.end, &format!("{{{word}}}")),
+        Token::Mark("(") => {
+            let close = text.get(spot.end..).and_then(|rest| rest.find(')'));
+            close.and_then(|close| {
+                let items = text.get(spot.end..spot.end + close)?;
+                replaced(text, spot.start, spot.end + close + 1, &format!("{{{items}}}"))
+            })
+        }
+        _ => None,
+    };
+    fault(spot.start, sentence, "expected {value, ...} or [1-9, ...]", repaired)
+}
+
+#[cold]
+pub(super) fn unclosed_list(text: &str, spot: &Spot<'_>, close: &'static str) -> Fault {
+    let sentence = format!("{} stands in a list", named(spot, text));
+    let repaired = match spot.token {
+        Token::End => splice(text, text.trim_end().len(), close, ""),
+        Token::Word(_) | Token::Quoted(_) => replaced(text, spot.start, spot.start, ","),
+        _ => None,
+    };
+    fault(spot.start, sentence, format!("expected , or {close}"), repaired)
+}
+
+#[cold]
+pub(super) fn glob_for_value(text: &str, spot: &Spot<'_>, operator: &str) -> Fault {
+    let sentence = format!("{} is a pattern, and `{operator}` takes none", named(spot, text));
+    let before = text.get(..spot.start).map(str::trim_end).unwrap_or_default();
+    let like = match operator {
+        "!=" => " not like ",
+        _ => " like ",
+    };
+    let repaired = before
+        .strip_suffix(operator)
+        .filter(|_| operator != "in")
+        .and_then(|before| replaced(text, before.trim_end().len(), spot.start, like));
+    fault(spot.start, sentence, "expected `like` before it, or quotation marks around", repaired)
+}
+
+#[cold]
+pub(super) fn keyword_for_value(text: &str, spot: &Spot<'_>) -> Fault {
+    let shown = text.get(spot.start..spot.end).unwrap_or_default();
+    let sentence = format!("`{shown}` is a word of the syntax");
+    let repaired = replaced(text, spot.start, spot.end, &format!("\"{shown}\""));
+    fault(spot.start, sentence, "expected a value; this one in quotation marks", repaired)
+}
+
+#[cold]
+pub(super) fn no_number(text: &str, spot: &Spot<'_>, operator: &str) -> Fault {
+    let sentence =
+        format!("{} is not a number, and `{operator}` compares numbers", named(spot, text));
+    fault(spot.start, sentence, "expected a number such as 3, -0.5 or 1e6", None)
+}
+
+#[cold]
+pub(super) fn reversed(text: &str, spot: &Spot<'_>, begin: u64, end: u64) -> Fault {
+    let repaired = replaced(text, spot.start, spot.end, &format!("{end}-{begin}"));
+    let sentence = format!("the interval {begin}-{end} ends before it begins");
+    fault(spot.start, sentence, "expected the smaller number first", repaired)
+}
+
+#[cold]
+pub(super) fn bad_pattern(start: usize, why: &str) -> Fault {
+    let sentence = format!("this is no regular expression: {why}");
+    fault(start, sentence, "expected a regular expression", None)
+}
+
+#[cold]
+pub(super) fn too_many(offset: usize, most: usize, what: &str) -> Fault {
+    fault(offset, format!("it has too many {what}"), format!("expected no more than {most}"), None)
+}
+
+#[cold]
+pub(super) fn too_long(text: &str, bytes: usize) -> Fault {
+    let sentence = format!("it has {bytes} bytes when written out in full");
+    fault(text.len(), sentence, "expected no more than 65536", None)
+}

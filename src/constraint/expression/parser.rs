@@ -1,0 +1,339 @@
+//! Reading an expression: operators wait on a stack of their own until one comes that binds less
+//! closely. No depth of parentheses makes this recurse.
+
+use super::tokens::{Spot, Token, Tokens};
+use super::tree::{Join, Node, Tree};
+use super::{CONDITIONS_MAX, faults, place};
+use crate::constraint::condition::{Comparison, Condition, Test, Values};
+use crate::constraint::facts::Subject;
+use crate::constraint::fault::Fault;
+use crate::constraint::glob;
+use crate::constraint::numbers::{decimal, digits_only};
+use crate::constraint::pattern::{PATTERNS_MAX, Pattern};
+use crate::resources::PortRange;
+
+/// Reads what stands in `text` from `start` on.
+pub(super) fn parse(text: &str, start: usize) -> Result<(Tree, Vec<Condition>), Fault> {
+    let mut tokens = Tokens::new(text, start);
+    let ahead = tokens.next()?;
+    let parser = Parser {
+        text,
+        tokens,
+        ahead,
+        tree: Tree::default(),
+        conditions: Vec::new(),
+        patterns: 0,
+        waiting: Vec::new(),
+        done: Vec::new(),
+    };
+    parser.run()
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    tokens: Tokens<'a>,
+    ahead: Spot<'a>,
+    tree: Tree,
+    conditions: Vec<Condition>,
+    patterns: usize,
+    waiting: Vec<Waiting>,
+    /// The roots of what was read and not joined yet.
+    done: Vec<u32>,
+}
+
+enum Waiting {
+    Join(Join),
+    /// A parenthesis, where it stands and whether `not` stood before it.
+    Open {
+        start: usize,
+        negated: bool,
+    },
+}
+
+impl<'a> Parser<'a> {
+    fn run(mut self) -> Result<(Tree, Vec<Condition>), Fault> {
+        loop {
+            self.operand()?;
+            if !self.operator()? {
+                break;
+            }
+        }
+        self.join_down_to(None);
+        if let Some(Waiting::Open { start, .. }) = self.waiting.pop() {
+            return Err(faults::unclosed(self.text, start));
+        }
+        Ok((self.tree.with_root(self.done.pop()), self.conditions))
+    }
+
+    /// Up to and with a condition: negations, parentheses, the condition itself.
+    fn operand(&mut self) -> Result<(), Fault> {
+        let mut negated = false;
+        loop {
+            let spot = self.advance()?;
+            match spot.token {
+                Token::Keyword("not") => negated = !negated,
+                Token::Mark("(") => {
+                    self.waiting.push(Waiting::Open { start: spot.start, negated });
+                    negated = false;
+                }
+                Token::Word(name) => {
+                    return self.condition(Subject::Attribute(name.into()), negated);
+                }
+                Token::Quoted(name) => {
+                    return self.condition(Subject::Attribute(name.into()), negated);
+                }
+                Token::Place(name) => {
+                    let subject = match name {
+                        "hostname" => Subject::Hostname,
+                        "region" => Subject::Region,
+                        "zone" => Subject::Zone,
+                        _ => return Err(faults::no_such_place(self.text, &spot)),
+                    };
+                    return self.condition(subject, negated);
+                }
+                Token::Keyword(_) | Token::Mark(_) | Token::End => {
+                    return Err(faults::no_condition(self.text, &spot));
+                }
+            }
+        }
+    }
+
+    /// What stands after a condition: closing parentheses, and a join. `false` at the end.
+    fn operator(&mut self) -> Result<bool, Fault> {
+        loop {
+            let spot = self.advance()?;
+            let join = match spot.token {
+                Token::Keyword("and") => Join::And,
+                Token::Keyword("or") => Join::Or,
+                Token::End => return Ok(false),
+                Token::Mark(")") => {
+                    self.join_down_to(None);
+                    let Some(Waiting::Open { negated, .. }) = self.waiting.pop() else {
+                        return Err(faults::unopened(self.text, &spot));
+                    };
+                    if negated {
+                        self.negate_last();
+                    }
+                    continue;
+                }
+                _ => return Err(faults::no_join(self.text, &spot)),
+            };
+            self.join_down_to(Some(join));
+            self.waiting.push(Waiting::Join(join));
+            return Ok(true);
+        }
+    }
+
+    /// Makes nodes of the joins that wait since the last parenthesis and bind no less than `join`.
+    fn join_down_to(&mut self, join: Option<Join>) {
+        while let Some(Waiting::Join(last)) = self.waiting.last()
+            && join.is_none_or(|join| *last >= join)
+        {
+            let join = *last;
+            self.waiting.pop();
+            let (Some(second), Some(first)) = (self.done.pop(), self.done.pop()) else { return };
+            let node = self.tree.push(Node::Both(join, first, second));
+            self.done.push(node);
+        }
+    }
+
+    /// Goes on to the next token; returns the one before.
+    fn advance(&mut self) -> Result<Spot<'a>, Fault> {
+        if self.ahead.token == Token::End {
+            return Ok(self.ahead.clone());
+        }
+        Ok(std::mem::replace(&mut self.ahead, self.tokens.next()?))
+    }
+
+    /// What is asked of a subject.
+    fn condition(&mut self, subject: Subject, negated: bool) -> Result<(), Fault> {
+        let mut negated = negated;
+        let test = match self.ahead.token.clone() {
+            Token::Mark(mark @ ("=" | "==" | "!=")) => {
+                self.advance()?;
+                negated ^= mark == "!=";
+                Test::In(Values::of_set(vec![self.value(mark)?]))
+            }
+            Token::Mark(mark @ ("<" | "<=" | ">" | ">=")) => {
+                self.advance()?;
+                self.comparison(mark)?
+            }
+            Token::Keyword(word @ ("in" | "like" | "matches" | "not")) => {
+                self.advance()?;
+                let word = if word == "not" {
+                    negated = !negated;
+                    match self.advance()? {
+                        Spot { token: Token::Keyword(word), .. } if word != "not" => word,
+                        spot => return Err(faults::no_operator(self.text, &spot)),
+                    }
+                } else {
+                    word
+                };
+                match word {
+                    "in" => self.set_or_intervals()?,
+                    "like" => self.glob()?,
+                    "matches" => self.pattern()?,
+                    _ => return Err(faults::no_operator(self.text, &self.ahead)),
+                }
+            }
+            _ => Test::Present,
+        };
+        if self.conditions.len() == CONDITIONS_MAX {
+            return Err(faults::too_many(self.ahead.start, CONDITIONS_MAX, "conditions"));
+        }
+        let node = self.tree.push(Node::Condition(place(&self.conditions)));
+        self.conditions.push(Condition { subject, test });
+        self.done.push(node);
+        if negated {
+            self.negate_last();
+        }
+        Ok(())
+    }
+
+    /// Negates what was read last. Two negations are none.
+    fn negate_last(&mut self) {
+        let Some(last) = self.done.pop() else { return };
+        let negated = match self.tree.node(last) {
+            Node::Not(inner) => inner,
+            Node::Condition(_) | Node::Both(..) => self.tree.push(Node::Not(last)),
+        };
+        self.done.push(negated);
+    }
+
+    /// A value after `operator`.
+    fn value(&mut self, operator: &str) -> Result<Box<str>, Fault> {
+        let spot = self.advance()?;
+        match spot.token {
+            Token::Word(word) if word.contains(['*', '?']) => {
+                Err(faults::glob_for_value(self.text, &spot, operator))
+            }
+            Token::Word(word) => Ok(word.into()),
+            Token::Quoted(text) => Ok(text.into()),
+            Token::Keyword(_) => Err(faults::keyword_for_value(self.text, &spot)),
+            _ => Err(faults::expected(&spot, "a value", self.text)),
+        }
+    }
+
+    fn comparison(&mut self, mark: &str) -> Result<Test, Fault> {
+        let spot = self.advance()?;
+        let number = match &spot.token {
+            Token::Word(word) => decimal(word),
+            Token::Quoted(text) => decimal(text),
+            _ => None,
+        };
+        let comparison = match mark {
+            "<" => Comparison::Less,
+            "<=" => Comparison::AtMost,
+            ">" => Comparison::Greater,
+            _ => Comparison::AtLeast,
+        };
+        match number {
+            Some(number) => Ok(Test::Compared(comparison, number)),
+            None => Err(faults::no_number(self.text, &spot, mark)),
+        }
+    }
+
+    fn set_or_intervals(&mut self) -> Result<Test, Fault> {
+        let spot = self.advance()?;
+        match spot.token {
+            Token::Mark("{") => {
+                let mut values = Vec::new();
+                self.list("}", |parser| parser.value("in").map(|value| values.push(value)))?;
+                Ok(Test::In(Values::of_set(values)))
+            }
+            Token::Mark("[") => {
+                let mut intervals = Vec::new();
+                self.list("]", |parser| {
+                    parser.interval().map(|interval| intervals.push(interval))
+                })?;
+                Ok(Test::Within(merged(intervals)))
+            }
+            _ => Err(faults::no_list(self.text, &spot)),
+        }
+    }
+
+    /// Items with commas between them, and perhaps one after them, up to `close`.
+    fn list(
+        &mut self,
+        close: &'static str,
+        mut item: impl FnMut(&mut Self) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        loop {
+            item(self)?;
+            let mut spot = self.advance()?;
+            if spot.token == Token::Mark(",") {
+                if self.ahead.token != Token::Mark(close) {
+                    continue;
+                }
+                spot = self.advance()?;
+            }
+            if spot.token == Token::Mark(close) {
+                return Ok(());
+            }
+            return Err(faults::unclosed_list(self.text, &spot, close));
+        }
+    }
+
+    fn interval(&mut self) -> Result<PortRange, Fault> {
+        let spot = self.advance()?;
+        let interval = match spot.token {
+            Token::Word(word) => {
+                let (begin, end) = word.split_once('-').unwrap_or((word, word));
+                digits_only(begin).zip(digits_only(end))
+            }
+            _ => None,
+        };
+        match interval {
+            Some((begin, end)) if begin <= end => Ok(PortRange::new(begin, end)),
+            Some((begin, end)) => Err(faults::reversed(self.text, &spot, begin, end)),
+            None => Err(faults::expected(&spot, "an interval of whole numbers, as 1-9", self.text)),
+        }
+    }
+
+    fn glob(&mut self) -> Result<Test, Fault> {
+        let (text, start) = self.text_of("a pattern, in which * and ? stand for characters")?;
+        if text.len() > glob::PATTERN_BYTES_MAX {
+            return Err(faults::too_many(start, glob::PATTERN_BYTES_MAX, "bytes of a pattern"));
+        }
+        Ok(Test::Like(text))
+    }
+
+    fn pattern(&mut self) -> Result<Test, Fault> {
+        let (text, start) = self.text_of("a regular expression in quotation marks")?;
+        self.patterns += 1;
+        if self.patterns > PATTERNS_MAX {
+            return Err(faults::too_many(start, PATTERNS_MAX, "regular expressions"));
+        }
+        if text.len() > glob::PATTERN_BYTES_MAX {
+            return Err(faults::too_many(start, glob::PATTERN_BYTES_MAX, "bytes of a pattern"));
+        }
+        match Pattern::new(&text) {
+            Ok(pattern) => Ok(Test::Matches(text, pattern)),
+            Err(why) => Err(faults::bad_pattern(start, &why)),
+        }
+    }
+
+    fn text_of(&mut self, wanted: &str) -> Result<(Box<str>, usize), Fault> {
+        let spot = self.advance()?;
+        match spot.token {
+            Token::Word(word) => Ok((word.into(), spot.start)),
+            Token::Quoted(text) => Ok((text.into(), spot.start)),
+            Token::Keyword(_) => Err(faults::keyword_for_value(self.text, &spot)),
+            _ => Err(faults::expected(&spot, wanted, self.text)),
+        }
+    }
+}
+
+/// Sorted, with those that overlap made one. Those that only touch stay: a scalar can lie between
+/// 1 and 2.
+fn merged(mut intervals: Vec<PortRange>) -> Box<[PortRange]> {
+    intervals.sort_unstable();
+    intervals.dedup_by(|next, last| {
+        let overlaps = next.begin <= last.end;
+        if overlaps {
+            last.end = last.end.max(next.end);
+        }
+        overlaps
+    });
+    intervals.into()
+}

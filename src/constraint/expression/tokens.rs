@@ -1,0 +1,114 @@
+//! The words and marks of an expression.
+
+use super::faults;
+use crate::constraint::fault::Fault;
+
+/// Words of the syntax. As names or values they stand in quotation marks.
+const KEYWORDS: [&str; 6] = ["and", "or", "not", "in", "like", "matches"];
+
+/// Longer marks first.
+const MARKS: [&str; 16] =
+    ["&&", "||", "==", "!=", "<=", ">=", "(", ")", "{", "}", "[", "]", ",", "=", "<", ">"];
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Token<'a> {
+    /// A name or value as it stands there.
+    Word(&'a str),
+    /// One that stood in quotation marks.
+    Quoted(String),
+    /// A word of the syntax, in small letters; `&&`, `||` and `!` are those that they stand for.
+    Keyword(&'static str),
+    /// `@` and a name.
+    Place(&'a str),
+    Mark(&'static str),
+    End,
+}
+
+/// A token with where it begins and ends, in bytes.
+#[derive(Clone, Debug)]
+pub(super) struct Spot<'a> {
+    pub(super) token: Token<'a>,
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+/// Reads token after token.
+pub(super) struct Tokens<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Tokens<'a> {
+    pub(super) fn new(text: &'a str, at: usize) -> Tokens<'a> {
+        Tokens { text, at }
+    }
+
+    /// The next token; at the end, the end.
+    pub(super) fn next(&mut self) -> Result<Spot<'a>, Fault> {
+        let ahead = self.text.get(self.at..).unwrap_or_default();
+        let rest = ahead.trim_start();
+        let start = self.text.len() - rest.len();
+        let (token, length) = self.read(rest, start)?;
+        self.at = start + length;
+        Ok(Spot { token, start, end: self.at })
+    }
+
+    fn read(&self, rest: &'a str, start: usize) -> Result<(Token<'a>, usize), Fault> {
+        let Some(first) = rest.chars().next() else { return Ok((Token::End, 0)) };
+        if let Some(mark) = MARKS.into_iter().find(|mark| rest.starts_with(mark)) {
+            let token = match mark {
+                "&&" => Token::Keyword("and"),
+                "||" => Token::Keyword("or"),
+                mark => Token::Mark(mark),
+            };
+            return Ok((token, mark.len()));
+        }
+        match first {
+            '!' => Ok((Token::Keyword("not"), 1)),
+            '"' | '\'' => self.quoted(rest, start, first),
+            '@' => {
+                let name = word(rest.get(1..).unwrap_or_default());
+                Ok((Token::Place(name), 1 + name.len()))
+            }
+            _ => match word(rest) {
+                "" => Err(faults::stray(self.text, start, first)),
+                word => {
+                    let keyword = KEYWORDS.into_iter().find(|one| one.eq_ignore_ascii_case(word));
+                    Ok((keyword.map_or(Token::Word(word), Token::Keyword), word.len()))
+                }
+            },
+        }
+    }
+
+    /// Between two marks of one kind; a backslash takes the next character as it is.
+    fn quoted(&self, rest: &'a str, start: usize, mark: char) -> Result<(Token<'a>, usize), Fault> {
+        let mut text = String::new();
+        let mut characters = rest.char_indices().skip(1);
+        while let Some((at, c)) = characters.next() {
+            if c == mark {
+                return Ok((Token::Quoted(text), at + 1));
+            }
+            match c {
+                '\\' => text.extend(characters.next().map(|(_, escaped)| escaped)),
+                c => text.push(c),
+            }
+        }
+        Err(faults::unclosed_quote(self.text, start, mark))
+    }
+}
+
+/// The word that `rest` begins with; empty if it begins with none.
+fn word(rest: &str) -> &str {
+    let end = rest.find(|c| !is_of_word(c)).unwrap_or(rest.len());
+    rest.get(..end).unwrap_or_default()
+}
+
+fn is_of_word(c: char) -> bool {
+    !(c.is_whitespace() || c.is_control() || "()[]{},=!<>~&|\"'\\;:@#`$".contains(c))
+}
+
+/// Whether a text reads back as itself without quotation marks.
+pub(in crate::constraint) fn is_word(text: &str) -> bool {
+    let keyword = || KEYWORDS.into_iter().any(|one| one.eq_ignore_ascii_case(text));
+    !text.is_empty() && text.chars().all(is_of_word) && !keyword()
+}

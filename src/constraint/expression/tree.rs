@@ -1,0 +1,149 @@
+//! An expression as a tree in one vector, children before parents, so that nothing here recurses.
+
+use super::PREFIX;
+use crate::constraint::condition::Condition;
+use crate::constraint::program::{MET, Step, UNMET};
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Node {
+    Condition(u32),
+    Not(u32),
+    Both(Join, u32, u32),
+}
+
+/// How two expressions are joined; the later binds closer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Join {
+    Or,
+    And,
+}
+
+/// Its nodes, and which of them is the root.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    nodes: Vec<Node>,
+    root: u32,
+}
+
+/// What is left to print.
+enum Part {
+    Node { at: u32, within: Within },
+    Text(&'static str),
+}
+
+/// Where a node stands, which decides whether it needs parentheses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    Nothing,
+    Join(Join),
+    Negation,
+}
+
+/// Where a step leads.
+#[derive(Clone, Copy)]
+enum Target {
+    /// A step, counted from the last, or one of the two ends.
+    Known(u32),
+    /// The step made last.
+    Latest,
+}
+
+impl Tree {
+    pub(super) fn push(&mut self, node: Node) -> u32 {
+        self.nodes.push(node);
+        self.nodes.len() as u32 - 1
+    }
+
+    /// With everything read: what it is the tree of.
+    pub(super) fn with_root(mut self, root: Option<u32>) -> Tree {
+        self.root = root.unwrap_or_default();
+        self
+    }
+
+    pub(super) fn node(&self, at: u32) -> Node {
+        self.nodes.get(at as usize).copied().unwrap_or(Node::Condition(0))
+    }
+
+    /// The same text for all expressions that differ only in spaces, quotation marks, needless
+    /// parentheses, spellings of operators, or the order and repetition in sets.
+    pub(super) fn print(&self, conditions: &[Condition]) -> String {
+        let mut text = format!("{PREFIX} ");
+        let mut left = vec![Part::Node { at: self.root, within: Within::Nothing }];
+        while let Some(part) = left.pop() {
+            let (at, within) = match part {
+                Part::Text(word) => {
+                    text.push_str(word);
+                    continue;
+                }
+                Part::Node { at, within } => (at, within),
+            };
+            // Writing into a String can't fail.
+            let mut condition = |at: u32, negated: bool| {
+                let condition = conditions.get(at as usize);
+                let _ = condition.map(|condition| condition.write(&mut text, negated));
+            };
+            match self.node(at) {
+                Node::Condition(at) => condition(at, false),
+                Node::Not(inner) => match self.node(inner) {
+                    Node::Condition(at) => condition(at, true),
+                    _ => {
+                        text.push_str("not ");
+                        left.push(Part::Node { at: inner, within: Within::Negation });
+                    }
+                },
+                Node::Both(join, first, second) => {
+                    let bare = match within {
+                        Within::Nothing => true,
+                        Within::Negation => false,
+                        Within::Join(outer) => join >= outer,
+                    };
+                    let (open, close) = if bare { ("", "") } else { ("(", ")") };
+                    let within = Within::Join(join);
+                    text.push_str(open);
+                    left.push(Part::Text(close));
+                    left.push(Part::Node { at: second, within });
+                    left.push(Part::Text(if join == Join::And { " and " } else { " or " }));
+                    left.push(Part::Node { at: first, within });
+                }
+            }
+        }
+        text
+    }
+
+    /// The steps of its evaluation. They are made from the last to the first, so that where a step
+    /// leads is known when it is made.
+    pub(super) fn compile(&self) -> Box<[Step]> {
+        let mut steps: Vec<Step> = Vec::new();
+        let mut left = vec![(self.root, Target::Known(MET), Target::Known(UNMET))];
+        while let Some((at, then, otherwise)) = left.pop() {
+            let latest = (steps.len() as u32).wrapping_sub(1);
+            let known = |target| match target {
+                Target::Known(step) => step,
+                Target::Latest => latest,
+            };
+            let (then, otherwise) = (known(then), known(otherwise));
+            match self.node(at) {
+                Node::Condition(condition) => steps.push(Step { condition, then, otherwise }),
+                Node::Not(inner) => {
+                    left.push((inner, Target::Known(otherwise), Target::Known(then)));
+                }
+                Node::Both(join, first, second) => {
+                    let (then, otherwise) = (Target::Known(then), Target::Known(otherwise));
+                    left.push(match join {
+                        Join::And => (first, Target::Latest, otherwise),
+                        Join::Or => (first, then, Target::Latest),
+                    });
+                    left.push((second, then, otherwise));
+                }
+            }
+        }
+        let last = steps.len() as u32 - 1;
+        let from_first = |step: u32| if step <= last { last - step } else { step };
+        let turned = steps.iter().rev().map(|step| Step {
+            condition: step.condition,
+            then: from_first(step.then),
+            otherwise: from_first(step.otherwise),
+        });
+        turned.collect()
+    }
+}

@@ -1,0 +1,61 @@
+//! What a constraint is asked about: an agent as its offer shows it.
+
+use crate::offer::{Attribute, AttributeValue, Offer};
+
+/// An agent's attributes and what is known of its place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Facts<'a> {
+    pub(super) attributes: &'a [Attribute<'a>],
+    hostname: Option<&'a str>,
+    region: Option<&'a str>,
+    zone: Option<&'a str>,
+}
+
+/// What a condition looks at. In this order conditions are kept: attributes by name, then the rest.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Subject {
+    Attribute(Box<str>),
+    Hostname,
+    Region,
+    Zone,
+}
+
+impl<'a> Facts<'a> {
+    pub(super) const fn of_attributes(attributes: &'a [Attribute<'a>]) -> Facts<'a> {
+        Facts { attributes, hostname: None, region: None, zone: None }
+    }
+
+    pub(super) fn of_offer(offer: &Offer<'a>) -> Facts<'a> {
+        let hostname = Some(offer.hostname).filter(|name| !name.is_empty());
+        let Offer { attributes, region, zone, .. } = *offer;
+        Facts { attributes, hostname, region, zone }
+    }
+
+    /// What stands outside of the attributes.
+    pub(super) const fn place(&self) -> [Option<&'a str>; 3] {
+        [self.hostname, self.region, self.zone]
+    }
+
+    /// All values of a subject, as often as the agent has it.
+    pub(super) fn values(&self, subject: &Subject) -> impl Iterator<Item = AttributeValue<'a>> {
+        let (name, text) = match subject {
+            Subject::Attribute(name) => (Some(&**name), None),
+            Subject::Hostname => (None, self.hostname),
+            Subject::Region => (None, self.region),
+            Subject::Zone => (None, self.zone),
+        };
+        let attributes = if name.is_some() { self.attributes } else { &[] };
+        let named =
+            move |attribute: &&Attribute<'a>| name.is_some_and(|name| same(attribute.name, name));
+        let values = attributes.iter().filter(named).map(|attribute| attribute.value);
+        values.chain(text.map(AttributeValue::Text))
+    }
+}
+
+/// Equality that looks at both ends first: names and values mostly differ there, and comparing the
+/// rest is a call.
+#[inline]
+pub(super) fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    a.len() == b.len() && a.first() == b.first() && a.last() == b.last() && a == b
+}

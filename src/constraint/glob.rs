@@ -1,0 +1,79 @@
+//! Globs: `*` stands for any characters, `?` for one.
+
+/// The longest pattern, in bytes: what a match costs is this times the length of the text.
+pub(super) const PATTERN_BYTES_MAX: usize = 1024;
+
+/// Whether all of `text` is as `glob` says. Backs up to the last `*` only, which suffices: whatever
+/// an earlier one could take, the last one can take as well.
+pub(super) fn matches(glob: &str, text: &str) -> bool {
+    let (mut glob, mut text) = (glob, text);
+    // Where to go on if nothing else matches: after the last `*`, with one more character taken.
+    let mut again: Option<(&str, &str)> = None;
+    loop {
+        let mut rest = glob.chars();
+        match rest.next() {
+            Some('*') => {
+                glob = rest.as_str();
+                again = Some((glob, text));
+                continue;
+            }
+            None if text.is_empty() => return true,
+            Some(wanted) => {
+                let mut left = text.chars();
+                let found = left.next();
+                if found.is_some_and(|c| wanted == '?' || wanted == c) {
+                    (glob, text) = (rest.as_str(), left.as_str());
+                    continue;
+                }
+            }
+            None => {}
+        }
+        let Some((after_star, from)) = again else { return false };
+        let mut shorter = from.chars();
+        if shorter.next().is_none() {
+            return false;
+        }
+        (glob, text) = (after_star, shorter.as_str());
+        again = Some((after_star, text));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::matches;
+
+    /// By recursion, from the definition.
+    fn naively(glob: &[char], text: &[char]) -> bool {
+        match (glob.split_first(), text.split_first()) {
+            (None, rest) => rest.is_none(),
+            (Some(('*', others)), None) => naively(others, text),
+            (Some(('*', others)), Some((_, rest))) => naively(others, text) || naively(glob, rest),
+            (Some((wanted, others)), Some((c, rest))) => {
+                (*wanted == '?' || wanted == c) && naively(others, rest)
+            }
+            (Some(_), None) => false,
+        }
+    }
+
+    proptest! {
+        /// Goal: globs match what they say. Method: random globs and texts of few characters
+        /// against the definition.
+        #[test]
+        fn agrees_with_the_definition(glob in "[aé*?]{0,8}", text in "[aéb]{0,8}") {
+            let chars = |text: &str| text.chars().collect::<Vec<_>>();
+            prop_assert_eq!(matches(&glob, &text), naively(&chars(&glob), &chars(&text)));
+        }
+    }
+
+    /// Goal: no glob takes long. Method: the worst one that is allowed on a long text.
+    #[test]
+    fn the_worst_glob_ends() {
+        let glob = format!("{}b", "*a".repeat(511));
+        assert!(!matches(&glob, &"a".repeat(20_000)));
+        let mut text = "a".repeat(20_000);
+        text.push('b');
+        assert!(matches(&glob, &text));
+    }
+}

@@ -1,0 +1,38 @@
+//! What a constraint said of one agent last, so that it is asked once and not with every offer.
+
+use super::Constraint;
+use super::facts::Facts;
+use super::fingerprint::{fingerprint, of_place};
+use super::verdict::Unmet;
+use crate::offer::Offer;
+
+/// One agent's last answer, with which constraint gave it about which attributes, as a hash of both.
+///
+/// An answer is given again only while the constraint says the same and the agent's attributes (and
+/// its host name, region and zone, if the constraint asks for them) are the same, but for a chance
+/// of about 2⁻⁶⁴ when either changes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Memo {
+    asked: u64,
+    unmet: Option<Unmet>,
+}
+
+impl Constraint {
+    /// The same as [`Constraint::check`], from memory if `memo` has it; an agent's offers all come
+    /// with one memo.
+    ///
+    /// # Errors
+    /// As [`Constraint::check`].
+    #[inline]
+    pub fn check_with(&self, memo: &mut Memo, offer: &Offer<'_>) -> Result<(), Unmet> {
+        let Some(compiled) = &self.0 else { return Ok(()) };
+        let mut asked = fingerprint(offer.attributes) ^ compiled.stamp;
+        if compiled.program.asks_for_place() {
+            asked ^= of_place(&Facts::of_offer(offer));
+        }
+        if memo.asked != asked {
+            *memo = Memo { asked, unmet: self.check(offer).err() };
+        }
+        memo.unmet.map_or(Ok(()), Err)
+    }
+}

@@ -1,0 +1,141 @@
+//! The compiled form that both syntaxes share: conditions, and steps that say which to ask next.
+//!
+//! A step asks one condition and goes on to one of two others, always later ones, or ends. So
+//! whatever an expression looks like, its evaluation needs no stack, ends after as many steps as
+//! there are, and asks no condition that can't matter any more.
+
+use super::condition::{Condition, PAIRS_SCANNED_MAX, mark};
+use super::facts::{Facts, Subject};
+use super::verdict::{Mismatch, Unmet};
+
+/// Goes on to no step: the constraint is met.
+pub(super) const MET: u32 = u32::MAX;
+/// Goes on to no step: the constraint is not met.
+pub(super) const UNMET: u32 = u32::MAX - 1;
+
+/// The most conditions of a constraint: more don't fit into one of the longest.
+const CONDITIONS_MAX: usize = 32 * 1024;
+
+#[derive(Debug)]
+pub(super) struct Program {
+    /// Sorted by what they look at.
+    conditions: Box<[Condition]>,
+    /// In the order of evaluation, the first first; never empty.
+    steps: Box<[Step]>,
+}
+
+/// Asks a condition, by its position.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub(super) condition: u32,
+    /// The step to go on to if it holds, and if it doesn't.
+    pub(super) then: u32,
+    pub(super) otherwise: u32,
+}
+
+impl Program {
+    /// All of `conditions` must hold.
+    pub(super) fn all_of(conditions: Vec<Condition>) -> Program {
+        let last = conditions.len() as u32;
+        let next = |after: u32| if after == last { MET } else { after };
+        let steps = (0..last)
+            .map(|condition| Step { condition, then: next(condition + 1), otherwise: UNMET })
+            .collect();
+        Program::new(conditions, steps)
+    }
+
+    /// Steps must lead on to later ones.
+    pub(super) fn new(conditions: Vec<Condition>, mut steps: Box<[Step]>) -> Program {
+        debug_assert!(conditions.len() <= CONDITIONS_MAX && !steps.is_empty());
+        let mut order: Vec<u32> = (0..conditions.len() as u32).collect();
+        let subject = |at: &u32| conditions.get(*at as usize).map(|condition| &condition.subject);
+        order.sort_by(|a, b| subject(a).cmp(&subject(b)));
+        let mut place = vec![0; conditions.len()];
+        for (to, from) in (0u32..).zip(&order) {
+            if let Some(place) = place.get_mut(*from as usize) {
+                *place = to;
+            }
+        }
+        for step in &mut steps {
+            step.condition = place.get(step.condition as usize).copied().unwrap_or_default();
+        }
+        let mut sorted: Vec<Option<Condition>> = conditions.into_iter().map(Some).collect();
+        let take = |from: u32| sorted.get_mut(from as usize).and_then(Option::take);
+        Program { conditions: order.into_iter().filter_map(take).collect(), steps }
+    }
+
+    pub(super) fn condition(&self, at: u32) -> Option<&Condition> {
+        self.conditions.get(at as usize)
+    }
+
+    /// The conditions in the order in which they are asked first.
+    pub(super) fn in_order(&self) -> impl Iterator<Item = &Condition> {
+        let mut seen = vec![0_u64; self.conditions.len().div_ceil(64)];
+        let fresh = move |step: &&Step| mark(&mut seen, step.condition as usize);
+        self.steps.iter().filter(fresh).filter_map(|step| self.condition(step.condition))
+    }
+
+    /// Whether it asks for more than attributes.
+    pub(super) fn asks_for_place(&self) -> bool {
+        // They are sorted to the end.
+        let last = self.conditions.last();
+        last.is_some_and(|condition| !matches!(condition.subject, Subject::Attribute(_)))
+    }
+
+    /// Whether the agent meets it, or which condition decided that it doesn't.
+    pub(super) fn run(&self, facts: &Facts<'_>) -> Result<(), Unmet> {
+        let pairs = self.conditions.len().saturating_mul(facts.attributes.len());
+        let decided = if pairs <= PAIRS_SCANNED_MAX {
+            self.walk(|at| self.condition(at).is_some_and(|condition| condition.holds(facts)))
+        } else {
+            self.walk_marked(facts)
+        };
+        decided.map_err(|(condition, held)| {
+            let failed = self.condition(condition).filter(|_| !held);
+            let mismatch = failed.map_or(Mismatch::Excluded, |condition| condition.mismatch(facts));
+            Unmet { condition, mismatch }
+        })
+    }
+
+    /// Follows the steps; an error is the condition that was asked last, and whether it held.
+    #[inline]
+    fn walk(&self, holds: impl Fn(u32) -> bool) -> Result<(), (u32, bool)> {
+        let mut at = 0;
+        let mut last = (0, false);
+        while let Some(step) = self.steps.get(at as usize) {
+            let held = holds(step.condition);
+            at = if held { step.then } else { step.otherwise };
+            last = (step.condition, held);
+        }
+        if at == MET { Ok(()) } else { Err(last) }
+    }
+
+    /// For many attributes or conditions: asks all conditions in one pass over the attributes.
+    #[cold]
+    fn walk_marked(&self, facts: &Facts<'_>) -> Result<(), (u32, bool)> {
+        let mut held = [0_u64; CONDITIONS_MAX / 64];
+        for attribute in facts.attributes {
+            let name = |condition: &Condition| match &condition.subject {
+                Subject::Attribute(name) => (**name).cmp(attribute.name),
+                Subject::Hostname | Subject::Region | Subject::Zone => std::cmp::Ordering::Greater,
+            };
+            let first = self.conditions.partition_point(|condition| name(condition).is_lt());
+            let rest = self.conditions.iter().enumerate().skip(first);
+            for (at, condition) in rest.take_while(|(_, condition)| name(condition).is_eq()) {
+                if condition.test.passes(&attribute.value) {
+                    mark(&mut held, at);
+                }
+            }
+        }
+        let of_place = |condition: &&Condition| !matches!(condition.subject, Subject::Attribute(_));
+        for (at, condition) in (0..self.conditions.len()).zip(&self.conditions).rev() {
+            if !of_place(&condition) {
+                break;
+            }
+            if condition.holds(facts) {
+                mark(&mut held, at);
+            }
+        }
+        self.walk(|at| held.get(at as usize / 64).is_some_and(|word| word >> (at % 64) & 1 == 1))
+    }
+}

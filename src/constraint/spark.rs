@@ -1,0 +1,160 @@
+//! Spark's syntax, and what people mistype in it.
+
+use super::condition::{Condition, Test, Values};
+use super::expression;
+use super::facts::Subject;
+use super::fault::{Fault, quoted, splice};
+
+/// Reads the conditions of a constraint that is not empty, sorted by name.
+pub(super) fn read(text: &str) -> Result<Vec<Condition>, Fault> {
+    Ok(scan(text)?.into_iter().map(Entry::compile).collect())
+}
+
+/// An entry as it stands in the text.
+#[derive(Clone, Copy)]
+struct Entry<'a> {
+    offset: usize,
+    name: &'a str,
+    values: &'a str,
+}
+
+impl Entry<'_> {
+    fn compile(self) -> Condition {
+        let values = match self.values.trim_end_matches(',') {
+            "" => Values::of_entry(std::iter::empty()),
+            values => Values::of_entry(values.split(',')),
+        };
+        Condition { subject: Subject::Attribute(self.name.into()), test: Test::Entry(values) }
+    }
+}
+
+/// Splits at `;` and `:` and refuses what Spark refuses. Sorted by name.
+fn scan(text: &str) -> Result<Vec<Entry<'_>>, Fault> {
+    let mut entries = Vec::new();
+    let mut start = 0;
+    for chunk in text.split(';') {
+        entries.push(scan_entry(text, start, chunk)?);
+        start += chunk.len() + 1;
+    }
+    entries.sort_by(|a, b| (a.name, a.offset).cmp(&(b.name, b.offset)));
+    let repeated = |pair: &&[Entry<'_>]| matches!(pair, [a, b] if a.name == b.name);
+    match entries.windows(2).filter(repeated).min_by_key(|pair| pair.last().map(|e| e.offset)) {
+        Some(&[first, second]) => Err(name_twice(text, first, second)),
+        _ => Ok(entries),
+    }
+}
+
+fn scan_entry<'a>(text: &str, start: usize, chunk: &'a str) -> Result<Entry<'a>, Fault> {
+    let entry = chunk.trim();
+    let offset = start + (chunk.len() - chunk.trim_start().len());
+    if entry.is_empty() {
+        return Err(entry_missing(text, start, chunk));
+    }
+    let Some((name, values)) = entry.split_once(':') else {
+        return Err(colon_missing(text, offset, entry));
+    };
+    if let Some(colon) = values.find(':') {
+        return Err(colon_repeated(text, offset + name.len() + 1, values, colon));
+    }
+    Ok(Entry { offset, name, values })
+}
+
+#[cold]
+fn entry_missing(text: &str, start: usize, chunk: &str) -> Fault {
+    let end = start + chunk.len();
+    let without = match text.get(end + 1..) {
+        Some(rest) => splice(text, start, "", rest),
+        None => {
+            text.get(..start.saturating_sub(1)).and_then(|head| splice(head, head.len(), "", ""))
+        }
+    };
+    let (sentence, expected) = if chunk.len() == text.len() {
+        ("it is blank", "expected attribute:value, or nothing at all")
+    } else if end == text.len() {
+        ("nothing follows the last ';'", "expected attribute:value, or no ';' before")
+    } else {
+        ("an entry is empty", "expected attribute:value before the ';'")
+    };
+    Fault { offset: start, sentence: sentence.into(), expected: expected.into(), repaired: without }
+}
+
+#[cold]
+fn colon_missing(text: &str, offset: usize, entry: &str) -> Fault {
+    let end = offset + entry.len();
+    if let Some(repaired) = as_expression(text) {
+        return Fault {
+            offset: end,
+            sentence: format!("{} has no ':' after the attribute's name", quoted(entry)),
+            expected: "expected ':', or expr:: before the whole for an expression".into(),
+            repaired: Some(repaired),
+        };
+    }
+    let repaired = match entry.split_once('=') {
+        Some((name, values)) => {
+            let values = values.trim_start_matches('=');
+            let rest = text.get(end - values.len()..);
+            rest.and_then(|rest| splice(text, offset + name.len(), ":", rest))
+        }
+        None => text.get(end..).and_then(|rest| splice(text, end, ":", rest)),
+    };
+    let place = if entry.contains('=') { entry.find('=').unwrap_or(0) } else { entry.len() };
+    Fault {
+        offset: offset + place,
+        sentence: format!("{} has no ':' after the attribute's name", quoted(entry)),
+        expected: "expected ':'".into(),
+        repaired,
+    }
+}
+
+/// The text as an expression, if it is one and says more than Spark's syntax can.
+fn as_expression(text: &str) -> Option<String> {
+    let marks = ["<", ">", "!", "(", "&", "|", " and ", " or ", " not ", " in ", " like "];
+    if !marks.iter().any(|mark| text.contains(mark)) {
+        return None;
+    }
+    let meant = [expression::PREFIX, " ", text.trim_start()].concat();
+    let meant = splice(&meant, meant.len(), "", "")?;
+    expression::read(&meant, expression::PREFIX.len()).ok().map(|_| meant)
+}
+
+/// Which mark was meant shows in what stands before the second name: `a:b,c:d` or `a:b c:d`.
+#[cold]
+fn colon_repeated(text: &str, values_start: usize, values: &str, colon: usize) -> Fault {
+    let offset = values_start + colon;
+    let before = values.get(..colon).unwrap_or_default();
+    let (place, after, mark) = match before.trim_start().rfind([',', ' ']) {
+        Some(_) => {
+            let after = before.rfind([',', ' ']).map_or(0, |mark| mark + 1);
+            let head = before.get(..after).unwrap_or_default().trim_end_matches([',', ' ']);
+            (values_start + head.len(), values_start + after, ";")
+        }
+        None => (offset, offset + 1, ","),
+    };
+    Fault {
+        offset,
+        sentence: "an entry has a second ':'".into(),
+        expected: "expected ',' before another value, ';' before another attribute".into(),
+        repaired: text.get(after..).and_then(|rest| splice(text, place, mark, rest)),
+    }
+}
+
+#[cold]
+fn name_twice(text: &str, first: Entry<'_>, second: Entry<'_>) -> Fault {
+    Fault {
+        offset: second.offset,
+        sentence: format!("the attribute {} stands in it twice", quoted(second.name)),
+        expected: "expected another attribute; all values of one go into one entry".into(),
+        repaired: merged(text, first, second),
+    }
+}
+
+/// The text with the second entry's values appended to the first's.
+fn merged(text: &str, first: Entry<'_>, second: Entry<'_>) -> Option<String> {
+    let first_end = first.offset + first.name.len() + 1 + first.values.len();
+    let second_end = second.offset + second.name.len() + 1 + second.values.len();
+    let between = text.get(first_end..second.offset)?;
+    let between = between.get(..between.rfind(';')?)?;
+    let comma = if first.values.is_empty() || second.values.is_empty() { "" } else { "," };
+    let rest = [comma, second.values, between].concat();
+    splice(text, first_end, &rest, text.get(second_end..)?)
+}

@@ -1,0 +1,142 @@
+//! Why an agent meets a constraint or doesn't, for people.
+
+use std::fmt;
+
+use super::condition::Condition;
+use super::facts::Facts;
+use super::program::Program;
+use crate::offer::AttributeValue;
+
+/// Which condition decided that an agent doesn't meet a constraint, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unmet {
+    /// Its number, for [`Constraint::condition`](super::Constraint::condition). Where alternatives
+    /// failed, it is the last that was asked.
+    pub condition: u32,
+    /// How.
+    pub mismatch: Mismatch,
+}
+
+/// How a condition and an agent's attribute don't go together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Mismatch {
+    /// The agent doesn't have the attribute.
+    Absent,
+    /// It has another value.
+    Differs,
+    /// Its type is one that the condition can't be true of: a number is asked of a text, or none of
+    /// the values is a number and the attribute is one.
+    Incomparable,
+    /// The condition holds, and must not.
+    Excluded,
+}
+
+impl Mismatch {
+    /// In a few words.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Mismatch::Absent => "the agent has no such attribute",
+            Mismatch::Differs => "the attribute's value differs",
+            Mismatch::Incomparable => "the attribute's type can't be compared with it",
+            Mismatch::Excluded => "it holds and must not",
+        }
+    }
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Whether an agent meets a constraint, and each condition's part in it. From
+/// [`Constraint::examine`](super::Constraint::examine).
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Verdict {
+    /// Whether the agent meets the constraint.
+    pub met: bool,
+    /// The conditions in the order in which they are asked.
+    pub findings: Vec<Finding>,
+}
+
+/// One condition of a constraint, against one agent.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// The condition, in the syntax that it was written in.
+    pub condition: String,
+    /// Nothing if it holds.
+    pub mismatch: Option<Mismatch>,
+    /// What the agent has, each with its type; nothing if the attribute is absent.
+    pub values: Vec<String>,
+}
+
+/// The most values of an agent that a finding shows, and the most characters of each.
+const VALUES_SHOWN: usize = 8;
+const CHARACTERS_SHOWN: usize = 80;
+
+impl Verdict {
+    pub(super) fn of(program: Option<&Program>, facts: &Facts<'_>) -> Verdict {
+        let Some(program) = program else { return Verdict { met: true, findings: Vec::new() } };
+        let finding = |condition: &Condition| {
+            let mismatch = (!condition.holds(facts)).then(|| condition.mismatch(facts));
+            let values = facts.values(&condition.subject).take(VALUES_SHOWN).map(|v| shown(&v));
+            Finding { condition: condition.to_string(), mismatch, values: values.collect() }
+        };
+        Verdict {
+            met: program.run(facts).is_ok(),
+            findings: program.in_order().map(finding).collect(),
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    /// One line a condition and one for the whole.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Finding { condition, mismatch, values } in &self.findings {
+            let holds = if mismatch.is_none() { "holds   " } else { "fails   " };
+            write!(f, "{holds} {}", cut(condition))?;
+            match (mismatch, values.as_slice()) {
+                (None, values) => write!(f, "  ({})", values.join("; "))?,
+                (Some(mismatch), []) => write!(f, "  ({mismatch})")?,
+                (Some(mismatch), values) => write!(f, "  ({mismatch}: {})", values.join("; "))?,
+            }
+            f.write_str("\n")?;
+        }
+        f.write_str(if self.met { "match" } else { "no match" })
+    }
+}
+
+fn shown(value: &AttributeValue<'_>) -> String {
+    let list = |items: &mut dyn Iterator<Item = String>| {
+        let mut shown: Vec<String> = items.take(VALUES_SHOWN + 1).collect();
+        if shown.len() > VALUES_SHOWN {
+            shown.truncate(VALUES_SHOWN);
+            shown.push("…".to_owned());
+        }
+        shown.join(",")
+    };
+    match *value {
+        AttributeValue::Text(text) => format!("text `{}`", cut(text)),
+        AttributeValue::Scalar(scalar) => format!("scalar {scalar}"),
+        AttributeValue::Ranges(ranges) => {
+            format!("ranges [{}]", list(&mut ranges.iter().map(ToString::to_string)))
+        }
+        AttributeValue::Set(items) => {
+            format!("set {{{}}}", list(&mut items.iter().map(|item| cut(item))))
+        }
+    }
+}
+
+/// So much of a text as there is room for, with nothing that a terminal would take for a command.
+fn cut(text: &str) -> String {
+    let mut shown: String =
+        text.chars().take(CHARACTERS_SHOWN).flat_map(super::fault::visible).collect();
+    if text.chars().nth(CHARACTERS_SHOWN).is_some() {
+        shown.push('…');
+    }
+    shown
+}

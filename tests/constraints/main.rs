@@ -1,0 +1,7 @@
+//! Constraints in both syntaxes, against the documented rules.
+
+#![allow(clippy::panic, clippy::expect_used, reason = "tests panic when they fail")]
+
+mod agreement;
+mod expressions;
+mod naive;
