@@ -1,80 +1,151 @@
-//! A fingerprint of an agent's attributes, to notice that they changed without keeping or comparing
-//! them.
+//! A fingerprint of what a constraint asks about an agent, to notice that it changed without keeping
+//! or comparing it.
+//!
+//! The constraint's own key begins it, so that it stands for the question as a whole: which
+//! constraint, about which attributes.
 
 use std::hash::Hasher;
 
 use foldhash::SharedSeed;
 use foldhash::fast::FoldHasher;
 
-use super::facts::Facts;
-use crate::offer::{Attribute, AttributeValue};
+use super::facts::{Facts, Subject};
+use crate::offer::{Attribute, AttributeValue, Offer};
 
-const TEXT: u64 = 0;
-const SCALAR: u64 = 1;
-const RANGES: u64 = 2;
-const SET: u64 = 3;
+/// A constraint's part in its fingerprints.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fingerprints {
+    /// Random once in a process, and of its own for each text.
+    key: u64,
+    /// A second one.
+    turn: u64,
+    names: Names,
+    place: bool,
+}
 
-/// Seeds that no number of attributes is.
-const TEXTS: u64 = u64::MAX;
-const PLACES: u64 = u64::MAX - 1;
+impl Fingerprints {
+    /// For a constraint of this text, that asks about these subjects.
+    pub(super) fn new<'a>(text: &str, subjects: impl Iterator<Item = &'a Subject>) -> Fingerprints {
+        let [key, turn] = [0, 1].map(|seed| {
+            let mut hasher = FoldHasher::with_seed(seed, SharedSeed::global_random());
+            hasher.write(text.as_bytes());
+            hasher.finish()
+        });
+        let mut fingerprints = Fingerprints { key, turn, names: Names(0), place: false };
+        for subject in subjects {
+            match subject {
+                Subject::Attribute(name) => fingerprints.names.add(name),
+                Subject::Hostname | Subject::Region | Subject::Zone => fingerprints.place = true,
+            }
+        }
+        fingerprints
+    }
 
-/// A hash of the attributes' names, types and values in their order, seeded at random once in a
-/// process.
-///
-/// Different attributes give different fingerprints but for a chance of about 2⁻⁶⁴. It is no
-/// defence against someone who can both choose attributes and learn the seed.
-pub(super) fn fingerprint(attributes: &[Attribute<'_>]) -> u64 {
-    let mut hasher = FoldHasher::with_seed(attributes.len() as u64, SharedSeed::global_random());
-    for attribute in attributes {
+    /// The fingerprint of all that the constraint's answer depends on, in its order.
+    ///
+    /// Others give other fingerprints but for a chance of about 2⁻⁶⁴. It is no defence against
+    /// someone who can both choose attributes and learn the seed.
+    #[inline]
+    pub(super) fn of(&self, offer: &Offer<'_>) -> u64 {
+        let mut state = self.key;
+        for attribute in offer.attributes {
+            if self.names.may_have(attribute.name) {
+                state = self.with(state, attribute);
+            }
+        }
+        if self.place {
+            state = self.with_place(state, &Facts::of_offer(offer));
+        }
+        state
+    }
+
+    #[inline]
+    fn with(&self, state: u64, attribute: &Attribute<'_>) -> u64 {
+        // Most attributes are short texts or numbers, and one multiplication does for one of them.
+        if let Some(name) = short_word(attribute.name) {
+            match attribute.value {
+                AttributeValue::Text(text) => {
+                    if let Some(text) = short_word(text) {
+                        return mix(state ^ name, text ^ self.turn);
+                    }
+                }
+                AttributeValue::Scalar(scalar) => {
+                    return mix(state ^ name, scalar.to_bits() ^ !self.turn);
+                }
+                AttributeValue::Ranges(_) | AttributeValue::Set(_) => {}
+            }
+        }
+        mix(state ^ self.long(attribute), self.turn)
+    }
+
+    fn long(&self, attribute: &Attribute<'_>) -> u64 {
+        let mut hasher = FoldHasher::with_seed(self.key, SharedSeed::global_random());
         write(&mut hasher, attribute);
+        hasher.finish()
     }
-    hasher.finish()
-}
 
-/// A hash of a constraint's text.
-pub(super) fn of_text(text: &str) -> u64 {
-    let mut hasher = FoldHasher::with_seed(TEXTS, SharedSeed::global_random());
-    hasher.write(text.as_bytes());
-    hasher.finish()
-}
-
-/// A hash of what is known of an agent's place.
-#[cold]
-pub(super) fn of_place(facts: &Facts<'_>) -> u64 {
-    let mut hasher = FoldHasher::with_seed(PLACES, SharedSeed::global_random());
-    for place in facts.place() {
-        hasher.write_u64(place.map_or(u64::MAX, |place| place.len() as u64));
-        hasher.write(place.unwrap_or_default().as_bytes());
+    #[cold]
+    fn with_place(&self, state: u64, facts: &Facts<'_>) -> u64 {
+        let mut hasher = FoldHasher::with_seed(state, SharedSeed::global_random());
+        for place in facts.place() {
+            hasher.write_u64(place.map_or(u64::MAX, |place| place.len() as u64));
+            hasher.write(place.unwrap_or_default().as_bytes());
+        }
+        hasher.finish()
     }
-    hasher.finish()
 }
 
+/// Names, as one bit for all that share a length and a first byte, or so.
+///
+/// A name without its bit is none of them. So an attribute without it can't change an answer, and is
+/// left out.
+#[derive(Clone, Copy, Debug)]
+struct Names(u64);
+
+impl Names {
+    fn add(&mut self, name: &str) {
+        self.0 |= 1 << Self::bit(name);
+    }
+
+    #[inline]
+    fn bit(name: &str) -> u32 {
+        let first = name.as_bytes().first().copied().unwrap_or_default();
+        (u32::from(first) + 5 * name.len() as u32) % 64
+    }
+
+    #[inline]
+    fn may_have(self, name: &str) -> bool {
+        self.0 >> Self::bit(name) & 1 == 1
+    }
+}
+
+/// A multiplication whose two halves are folded together: each bit of the result depends on all.
 #[inline]
+fn mix(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
+}
+
 fn write(hasher: &mut FoldHasher<'_>, attribute: &Attribute<'_>) {
     let name = attribute.name;
     match attribute.value {
         AttributeValue::Text(text) => {
-            // Most attributes are short texts, and one multiplication does for one of them.
-            if let (Some(name), Some(text)) = (short_word(name), short_word(text)) {
-                hasher.write_u128(u128::from(name) << 64 | u128::from(text));
-                return;
-            }
-            write_head(hasher, name, TEXT, text.len());
+            write_head(hasher, name, 0, text.len());
             hasher.write(text.as_bytes());
         }
         AttributeValue::Scalar(scalar) => {
-            write_head(hasher, name, SCALAR, 0);
+            write_head(hasher, name, 1, 0);
             hasher.write_u64(scalar.to_bits());
         }
         AttributeValue::Ranges(ranges) => {
-            write_head(hasher, name, RANGES, ranges.len());
+            write_head(hasher, name, 2, ranges.len());
             for range in ranges {
                 hasher.write_u64(range.begin);
                 hasher.write_u64(range.end);
             }
         }
         AttributeValue::Set(items) => {
-            write_head(hasher, name, SET, items.len());
+            write_head(hasher, name, 3, items.len());
             for item in items {
                 hasher.write_u64(item.len() as u64);
                 hasher.write(item.as_bytes());
@@ -85,7 +156,6 @@ fn write(hasher: &mut FoldHasher<'_>, attribute: &Attribute<'_>) {
 
 /// The name, with the type and both lengths in one word, so that moving a byte over a boundary
 /// shows.
-#[inline]
 fn write_head(hasher: &mut FoldHasher<'_>, name: &str, kind: u64, length: usize) {
     hasher.write_u64(kind | (length as u64) << 2 ^ (name.len() as u64) << 33);
     hasher.write(name.as_bytes());
@@ -96,16 +166,21 @@ fn write_head(hasher: &mut FoldHasher<'_>, name: &str, kind: u64, length: usize)
 #[inline]
 fn short_word(text: &str) -> Option<u64> {
     let bytes = text.as_bytes();
-    let end = match bytes.len() {
-        length @ 0..8 => 0xff << (8 * length),
-        8 => 0,
-        _ => return None,
-    };
     // Loads may overlap: both have the same bits there.
     if let (Some(head), Some(tail)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        let end = match bytes.len() {
+            length @ 4..8 => 0xff << (8 * length),
+            8 => 0,
+            _ => return None,
+        };
         let (head, tail) = (u32::from_le_bytes(*head), u32::from_le_bytes(*tail));
         return Some(u64::from(head) | u64::from(tail) << (8 * (bytes.len() - 4)) | end);
     }
-    let byte = |index: usize| bytes.get(index).map_or(0, |byte| u64::from(*byte) << (8 * index));
-    Some(byte(0) | byte(1) | byte(2) | end)
+    let byte = |byte: u8, at: u32| u64::from(byte) << (8 * at);
+    Some(match *bytes {
+        [] => byte(0xff, 0),
+        [a] => byte(a, 0) | byte(0xff, 1),
+        [a, b] => byte(a, 0) | byte(b, 1) | byte(0xff, 2),
+        [a, b, c, ..] => byte(a, 0) | byte(b, 1) | byte(c, 2) | byte(0xff, 3),
+    })
 }

@@ -2,7 +2,6 @@
 
 use super::Constraint;
 use super::facts::Facts;
-use super::fingerprint::{fingerprint, of_place};
 use super::verdict::Unmet;
 use crate::offer::Offer;
 
@@ -26,12 +25,10 @@ impl Constraint {
     #[inline]
     pub fn check_with(&self, memo: &mut Memo, offer: &Offer<'_>) -> Result<(), Unmet> {
         let Some(compiled) = &self.0 else { return Ok(()) };
-        let mut asked = fingerprint(offer.attributes) ^ compiled.stamp;
-        if compiled.program.asks_for_place() {
-            asked ^= of_place(&Facts::of_offer(offer));
-        }
+        let asked = compiled.fingerprints.of(offer);
         if memo.asked != asked {
-            *memo = Memo { asked, unmet: self.check(offer).err() };
+            let unmet = compiled.program.run(&Facts::of_offer(offer)).err();
+            *memo = Memo { asked, unmet };
         }
         memo.unmet.map_or(Ok(()), Err)
     }

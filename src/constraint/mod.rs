@@ -104,6 +104,7 @@ use crate::error::Error;
 use crate::offer::{Attribute, Offer};
 use facts::Facts;
 use fault::Fault;
+use fingerprint::Fingerprints;
 use program::Program;
 
 pub use memo::Memo;
@@ -139,8 +140,7 @@ pub struct Constraint(Option<Arc<Compiled>>);
 struct Compiled {
     /// The one text of all equal constraints.
     text: Box<str>,
-    /// A hash of the text.
-    stamp: u64,
+    fingerprints: Fingerprints,
     program: Program,
 }
 
@@ -237,7 +237,8 @@ fn read(text: &str) -> Result<Compiled, Fault> {
             (Program::all_of(conditions), entries.join(";"))
         }
     };
-    Ok(Compiled { stamp: fingerprint::of_text(&text), text: text.into(), program })
+    let fingerprints = Fingerprints::new(&text, program.subjects());
+    Ok(Compiled { text: text.into(), fingerprints, program })
 }
 
 impl FromStr for Constraint {

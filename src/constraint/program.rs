@@ -75,11 +75,9 @@ impl Program {
         self.steps.iter().filter(fresh).filter_map(|step| self.condition(step.condition))
     }
 
-    /// Whether it asks for more than attributes.
-    pub(super) fn asks_for_place(&self) -> bool {
-        // They are sorted to the end.
-        let last = self.conditions.last();
-        last.is_some_and(|condition| !matches!(condition.subject, Subject::Attribute(_)))
+    /// What it asks about.
+    pub(super) fn subjects(&self) -> impl Iterator<Item = &Subject> {
+        self.conditions.iter().map(|condition| &condition.subject)
     }
 
     /// Whether the agent meets it, or which condition decided that it doesn't.

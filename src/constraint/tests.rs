@@ -1,9 +1,10 @@
 //! Tests of constraints: Spark's answers and the documented rules.
 
-use super::fingerprint::fingerprint;
+use super::facts::Subject;
+use super::fingerprint::Fingerprints;
 use super::{CONSTRAINT_BYTES_MAX, Constraint};
 use crate::error::Error;
-use crate::offer::{Attribute, AttributeValue};
+use crate::offer::{Attribute, AttributeValue, Offer};
 use crate::resources::PortRange;
 
 fn parse(text: &str) -> Constraint {
@@ -275,10 +276,19 @@ fn fingerprints_tell_attributes_apart() {
         &[set("a", &["bc", ""])],
         &[set("a", &["c", "b"])],
     ];
+    let names = ["", "a", "ab", "abc", "c", "aaaa", "aaaaa", "zone"];
+    let names = names.map(|name| Subject::Attribute(name.into()));
+    let fingerprints = |text| Fingerprints::new(text, names.iter());
+    let offer = |own| Offer::new("o", "S1", "h", &[], own);
+    let fingerprint = |own| fingerprints("one").of(&offer(own));
     for (index, left) in all.iter().enumerate() {
         assert_eq!(fingerprint(left), fingerprint(left));
         for right in &all[index + 1..] {
             assert_ne!(fingerprint(left), fingerprint(right), "{left:?} {right:?}");
         }
     }
+    // Nobody asks about a load.
+    let busy = [Attribute::text("ab", "c"), Attribute::scalar("load", 0.9)];
+    assert_eq!(fingerprint(&busy), fingerprint(&busy[..1]));
+    assert_ne!(fingerprint(&busy), fingerprints("other").of(&offer(&busy)));
 }
