@@ -113,6 +113,7 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+pub mod attributes;
 pub mod cluster;
 pub mod config;
 pub mod constraint;

@@ -287,8 +287,8 @@ fn fingerprints_tell_attributes_apart() {
             assert_ne!(fingerprint(left), fingerprint(right), "{left:?} {right:?}");
         }
     }
-    // Nobody asks about a load.
-    let busy = [Attribute::text("ab", "c"), Attribute::scalar("load", 0.9)];
+    // Nobody asks about memory.
+    let busy = [Attribute::text("ab", "c"), Attribute::scalar("memory", 0.9)];
     assert_eq!(fingerprint(&busy), fingerprint(&busy[..1]));
     assert_ne!(fingerprint(&busy), fingerprints("other").of(&offer(&busy)));
 }

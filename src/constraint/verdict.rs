@@ -78,6 +78,9 @@ pub struct Finding {
 const VALUES_SHOWN: usize = 8;
 const CHARACTERS_SHOWN: usize = 80;
 
+/// Conditions longer than this, in characters, don't push the others' columns apart.
+const COLUMN_MAX: usize = 32;
+
 impl Verdict {
     pub(super) fn of(program: Option<&Program>, facts: &Facts<'_>) -> Verdict {
         let Some(program) = program else { return Verdict { met: true, findings: Vec::new() } };
@@ -96,15 +99,20 @@ impl Verdict {
 impl fmt::Display for Verdict {
     /// One line a condition and one for the whole.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Finding { condition, mismatch, values } in &self.findings {
-            let holds = if mismatch.is_none() { "holds   " } else { "fails   " };
-            write!(f, "{holds} {}", cut(condition))?;
-            match (mismatch, values.as_slice()) {
-                (None, values) => write!(f, "  ({})", values.join("; "))?,
-                (Some(mismatch), []) => write!(f, "  ({mismatch})")?,
-                (Some(mismatch), values) => write!(f, "  ({mismatch}: {})", values.join("; "))?,
+        let shown: Vec<String> = self.findings.iter().map(|one| cut(&one.condition)).collect();
+        let widths = shown.iter().map(|condition| condition.chars().count());
+        let width = widths.max().unwrap_or_default().min(COLUMN_MAX);
+        for (Finding { mismatch, values, .. }, condition) in self.findings.iter().zip(&shown) {
+            let has = values.join("; ");
+            match mismatch {
+                None => writeln!(f, "holds  {condition:width$}  {has}")?,
+                Some(mismatch) if has.is_empty() => {
+                    writeln!(f, "fails  {condition:width$}  {mismatch}")?;
+                }
+                Some(mismatch) => {
+                    writeln!(f, "fails  {condition:width$}  {mismatch}: {has}")?;
+                }
             }
-            f.write_str("\n")?;
         }
         f.write_str(if self.met { "match" } else { "no match" })
     }

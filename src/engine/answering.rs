@@ -18,10 +18,13 @@ pub(super) fn answer_offers(shared: &Arc<Shared>) {
     let mut answerer = Answerer::new(shared.kernel.clone(), Arc::clone(&shared.launcher));
     let mut batch = Vec::new();
     while let Some(epoch) = shared.intake.pop(shared.options.batch_max, &mut batch) {
-        let borrowed = Borrowed::of(&batch);
-        let (app, now) = (shared.app(), shared.clock.now());
-        answerer.answer(&app, epoch, &borrowed.offers(), now, &mut &**shared);
-        drop(borrowed);
+        {
+            let borrowed = Borrowed::of(&batch);
+            let attributes = borrowed.attributes();
+            let offers = borrowed.offers(&attributes);
+            let (app, now) = (shared.app(), shared.clock.now());
+            answerer.answer(&app, epoch, &offers, now, &mut &**shared);
+        }
         batch.clear();
     }
 }

@@ -113,6 +113,8 @@ mod tests {
             role: "*".to_owned(),
             resources: Vec::new(),
             attributes: Vec::new(),
+            region: None,
+            zone: None,
             shape: None,
         }
     }

@@ -1,6 +1,7 @@
 //! Offers that outlive the buffer that they were read from: what waits in the intake.
 
-use crate::offer::{Attribute, AttributeValue, DEFAULT_ROLE, Offer, Reservation, Resource, Value};
+use crate::attributes::{Items, OwnedAttribute, lend};
+use crate::offer::{Attribute, DEFAULT_ROLE, Offer, Reservation, Resource, Value};
 use crate::resources::{PortRange, Scalar};
 
 use super::seam::Shape;
@@ -20,6 +21,10 @@ pub struct OwnedOffer {
     pub resources: Vec<OwnedResource>,
     /// See [`Offer::attributes`].
     pub attributes: Vec<OwnedAttribute>,
+    /// See [`Offer::region`].
+    pub region: Option<String>,
+    /// See [`Offer::zone`].
+    pub zone: Option<String>,
     /// The shape that this room was made for, from managers that are asked for executors.
     pub shape: Option<Shape>,
 }
@@ -39,31 +44,11 @@ pub struct OwnedResource {
     pub plain: bool,
 }
 
-/// An attribute that owns its parts.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OwnedAttribute {
-    /// Its name.
-    pub name: String,
-    /// Its value.
-    pub value: OwnedAttributeValue,
-}
-
 /// A [`Value`] that owns its parts.
 #[derive(Clone, Debug)]
 pub enum OwnedValue {
     /// A quantity.
     Scalar(Scalar),
-    /// Intervals.
-    Ranges(Vec<PortRange>),
-}
-
-/// An [`AttributeValue`] that owns its parts.
-#[derive(Clone, Debug, PartialEq)]
-pub enum OwnedAttributeValue {
-    /// Text.
-    Text(String),
-    /// A number.
-    Scalar(f64),
     /// Intervals.
     Ranges(Vec<PortRange>),
 }
@@ -100,53 +85,40 @@ impl OwnedResource {
     }
 }
 
-impl OwnedAttribute {
-    fn borrow(&self) -> Attribute<'_> {
-        let value = match &self.value {
-            OwnedAttributeValue::Text(text) => AttributeValue::Text(text),
-            OwnedAttributeValue::Scalar(number) => AttributeValue::Scalar(*number),
-            OwnedAttributeValue::Ranges(ranges) => AttributeValue::Ranges(ranges),
-        };
-        Attribute { name: &self.name, value }
-    }
-}
-
 /// The borrowed parts of a batch of owned offers: [`Borrowed::offers`] ties them together.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Borrowed<'a> {
     owned: &'a [OwnedOffer],
     resources: Vec<Resource<'a>>,
-    attributes: Vec<Attribute<'a>>,
+    items: Items<'a>,
 }
 
 impl<'a> Borrowed<'a> {
     pub(super) fn of(owned: &'a [OwnedOffer]) -> Borrowed<'a> {
         let resources = owned.iter().flat_map(|offer| &offer.resources);
-        let attributes = owned.iter().flat_map(|offer| &offer.attributes);
         Borrowed {
             owned,
             resources: resources.map(OwnedResource::borrow).collect(),
-            attributes: attributes.map(OwnedAttribute::borrow).collect(),
+            items: Items::of(owned.iter().flat_map(|offer| &offer.attributes)),
         }
     }
 
-    pub(super) fn offers(&self) -> Vec<Offer<'_>> {
-        let (mut resources, mut attributes) = (&self.resources[..], &self.attributes[..]);
+    /// All offers' attributes, one after the other.
+    pub(super) fn attributes(&self) -> Vec<Attribute<'_>> {
+        lend(self.owned.iter().flat_map(|offer| &offer.attributes), &self.items)
+    }
+
+    pub(super) fn offers<'b>(&'b self, attributes: &'b [Attribute<'b>]) -> Vec<Offer<'b>> {
+        let (mut resources, mut attributes) = (&self.resources[..], attributes);
         let mut offers = Vec::with_capacity(self.owned.len());
         for offer in self.owned {
             let (own_resources, rest) = resources.split_at(offer.resources.len());
             let (own_attributes, others) = attributes.split_at(offer.attributes.len());
             (resources, attributes) = (rest, others);
-            offers.push(
-                Offer::new(
-                    &offer.id,
-                    &offer.agent_id,
-                    &offer.hostname,
-                    own_resources,
-                    own_attributes,
-                )
-                .with_role(&offer.role),
-            );
+            let OwnedOffer { id, agent_id, hostname, .. } = offer;
+            let borrowed = Offer::new(id, agent_id, hostname, own_resources, own_attributes);
+            let (region, zone) = (offer.region.as_deref(), offer.zone.as_deref());
+            offers.push(Offer { region, zone, ..borrowed.with_role(&offer.role) });
         }
         offers
     }

@@ -16,9 +16,8 @@ use crate::launch::Command;
 use crate::offer::{Offer, Resource};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 
-pub use super::owned::{
-    OwnedAttribute, OwnedAttributeValue, OwnedOffer, OwnedResource, OwnedValue,
-};
+pub use super::owned::{OwnedOffer, OwnedResource, OwnedValue};
+pub use crate::attributes::{OwnedAttribute, OwnedAttributeValue};
 pub use crate::kernel::Amount;
 use crate::status::{TaskState, UpdateReason};
 

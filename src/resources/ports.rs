@@ -18,6 +18,17 @@ impl PortRange {
         PortRange { begin, end }
     }
 
+    /// Reads `1-9`; `None` if it isn't one, or ends before it begins.
+    pub(crate) fn parse(text: &str) -> Option<PortRange> {
+        let (begin, end) = text.split_once('-')?;
+        let number = |text: &str| {
+            let digits = text.trim();
+            digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
+        };
+        let (begin, end) = (number(begin)?, number(end)?);
+        (begin <= end).then_some(PortRange { begin, end })
+    }
+
     /// Whether `number` lies inside.
     #[must_use]
     pub const fn contains(self, number: u64) -> bool {

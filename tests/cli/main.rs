@@ -6,10 +6,12 @@
 //! | [`ending`] | does it end in time, with the right code, and leave nothing behind? |
 //! | [`output`] | can machines read what it says, and does it bear a reader that goes away? |
 //! | [`settings`] | which setting counts, and is a bad one refused in a sentence? |
+//! | [`checking`] | does it say what a constraint says, and of which agents? |
 //! | [`simulating`] | does a simulation tell, write and refuse what it should? |
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod checking;
 mod ending;
 mod output;
 mod running;

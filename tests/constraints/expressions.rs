@@ -213,10 +213,10 @@ fn a_verdict_reads_well() {
     let offer = Offer::new("o", "S1", "node-7", &[], &attributes);
     let verdict = parse("expr:: zone = west and (slots in [4] or @region) and tier like 3*");
     let expected = "\
-fails    zone = west  (the attribute's value differs: text `east\\u{1b}[2J`)
-holds    slots in [4]  (ranges [1-9])
-fails    @region  (the agent has no such attribute)
-fails    tier like 3*  (the attribute's type can't be compared with it: scalar 3)
+fails  zone = west    the attribute's value differs: text `east\\u{1b}[2J`
+holds  slots in [4]   ranges [1-9]
+fails  @region        the agent has no such attribute
+fails  tier like 3*   the attribute's type can't be compared with it: scalar 3
 no match";
     assert_eq!(verdict.examine(&offer).to_string(), expected);
     assert_eq!(Constraint::none().examine(&offer).to_string(), "match");

@@ -176,6 +176,8 @@ pub(crate) fn offer(id: &str, agent: &str, executors: u32) -> OwnedOffer {
             OwnedResource::scalar("mem", thousandths(128 * u64::from(executors))),
         ],
         attributes: Vec::new(),
+        region: None,
+        zone: None,
         shape: None,
     }
 }

@@ -68,11 +68,69 @@ pub(crate) enum Action {
     Run(Box<RunArguments>),
     /// Try the kernel on a simulated cluster, with faults and in virtual time
     Simulate(Box<SimulateArguments>),
+    /// Read constraints without a cluster
+    Constraints {
+        #[command(subcommand)]
+        action: ConstraintsAction,
+    },
     /// Print a shell's completion script
     Completions {
         /// The shell
         shell: Shell,
     },
+}
+
+/// What to do with a constraint.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConstraintsAction {
+    /// Say whether a constraint can be read, and whether an agent would meet it, condition by
+    /// condition
+    Check(CheckArguments),
+}
+
+const CHECK_EXAMPLES: &str = "\
+Spark's syntax: NAME:VALUE[,VALUE...][;...], each of which must hold; see
+spark.mesos.constraints. Expressions begin with expr::, such as
+    expr:: zone in {east, west} and (tier >= 3 or not rack like r1*)
+with =, !=, <, <=, >, >=, in {a, b}, in [1-9], like (* and ?), matches (a regular
+expression), and, or, not, parentheses, and @hostname, @region, @zone.
+
+Examples:
+    offermill constraints check 'zone:east,west;rack:'
+    offermill constraints check 'zone:east;tier:2' --attributes 'zone:east;rack:r1;tier:3'
+    offermill constraints check 'expr:: @hostname like db-* or ports in [8000-8080]' \\
+        --hostname web-3 --attributes 'ports:[8000-9000]'
+
+Exit codes:
+    0  the constraint can be read; with an agent, the agent meets it
+    1  the agent doesn't meet it
+    2  the constraint or the attributes can't be read
+    5  standard output can't be written (a closed pipe is fine)";
+
+/// The flags of `offermill constraints check`.
+#[derive(Debug, Args)]
+#[command(after_help = CHECK_EXAMPLES)]
+pub(crate) struct CheckArguments {
+    /// The constraint
+    #[arg(value_name = "CONSTRAINT", allow_hyphen_values = true)]
+    pub(crate) constraint: String,
+
+    /// The agent's attributes, such as 'zone:east;rack:r1;tier:3;ports:[1-9];disk:{ssd,nvme}';
+    /// names may repeat
+    #[arg(long, value_name = "LINE")]
+    pub(crate) attributes: Option<String>,
+
+    /// The agent's host name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) hostname: Option<String>,
+
+    /// The region of the agent's fault domain
+    #[arg(long, value_name = "NAME")]
+    pub(crate) region: Option<String>,
+
+    /// The zone of the agent's fault domain
+    #[arg(long, value_name = "NAME")]
+    pub(crate) zone: Option<String>,
 }
 
 /// The flags of `offermill run`.
@@ -126,7 +184,8 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "NAME=VALUE", help_heading = "Executors")]
     pub(crate) env: Vec<String>,
 
-    /// What an agent's attributes must say, such as 'zone:east,west;rack:'
+    /// What an agent's attributes must say, such as 'zone:east,west;rack:' or 'expr:: zone = east
+    /// and tier >= 3'; see constraints check --help
     #[arg(long, value_name = "CONSTRAINT", help_heading = "Placement")]
     pub(crate) constraints: Option<String>,
 

@@ -7,6 +7,8 @@ pub(crate) enum Exit {
     Done,
     /// Too many executors failed, or no agent was left for them.
     ExecutorsFailed,
+    /// `constraints check`: the agent doesn't meet the constraint.
+    NoMatch,
     /// A flag or setting isn't allowed. Nothing was started.
     BadInput,
     /// Executors had not ended within the shutdown timeout and were killed.
@@ -28,7 +30,7 @@ Exit codes:
     0  all executors finished; or the run was stopped (Ctrl-C, SIGTERM, closed output)
        and all executors ended within the shutdown timeout
     1  executors failed: as many as --max-executor-failures allows, or (with --until-finished)
-       on every agent
+       on every agent; constraints check: the agent doesn't meet the constraint
     2  a flag or setting isn't allowed; nothing was started
     3  the run was stopped, and executors that had not ended within the shutdown
        timeout were killed
@@ -43,7 +45,7 @@ impl Exit {
     pub(crate) const fn code(self) -> u8 {
         match self {
             Exit::Done => 0,
-            Exit::ExecutorsFailed => 1,
+            Exit::ExecutorsFailed | Exit::NoMatch => 1,
             Exit::BadInput => 2,
             Exit::TimedOut => 3,
             Exit::Cluster => 4,

@@ -10,12 +10,14 @@
 //!                                                  └───────────────────► summary
 //! ```
 //!
-//! `offermill simulate` is a program of its own, in `simulate/`.
+//! `offermill simulate` is a program of its own, in `simulate/`, and `offermill constraints` a small one in
+//! `constraints.rs`.
 //!
 //! What is known of executors is in `roster.rs`; how it looks is in the faces. Nothing else writes
 //! to standard output.
 
 mod arguments;
+mod constraints;
 mod draft;
 mod end_reason;
 mod exit;
@@ -46,7 +48,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-use arguments::{Action, Arguments};
+use arguments::{Action, Arguments, ConstraintsAction};
 use exit::Exit;
 
 #[global_allocator]
@@ -56,6 +58,9 @@ fn main() -> ExitCode {
     let exit = match Arguments::parse().action {
         Action::Run(arguments) => session::run(&arguments),
         Action::Simulate(arguments) => simulate::simulate(&arguments),
+        Action::Constraints { action: ConstraintsAction::Check(arguments) } => {
+            constraints::check(&arguments)
+        }
         Action::Completions { shell } => completions(shell),
     };
     ExitCode::from(exit.code())

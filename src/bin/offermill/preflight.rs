@@ -6,11 +6,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf, absolute};
 
+use offermill::attributes::{Items, lend};
 use offermill::cluster::local::LocalMaster;
 use offermill::config::ExecutorCores;
-use offermill::engine::seam::{OwnedAttribute, OwnedAttributeValue};
 use offermill::resources::{Mebibytes, MilliCpus};
-use offermill::{Attribute, AttributeValue, Config};
+use offermill::{Config, Offer};
 
 use crate::draft::Draft;
 use crate::settings::attributes_of;
@@ -91,7 +91,7 @@ pub(crate) fn check_room(
         ExecutorCores::Fixed(asked) => cores.millis() / asked.millis().max(1),
         ExecutorCores::WholeOffer => 1,
     };
-    let meets = |agent: &usize| meets_constraint(draft, *agent);
+    let meets = |agent: &usize| meets_constraint(draft, &master.hostname(*agent), *agent);
     let usable = (0..master.agents()).filter(meets).count();
     if usable == 0 {
         let name = draft.name_of("spark.mesos.constraints");
@@ -113,19 +113,11 @@ pub(crate) fn check_room(
     Some(Room { agents, executors: u32::try_from(fitting).ok() })
 }
 
-fn meets_constraint(draft: &Draft, agent: usize) -> bool {
+fn meets_constraint(draft: &Draft, hostname: &str, agent: usize) -> bool {
     let attributes = attributes_of(&draft.attributes, agent);
-    let attributes: Vec<Attribute<'_>> = attributes.iter().map(borrow).collect();
-    draft.constraint.matches(&attributes)
-}
-
-fn borrow(attribute: &OwnedAttribute) -> Attribute<'_> {
-    let value = match &attribute.value {
-        OwnedAttributeValue::Text(text) => AttributeValue::Text(text),
-        OwnedAttributeValue::Scalar(number) => AttributeValue::Scalar(*number),
-        OwnedAttributeValue::Ranges(ranges) => AttributeValue::Ranges(ranges),
-    };
-    Attribute { name: &attribute.name, value }
+    let items = Items::of(&attributes);
+    let attributes = lend(&attributes, &items);
+    draft.constraint.check(&Offer::new("", "", hostname, &[], &attributes)).is_ok()
 }
 
 fn too_few_cores(draft: &Draft, asked: MilliCpus, cores: MilliCpus, master: &str) -> String {

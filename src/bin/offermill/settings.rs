@@ -202,6 +202,6 @@ fn local_config(draft: &Draft, master: &LocalMaster) -> LocalConfig {
 pub(crate) fn attributes_of(
     attributes: &AgentAttributes,
     agent: usize,
-) -> Vec<offermill::engine::seam::OwnedAttribute> {
+) -> Vec<offermill::attributes::OwnedAttribute> {
     attributes.of_agent(agent).unwrap_or_default()
 }

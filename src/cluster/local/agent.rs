@@ -152,6 +152,8 @@ impl Agent {
             role: DEFAULT_ROLE.to_owned(),
             resources,
             attributes: self.seat.attributes.clone(),
+            region: None,
+            zone: None,
             shape: None,
         }
     }

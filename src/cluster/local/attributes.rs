@@ -1,20 +1,16 @@
 //! Agents' attributes, from a line such as `zone:east|zone:west;rack:r%d`.
 
-use crate::engine::seam::{OwnedAttribute, OwnedAttributeValue};
+use crate::attributes::{OwnedAttribute, OwnedAttributeValue, is_readable};
 use crate::error::Error;
-use crate::resources::PortRange;
 
-const TEXT_BYTES_MAX: usize = 64 * 1024;
-
-const ALLOWED: &str = "NAME:VALUE[|VALUE...][;...], where a value is a number, [FROM-TO,...] or \
-                       text, and %d is the agent's number";
+const ALLOWED: &str = "NAME:VALUE[|VALUE...][;...], where a value is a number, [FROM-TO,...], \
+                       {ITEM,...} or text, and %d is the agent's number";
 
 /// The attributes of all agents of a cluster.
 ///
 /// `;` stands between attributes. `|` stands between values that agents take in turns, and the name
 /// may be repeated before each: `zone:east|west` is `zone:east|zone:west`. `%d` is the agent's
-/// number, counted from 0. As with the `--attributes` of a Mesos agent, a value that is a number
-/// becomes a `SCALAR`, `[1-4,8-9]` becomes `RANGES`, and everything else is `TEXT`.
+/// number, counted from 0. Values are read as in [`crate::attributes`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentAttributes {
     text: String,
@@ -35,7 +31,7 @@ impl AgentAttributes {
     /// When an attribute has no name or no value, holds control characters, or an interval can't be
     /// read.
     pub fn parse(text: &str) -> Result<AgentAttributes, Error> {
-        if text.len() > TEXT_BYTES_MAX || text.chars().any(char::is_control) {
+        if !is_readable(text) {
             let shown: String = text.chars().take(80).collect();
             let allowed = "at most 65536 bytes, without control characters";
             return Err(Error::setting("agent attributes", shown, allowed));
@@ -64,7 +60,7 @@ impl AgentAttributes {
 impl Alternating {
     fn of_agent(&self, agent: usize) -> Option<OwnedAttribute> {
         let value = self.values.get(agent % self.values.len().max(1))?;
-        let value = read_value(&value.replace("%d", &agent.to_string()))?;
+        let value = OwnedAttributeValue::parse(&value.replace("%d", &agent.to_string()))?;
         Some(OwnedAttribute { name: self.name.clone(), value })
     }
 }
@@ -91,33 +87,10 @@ fn alternating(text: &str) -> Option<Alternating> {
     Some(Alternating { name: name.to_owned(), values })
 }
 
-/// What a value is taken for. `None` when it starts as an interval and isn't one, or as a set,
-/// which attributes can't be.
-fn read_value(text: &str) -> Option<OwnedAttributeValue> {
-    if let Some(inside) = text.strip_prefix('[') {
-        let intervals = inside.strip_suffix(']')?.split(',').map(read_interval);
-        return Some(OwnedAttributeValue::Ranges(intervals.collect::<Option<Vec<_>>>()?));
-    }
-    if text.starts_with('{') {
-        return None;
-    }
-    // "nan" and "infinity" are words here, as are hexadecimal numbers.
-    let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
-    Some(match number {
-        Some(number) => OwnedAttributeValue::Scalar(number),
-        None => OwnedAttributeValue::Text(text.to_owned()),
-    })
-}
-
-fn read_interval(text: &str) -> Option<PortRange> {
-    let (begin, end) = text.split_once('-')?;
-    let (begin, end) = (begin.trim().parse().ok()?, end.trim().parse().ok()?);
-    (begin <= end).then_some(PortRange::new(begin, end))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attributes::ATTRIBUTES_BYTES_MAX;
 
     fn of_agent(text: &str, agent: usize) -> Vec<(String, OwnedAttributeValue)> {
         let attributes = AgentAttributes::parse(text).unwrap().of_agent(agent).unwrap();
@@ -141,19 +114,6 @@ mod tests {
         assert!(of_agent("", 0).is_empty());
     }
 
-    /// Goal: values have the kinds that a Mesos agent gives them. Method: one of each kind, and
-    /// words that look like numbers.
-    #[test]
-    fn values_have_their_kinds() {
-        let kinds = of_agent("tier:3;load:-0.5;ports:[1-2, %d-10];word:nan;hex:0x1f", 10);
-        let ranges = vec![PortRange::new(1, 2), PortRange::new(10, 10)];
-        assert_eq!(kinds[0].1, OwnedAttributeValue::Scalar(3.0));
-        assert_eq!(kinds[1].1, OwnedAttributeValue::Scalar(-0.5));
-        assert_eq!(kinds[2].1, OwnedAttributeValue::Ranges(ranges));
-        assert_eq!(kinds[3].1, OwnedAttributeValue::Text("nan".to_owned()));
-        assert_eq!(kinds[4].1, OwnedAttributeValue::Text("0x1f".to_owned()));
-    }
-
     /// Goal: what can't be read is refused in a sentence. Method: each kind of mistake, a late one
     /// included.
     #[test]
@@ -168,7 +128,7 @@ mod tests {
             "p:[2-1]",
             "p:[x-y]",
             "p:[1]",
-            "s:{a,b}",
+            "s:{a,,b}",
             "z:a;rack",
             "z:good|[1",
         ] {
@@ -177,7 +137,9 @@ mod tests {
             assert!(error.to_string().starts_with(&format!("agent attributes is {line:?}, but")));
         }
         assert!(AgentAttributes::parse("z:a\nb").is_err());
-        assert!(AgentAttributes::parse(&format!("z:{}", "x".repeat(TEXT_BYTES_MAX))).is_err());
+        assert!(
+            AgentAttributes::parse(&format!("z:{}", "x".repeat(ATTRIBUTES_BYTES_MAX))).is_err()
+        );
         let late = AgentAttributes::parse("p:[%d-5]").unwrap();
         assert!(late.of_agent(5).is_ok());
         assert!(late.of_agent(6).unwrap_err().is_setting());

@@ -56,8 +56,9 @@ impl LocalMaster {
         self.memory
     }
 
-    /// The host name of the agent with this number.
-    pub(super) fn hostname(&self, agent: usize) -> String {
+    /// The host name that the agent with this number offers under.
+    #[must_use]
+    pub fn hostname(&self, agent: usize) -> String {
         match self.hosts {
             Hosts::Machine => machine::hostname(),
             Hosts::Numbered => format!("agent-{agent}"),

@@ -1,0 +1,241 @@
+//! Agents' attributes as text and in memory of their own, such as `zone:east;tier:3;ports:[1-9]`.
+//!
+//! ```text
+//! attributes = [ attribute ] *( ";" [ attribute ] )
+//! attribute  = name ":" value
+//! value      = number | "[" [ whole "-" whole *( "," whole "-" whole ) ] "]"
+//!            | "{" [ item *( "," item ) ] "}" | text
+//! ```
+//!
+//! As with the `--attributes` of a Mesos agent, a value that is a finite number becomes a scalar,
+//! intervals become ranges, and everything else is text; names may repeat. Sets, which a stock
+//! Mesos agent refuses to have, are read here because offers can carry them. White space around
+//! names, values and items is dropped.
+
+use std::fmt;
+
+use crate::error::Error;
+use crate::offer::{Attribute, AttributeValue};
+use crate::resources::PortRange;
+
+/// The longest text of attributes that is read, in bytes.
+pub const ATTRIBUTES_BYTES_MAX: usize = 64 * 1024;
+
+const ALLOWED: &str = "NAME:VALUE[;...], where a value is a number, [FROM-TO,...], {ITEM,...} or \
+                       text, at most 65536 bytes without control characters";
+
+/// An [`Attribute`] that owns its parts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnedAttribute {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: OwnedAttributeValue,
+}
+
+/// An [`AttributeValue`] that owns its parts. Its text reads back as the same value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OwnedAttributeValue {
+    /// Text.
+    Text(String),
+    /// A number.
+    Scalar(f64),
+    /// Intervals.
+    Ranges(Vec<PortRange>),
+    /// Named items.
+    Set(Vec<String>),
+}
+
+/// Reads attributes; an empty text means none.
+///
+/// # Errors
+/// When an attribute has no name or no value, intervals or a set can't be read, or the text is
+/// longer than [`ATTRIBUTES_BYTES_MAX`] or holds control characters.
+pub fn parse(text: &str) -> Result<Vec<OwnedAttribute>, Error> {
+    let refused = || {
+        let shown: String = text.chars().take(80).collect();
+        Error::setting("attributes", shown, ALLOWED)
+    };
+    if !is_readable(text) {
+        return Err(refused());
+    }
+    let attributes = text.split(';').map(str::trim).filter(|one| !one.is_empty());
+    attributes.map(attribute).collect::<Option<Vec<_>>>().ok_or_else(refused)
+}
+
+/// Whether a text is one that is read at all.
+pub(crate) fn is_readable(text: &str) -> bool {
+    text.len() <= ATTRIBUTES_BYTES_MAX && !text.chars().any(char::is_control)
+}
+
+fn attribute(text: &str) -> Option<OwnedAttribute> {
+    let (name, value) = text.split_once(':')?;
+    let name = name.trim_end();
+    let value = OwnedAttributeValue::parse(value)?;
+    (!name.is_empty()).then(|| OwnedAttribute { name: name.to_owned(), value })
+}
+
+impl OwnedAttributeValue {
+    /// What a text is taken for. `None` when it is empty, or begins as intervals or as a set and
+    /// isn't one.
+    pub(crate) fn parse(text: &str) -> Option<OwnedAttributeValue> {
+        let text = text.trim();
+        let items = |inside: &str| -> Vec<String> {
+            let items = inside.split(',').map(|item| item.trim().to_owned());
+            if inside.trim().is_empty() { Vec::new() } else { items.collect() }
+        };
+        if let Some(inside) = text.strip_prefix('[') {
+            let intervals = items(inside.strip_suffix(']')?);
+            let intervals = intervals.iter().map(|interval| PortRange::parse(interval));
+            return Some(OwnedAttributeValue::Ranges(intervals.collect::<Option<_>>()?));
+        }
+        if let Some(inside) = text.strip_prefix('{') {
+            let items = items(inside.strip_suffix('}')?);
+            let is_item = |item: &String| !item.is_empty() && !item.contains(['{', '}']);
+            return items.iter().all(is_item).then_some(OwnedAttributeValue::Set(items));
+        }
+        // "nan" and "infinity" are words here, as are hexadecimal numbers.
+        let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
+        match number {
+            Some(number) => Some(OwnedAttributeValue::Scalar(number)),
+            None => (!text.is_empty()).then(|| OwnedAttributeValue::Text(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for OwnedAttribute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.name, self.value)
+    }
+}
+
+impl fmt::Display for OwnedAttributeValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OwnedAttributeValue::Text(text) => f.write_str(text),
+            OwnedAttributeValue::Scalar(number) => number.fmt(f),
+            OwnedAttributeValue::Ranges(ranges) => {
+                let ranges: Vec<String> = ranges.iter().map(ToString::to_string).collect();
+                write!(f, "[{}]", ranges.join(","))
+            }
+            OwnedAttributeValue::Set(items) => write!(f, "{{{}}}", items.join(",")),
+        }
+    }
+}
+
+/// The items of all sets among some attributes, borrowed: [`lend`] needs them side by side.
+#[derive(Debug)]
+pub struct Items<'a>(Vec<&'a str>);
+
+impl<'a> Items<'a> {
+    /// The items of these attributes, in their order.
+    pub fn of(attributes: impl IntoIterator<Item = &'a OwnedAttribute>) -> Items<'a> {
+        let items = attributes.into_iter().flat_map(|attribute| match &attribute.value {
+            OwnedAttributeValue::Set(items) => &items[..],
+            _ => &[],
+        });
+        Items(items.map(String::as_str).collect())
+    }
+}
+
+/// Attributes as offers have them. `items` must be those of the same attributes in the same order;
+/// sets for which there are too few are empty.
+pub fn lend<'a>(
+    attributes: impl IntoIterator<Item = &'a OwnedAttribute>,
+    items: &'a Items<'a>,
+) -> Vec<Attribute<'a>> {
+    let mut items = &items.0[..];
+    let borrow = |attribute: &'a OwnedAttribute| {
+        let value = match &attribute.value {
+            OwnedAttributeValue::Text(text) => AttributeValue::Text(text),
+            OwnedAttributeValue::Scalar(number) => AttributeValue::Scalar(*number),
+            OwnedAttributeValue::Ranges(ranges) => AttributeValue::Ranges(ranges),
+            OwnedAttributeValue::Set(set) => {
+                let (own, rest) = items.split_at_checked(set.len()).unwrap_or_default();
+                items = rest;
+                AttributeValue::Set(own)
+            }
+        };
+        Attribute { name: &attribute.name, value }
+    };
+    attributes.into_iter().map(borrow).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn values(text: &str) -> Vec<OwnedAttributeValue> {
+        parse(text).unwrap().into_iter().map(|attribute| attribute.value).collect()
+    }
+
+    /// Goal: values have the kinds that a Mesos agent gives them. Method: one of each kind, and
+    /// words that look like numbers.
+    #[test]
+    fn values_have_their_kinds() {
+        let set = |items: &[&str]| {
+            OwnedAttributeValue::Set(items.iter().map(|item| (*item).to_owned()).collect())
+        };
+        let ranges = |ranges: &[(u64, u64)]| {
+            let ranges = ranges.iter().map(|(begin, end)| PortRange::new(*begin, *end));
+            OwnedAttributeValue::Ranges(ranges.collect())
+        };
+        let text = |text: &str| OwnedAttributeValue::Text(text.to_owned());
+        assert_eq!(
+            values(
+                "tier:3;load: -0.5 ;p:[1-2, 10 - 10];s:{a, b};none:[];of:{ };a:nan;b:0x1f;c:x:y;"
+            ),
+            [
+                OwnedAttributeValue::Scalar(3.0),
+                OwnedAttributeValue::Scalar(-0.5),
+                ranges(&[(1, 2), (10, 10)]),
+                set(&["a", "b"]),
+                ranges(&[]),
+                set(&[]),
+                text("nan"),
+                text("0x1f"),
+                text("x:y"),
+            ]
+        );
+        assert!(parse("").unwrap().is_empty());
+        assert_eq!(parse(" zone : east ; zone:west").unwrap()[0].name, "zone");
+    }
+
+    /// Goal: what can't be read is refused in a sentence. Method: each kind of mistake.
+    #[test]
+    fn mistakes_are_refused() {
+        for text in [
+            "zone", "zone:", ":east", "p:[1-2", "p:[2-1]", "p:[x-y]", "p:[1]", "p:[1-2,]", "s:{a",
+            "s:{a,,b}", "s:{{}", "z:a;rack", "z:a\nb",
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.is_setting());
+            assert!(error.to_string().starts_with("attributes is "), "{error}");
+        }
+        assert!(parse(&format!("z:{}", "x".repeat(ATTRIBUTES_BYTES_MAX))).is_err());
+    }
+
+    proptest! {
+        /// Goal: reading is total, what was read prints as what reads back, and lending changes
+        /// nothing. Method: strings of marks and names.
+        #[test]
+        fn printing_reads_back(text in "[az1.:;,\\[\\]{} -]{0,40}") {
+            let Ok(attributes) = parse(&text) else { return Ok(()) };
+            let printed: Vec<String> = attributes.iter().map(ToString::to_string).collect();
+            prop_assert_eq!(&parse(&printed.join(";")).unwrap(), &attributes);
+            let items = Items::of(&attributes);
+            for (owned, lent) in attributes.iter().zip(lend(&attributes, &items)) {
+                prop_assert_eq!(&*owned.name, lent.name);
+                let same = match (&owned.value, lent.value) {
+                    (OwnedAttributeValue::Text(own), AttributeValue::Text(text)) => own == text,
+                    (OwnedAttributeValue::Scalar(own), AttributeValue::Scalar(number)) => *own == number,
+                    (OwnedAttributeValue::Ranges(own), AttributeValue::Ranges(ranges)) => own == ranges,
+                    (OwnedAttributeValue::Set(own), AttributeValue::Set(items)) => own == items,
+                    _ => false,
+                };
+                prop_assert!(same, "{:?} {:?}", owned, lent);
+            }
+        }
+    }
+}

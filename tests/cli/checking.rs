@@ -1,0 +1,73 @@
+//! `offermill constraints check`.
+
+use crate::support::{Ended, Folder, finish};
+
+fn check(arguments: &[&str]) -> Ended {
+    let all: Vec<&str> = ["constraints", "check"].iter().chain(arguments).copied().collect();
+    finish(&Folder::new(), &all)
+}
+
+/// Goal: a constraint alone is read and printed in its one form. Method: both syntaxes, and none.
+#[test]
+fn a_constraint_is_read() {
+    for (text, expected) in [
+        ("zone:west,east;rack:", "valid, 2 conditions: rack:;zone:east,west\n"),
+        ("expr:: zone==east", "valid, 1 condition: expr:: zone = east\n"),
+        ("", "no constraint: every agent meets it\n"),
+    ] {
+        let ended = check(&[text]);
+        assert_eq!((ended.code, &*ended.output), (Some(0), expected));
+    }
+}
+
+/// Goal: an agent is held against it, condition by condition, and the exit code tells. Method: an
+/// agent with each type of attribute and a place, for a match and a mismatch of either syntax.
+#[test]
+fn an_agent_is_held_against_it() {
+    let agent = [
+        "--attributes",
+        "zone:east;zone:south;tier:3;ports:[1-9];disk:{ssd,nvme}",
+        "--hostname",
+        "node-7",
+        "--region",
+        "eu",
+    ];
+    let with_agent = |text| check(&[&[text], &agent[..]].concat());
+    let ended = with_agent("zone:south;tier:2;ports:5;disk:ssd");
+    let expected = "\
+holds  disk:ssd    set {ssd,nvme}
+holds  ports:5     ranges [1-9]
+holds  tier:2      scalar 3
+holds  zone:south  text `east`; text `south`
+match
+";
+    assert_eq!((ended.code, &*ended.output), (Some(0), expected));
+    let ended = with_agent("expr:: @zone or @hostname like db-* or (@region = eu and tier > 3)");
+    let expected = "\
+fails  @zone                the agent has no such attribute
+fails  @hostname like db-*  the attribute's value differs: text `node-7`
+holds  @region = eu         text `eu`
+fails  tier > 3             the attribute's value differs: scalar 3
+no match
+";
+    assert_eq!((ended.code, &*ended.output), (Some(1), expected));
+}
+
+/// Goal: a mistake is explained on standard error, and nothing is printed. Method: a bad constraint
+/// of either syntax, bad attributes, both at once.
+#[test]
+fn mistakes_are_explained() {
+    for (arguments, told) in [
+        (&["zone;rack:r1"][..], "      ^ expected ':'\nnearest valid form: zone:;rack:r1\n"),
+        (&["expr:: (a"], "         ^ expected a ) for it\nnearest valid form: expr:: (a)\n"),
+        (&["expr:: a matches '('"], "this is no regular expression: unclosed group"),
+        (&["a:", "--attributes", "zone"], "attributes is \"zone\", but must be NAME:VALUE"),
+        (&["a", "--attributes", "p:[2-1]"], "bad constraint: `a` has no ':'"),
+        (&["a", "--attributes", "p:[2-1]"], "attributes is \"p:[2-1]\""),
+    ] {
+        let ended = check(arguments);
+        assert_eq!((ended.code, &*ended.output), (Some(2), ""));
+        assert!(ended.errors.contains(told), "{}", ended.errors);
+    }
+    assert_eq!(check(&[]).code, Some(2));
+}
