@@ -18,11 +18,12 @@ pub(super) const PAIRS_SCANNED_MAX: usize = 256;
 /// on the stack.
 const BLOCK: usize = 4096;
 
-/// It holds if some value of its subject passes the test.
+/// It holds if some value of its subject passes the test, or, negated, if none does.
 #[derive(Clone, Debug)]
 pub(super) struct Condition {
     pub(super) subject: Subject,
     pub(super) test: Test,
+    pub(super) negated: bool,
 }
 
 /// What is asked of a value, with everything worked out that can be known before an offer comes.
@@ -131,12 +132,15 @@ pub(super) fn mark(bits: &mut [u64], at: usize) -> bool {
 
 impl Condition {
     pub(super) fn holds(&self, facts: &Facts<'_>) -> bool {
-        facts.values(&self.subject).any(|value| self.test.passes(&value))
+        facts.values(&self.subject).any(|value| self.test.passes(&value)) != self.negated
     }
 
     /// How it fails, given that it does.
     #[cold]
     pub(super) fn mismatch(&self, facts: &Facts<'_>) -> Mismatch {
+        if self.negated {
+            return Mismatch::Excluded;
+        }
         let mut values = facts.values(&self.subject).peekable();
         if values.peek().is_none() {
             Mismatch::Absent
@@ -265,14 +269,7 @@ impl fmt::Display for Condition {
         if let (Test::Entry(values), Subject::Attribute(name)) = (&self.test, &self.subject) {
             return write_entry(f, name, &values.texts);
         }
-        self.write(f, false)
-    }
-}
-
-impl Condition {
-    /// In the syntax of expressions, as it is or negated.
-    pub(super) fn write(&self, f: &mut dyn fmt::Write, negated: bool) -> fmt::Result {
-        let not = if negated { "not " } else { "" };
+        let not = if self.negated { "not " } else { "" };
         if let Test::Present | Test::Compared(..) = self.test {
             f.write_str(not)?;
         }
@@ -285,7 +282,7 @@ impl Condition {
         match &self.test {
             Test::Present | Test::Entry(_) => Ok(()),
             Test::In(values) => match &*values.texts {
-                [one] => write!(f, " {}= {}", if negated { "!" } else { "" }, Word(one)),
+                [one] => write!(f, " {}= {}", if self.negated { "!" } else { "" }, Word(one)),
                 many => {
                     write!(f, " {not}in ")?;
                     let words = many.iter().map(|text| Word(text));
@@ -306,16 +303,16 @@ impl Condition {
 }
 
 fn write_list<T: fmt::Display>(
-    f: &mut dyn fmt::Write,
+    f: &mut fmt::Formatter<'_>,
     [open, close]: [char; 2],
     items: impl Iterator<Item = T>,
 ) -> fmt::Result {
-    f.write_char(open)?;
+    write!(f, "{open}")?;
     for (index, item) in items.enumerate() {
         let separator = if index > 0 { "," } else { "" };
         write!(f, "{separator}{item}")?;
     }
-    f.write_char(close)
+    write!(f, "{close}")
 }
 
 /// An interval, or the one number in it.

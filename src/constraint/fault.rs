@@ -55,7 +55,7 @@ impl Fault {
 }
 
 /// Repairs one fault after another until the text is a constraint.
-fn nearest(repaired: Option<String>) -> Option<String> {
+pub(super) fn nearest(repaired: Option<String>) -> Option<String> {
     let mut text = repaired?;
     for _ in 0..REPAIRS_MAX {
         if text.is_empty() {

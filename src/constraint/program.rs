@@ -108,10 +108,10 @@ impl Program {
         if at == MET { Ok(()) } else { Err(last) }
     }
 
-    /// For many attributes or conditions: asks all conditions in one pass over the attributes.
+    /// For many attributes or conditions: asks all conditions on attributes in one pass over them.
     #[cold]
     fn walk_marked(&self, facts: &Facts<'_>) -> Result<(), (u32, bool)> {
-        let mut held = [0_u64; CONDITIONS_MAX / 64];
+        let mut passed = [0_u64; CONDITIONS_MAX / 64];
         for attribute in facts.attributes {
             let name = |condition: &Condition| match &condition.subject {
                 Subject::Attribute(name) => (**name).cmp(attribute.name),
@@ -121,19 +121,19 @@ impl Program {
             let rest = self.conditions.iter().enumerate().skip(first);
             for (at, condition) in rest.take_while(|(_, condition)| name(condition).is_eq()) {
                 if condition.test.passes(&attribute.value) {
-                    mark(&mut held, at);
+                    mark(&mut passed, at);
                 }
             }
         }
-        let of_place = |condition: &&Condition| !matches!(condition.subject, Subject::Attribute(_));
-        for (at, condition) in (0..self.conditions.len()).zip(&self.conditions).rev() {
-            if !of_place(&condition) {
-                break;
+        self.walk(|at| {
+            let Some(condition) = self.condition(at) else { return false };
+            match condition.subject {
+                Subject::Attribute(_) => {
+                    let word = passed.get(at as usize / 64).copied().unwrap_or_default();
+                    (word >> (at % 64) & 1 == 1) != condition.negated
+                }
+                Subject::Hostname | Subject::Region | Subject::Zone => condition.holds(facts),
             }
-            if condition.holds(facts) {
-                mark(&mut held, at);
-            }
-        }
-        self.walk(|at| held.get(at as usize / 64).is_some_and(|word| word >> (at % 64) & 1 == 1))
+        })
     }
 }

@@ -3,7 +3,7 @@
 use super::condition::{Condition, Test, Values};
 use super::expression;
 use super::facts::Subject;
-use super::fault::{Fault, quoted, splice};
+use super::fault::{Fault, nearest, quoted, splice};
 
 /// Reads the conditions of a constraint that is not empty, sorted by name.
 pub(super) fn read(text: &str) -> Result<Vec<Condition>, Fault> {
@@ -24,7 +24,8 @@ impl Entry<'_> {
             "" => Values::of_entry(std::iter::empty()),
             values => Values::of_entry(values.split(',')),
         };
-        Condition { subject: Subject::Attribute(self.name.into()), test: Test::Entry(values) }
+        let subject = Subject::Attribute(self.name.into());
+        Condition { subject, test: Test::Entry(values), negated: false }
     }
 }
 
@@ -106,15 +107,14 @@ fn colon_missing(text: &str, offset: usize, entry: &str) -> Fault {
     }
 }
 
-/// The text as an expression, if it is one and says more than Spark's syntax can.
+/// The text as an expression, if it can be made one and says more than Spark's syntax can.
 fn as_expression(text: &str) -> Option<String> {
     let marks = ["<", ">", "!", "(", "&", "|", " and ", " or ", " not ", " in ", " like "];
     if !marks.iter().any(|mark| text.contains(mark)) {
         return None;
     }
     let meant = [expression::PREFIX, " ", text.trim_start()].concat();
-    let meant = splice(&meant, meant.len(), "", "")?;
-    expression::read(&meant, expression::PREFIX.len()).ok().map(|_| meant)
+    nearest(splice(&meant, meant.len(), "", ""))
 }
 
 /// Which mark was meant shows in what stands before the second name: `a:b,c:d` or `a:b c:d`.

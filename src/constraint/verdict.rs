@@ -28,7 +28,7 @@ pub enum Mismatch {
     /// Its type is one that the condition can't be true of: a number is asked of a text, or none of
     /// the values is a number and the attribute is one.
     Incomparable,
-    /// The condition holds, and must not.
+    /// The condition is negated and it is just so, or it holds within something that is negated.
     Excluded,
 }
 
@@ -40,7 +40,7 @@ impl Mismatch {
             Mismatch::Absent => "the agent has no such attribute",
             Mismatch::Differs => "the attribute's value differs",
             Mismatch::Incomparable => "the attribute's type can't be compared with it",
-            Mismatch::Excluded => "it holds and must not",
+            Mismatch::Excluded => "the agent is one of those left out",
         }
     }
 }

@@ -191,7 +191,8 @@ fn a_mismatch_is_named() {
         ("expr:: zone = west or tier > 3", "tier > 3", Mismatch::Differs),
         ("expr:: tier like 3*", "tier like 3*", Mismatch::Incomparable),
         ("expr:: zone > 3", "zone > 3", Mismatch::Incomparable),
-        ("expr:: tier and zone != east", "zone = east", Mismatch::Excluded),
+        ("expr:: tier and zone != east", "zone != east", Mismatch::Excluded),
+        ("expr:: not (rack or zone = east)", "zone = east", Mismatch::Excluded),
     ] {
         let constraint = parse(text);
         let Unmet { condition: number, mismatch: found } = constraint.check(&offer).unwrap_err();
@@ -213,10 +214,10 @@ fn a_verdict_reads_well() {
     let offer = Offer::new("o", "S1", "node-7", &[], &attributes);
     let verdict = parse("expr:: zone = west and (slots in [4] or @region) and tier like 3*");
     let expected = "\
-fails  zone = west    the attribute's value differs: text `east\\u{1b}[2J`
-holds  slots in [4]   ranges [1-9]
-fails  @region        the agent has no such attribute
-fails  tier like 3*   the attribute's type can't be compared with it: scalar 3
+fails  zone = west   the attribute's value differs: text `east\\u{1b}[2J`
+holds  slots in [4]  ranges [1-9]
+fails  @region       the agent has no such attribute
+fails  tier like 3*  the attribute's type can't be compared with it: scalar 3
 no match";
     assert_eq!(verdict.examine(&offer).to_string(), expected);
     assert_eq!(Constraint::none().examine(&offer).to_string(), "match");
@@ -263,6 +264,7 @@ fn mistakes_are_explained() {
         ("expr:: zone not = east", 16, "`in`, `like`", None),
         // Spark's syntax was not what was meant.
         ("tier >= 3", 9, "expr:: before", Some("expr:: tier >= 3")),
+        ("tier >= 3; rack:r1", 9, "expr:: before", Some("expr:: tier >= 3 and  rack = r1")),
         ("zone = a and not rack", 21, "expr:: before", Some("expr:: zone = a and not rack")),
     ] {
         let error = refused(text);

@@ -182,11 +182,8 @@ impl<'a> Parser<'a> {
             return Err(faults::too_many(self.ahead.start, CONDITIONS_MAX, "conditions"));
         }
         let node = self.tree.push(Node::Condition(place(&self.conditions)));
-        self.conditions.push(Condition { subject, test });
+        self.conditions.push(Condition { subject, test, negated });
         self.done.push(node);
-        if negated {
-            self.negate_last();
-        }
         Ok(())
     }
 
@@ -195,7 +192,13 @@ impl<'a> Parser<'a> {
         let Some(last) = self.done.pop() else { return };
         let negated = match self.tree.node(last) {
             Node::Not(inner) => inner,
-            Node::Condition(_) | Node::Both(..) => self.tree.push(Node::Not(last)),
+            Node::Both(..) => self.tree.push(Node::Not(last)),
+            Node::Condition(at) => {
+                if let Some(condition) = self.conditions.get_mut(at as usize) {
+                    condition.negated = !condition.negated;
+                }
+                last
+            }
         };
         self.done.push(negated);
     }

@@ -77,20 +77,15 @@ impl Tree {
                 }
                 Part::Node { at, within } => (at, within),
             };
-            // Writing into a String can't fail.
-            let mut condition = |at: u32, negated: bool| {
-                let condition = conditions.get(at as usize);
-                let _ = condition.map(|condition| condition.write(&mut text, negated));
-            };
             match self.node(at) {
-                Node::Condition(at) => condition(at, false),
-                Node::Not(inner) => match self.node(inner) {
-                    Node::Condition(at) => condition(at, true),
-                    _ => {
-                        text.push_str("not ");
-                        left.push(Part::Node { at: inner, within: Within::Negation });
-                    }
-                },
+                Node::Condition(at) => {
+                    let condition = conditions.get(at as usize);
+                    text.extend(condition.map(ToString::to_string));
+                }
+                Node::Not(inner) => {
+                    text.push_str("not ");
+                    left.push(Part::Node { at: inner, within: Within::Negation });
+                }
                 Node::Both(join, first, second) => {
                     let bare = match within {
                         Within::Nothing => true,
