@@ -139,7 +139,8 @@ pub use error::Error;
 pub use ids::{ExecutorId, IdScheme};
 pub use kernel::*;
 pub use offer::{
-    Attribute, AttributeValue, DEFAULT_ROLE, Offer, Reservation, Resource, ResourceKind, Value,
+    Attribute, AttributeValue, DEFAULT_ROLE, Label, Offer, Reservation, ReservationKind,
+    Reservations, ReservedBy, Resource, ResourceKind, Standing, Value,
 };
 pub use status::{Fate, StatusUpdate, TaskState, UpdateReason};
 pub use time::Timestamp;

@@ -29,6 +29,7 @@ pub struct ConfigBuilder {
     executor_gpus: ExecutorGpus,
     executor_limit: Option<u32>,
     fixed_port: Option<u16>,
+    revocable: bool,
     constraint: Constraint,
     refuse: RefuseDurations,
     exclusion: Option<ExclusionRule>,
@@ -50,6 +51,7 @@ impl Default for ConfigBuilder {
             executor_gpus: ExecutorGpus::default(),
             executor_limit: None,
             fixed_port: None,
+            revocable: false,
             constraint: Constraint::none(),
             refuse: RefuseDurations::default(),
             exclusion: Some(ExclusionRule::default()),
@@ -132,6 +134,18 @@ impl ConfigBuilder {
         self
     }
 
+    /// Whether revocable resources may be used, too. Default: no.
+    ///
+    /// Mesos may end what runs on them at any time, and offers them to frameworks with the capability
+    /// `REVOCABLE_RESOURCES`. It lets no executor mix them with others of the same name: each executor takes each kind
+    /// wholly from the others or, if they don't suffice for one more, wholly from revocable ones. Shared resources
+    /// can't be asked for: they are persistent volumes, and executors take none.
+    #[must_use]
+    pub fn revocable(mut self, revocable: bool) -> Self {
+        self.revocable = revocable;
+        self
+    }
+
     /// Which agents may be used. Default: all.
     #[must_use]
     pub fn constraint(mut self, constraint: Constraint) -> Self {
@@ -204,6 +218,7 @@ impl ConfigBuilder {
             executor_gpus: self.executor_gpus,
             executor_limit: self.executor_limit,
             fixed_port: self.fixed_port,
+            revocable: self.revocable,
             constraint: self.constraint,
             refuse: self.refuse,
             exclusion: self.exclusion,

@@ -28,6 +28,7 @@ pub struct Config {
     pub(crate) executor_gpus: ExecutorGpus,
     pub(crate) executor_limit: Option<u32>,
     pub(crate) fixed_port: Option<u16>,
+    pub(crate) revocable: bool,
     pub(crate) constraint: Constraint,
     pub(crate) refuse: RefuseDurations,
     pub(crate) exclusion: Option<ExclusionRule>,
@@ -80,6 +81,12 @@ impl Config {
         self.executor_cores
     }
 
+    /// Whether revocable resources may be used, too; see [`ConfigBuilder::revocable`].
+    #[must_use]
+    pub fn revocable(&self) -> bool {
+        self.revocable
+    }
+
     /// The fewest cores that an executor can take.
     pub(crate) fn cores_at_least(&self) -> MilliCpus {
         match self.executor_cores {
@@ -95,7 +102,7 @@ pub enum ExecutorCores {
     /// So many. An agent can hold several such executors.
     Fixed(MilliCpus),
     /// All whole cores of the agent's offer that the core cap leaves, as Spark does when `spark.executor.cores` is
-    /// not set.
+    /// not set. With [revocable resources](ConfigBuilder::revocable): of those and the others whichever has more.
     WholeOffer,
 }
 

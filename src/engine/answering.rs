@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::control::Control;
 use super::notice::PlacedExecutor;
-use super::owned::Borrowed;
+use super::owned::lend;
 use super::seam::{Accept, Call, Launch, Shape, Taken};
 use super::shared::Shared;
 use crate::kernel::{Accepted, Decisions, Handler, Kernel, Placed};
@@ -18,13 +18,8 @@ pub(super) fn answer_offers(shared: &Arc<Shared>) {
     let mut answerer = Answerer::new(shared.kernel.clone(), Arc::clone(&shared.launcher));
     let mut batch = Vec::new();
     while let Some(epoch) = shared.intake.pop(shared.options.batch_max, &mut batch) {
-        {
-            let borrowed = Borrowed::of(&batch);
-            let attributes = borrowed.attributes();
-            let offers = borrowed.offers(&attributes);
-            let (app, now) = (shared.app(), shared.clock.now());
-            answerer.answer(&app, epoch, &offers, now, &mut &**shared);
-        }
+        let (app, now) = (shared.app(), shared.clock.now());
+        lend(&batch, |offers| answerer.answer(&app, epoch, offers, now, &mut &**shared));
         batch.clear();
     }
 }

@@ -1,7 +1,10 @@
 //! Offers that outlive the buffer that they were read from: what waits in the intake.
 
-use crate::attributes::{Items, OwnedAttribute, lend};
-use crate::offer::{Attribute, DEFAULT_ROLE, Offer, Reservation, Resource, Value};
+use crate::attributes::{self, Items, OwnedAttribute};
+use crate::offer::{
+    Attribute, DEFAULT_ROLE, Label, Offer, Reservation, ReservationKind, Reservations, ReservedBy,
+    Resource, Standing, Value,
+};
 use crate::resources::{PortRange, Scalar};
 
 use super::seam::Shape;
@@ -34,14 +37,46 @@ pub struct OwnedOffer {
 pub struct OwnedResource {
     /// See [`Resource::name`].
     pub name: String,
-    /// See [`Resource::role`].
-    pub role: String,
-    /// The principal and role of the dynamic reservation, if it is one.
-    pub reservation: Option<(Option<String>, String)>,
+    /// See [`Resource::reservations`].
+    pub reservations: OwnedReservations,
     /// How much of it, or which.
     pub value: OwnedValue,
-    /// See [`Resource::plain`].
-    pub plain: bool,
+    /// See [`Resource::standing`].
+    pub standing: Standing,
+}
+
+/// [`Reservations`] that own their parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OwnedReservations {
+    /// See [`Reservations::Old`].
+    Old {
+        /// The role that the resource is reserved for, or [`DEFAULT_ROLE`].
+        role: String,
+        /// Who reserved it, if it was reserved while the agent ran.
+        dynamic: Option<OwnedReservedBy>,
+    },
+    /// See [`Reservations::Refined`].
+    Refined(Vec<OwnedReservation>),
+}
+
+/// A [`Reservation`] that owns its parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnedReservation {
+    /// See [`Reservation::kind`].
+    pub kind: ReservationKind,
+    /// See [`Reservation::role`].
+    pub role: String,
+    /// See [`Reservation::by`].
+    pub by: OwnedReservedBy,
+}
+
+/// A [`ReservedBy`] that owns its parts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnedReservedBy {
+    /// See [`ReservedBy::principal`].
+    pub principal: Option<String>,
+    /// See [`ReservedBy::labels`].
+    pub labels: Vec<(String, Option<String>)>,
 }
 
 /// A [`Value`] that owns its parts.
@@ -67,49 +102,97 @@ impl OwnedResource {
     }
 
     fn new(name: &str, value: OwnedValue) -> OwnedResource {
-        let (name, role) = (name.to_owned(), DEFAULT_ROLE.to_owned());
-        OwnedResource { name, role, reservation: None, value, plain: true }
+        let reservations = OwnedReservations::Old { role: DEFAULT_ROLE.to_owned(), dynamic: None };
+        OwnedResource { name: name.to_owned(), reservations, value, standing: Standing::Firm }
     }
 
-    fn borrow(&self) -> Resource<'_> {
+    fn borrow<'a>(&'a self, reservations: Reservations<'a>) -> Resource<'a> {
         let value = match &self.value {
             OwnedValue::Scalar(scalar) => Value::Scalar(*scalar),
             OwnedValue::Ranges(ranges) => Value::Ranges(ranges),
         };
-        let mut resource = Resource::new(&self.name, value).reserved_for(&self.role);
-        if let Some((principal, role)) = &self.reservation {
-            resource =
-                resource.with_reservation(Reservation { principal: principal.as_deref(), role });
-        }
-        if self.plain { resource } else { resource.left_alone() }
+        let resource = Resource::new(&self.name, value).with_standing(self.standing);
+        resource.with_reservations(reservations)
     }
 }
 
-/// The borrowed parts of a batch of owned offers: [`Borrowed::offers`] ties them together.
+impl OwnedReservations {
+    /// Who reserved: one for each reservation that says so.
+    fn records(&self) -> Vec<&OwnedReservedBy> {
+        match self {
+            OwnedReservations::Old { dynamic, .. } => dynamic.iter().collect(),
+            OwnedReservations::Refined(stack) => stack.iter().map(|one| &one.by).collect(),
+        }
+    }
+
+    fn stack(&self) -> &[OwnedReservation] {
+        match self {
+            OwnedReservations::Old { .. } => &[],
+            OwnedReservations::Refined(stack) => stack,
+        }
+    }
+}
+
+/// The borrowed parts of a batch of owned offers, but for what they lie on: [`lend`] ties them together.
 #[derive(Debug)]
-pub(super) struct Borrowed<'a> {
+struct Borrowed<'a> {
     owned: &'a [OwnedOffer],
     resources: Vec<Resource<'a>>,
-    items: Items<'a>,
+    attributes: Vec<Attribute<'a>>,
 }
 
-impl<'a> Borrowed<'a> {
-    pub(super) fn of(owned: &'a [OwnedOffer]) -> Borrowed<'a> {
-        let resources = owned.iter().flat_map(|offer| &offer.resources);
-        Borrowed {
-            owned,
-            resources: resources.map(OwnedResource::borrow).collect(),
-            items: Items::of(owned.iter().flat_map(|offer| &offer.attributes)),
-        }
-    }
+/// Lends a batch as the offers that a kernel takes.
+pub(super) fn lend<R>(owned: &[OwnedOffer], use_them: impl FnOnce(&[Offer<'_>]) -> R) -> R {
+    let resources = || owned.iter().flat_map(|offer| &offer.resources);
+    let records = || resources().flat_map(|resource| resource.reservations.records());
+    let labels: Vec<Label<'_>> = records()
+        .flat_map(|by| &by.labels)
+        .map(|(key, value)| (key.as_str(), value.as_deref()))
+        .collect();
+    let mut rest = &labels[..];
+    let records: Vec<ReservedBy<'_>> = records()
+        .map(|by| {
+            let principal = by.principal.as_deref();
+            ReservedBy { principal, labels: split(&mut rest, by.labels.len()) }
+        })
+        .collect();
+    let mut rest = &records[..];
+    let stacks: Vec<Reservation<'_>> = resources()
+        .flat_map(|resource| {
+            let own = split(&mut rest, resource.reservations.records().len());
+            resource.reservations.stack().iter().zip(own)
+        })
+        .map(|(one, by)| Reservation { kind: one.kind, role: &one.role, by: *by })
+        .collect();
+    let (mut records, mut stacks) = (&records[..], &stacks[..]);
+    let lent = resources().map(|resource| {
+        let own = split(&mut records, resource.reservations.records().len());
+        let stack = split(&mut stacks, resource.reservations.stack().len());
+        resource.borrow(match &resource.reservations {
+            OwnedReservations::Old { role, .. } => Reservations::Old { role, dynamic: own.first() },
+            OwnedReservations::Refined(_) => Reservations::Refined(stack),
+        })
+    });
+    let attributes = || owned.iter().flat_map(|offer| &offer.attributes);
+    let items = Items::of(attributes());
+    let borrowed = Borrowed {
+        owned,
+        resources: lent.collect(),
+        attributes: attributes::lend(attributes(), &items),
+    };
+    use_them(&borrowed.offers())
+}
 
-    /// All offers' attributes, one after the other.
-    pub(super) fn attributes(&self) -> Vec<Attribute<'_>> {
-        lend(self.owned.iter().flat_map(|offer| &offer.attributes), &self.items)
-    }
+/// Cuts the first `count` off `rest`, which has as many.
+fn split<'a, T>(rest: &mut &'a [T], count: usize) -> &'a [T] {
+    let (own, others) = rest.split_at(count);
+    *rest = others;
+    own
+}
 
-    pub(super) fn offers<'b>(&'b self, attributes: &'b [Attribute<'b>]) -> Vec<Offer<'b>> {
-        let (mut resources, mut attributes) = (&self.resources[..], attributes);
+impl Borrowed<'_> {
+    fn offers(&self) -> Vec<Offer<'_>> {
+        let (mut resources, mut attributes) = (&self.resources[..], &self.attributes[..]);
         let mut offers = Vec::with_capacity(self.owned.len());
         for offer in self.owned {
             let (own_resources, rest) = resources.split_at(offer.resources.len());
@@ -121,5 +204,74 @@ impl<'a> Borrowed<'a> {
             offers.push(Offer { region, zone, ..borrowed.with_role(&offer.role) });
         }
         offers
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn records() -> impl Strategy<Value = OwnedReservedBy> {
+        let label = ("[a-c]", prop::option::of("[a-c]"));
+        let records = (prop::option::of("[a-c]"), prop::collection::vec(label, 0..3));
+        records.prop_map(|(principal, labels)| OwnedReservedBy { principal, labels })
+    }
+
+    fn reservations() -> impl Strategy<Value = OwnedReservations> {
+        let old = ("[a-c*]", prop::option::of(records()))
+            .prop_map(|(role, dynamic)| OwnedReservations::Old { role, dynamic });
+        let kind = prop_oneof![Just(ReservationKind::Static), Just(ReservationKind::Dynamic)];
+        let one = (kind, "[a-c]", records()).prop_map(|(kind, role, by)| OwnedReservation {
+            kind,
+            role,
+            by,
+        });
+        prop_oneof![old, prop::collection::vec(one, 0..4).prop_map(OwnedReservations::Refined)]
+    }
+
+    fn owned(lent: &ReservedBy<'_>) -> OwnedReservedBy {
+        let label = |(key, value): &Label<'_>| (key.to_string(), value.map(str::to_owned));
+        let principal = lent.principal.map(str::to_owned);
+        OwnedReservedBy { principal, labels: lent.labels.iter().map(label).collect() }
+    }
+
+    proptest! {
+        /// Goal: a reservation of either form passes through the intake whole, with its own resource. Method: random
+        /// offers; what is lent, made owned again, is what it was.
+        #[test]
+        fn reservations_are_lent_whole(
+            offers in prop::collection::vec(prop::collection::vec(reservations(), 0..5), 0..5),
+        ) {
+            let batch: Vec<OwnedOffer> = offers.iter().map(|reservations| OwnedOffer {
+                id: "o".into(),
+                agent_id: "a".into(),
+                hostname: "h".into(),
+                role: "etl".into(),
+                resources: reservations.iter().map(|own| OwnedResource {
+                    reservations: own.clone(),
+                    ..OwnedResource::scalar("cpus", Scalar::ZERO)
+                }).collect(),
+                attributes: Vec::new(),
+                shape: None,
+            }).collect();
+            let back: Vec<Vec<OwnedReservations>> = lend(&batch, |lent| {
+                let of = |resource: &Resource<'_>| match resource.reservations {
+                    Reservations::Old { role, dynamic } => {
+                        OwnedReservations::Old { role: role.into(), dynamic: dynamic.map(owned) }
+                    }
+                    Reservations::Refined(stack) => OwnedReservations::Refined(
+                        stack.iter().map(|one| OwnedReservation {
+                            kind: one.kind,
+                            role: one.role.into(),
+                            by: owned(&one.by),
+                        }).collect(),
+                    ),
+                };
+                lent.iter().map(|offer| offer.resources.iter().map(of).collect()).collect()
+            });
+            prop_assert_eq!(back, offers);
+        }
     }
 }

@@ -16,7 +16,9 @@ use crate::launch::Command;
 use crate::offer::{Offer, Resource};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 
-pub use super::owned::{OwnedOffer, OwnedResource, OwnedValue};
+pub use super::owned::{
+    OwnedOffer, OwnedReservation, OwnedReservations, OwnedReservedBy, OwnedResource, OwnedValue,
+};
 pub use crate::attributes::{OwnedAttribute, OwnedAttributeValue};
 pub use crate::kernel::Amount;
 use crate::status::{TaskState, UpdateReason};
@@ -190,7 +192,7 @@ pub struct Launch<'a> {
 /// A piece of an offered resource.
 #[derive(Clone, Copy, Debug)]
 pub struct Taken<'a> {
-    /// The resource as it was offered, with its role and reservation.
+    /// The resource as it was offered: the piece bears its reservations, in their form, and its standing.
     pub resource: &'a Resource<'a>,
     /// What is taken of it.
     pub amount: Amount,

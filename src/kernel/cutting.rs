@@ -1,73 +1,74 @@
-//! Cutting executors' resources from offers: exact pieces, reserved resources first.
+//! Cutting executors' resources from offers: exact pieces, each kind from one supply, reserved resources first.
 
 use super::decision::{Amount, Piece};
-use crate::offer::{Offer, ResourceKind};
+use super::survey::Sums;
+use crate::offer::{Offer, ResourceKind, Supply, Taker};
 use crate::resources::Scalar;
 
 /// A place among the offers of one group, for one kind of scalar. Amounts are taken from reserved resources first, then
-/// from unreserved ones, each in the order of the offers.
+/// from unreserved ones, each in the order of the offers; and from revocable resources only when what is left of the
+/// others is too little for one executor, for no executor may have both.
 #[derive(Clone, Copy, Debug)]
 struct Cursor {
     kind: ResourceKind,
+    supply: Supply,
     reserved: bool,
     /// Position of the offer among the group's, and of the resource in it.
     offer: usize,
     resource: usize,
     /// What is left of that resource, in thousandths.
     left: u64,
+    /// What is left of all firm ones, in thousandths.
+    firm: u64,
 }
 
 impl Cursor {
-    fn new(kind: ResourceKind) -> Cursor {
-        Cursor { kind, reserved: true, offer: 0, resource: 0, left: 0 }
+    fn new(kind: ResourceKind, firm: u64) -> Cursor {
+        let supply = Supply::Firm;
+        Cursor { kind, supply, reserved: true, offer: 0, resource: 0, left: 0, firm }
     }
 
     /// Moves to the next resource that something can be taken from. `false` at the end.
-    fn advance(&mut self, batch: &[Offer<'_>], group: &[u32]) -> bool {
+    fn advance(&mut self, lot: &Lot<'_>) -> bool {
         loop {
-            let Some(offer) = group.get(self.offer) else {
+            let Some(offer) = lot.group.get(self.offer) else {
                 if !self.reserved {
                     return false;
                 }
-                *self = Cursor { reserved: false, ..Cursor::new(self.kind) };
+                (self.reserved, self.offer, self.resource) = (false, 0, 0);
                 continue;
             };
-            match batch[*offer as usize].resources.get(self.resource) {
-                None => {
-                    self.offer += 1;
-                    self.resource = 0;
-                }
-                Some(resource) => {
-                    self.resource += 1;
-                    match resource.takeable(self.kind) {
-                        Some(scalar) if resource.is_reserved() == self.reserved => {
-                            self.left = scalar.thousandths();
-                            return true;
-                        }
-                        _ => {}
-                    }
-                }
+            let Some(resource) = lot.batch[*offer as usize].resources.get(self.resource) else {
+                self.offer += 1;
+                self.resource = 0;
+                continue;
+            };
+            self.resource += 1;
+            if resource.kind == self.kind
+                && resource.supply(lot.taker) == Some(self.supply)
+                && resource.is_reserved() == self.reserved
+            {
+                self.left = resource.quantity();
+                return true;
             }
         }
     }
 
-    /// Takes `thousandths`.
-    fn take(
-        &mut self,
-        batch: &[Offer<'_>],
-        group: &[u32],
-        mut thousandths: u64,
-        pieces: &mut Vec<Piece>,
-    ) {
+    /// Takes `thousandths`, as much for each executor of the group.
+    fn take(&mut self, lot: &Lot<'_>, mut thousandths: u64, pieces: &mut Vec<Piece>) {
+        if self.supply == Supply::Firm && self.firm < thousandths {
+            *self = Cursor { supply: Supply::Revocable, ..Cursor::new(self.kind, 0) };
+        }
+        self.firm = self.firm.saturating_sub(thousandths);
         while thousandths > 0 {
-            if self.left == 0 && !self.advance(batch, group) {
+            if self.left == 0 && !self.advance(lot) {
                 debug_assert!(false, "a plan takes more than is offered");
                 return;
             }
             let taken = self.left.min(thousandths);
             if taken > 0 {
                 pieces.push(Piece {
-                    offer: group[self.offer],
+                    offer: lot.group[self.offer],
                     resource: self.resource as u32 - 1,
                     amount: Amount::Scalar(Scalar::from_thousandths(taken)),
                 });
@@ -78,29 +79,44 @@ impl Cursor {
     }
 }
 
+/// What is cut from: the offers of one group, by their positions in the batch, and what of them may be taken.
+#[derive(Debug)]
+struct Lot<'a> {
+    batch: &'a [Offer<'a>],
+    group: &'a [u32],
+    taker: Taker<'a>,
+}
+
 /// Cuts the executors of one group, one after the other.
 #[derive(Debug)]
 pub(crate) struct Cutter<'a> {
-    batch: &'a [Offer<'a>],
-    group: &'a [u32],
+    lot: Lot<'a>,
     cpus: Cursor,
     memory: Cursor,
     gpus: Cursor,
 }
 
 impl<'a> Cutter<'a> {
-    /// `group` are the positions of its offers in `batch`.
-    pub(crate) fn new(batch: &'a [Offer<'a>], group: &'a [u32]) -> Cutter<'a> {
+    /// `group` are the positions of its offers in `batch`, of which there is at least one; `firm` is what there is to
+    /// take that is not revocable.
+    pub(crate) fn new(
+        batch: &'a [Offer<'a>],
+        group: &'a [u32],
+        revocable: bool,
+        firm: Sums,
+    ) -> Cutter<'a> {
+        // All offers of a group are to one role.
+        let taker = Taker::new(&batch[group[0] as usize], revocable);
         Cutter {
-            batch,
-            group,
-            cpus: Cursor::new(ResourceKind::Cpus),
-            memory: Cursor::new(ResourceKind::Memory),
-            gpus: Cursor::new(ResourceKind::Gpus),
+            lot: Lot { batch, group, taker },
+            cpus: Cursor::new(ResourceKind::Cpus, firm.cpus),
+            memory: Cursor::new(ResourceKind::Memory, firm.memory),
+            gpus: Cursor::new(ResourceKind::Gpus, firm.gpus),
         }
     }
 
-    /// Appends the pieces of one executor: so many thousandths of cores, MiB and GPUs, and a port.
+    /// Appends the pieces of one executor: so many thousandths of cores, MiB and GPUs, and a port. Each executor takes
+    /// as much as the one before, except that GPUs may be for the first only.
     pub(crate) fn cut(
         &mut self,
         cpus: u64,
@@ -109,21 +125,29 @@ impl<'a> Cutter<'a> {
         port: Option<u16>,
         pieces: &mut Vec<Piece>,
     ) {
-        self.cpus.take(self.batch, self.group, cpus, pieces);
-        self.memory.take(self.batch, self.group, memory, pieces);
-        self.gpus.take(self.batch, self.group, gpus, pieces);
+        self.cpus.take(&self.lot, cpus, pieces);
+        self.memory.take(&self.lot, memory, pieces);
+        self.gpus.take(&self.lot, gpus, pieces);
         if let Some(port) = port {
-            pieces.extend(self.find_port(port));
+            pieces.extend(self.lot.find_port(port));
         }
     }
+}
 
+impl Lot<'_> {
+    /// The port, in the order in which scalars are taken.
     fn find_port(&self, port: u16) -> Option<Piece> {
-        self.group.iter().find_map(|offer| {
-            let resources = self.batch[*offer as usize].resources;
-            let resource = resources.iter().position(|resource| resource.has_port(port))?;
-            let resource = resource as u32;
-            Some(Piece { offer: *offer, resource, amount: Amount::Port(port) })
-        })
+        let of_offer = |offer: &u32| {
+            let offer = *offer;
+            let resources = self.batch[offer as usize].resources.iter().zip(0u32..);
+            resources.map(move |(resource, at)| (offer, resource, at))
+        };
+        let found = self.group.iter().flat_map(of_offer).filter_map(|(offer, resource, at)| {
+            let supply = resource.supply(self.taker).filter(|_| resource.has_port(port))?;
+            Some(((supply, !resource.is_reserved()), offer, at))
+        });
+        let (_, offer, resource) = found.min_by_key(|(order, ..)| *order)?;
+        Some(Piece { offer, resource, amount: Amount::Port(port) })
     }
 }
 
@@ -161,7 +185,8 @@ mod tests {
                 all.filter(|(kind, reserved, _)| *kind == wanted && (*reserved || !only_reserved)).map(|r| r.2).sum()
             };
             let fit = (sum(0, false) / executor).min(sum(1, false) / executor);
-            let mut cutter = Cutter::new(&batch, &group);
+            let firm = Sums { cpus: sum(0, false), memory: sum(1, false), gpus: 0 };
+            let mut cutter = Cutter::new(&batch, &group, false, firm);
             let mut pieces = Vec::new();
             for number in 0..fit {
                 let start = pieces.len();

@@ -93,8 +93,9 @@ pub struct Accepted<'d> {
 }
 
 impl<'d> Accepted<'d> {
-    /// What `executor`, one of [`Accepted::executors`], takes, piece by piece: reserved resources first, then
-    /// unreserved ones, each in the order of the offers.
+    /// What `executor`, one of [`Accepted::executors`], takes, piece by piece: cores, memory, GPUs, port. Each kind comes
+    /// from resources that stay or, if those don't hold enough, from revocable ones, never from both; from reserved
+    /// resources first, then from unreserved ones, each in the order of the offers.
     #[must_use]
     pub fn pieces(&self, executor: &Placed) -> &'d [Piece] {
         slice(self.pieces, executor.pieces)
@@ -235,21 +236,22 @@ pub enum Reason {
     Cpus {
         /// The cores that an executor takes.
         asked: MilliCpus,
-        /// The cores offered.
+        /// The cores offered that it may take: as here for memory and GPUs, of the revocable ones and the others the
+        /// more.
         offered: MilliCpus,
     },
     /// Too little memory.
     Memory {
         /// The memory that an executor takes.
         asked: Mebibytes,
-        /// The memory offered, rounded down.
+        /// The memory offered that it may take, rounded down.
         offered: Mebibytes,
     },
     /// Too few GPUs.
     Gpus {
         /// The GPUs that an executor takes.
         asked: Gpus,
-        /// The whole GPUs offered.
+        /// The whole GPUs offered that it may take.
         offered: Gpus,
     },
     /// The fixed port isn't offered.

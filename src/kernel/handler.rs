@@ -193,7 +193,8 @@ impl Desk {
             }
             decisions.accepted.extend(survey.offers_of(group.first));
             let own = &decisions.accepted[first_offer as usize..];
-            let mut cutter = Cutter::new(offers, own);
+            let revocable = policy.config.revocable;
+            let mut cutter = Cutter::new(offers, own, revocable, group.firm);
             let placed = (group.start, group.start + group.placed);
             for executor in &mut decisions.placed[placed.0 as usize..placed.1 as usize] {
                 let start = decisions.pieces.len() as u32;

@@ -12,7 +12,7 @@ use super::placement::Room;
 use super::policy::Policy;
 use super::sightings::Sightings;
 use crate::config::{Config, ExecutorGpus};
-use crate::offer::{Offer, ResourceKind};
+use crate::offer::{Offer, ResourceKind, Supply, Taker};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::time::Timestamp;
 
@@ -31,10 +31,9 @@ pub(crate) struct Group {
     /// The first and last of its offers; `Survey::next_offer` links them.
     pub(crate) first: u32,
     last: u32,
-    /// Sums over its offers, in thousandths.
-    cpus: u64,
-    memory: u64,
-    gpus: u64,
+    /// Sums over its offers.
+    pub(crate) firm: Sums,
+    pub(crate) revocable: Sums,
     has_port: bool,
     /// How many executors its agent takes.
     agent_room: u32,
@@ -51,6 +50,14 @@ pub(crate) struct Group {
     pub(crate) gpus_granted: u32,
 }
 
+/// What there is to take of each scalar in one supply, in thousandths.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sums {
+    pub(crate) cpus: u64,
+    pub(crate) memory: u64,
+    pub(crate) gpus: u64,
+}
+
 impl Group {
     fn new(sighting: u32, offer: u32) -> Group {
         Group {
@@ -58,9 +65,8 @@ impl Group {
             sighting,
             first: offer,
             last: offer,
-            cpus: 0,
-            memory: 0,
-            gpus: 0,
+            firm: Sums::default(),
+            revocable: Sums::default(),
             has_port: false,
             agent_room: 0,
             failed: false,
@@ -72,21 +78,28 @@ impl Group {
         }
     }
 
-    fn add(&mut self, offer: &Offer<'_>, fixed_port: Option<u16>) {
+    fn add(&mut self, offer: &Offer<'_>, config: &Config) {
+        let taker = Taker::new(offer, config.revocable);
         for resource in offer.resources {
+            if resource.kind == ResourceKind::Other {
+                continue;
+            }
+            let sums = match resource.supply(taker) {
+                Some(Supply::Firm) => &mut self.firm,
+                Some(Supply::Revocable) => &mut self.revocable,
+                None => continue,
+            };
             let sum = match resource.kind {
-                ResourceKind::Cpus => &mut self.cpus,
-                ResourceKind::Memory => &mut self.memory,
-                ResourceKind::Gpus => &mut self.gpus,
+                ResourceKind::Cpus => &mut sums.cpus,
+                ResourceKind::Memory => &mut sums.memory,
+                ResourceKind::Gpus => &mut sums.gpus,
                 ResourceKind::Ports => {
-                    self.has_port |= fixed_port.is_some_and(|port| resource.has_port(port));
+                    self.has_port |= config.fixed_port.is_some_and(|port| resource.has_port(port));
                     continue;
                 }
                 ResourceKind::Other => continue,
             };
-            if let Some(scalar) = resource.takeable(resource.kind) {
-                *sum = sum.saturating_add(scalar.thousandths());
-            }
+            *sum = sum.saturating_add(resource.quantity());
         }
     }
 
@@ -99,20 +112,23 @@ impl Group {
         }
     }
 
-    /// GPUs that could be taken, whole ones.
+    /// GPUs that one executor could take, whole ones.
     pub(crate) fn whole_gpus(&self) -> u32 {
-        u32::try_from(self.gpus / 1000).unwrap_or(u32::MAX)
+        let gpus = self.firm.gpus.max(self.revocable.gpus);
+        u32::try_from(gpus / 1000).unwrap_or(u32::MAX)
     }
 
-    /// How many executors fit, whatever the caps say, or what is too small for one.
+    /// How many executors fit, whatever the caps say, or what is too small for one. An executor takes each kind from
+    /// one supply: what two of them leave doesn't add up to one more.
     fn room(&self, policy: &Policy) -> Result<Room, Reason> {
         if let Some(reason) = self.reason {
             return Err(reason);
         }
         let config = &policy.config;
-        let offered = MilliCpus::from_millis(self.cpus);
+        let Group { firm, revocable, .. } = self;
+        let offered = MilliCpus::from_millis(firm.cpus.max(revocable.cpus));
         let (by_cores, cores) = match policy.fixed_cores() {
-            Some(cores) => (self.cpus / cores.millis(), cores),
+            Some(cores) => (times(firm.cpus, revocable.cpus, cores.millis()), cores),
             None => {
                 let whole = MilliCpus::from_cores(offered.whole_cores());
                 (u64::from(offered.whole_cores() > 0), whole.min(limits::EXECUTOR_CORES_MAX))
@@ -122,17 +138,21 @@ impl Group {
             return Err(Reason::Cpus { asked: config.cores_at_least(), offered });
         }
         let asked = config.memory_taken();
-        let by_memory = self.memory / 1000 / asked.get();
+        let by_memory = times(firm.memory / 1000, revocable.memory / 1000, asked.get());
         if by_memory == 0 {
-            return Err(Reason::Memory { asked, offered: Mebibytes::new(self.memory / 1000) });
+            let offered = Mebibytes::new(firm.memory.max(revocable.memory) / 1000);
+            return Err(Reason::Memory { asked, offered });
         }
         let by_gpus = match config.executor_gpus {
             ExecutorGpus::Exactly(asked) if asked > Gpus::ZERO => {
-                let offered = Gpus::new(self.whole_gpus());
-                if offered < asked {
-                    return Err(Reason::Gpus { asked, offered });
+                let each = u64::from(asked.get());
+                match times(firm.gpus / 1000, revocable.gpus / 1000, each) {
+                    0 => {
+                        let offered = Gpus::new(self.whole_gpus());
+                        return Err(Reason::Gpus { asked, offered });
+                    }
+                    fit => fit,
                 }
-                u64::from(offered.get() / asked.get())
             }
             _ => u64::MAX,
         };
@@ -145,6 +165,13 @@ impl Group {
         let executors = u32::try_from(executors).unwrap_or(u32::MAX).min(self.agent_room);
         Ok(Room { executors, cores, last: self.failed })
     }
+}
+
+/// How many times `each` is in one or the other.
+fn times(firm: u64, revocable: u64, each: u64) -> u64 {
+    // Mostly there is nothing revocable, and then a division less.
+    let more = if revocable < each { 0 } else { revocable / each };
+    (firm / each).saturating_add(more)
 }
 
 impl From<Barred> for Reason {
@@ -223,7 +250,7 @@ impl Survey {
                 sighting.group
             };
             if let Some(group) = self.groups.get_mut(group as usize) {
-                group.add(offer, policy.config.fixed_port);
+                group.add(offer, &policy.config);
             }
         }
         self.open_rooms(offers, policy, sightings, agents, now);

@@ -15,8 +15,8 @@ use std::time::Duration;
 use offermill::config::RefuseDurations;
 use offermill::resources::{Mebibytes, MilliCpus};
 use offermill::{
-    Config, Constraint, Decline, Offer, Reason, ReasonKind, ResourceKind, StatusUpdate, TaskState,
-    Timestamp, Value,
+    Config, Constraint, Decline, Offer, Reason, ReasonKind, ResourceKind, Standing, StatusUpdate,
+    TaskState, Timestamp, Value,
 };
 
 use agents::Agents;
@@ -148,7 +148,7 @@ impl Plain {
                 _ => continue,
             };
             if let Value::Scalar(scalar) = resource.value
-                && resource.plain
+                && resource.standing == Standing::Firm
             {
                 *sum = sum.saturating_add(scalar.thousandths());
             }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use offermill::resources::{Mebibytes, MilliCpus, Scalar};
-use offermill::{Amount, Decline, Offer, Piece, ResourceKind, Value};
+use offermill::{Amount, Decline, Offer, Piece, ResourceKind, Standing, Value};
 
 /// The answer to a batch.
 #[derive(Default)]
@@ -50,7 +50,8 @@ pub(super) fn cut(
     for reserved in [true, false] {
         for (resource, at) in offer.resources.iter().zip(0u32..) {
             let Value::Scalar(scalar) = resource.value else { continue };
-            if resource.kind != kind || !resource.plain || resource.is_reserved() != reserved {
+            let firm = resource.standing == Standing::Firm;
+            if resource.kind != kind || !firm || resource.is_reserved() != reserved {
                 continue;
             }
             let skipped = scalar.thousandths().min(before);

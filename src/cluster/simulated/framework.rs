@@ -462,7 +462,7 @@ fn ask(call: &Call<'_>) -> Option<Ask> {
 fn order(launch: &Launch<'_>) -> Order {
     let mut amounts = Amounts::default();
     for piece in &launch.pieces {
-        let kind = (piece.resource.name, piece.resource.role);
+        let kind = (piece.resource.name, piece.resource.role());
         match piece.amount {
             Amount::Scalar(amount) => {
                 if let Some(at) = SCALARS.iter().position(|known| *known == kind) {

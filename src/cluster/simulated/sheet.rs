@@ -1,7 +1,10 @@
 //! Offers in the form that kernels read: texts and slices in buffers that are used again for each batch.
 
 use super::wire::{PORTS_FREE, PORTS_TAKEN, ROLE, SCALARS, SimOffer};
-use crate::offer::{Attribute, DEFAULT_ROLE, Offer, Reservation, Resource, ResourceKind, Value};
+use crate::offer::{
+    Attribute, DEFAULT_ROLE, Offer, Reservations, ReservedBy, Resource, ResourceKind, Standing,
+    Value,
+};
 use crate::resources::Scalar;
 use std::fmt::Write;
 
@@ -67,12 +70,13 @@ fn list<'a>(offer: &SimOffer, resources: &mut Vec<Resource<'a>>) {
         ResourceKind::Gpus,
         ResourceKind::Other,
     ];
-    let reservation = Reservation { principal: Some("ops"), role: ROLE };
+    const BY: ReservedBy<'static> = ReservedBy { principal: Some("ops"), labels: &[] };
     let kinds = SCALARS.into_iter().zip(KINDS).zip(offer.amounts.scalars);
     for (((name, role), kind), amount) in kinds.filter(|(_, amount)| *amount > 0) {
         let value = Value::Scalar(Scalar::from_thousandths(amount));
-        let reservation = (role != DEFAULT_ROLE).then_some(reservation);
-        resources.push(Resource { name, kind, role, reservation, value, plain: true });
+        let dynamic = (role != DEFAULT_ROLE).then_some(&BY);
+        let reservations = Reservations::Old { role, dynamic };
+        resources.push(Resource { name, kind, standing: Standing::Firm, reservations, value });
     }
     let ports = if offer.amounts.port { PORTS_FREE } else { PORTS_TAKEN };
     resources.push(Resource::ranges("ports", ports));

@@ -153,14 +153,14 @@ fn within(accept: &Accept<'_>) -> Result<(), Finding> {
     let mut left: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     for resource in accept.offers.iter().flat_map(|offer| offer.resources) {
         if let Value::Scalar(amount) = resource.value {
-            *left.entry((resource.name, resource.role)).or_default() += amount.thousandths();
+            *left.entry((resource.name, resource.role())).or_default() += amount.thousandths();
         }
     }
     let mut ports = Vec::new();
     for launch in accept.executors {
         let (mut cpus, mut memory, mut gpus, mut port) = (0, 0, 0, None);
         for piece in &launch.pieces {
-            let kind = (piece.resource.name, piece.resource.role);
+            let kind = (piece.resource.name, piece.resource.role());
             match piece.amount {
                 Amount::Scalar(amount) => {
                     let taken = amount.thousandths();
