@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use super::admission::Books;
 use super::cutting::Cutter;
+use super::remainder::Remainder;
 use crate::config::{Config, RefuseDurations};
 use crate::constraint::{Mismatch, Unmet};
 use crate::ids::ExecutorId;
+use crate::offer::Offer;
 use crate::resources::{Gpus, Mebibytes, MilliCpus, Scalar};
 use crate::time::Timestamp;
 
@@ -99,6 +101,17 @@ impl<'d> Accepted<'d> {
     #[must_use]
     pub fn pieces(&self, executor: &Placed) -> &'d [Piece] {
         slice(self.pieces, executor.pieces)
+    }
+
+    /// What the executors leave of the offers: `batch` is the one that was answered. The cluster counts it as declined.
+    #[must_use]
+    pub fn left<'a>(&self, batch: &'a [Offer<'a>]) -> Remainder<'a> {
+        let mut remainder = Remainder::of(batch, self.offers.iter().copied());
+        for piece in self.executors.iter().flat_map(|executor| self.pieces(executor)) {
+            let there = remainder.take(piece);
+            debug_assert!(there, "{piece:?} is more than was offered");
+        }
+        remainder
     }
 }
 

@@ -3,5 +3,5 @@
 mod ports;
 mod units;
 
-pub use ports::PortRange;
+pub use ports::{PortRange, PortSet};
 pub use units::{Gpus, Mebibytes, MilliCpus, Scalar, ScalarError};

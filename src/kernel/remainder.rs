@@ -1,0 +1,127 @@
+//! What is left of offers after pieces were cut from them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::decision::{Amount, Piece};
+use crate::offer::{Offer, Value};
+use crate::resources::{PortRange, PortSet, Scalar};
+
+/// Offers from which pieces are taken, and what is left: the books of one accept.
+///
+/// Made by [`Accepted::left`](crate::Accepted::left), or by a host that cuts further pieces of its own. For each
+/// resource, whatever its role, reservations and standing, what was taken and what is left add up to what was offered.
+///
+/// ```
+/// use offermill::resources::Scalar;
+/// use offermill::{Amount, Left, Offer, Piece, Remainder, Resource};
+///
+/// let resources = [Resource::scalar("cpus", 4.0)];
+/// let offers = [Offer::new("o", "S1", "host", &resources, &[])];
+/// let mut remainder = Remainder::of(&offers, [0]);
+/// let amount = Amount::Scalar(Scalar::from_thousandths(1_500));
+/// assert!(remainder.take(&Piece { offer: 0, resource: 0, amount }));
+/// assert_eq!(remainder.left(0, 0), Some(Left::Scalar(Scalar::from_thousandths(2_500))));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Remainder<'a> {
+    /// By the offer's position.
+    offers: BTreeMap<u32, &'a Offer<'a>>,
+    /// What was taken, by the positions of offer and resource: only where something was.
+    taken: BTreeMap<(u32, u32), Taken>,
+}
+
+#[derive(Clone, Debug)]
+enum Taken {
+    Thousandths(u64),
+    Ports {
+        /// What was offered.
+        offered: PortSet,
+        taken: BTreeSet<u16>,
+    },
+}
+
+/// What is left of one resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Left<'a> {
+    /// A quantity, perhaps zero.
+    Scalar(Scalar),
+    /// Ports, perhaps none: in none of the intervals of the offer that held it is one that was taken.
+    Ports(PortSet),
+    /// All items: nobody takes from them.
+    Set(&'a [&'a str]),
+}
+
+impl<'a> Remainder<'a> {
+    /// All of the offers at `positions` of `batch`. Positions that the batch doesn't have are ignored.
+    #[must_use]
+    pub fn of(
+        batch: &'a [Offer<'a>],
+        positions: impl IntoIterator<Item = u32>,
+    ) -> Remainder<'a> {
+        let at = |position: u32| Some((position, batch.get(position as usize)?));
+        let offers = positions.into_iter().filter_map(at).collect();
+        Remainder { offers, taken: BTreeMap::new() }
+    }
+
+    fn value(&self, offer: u32, resource: u32) -> Option<Value<'a>> {
+        Some(self.offers.get(&offer)?.resources.get(resource as usize)?.value)
+    }
+
+    /// Takes `piece`; `false`, and nothing is taken, if there isn't so much.
+    ///
+    /// Takes the logarithm of what was taken before; the first port of a resource takes the time of sorting its
+    /// intervals.
+    #[must_use]
+    pub fn take(&mut self, piece: &Piece) -> bool {
+        let place = (piece.offer, piece.resource);
+        match (self.value(place.0, place.1), piece.amount) {
+            (Some(Value::Scalar(offered)), Amount::Scalar(wanted)) => {
+                let none = || Taken::Thousandths(0);
+                let Taken::Thousandths(taken) = self.taken.entry(place).or_insert_with(none) else {
+                    return false;
+                };
+                let enough = offered.thousandths() - *taken >= wanted.thousandths();
+                *taken += if enough { wanted.thousandths() } else { 0 };
+                enough
+            }
+            (Some(Value::Ranges(ranges)), Amount::Port(port)) => {
+                let none = || Taken::Ports {
+                    offered: PortSet::of(ranges.iter().copied()),
+                    taken: BTreeSet::new(),
+                };
+                let Taken::Ports { offered, taken } = self.taken.entry(place).or_insert_with(none)
+                else {
+                    return false;
+                };
+                offered.contains(u64::from(port)) && taken.insert(port)
+            }
+            _ => false,
+        }
+    }
+
+    /// What is left of the resource at a position of the offer at a position of the batch.
+    #[must_use]
+    pub fn left(&self, offer: u32, resource: u32) -> Option<Left<'a>> {
+        let taken = self.taken.get(&(offer, resource));
+        Some(match (self.value(offer, resource)?, taken) {
+            (Value::Scalar(scalar), Some(Taken::Thousandths(taken))) => {
+                Left::Scalar(Scalar::from_thousandths(scalar.thousandths() - taken))
+            }
+            (Value::Scalar(scalar), _) => Left::Scalar(scalar),
+            (Value::Ranges(_), Some(Taken::Ports { offered, taken })) => {
+                let single = |port: &u16| PortRange::new((*port).into(), (*port).into());
+                Left::Ports(offered.without(&PortSet::of(taken.iter().map(single))))
+            }
+            (Value::Ranges(ranges), _) => Left::Ports(PortSet::of(ranges.iter().copied())),
+            (Value::Set(items), _) => Left::Set(items),
+        })
+    }
+
+    /// What is left of each resource, with the positions of its offer and of itself in the offer, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, u32, Left<'a>)> + '_ {
+        let places = self.offers.iter().flat_map(|(offer, it)| {
+            (0u32..).zip(it.resources).map(move |(resource, _)| (*offer, resource))
+        });
+        places.filter_map(|(offer, at)| Some((offer, at, self.left(offer, at)?)))
+    }
+}
