@@ -54,10 +54,7 @@ pub enum Left<'a> {
 impl<'a> Remainder<'a> {
     /// All of the offers at `positions` of `batch`. Positions that the batch doesn't have are ignored.
     #[must_use]
-    pub fn of(
-        batch: &'a [Offer<'a>],
-        positions: impl IntoIterator<Item = u32>,
-    ) -> Remainder<'a> {
+    pub fn of(batch: &'a [Offer<'a>], positions: impl IntoIterator<Item = u32>) -> Remainder<'a> {
         let at = |position: u32| Some((position, batch.get(position as usize)?));
         let offers = positions.into_iter().filter_map(at).collect();
         Remainder { offers, taken: BTreeMap::new() }

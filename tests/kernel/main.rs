@@ -3,6 +3,7 @@
 //!
 //! | module | question |
 //! |---|---|
+//! | [`algebra`] | are cut pieces and what is left exactly what was offered? |
 //! | [`behaviour`] | does it do what its documentation says, sentence by sentence? |
 //! | [`state_machine`] | does any history of events take it away from [`reference`]? |
 //! | [`threads`] | do its promises hold while threads race? |
@@ -14,11 +15,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod algebra;
 mod bad_input;
 mod behaviour;
 mod linearizability;
 mod memory;
 mod reference;
 mod state_machine;
+#[path = "../support/algebra/mod.rs"]
+mod support;
 mod threads;
 mod world;

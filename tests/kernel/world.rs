@@ -6,7 +6,9 @@ use offermill::config::{
     ExclusionRule, ExecutorCores, ExecutorGpus, Placement, RefuseDurations, UnreachableRule,
 };
 use offermill::resources::{Gpus, Mebibytes, MilliCpus, PortRange};
-use offermill::{Attribute, Config, Constraint, DEFAULT_ROLE, Offer, Resource, Timestamp};
+use offermill::{
+    Attribute, Config, Constraint, DEFAULT_ROLE, Offer, Resource, Standing, Timestamp,
+};
 
 pub(crate) fn at(millis: u64) -> Timestamp {
     Timestamp::from_millis(millis)
@@ -22,7 +24,7 @@ pub(crate) struct Entry {
     pub(crate) name: &'static str,
     pub(crate) amount: Amount,
     pub(crate) role: &'static str,
-    pub(crate) left_alone: bool,
+    pub(crate) standing: Standing,
 }
 
 #[derive(Clone, Debug)]
@@ -34,20 +36,20 @@ pub(crate) enum Amount {
 impl Entry {
     pub(crate) fn scalar(name: &'static str, value: f64) -> Entry {
         let amount = Amount::Scalar(value);
-        Entry { name, amount, role: DEFAULT_ROLE, left_alone: false }
+        Entry { name, amount, role: DEFAULT_ROLE, standing: Standing::Firm }
     }
 
     pub(crate) fn ports(begin: u64, end: u64) -> Entry {
         let amount = Amount::Ports(vec![PortRange::new(begin, end)]);
-        Entry { name: "ports", amount, role: DEFAULT_ROLE, left_alone: false }
+        Entry { name: "ports", amount, role: DEFAULT_ROLE, standing: Standing::Firm }
     }
 
     pub(crate) fn reserved_for(self, role: &'static str) -> Entry {
         Entry { role, ..self }
     }
 
-    pub(crate) fn left_alone(self) -> Entry {
-        Entry { left_alone: true, ..self }
+    pub(crate) fn standing(self, standing: Standing) -> Entry {
+        Entry { standing, ..self }
     }
 
     fn lend(&self) -> Resource<'_> {
@@ -55,8 +57,7 @@ impl Entry {
             Amount::Scalar(value) => Resource::scalar(self.name, *value),
             Amount::Ports(ranges) => Resource::ranges(self.name, ranges),
         };
-        let resource = resource.reserved_for(self.role);
-        if self.left_alone { resource.left_alone() } else { resource }
+        resource.reserved_for(self.role).with_standing(self.standing)
     }
 }
 
@@ -123,6 +124,7 @@ pub(crate) struct Setup {
     pub(crate) executor_gpus: Option<u32>,
     pub(crate) limit: Option<u32>,
     pub(crate) port: Option<u16>,
+    pub(crate) revocable: bool,
     /// The zones that will do; empty: no constraint.
     pub(crate) zones: Vec<&'static str>,
     pub(crate) refuse: RefuseDurations,
@@ -146,6 +148,7 @@ impl Default for Setup {
             executor_gpus: None,
             limit: None,
             port: None,
+            revocable: false,
             zones: Vec::new(),
             refuse: RefuseDurations::default(),
             exclusion: Some(ExclusionRule::default()),
@@ -177,6 +180,7 @@ impl Setup {
             .executor_gpus(self.executor_gpus.map_or(ExecutorGpus::WhatThereIs, gpus))
             .executor_limit(self.limit)
             .fixed_port(self.port)
+            .revocable(self.revocable)
             .constraint(constraint)
             .refuse_durations(self.refuse)
             .exclusion(self.exclusion)

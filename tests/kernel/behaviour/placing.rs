@@ -2,7 +2,7 @@
 
 use offermill::constraint::{Mismatch, Unmet};
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
-use offermill::{Amount, Reason, ReasonKind};
+use offermill::{Amount, Reason, ReasonKind, Standing};
 
 use super::House;
 use crate::world::{Entry, Setup, Sheet, at, secs};
@@ -70,7 +70,7 @@ fn reserved_resources_are_taken_first() {
     let first = Sheet::new("S1", 2.0, 100.0);
     let second = Sheet {
         entries: vec![
-            Entry::scalar("cpus", 1.5).reserved_for("etl").left_alone(),
+            Entry::scalar("cpus", 1.5).reserved_for("etl").standing(Standing::Shared),
             Entry::scalar("cpus", 1.5).reserved_for("etl"),
         ],
         ..Sheet::new("S1", 0.0, 0.0)

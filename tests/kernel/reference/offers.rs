@@ -6,7 +6,7 @@ use std::time::Duration;
 use offermill::constraint::{Mismatch, Unmet};
 use offermill::limits::{EXECUTOR_CORES_MAX, EXECUTORS_PER_AGENT_MAX};
 use offermill::resources::{Gpus, Mebibytes, MilliCpus, Scalar};
-use offermill::{Amount as Piece, DEFAULT_ROLE, Reason, Timestamp};
+use offermill::{Amount as Piece, DEFAULT_ROLE, Reason, Standing, Timestamp};
 
 use super::{Agent, Executor, Knowing, Life, Model};
 use crate::world::{Amount, Entry, Sheet};
@@ -86,7 +86,7 @@ impl Model {
         for (sheet, position) in batch.iter().zip(0..) {
             match self.unusable(sheet, now) {
                 Some(reason) => decline(self, position, reason),
-                None => add_to_pots(&mut pots, sheet, position),
+                None => self.add_to_pots(&mut pots, sheet, position),
             }
         }
         for pot in &mut pots {
@@ -156,12 +156,12 @@ impl Model {
 
     /// What of an untouched pot is too little for one executor.
     fn too_small(&self, pot: &Pot, batch: &[Sheet]) -> Option<Reason> {
-        let cpus = pot.sum("cpus", batch);
+        let cpus = pot.most("cpus", batch);
         if cpus < self.cores_at_least() {
             let asked = MilliCpus::from_millis(self.cores_at_least());
             return Some(Reason::Cpus { asked, offered: MilliCpus::from_millis(cpus) });
         }
-        let (asked, offered) = (self.memory_taken(), pot.sum("mem", batch) / 1000);
+        let (asked, offered) = (self.memory_taken(), pot.most("mem", batch) / 1000);
         if offered < asked {
             let (asked, offered) = (Mebibytes::new(asked), Mebibytes::new(offered));
             return Some(Reason::Memory { asked, offered });
@@ -170,7 +170,7 @@ impl Model {
         if offered < asked {
             return Some(Reason::Gpus { asked: Gpus::new(asked), offered: Gpus::new(offered) });
         }
-        let port = self.setup.port.filter(|port| pot.find_port(*port, batch).is_none());
+        let port = self.setup.port.filter(|port| self.find_port(pot, *port, batch).is_none());
         port.map(|port| Reason::Port { port })
     }
 
@@ -197,9 +197,9 @@ impl Model {
     /// Places one executor from a pot, if it and the caps allow.
     fn place(&mut self, pot: &mut Pot, batch: &[Sheet], now: Timestamp) -> bool {
         let first = pot.executors.is_empty();
-        let cpus = pot.sum("cpus", batch);
+        let cpus = pot.most("cpus", batch);
         let full = cpus < self.cores_at_least()
-            || pot.sum("mem", batch) / 1000 < self.memory_taken()
+            || pot.most("mem", batch) / 1000 < self.memory_taken()
             || pot.whole_gpus(batch) < self.setup.executor_gpus.unwrap_or(0)
             || self.setup.executor_cores.is_none() && !first
             || self.setup.port.is_some() && !first;
@@ -226,7 +226,7 @@ impl Model {
         pot.take("mem", self.memory_taken() * 1000, batch, &mut pieces);
         pot.take("gpus", gpus * 1000, batch, &mut pieces);
         let port = self.setup.port;
-        pieces.extend(port.and_then(|port| pot.find_port(port, batch)));
+        pieces.extend(port.and_then(|port| self.find_port(pot, port, batch)));
         pieces.sort_by_key(|piece| (piece.0, piece.1));
         pot.executors.push(Started { number: self.executors.len() as u64, pieces });
         if let Some(agent) = self.agents.get_mut(&pot.agent) {
@@ -250,36 +250,62 @@ impl Model {
     }
 }
 
-fn add_to_pots(pots: &mut Vec<Pot>, sheet: &Sheet, position: u32) {
-    let left = sheet.entries.iter().map(thousandths).collect();
-    let same = |pot: &&mut Pot| pot.agent == sheet.agent && pot.role == sheet.role;
-    match pots.iter_mut().find(same) {
-        Some(pot) => {
-            pot.offers.push(position);
-            pot.left.push(left);
+impl Model {
+    fn add_to_pots(&self, pots: &mut Vec<Pot>, sheet: &Sheet, position: u32) {
+        let there = |entry| if self.open(entry, sheet.role) { thousandths(entry) } else { 0 };
+        let left = sheet.entries.iter().map(there).collect();
+        let same = |pot: &&mut Pot| pot.agent == sheet.agent && pot.role == sheet.role;
+        match pots.iter_mut().find(same) {
+            Some(pot) => {
+                pot.offers.push(position);
+                pot.left.push(left);
+            }
+            None => pots.push(Pot {
+                agent: sheet.agent.clone(),
+                role: sheet.role,
+                offers: vec![position],
+                left: vec![left],
+                too_small: None,
+                last: false,
+                executors: Vec::new(),
+            }),
         }
-        None => pots.push(Pot {
-            agent: sheet.agent.clone(),
-            role: sheet.role,
-            offers: vec![position],
-            left: vec![left],
-            too_small: None,
-            last: false,
-            executors: Vec::new(),
-        }),
+    }
+
+    /// Whether an entry of an offer to `role` may be used.
+    fn open(&self, entry: &Entry, role: &str) -> bool {
+        let asked = match entry.standing {
+            Standing::Firm => true,
+            Standing::Revocable => self.setup.revocable,
+            _ => false,
+        };
+        let above = format!("{}/", entry.role);
+        let ours = [DEFAULT_ROLE, role].contains(&entry.role) || role.starts_with(&above);
+        asked && (ours || role == DEFAULT_ROLE)
+    }
+
+    fn find_port(&self, pot: &Pot, port: u16, batch: &[Sheet]) -> Option<(u32, u32, Piece)> {
+        let all = pot.resources(batch).into_iter();
+        let mut with_port = all.filter(|(.., entry)| {
+            let Amount::Ports(ranges) = &entry.amount else { return false };
+            let inside = ranges.iter().any(|r| (r.begin..=r.end).contains(&u64::from(port)));
+            inside && entry.name == "ports" && self.open(entry, pot.role)
+        });
+        let (offer, _, place, _) = with_port.next()?;
+        Some((offer, place as u32, Piece::Port(port)))
     }
 }
 
-/// What there is to take of a scalar.
+/// What there is to take of a scalar: of GPUs whole ones.
 fn thousandths(entry: &Entry) -> u64 {
-    match entry.amount {
-        Amount::Scalar(value) if !entry.left_alone => Scalar::from_f64_lenient(value).thousandths(),
-        _ => 0,
-    }
+    let Amount::Scalar(value) = entry.amount else { return 0 };
+    let thousandths = Scalar::from_f64_lenient(value).thousandths();
+    if entry.name == "gpus" { thousandths / 1000 * 1000 } else { thousandths }
 }
 
 impl Pot {
-    /// Every resource with its places in the batch and in `left`: reserved ones first.
+    /// Every resource with its places in the batch and in `left`: revocable ones last, and before that reserved ones
+    /// first.
     fn resources<'b>(&self, batch: &'b [Sheet]) -> Vec<(u32, usize, usize, &'b Entry)> {
         let mut all = Vec::new();
         for (index, offer) in self.offers.iter().enumerate() {
@@ -287,17 +313,25 @@ impl Pot {
                 all.push((*offer, index, place, entry));
             }
         }
-        all.sort_by_key(|(_, _, _, entry)| entry.role == DEFAULT_ROLE);
+        let unreserved = |entry: &Entry| entry.role == DEFAULT_ROLE;
+        all.sort_by_key(|(.., entry)| (is_revocable(entry), unreserved(entry)));
         all
     }
 
-    fn sum(&self, name: &str, batch: &[Sheet]) -> u64 {
-        let named = self.resources(batch).into_iter().filter(|(.., entry)| entry.name == name);
+    fn sum(&self, name: &str, revocable: bool, batch: &[Sheet]) -> u64 {
+        let all = self.resources(batch).into_iter();
+        let named =
+            all.filter(|(.., entry)| entry.name == name && is_revocable(entry) == revocable);
         named.fold(0, |sum, (_, index, place, _)| sum + self.left[index][place])
     }
 
+    /// The most that one executor can have: it mixes nothing revocable with others.
+    fn most(&self, name: &str, batch: &[Sheet]) -> u64 {
+        self.sum(name, false, batch).max(self.sum(name, true, batch))
+    }
+
     fn whole_gpus(&self, batch: &[Sheet]) -> u32 {
-        u32::try_from(self.sum("gpus", batch) / 1000).unwrap_or(u32::MAX)
+        u32::try_from(self.most("gpus", batch) / 1000).unwrap_or(u32::MAX)
     }
 
     fn take(
@@ -307,9 +341,11 @@ impl Pot {
         batch: &[Sheet],
         pieces: &mut Vec<(u32, u32, Piece)>,
     ) {
+        let revocable = self.sum(name, false, batch) < wanted;
         for (offer, index, place, entry) in self.resources(batch) {
             let left = &mut self.left[index][place];
-            let taken = if entry.name == name { wanted.min(*left) } else { 0 };
+            let fits = entry.name == name && is_revocable(entry) == revocable;
+            let taken = if fits { wanted.min(*left) } else { 0 };
             if taken > 0 {
                 *left -= taken;
                 wanted -= taken;
@@ -319,17 +355,8 @@ impl Pot {
         }
         assert_eq!(wanted, 0, "the reference takes more than is offered");
     }
+}
 
-    fn find_port(&self, port: u16, batch: &[Sheet]) -> Option<(u32, u32, Piece)> {
-        for offer in &self.offers {
-            for (place, entry) in batch[*offer as usize].entries.iter().enumerate() {
-                let Amount::Ports(ranges) = &entry.amount else { continue };
-                let inside = ranges.iter().any(|r| (r.begin..=r.end).contains(&u64::from(port)));
-                if inside && !entry.left_alone && entry.name == "ports" {
-                    return Some((*offer, place as u32, Piece::Port(port)));
-                }
-            }
-        }
-        None
-    }
+fn is_revocable(entry: &Entry) -> bool {
+    entry.standing == Standing::Revocable
 }

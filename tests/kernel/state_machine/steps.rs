@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use offermill::config::{ExclusionRule, RefuseDurations, UnreachableRule};
 use offermill::resources::PortRange;
-use offermill::{DEFAULT_ROLE, DemandCall, Fate, Scope, TaskState, Timestamp, UpdateReason};
+use offermill::{
+    DEFAULT_ROLE, DemandCall, Fate, Scope, Standing, TaskState, Timestamp, UpdateReason,
+};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -15,7 +17,7 @@ use crate::reference::{Answer, Effect, Knowing, Model};
 use crate::world::{Amount, Entry, Setup, Sheet, secs};
 
 const AGENTS: [&str; 6] = ["S0", "S1", "S2", "S3", "S4", "S5"];
-const ROLES: [&str; 3] = [DEFAULT_ROLE, "etl", "ads"];
+const ROLES: [&str; 4] = [DEFAULT_ROLE, "etl", "etl/night", "ads"];
 /// The clock never goes back further.
 const BACK: u64 = 3_000;
 
@@ -181,6 +183,7 @@ fn setups() -> BoxedStrategy<Setup> {
     let gpus = (0u32..7, option::weighted(0.4, 0u32..4));
     let caps = (0u32..20, any::<bool>());
     let port = option::weighted(0.2, select(vec![31_000u16, 31_005]));
+    let port = (port, prop::bool::weighted(0.3));
     let zones = select(vec![vec![], vec![], vec!["a"], vec!["a", "b"]]);
     let exclusion = option::weighted(0.8, (1u8..4, option::of(10u64..4000)));
     let release = option::weighted(0.8, select(vec![0u64, 5, 60, 300]));
@@ -191,6 +194,7 @@ fn setups() -> BoxedStrategy<Setup> {
             let core_cap = core_cap.map(|cap| cap.max(executor_cores.unwrap_or(1000)));
             let (gpu_cap, executor_gpus) = gpus;
             let (limit, limited) = caps;
+            let (port, revocable) = port;
             let (exclusion, release, forget, launch_timeout, revive) = rules;
             Setup {
                 core_cap,
@@ -202,6 +206,7 @@ fn setups() -> BoxedStrategy<Setup> {
                 executor_gpus: executor_gpus.map(|gpus| gpus.min(gpu_cap)),
                 limit: (limited || core_cap.is_none()).then_some(limit),
                 port,
+                revocable,
                 zones,
                 refuse: RefuseDurations {
                     unmet_constraint: secs(120),
@@ -362,15 +367,17 @@ fn entries() -> BoxedStrategy<Entry> {
         name: "ports",
         amount: Amount::Ports(ranges),
         role: DEFAULT_ROLE,
-        left_alone: false,
+        standing: Standing::Firm,
     });
     let cpus_as_ranges = Just(Entry { name: "cpus", ..Entry::ports(0, 8) });
     let entry = prop_oneof![8 => scalar, 2 => ports, 1 => cpus_as_ranges];
     let reserved = prop_oneof![2 => Just(DEFAULT_ROLE), 1 => Just("etl"), 1 => Just("ads")];
-    (entry, reserved, prop::bool::weighted(0.1))
-        .prop_map(|(entry, role, left_alone)| {
-            let entry = entry.reserved_for(role);
-            if left_alone { entry.left_alone() } else { entry }
-        })
+    let standing = prop_oneof![
+        8 => Just(Standing::Firm),
+        2 => Just(Standing::Revocable),
+        1 => select(vec![Standing::Shared, Standing::Disk]),
+    ];
+    (entry, reserved, standing)
+        .prop_map(|(entry, role, standing)| entry.reserved_for(role).standing(standing))
         .boxed()
 }

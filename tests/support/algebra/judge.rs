@@ -1,0 +1,336 @@
+//! The kernel's answer to a case against the naive one, and against what is promised of any answer.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use offermill::config::{ExecutorCores, ExecutorGpus, Placement};
+use offermill::resources::{Gpus, Mebibytes, MilliCpus, PortRange};
+use offermill::{
+    Accepted, Amount as Cut, Config, Decisions, IdScheme, Kernel, Label, Left, Offer, Piece,
+    Placed, Reservation, ReservationKind, Reservations, ReservedBy, Resource, Standing, Timestamp,
+    Value,
+};
+
+use super::case::{Amount, By, Case, Entry, Reserved, Settings};
+use super::naive::{self, Amounts, Naive};
+
+/// Puts the case to a kernel; panics if its answer is wrong.
+pub(crate) fn judge(case: &Case) {
+    let kernel = Kernel::new(config(&case.settings), IdScheme::plain());
+    let (mut handler, mut decisions) = (kernel.handler(), Decisions::new());
+    lend(case, |offers| {
+        handler.resource_offers(offers, Timestamp::ORIGIN, &mut decisions);
+        expect_naive(case, &decisions);
+        for accepted in decisions.accepts() {
+            let mut used = Amounts::new();
+            let mut ports = BTreeMap::new();
+            for executor in accepted.executors {
+                let pieces = accepted.pieces(executor);
+                expect_promises(case, executor, pieces);
+                for piece in pieces {
+                    let place = (piece.offer as usize, piece.resource as usize);
+                    match piece.amount {
+                        Cut::Scalar(scalar) => {
+                            *used.entry(place).or_default() += u128::from(scalar.thousandths());
+                        }
+                        Cut::Port(port) => {
+                            let first = ports.insert(place, u64::from(port)).is_none();
+                            assert!(first, "two ports of {place:?}");
+                        }
+                    }
+                }
+            }
+            expect_order(case, &accepted, &used);
+            expect_sums(case, &accepted, offers, &used, &ports);
+        }
+    });
+    kernel.check().expect("the books add up");
+}
+
+/// Executors, pieces and reasons are the naive ones.
+fn expect_naive(case: &Case, decisions: &Decisions) {
+    let naive = Naive::answer(case);
+    let closed = naive.executors == 0 && naive.cap_reached();
+    let mut accepts = decisions.accepts();
+    for group in &naive.groups {
+        if group.executors.is_empty() {
+            for offer in &group.offers {
+                let mut rows = decisions.declines().iter();
+                let row = rows.find(|row| row.offer as usize == *offer).expect("an answer");
+                match group.too_small.filter(|_| !closed) {
+                    Some(reason) => assert_eq!(row.reason, reason),
+                    None => assert!(row.reason.is_cap(), "{:?}", row.reason),
+                }
+            }
+            continue;
+        }
+        let accepted = accepts.next().expect("an accept for each group with executors");
+        let offers: Vec<usize> = accepted.offers.iter().map(|offer| *offer as usize).collect();
+        assert_eq!(offers, group.offers);
+        assert_eq!(accepted.executors.len(), group.executors.len());
+        for (placed, expected) in accepted.executors.iter().zip(&group.executors) {
+            assert_eq!(u128::from(placed.cores.millis()), expected.cores);
+            assert_eq!(u128::from(placed.gpus.get()), expected.gpus);
+            let (mut pieces, mut port) = (Amounts::new(), None);
+            for piece in accepted.pieces(placed) {
+                let place = (piece.offer as usize, piece.resource as usize);
+                match piece.amount {
+                    Cut::Scalar(scalar) => {
+                        let twice = pieces.insert(place, u128::from(scalar.thousandths()));
+                        assert_eq!(twice, None, "two pieces of {place:?}");
+                    }
+                    Cut::Port(_) => port = Some(place),
+                }
+            }
+            assert_eq!((pieces, port), (expected.pieces.clone(), expected.port));
+        }
+    }
+    assert!(accepts.next().is_none());
+    let accepted: usize = decisions.accepts().map(|accepted| accepted.offers.len()).sum();
+    assert_eq!(accepted + decisions.declines().len(), case.offers.len());
+}
+
+/// An executor gets what it is said to get, of what may be taken, each name from one supply.
+fn expect_promises(case: &Case, executor: &Placed, pieces: &[Piece]) {
+    let settings = &case.settings;
+    let mut sums: BTreeMap<&str, u128> = BTreeMap::new();
+    let mut supplies: BTreeMap<&str, BTreeSet<bool>> = BTreeMap::new();
+    for piece in pieces {
+        let offer = &case.offers[piece.offer as usize];
+        let entry = &offer.entries[piece.resource as usize];
+        assert!(naive::usable(entry, &offer.role, settings), "{entry} has to be left alone");
+        supplies.entry(&entry.name).or_default().insert(entry.standing == Standing::Revocable);
+        match piece.amount {
+            Cut::Scalar(scalar) => {
+                assert!(["cpus", "mem", "gpus"].contains(&entry.name.as_str()), "{entry}");
+                let whole = entry.name != "gpus" || scalar.thousandths().is_multiple_of(1000);
+                assert!(whole, "a part of a GPU of {entry}");
+                *sums.entry(&entry.name).or_default() += u128::from(scalar.thousandths());
+            }
+            Cut::Port(port) => {
+                assert!(naive::has_port(entry, port) && settings.port == Some(port), "{entry}");
+            }
+        }
+    }
+    assert!(supplies.values().all(|supplies| supplies.len() == 1), "mixed: {supplies:?}");
+    let sum = |name| sums.get(name).copied().unwrap_or_default();
+    assert_eq!(sum("cpus"), u128::from(executor.cores.millis()));
+    assert_eq!(sum("mem"), u128::from(settings.memory) * 1000);
+    assert_eq!(sum("gpus"), u128::from(executor.gpus.get()) * 1000);
+    if let Some(cores) = settings.cores {
+        assert_eq!(executor.cores.millis(), cores);
+    }
+    assert!(settings.gpus.is_none_or(|gpus| executor.gpus.get() == gpus));
+    let ports = pieces.iter().filter(|piece| matches!(piece.amount, Cut::Port(_))).count();
+    assert_eq!(ports, usize::from(settings.port.is_some()));
+}
+
+/// Nothing unreserved is used while something reserved of the same name and supply is left, and nothing revocable while
+/// the rest holds one more share.
+fn expect_order(case: &Case, accepted: &Accepted<'_>, used: &Amounts) {
+    let mut places = Vec::new();
+    for offer in accepted.offers.iter().map(|offer| *offer as usize) {
+        let line = &case.offers[offer];
+        for (at, entry) in line.entries.iter().enumerate() {
+            let there = naive::takeable(entry, &line.role, &case.settings);
+            let taken = used.get(&(offer, at)).copied().unwrap_or_default();
+            let left = there.checked_sub(taken).expect("no more than there is");
+            let reserved = naive::effective_role(entry) != "*";
+            places.push((
+                &*entry.name,
+                entry.standing == Standing::Revocable,
+                reserved,
+                taken,
+                left,
+            ));
+        }
+    }
+    for name in ["cpus", "mem", "gpus"] {
+        let sum = |wanted_revocable, wanted_reserved| {
+            places
+                .iter()
+                .filter(|(other, revocable, reserved, ..)| {
+                    (*other, *revocable, *reserved) == (name, wanted_revocable, wanted_reserved)
+                })
+                .fold((0, 0), |sum, (.., taken, left)| (sum.0 + taken, sum.1 + left))
+        };
+        for revocable in [false, true] {
+            let (reserved, unreserved) = (sum(revocable, true), sum(revocable, false));
+            assert!(unreserved.0 == 0 || reserved.1 == 0, "{name}: unreserved before reserved");
+        }
+        if sum(true, true).0 + sum(true, false).0 > 0 {
+            let share = match name {
+                "cpus" => accepted.executors[0].cores.millis(),
+                "mem" => case.settings.memory * 1000,
+                _ => u64::from(accepted.executors[0].gpus.get()) * 1000,
+            };
+            let firm = sum(false, true).1 + sum(false, false).1;
+            assert!(firm < u128::from(share), "{name}: revocable before others");
+        }
+    }
+}
+
+/// What was used and what is left add up: for each resource, and for each name, reservation and standing.
+fn expect_sums(
+    case: &Case,
+    accepted: &Accepted<'_>,
+    offers: &[Offer<'_>],
+    used: &Amounts,
+    ports: &BTreeMap<(usize, usize), u64>,
+) {
+    let mut sums: BTreeMap<String, (u128, u128)> = BTreeMap::new();
+    let remainder = accepted.left(offers);
+    let mut seen = 0;
+    for (offer, resource, left) in remainder.iter() {
+        seen += 1;
+        assert!(accepted.offers.contains(&offer));
+        let place = (offer as usize, resource as usize);
+        let entry = &case.offers[place.0].entries[place.1];
+        match (&entry.amount, left) {
+            (Amount::Scalar(value), Left::Scalar(left)) => {
+                let offered = naive::thousandths(*value);
+                let used = used.get(&place).copied().unwrap_or_default();
+                let left = u128::from(left.thousandths());
+                assert_eq!(used + left, offered, "{entry}");
+                let bare = Entry { amount: Amount::Scalar(0.0), ..entry.clone() };
+                let sum = sums.entry(bare.to_string()).or_default();
+                *sum = (sum.0 + used + left, sum.1 + offered);
+            }
+            (Amount::Ranges(offered), Left::Ports(left)) => {
+                assert!(left.ranges().is_sorted_by(|one, next| one.end + 1 < next.begin));
+                expect_ports(offered, ports.get(&place).copied(), left.ranges());
+            }
+            (Amount::Set(offered), Left::Set(left)) => assert_eq!(left, offered),
+            (_, left) => panic!("{left:?} is left of {entry}"),
+        }
+    }
+    let all: usize =
+        accepted.offers.iter().map(|offer| case.offers[*offer as usize].entries.len()).sum();
+    assert_eq!(seen, all);
+    assert!(sums.values().all(|(one, other)| one == other));
+}
+
+/// Compares sets of numbers where they could begin to differ: at the ends of intervals and beside them.
+fn expect_ports(offered: &[PortRange], taken: Option<u64>, left: &[PortRange]) {
+    let ends = offered.iter().chain(left).flat_map(|range| [range.begin, range.end]).chain(taken);
+    for end in ends {
+        for number in [end.saturating_sub(1), end, end.saturating_add(1)] {
+            let within = |ranges: &[PortRange]| {
+                ranges.iter().any(|range| range.begin <= number && number <= range.end)
+            };
+            let expected = within(offered) && taken != Some(number);
+            assert_eq!(within(left), expected, "{number} of {offered:?} without {taken:?}");
+        }
+    }
+}
+
+fn config(settings: &Settings) -> Config {
+    let cores = |millis| ExecutorCores::Fixed(MilliCpus::from_millis(millis));
+    let gpus = |gpus| ExecutorGpus::Exactly(Gpus::new(gpus));
+    let placement =
+        if settings.consolidate { Placement::Consolidate } else { Placement::RoundRobin };
+    Config::builder()
+        .executor_cores(settings.cores.map_or(ExecutorCores::WholeOffer, cores))
+        .executor_memory(Mebibytes::new(settings.memory))
+        .memory_overhead(Some(Mebibytes::ZERO))
+        .executor_gpus(settings.gpus.map_or(ExecutorGpus::WhatThereIs, gpus))
+        .gpu_cap(Gpus::new(settings.gpu_cap))
+        .fixed_port(settings.port)
+        .core_cap(settings.cap.map(MilliCpus::from_millis))
+        .executor_limit(Some(settings.limit))
+        .revocable(settings.revocable)
+        .placement(placement)
+        .build()
+        .expect("sound settings")
+}
+
+/// What resources borrow besides their own texts.
+struct Loans<'a> {
+    labels: Vec<Vec<Label<'a>>>,
+    items: Vec<&'a str>,
+}
+
+/// Lends the case as the offers that a kernel takes.
+fn lend(case: &Case, use_them: impl FnOnce(&[Offer<'_>])) {
+    let entries = || case.offers.iter().flat_map(|offer| &offer.entries);
+    let loans: Vec<Loans<'_>> = entries().map(Loans::of).collect();
+    let records: Vec<Vec<ReservedBy<'_>>> =
+        entries().zip(&loans).map(|(entry, loans)| loans.records(entry)).collect();
+    let stacks: Vec<Vec<Reservation<'_>>> =
+        entries().zip(&records).map(|(entry, records)| stack(entry, records)).collect();
+    let borrowed = records.iter().zip(&stacks).zip(&loans);
+    let resources: Vec<Resource<'_>> = entries()
+        .zip(borrowed)
+        .map(|(entry, ((records, stack), loans))| {
+            let value = match &entry.amount {
+                Amount::Scalar(_) => None,
+                Amount::Ranges(ranges) => Some(Value::Ranges(ranges)),
+                Amount::Set(_) => Some(Value::Set(&loans.items)),
+            };
+            let resource = match (value, &entry.amount) {
+                (Some(value), _) => Resource::new(&entry.name, value),
+                (None, Amount::Scalar(scalar)) => Resource::scalar(&entry.name, *scalar),
+                (None, _) => unreachable!("only scalars are left"),
+            };
+            let reservations = match &entry.reserved {
+                Reserved::Old(layer) => {
+                    let dynamic = layer.by.as_ref().and(records.first());
+                    Reservations::Old { role: &layer.role, dynamic }
+                }
+                Reserved::Refined(_) => Reservations::Refined(stack),
+            };
+            resource.with_reservations(reservations).with_standing(entry.standing)
+        })
+        .collect();
+    let mut rest = &resources[..];
+    let ids: Vec<String> = (0..case.offers.len()).map(|number| format!("O{number}")).collect();
+    let offers: Vec<Offer<'_>> = case
+        .offers
+        .iter()
+        .zip(&ids)
+        .map(|(line, id)| {
+            let (own, others) = rest.split_at(line.entries.len());
+            rest = others;
+            Offer::new(id, &line.agent, "host", own, &[]).with_role(&line.role)
+        })
+        .collect();
+    use_them(&offers);
+}
+
+/// The records of an entry's reservations, one a layer.
+fn layers(entry: &Entry) -> impl Iterator<Item = (&str, Option<&By>)> {
+    let layers = match &entry.reserved {
+        Reserved::Old(layer) => std::slice::from_ref(layer),
+        Reserved::Refined(stack) => stack,
+    };
+    layers.iter().map(|layer| (&*layer.role, layer.by.as_ref()))
+}
+
+impl<'a> Loans<'a> {
+    fn of(entry: &'a Entry) -> Loans<'a> {
+        let labels = layers(entry).map(|(_, by)| {
+            let labels = by.into_iter().flat_map(|by| &by.labels);
+            labels.map(|(key, value)| (key.as_str(), value.as_deref())).collect()
+        });
+        let items = match &entry.amount {
+            Amount::Set(items) => items.iter().map(String::as_str).collect(),
+            _ => Vec::new(),
+        };
+        Loans { labels: labels.collect(), items }
+    }
+
+    fn records(&'a self, entry: &'a Entry) -> Vec<ReservedBy<'a>> {
+        let record = |((_, by), labels): ((&str, Option<&'a By>), &'a Vec<Label<'a>>)| ReservedBy {
+            principal: by.and_then(|by| by.principal.as_deref()),
+            labels,
+        };
+        layers(entry).zip(&self.labels).map(record).collect()
+    }
+}
+
+fn stack<'a>(entry: &'a Entry, records: &[ReservedBy<'a>]) -> Vec<Reservation<'a>> {
+    let one = |((role, by), record): ((&'a str, Option<&By>), &ReservedBy<'a>)| {
+        let kind = by.map_or(ReservationKind::Static, |_| ReservationKind::Dynamic);
+        Reservation { kind, role, by: *record }
+    };
+    layers(entry).zip(records).map(one).collect()
+}
