@@ -7,7 +7,8 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::support::{Amount, By, Case, Entry, Layer, OfferLine, Reserved, Settings, judge};
+use crate::support::case::{Amount, By, Case, Entry, Layer, OfferLine, Reserved, Settings};
+use crate::support::judge;
 
 const ROLES: [&str; 6] = ["*", "eng", "eng/etl", "eng/etl/night", "ads", "en"];
 

@@ -1,0 +1,32 @@
+//! The resource algebra: what executors take and what is left is what was offered, and every answer is the naive one's.
+//!
+//! Input: a line of settings, then a line an offer; `tests/support/algebra/case.rs` has the grammar and
+//! `tests/support/algebra/judge.rs` what is demanded.
+
+#![cfg_attr(fuzzing, no_main)]
+
+#[path = "../../tests/support/algebra/mod.rs"]
+mod algebra;
+
+fn check(data: &[u8]) {
+    let Ok(input) = std::str::from_utf8(data) else { return };
+    let case = algebra::case::Case::parse(input);
+    algebra::judge(&case);
+    let printed = case.to_string();
+    assert_eq!(algebra::case::Case::parse(&printed).to_string(), printed);
+}
+
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|data: &[u8]| check(data));
+
+/// Without a fuzzer: replays the files that are named on the command line.
+#[cfg(not(fuzzing))]
+fn main() -> std::io::Result<()> {
+    let mut replayed = 0;
+    for path in std::env::args_os().skip(1) {
+        check(&std::fs::read(&path)?);
+        replayed += 1;
+    }
+    println!("replayed {replayed} files");
+    Ok(())
+}
