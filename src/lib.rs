@@ -54,7 +54,7 @@
 //! | 1 | The books add up: what the admission word counts is what agents and executors hold | P, D after each step; T at standstills |
 //! | 2 | The core cap is never exceeded, not for an instant, by anything that is placed or readmitted | L `admission`, `updates`; S; T, D |
 //! | 3 | No counter underflows or wraps | P, D, with debug assertions |
-//! | 4 | What executors take is within what their offers have, to the thousandth, role and reservation kept; ports once | P naive packer, `cutting`; D |
+//! | 4 | What executors take is within what their offers have, to the thousandth, role and reservation kept; ports once. What is used and what is left are what was offered; reserved first; nothing revocable, shared or of others' roles unless asked for, and nothing revocable mixed with the rest | P, F against a naive kernel; D |
 //! | 5 | What the cluster is told to give an executor is what the books count for it | D; P |
 //! | 6 | Each offer is answered once; a rescinded one that still waited, never | D; P |
 //! | 7 | No answer bears another subscription's number | D |

@@ -122,3 +122,67 @@ impl<'a> Remainder<'a> {
         places.filter_map(|(offer, at)| Some((offer, at, self.left(offer, at)?)))
     }
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+    use crate::offer::Resource;
+
+    /// Goal: what isn't there can't be taken, and nothing twice. Method: one of each mistake.
+    #[test]
+    fn only_what_is_there_is_taken() {
+        let ranges = [PortRange::new(5, 7), PortRange::new(7, 9)];
+        let resources = [
+            Resource::scalar("cpus", 2.0),
+            Resource::ranges("ports", &ranges),
+            Resource::new("disks", Value::Set(&["a"])),
+        ];
+        let offers = [Offer::new("o", "S1", "h", &resources, &[])];
+        let mut remainder = Remainder::of(&offers, [0, 1]);
+        let scalar = |thousandths| Amount::Scalar(Scalar::from_thousandths(thousandths));
+        let steps = [
+            (0, 0, scalar(1_500), true),
+            (0, 0, scalar(501), false),
+            (0, 0, Amount::Port(7), false),
+            (0, 0, scalar(500), true),
+            (0, 1, Amount::Port(7), true),
+            (0, 1, Amount::Port(7), false),
+            (0, 1, Amount::Port(4), false),
+            (0, 1, scalar(1), false),
+            (0, 2, scalar(1), false),
+            (0, 3, scalar(1), false),
+            (1, 0, scalar(1), false),
+        ];
+        for (offer, resource, amount, taken) in steps {
+            let piece = Piece { offer, resource, amount };
+            assert_eq!(remainder.take(&piece), taken, "{piece:?}");
+        }
+        let ports = PortSet::of([PortRange::new(5, 6), PortRange::new(8, 9)]);
+        let left: Vec<_> = remainder.iter().collect();
+        let expected = [Left::Scalar(Scalar::ZERO), Left::Ports(ports), Left::Set(&["a"])];
+        assert_eq!(left, [0, 1, 2].map(|at| (0, at, expected[at as usize].clone())));
+    }
+
+    /// Goal: any number of intervals and pieces. Method: 100 000 intervals, and 50 000 ports and as many slivers taken;
+    /// quadratic work would take minutes.
+    #[test]
+    fn many_intervals_and_pieces_are_no_trouble() {
+        let ranges: Vec<PortRange> =
+            (0..100_000).map(|begin| PortRange::new(begin, begin + begin % 2)).collect();
+        let resources = [Resource::ranges("ports", &ranges), Resource::scalar("cpus", 50.0)];
+        let offers = [Offer::new("o", "S1", "h", &resources, &[])];
+        let mut remainder = Remainder::of(&offers, [0]);
+        for port in (0..100_000).step_by(2).filter_map(|port| u16::try_from(port).ok()) {
+            assert!(remainder.take(&Piece { offer: 0, resource: 0, amount: Amount::Port(port) }));
+        }
+        let sliver = Amount::Scalar(Scalar::from_thousandths(1));
+        for _ in 0..50_000 {
+            assert!(remainder.take(&Piece { offer: 0, resource: 1, amount: sliver }));
+        }
+        assert_eq!(remainder.left(0, 1), Some(Left::Scalar(Scalar::ZERO)));
+        let Some(Left::Ports(left)) = remainder.left(0, 0) else { panic!("ports") };
+        assert_eq!(left.count(), 100_001 - 32_768);
+        assert_eq!(left.ranges().len(), 32_768);
+    }
+}

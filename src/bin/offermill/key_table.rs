@@ -134,6 +134,9 @@ pub(crate) const KEYS: &[Key] = &[
             }
         },
     ),
+    Key::offermill("offermill.resources.revocable", "true or false")
+        .default("false")
+        .read(|draft, given| given.read_into(&mut draft.revocable, parse_bool)),
     Key::spark_on_mesos("spark.mesos.rejectOfferDuration", "duration (s)")
         .inside("refusal while stopping")
         .default("120s")

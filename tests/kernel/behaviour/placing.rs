@@ -89,6 +89,32 @@ fn reserved_resources_are_taken_first() {
     assert_eq!(pieces, [(1, 1, 1500), (0, 0, 1500), (0, 1, 100_000)]);
 }
 
+/// Goal: what is reserved for a role above the offer's is used, what is for another isn't. Method: an offer with both.
+#[test]
+fn only_reservations_of_the_role_and_those_above_are_used() {
+    let mut house = House::new(&Setup { executor_cores: cores(2), ..Setup::default() });
+    let sheet = Sheet::new("S1", 1.0, 900.0).for_role("etl/night");
+    let others = sheet.with(Entry::scalar("cpus", 8.0).reserved_for("et"));
+    assert_eq!(house.offer(std::slice::from_ref(&others), 0), []);
+    let above = others.with(Entry::scalar("cpus", 1.0).reserved_for("etl"));
+    assert_eq!(house.offer(&[above], 0).len(), 1);
+}
+
+/// Goal: revocable resources are left alone unless asked for, and mixed with others never. Method: two executors' worth
+/// of cores, in halves of both.
+#[test]
+fn nothing_revocable_is_mixed_with_the_rest() {
+    let revocable = |cpus| Entry::scalar("cpus", cpus).standing(Standing::Revocable);
+    for (asked, expected) in [(false, [0, 0]), (true, [0, 1])] {
+        let setup = Setup { executor_cores: cores(2), revocable: asked, ..Setup::default() };
+        let mut house = House::new(&setup);
+        for (cpus, expected) in [1.5, 2.5].into_iter().zip(expected) {
+            let sheet = Sheet::new("S1", 1.5, 900.0).with(revocable(cpus));
+            assert_eq!(house.offer(&[sheet], 0).len(), expected);
+        }
+    }
+}
+
 /// Goal: offers of one agent to different roles are not mixed. Method: each alone is too small.
 #[test]
 fn offers_to_different_roles_are_not_merged() {
