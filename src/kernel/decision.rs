@@ -95,9 +95,9 @@ pub struct Accepted<'d> {
 }
 
 impl<'d> Accepted<'d> {
-    /// What `executor`, one of [`Accepted::executors`], takes, piece by piece: cores, memory, GPUs, port. Each kind comes
-    /// from resources that stay or, if those don't hold enough, from revocable ones, never from both; from reserved
-    /// resources first, then from unreserved ones, each in the order of the offers.
+    /// What `executor`, one of [`Accepted::executors`], takes, piece by piece: cores, memory, GPUs, port. Each kind
+    /// comes from resources that stay or, if those don't hold enough, from revocable ones, never from both; from
+    /// reserved resources first, then from unreserved ones, each in the order of the offers.
     #[must_use]
     pub fn pieces(&self, executor: &Placed) -> &'d [Piece] {
         slice(self.pieces, executor.pieces)
