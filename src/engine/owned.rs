@@ -254,6 +254,8 @@ mod tests {
                     ..OwnedResource::scalar("cpus", Scalar::ZERO)
                 }).collect(),
                 attributes: Vec::new(),
+                region: None,
+                zone: None,
                 shape: None,
             }).collect();
             let back: Vec<Vec<OwnedReservations>> = lend(&batch, |lent| {

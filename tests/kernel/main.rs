@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`algebra`] | are cut pieces and what is left exactly what was offered? |
 //! | [`behaviour`] | does it do what its documentation says, sentence by sentence? |
-//! | [`state_machine`] | does any history of events take it away from [`reference`]? |
+//! | [`state_machine`] | does any [`history`] of events take it away from [`reference`]? |
 //! | [`threads`] | do its promises hold while threads race? |
 //! | [`linearizability`] | are the answers of concurrent calls those of some order of them? |
 //! | [`memory`] | what does it allocate, when, and does it give it back? |
@@ -18,6 +18,7 @@
 mod algebra;
 mod bad_input;
 mod behaviour;
+mod history;
 mod linearizability;
 mod memory;
 mod reference;

@@ -16,7 +16,7 @@ use offermill::resources::MilliCpus;
 use offermill::{DemandCall, Fate, ReasonKind, Timestamp};
 
 use crate::world::{Setup, secs};
-pub(crate) use offers::{Answer, Started};
+pub(crate) use offers::{Answer, Said, Started};
 pub(crate) use updates::Effect;
 
 /// Where in its life an executor is.
@@ -73,8 +73,8 @@ pub(crate) struct Agent {
     /// As long as the last of the failures may count.
     failed_until: Timestamp,
     candidate_at: Timestamp,
-    /// When an executor failed that none was placed after, in whole seconds.
-    failed: Option<u64>,
+    /// When an executor failed that none was placed after.
+    failed: Option<Timestamp>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -87,6 +87,9 @@ struct Demand {
     /// Since when no offer was answered, and how many were until then; unknown after calls and registrations.
     silent: Option<(Timestamp, u64)>,
 }
+
+/// A revive later than this is remembered as one at this moment: the kernel has 61 bits for it.
+const REVIVED_MAX: Timestamp = Timestamp::from_millis((1 << 61) - 2);
 
 /// So long an offer can be refused at most.
 fn longest(refuse: &RefuseDurations) -> Duration {
@@ -122,6 +125,8 @@ pub(crate) struct Model {
     roll: Vec<u64>,
     demand: Demand,
     swept_at: Timestamp,
+    /// How often limit and settings changed; the kernel counts up to 255 and begins again.
+    version: u8,
 }
 
 impl Model {
@@ -138,16 +143,19 @@ impl Model {
             roll: Vec::new(),
             demand: Demand::default(),
             swept_at: Timestamp::ORIGIN,
+            version: 0,
         }
     }
 
     pub(crate) fn set_limit(&mut self, limit: Option<u32>) {
+        self.version = self.version.wrapping_add(u8::from(self.limit != limit));
         self.limit = limit;
     }
 
     pub(crate) fn reconfigure(&mut self, setup: Setup) {
         let news = self.setup.config() != setup.config() || self.limit != setup.limit;
         self.demand.wanted |= news;
+        self.version = self.version.wrapping_add(u8::from(news));
         self.limit = setup.limit;
         self.setup = setup;
     }
@@ -211,7 +219,8 @@ impl Model {
                 }
             }
             let suppressed_at = demand.suppressed_at;
-            *demand = Demand { revived_at: Some(now), suppressed_at, ..Demand::default() };
+            let revived_at = Some(now.min(REVIVED_MAX));
+            *demand = Demand { revived_at, suppressed_at, ..Demand::default() };
             return Some(DemandCall::Revive);
         }
         demand.silent = None;
@@ -223,6 +232,14 @@ impl Model {
         demand.refused = false;
         demand.suppressed_at = now;
         Some(DemandCall::Suppress)
+    }
+
+    /// An answer has left for the cluster: perhaps after a revive that followed it.
+    pub(crate) fn answers_sent(&mut self, said: Said) {
+        if self.demand.revived_at != said.revived_at {
+            self.demand.refused |= said.refused;
+            self.demand.wanted |= self.version != said.version;
+        }
     }
 
     /// How many more executors the caps leave room for.

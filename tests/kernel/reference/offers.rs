@@ -8,6 +8,7 @@ use offermill::limits::{EXECUTOR_CORES_MAX, EXECUTORS_PER_AGENT_MAX};
 use offermill::resources::{Gpus, Mebibytes, MilliCpus, Scalar};
 use offermill::{Amount as Piece, DEFAULT_ROLE, Reason, Standing, Timestamp};
 
+use super::updates::CLOCK_MAX;
 use super::{Agent, Executor, Knowing, Life, Model};
 use crate::world::{Amount, Entry, Sheet};
 
@@ -18,6 +19,16 @@ pub(crate) struct Answer {
     pub(crate) accepts: Vec<Accept>,
     /// By the position of the offer.
     pub(crate) declines: BTreeMap<u32, (Reason, Duration)>,
+    pub(crate) said: Said,
+}
+
+/// What an answer was given on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Said {
+    /// Offers were refused for a cap's sake, or the close's.
+    pub(super) refused: bool,
+    pub(super) revived_at: Option<Timestamp>,
+    pub(super) version: u8,
 }
 
 #[derive(Clone, Debug)]
@@ -50,7 +61,8 @@ struct Pot {
 
 impl Model {
     pub(crate) fn offers(&mut self, batch: &[Sheet], now: Timestamp) -> Answer {
-        let answer = self.answer(batch, now);
+        let mut answer = self.answer(batch, now);
+        let mut refused = false;
         self.counts.batches += 1;
         self.counts.offers += batch.len() as u64;
         for accept in &answer.accepts {
@@ -60,12 +72,14 @@ impl Model {
         for (reason, _) in answer.declines.values() {
             self.count_decline(reason.kind());
             // Offers that come although nothing can be placed have to be suppressed again.
-            self.demand.refused |= reason.is_cap() || *reason == Reason::Stopping;
+            refused |= reason.is_cap() || *reason == Reason::Stopping;
         }
         if !answer.accepts.is_empty() && self.cap_reached().is_some() {
             // What is left of the accepted offers is refused for the cap's sake, too.
-            self.demand.refused = true;
+            refused = true;
         }
+        self.demand.refused |= refused;
+        answer.said = Said { refused, revived_at: self.demand.revived_at, version: self.version };
         answer
     }
 
@@ -90,7 +104,8 @@ impl Model {
             }
         }
         for pot in &mut pots {
-            let lately = |failed: u64| (now.as_millis() / 1000).saturating_sub(failed) <= 300;
+            let second = |at: Timestamp| at.as_millis() / 1000;
+            let lately = |failed| second(now.min(CLOCK_MAX)).saturating_sub(second(failed)) <= 300;
             pot.last = self.agents[&pot.agent].failed.is_some_and(lately);
             pot.too_small = self.too_small(pot, batch);
         }

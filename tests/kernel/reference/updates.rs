@@ -12,6 +12,8 @@ use super::{Executor, Knowing, Life, Model};
 const KEPT_FOR: Duration = Duration::from_secs(900);
 /// … or for so much less: nobody writes down every offer.
 const KEPT_LESS: Duration = Duration::from_secs(66);
+/// What is noted of an agent in seconds is noted no later: 136 years after the origin.
+pub(super) const CLOCK_MAX: Timestamp = Timestamp::from_millis(u32::MAX as u64 * 1000);
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
 const SUSPECT_FOR: Duration = Duration::from_secs(10);
 
@@ -133,7 +135,7 @@ impl Model {
         let rule = self.setup.exclusion;
         let name = self.it(number).agent.clone();
         let agent = self.agents.get_mut(&name)?;
-        agent.failed = Some(now.as_millis() / 1000);
+        agent.failed = Some(now.min(CLOCK_MAX));
         agent.candidate_at = agent.candidate_at.max(now);
         let rule = rule?;
         agent.failures.push(now);
@@ -224,7 +226,7 @@ impl Model {
                 || agent.excluded_until.is_some_and(|until| now < until)
                 || now < agent.suspect_until
                 || !agent.failures.is_empty() && now <= agent.failed_until;
-            let idle = now.since(agent.candidate_at);
+            let idle = now.since(agent.candidate_at.min(CLOCK_MAX));
             if !referred && idle > KEPT_FOR {
                 return false;
             }

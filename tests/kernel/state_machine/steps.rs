@@ -1,94 +1,31 @@
 //! Random settings, offers and events.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use offermill::config::{ExclusionRule, RefuseDurations, UnreachableRule};
 use offermill::resources::PortRange;
-use offermill::{
-    DEFAULT_ROLE, DemandCall, Fate, Scope, Standing, TaskState, Timestamp, UpdateReason,
-};
+use offermill::{DEFAULT_ROLE, Scope, Standing, TaskState, UpdateReason};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest_state_machine::ReferenceStateMachine;
 
-use crate::reference::{Answer, Effect, Knowing, Model};
+use crate::history::{Event, Scene, Step, Whom};
+use crate::reference::Model;
 use crate::world::{Amount, Entry, Setup, Sheet, secs};
 
 const AGENTS: [&str; 6] = ["S0", "S1", "S2", "S3", "S4", "S5"];
 const ROLES: [&str; 4] = [DEFAULT_ROLE, "etl", "etl/night", "ads"];
 /// The clock never goes back further.
-const BACK: u64 = 3_000;
-
-/// Whom an update is about.
-#[derive(Clone, Debug)]
-pub(crate) enum Whom {
-    Number(u64),
-    /// An id that the kernel never gave.
-    Text(&'static str),
-}
-
-#[derive(Clone, Debug)]
-pub(crate) enum Event {
-    Offers { handler: usize, sheets: Vec<Sheet> },
-    Update { whom: Whom, state: TaskState, reason: UpdateReason },
-    Kill(Vec<u64>),
-    AgentLost(&'static str),
-    ExecutorLost(Whom),
-    Limit(Option<u32>),
-    Reconfigure(Box<Setup>),
-    Registered,
-    Disconnected,
-    Poll,
-    Tick,
-    Reconcile(Scope),
-    Close,
-    Drain,
-}
-
-/// An event, so many milliseconds after the one before.
-#[derive(Clone, Debug)]
-pub(crate) struct Step {
-    pub(crate) after: i64,
-    pub(crate) event: Event,
-}
-
-/// What the kernel must answer to the last event.
-#[derive(Clone, Debug)]
-pub(crate) enum Expected {
-    Nothing,
-    Answer(Answer),
-    Effect(Effect),
-    Numbers(BTreeSet<u64>),
-    Flag(bool),
-    Call(Option<DemandCall>),
-    Aged(BTreeSet<u64>, BTreeSet<u64>),
-    Drained(bool, BTreeMap<u64, Fate>),
-}
-
-/// The reference, the time, and what the last event led to.
-#[derive(Clone, Debug)]
-pub(crate) struct Scene {
-    pub(crate) model: Model,
-    pub(crate) plain_ids: bool,
-    pub(crate) now: Timestamp,
-    latest: u64,
-    pub(crate) expected: Expected,
-}
+const BACK_MS_MAX: u64 = 3_000;
 
 impl ReferenceStateMachine for Scene {
     type State = Scene;
     type Transition = Step;
 
     fn init_state() -> BoxedStrategy<Scene> {
-        let scene = |(setup, plain_ids)| Scene {
-            model: Model::new(setup),
-            plain_ids,
-            now: Timestamp::ORIGIN,
-            latest: 0,
-            expected: Expected::Nothing,
-        };
+        let scene = |(setup, plain_ids)| Scene::new(setup, plain_ids, BACK_MS_MAX);
         (setups(), any::<bool>()).prop_map(scene).boxed()
     }
 
@@ -104,70 +41,11 @@ impl ReferenceStateMachine for Scene {
     }
 
     fn preconditions(scene: &Scene, step: &Step) -> bool {
-        let placed = scene.model.executors.len() as u64;
-        let known = |number: &u64| *number < placed;
-        match &step.event {
-            Event::Update { whom: Whom::Number(number), .. }
-            | Event::ExecutorLost(Whom::Number(number)) => known(number),
-            Event::Kill(numbers) => numbers.iter().all(known),
-            Event::AgentLost(agent) => {
-                let agent = scene.model.agents.get(*agent);
-                agent.is_none_or(|agent| agent.knowing == Knowing::Yes)
-            }
-            Event::Limit(limit) => limit.is_some() || scene.model.setup.core_cap.is_some(),
-            _ => true,
-        }
+        scene.admits(step)
     }
 
     fn apply(mut scene: Scene, step: &Step) -> Scene {
-        let now = scene.now.as_millis().saturating_add_signed(step.after);
-        let now = Timestamp::from_millis(now.max(scene.latest.saturating_sub(BACK)));
-        scene.latest = scene.latest.max(now.as_millis());
-        scene.now = now;
-        let model = &mut scene.model;
-        scene.expected = match &step.event {
-            Event::Offers { sheets, .. } => Expected::Answer(model.offers(sheets, now)),
-            Event::Update { whom, state, reason } => {
-                let number = match whom {
-                    Whom::Number(number) => Some(*number),
-                    Whom::Text(_) => None,
-                };
-                Expected::Effect(model.update(number, *state, *reason, now))
-            }
-            Event::Kill(numbers) => Expected::Numbers(model.kill(numbers)),
-            Event::AgentLost(agent) => Expected::Numbers(model.agent_lost(agent, now)),
-            Event::ExecutorLost(Whom::Number(number)) => {
-                Expected::Flag(model.executor_lost(*number))
-            }
-            Event::ExecutorLost(Whom::Text(_)) => Expected::Flag(false),
-            Event::Poll => Expected::Call(model.poll_demand(now)),
-            Event::Tick => {
-                let (given_up, forgotten) = model.tick(now);
-                Expected::Aged(given_up, forgotten)
-            }
-            Event::Reconcile(scope) => Expected::Numbers(model.reconcile(*scope, now)),
-            Event::Close => Expected::Numbers(model.close()),
-            Event::Drain => {
-                let (drained, fates) = model.drain();
-                Expected::Drained(drained, fates)
-            }
-            Event::Limit(limit) => {
-                model.set_limit(*limit);
-                Expected::Nothing
-            }
-            Event::Reconfigure(setup) => {
-                model.reconfigure(Setup::clone(setup));
-                Expected::Nothing
-            }
-            Event::Registered => {
-                model.registered();
-                Expected::Nothing
-            }
-            Event::Disconnected => {
-                model.disconnected();
-                Expected::Nothing
-            }
-        };
+        scene.play(step);
         scene
     }
 }
