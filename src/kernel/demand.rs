@@ -28,6 +28,8 @@ const SUPPRESSED: u64 = 1;
 const REFUSED: u64 = 2;
 const WANTED: u64 = 4;
 const REVIVED_SHIFT: u32 = 3;
+/// The latest moment that the word has room for, in milliseconds; what is later is taken for it.
+const REVIVED_MAX: u64 = (u64::MAX >> REVIVED_SHIFT) - 1;
 
 /// Suppression is not repeated sooner than this for offers that still arrive.
 const SUPPRESS_AGAIN_AFTER: Duration = Duration::from_secs(1);
@@ -92,7 +94,8 @@ impl Demand {
                 if word & (SUPPRESSED | REFUSED | WANTED) == 0 || !due(word, revive_interval, now) {
                     return None;
                 }
-                ((now.as_millis() + 1) << REVIVED_SHIFT, DemandCall::Revive)
+                let revived = now.as_millis().min(REVIVED_MAX) + 1;
+                (revived << REVIVED_SHIFT, DemandCall::Revive)
             } else {
                 let again = word & REFUSED != 0 && self.may_suppress_again(now);
                 if word & SUPPRESSED != 0 && !again {
@@ -181,5 +184,18 @@ mod tests {
         assert_eq!(poll(true, 19_000), Some(Revive), "the policy changed");
         demand.reset();
         assert_eq!(poll(true, 99_000), None, "a new subscription offers by itself");
+    }
+
+    /// Goal: no moment is too late to revive at. Method: moments that the word has no room for, as the fuzz input
+    /// `poll_at_the_end_of_time` has them.
+    #[test]
+    fn the_end_of_time_is_a_moment() {
+        for millis in [REVIVED_MAX, REVIVED_MAX + 1, u64::MAX - 1, u64::MAX] {
+            let demand = Demand::new();
+            demand.want();
+            assert_eq!(demand.poll(|| true, INTERVAL, at(millis)), Some(Revive), "{millis}");
+            assert_eq!(demand.revival(), REVIVED_MAX + 1);
+            assert_eq!(demand.poll(|| true, INTERVAL, at(millis)), None, "it was said");
+        }
     }
 }
