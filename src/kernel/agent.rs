@@ -147,7 +147,7 @@ impl Agent {
         self.excluded_until.store(0, Ordering::Relaxed);
         self.suspect_until.store(0, Ordering::Relaxed);
         self.failed.store(0, Ordering::Relaxed);
-        self.note_seen(now);
+        self.seen.store(seconds(now), Ordering::Relaxed);
     }
 
     pub(super) fn go_live(&self, generation: u64) {
@@ -240,9 +240,9 @@ impl Agent {
         self.suspect_until.fetch_max(until.as_millis(), Ordering::Relaxed);
     }
 
-    /// Notes that the agent is there.
+    /// Notes that the agent is there. A clock that went back doesn't make it be forgotten sooner.
     pub(super) fn note_seen(&self, now: Timestamp) {
-        self.seen.store(seconds(now), Ordering::Relaxed);
+        self.seen.fetch_max(seconds(now), Ordering::Relaxed);
     }
 
     /// Makes the cell nobody's, unless the agent holds executors, is excluded or suspect, or has failures that may

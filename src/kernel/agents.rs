@@ -225,6 +225,21 @@ mod tests {
         assert_eq!(agents.len(), 0);
     }
 
+    /// Goal: a clock that goes back makes nobody be forgotten sooner. Method: see an agent late, then early, and by an
+    /// update early, as the fuzz input `clock_goes_far_back_and_forward` does; sweep at the later time.
+    #[test]
+    fn a_clock_that_went_back_forgets_nobody_sooner() {
+        let agents = Agents::new();
+        let key = agents.meet("S1", "host", at(4_000_000)).unwrap();
+        agents.note_seen(key, at(0));
+        agents.mark_failed(key.index(), at(1_000));
+        assert_eq!(agents.sweep(at(4_000_000), at(4_900_000)), 0);
+        assert_eq!(agents.sweep(at(4_001_000), at(4_901_000)), 1);
+        let again = agents.meet("S2", "host", at(0)).unwrap();
+        assert_eq!(key.index(), again.index(), "the cell is reused");
+        assert_eq!(agents.sweep(at(1_000), at(901_000)), 1, "and seen as its new agent is");
+    }
+
     /// Goal: a late offer of a forgotten agent meets a new entry, not the old one's books. Method: retire, meet again
     /// in the same cell, use the old key.
     #[test]
