@@ -16,17 +16,4 @@ fn check(data: &[u8]) {
     assert_eq!(algebra::case::Case::parse(&printed).to_string(), printed);
 }
 
-#[cfg(fuzzing)]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| check(data));
-
-/// Without a fuzzer: replays the files that are named on the command line.
-#[cfg(not(fuzzing))]
-fn main() -> std::io::Result<()> {
-    let mut replayed = 0;
-    for path in std::env::args_os().skip(1) {
-        check(&std::fs::read(&path)?);
-        replayed += 1;
-    }
-    println!("replayed {replayed} files");
-    Ok(())
-}
+offermill_fuzz::harness!(check);
