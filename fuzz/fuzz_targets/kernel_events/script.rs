@@ -19,6 +19,10 @@
 //! | `s` handler, `h` handler | answers were sent, the handler is replaced |
 //! | `z`, `Z` | close, drain |
 //!
+//! Settings, a character each: whether ids are plain (in the first line only), an executor's cores, core cap, memory,
+//! overhead, extra cores, GPU cap, an executor's GPUs plus one, limit plus one, port, zones, failures before exclusion,
+//! its expiry, release and forgetting of the unreachable, launch timeout, revive interval, whether to consolidate.
+//!
 //! Whom: a digit or small letter is one of those who live, a capital one of all who were placed, anything else somebody
 //! whom the kernel never placed.
 
