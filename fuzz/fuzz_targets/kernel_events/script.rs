@@ -194,6 +194,8 @@ fn number(byte: u8) -> usize {
     }
 }
 
+/// A setting that isn't read here is at its default.
+#[allow(clippy::needless_update)]
 fn setup(values: &mut Values<'_>) -> Setup {
     let executor_cores =
         values.one_of(&[None, Some(500), Some(1000), Some(2000), Some(3000), Some(333)]);
