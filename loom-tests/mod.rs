@@ -18,6 +18,7 @@ mod drain;
 mod executors;
 mod policy;
 mod scenes;
+mod seqlock;
 mod slab;
 mod snapshot;
 mod subscription;

@@ -282,10 +282,20 @@ impl Agent {
         if word & LIVE == 0 {
             return None;
         }
-        let until = Timestamp::from_millis(self.excluded_until.load(Ordering::Relaxed));
-        let excluded_until = (word & EXCLUDED != 0 && now < until).then_some(until);
+        let excluded_until = self.excluded_until(word, now);
         let executors = (word & EXECUTORS_MASK) as u32;
         Some(AgentView { name: self.name()?, executors, excluded_until })
+    }
+
+    /// Until when the agent is excluded, if there is one in the cell and it is.
+    pub(super) fn exclusion(&self, now: Timestamp) -> Option<Timestamp> {
+        let word = self.word.load(Ordering::Acquire);
+        if word & LIVE == 0 { None } else { self.excluded_until(word, now) }
+    }
+
+    fn excluded_until(&self, word: u64, now: Timestamp) -> Option<Timestamp> {
+        let until = Timestamp::from_millis(self.excluded_until.load(Ordering::Relaxed));
+        (word & EXCLUDED != 0 && now < until).then_some(until)
     }
 
     /// How many executors `word` has room for, or why none.

@@ -180,6 +180,11 @@ impl Agents {
         self.cells.iter().filter_map(move |(index, cell)| Some((index, cell.view(now)?)))
     }
 
+    /// When each exclusion ends that is in force.
+    pub(crate) fn exclusions(&self, now: Timestamp) -> impl Iterator<Item = Timestamp> {
+        self.cells.iter().filter_map(move |(_, cell)| cell.exclusion(now))
+    }
+
     /// How many agents are known.
     pub(crate) fn len(&self) -> usize {
         self.by_id.len()

@@ -394,6 +394,18 @@ impl Reason {
         )
     }
 
+    /// Whether one offer that is declined for it can be nearer to being used than another.
+    pub(crate) const fn is_measured(&self) -> bool {
+        matches!(
+            self,
+            Reason::Cpus { .. }
+                | Reason::Memory { .. }
+                | Reason::Gpus { .. }
+                | Reason::AgentExcluded { .. }
+                | Reason::AgentSuspect { .. }
+        )
+    }
+
     /// How long to refuse for: by class, but never longer than what bars the agent lasts.
     pub(crate) fn refuse(&self, durations: &RefuseDurations, now: Timestamp) -> Duration {
         match self {

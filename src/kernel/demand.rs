@@ -67,6 +67,12 @@ impl Demand {
         }
     }
 
+    /// Whether suppression was the last call.
+    pub(crate) fn suppressed(&self) -> bool {
+        // Relaxed: a moment's view.
+        self.word.load(Ordering::Relaxed) & SUPPRESSED != 0
+    }
+
     /// Which revive was the last.
     pub(crate) fn revival(&self) -> u64 {
         // Acquire: who knows of a revive doesn't refuse for what was over before it.

@@ -10,6 +10,7 @@ use super::admission::Books;
 use super::commit::{Committed, Plan};
 use super::cutting::Cutter;
 use super::decision::{AcceptRow, Decisions, Decline, Placed, Reason};
+use super::misses::Circumstances;
 use super::placement;
 use super::policy::{Policy, PolicyView};
 use super::sightings::Sightings;
@@ -91,7 +92,7 @@ impl Handler {
         decisions: &mut Decisions,
     ) {
         let core = &*self.core;
-        let (books, alike) = loop {
+        let (books, terms, alike) = loop {
             decisions.clear();
             decisions.revival = core.demand.revival();
             // The word before the policy: so the policy is at least as new as the word's version.
@@ -99,8 +100,8 @@ impl Handler {
             decisions.books = books;
             let policy: &Policy = self.policy.load();
             match self.desk.answer(core, policy, books, offers, now, decisions) {
-                Answered::Alike => break (books, true),
-                Answered::Each => break (books, false),
+                Answered::Alike => break (books, policy.terms, true),
+                Answered::Each => break (books, policy.terms, false),
                 Answered::PolicyChanged => {}
             }
         };
@@ -109,7 +110,7 @@ impl Handler {
             // new one, and the revive that came with it may be out already.
             core.demand.want();
         }
-        self.tally.count(decisions, alike);
+        self.tally.count(decisions, alike, &Circumstances { offers, terms, now });
     }
 }
 

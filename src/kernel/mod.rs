@@ -25,11 +25,14 @@ mod decision;
 pub(crate) mod demand;
 mod drain;
 pub(crate) mod executors;
+mod explain;
 mod handler;
 mod losses;
+mod misses;
 mod placement;
 mod policy;
 mod remainder;
+pub(crate) mod seqlock;
 mod sightings;
 mod silence;
 pub(crate) mod slab;
@@ -50,6 +53,7 @@ pub use check::Violation;
 pub use decision::{Accepted, Amount, Decisions, Decline, Piece, Placed, Reason, ReasonKind};
 pub use demand::DemandCall;
 pub use drain::{DrainReport, Drained};
+pub use explain::{Declined, ExcludedAgents, Explanation, Miss};
 pub use handler::Handler;
 pub use losses::Scope;
 pub use remainder::{Left, Remainder};
@@ -340,14 +344,7 @@ impl Kernel {
     pub fn wanted(&self) -> u32 {
         let books = self.0.admission.load();
         let policy = self.0.policy.load();
-        if books.closed() {
-            return 0;
-        }
-        policy.headroom(books).map_or(0, |left| {
-            let by_cores = left.cores.millis() / policy.config.cores_at_least().millis();
-            let by_gpus = policy.room_by_gpus(self.0.gpus.taken());
-            left.executors.min(u32::try_from(by_cores).unwrap_or(u32::MAX)).min(by_gpus)
-        })
+        self.0.wanted(&policy, books)
     }
 
     /// Lets time pass: executors out of sight are given up and then forgotten as the config says, and agents that
@@ -374,6 +371,31 @@ impl Kernel {
     #[must_use]
     pub fn offer_counts(&self) -> OfferCounts {
         self.0.tallies.sum()
+    }
+
+    /// Why nothing more is placed: what is wanted, which cap is reached, whether offers come, and of those declined for
+    /// each reason how many there were and the nearest miss, in numbers. Its `Display` is for people.
+    ///
+    /// O(agents and handlers), on the caller's thread; no handler waits for it. Its parts are not one instant.
+    ///
+    /// ```
+    /// # use offermill::{Config, Decisions, IdScheme, Kernel, Offer, Resource, Timestamp, resources::Mebibytes};
+    /// let config = Config::builder().executor_memory(Mebibytes::new(3712)).executor_limit(Some(3)).build()?;
+    /// let kernel = Kernel::new(config, IdScheme::plain());
+    /// let resources = [Resource::scalar("cpus", 4.0), Resource::scalar("mem", 3584.0)];
+    /// let offers = [Offer::new("O1", "S7", "host-7", &resources, &[])];
+    /// kernel.handler().resource_offers(&offers, Timestamp::ORIGIN, &mut Decisions::new());
+    ///
+    /// let explanation = kernel.explain(Timestamp::from_millis(2_000));
+    /// assert_eq!(explanation.to_string(), "\
+    /// waiting for 3 more executors
+    /// offers             1 in all, the last 2 s ago
+    /// too little memory  1 offer, nearest: agent S7: memory 3584 of 4096 MiB, 2 s ago");
+    /// # Ok::<(), offermill::Error>(())
+    /// ```
+    #[must_use]
+    pub fn explain(&self, now: Timestamp) -> Explanation {
+        self.0.explain(now)
     }
 
     /// How many updates came about executors that this kernel never placed.

@@ -25,6 +25,9 @@ pub(crate) struct Policy {
     pub(crate) config: Config,
     /// The executor limit in force: the config's at first, then what `set_executor_limit` said.
     pub(crate) limit: Option<u32>,
+    /// Changes with the settings, but not when `set_executor_limit` alone is called: what was asked of offers is the
+    /// same under one number.
+    pub(crate) terms: u64,
 }
 
 /// What the caps leave, at the instant of some books.
@@ -82,6 +85,11 @@ impl Policy {
         }
     }
 
+    /// Whether a limit or cap was set for how many executors there are.
+    pub(crate) fn is_bounded(&self) -> bool {
+        self.limit.is_some() || self.config.core_cap.is_some() || self.room_by_gpus(0) < u32::MAX
+    }
+
     pub(crate) fn core_cap(&self) -> MilliCpus {
         self.config.core_cap.unwrap_or(limits::TOTAL_CORES_MAX).min(limits::TOTAL_CORES_MAX)
     }
@@ -108,7 +116,7 @@ pub(crate) type PolicyView = View<Policy>;
 impl PolicyCell {
     pub(crate) fn new(config: Config) -> PolicyCell {
         let limit = config.executor_limit;
-        let policy = Policy { config, limit };
+        let policy = Policy { config, limit, terms: 0 };
         PolicyCell { current: Swap::new(policy), publisher: Mutex::new(()) }
     }
 
@@ -128,7 +136,8 @@ impl PolicyCell {
             return false;
         }
         let limit = config.executor_limit;
-        self.current.store(Arc::new(Policy { config, limit }));
+        let terms = old.terms + u64::from(old.config != config);
+        self.current.store(Arc::new(Policy { config, limit, terms }));
         admission.bump_version();
         true
     }

@@ -1,4 +1,5 @@
-//! Counters. Each handler has cells of its own that it alone writes; a reader adds them up.
+//! Counters. Each handler has cells of its own that it alone writes; a reader adds them up. Beside them are its
+//! nearest [`misses`](super::misses).
 //!
 //! | who | does | ordering |
 //! |---|---|---|
@@ -15,6 +16,8 @@ use crossbeam_utils::CachePadded;
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 
 use super::decision::{Decisions, Decline, ReasonKind};
+use super::misses::{Circumstances, Held, Misses, nearest};
+use crate::time::Timestamp;
 
 const KINDS: usize = ReasonKind::ALL.len();
 
@@ -26,6 +29,9 @@ pub(crate) struct Tally {
     accepted: AtomicU64,
     executors: AtomicU64,
     declined: [AtomicU64; KINDS],
+    /// When offers came last, in milliseconds, plus one; 0 for never.
+    offered: AtomicU64,
+    misses: Misses,
 }
 
 /// What happened to offers since the kernel was made.
@@ -69,7 +75,7 @@ impl OfferCounts {
 
 impl Tally {
     /// Counts a batch, whose declines are all for one reason if `alike`. Only the tally's own handler calls this.
-    pub(crate) fn count(&self, decisions: &Decisions, alike: bool) {
+    pub(crate) fn count(&self, decisions: &Decisions, alike: bool, batch: &Circumstances<'_>) {
         let add = |counter: &AtomicU64, more: u64| {
             if more > 0 {
                 counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
@@ -83,7 +89,11 @@ impl Tally {
             let run = if alike { None } else { rest.iter().position(differs) };
             let run = run.unwrap_or(rest.len());
             add(&self.declined[kind as usize], run as u64);
+            self.misses.note(&rest[..run], alike, batch);
             rest = &rest[run..];
+        }
+        if !batch.offers.is_empty() {
+            self.offered.store(batch.now.as_millis().saturating_add(1), Ordering::Relaxed);
         }
         add(&self.batches, 1);
         add(&self.offers, (decisions.accepted.len() + decisions.declines.len()) as u64);
@@ -100,6 +110,9 @@ pub(crate) struct Tallies(Mutex<Roster>);
 struct Roster {
     present: Vec<Arc<CachePadded<Tally>>>,
     departed: OfferCounts,
+    /// Of those that departed: see [`Tally`].
+    offered: u64,
+    misses: [Option<Held>; KINDS],
 }
 
 impl Tallies {
@@ -113,6 +126,10 @@ impl Tallies {
         let mut roster = lock(&self.0);
         roster.present.retain(|present| !Arc::ptr_eq(present, tally));
         roster.departed.add(tally);
+        roster.offered = roster.offered.max(tally.offered.load(Ordering::Relaxed));
+        for (kept, kind) in roster.misses.iter_mut().zip(ReasonKind::ALL) {
+            *kept = nearest(kept.take().into_iter().chain(tally.misses.read(kind)));
+        }
     }
 
     pub(crate) fn sum(&self) -> OfferCounts {
@@ -120,5 +137,20 @@ impl Tallies {
         let mut sum = roster.departed;
         roster.present.iter().for_each(|tally| sum.add(tally));
         sum
+    }
+
+    /// When offers came last.
+    pub(crate) fn offered_at(&self) -> Option<Timestamp> {
+        let roster = lock(&self.0);
+        let present = roster.present.iter().map(|tally| tally.offered.load(Ordering::Relaxed));
+        let stamp = present.chain([roster.offered]).max()?;
+        stamp.checked_sub(1).map(Timestamp::from_millis)
+    }
+
+    /// The nearest miss of a kind, of those that `counts`.
+    pub(crate) fn nearest(&self, kind: ReasonKind, counts: impl Fn(&Held) -> bool) -> Option<Held> {
+        let roster = lock(&self.0);
+        let present = roster.present.iter().filter_map(|tally| tally.misses.read(kind));
+        nearest(present.chain(roster.misses[kind as usize].clone()).filter(counts))
     }
 }

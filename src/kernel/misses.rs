@@ -1,0 +1,347 @@
+//! The nearest misses: for each kind of reason, the offer that came nearest to being used, in numbers.
+//!
+//! Each handler has a cell for each kind, which it alone writes and anybody reads (see [`seqlock`](super::seqlock),
+//! where the orderings are; there are no other shared words here). A handler writes seldom: when an offer came nearer
+//! than the one that is held, or what is held was noted [`WINDOW`] ago or under other settings. Cells come into being
+//! with the first miss of their kind.
+//!
+//! | words of a cell | |
+//! |---|---|
+//! | 0 | the settings that were in force: [`Policy::terms`](super::policy::Policy) |
+//! | 1 | when, in milliseconds |
+//! | 2–4 | the reason's numbers |
+//! | 5 | the length of the agent's id in bytes, and whether it was cut off |
+//! | from 6 | the id's beginning |
+//!
+//! What is nearest: of cores, memory and GPUs the most that was offered; of agents that are barred the one that will
+//! not be soonest; of all else the last.
+
+use std::array;
+use std::cmp::Reverse;
+use std::time::Duration;
+
+use crate::sync::QuietOnceLock;
+
+use super::decision::{Decline, Reason, ReasonKind};
+use super::seqlock::Seqlock;
+use crate::offer::Offer;
+use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::time::Timestamp;
+
+/// A miss is the nearest for so long at most, if others come after it.
+pub(crate) const WINDOW: Duration = Duration::from_secs(10);
+/// A miss that is as near as the one held replaces it when that is so old.
+const REFRESH: Duration = Duration::from_secs(1);
+
+const KINDS: usize = ReasonKind::ALL.len();
+/// Words for an agent's id: few for the checkers, to which each is a step.
+const ID_WORDS: usize = if cfg!(any(shuttle, all(loom, test))) { 1 } else { 8 };
+/// So many bytes of an agent's id are kept.
+const ID_BYTES: usize = ID_WORDS * 8;
+/// Where the id begins.
+const ID_AT: usize = 6;
+const WORDS: usize = ID_AT + ID_WORDS;
+/// The mark of an id that was cut off, above its length.
+const CUT: u64 = 1 << 32;
+
+/// A reason's numbers.
+type Numbers = [u64; 3];
+
+/// A miss, as a cell holds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) terms: u64,
+    pub(crate) at: Timestamp,
+    pub(crate) reason: Reason,
+    /// None of reasons that are no agent's.
+    pub(crate) agent_id: Option<Box<str>>,
+}
+
+/// What a batch's misses have in common.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Circumstances<'a> {
+    pub(crate) offers: &'a [Offer<'a>],
+    pub(crate) terms: u64,
+    pub(crate) now: Timestamp,
+}
+
+/// One handler's cells.
+#[derive(Debug)]
+pub(crate) struct Misses([QuietOnceLock<Box<Seqlock<WORDS>>>; KINDS]);
+
+impl Default for Misses {
+    fn default() -> Misses {
+        Misses(array::from_fn(|_| QuietOnceLock::new()))
+    }
+}
+
+impl Misses {
+    /// Looks at declines of one kind, all alike in their numbers too if `alike`, and keeps the nearest if it is nearer
+    /// than what is held. Only the handler whose cells they are calls this.
+    pub(crate) fn note(&self, declines: &[Decline], alike: bool, batch: &Circumstances<'_>) {
+        let Some(last) = declines.last() else { return };
+        let nearest = if alike || !last.reason.is_measured() {
+            last
+        } else {
+            declines.iter().max_by_key(|decline| nearness(&decline.reason)).unwrap_or(last)
+        };
+        let cell = self.0[last.reason.kind() as usize].get_or_init(Box::default);
+        if is_news(cell, &nearest.reason, batch) {
+            write(cell, nearest, batch);
+        }
+    }
+
+    /// The miss of this kind.
+    pub(crate) fn read(&self, kind: ReasonKind) -> Option<Held> {
+        let words = self.0[kind as usize].get()?.read()?;
+        let [terms, at, a, b, c, id_length, id @ ..] = words;
+        let agent_id = (id_length > 0).then(|| text(&id, id_length));
+        let reason = decode(kind, [a, b, c]);
+        Some(Held { terms, at: Timestamp::from_millis(at), reason, agent_id })
+    }
+}
+
+/// Whether a miss replaces what its cell holds.
+fn is_news(cell: &Seqlock<WORDS>, reason: &Reason, batch: &Circumstances<'_>) -> bool {
+    let Some([terms, at, a, b, c, ..]) = cell.own() else { return true };
+    let age = batch.now.since(Timestamp::from_millis(at));
+    if terms != batch.terms || age >= WINDOW {
+        return true;
+    }
+    if reason.is_cap() && encode(reason) != [a, b, c] {
+        return true;
+    }
+    let held = decode(reason.kind(), [a, b, c]);
+    let (near, held_near) = (nearness(reason), nearness(&held));
+    near > held_near || near == held_near && age >= REFRESH || is_over(&held, batch.now)
+}
+
+fn write(cell: &Seqlock<WORDS>, miss: &Decline, batch: &Circumstances<'_>) {
+    let id = match batch.offers.get(miss.offer as usize) {
+        Some(offer) if is_about_an_agent(&miss.reason) => offer.agent_id,
+        _ => "",
+    };
+    let mut length = id.len().min(ID_BYTES);
+    while !id.is_char_boundary(length) {
+        length -= 1;
+    }
+    let cut = if length < id.len() { CUT } else { 0 };
+    let mut words = [0; WORDS];
+    let [a, b, c] = encode(&miss.reason);
+    let head = [batch.terms, batch.now.as_millis(), a, b, c, length as u64 | cut];
+    words[..ID_AT].copy_from_slice(&head);
+    for (word, bytes) in words[ID_AT..].iter_mut().zip(id.as_bytes()[..length].chunks(8)) {
+        let mut whole = [0; 8];
+        whole[..bytes.len()].copy_from_slice(bytes);
+        *word = u64::from_le_bytes(whole);
+    }
+    cell.write(&words);
+}
+
+fn text(words: &[u64], length: u64) -> Box<str> {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let kept = bytes.get(..(length & !CUT) as usize).unwrap_or(&bytes);
+    let mut text = String::from_utf8_lossy(kept).into_owned();
+    if length & CUT != 0 {
+        text.push('…');
+    }
+    text.into()
+}
+
+/// The nearest of several handlers' misses: of those under the latest settings, and no older than [`WINDOW`] when the
+/// newest was noted.
+pub(crate) fn nearest(held: impl Iterator<Item = Held>) -> Option<Held> {
+    let held: Vec<Held> = held.collect();
+    let terms = held.iter().map(|held| held.terms).max()?;
+    let in_force = || held.iter().filter(|held| held.terms == terms);
+    let newest = in_force().map(|held| held.at).max()?;
+    let recent = in_force().filter(|held| newest.since(held.at) < WINDOW);
+    // Of equally near ones the newest, and the agent's id so that an answer doesn't depend on handlers' order.
+    recent.max_by_key(|held| (nearness(&held.reason), held.at, Reverse(&held.agent_id))).cloned()
+}
+
+/// How near a miss is, among those of its kind.
+pub(crate) fn nearness(reason: &Reason) -> u64 {
+    match reason {
+        Reason::Cpus { offered, .. } => offered.millis(),
+        Reason::Memory { offered, .. } => offered.get(),
+        Reason::Gpus { offered, .. } => u64::from(offered.get()),
+        Reason::AgentExcluded { until } | Reason::AgentSuspect { until } => {
+            u64::MAX - until.as_millis()
+        }
+        _ => 0,
+    }
+}
+
+/// Whether what barred the agent has ended.
+pub(crate) fn is_over(reason: &Reason, now: Timestamp) -> bool {
+    match reason {
+        Reason::AgentExcluded { until } | Reason::AgentSuspect { until } => *until <= now,
+        _ => false,
+    }
+}
+
+fn is_about_an_agent(reason: &Reason) -> bool {
+    !reason.is_cap() && !matches!(reason, Reason::Stopping | Reason::Disconnected)
+}
+
+fn encode(reason: &Reason) -> Numbers {
+    match *reason {
+        Reason::ExecutorLimit { limit } => [u64::from(limit), 0, 0],
+        Reason::CoreCap { cap, acquired, asked } => [cap, acquired, asked].map(MilliCpus::millis),
+        Reason::GpuCap { cap, acquired, asked } => {
+            [cap, acquired, asked].map(|gpus| u64::from(gpus.get()))
+        }
+        Reason::AgentExcluded { until } | Reason::AgentSuspect { until } => {
+            [until.as_millis(), 0, 0]
+        }
+        Reason::Cpus { asked, offered } => [asked.millis(), offered.millis(), 0],
+        Reason::Memory { asked, offered } => [asked.get(), offered.get(), 0],
+        Reason::Gpus { asked, offered } => [u64::from(asked.get()), u64::from(offered.get()), 0],
+        Reason::Port { port } => [u64::from(port), 0, 0],
+        Reason::Stopping
+        | Reason::Disconnected
+        | Reason::Malformed
+        | Reason::ConstraintUnmet
+        | Reason::AgentFull
+        | Reason::Raced => [0; 3],
+    }
+}
+
+/// What [`encode`] made `numbers` from.
+fn decode(kind: ReasonKind, numbers: Numbers) -> Reason {
+    let [a, b, _] = numbers;
+    let gpus = |number: u64| Gpus::new(u32::try_from(number).unwrap_or(u32::MAX));
+    match kind {
+        ReasonKind::Stopping => Reason::Stopping,
+        ReasonKind::Disconnected => Reason::Disconnected,
+        ReasonKind::Malformed => Reason::Malformed,
+        ReasonKind::ConstraintUnmet => Reason::ConstraintUnmet,
+        ReasonKind::ExecutorLimit => {
+            Reason::ExecutorLimit { limit: u32::try_from(a).unwrap_or(u32::MAX) }
+        }
+        ReasonKind::CoreCap => {
+            let [cap, acquired, asked] = numbers.map(MilliCpus::from_millis);
+            Reason::CoreCap { cap, acquired, asked }
+        }
+        ReasonKind::GpuCap => {
+            let [cap, acquired, asked] = numbers.map(gpus);
+            Reason::GpuCap { cap, acquired, asked }
+        }
+        ReasonKind::AgentExcluded => Reason::AgentExcluded { until: Timestamp::from_millis(a) },
+        ReasonKind::AgentSuspect => Reason::AgentSuspect { until: Timestamp::from_millis(a) },
+        ReasonKind::AgentFull => Reason::AgentFull,
+        ReasonKind::Cpus => {
+            let [asked, offered] = [a, b].map(MilliCpus::from_millis);
+            Reason::Cpus { asked, offered }
+        }
+        ReasonKind::Memory => {
+            let [asked, offered] = [a, b].map(Mebibytes::new);
+            Reason::Memory { asked, offered }
+        }
+        ReasonKind::Gpus => {
+            let [asked, offered] = [a, b].map(gpus);
+            Reason::Gpus { asked, offered }
+        }
+        ReasonKind::Port => Reason::Port { port: u16::try_from(a).unwrap_or(u16::MAX) },
+        ReasonKind::Raced => Reason::Raced,
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+
+    const REASONS: [Reason; 15] = [
+        Reason::Stopping,
+        Reason::Disconnected,
+        Reason::Malformed,
+        Reason::ConstraintUnmet,
+        Reason::ExecutorLimit { limit: 7 },
+        Reason::CoreCap {
+            cap: MilliCpus::from_millis(1),
+            acquired: MilliCpus::from_millis(u64::MAX),
+            asked: MilliCpus::from_millis(3),
+        },
+        Reason::GpuCap { cap: Gpus::new(1), acquired: Gpus::new(u32::MAX), asked: Gpus::new(3) },
+        Reason::AgentExcluded { until: Timestamp::MAX },
+        Reason::AgentSuspect { until: Timestamp::from_millis(5) },
+        Reason::AgentFull,
+        Reason::Cpus { asked: MilliCpus::from_millis(1), offered: MilliCpus::from_millis(2) },
+        Reason::Memory { asked: Mebibytes::new(1), offered: Mebibytes::new(2) },
+        Reason::Gpus { asked: Gpus::new(1), offered: Gpus::new(2) },
+        Reason::Port { port: u16::MAX },
+        Reason::Raced,
+    ];
+
+    fn note(misses: &Misses, agent: &str, reason: Reason, terms: u64, now: u64) {
+        let offers = [Offer::new("o", agent, "host", &[], &[])];
+        let decline = Decline { offer: 0, reason, refuse: Duration::ZERO };
+        let batch = Circumstances { offers: &offers, terms, now: Timestamp::from_millis(now) };
+        misses.note(&[decline], false, &batch);
+    }
+
+    /// Goal: what is noted is what is read, for each kind. Method: one of each, noted and read.
+    #[test]
+    fn each_reason_reads_back() {
+        let misses = Misses::default();
+        for (reason, kind) in REASONS.into_iter().zip(ReasonKind::ALL) {
+            assert_eq!((reason.kind(), misses.read(kind)), (kind, None));
+            note(&misses, "S1", reason, 9, 1234);
+            let agent_id = is_about_an_agent(&reason).then(|| "S1".into());
+            let at = Timestamp::from_millis(1234);
+            assert_eq!(misses.read(kind), Some(Held { terms: 9, at, reason, agent_id }));
+        }
+    }
+
+    /// Goal: an id of any length and letters is kept, or a whole beginning of it, marked. Method: lengths around the
+    /// most, of letters of one to four bytes.
+    #[test]
+    fn long_ids_are_cut_between_letters() {
+        for letter in ["a", "ä", "€", "🦀"] {
+            for letters in 1..=ID_BYTES + 1 {
+                let (misses, id) = (Misses::default(), letter.repeat(letters));
+                note(&misses, &id, Reason::AgentFull, 0, 0);
+                let read = misses.read(ReasonKind::AgentFull).and_then(|held| held.agent_id);
+                let read = read.unwrap();
+                if id.len() <= ID_BYTES {
+                    assert_eq!(*read, *id);
+                } else {
+                    let kept = read.strip_suffix('…').unwrap();
+                    assert!(id.starts_with(kept) && kept.len() > ID_BYTES - letter.len(), "{read}");
+                }
+            }
+        }
+    }
+
+    /// Goal: what is held gives way when it should and not otherwise. Method: a history, and what is held after each
+    /// miss of it.
+    #[test]
+    fn the_nearest_stays_for_a_while() {
+        let misses = Misses::default();
+        let memory =
+            |offered| Reason::Memory { asked: Mebibytes::new(9), offered: Mebibytes::new(offered) };
+        for (offered, terms, now, held) in [
+            (3, 0, 0, (3, 0)),
+            (2, 0, 100, (3, 0)),
+            (3, 0, 999, (3, 0)),
+            (4, 0, 1_000, (4, 1_000)),
+            (4, 0, 2_000, (4, 2_000)),
+            (3, 0, 11_999, (4, 2_000)),
+            (3, 0, 12_000, (3, 12_000)),
+            (1, 1, 12_001, (1, 12_001)),
+        ] {
+            note(&misses, "S1", memory(offered), terms, now);
+            let is = misses.read(ReasonKind::Memory).unwrap();
+            assert_eq!((is.reason, is.at.as_millis()), (memory(held.0), held.1), "at {now}");
+        }
+        let excluded = |until| Reason::AgentExcluded { until: Timestamp::from_millis(until) };
+        for (until, now, held) in
+            [(500, 0, 500), (400, 1, 400), (600, 2, 400), (600, 400, 600), (700, 401, 600)]
+        {
+            note(&misses, "S1", excluded(until), 0, now);
+            assert_eq!(misses.read(ReasonKind::AgentExcluded).unwrap().reason, excluded(held));
+        }
+    }
+}
