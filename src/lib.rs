@@ -16,6 +16,10 @@
 //! └──────────────┘ calls  └───────────────┘   decisions   └────────────┘    agents · executors
 //! ```
 //!
+//! What isn't used is declined with a reason in numbers, and [`Kernel::explain`] says why executors are still waited
+//! for: which cap is reached, whether offers come, and for each reason the nearest miss ("agent S7: memory 3584 of 4096
+//! MiB"). It reads while handlers go on, and nothing is allocated for it on the offer path.
+//!
 //! Each layer imports only what stands before it here:
 //! 1. [`Offer`], [`StatusUpdate`], [`resources`], [`ExecutorId`]: plain data, integer units.
 //! 2. [`constraint`]: parsed once, matched many times, total.

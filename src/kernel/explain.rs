@@ -77,6 +77,8 @@ pub struct Miss {
     /// The agent that offered. Ids longer than 64 bytes are cut off and end in `…`. `None` if the reason has nothing to
     /// do with the agent.
     pub agent_id: Option<Box<str>>,
+    /// The agent's host name, if the kernel knows the agent: it was a candidate for placement, and not forgotten since.
+    pub hostname: Option<Box<str>>,
     /// Why it was declined.
     pub reason: Reason,
     /// When.
@@ -99,11 +101,9 @@ impl Core {
         let mut declined: Vec<Declined> = declines
             .map(|(kind, offers)| {
                 let held = self.tallies.nearest(kind, |held| still_holds(held, &policy, now));
-                let nearest = held.map(|Held { at, reason, agent_id, .. }| Miss {
-                    agent_id,
-                    reason,
-                    at,
-                    asked_at: now,
+                let nearest = held.map(|Held { at, reason, agent_id, .. }| {
+                    let hostname = agent_id.as_deref().and_then(|id| self.agents.hostname(id));
+                    Miss { agent_id, hostname, reason, at, asked_at: now }
                 });
                 Declined { kind, offers, nearest }
             })
@@ -203,14 +203,11 @@ impl Display for Declined {
     }
 }
 
-impl Display for Miss {
-    /// As in `agent S7: memory 3584 of 4096 MiB` and `agent S3: excluded for 11 min more`: what was left then is told
-    /// as of when it was asked for.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(agent_id) = &self.agent_id {
-            write!(f, "agent {agent_id}")?;
-        }
-        let text = match self.reason {
+impl Miss {
+    /// Why it was declined, in a few words, as in `memory 3584 of 4096 MiB` and `excluded for 11 min more`.
+    #[must_use]
+    pub fn why(&self) -> String {
+        match self.reason {
             Reason::AgentExcluded { until } => {
                 format!("excluded {}", time_left(until, self.asked_at))
             }
@@ -218,7 +215,18 @@ impl Display for Miss {
                 format!("lost a moment ago, not used {}", time_left(until, self.asked_at))
             }
             reason => reason.to_string(),
-        };
+        }
+    }
+}
+
+impl Display for Miss {
+    /// As in `agent S7: memory 3584 of 4096 MiB` and `agent S3: excluded for 11 min more`: what was left then is told
+    /// as of when it was asked for.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(agent_id) = &self.agent_id {
+            write!(f, "agent {agent_id}")?;
+        }
+        let text = self.why();
         match (&self.agent_id, text == self.reason.kind().as_str()) {
             (Some(_), true) => Ok(()),
             (Some(_), false) => write!(f, ": {text}"),

@@ -103,19 +103,20 @@ impl Misses {
 
 /// Whether a miss replaces what its cell holds.
 fn is_news(cell: &Seqlock<WORDS>, reason: &Reason, batch: &Circumstances<'_>) -> bool {
-    let Some([terms, at, a, b, c, ..]) = cell.own() else { return true };
+    let Some([terms, at, a, b, c]) = cell.own() else { return true };
     let age = batch.now.since(Timestamp::from_millis(at));
     if terms != batch.terms || age >= WINDOW {
         return true;
     }
-    if reason.is_cap() && encode(reason) != [a, b, c] {
-        return true;
+    if !reason.is_measured() {
+        return age >= REFRESH || reason.is_cap() && encode(reason) != [a, b, c];
     }
     let held = decode(reason.kind(), [a, b, c]);
     let (near, held_near) = (nearness(reason), nearness(&held));
     near > held_near || near == held_near && age >= REFRESH || is_over(&held, batch.now)
 }
 
+#[cold]
 fn write(cell: &Seqlock<WORDS>, miss: &Decline, batch: &Circumstances<'_>) {
     let id = match batch.offers.get(miss.offer as usize) {
         Some(offer) if is_about_an_agent(&miss.reason) => offer.agent_id,

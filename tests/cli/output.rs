@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 
-use crate::support::{Folder, finish, offermill, small};
+use crate::support::{Folder, Run, finish, offermill, small};
 
 /// Goal: every line of `--json` is one object with the keys that all have, and the last one is the
 /// summary. Method: a run with failures, replacements and an exclusion.
@@ -90,6 +90,52 @@ fn a_full_disk_does_not_end_a_run() {
     assert_eq!(ended.status.code(), Some(0), "{errors}");
     assert_eq!(errors.matches("standard output can't be written: ").count(), 1, "{errors}");
     assert_eq!(folder.outputs(), ["done\n", "done\n"]);
+}
+
+/// Goal: who waits for executors that can't be placed is told why, once, and again at the end. Method: agents with
+/// room for an executor and a half; the run in lines.
+#[test]
+fn a_run_that_waits_says_why() {
+    let folder = Folder::new();
+    let flags = ["--master", "local-cluster[2,3,64]", "--num-executors", "3"];
+    let flags = [&flags[..], &["--executor-cores", "2", "--plain"]].concat();
+    let mut run = Run::start(&folder, &small(&flags, &["sleep", "1000"]));
+    let waits = run.line(|line| line.contains("waiting for"));
+    let why = "  waiting for 1 more executor: too few cores (agent-";
+    assert!(waits.contains(why) && waits.ends_with(": 1 of 2 cores)"), "{waits}");
+    run.signal("INT");
+    let ended = run.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.output);
+    assert_eq!(ended.output.matches(why).count(), 1, "{}", ended.output);
+    let at_end = "at the end waiting for 1 more executor: too few cores (agent-";
+    assert!(ended.output.contains(at_end), "{}", ended.output);
+    let declined = ended.output.lines().find(|line| line.starts_with("declined "));
+    assert!(declined.is_some_and(|line| line.contains(" too few cores, nearest agent-")));
+}
+
+/// Goal: machines are told in numbers what is waited for. Method: executors fail on all agents, which are excluded;
+/// the event and the summary.
+#[test]
+fn a_run_that_waits_says_why_in_json() {
+    let folder = Folder::new();
+    let flags = ["--master", "local-cluster[2,1,64]", "--num-executors", "2", "--json"];
+    let flags = [&flags[..], &["--exclude-after", "1", "--exclude-for", "5m"]].concat();
+    let command = ["sh", "-c", "sleep 0.1; exit 3"];
+    let mut run = Run::start(&folder, &small(&flags, &command));
+    let waiting = run.event_named("waiting");
+    assert_eq!((&waiting["wanted"], &waiting["agents_excluded"]), (&2.into(), &2.into()));
+    let miss = waiting["nearest_misses"].as_array().unwrap().last().unwrap();
+    assert_eq!(miss["reason"], "agent_excluded", "{waiting}");
+    assert_eq!(miss["why"], "excluded for 5 min more");
+    assert!(miss["host"].as_str().unwrap().starts_with("agent-"), "{miss}");
+    let until = waiting["first_exclusion_ends_ms"].as_u64().unwrap();
+    assert!(until > waiting["at_ms"].as_u64().unwrap());
+    run.signal("TERM");
+    let ended = run.end();
+    let events = ended.events();
+    let summary = events.last().unwrap();
+    assert_eq!(summary["waiting"]["wanted"], 2, "{summary}");
+    assert_eq!(summary["nearest_misses"][0]["reason"], "agent_excluded");
 }
 
 /// Goal: each shell gets completions, and another word is refused. Method: ask for them.

@@ -2,6 +2,7 @@
 
 mod demand;
 mod draining;
+mod explaining;
 mod placing;
 mod policing;
 mod updating;

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 
 use allocation_counter::{AllocationInfo, measure};
 use offermill::{
-    Attribute, Decisions, ExecutorId, Handler, IdScheme, Kernel, Offer, Reason, Resource,
-    StatusUpdate, TaskState,
+    Attribute, Decisions, ExecutorId, Handler, IdScheme, Kernel, Offer, Reason, ReasonKind,
+    Resource, StatusUpdate, TaskState,
 };
 
 use crate::world::{Setup, at};
@@ -179,7 +179,8 @@ fn allocations(setup: &Setup, offers: &[Offer<'_>], executors: usize) -> (u64, D
 }
 
 /// Goal: the offer path allocates nothing in the steady state. Method: offers of 10 000 agents that are declined by
-/// constraint, declined at a cap, and accepted and freed again.
+/// constraint, declined for being small, some less than others, declined at a cap, and accepted and freed again; the
+/// nearest misses are noted anew in each round.
 #[test]
 fn the_steady_state_allocates_nothing() {
     let agents: Vec<String> = (0..10_000).map(|number| format!("agent-{number}")).collect();
@@ -194,6 +195,18 @@ fn the_steady_state_allocates_nothing() {
     let (count, decisions) = allocations(&constrained, &offers, 0);
     assert!(matches!(decisions.declines()[0].reason, Reason::ConstraintUnmet(_)));
     assert_eq!(count, 0, "declined by constraint");
+
+    let sized: Vec<[Resource<'_>; 2]> = (0..100)
+        .map(|size| [Resource::scalar("cpus", 1.0), Resource::scalar("mem", f64::from(size))])
+        .collect();
+    let small: Vec<Offer<'_>> = agents
+        .iter()
+        .zip(sized.iter().cycle())
+        .map(|(agent, resources)| Offer::new("offer", agent, HOSTNAME, resources, &[]))
+        .collect();
+    let (count, decisions) = allocations(&Setup::default(), &small, 0);
+    assert_eq!(decisions.declines()[0].reason.kind(), ReasonKind::Memory);
+    assert_eq!(count, 0, "declined for being small");
 
     let limited = Setup { limit: Some(0), ..Setup::default() };
     let (count, decisions) = allocations(&limited, &offers, 0);

@@ -41,14 +41,19 @@ const JSON_NOTES: &str = "\
 --json prints one object a line. All have \"event\", \"at_ms\" (since the start) and
 \"time\" (UTC). The events:
   started, registered, disconnected, placed, running, ending, out_of_sight,
-  returned, given_up, refused_return, ended, excluded, all_excluded, agent_lost,
-  demand, overflow, call_failed, refused, totals (each 10 s), stopping, summary
-  (the last, except after a second Ctrl-C).
+  returned, given_up, refused_return, ended, excluded, all_excluded, waiting,
+  agent_lost, demand, overflow, call_failed, refused, totals (each 10 s), stopping,
+  summary (the last, except after a second Ctrl-C).
 Those about executors have \"executor\", \"agent_id\", \"host\", \"state\", \"cores\",
 \"memory_mib\", \"gpus\", \"port\" and \"message\"; \"placed\" has \"replaces\" too, and
 \"ended\" has \"ran_ms\". \"excluded\" has \"failures\", \"why\", \"until\" and \"for_ms\" (null:
-for ever). \"summary\" has \"ending\", \"exit_code\", \"ran_ms\", \"executors\", \"agents\" and
-\"offers\", with \"declined\" by reason.";
+for ever). \"waiting\" comes when executors are wanted and none was placed for 5 s,
+and again when that has changed; it has \"wanted\" (null: as many as fit), \"offers\",
+\"last_offers_ms\", \"suppressed\", \"agents_excluded\", \"first_exclusion_ends_ms\" (null:
+never) and \"nearest_misses\", each with \"reason\", \"offers\" (all that were declined
+for it), \"agent_id\", \"host\", \"why\", \"asked\", \"offered\" and \"declined_ms\".
+\"summary\" has \"ending\", \"exit_code\", \"ran_ms\", \"executors\", \"agents\", \"offers\", with \"declined\" by reason, \"waiting\" (as it was when the run was stopped,
+else null) and \"nearest_misses\".";
 
 /// Runs a command as executors on a cluster: accepts resource offers, places executors within
 /// limits and constraints, replaces those that fail, leaves out agents on which they keep failing,

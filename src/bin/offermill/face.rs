@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::time::SystemTime;
 
 use console::Term;
-use offermill::{OfferCounts, Timestamp};
+use offermill::{Explanation, OfferCounts, Timestamp};
 
 use crate::happening::Happening;
 use crate::json::Json;
@@ -35,6 +35,8 @@ pub(crate) struct View<'a> {
     pub(crate) counts: OfferCounts,
     pub(crate) offers_per_second: f64,
     pub(crate) now: Timestamp,
+    /// Why executors are waited for, if they have been for a while.
+    pub(crate) waiting: Option<&'a Explanation>,
     /// Whether the run is stopping.
     pub(crate) stopping: bool,
 }

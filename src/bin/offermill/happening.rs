@@ -3,9 +3,10 @@
 use std::time::{Duration, SystemTime};
 
 use offermill::config::text::format_duration;
-use offermill::{DemandCall, Timestamp};
+use offermill::{DemandCall, Explanation, Timestamp};
 
 use crate::record::{Record, State};
+use crate::waiting;
 use crate::wall::time_for_people;
 use crate::words::{count, passed, printable};
 
@@ -45,6 +46,8 @@ pub(crate) enum What {
     Excluded(Exclusion),
     /// All agents that can get executors are excluded.
     AllExcluded { agents: usize },
+    /// Executors are wanted, and none could be placed for a while.
+    Waiting(Explanation),
     /// An agent is lost.
     AgentLost { agent_id: String, host: String },
     /// Offers are wanted no more, or again.
@@ -158,6 +161,7 @@ impl What {
                 1 => "no agent is left: the only one of use is excluded".to_owned(),
                 _ => format!("no agent is left: all {agents} of use are excluded"),
             },
+            What::Waiting(explanation) => waiting::sentence(explanation),
             What::AgentLost { host, .. } => format!("{host} is lost"),
             What::Demand(DemandCall::Suppress) => {
                 "offers suppressed: nothing more can be placed".to_owned()

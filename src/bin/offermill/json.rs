@@ -3,7 +3,7 @@
 use std::io;
 use std::time::{Duration, SystemTime};
 
-use offermill::{DemandCall, OfferCounts, Timestamp};
+use offermill::{Declined, DemandCall, Explanation, OfferCounts, Reason, Timestamp};
 use serde_json::{Map, Value, json};
 
 use crate::face::{Face, View, print};
@@ -112,6 +112,8 @@ impl Face for Json {
                 "executors_replaced": summary.roster.replaced,
                 "agents": agents,
                 "offers": offers(&summary.counts),
+                "waiting": summary.waiting.map(waiting),
+                "nearest_misses": misses(&summary.declined),
                 "sandboxes": summary.sandboxes.join(&summary.roster.framework_id),
             }),
         )
@@ -154,6 +156,7 @@ fn body(what: &What) -> (&'static str, Value) {
         }
         What::Excluded(it) => ("excluded", exclusion(it)),
         What::AllExcluded { agents } => ("all_excluded", json!({ "agents": agents })),
+        What::Waiting(explanation) => ("waiting", waiting(explanation)),
         What::AgentLost { agent_id, host } => {
             ("agent_lost", json!({ "agent_id": agent_id, "host": host }))
         }
@@ -194,6 +197,46 @@ fn exclusion(exclusion: &Exclusion) -> Value {
         "until": exclusion.ends.map(rfc3339),
         "for_ms": exclusion.lasts().map(millis),
     })
+}
+
+fn waiting(explanation: &Explanation) -> Value {
+    let at_ms = |at: Option<Timestamp>| at.map(Timestamp::as_millis);
+    let first_ends = explanation.excluded.first_ends.filter(|until| *until != Timestamp::MAX);
+    json!({
+        "wanted": explanation.is_bounded.then_some(explanation.wanted),
+        "offers": explanation.offers,
+        "last_offers_ms": at_ms(explanation.last_offers),
+        "suppressed": explanation.is_suppressed,
+        "agents_excluded": explanation.excluded.agents,
+        "first_exclusion_ends_ms": at_ms(first_ends),
+        "nearest_misses": misses(&explanation.declined),
+    })
+}
+
+fn misses(declined: &[Declined]) -> Value {
+    let misses = declined.iter().filter_map(|declined| {
+        let miss = declined.nearest.as_ref()?;
+        let (asked, offered) = match miss.reason {
+            Reason::Cpus { asked, offered } => {
+                let [asked, offered] = [asked, offered].map(|it| it.millis() as f64 / 1000.0);
+                (json!(asked), json!(offered))
+            }
+            Reason::Memory { asked, offered } => (json!(asked.get()), json!(offered.get())),
+            Reason::Gpus { asked, offered } => (json!(asked.get()), json!(offered.get())),
+            _ => (Value::Null, Value::Null),
+        };
+        Some(json!({
+            "reason": key(declined.kind.as_str()),
+            "offers": declined.offers,
+            "agent_id": miss.agent_id,
+            "host": miss.hostname,
+            "why": miss.why(),
+            "asked": asked,
+            "offered": offered,
+            "declined_ms": miss.at.as_millis(),
+        }))
+    });
+    misses.collect()
 }
 
 fn offers(counts: &OfferCounts) -> Value {

@@ -40,6 +40,7 @@ mod simulate;
 mod summary;
 mod table;
 mod totals;
+mod waiting;
 mod wall;
 mod words;
 

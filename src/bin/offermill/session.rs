@@ -22,6 +22,7 @@ use crate::roster::Roster;
 use crate::settings::{Gathered, Settings, gather};
 use crate::signals;
 use crate::summary::Summary;
+use crate::waiting::Waiting;
 use crate::words::count;
 
 /// How often the face is given a look at things when nothing happens.
@@ -103,6 +104,7 @@ fn start(
         kernel,
         face,
         rate: Rate::default(),
+        waiting: Waiting::new(),
         ending: None,
         sender,
     };
@@ -118,6 +120,7 @@ struct Session {
     roster: Roster,
     face: Box<dyn Face>,
     rate: Rate,
+    waiting: Waiting,
     ending: Option<Ending>,
     sender: Sender<Message>,
 }
@@ -192,12 +195,20 @@ impl Session {
     fn look(&mut self) {
         let counts = self.kernel.offer_counts();
         self.rate.note(Instant::now(), counts.offers);
+        let now = self.clock.now();
+        if self.ending.is_none()
+            && let Some(explanation) =
+                self.waiting.look(&self.kernel, counts.executors, self.roster.alive(), now)
+        {
+            self.tell(now, What::Waiting(explanation));
+        }
         let view = View {
             settings: &self.settings,
             roster: &self.roster,
             counts,
             offers_per_second: self.rate.per_second(),
-            now: self.clock.now(),
+            now,
+            waiting: self.waiting.explanation.as_ref().filter(|_| self.ending.is_none()),
             stopping: self.ending.is_some(),
         };
         if let Err(error) = self.face.pass(&view) {
@@ -263,14 +274,17 @@ impl Session {
             let executors = count(left.len() as u64, "executor");
             sentence.push_str(&format!("; {executors} had not ended in time and had to be killed"));
         }
+        let now = self.clock.now();
         let summary = Summary {
             name: &self.settings.name,
             ending: sentence,
             exit,
-            ran: self.clock.now().since(Timestamp::ORIGIN),
+            ran: now.since(Timestamp::ORIGIN),
             roster: &self.roster,
             left: left.iter().map(String::as_str).collect(),
             counts: self.kernel.offer_counts(),
+            waiting: self.waiting.explanation.as_ref(),
+            declined: self.kernel.explain(now).declined,
             sandboxes: &self.settings.sandboxes,
         };
         // Nobody is left to be told, if so.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use console::{Style, style};
-use offermill::OfferCounts;
+use offermill::{Declined, Explanation, OfferCounts};
 
 use crate::exit::Exit;
 use crate::grid::{Cell, Column, lay_out};
@@ -13,6 +13,7 @@ use crate::happening::Exclusion;
 use crate::record::{AgentRecord, Record, State, short_name};
 use crate::roster::Roster;
 use crate::totals;
+use crate::waiting;
 use crate::wall::time_for_people;
 use crate::words::{age, count, grouped, passed, printable};
 
@@ -32,6 +33,10 @@ pub(crate) struct Summary<'a> {
     /// Executors that had not ended within the timeout.
     pub(crate) left: Vec<&'a str>,
     pub(crate) counts: OfferCounts,
+    /// Why executors were waited for when the run was stopped, if they were.
+    pub(crate) waiting: Option<&'a Explanation>,
+    /// Why offers were declined, with the nearest misses.
+    pub(crate) declined: Vec<Declined>,
     pub(crate) sandboxes: &'a Path,
 }
 
@@ -103,7 +108,15 @@ pub(crate) fn render(summary: &Summary<'_>, width: usize) -> String {
     for exclusion in summary.exclusions().take(AGENTS_LISTED_MAX) {
         note("excluded", style(exclusion_at_end(exclusion)).yellow().to_string());
     }
+    if let Some(explanation) = summary.waiting {
+        note("at the end", style(waiting::sentence(explanation)).yellow().to_string());
+    }
     note("offers", totals::offers(&summary.counts));
+    let end = offermill::Timestamp::ORIGIN.plus(summary.ran);
+    for declined in summary.declined.iter().filter(|declined| waiting::relevant(declined).is_some())
+    {
+        note("declined", waiting::declined_sentence(declined, end));
+    }
     if !roster.framework_id.is_empty() {
         let folder = summary.sandboxes.join(&roster.framework_id);
         note("output in", folder.display().to_string());

@@ -16,6 +16,7 @@ use crate::record::{Record, State, short_name};
 use crate::settings::Settings;
 use crate::summary::{self, Summary, colour};
 use crate::totals;
+use crate::waiting;
 use crate::words::{age, grouped, printable};
 
 /// The table is redrawn at most so often.
@@ -23,8 +24,8 @@ const REDRAWN_EVERY: Duration = Duration::from_millis(200);
 /// Ends are of interest for so long.
 const NEWS_FOR: Duration = Duration::from_secs(10);
 /// Lines around the rows: a blank one, two of title, one blank, the heading, "and more", one blank,
-/// the totals.
-const FRAME_LINES: usize = 8;
+/// what is waited for, the totals.
+const FRAME_LINES: usize = 9;
 
 const HIDE_CURSOR: &str = "\x1b[?25l";
 const SHOW_CURSOR: &str = "\x1b[?25h";
@@ -102,6 +103,9 @@ impl Table {
             }
         }
         lines.push(String::new());
+        if let Some(explanation) = view.waiting {
+            lines.push(style(waiting::sentence(explanation)).yellow().to_string());
+        }
         let (offers, rate) = (totals::offers(&view.counts), totals::rate(view.offers_per_second));
         lines.push(format!("{} {rate}, {offers}", style("offers").dim()));
         lines.truncate(rows);
