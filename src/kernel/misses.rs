@@ -2,7 +2,7 @@
 //!
 //! Each handler has a cell for each kind, which it alone writes and anybody reads (see [`seqlock`](super::seqlock),
 //! where the orderings are; there are no other shared words here). A handler writes seldom: when an offer came nearer
-//! than the one that is held, or what is held was noted [`WINDOW`] ago or under other settings. Cells come into being
+//! than the one that is held, or what is held was noted [`WINDOW_MS`] ago or under other settings. Cells come into being
 //! with the first miss of their kind.
 //!
 //! | words of a cell | |
@@ -18,7 +18,6 @@
 
 use std::array;
 use std::cmp::Reverse;
-use std::time::Duration;
 
 use crate::sync::QuietOnceLock;
 
@@ -28,10 +27,11 @@ use crate::offer::Offer;
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::time::Timestamp;
 
-/// A miss is the nearest for so long at most, if others come after it.
-pub(crate) const WINDOW: Duration = Duration::from_secs(10);
+/// A miss is the nearest for so long at most, if others come after it. In milliseconds, as what is compared with it
+/// once a batch.
+const WINDOW_MS: u64 = 10_000;
 /// A miss that is as near as the one held replaces it when that is so old.
-const REFRESH: Duration = Duration::from_secs(1);
+const REFRESH_MS: u64 = 1_000;
 
 const KINDS: usize = ReasonKind::ALL.len();
 /// Words for an agent's id: few for the checkers, to which each is a step.
@@ -104,16 +104,16 @@ impl Misses {
 /// Whether a miss replaces what its cell holds.
 fn is_news(cell: &Seqlock<WORDS>, reason: &Reason, batch: &Circumstances<'_>) -> bool {
     let Some([terms, at, a, b, c]) = cell.own() else { return true };
-    let age = batch.now.since(Timestamp::from_millis(at));
-    if terms != batch.terms || age >= WINDOW {
+    let age = batch.now.as_millis().saturating_sub(at);
+    if terms != batch.terms || age >= WINDOW_MS {
         return true;
     }
     if !reason.is_measured() {
-        return age >= REFRESH || reason.is_cap() && encode(reason) != [a, b, c];
+        return age >= REFRESH_MS || reason.is_cap() && encode(reason) != [a, b, c];
     }
     let held = decode(reason.kind(), [a, b, c]);
     let (near, held_near) = (nearness(reason), nearness(&held));
-    near > held_near || near == held_near && age >= REFRESH || is_over(&held, batch.now)
+    near > held_near || near == held_near && age >= REFRESH_MS || is_over(&held, batch.now)
 }
 
 #[cold]
@@ -149,14 +149,14 @@ fn text(words: &[u64], length: u64) -> Box<str> {
     text.into()
 }
 
-/// The nearest of several handlers' misses: of those under the latest settings, and no older than [`WINDOW`] when the
+/// The nearest of several handlers' misses: of those under the latest settings, and no older than [`WINDOW_MS`] when the
 /// newest was noted.
 pub(crate) fn nearest(held: impl Iterator<Item = Held>) -> Option<Held> {
     let held: Vec<Held> = held.collect();
     let terms = held.iter().map(|held| held.terms).max()?;
     let in_force = || held.iter().filter(|held| held.terms == terms);
-    let newest = in_force().map(|held| held.at).max()?;
-    let recent = in_force().filter(|held| newest.since(held.at) < WINDOW);
+    let newest = in_force().map(|held| held.at.as_millis()).max()?;
+    let recent = in_force().filter(|held| newest - held.at.as_millis() < WINDOW_MS);
     // Of equally near ones the newest, and the agent's id so that an answer doesn't depend on handlers' order.
     recent.max_by_key(|held| (nearness(&held.reason), held.at, Reverse(&held.agent_id))).cloned()
 }
@@ -253,6 +253,7 @@ fn decode(kind: ReasonKind, numbers: Numbers) -> Reason {
 #[cfg(not(loom))]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     const REASONS: [Reason; 15] = [
         Reason::Stopping,
