@@ -57,7 +57,7 @@ impl<const WORDS: usize> Seqlock<WORDS> {
             let words = std::array::from_fn(|at| self.words[at].load(Ordering::Relaxed));
             // Pairs with the writer's.
             fence(Ordering::Acquire);
-            if before % 2 == 0 && self.sequence.load(Ordering::Relaxed) == before {
+            if before.is_multiple_of(2) && self.sequence.load(Ordering::Relaxed) == before {
                 return Some(words);
             }
         }
