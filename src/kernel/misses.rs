@@ -2,8 +2,8 @@
 //!
 //! Each handler has a cell for each kind, which it alone writes and anybody reads (see [`seqlock`](super::seqlock),
 //! where the orderings are; there are no other shared words here). A handler writes seldom: when an offer came nearer
-//! than the one that is held, or what is held was noted [`WINDOW_MS`] ago or under other settings. Cells come into being
-//! with the first miss of their kind.
+//! than the one that is held, or what is held was noted [`WINDOW_MS`] ago or under other settings. Cells come into
+//! being with the first miss of their kind.
 //!
 //! | words of a cell | |
 //! |---|---|
@@ -149,8 +149,8 @@ fn text(words: &[u64], length: u64) -> Box<str> {
     text.into()
 }
 
-/// The nearest of several handlers' misses: of those under the latest settings, and no older than [`WINDOW_MS`] when the
-/// newest was noted.
+/// The nearest of several handlers' misses: of those under the latest settings, and no older than [`WINDOW_MS`] when
+/// the newest was noted.
 pub(crate) fn nearest(held: impl Iterator<Item = Held>) -> Option<Held> {
     let held: Vec<Held> = held.collect();
     let terms = held.iter().map(|held| held.terms).max()?;

@@ -52,8 +52,9 @@ and again when that has changed; it has \"wanted\" (null: as many as fit), \"off
 \"last_offers_ms\", \"suppressed\", \"agents_excluded\", \"first_exclusion_ends_ms\" (null:
 never) and \"nearest_misses\", each with \"reason\", \"offers\" (all that were declined
 for it), \"agent_id\", \"host\", \"why\", \"asked\", \"offered\" and \"declined_ms\".
-\"summary\" has \"ending\", \"exit_code\", \"ran_ms\", \"executors\", \"agents\", \"offers\", with \"declined\" by reason, \"waiting\" (as it was when the run was stopped,
-else null) and \"nearest_misses\".";
+\"summary\" has \"ending\", \"exit_code\", \"ran_ms\", \"executors\", \"agents\", \"offers\"
+(with \"declined\" by reason), \"nearest_misses\", and \"waiting\" as it was when the run
+was stopped, or null.";
 
 /// Runs a command as executors on a cluster: accepts resource offers, places executors within
 /// limits and constraints, replaces those that fail, leaves out agents on which they keep failing,
