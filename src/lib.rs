@@ -84,6 +84,7 @@
 //! | 27 | (Framing of a wire format: there is none in the crate yet) | |
 //! | 28 | (Secrets: there are none in the crate yet) | |
 //! | 29 | When faults are over, the kernel's executors are the cluster's | D |
+//! | 30 | The nearest miss that an explanation names was one, with these numbers, under the settings in force | L `seqlock`; P |
 //!
 //! **Lock-free** are: [`Handler::resource_offers`] for agents that the handler has met, and
 //! [`Kernel::status_update`] except for failures and for [plain ids](IdScheme::plain). First sights of agents,
