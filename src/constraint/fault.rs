@@ -95,7 +95,8 @@ pub(super) fn visible(c: char) -> impl Iterator<Item = char> {
     plain.into_iter().chain(escaped.into_iter().flatten())
 }
 
-pub(super) fn quoted(text: &str) -> String {
+/// As much of a text as there is room for, in backticks and safe for a terminal.
+pub(crate) fn quoted(text: &str) -> String {
     let (shown, _) = excerpt(text, 0);
     format!("`{shown}`")
 }

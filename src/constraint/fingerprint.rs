@@ -4,10 +4,10 @@
 //! The constraint's own key begins it, so that it stands for the question as a whole: which
 //! constraint, about which attributes.
 
-use std::hash::Hasher;
+use std::hash::{BuildHasher, Hasher};
 
 use foldhash::SharedSeed;
-use foldhash::fast::FoldHasher;
+use foldhash::fast::{FoldHasher, RandomState};
 
 use super::facts::{Facts, Subject};
 use crate::offer::{Attribute, AttributeValue, Offer};
@@ -15,22 +15,19 @@ use crate::offer::{Attribute, AttributeValue, Offer};
 /// A constraint's part in its fingerprints.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fingerprints {
-    /// Random once in a process, and of its own for each text.
+    /// Random, and so the constraint's own.
     key: u64,
-    /// A second one.
+    /// Another one.
     turn: u64,
     names: Names,
     place: bool,
 }
 
 impl Fingerprints {
-    /// For a constraint of this text, that asks about these subjects.
-    pub(super) fn new<'a>(text: &str, subjects: impl Iterator<Item = &'a Subject>) -> Fingerprints {
-        let [key, turn] = [0, 1].map(|seed| {
-            let mut hasher = FoldHasher::with_seed(seed, SharedSeed::global_random());
-            hasher.write(text.as_bytes());
-            hasher.finish()
-        });
+    /// For a constraint that asks about these subjects.
+    pub(super) fn new<'a>(subjects: impl Iterator<Item = &'a Subject>) -> Fingerprints {
+        let random = RandomState::default();
+        let [key, turn] = [0, 1].map(|which: u64| random.hash_one(which));
         let mut fingerprints = Fingerprints { key, turn, names: Names(0), place: false };
         for subject in subjects {
             match subject {

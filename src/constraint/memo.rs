@@ -7,9 +7,9 @@ use crate::offer::Offer;
 
 /// One agent's last answer, with which constraint gave it about which attributes, as a hash of both.
 ///
-/// An answer is given again only while the constraint says the same and the agent's attributes (and
-/// its host name, region and zone, if the constraint asks for them) are the same, but for a chance
-/// of about 2⁻⁶⁴ when either changes.
+/// An answer is given again only by the same constraint or a clone of it, and while those of the
+/// agent's attributes that it asks about (and its host name, region and zone, if it asks for them)
+/// are the same, but for a chance of about 2⁻⁶⁴ when either changes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Memo {
     asked: u64,

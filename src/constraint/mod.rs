@@ -107,6 +107,7 @@ use fault::Fault;
 use fingerprint::Fingerprints;
 use program::Program;
 
+pub(crate) use fault::quoted;
 pub use memo::Memo;
 pub use verdict::{Finding, Mismatch, Unmet, Verdict};
 
@@ -237,7 +238,7 @@ fn read(text: &str) -> Result<Compiled, Fault> {
             (Program::all_of(conditions), entries.join(";"))
         }
     };
-    let fingerprints = Fingerprints::new(&text, program.subjects());
+    let fingerprints = Fingerprints::new(program.subjects());
     Ok(Compiled { text: text.into(), fingerprints, program })
 }
 

@@ -33,6 +33,10 @@ pub enum Mismatch {
 }
 
 impl Mismatch {
+    /// All of them, in the order of their numbers.
+    pub(crate) const ALL: [Mismatch; 4] =
+        [Mismatch::Absent, Mismatch::Differs, Mismatch::Incomparable, Mismatch::Excluded];
+
     /// In a few words.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

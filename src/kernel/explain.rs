@@ -9,6 +9,7 @@ use super::decision::{Reason, ReasonKind};
 use super::misses::{Held, is_over};
 use super::policy::Policy;
 use crate::config::text::format_duration;
+use crate::constraint::quoted;
 use crate::time::Timestamp;
 
 /// Why the kernel waits, from [`Kernel::explain`](crate::Kernel::explain). Its `Display` has several lines, and no
@@ -81,6 +82,8 @@ pub struct Miss {
     pub hostname: Option<Box<str>>,
     /// Why it was declined.
     pub reason: Reason,
+    /// The condition that the agent doesn't meet, if that is why.
+    pub condition: Option<String>,
     /// When.
     pub at: Timestamp,
     /// When that was asked for.
@@ -103,7 +106,14 @@ impl Core {
                 let held = self.tallies.nearest(kind, |held| still_holds(held, &policy, now));
                 let nearest = held.map(|Held { at, reason, agent_id, .. }| {
                     let hostname = agent_id.as_deref().and_then(|id| self.agents.hostname(id));
-                    Miss { agent_id, hostname, reason, at, asked_at: now }
+                    let condition = match reason {
+                        // Under the same settings it was noted.
+                        Reason::ConstraintUnmet(unmet) => {
+                            policy.config.constraint.condition(unmet.condition)
+                        }
+                        _ => None,
+                    };
+                    Miss { agent_id, hostname, reason, condition, at, asked_at: now }
                 });
                 Declined { kind, offers, nearest }
             })
@@ -214,6 +224,10 @@ impl Miss {
             Reason::AgentSuspect { until } => {
                 format!("lost a moment ago, not used {}", time_left(until, self.asked_at))
             }
+            Reason::ConstraintUnmet(unmet) => match &self.condition {
+                Some(condition) => format!("{}: {}", quoted(condition), unmet.mismatch),
+                None => unmet.mismatch.to_string(),
+            },
             reason => reason.to_string(),
         }
     }

@@ -19,6 +19,7 @@
 use std::array;
 use std::cmp::Reverse;
 
+use crate::constraint::{Mismatch, Unmet};
 use crate::sync::QuietOnceLock;
 
 use super::decision::{Decline, Reason, ReasonKind};
@@ -203,10 +204,12 @@ fn encode(reason: &Reason) -> Numbers {
         Reason::Memory { asked, offered } => [asked.get(), offered.get(), 0],
         Reason::Gpus { asked, offered } => [u64::from(asked.get()), u64::from(offered.get()), 0],
         Reason::Port { port } => [u64::from(port), 0, 0],
+        Reason::ConstraintUnmet(Unmet { condition, mismatch }) => {
+            [u64::from(condition), mismatch as u64, 0]
+        }
         Reason::Stopping
         | Reason::Disconnected
         | Reason::Malformed
-        | Reason::ConstraintUnmet
         | Reason::AgentFull
         | Reason::Raced => [0; 3],
     }
@@ -220,7 +223,12 @@ fn decode(kind: ReasonKind, numbers: Numbers) -> Reason {
         ReasonKind::Stopping => Reason::Stopping,
         ReasonKind::Disconnected => Reason::Disconnected,
         ReasonKind::Malformed => Reason::Malformed,
-        ReasonKind::ConstraintUnmet => Reason::ConstraintUnmet,
+        ReasonKind::ConstraintUnmet | ReasonKind::ConstraintIncomparable => {
+            let mismatch = usize::try_from(b).ok().and_then(|number| Mismatch::ALL.get(number));
+            let mismatch = mismatch.copied().unwrap_or(Mismatch::Differs);
+            let condition = u32::try_from(a).unwrap_or(u32::MAX);
+            Reason::ConstraintUnmet(Unmet { condition, mismatch })
+        }
         ReasonKind::ExecutorLimit => {
             Reason::ExecutorLimit { limit: u32::try_from(a).unwrap_or(u32::MAX) }
         }
@@ -258,11 +266,12 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    const REASONS: [Reason; 15] = [
+    const REASONS: [Reason; 16] = [
         Reason::Stopping,
         Reason::Disconnected,
         Reason::Malformed,
-        Reason::ConstraintUnmet,
+        Reason::ConstraintUnmet(Unmet { condition: 7, mismatch: Mismatch::Excluded }),
+        Reason::ConstraintUnmet(Unmet { condition: u32::MAX, mismatch: Mismatch::Incomparable }),
         Reason::ExecutorLimit { limit: 7 },
         Reason::CoreCap {
             cap: MilliCpus::from_millis(1),
