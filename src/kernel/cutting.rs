@@ -44,9 +44,10 @@ impl Cursor {
                 continue;
             };
             self.resource += 1;
+            // What tells most apart comes first.
             if resource.kind == self.kind
-                && resource.supply(lot.taker) == Some(self.supply)
                 && resource.is_reserved() == self.reserved
+                && resource.supply(lot.taker) == Some(self.supply)
             {
                 self.left = resource.quantity();
                 return true;

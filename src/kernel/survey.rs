@@ -81,8 +81,15 @@ impl Group {
     fn add(&mut self, offer: &Offer<'_>, config: &Config) {
         let taker = Taker::new(offer, config.revocable);
         for resource in offer.resources {
-            if resource.kind == ResourceKind::Other {
-                continue;
+            // Most that are offered are of no use: nobody need ask whose they are.
+            match resource.kind {
+                ResourceKind::Cpus | ResourceKind::Memory | ResourceKind::Gpus => {}
+                ResourceKind::Ports => {
+                    let wanted = config.fixed_port.filter(|port| resource.has_port(*port));
+                    self.has_port |= wanted.is_some() && resource.supply(taker).is_some();
+                    continue;
+                }
+                ResourceKind::Other => continue,
             }
             let sums = match resource.supply(taker) {
                 Some(Supply::Firm) => &mut self.firm,
@@ -92,12 +99,7 @@ impl Group {
             let sum = match resource.kind {
                 ResourceKind::Cpus => &mut sums.cpus,
                 ResourceKind::Memory => &mut sums.memory,
-                ResourceKind::Gpus => &mut sums.gpus,
-                ResourceKind::Ports => {
-                    self.has_port |= config.fixed_port.is_some_and(|port| resource.has_port(port));
-                    continue;
-                }
-                ResourceKind::Other => continue,
+                _ => &mut sums.gpus,
             };
             *sum = sum.saturating_add(resource.quantity());
         }

@@ -54,6 +54,7 @@ impl<'a> Reservations<'a> {
     pub const NONE: Reservations<'static> = Reservations::Old { role: DEFAULT_ROLE, dynamic: None };
 
     /// The role that the resource is reserved for in effect, or [`DEFAULT_ROLE`].
+    #[inline]
     #[must_use]
     pub fn role(&self) -> &'a str {
         match self {
@@ -64,16 +65,20 @@ impl<'a> Reservations<'a> {
 
     /// Whether frameworks may use the resource in an offer to `role`: it is reserved for nobody, for that role, or for
     /// one above it. To the role [`DEFAULT_ROLE`] every resource is open.
+    #[inline]
     #[must_use]
     pub fn open_to(&self, role: &str) -> bool {
         let own = self.role();
-        own == DEFAULT_ROLE || own == role || role == DEFAULT_ROLE || is_above(own, role)
+        // Most resources are reserved for nobody.
+        own == DEFAULT_ROLE || is_or_is_above(own, role)
     }
 }
 
-/// Whether `above` is an ancestor of `role`, as `eng` is of `eng/etl`.
-fn is_above(above: &str, role: &str) -> bool {
-    role.strip_prefix(above).is_some_and(|rest| rest.starts_with('/'))
+/// Whether `own` is `role` or an ancestor of it, as `eng` is of `eng/etl`; or whether anything goes for `role`.
+#[inline(never)]
+fn is_or_is_above(own: &str, role: &str) -> bool {
+    let rest = role.strip_prefix(own);
+    role == DEFAULT_ROLE || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 #[cfg(test)]

@@ -81,6 +81,7 @@ impl<'a> Resource<'a> {
     }
 
     /// Which supply it belongs to, if `taker` may use it.
+    #[inline]
     pub(crate) fn supply(&self, taker: Taker<'_>) -> Option<Supply> {
         let supply = match self.standing {
             Standing::Firm => Supply::Firm,
