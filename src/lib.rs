@@ -49,29 +49,29 @@
 //! | **T** threads | real threads: the books at standstills, short histories judged for linearizability, ThreadSanitizer | `tests/kernel/`, `tests/sanitizer/`, `.ci/sanitizer` |
 //! | **P** properties | random inputs against a reference: the whole kernel as a state machine against a sequential model, and parts against naive ones | `tests/kernel/`, unit tests |
 //! | **D** simulator | the kernel and the engine's protocol on a simulated cluster with faults, judged after each step | `tests/simulated/`, `offermill simulate` |
-//! | **F** fuzzing | inputs that grow towards new code | `fuzz/` |
+//! | **F** fuzzing | inputs that grow towards new code: constraints, attributes, resources, and histories of events through the whole kernel | `fuzz/`, `.ci/fuzz` |
 //!
 //! `.ci/planted` plants known mistakes in the real code, one after the other, and demands that the tool catches them.
 //!
 //! | | guarantee | checked by |
 //! |---|---|---|
-//! | 1 | The books add up: what the admission word counts is what agents and executors hold | P, D after each step; T at standstills |
+//! | 1 | The books add up: what the admission word counts is what agents and executors hold | P, F, D after each step; T at standstills |
 //! | 2 | The core cap is never exceeded, not for an instant, by anything that is placed or readmitted | L `admission`, `updates`; S; T, D |
-//! | 3 | No counter underflows or wraps | P, D, with debug assertions |
+//! | 3 | No counter underflows or wraps | P, F, D, with debug assertions |
 //! | 4 | What executors take is within what their offers have, to the thousandth, role and reservation kept; ports once. What is used and what is left are what was offered; reserved first; nothing revocable, shared or of others' roles unless asked for, and nothing revocable mixed with the rest | P, F against a naive kernel; D |
 //! | 5 | What the cluster is told to give an executor is what the books count for it | D; P |
-//! | 6 | Each offer is answered once; a rescinded one that still waited, never | D; P |
+//! | 6 | Each offer is answered once; a rescinded one that still waited, never | D; P, F |
 //! | 7 | No answer bears another subscription's number | D |
 //! | 8 | One accept names one agent and one role, and each offer once | D |
 //! | 9 | No offer waits long, and none is missing while executors are wanted and agents have room | D, when faults are over |
 //! | 10 | Executor ids are never used twice and are ones that Mesos takes | P; D |
 //! | 11 | An executor's state follows its diagram; an end is final | L `executors`; P, D |
-//! | 12 | Resources are freed once, whichever of several reports, losses, timeouts and the drain comes first | L `executors`, `updates`; S; T; P, D |
+//! | 12 | Resources are freed once, whichever of several reports, losses, timeouts and the drain comes first | L `executors`, `updates`; S; T; P, F, D |
 //! | 13 | An update applied twice is an update applied once; it is acknowledged after it was applied, once a copy, and only if it asks for it | D; P |
-//! | 14 | Reports about executors and agents that nobody knows change nothing | P, D |
-//! | 15 | The executor limit is never exceeded; lowering it kills nobody; once it is set nothing is placed beyond it | L `admission`, `policy`; S; T; P, D |
-//! | 16 | Once an exclusion has taken effect nothing is placed on the agent until it ends; a failure counts once | L `agents`; P, D |
-//! | 17 | Nothing is placed on an agent that doesn't meet the constraint | P, D |
+//! | 14 | Reports about executors and agents that nobody knows change nothing | P, F, D |
+//! | 15 | The executor limit is never exceeded; lowering it kills nobody; once it is set nothing is placed beyond it | L `admission`, `policy`; S; T; P, F, D |
+//! | 16 | Once an exclusion has taken effect nothing is placed on the agent until it ends; a failure counts once | L `agents`; P, F, D |
+//! | 17 | Nothing is placed on an agent that doesn't meet the constraint; an answer from memory is the one that asking again would give | P, F against a naive matcher; D |
 //! | 18 | Round robin: of agents that are able alike none gets two executors more than another | P, D |
 //! | 19 | An executor whose launch has an unknown outcome keeps its resources until the cluster has said what became of it | D |
 //! | 20 | No room: one suppress. Room again: one revive, none lost, no storm; one that is lost on its way is repeated | L `demand`; S; P, D |
@@ -80,7 +80,7 @@
 //! | 23 | After a close nothing is placed; a drain ends in time and names who is left; callers agree | L `drain`, `commit`; S; T; D |
 //! | 24 | The end of the last executor wakes who waits for it | L `drain` |
 //! | 25 | Memory follows the agents and executors that are there; none is allocated for offers in the steady state | D; counting allocator and a million agents in `tests/kernel/memory.rs` |
-//! | 26 | The constraint parser is total, linear and bounded; what it prints it reads back | F; P |
+//! | 26 | The constraint parser is total, linear and bounded, without recursion; it reads what the grammars admit and nothing else; what it prints it reads back | P, F against a naive reader |
 //! | 27 | (Framing of a wire format: there is none in the crate yet) | |
 //! | 28 | (Secrets: there are none in the crate yet) | |
 //! | 29 | When faults are over, the kernel's executors are the cluster's | D |
@@ -109,6 +109,7 @@
 //!
 //! # Features
 //!
+//! * `regex`: regular expressions in constraints.
 //! * `simulated`: the simulated cluster. No dependencies.
 //! * `local`: the embedded cluster, executors as child processes of this machine. Unix.
 //! * `cli`: the command line. Nobody who links the library needs it.
