@@ -92,7 +92,7 @@ impl Fingerprints {
     }
 }
 
-/// Names, as one bit for all that share a length and a first byte, or so.
+/// Names, as one bit for all that begin with the same letter, or so.
 ///
 /// A name without its bit is none of them. So an attribute without it can't change an answer, and is
 /// left out.
@@ -106,8 +106,7 @@ impl Names {
 
     #[inline]
     fn bit(name: &str) -> u32 {
-        let first = name.as_bytes().first().copied().unwrap_or_default();
-        (u32::from(first) + 5 * name.len() as u32) % 64
+        u32::from(name.as_bytes().first().copied().unwrap_or_default()) % 64
     }
 
     #[inline]
