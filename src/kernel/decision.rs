@@ -395,7 +395,8 @@ impl Reason {
     }
 
     /// Whether one offer that is declined for it can be nearer to being used than another.
-    pub(crate) const fn is_measured(&self) -> bool {
+    #[must_use]
+    pub const fn is_measured(&self) -> bool {
         matches!(
             self,
             Reason::Cpus { .. }

@@ -180,7 +180,7 @@ impl Session {
     /// Whether it is about offers that nobody wants any more.
     fn is_noise(&self, what: &What) -> bool {
         match what {
-            What::Demand(_) => self.ending.is_some(),
+            What::Demand(_) | What::Overflow { .. } => self.ending.is_some(),
             What::CallFailed { .. } => self.ending.is_some() && self.roster.alive() == 0,
             _ => false,
         }

@@ -112,7 +112,8 @@ pub(crate) fn declined_sentence(declined: &Declined, end: Timestamp) -> String {
     let (offers, kind) = (grouped(declined.offers), declined.kind.as_str());
     let nearest = declined.nearest.as_ref().map(|miss| {
         let before = age(end.since(miss.at));
-        format!(", nearest {}, {before} before the end", about(miss))
+        let which = if miss.reason.is_measured() { "nearest" } else { "the last" };
+        format!(", {which} {}, {before} before the end", about(miss))
     });
     printable(&format!("{offers} {kind}{}", nearest.unwrap_or_default()))
 }
