@@ -33,7 +33,7 @@ pub struct OwnedAttribute {
     pub value: OwnedAttributeValue,
 }
 
-/// An [`AttributeValue`] that owns its parts. Its text reads back as the same value.
+/// An [`AttributeValue`] that owns its parts. The text of one that was read reads back the same.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OwnedAttributeValue {
     /// Text.
@@ -52,15 +52,15 @@ pub enum OwnedAttributeValue {
 /// When an attribute has no name or no value, intervals or a set can't be read, or the text is
 /// longer than [`ATTRIBUTES_BYTES_MAX`] or holds control characters.
 pub fn parse(text: &str) -> Result<Vec<OwnedAttribute>, Error> {
-    let refused = || {
-        let shown: String = text.chars().take(80).collect();
+    let refused = |what: &str| {
+        let shown: String = what.chars().take(80).collect();
         Error::setting("attributes", shown, ALLOWED)
     };
     if !is_readable(text) {
-        return Err(refused());
+        return Err(refused(text));
     }
     let attributes = text.split(';').map(str::trim).filter(|one| !one.is_empty());
-    attributes.map(attribute).collect::<Option<Vec<_>>>().ok_or_else(refused)
+    attributes.map(|one| attribute(one).ok_or_else(|| refused(one))).collect()
 }
 
 /// Whether a text is one that is read at all.
@@ -213,6 +213,8 @@ mod tests {
             assert!(error.is_setting());
             assert!(error.to_string().starts_with("attributes is "), "{error}");
         }
+        let late = format!("{}p:[3-1]", "zone:east;".repeat(100));
+        assert!(parse(&late).unwrap_err().to_string().contains("\"p:[3-1]\""));
         assert!(parse(&format!("z:{}", "x".repeat(ATTRIBUTES_BYTES_MAX))).is_err());
     }
 

@@ -7,7 +7,7 @@
 
 #![cfg_attr(fuzzing, no_main)]
 
-#[path = "../../tests/constraints/naive.rs"]
+#[path = "../../tests/constraints/naive/mod.rs"]
 mod naive;
 
 use offermill::constraint::Memo;

@@ -31,6 +31,30 @@ impl<'a> Facts<'a> {
         Facts { attributes, hostname, region, zone }
     }
 
+    /// The attributes by name, those of one name in their order.
+    pub(super) fn sorted_attributes(&self) -> Vec<Attribute<'a>> {
+        let mut sorted = self.attributes.to_vec();
+        sorted.sort_by_key(|attribute| attribute.name);
+        sorted
+    }
+
+    /// The same facts with no attributes but those of `subject`, found among all of them `sorted`.
+    pub(super) fn about<'s>(&self, subject: &Subject, sorted: &'s [Attribute<'a>]) -> Facts<'s>
+    where
+        'a: 's,
+    {
+        let Facts { hostname, region, zone, .. } = *self;
+        let attributes = match subject {
+            Subject::Attribute(name) => {
+                let first = sorted.partition_point(|attribute| *attribute.name < **name);
+                let rest = sorted.get(first..).unwrap_or_default();
+                rest.get(..rest.partition_point(|attribute| *attribute.name == **name))
+            }
+            Subject::Hostname | Subject::Region | Subject::Zone => None,
+        };
+        Facts { attributes: attributes.unwrap_or_default(), hostname, region, zone }
+    }
+
     /// What stands outside of the attributes.
     pub(super) const fn place(&self) -> [Option<&'a str>; 3] {
         [self.hostname, self.region, self.zone]

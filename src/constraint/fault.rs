@@ -76,18 +76,23 @@ fn excerpt(text: &str, offset: usize) -> (String, usize) {
     let cut = head.len() > SHOWN_BEFORE;
     head.truncate(SHOWN_BEFORE);
     let mut shown = String::from(if cut { "…" } else { "" });
-    shown.extend(head.into_iter().rev().flat_map(visible));
+    shown.extend(head.into_iter().rev().flat_map(visible_char));
     let column = shown.chars().count();
     let after_shown = if before.is_empty() { SHOWN_BEFORE + SHOWN_AFTER } else { SHOWN_AFTER };
-    shown.extend(after.chars().take(after_shown).flat_map(visible));
+    shown.extend(after.chars().take(after_shown).flat_map(visible_char));
     if after.chars().nth(after_shown).is_some() {
         shown.push('…');
     }
     (shown, column)
 }
 
+/// A text, with what a terminal would not simply show escaped.
+pub(crate) fn visible(text: &str) -> String {
+    text.chars().flat_map(visible_char).collect()
+}
+
 /// A character, escaped if a terminal would not simply show it.
-pub(super) fn visible(c: char) -> impl Iterator<Item = char> {
+pub(super) fn visible_char(c: char) -> impl Iterator<Item = char> {
     let (plain, escaped) = match c {
         '\'' | '"' | '\\' => (Some(c), None),
         _ => (None, Some(c.escape_debug())),

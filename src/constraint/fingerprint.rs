@@ -17,8 +17,9 @@ use crate::offer::{Attribute, AttributeValue, Offer};
 pub(super) struct Fingerprints {
     /// Random, and so the constraint's own.
     key: u64,
-    /// Another one.
+    /// Others: for texts and for numbers.
     turn: u64,
+    number: u64,
     names: Names,
     place: bool,
 }
@@ -27,8 +28,8 @@ impl Fingerprints {
     /// For a constraint that asks about these subjects.
     pub(super) fn new<'a>(subjects: impl Iterator<Item = &'a Subject>) -> Fingerprints {
         let random = RandomState::default();
-        let [key, turn] = [0, 1].map(|which: u64| random.hash_one(which));
-        let mut fingerprints = Fingerprints { key, turn, names: Names(0), place: false };
+        let [key, turn, number] = [0, 1, 2].map(|which: u64| random.hash_one(which));
+        let mut fingerprints = Fingerprints { key, turn, number, names: Names(0), place: false };
         for subject in subjects {
             match subject {
                 Subject::Attribute(name) => fingerprints.names.add(name),
@@ -67,7 +68,7 @@ impl Fingerprints {
                     }
                 }
                 AttributeValue::Scalar(scalar) => {
-                    return mix(state ^ name, scalar.to_bits() ^ !self.turn);
+                    return mix(state ^ name, scalar.to_bits() ^ self.number);
                 }
                 AttributeValue::Ranges(_) | AttributeValue::Set(_) => {}
             }

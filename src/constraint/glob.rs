@@ -1,7 +1,24 @@
-//! Globs: `*` stands for any characters, `?` for one.
+//! Globs: `*` stands for any characters, `?` for one; a backslash takes either, or a backslash, as it
+//! is.
 
-/// The longest pattern, in bytes: what a match costs is this times the length of the text.
-pub(super) const PATTERN_BYTES_MAX: usize = 1024;
+/// What a glob begins with.
+enum Part {
+    Any,
+    One,
+    Letter(char),
+}
+
+/// Splits the first part off a glob.
+fn first_part(glob: &str) -> Option<(Part, &str)> {
+    let mut rest = glob.chars();
+    let part = match rest.next()? {
+        '*' => Part::Any,
+        '?' => Part::One,
+        '\\' if rest.as_str().starts_with(['*', '?', '\\']) => Part::Letter(rest.next()?),
+        letter => Part::Letter(letter),
+    };
+    Some((part, rest.as_str()))
+}
 
 /// Whether all of `text` is as `glob` says. Backs up to the last `*` only, which suffices: whatever
 /// an earlier one could take, the last one can take as well.
@@ -10,23 +27,23 @@ pub(super) fn matches(glob: &str, text: &str) -> bool {
     // Where to go on if nothing else matches: after the last `*`, with one more character taken.
     let mut again: Option<(&str, &str)> = None;
     loop {
-        let mut rest = glob.chars();
-        match rest.next() {
-            Some('*') => {
-                glob = rest.as_str();
-                again = Some((glob, text));
+        let mut left = text.chars();
+        let fits = match first_part(glob) {
+            Some((Part::Any, rest)) => {
+                glob = rest;
+                again = Some((rest, text));
                 continue;
             }
-            None if text.is_empty() => return true,
-            Some(wanted) => {
-                let mut left = text.chars();
-                let found = left.next();
-                if found.is_some_and(|c| wanted == '?' || wanted == c) {
-                    (glob, text) = (rest.as_str(), left.as_str());
-                    continue;
-                }
+            Some((Part::One, rest)) => left.next().map(|_| rest),
+            Some((Part::Letter(letter), rest)) => {
+                left.next().filter(|c| *c == letter).map(|_| rest)
             }
-            None => {}
+            None if text.is_empty() => return true,
+            None => None,
+        };
+        if let Some(rest) = fits {
+            (glob, text) = (rest, left.as_str());
+            continue;
         }
         let Some((after_star, from)) = again else { return false };
         let mut shorter = from.chars();
@@ -48,6 +65,9 @@ mod tests {
     fn naively(glob: &[char], text: &[char]) -> bool {
         match (glob.split_first(), text.split_first()) {
             (None, rest) => rest.is_none(),
+            (Some(('\\', [literal @ ('*' | '?' | '\\'), others @ ..])), rest) => {
+                rest.is_some_and(|(c, rest)| c == literal && naively(others, rest))
+            }
             (Some(('*', others)), None) => naively(others, text),
             (Some(('*', others)), Some((_, rest))) => naively(others, text) || naively(glob, rest),
             (Some((wanted, others)), Some((c, rest))) => {
@@ -61,7 +81,7 @@ mod tests {
         /// Goal: globs match what they say. Method: random globs and texts of few characters
         /// against the definition.
         #[test]
-        fn agrees_with_the_definition(glob in "[aé*?]{0,8}", text in "[aéb]{0,8}") {
+        fn agrees_with_the_definition(glob in "[aé*?\\\\]{0,8}", text in "[aéb*\\\\]{0,8}") {
             let chars = |text: &str| text.chars().collect::<Vec<_>>();
             prop_assert_eq!(matches(&glob, &text), naively(&chars(&glob), &chars(&text)));
         }

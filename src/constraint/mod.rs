@@ -24,8 +24,8 @@
 //!
 //! An attribute that the agent lacks never holds. A value that is no number does not match a
 //! scalar, and one that is no whole number does not match a range: the type of an attribute is
-//! known only when an offer comes, and a bad value must not cost the batch its answer. Where
-//! nothing else decided, the decline says so ([`Mismatch::Incomparable`]). Numbers are written as
+//! known only when an offer comes, and a bad value must not cost the batch its answer. If that is
+//! what the first failing entry fails for, the decline says so ([`Mismatch::Incomparable`]). Numbers are written as
 //! Java's `Double.parseDouble` takes them (`4.4`, `1e1`, `5d`, `-Infinity`), its hexadecimal form
 //! excepted.
 //!
@@ -60,10 +60,11 @@
 //! For example `expr:: (zone in {east, west} or @region = eu) and tier >= 3 and not rack like r1*`.
 //!
 //! Names, values, globs and regular expressions are words, or stand in single or double quotation
-//! marks, in which a backslash takes the next character as it is. A word has no white space and
+//! marks, in which a backslash takes a quotation mark or a backslash as it is, and stands for itself
+//! before anything else. A word has no white space and
 //! none of `()[]{},;:=!<>~&|@#$` or quotation marks, backslashes and backticks in it, is none of
 //! the words of the grammar (in large or small letters), and as a value has no `*` and no `?`.
-//! White space between words and marks does not count.
+//! White space between words and marks does not count; an interval is one word.
 //!
 //! | condition | holds if some attribute of the name …                                             |
 //! |-----------|-----------------------------------------------------------------------------------|
@@ -71,15 +72,17 @@
 //! | `=`, `in {}` | is a text that equals one of the values, a scalar that is one of those that are numbers, ranges with one of the whole ones inside, or a set that has one |
 //! | `<` and so on | is a scalar of which it is true, or ranges with a number inside of which it is |
 //! | `in []`   | is a scalar in one of the intervals (ends included), or ranges that overlap one     |
-//! | `like`    | is a text, or a set with an item, that is as the glob says: `*` stands for any characters, `?` for one |
+//! | `like`    | is a text, or a set with an item, that is as the glob says: `*` stands for any characters, `?` for one, `\*`, `\?` and `\\` for themselves |
 //! | `matches` | is a text, or a set with an item, all of which the regular expression matches (crate feature `regex`) |
 //!
 //! `!=`, `not in`, `not like` and `not matches` are the negations of these. So they hold for an
 //! agent that lacks the attribute; `rack and rack != r1` asks for one. `not` binds closer than
 //! `and`, and `and` closer than `or`.
 //!
-//! An expression has at most 1024 conditions and 32 regular expressions; a pattern has at most 1024
-//! bytes and a regular expression at most 256 KiB when compiled.
+//! An expression has at most 1024 conditions and 32 regular expressions, of at most 256 KiB each when
+//! compiled; its patterns have at most 4096 bytes together, and its one printed form is bound by
+//! [`CONSTRAINT_BYTES_MAX`], too. So asking one takes at most time in proportion to what the agent
+//! says, if an adverse one a thousand times as much.
 
 mod condition;
 mod expression;
@@ -107,7 +110,7 @@ use fault::Fault;
 use fingerprint::Fingerprints;
 use program::Program;
 
-pub(crate) use fault::quoted;
+pub(crate) use fault::{quoted, visible};
 pub use memo::Memo;
 pub use verdict::{Finding, Mismatch, Unmet, Verdict};
 

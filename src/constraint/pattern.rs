@@ -36,7 +36,11 @@ mod imp {
             builder.size_limit(PROGRAM_BYTES_MAX).dfa_size_limit(PROGRAM_BYTES_MAX).build()
         };
         // By itself first: `a)(b` would be valid between the parentheses.
-        match build(text).and_then(|_| build(&format!("^(?:{text})$"))) {
+        let whole = || {
+            // In a pattern that ignores white space a comment may take the rest of the line.
+            build(&format!("^(?:{text})$")).or_else(|_| build(&format!("^(?:{text}\n)$")))
+        };
+        match build(text).and_then(|_| whole()) {
             Ok(whole) => Ok(whole),
             Err(regex::Error::CompiledTooBig(_)) => Err("it takes too much memory".to_owned()),
             Err(error) => {

@@ -117,10 +117,29 @@ fn as_expression(text: &str) -> Option<String> {
     nearest(splice(&meant, meant.len(), "", ""))
 }
 
+/// The text with a mistyped prefix of expressions put right.
+fn with_prefix(text: &str) -> Option<String> {
+    let (word, rest) = text.split_once(':')?;
+    let rest = rest.trim_start().strip_prefix(':')?;
+    if !word.trim().eq_ignore_ascii_case("expr") {
+        return None;
+    }
+    let meant = [expression::PREFIX, rest].concat();
+    nearest(splice(&meant, meant.len(), "", ""))
+}
+
 /// Which mark was meant shows in what stands before the second name: `a:b,c:d` or `a:b c:d`.
 #[cold]
 fn colon_repeated(text: &str, values_start: usize, values: &str, colon: usize) -> Fault {
     let offset = values_start + colon;
+    if let Some(repaired) = with_prefix(text) {
+        return Fault {
+            offset,
+            sentence: "an entry has a second ':'".into(),
+            expected: "expected expr:: in small letters and in one piece, for an expression".into(),
+            repaired: Some(repaired),
+        };
+    }
     let before = values.get(..colon).unwrap_or_default();
     let (place, after, mark) = match before.trim_start().rfind([',', ' ']) {
         Some(_) => {

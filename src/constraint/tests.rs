@@ -277,6 +277,11 @@ fn fingerprints_tell_attributes_apart() {
         &[Attribute::scalar("a", 0.0)],
         &[Attribute::scalar("a", -0.0)],
         &[Attribute::scalar("a", 1.0)],
+        &[Attribute::text("a", "aaaaaaaa")],
+        &[Attribute::scalar("a", f64::from_bits(!0x6161_6161_6161_6161))],
+        &[Attribute::text("instance-type", "x")],
+        &[Attribute::text("instance-type", "y")],
+        &[ranges("instance-type", &one)],
         &[ranges("a", &[])],
         &[ranges("a", &one)],
         &[ranges("a", &two)],
@@ -287,7 +292,7 @@ fn fingerprints_tell_attributes_apart() {
         &[set("a", &["bc", ""])],
         &[set("a", &["c", "b"])],
     ];
-    let names = ["", "a", "ab", "abc", "c", "aaaa", "aaaaa", "zone"];
+    let names = ["", "a", "ab", "abc", "c", "aaaa", "aaaaa", "zone", "instance-type"];
     let names = names.map(|name| Subject::Attribute(name.into()));
     let (one, other) = (Fingerprints::new(names.iter()), Fingerprints::new(names.iter()));
     let offer = |own| Offer::new("o", "S1", "h", &[], own);

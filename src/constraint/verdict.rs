@@ -88,9 +88,11 @@ const COLUMN_MAX: usize = 32;
 impl Verdict {
     pub(super) fn of(program: Option<&Program>, facts: &Facts<'_>) -> Verdict {
         let Some(program) = program else { return Verdict { met: true, findings: Vec::new() } };
+        let sorted = facts.sorted_attributes();
         let finding = |condition: &Condition| {
-            let mismatch = (!condition.holds(facts)).then(|| condition.mismatch(facts));
-            let values = facts.values(&condition.subject).take(VALUES_SHOWN).map(|v| shown(&v));
+            let own = facts.about(&condition.subject, &sorted);
+            let mismatch = (!condition.holds(&own)).then(|| condition.mismatch(&own));
+            let values = own.values(&condition.subject).take(VALUES_SHOWN).map(|v| shown(&v));
             Finding { condition: condition.to_string(), mismatch, values: values.collect() }
         };
         Verdict {
@@ -146,7 +148,7 @@ fn shown(value: &AttributeValue<'_>) -> String {
 /// So much of a text as there is room for, with nothing that a terminal would take for a command.
 fn cut(text: &str) -> String {
     let mut shown: String =
-        text.chars().take(CHARACTERS_SHOWN).flat_map(super::fault::visible).collect();
+        text.chars().take(CHARACTERS_SHOWN).flat_map(super::fault::visible_char).collect();
     if text.chars().nth(CHARACTERS_SHOWN).is_some() {
         shown.push('…');
     }

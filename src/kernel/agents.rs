@@ -175,13 +175,6 @@ impl Agents {
         self.cells.get(index)?.name()
     }
 
-    /// The host name of the agent with `id`, if it is known.
-    pub(crate) fn hostname(&self, id: &str) -> Option<Box<str>> {
-        let name = self.name(self.find(id)?.index())?;
-        // The cell may have become another's meanwhile.
-        (*name.id == *id).then(|| name.hostname.clone())
-    }
-
     /// All agents, as they are while this walks by.
     pub(crate) fn views(&self, now: Timestamp) -> impl Iterator<Item = (u32, AgentView)> {
         self.cells.iter().filter_map(move |(index, cell)| Some((index, cell.view(now)?)))

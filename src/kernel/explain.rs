@@ -9,7 +9,7 @@ use super::decision::{Reason, ReasonKind};
 use super::misses::{Held, is_over};
 use super::policy::Policy;
 use crate::config::text::format_duration;
-use crate::constraint::quoted;
+use crate::constraint::{quoted, visible};
 use crate::time::Timestamp;
 
 /// Why the kernel waits, from [`Kernel::explain`](crate::Kernel::explain). Its `Display` has several lines, and no
@@ -65,7 +65,8 @@ pub struct Declined {
     /// How many offers, since the kernel was made.
     pub offers: u64,
     /// The nearest miss under the settings in force, of the offers of about the last 10 s in which there were any of
-    /// the kind. `None` if there is none, or none that still holds: the exclusion is over, the limit another.
+    /// the kind. `None` if there is none, or none that still holds: the exclusion is over and nothing was declined for
+    /// one since, the limit is another; or, seldom, if handlers wrote it at each of 16 tries to read it.
     pub nearest: Option<Miss>,
 }
 
@@ -78,7 +79,7 @@ pub struct Miss {
     /// The agent that offered. Ids longer than 64 bytes are cut off and end in `…`. `None` if the reason has nothing to
     /// do with the agent.
     pub agent_id: Option<Box<str>>,
-    /// The agent's host name, if the kernel knows the agent: it was a candidate for placement, and not forgotten since.
+    /// The agent's host name, cut off likewise, if the offer had one.
     pub hostname: Option<Box<str>>,
     /// Why it was declined.
     pub reason: Reason,
@@ -104,8 +105,7 @@ impl Core {
         let mut declined: Vec<Declined> = declines
             .map(|(kind, offers)| {
                 let held = self.tallies.nearest(kind, |held| still_holds(held, &policy, now));
-                let nearest = held.map(|Held { at, reason, agent_id, .. }| {
-                    let hostname = agent_id.as_deref().and_then(|id| self.agents.hostname(id));
+                let nearest = held.map(|Held { at, reason, agent_id, hostname, .. }| {
                     let condition = match reason {
                         // Under the same settings it was noted.
                         Reason::ConstraintUnmet(unmet) => {
@@ -238,7 +238,7 @@ impl Display for Miss {
     /// as of when it was asked for.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(agent_id) = &self.agent_id {
-            write!(f, "agent {agent_id}")?;
+            write!(f, "agent {}", visible(agent_id))?;
         }
         let text = self.why();
         match (&self.agent_id, text == self.reason.kind().as_str()) {

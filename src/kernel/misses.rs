@@ -10,8 +10,8 @@
 //! | 0 | the settings that were in force: [`Policy::terms`](super::policy::Policy) |
 //! | 1 | when, in milliseconds |
 //! | 2–4 | the reason's numbers |
-//! | 5 | the length of the agent's id in bytes, and whether it was cut off |
-//! | from 6 | the id's beginning |
+//! | 5, and those after it | the agent's id: its length in bytes and whether it was cut off, then its beginning |
+//! | the rest | its host name, likewise |
 //!
 //! What is nearest: of cores, memory and GPUs the most that was offered; of agents that are barred the one that will
 //! not be soonest; of all else the last.
@@ -35,14 +35,15 @@ const WINDOW_MS: u64 = 10_000;
 const REFRESH_MS: u64 = 1_000;
 
 const KINDS: usize = ReasonKind::ALL.len();
-/// Words for an agent's id: few for the checkers, to which each is a step.
-const ID_WORDS: usize = if cfg!(any(shuttle, all(loom, test))) { 1 } else { 8 };
-/// So many bytes of an agent's id are kept.
-const ID_BYTES: usize = ID_WORDS * 8;
-/// Where the id begins.
-const ID_AT: usize = 6;
-const WORDS: usize = ID_AT + ID_WORDS;
-/// The mark of an id that was cut off, above its length.
+/// Words for a text and its length: few for the checkers, to which each is a step.
+const TEXT_WORDS: usize = if cfg!(any(shuttle, all(loom, test))) { 2 } else { 9 };
+/// So many bytes of a text are kept.
+const TEXT_BYTES: usize = (TEXT_WORDS - 1) * 8;
+/// Where the agent's id and host name begin.
+const ID_AT: usize = 5;
+const HOSTNAME_AT: usize = ID_AT + TEXT_WORDS;
+const WORDS: usize = HOSTNAME_AT + TEXT_WORDS;
+/// The mark of a text that was cut off, above its length.
 const CUT: u64 = 1 << 32;
 
 /// A reason's numbers.
@@ -56,6 +57,8 @@ pub(crate) struct Held {
     pub(crate) reason: Reason,
     /// None of reasons that are no agent's.
     pub(crate) agent_id: Option<Box<str>>,
+    /// None either if the agent has none.
+    pub(crate) hostname: Option<Box<str>>,
 }
 
 /// What a batch's misses have in common.
@@ -95,20 +98,22 @@ impl Misses {
     /// The miss of this kind.
     pub(crate) fn read(&self, kind: ReasonKind) -> Option<Held> {
         let words = self.0[kind as usize].get()?.read()?;
-        let [terms, at, a, b, c, id_length, id @ ..] = words;
-        let agent_id = (id_length > 0).then(|| text(&id, id_length));
-        let reason = decode(kind, [a, b, c]);
-        Some(Held { terms, at: Timestamp::from_millis(at), reason, agent_id })
+        let [terms, at, a, b, c, ..] = words;
+        let (at, reason) = (Timestamp::from_millis(at), decode(kind, [a, b, c]));
+        let [agent_id, hostname] = [ID_AT, HOSTNAME_AT].map(|from| get_text(&words[from..]));
+        Some(Held { terms, at, reason, agent_id, hostname })
     }
 }
 
 /// Whether a miss replaces what its cell holds.
 fn is_news(cell: &Seqlock<WORDS>, reason: &Reason, batch: &Circumstances<'_>) -> bool {
     let Some([terms, at, a, b, c]) = cell.own() else { return true };
-    let age = batch.now.as_millis().saturating_sub(at);
-    if terms != batch.terms || age >= WINDOW_MS {
+    let now = batch.now.as_millis();
+    // A clock that was put back makes all that is held too new to be true.
+    if terms != batch.terms || now < at || now - at >= WINDOW_MS {
         return true;
     }
+    let age = now - at;
     if !reason.is_measured() {
         let [x, y, z] = encode(reason);
         // Not as arrays, which would be compared in memory: caps are reached once a batch.
@@ -122,35 +127,44 @@ fn is_news(cell: &Seqlock<WORDS>, reason: &Reason, batch: &Circumstances<'_>) ->
 
 #[cold]
 fn write(cell: &Seqlock<WORDS>, miss: &Decline, batch: &Circumstances<'_>) {
-    let id = match batch.offers.get(miss.offer as usize) {
-        Some(offer) if is_about_an_agent(&miss.reason) => offer.agent_id,
-        _ => "",
-    };
-    let mut length = id.len().min(ID_BYTES);
-    while !id.is_char_boundary(length) {
-        length -= 1;
-    }
-    let cut = if length < id.len() { CUT } else { 0 };
-    let mut words = [0; WORDS];
     let [a, b, c] = encode(&miss.reason);
-    let head = [batch.terms, batch.now.as_millis(), a, b, c, length as u64 | cut];
-    words[..ID_AT].copy_from_slice(&head);
-    for (word, bytes) in words[ID_AT..].iter_mut().zip(id.as_bytes()[..length].chunks(8)) {
-        let mut whole = [0; 8];
-        whole[..bytes.len()].copy_from_slice(bytes);
-        *word = u64::from_le_bytes(whole);
+    let mut words = [0; WORDS];
+    words[..ID_AT].copy_from_slice(&[batch.terms, batch.now.as_millis(), a, b, c]);
+    if let Some(offer) = batch.offers.get(miss.offer as usize)
+        && is_about_an_agent(&miss.reason)
+    {
+        put_text(&mut words[ID_AT..HOSTNAME_AT], offer.agent_id);
+        put_text(&mut words[HOSTNAME_AT..], offer.hostname);
     }
     cell.write(&words);
 }
 
-fn text(words: &[u64], length: u64) -> Box<str> {
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let kept = bytes.get(..(length & !CUT) as usize).unwrap_or(&bytes);
+/// A text's beginning, as its length and its bytes.
+fn put_text(words: &mut [u64], text: &str) {
+    let mut length = text.len().min(TEXT_BYTES);
+    while !text.is_char_boundary(length) {
+        length -= 1;
+    }
+    let Some((head, words)) = words.split_first_mut() else { return };
+    *head = length as u64 | if length < text.len() { CUT } else { 0 };
+    for (word, bytes) in words.iter_mut().zip(text.as_bytes()[..length].chunks(8)) {
+        let mut whole = [0; 8];
+        whole[..bytes.len()].copy_from_slice(bytes);
+        *word = u64::from_le_bytes(whole);
+    }
+}
+
+/// What [`put_text`] made of a text, marked if it was cut off; `None` of an empty one.
+fn get_text(words: &[u64]) -> Option<Box<str>> {
+    let (head, words) = words.split_first().filter(|(head, _)| **head > 0)?;
+    let bytes: Vec<u8> =
+        words.iter().take(TEXT_WORDS - 1).flat_map(|word| word.to_le_bytes()).collect();
+    let kept = bytes.get(..(head & !CUT) as usize).unwrap_or(&bytes);
     let mut text = String::from_utf8_lossy(kept).into_owned();
-    if length & CUT != 0 {
+    if head & CUT != 0 {
         text.push('…');
     }
-    text.into()
+    Some(text.into())
 }
 
 /// The nearest of several handlers' misses: of those under the latest settings, and no older than [`WINDOW_MS`] when
@@ -304,8 +318,9 @@ mod tests {
             assert_eq!((reason.kind(), misses.read(kind)), (kind, None));
             note(&misses, "S1", reason, 9, 1234);
             let agent_id = is_about_an_agent(&reason).then(|| "S1".into());
+            let hostname = is_about_an_agent(&reason).then(|| "host".into());
             let at = Timestamp::from_millis(1234);
-            assert_eq!(misses.read(kind), Some(Held { terms: 9, at, reason, agent_id }));
+            assert_eq!(misses.read(kind), Some(Held { terms: 9, at, reason, agent_id, hostname }));
         }
     }
 
@@ -314,16 +329,19 @@ mod tests {
     #[test]
     fn long_ids_are_cut_between_letters() {
         for letter in ["a", "ä", "€", "🦀"] {
-            for letters in 1..=ID_BYTES + 1 {
+            for letters in 1..=TEXT_BYTES + 1 {
                 let (misses, id) = (Misses::default(), letter.repeat(letters));
                 note(&misses, &id, Reason::AgentFull, 0, 0);
                 let read = misses.read(ReasonKind::AgentFull).and_then(|held| held.agent_id);
                 let read = read.unwrap();
-                if id.len() <= ID_BYTES {
+                if id.len() <= TEXT_BYTES {
                     assert_eq!(*read, *id);
                 } else {
                     let kept = read.strip_suffix('…').unwrap();
-                    assert!(id.starts_with(kept) && kept.len() > ID_BYTES - letter.len(), "{read}");
+                    assert!(
+                        id.starts_with(kept) && kept.len() > TEXT_BYTES - letter.len(),
+                        "{read}"
+                    );
                 }
             }
         }

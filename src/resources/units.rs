@@ -40,7 +40,7 @@ impl Scalar {
     }
 
     /// Like [`Scalar::from_f64`], for offers that must be answered whatever they say: what is not a quantity is
-    /// nothing, and what is too large is [`Scalar::MAX`]. Never promises more than `value`.
+    /// nothing, and what is too large is [`Scalar::MAX`].
     #[must_use]
     pub fn from_f64_lenient(value: f64) -> Scalar {
         match Self::from_f64(value) {

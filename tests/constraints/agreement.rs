@@ -24,8 +24,12 @@ fn token() -> impl Strategy<Value = &'static str> {
 
 /// The text of a valid expression.
 fn expression() -> impl Strategy<Value = String> {
-    let subject =
-        prop_oneof![4 => "[ab]", 1 => "@(hostname|region|zone)", 1 => Just("'a'".to_owned())];
+    let subject = prop_oneof![
+        4 => "[ab]",
+        1 => "@(hostname|region|zone)",
+        1 => Just("'a'".to_owned()),
+        1 => Just("instance-type".to_owned()),
+    ];
     let value = "[a1]{1,2}|\"[a1 ,]{0,2}\"|[0-3]";
     let test = prop_oneof![
         Just(String::new()),
@@ -96,13 +100,20 @@ fn value() -> impl Strategy<Value = OwnedValue> {
 struct Agent {
     attributes: Vec<(String, OwnedValue)>,
     hostname: String,
-    domain: Option<(String, String)>,
+    region: Option<String>,
+    zone: Option<String>,
 }
 
 fn agent() -> impl Strategy<Value = Agent> {
     let place = || "[a1]{0,2}";
-    (vec(("[abc]", value()), 0..6), place(), prop::option::of((place(), place())))
-        .prop_map(|(attributes, hostname, domain)| Agent { attributes, hostname, domain })
+    let name = prop_oneof![8 => "[abc]".boxed(), 1 => Just("instance-type".to_owned()).boxed()];
+    (vec((name, value()), 0..6), place(), prop::option::of(place()), prop::option::of(place()))
+        .prop_map(|(attributes, hostname, region, zone)| Agent {
+            attributes,
+            hostname,
+            region,
+            zone,
+        })
 }
 
 impl Agent {
@@ -127,11 +138,9 @@ impl Agent {
         });
         let mut attributes: Vec<Attribute<'_>> = own.collect();
         attributes.resize(attributes.len() + more, Attribute::text("other", "x"));
-        let offer = Offer::new("o", "S1", &self.hostname, &[], &attributes);
-        match &self.domain {
-            Some((region, zone)) => with(&offer.in_domain(region, zone)),
-            None => with(&offer),
-        }
+        let mut offer = Offer::new("o", "S1", &self.hostname, &[], &attributes);
+        (offer.region, offer.zone) = (self.region.as_deref(), self.zone.as_deref());
+        with(&offer)
     }
 }
 

@@ -95,6 +95,7 @@ fn each_condition_means_what_is_documented() {
         Attribute::text("tag", "red"),
         Attribute::text("tag", "blue"),
         Attribute::scalar("load", 0.5),
+        Attribute::text("star", "a*?"),
     ];
     let offer =
         Offer::new("o", "S1", "node-7.example.org", &[], &attributes).in_domain("eu", "eu-1");
@@ -121,7 +122,7 @@ fn regular_expressions_match_the_whole() {
         Attribute::text("zone", "ab"),
         Attribute { name: "disk", value: AttributeValue::Set(&["ssd", "nvme"]) },
     ];
-    for pattern in ["a|ab", "a.|x", "^ab$", "(?i)A.", "ab?"] {
+    for pattern in ["a|ab", "a.|x", "^ab$", "(?i)A.", "ab?", r"\w\w", "(?x) a b # c"] {
         assert!(
             parse(&format!("expr:: zone matches '{pattern}'")).matches(&attributes),
             "{pattern}"
@@ -167,6 +168,7 @@ fn one_form_for_all_spellings() {
         ("expr:: a or (b and c)", "expr:: a or b and c"),
         ("expr:: zone = 'a b'", "expr:: zone = \"a b\""),
         ("expr:: zone = 'a\"\\\\'", "expr:: zone = \"a\\\"\\\\\""),
+        ("expr:: zone = 'a\\d\\\''", "expr:: zone = \"a\\\\d'\""),
         ("expr:: zone = '*'", "expr:: zone = \"*\""),
         ("expr:: 'or' = 'IN'", "expr:: \"or\" = \"IN\""),
         ("expr:: '' = ''", "expr:: \"\" = \"\""),
@@ -181,7 +183,12 @@ fn one_form_for_all_spellings() {
 /// Goal: the one who decides is named, with how. Method: each kind of mismatch, in both syntaxes.
 #[test]
 fn a_mismatch_is_named() {
-    let attributes = [Attribute::text("zone", "east"), Attribute::scalar("tier", 3.0)];
+    let slots = AttributeValue::Ranges(&[PortRange::new(1, 5)]);
+    let attributes = [
+        Attribute::text("zone", "east"),
+        Attribute::scalar("tier", 3.0),
+        Attribute { name: "slots", value: slots },
+    ];
     let offer = Offer::new("o", "S1", "h", &[], &attributes);
     for (text, condition, mismatch) in [
         ("zone:east;rack:", "rack:", Mismatch::Absent),
@@ -190,6 +197,9 @@ fn a_mismatch_is_named() {
         ("expr:: zone and rack = 1", "rack = 1", Mismatch::Absent),
         ("expr:: zone = west or tier > 3", "tier > 3", Mismatch::Differs),
         ("expr:: tier like 3*", "tier like 3*", Mismatch::Incomparable),
+        ("slots:x;zone:east", "slots:x", Mismatch::Incomparable),
+        ("slots:7;zone:east", "slots:7", Mismatch::Differs),
+        ("expr:: slots like 3*", "slots like 3*", Mismatch::Incomparable),
         ("expr:: zone > 3", "zone > 3", Mismatch::Incomparable),
         ("expr:: tier and zone != east", "zone != east", Mismatch::Excluded),
         ("expr:: not (rack or zone = east)", "zone = east", Mismatch::Excluded),
@@ -259,6 +269,13 @@ fn mistakes_are_explained() {
         ("expr:: tier > 3GB", 14, "expected a number", None),
         ("expr:: zone east", 12, "`and`, `or`", Some("expr:: zone and east")),
         ("expr:: a (b)", 9, "`and`, `or`", Some("expr:: a and (b)")),
+        ("expr:: zone =~ ea.*", 12, "`matches`", Some("expr:: zone  matches  ea.*")),
+        ("expr:: zone === east", 12, "expected `=`", Some("expr:: zone = east")),
+        ("expr:: tier <> 3", 12, "expected `!=`", Some("expr:: tier != 3")),
+        ("expr:: zone eq east", 12, "expected `=`", Some("expr:: zone = east")),
+        ("expr:: @Zone = eu", 7, "@hostname, @region or @zone", Some("expr:: @zone = eu")),
+        ("EXPR:: zone", 5, "in small letters", Some("expr:: zone")),
+        ("expr :: zone = a", 6, "in one piece", Some("expr:: zone = a")),
         ("expr:: @rack = 1", 7, "@hostname, @region or @zone", None),
         ("expr:: zone not east", 16, "`in`, `like`", None),
         ("expr:: zone not = east", 16, "`in`, `like`", None),
@@ -314,8 +331,13 @@ fn large_expressions_take_linear_time() {
         assert!(
             refused(&format!("expr:: {}", " ".repeat(CONSTRAINT_BYTES_MAX))).offset().is_some()
         );
-        let pattern = format!("expr:: a like {}", "*a".repeat(600));
-        assert!(refused(&pattern).to_string().contains("no more than 1024"));
+        let patterns = vec![format!("a like {}", "*a".repeat(600)); 4].join(" or ");
+        assert!(refused(&format!("expr:: {patterns}")).to_string().contains("no more than 4096"));
+        let names: Vec<String> = (0..8_000).map(|n| format!("{n:05}")).collect();
+        let all: Vec<Attribute<'_>> = names.iter().map(|name| Attribute::text(name, "x")).collect();
+        let entries =
+            parse(&names.iter().map(|name| format!("{name}:y")).collect::<Vec<_>>().join(";"));
+        assert_eq!(entries.examine(&Offer::new("o", "S1", "h", &[], &all)).findings.len(), 8_000);
     };
     std::thread::Builder::new().stack_size(256 * 1024).spawn(work).unwrap().join().unwrap();
 }

@@ -14,6 +14,7 @@ use offermill::{Config, Offer};
 
 use crate::draft::Draft;
 use crate::settings::attributes_of;
+use crate::words::printable;
 
 /// The executors' command, with a program that is given as a path made absolute: executors start in
 /// their sandboxes. Complains if there is no such program. A program with placeholders is only
@@ -91,9 +92,10 @@ pub(crate) fn check_room(
         ExecutorCores::Fixed(asked) => cores.millis() / asked.millis().max(1),
         ExecutorCores::WholeOffer => 1,
     };
-    let meets = |agent: &usize| meets_constraint(draft, &master.hostname(*agent), *agent);
-    let usable = (0..master.agents()).filter(meets).count();
+    let unmet = |agent: usize| unmet_condition(draft, &master.hostname(agent), agent);
+    let usable = (0..master.agents()).filter(|agent| unmet(*agent).is_none()).count();
     if usable == 0 {
+        let first = unmet(0).map(|why| format!("; the first: {why}")).unwrap_or_default();
         let name = draft.name_of("spark.mesos.constraints");
         let value = draft.constraint.to_string();
         let whose = match draft.attributes == Default::default() {
@@ -101,7 +103,7 @@ pub(crate) fn check_room(
             false => "see --agent-attributes",
         };
         draft.problems.push(format!(
-            "{name} is {value:?}, but must be met by some agent of {master_text} ({whose})"
+            "{name} is {value:?}, but must be met by some agent of {master_text} ({whose}{first})"
         ));
     }
     let by_memory = memory.get() / taken.get().max(1);
@@ -113,11 +115,14 @@ pub(crate) fn check_room(
     Some(Room { agents, executors: u32::try_from(fitting).ok() })
 }
 
-fn meets_constraint(draft: &Draft, hostname: &str, agent: usize) -> bool {
+/// Which condition an agent doesn't meet, and how; nothing if it meets the constraint.
+fn unmet_condition(draft: &Draft, hostname: &str, agent: usize) -> Option<String> {
     let attributes = attributes_of(&draft.attributes, agent);
     let items = Items::of(&attributes);
     let attributes = lend(&attributes, &items);
-    draft.constraint.check(&Offer::new("", "", hostname, &[], &attributes)).is_ok()
+    let unmet = draft.constraint.check(&Offer::new("", "", hostname, &[], &attributes)).err()?;
+    let condition = draft.constraint.condition(unmet.condition).unwrap_or_default();
+    Some(format!("`{}`: {}", printable(&condition), unmet.mismatch))
 }
 
 fn too_few_cores(draft: &Draft, asked: MilliCpus, cores: MilliCpus, master: &str) -> String {

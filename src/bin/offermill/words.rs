@@ -24,9 +24,16 @@ pub(crate) fn age(duration: Duration) -> String {
     format_duration(Duration::from_secs(duration.as_secs()))
 }
 
-/// Text that others wrote, safe for a terminal: control characters become question marks.
+/// Text that others wrote, safe for a terminal: what it would not simply show is escaped.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\'' | '"' | '\\' => shown.push(c),
+            _ => shown.extend(c.escape_debug()),
+        }
+    }
+    shown
 }
 
 /// Thousands apart, so that large numbers can be read.
@@ -53,6 +60,6 @@ mod tests {
         assert_eq!([grouped(7), grouped(1000), grouped(1_234_567)], ["7", "1 000", "1 234 567"]);
         assert_eq!(passed(Duration::from_millis(12_345)), "12.3 s");
         assert_eq!(passed(Duration::from_secs(75)), "1 min 15 s");
-        assert_eq!(printable("a\u{1b}[2Jb"), "a?[2Jb");
+        assert_eq!(printable("a\u{1b}[2J\u{202e}'é"), "a\\u{1b}[2J\\u{202e}'é");
     }
 }

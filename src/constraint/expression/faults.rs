@@ -27,7 +27,7 @@ fn named(spot: &Spot<'_>, text: &str) -> String {
 
 #[cold]
 pub(super) fn expected(spot: &Spot<'_>, wanted: &str, text: &str) -> Fault {
-    let sentence = format!("{} stands where something else should", named(spot, text));
+    let sentence = format!("{} is not {wanted}", named(spot, text));
     fault(spot.start, sentence, format!("expected {wanted}"), None)
 }
 
@@ -63,6 +63,23 @@ pub(super) fn stray(text: &str, start: usize, c: char) -> Fault {
         }
         _ => fault(start, sentence, "expected a name, or this in quotation marks", None),
     }
+}
+
+/// Operators of other languages, and what they are called here.
+const FOREIGN: [(&str, &str); 5] =
+    [("=~", " matches "), ("!~", " not matches "), ("===", "="), ("<>", "!="), ("=>", ">=")];
+
+/// Words for operators in other languages.
+const WORDS: [(&str, &str); 7] =
+    [("eq", "="), ("ne", "!="), ("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="), ("is", "=")];
+
+/// Whether an operator of another language stands there.
+pub(super) fn foreign_operator(text: &str, start: usize) -> Option<Fault> {
+    let rest = text.get(start..)?;
+    let (foreign, ours) = FOREIGN.into_iter().find(|(foreign, _)| rest.starts_with(foreign))?;
+    let sentence = format!("`{foreign}` is no operator of an expression");
+    let repaired = replaced(text, start, start + foreign.len(), ours);
+    Some(fault(start, sentence, format!("expected `{}`", ours.trim()), repaired))
 }
 
 #[cold]
@@ -107,6 +124,12 @@ pub(super) fn no_condition(text: &str, spot: &Spot<'_>) -> Fault {
 #[cold]
 pub(super) fn no_join(text: &str, spot: &Spot<'_>) -> Fault {
     let sentence = format!("{} follows a condition", named(spot, text));
+    if let Token::Word(word) = spot.token
+        && let Some((_, ours)) = WORDS.into_iter().find(|(one, _)| one.eq_ignore_ascii_case(word))
+    {
+        let repaired = replaced(text, spot.start, spot.end, ours);
+        return fault(spot.start, sentence, format!("expected `{ours}`"), repaired);
+    }
     let names = matches!(spot.token, Token::Word(_) | Token::Quoted(_) | Token::Place(_));
     let repaired = (names || spot.token == Token::Mark("("))
         .then(|| replaced(text, spot.start, spot.start, "and "))
@@ -117,7 +140,12 @@ pub(super) fn no_join(text: &str, spot: &Spot<'_>) -> Fault {
 #[cold]
 pub(super) fn no_such_place(text: &str, spot: &Spot<'_>) -> Fault {
     let sentence = format!("there is no {}", named(spot, text));
-    fault(spot.start, sentence, "expected @hostname, @region or @zone", None)
+    let meant = text
+        .get(spot.start..spot.end)
+        .map(str::to_lowercase)
+        .filter(|meant| ["@hostname", "@region", "@zone"].contains(&meant.as_str()));
+    let repaired = meant.and_then(|meant| replaced(text, spot.start, spot.end, &meant));
+    fault(spot.start, sentence, "expected @hostname, @region or @zone", repaired)
 }
 
 #[cold]

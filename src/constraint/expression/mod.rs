@@ -20,6 +20,10 @@ pub(super) const PREFIX: &str = "expr::";
 /// it: this bounds what asking all of them costs.
 const CONDITIONS_MAX: usize = 1024;
 
+/// The most bytes of all patterns of an expression together: asking them costs at most this times
+/// the length of what is asked.
+const PATTERN_BYTES_MAX: usize = 4096;
+
 /// An expression and the text that all equal ones print as.
 pub(super) struct Read {
     pub(super) program: Program,

@@ -3,11 +3,10 @@
 
 use super::tokens::{Spot, Token, Tokens};
 use super::tree::{Join, Node, Tree};
-use super::{CONDITIONS_MAX, faults, place};
+use super::{CONDITIONS_MAX, PATTERN_BYTES_MAX, faults, place};
 use crate::constraint::condition::{Comparison, Condition, Test, Values};
 use crate::constraint::facts::Subject;
 use crate::constraint::fault::Fault;
-use crate::constraint::glob;
 use crate::constraint::numbers::{decimal, digits_only};
 use crate::constraint::pattern::{PATTERNS_MAX, Pattern};
 use crate::resources::PortRange;
@@ -23,6 +22,7 @@ pub(super) fn parse(text: &str, start: usize) -> Result<(Tree, Vec<Condition>), 
         tree: Tree::default(),
         conditions: Vec::new(),
         patterns: 0,
+        pattern_bytes: 0,
         waiting: Vec::new(),
         done: Vec::new(),
     };
@@ -36,6 +36,7 @@ struct Parser<'a> {
     tree: Tree,
     conditions: Vec<Condition>,
     patterns: usize,
+    pattern_bytes: usize,
     waiting: Vec<Waiting>,
     /// The roots of what was read and not joined yet.
     done: Vec<u32>,
@@ -294,26 +295,30 @@ impl<'a> Parser<'a> {
     }
 
     fn glob(&mut self) -> Result<Test, Fault> {
-        let (text, start) = self.text_of("a pattern, in which * and ? stand for characters")?;
-        if text.len() > glob::PATTERN_BYTES_MAX {
-            return Err(faults::too_many(start, glob::PATTERN_BYTES_MAX, "bytes of a pattern"));
-        }
+        let (text, _) = self.pattern_text("a pattern, in which * and ? stand for characters")?;
         Ok(Test::Like(text))
     }
 
     fn pattern(&mut self) -> Result<Test, Fault> {
-        let (text, start) = self.text_of("a regular expression in quotation marks")?;
+        let (text, start) = self.pattern_text("a regular expression in quotation marks")?;
         self.patterns += 1;
         if self.patterns > PATTERNS_MAX {
             return Err(faults::too_many(start, PATTERNS_MAX, "regular expressions"));
-        }
-        if text.len() > glob::PATTERN_BYTES_MAX {
-            return Err(faults::too_many(start, glob::PATTERN_BYTES_MAX, "bytes of a pattern"));
         }
         match Pattern::new(&text) {
             Ok(pattern) => Ok(Test::Matches(text, pattern)),
             Err(why) => Err(faults::bad_pattern(start, &why)),
         }
+    }
+
+    /// The text of a pattern, and where it begins.
+    fn pattern_text(&mut self, wanted: &str) -> Result<(Box<str>, usize), Fault> {
+        let (text, start) = self.text_of(wanted)?;
+        self.pattern_bytes += text.len();
+        if self.pattern_bytes > PATTERN_BYTES_MAX {
+            return Err(faults::too_many(start, PATTERN_BYTES_MAX, "bytes of patterns"));
+        }
+        Ok((text, start))
     }
 
     fn text_of(&mut self, wanted: &str) -> Result<(Box<str>, usize), Fault> {

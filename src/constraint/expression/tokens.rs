@@ -55,6 +55,9 @@ impl<'a> Tokens<'a> {
 
     fn read(&self, rest: &'a str, start: usize) -> Result<(Token<'a>, usize), Fault> {
         let Some(first) = rest.chars().next() else { return Ok((Token::End, 0)) };
+        if let Some(fault) = faults::foreign_operator(self.text, start) {
+            return Err(fault);
+        }
         if let Some(mark) = MARKS.into_iter().find(|mark| rest.starts_with(mark)) {
             let token = match mark {
                 "&&" => Token::Keyword("and"),
@@ -80,7 +83,8 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Between two marks of one kind; a backslash takes the next character as it is.
+    /// Between two marks of one kind. A backslash takes a quotation mark or another backslash as it
+    /// is; before anything else it stands for itself, as regular expressions need it.
     fn quoted(&self, rest: &'a str, start: usize, mark: char) -> Result<(Token<'a>, usize), Fault> {
         let mut text = String::new();
         let mut characters = rest.char_indices().skip(1);
@@ -89,7 +93,12 @@ impl<'a> Tokens<'a> {
                 return Ok((Token::Quoted(text), at + 1));
             }
             match c {
-                '\\' => text.extend(characters.next().map(|(_, escaped)| escaped)),
+                '\\' if rest
+                    .get(at + 1..)
+                    .is_some_and(|rest| rest.starts_with(['"', '\'', '\\'])) =>
+                {
+                    text.extend(characters.next().map(|(_, escaped)| escaped));
+                }
                 c => text.push(c),
             }
         }

@@ -1,7 +1,11 @@
 //! Constraints by the book: read by recursion, character by character, and asked one value at a
 //! time. Shares no code with the crate; the fuzz targets use it too.
 
+mod numbers;
+
 use offermill::{Attribute, AttributeValue, Offer};
+
+use numbers::{javas_number, plain_number};
 
 /// What was read.
 #[derive(Clone, Debug)]
@@ -42,7 +46,7 @@ pub(crate) fn read(text: &str) -> Option<Naive> {
     }
     match text.trim_start().strip_prefix("expr::") {
         Some(rest) => {
-            let mut reader = Reader { rest, patterns: 0 };
+            let mut reader = Reader { rest, patterns: 0, pattern_bytes: 0 };
             let tree = reader.either()?;
             reader.space();
             (reader.rest.is_empty() && tree.conditions() <= 1024).then_some(Naive::Expression(tree))
@@ -74,6 +78,7 @@ fn entries(text: &str) -> Option<Vec<(String, Vec<String>)>> {
 struct Reader<'a> {
     rest: &'a str,
     patterns: usize,
+    pattern_bytes: usize,
 }
 
 impl Reader<'_> {
@@ -167,10 +172,10 @@ impl Reader<'_> {
         }
         self.space();
         // A single `!` after a name is the word `not`.
-        let mut ahead = Reader { rest: self.rest, patterns: 0 };
+        let mut ahead = Reader { rest: self.rest, patterns: 0, pattern_bytes: 0 };
         let negated = ahead.mark("!") || ahead.keyword("not");
         let listed = ["in", "like", "matches"].iter().any(|word| {
-            let mut further = Reader { rest: ahead.rest, patterns: 0 };
+            let mut further = Reader { rest: ahead.rest, patterns: 0, pattern_bytes: 0 };
             further.keyword(word)
         });
         if !listed {
@@ -184,12 +189,14 @@ impl Reader<'_> {
     fn question(&mut self) -> Option<Question> {
         if self.keyword("like") {
             let glob = self.text()?;
-            return (glob.len() <= 1024).then_some(Question::Like(glob));
+            self.pattern_bytes += glob.len();
+            return (self.pattern_bytes <= 4096).then_some(Question::Like(glob));
         }
         if self.keyword("matches") {
             let pattern = self.text()?;
             self.patterns += 1;
-            let valid = pattern.len() <= 1024 && self.patterns <= 32 && is_pattern(&pattern);
+            self.pattern_bytes += pattern.len();
+            let valid = self.pattern_bytes <= 4096 && self.patterns <= 32 && is_pattern(&pattern);
             return valid.then_some(Question::Matches(pattern));
         }
         if !self.keyword("in") {
@@ -247,7 +254,9 @@ impl Reader<'_> {
             let mut chars = self.rest[1..].chars();
             loop {
                 match chars.next()? {
-                    '\\' => text.push(chars.next()?),
+                    '\\' if chars.as_str().starts_with(['"', '\'', '\\']) => {
+                        text.push(chars.next()?);
+                    }
                     c if c == first => break,
                     c => text.push(c),
                 }
@@ -274,12 +283,19 @@ fn is_pattern(pattern: &str) -> bool {
         let mut builder = regex::RegexBuilder::new(text);
         builder.size_limit(256 * 1024).build().is_ok()
     };
-    build(pattern) && build(&format!("^(?:{pattern})$"))
+    build(pattern) && whole(pattern).iter().any(|text| build(text))
 }
 
 #[cfg(feature = "regex")]
 fn matches_pattern(pattern: &str, text: &str) -> bool {
-    regex::Regex::new(&format!("\\A(?:{pattern})\\z")).is_ok_and(|whole| whole.is_match(text))
+    let whole = whole(pattern).into_iter().find_map(|text| regex::Regex::new(&text).ok());
+    whole.is_some_and(|whole| whole.is_match(text))
+}
+
+/// The pattern for all of a text; a comment in it ends with a line.
+#[cfg(feature = "regex")]
+fn whole(pattern: &str) -> [String; 2] {
+    [format!("\\A(?:{pattern})\\z"), format!("\\A(?:{pattern}\n)\\z")]
 }
 
 #[cfg(not(feature = "regex"))]
@@ -421,64 +437,24 @@ fn compare(mark: &str, number: f64, bound: f64) -> bool {
 /// Row by row, whether the beginning of the glob is like each beginning of the text.
 fn like(glob: &[char], text: &[char]) -> bool {
     let mut row: Vec<bool> = (0..=text.len()).map(|length| length == 0).collect();
-    for wanted in glob {
+    let mut at = 0;
+    while let Some(mut wanted) = glob.get(at) {
+        at += 1;
+        let literal = *wanted == '\\' && matches!(glob.get(at), Some('*' | '?' | '\\'));
+        if literal {
+            wanted = &glob[at];
+            at += 1;
+        }
         let mut next = vec![false; row.len()];
         for length in 0..row.len() {
+            let one = |fits: bool| length > 0 && row[length - 1] && fits;
             next[length] = match wanted {
-                '*' => row[length] || length > 0 && next[length - 1],
-                wanted => {
-                    length > 0 && row[length - 1] && (*wanted == '?' || *wanted == text[length - 1])
-                }
+                '*' if !literal => row[length] || length > 0 && next[length - 1],
+                '?' if !literal => one(true),
+                wanted => one(length > 0 && *wanted == text[length - 1]),
             };
         }
         row = next;
     }
     row[text.len()]
-}
-
-/// Sign, digits with a point, exponent; finite.
-fn plain_number(text: &str) -> Option<f64> {
-    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let number = magnitude(unsigned)?;
-    number.is_finite().then_some(if text.starts_with('-') { -number } else { number })
-}
-
-/// Java's decimal numbers by their grammar: white space, sign, digits with a point, exponent,
-/// suffix.
-fn javas_number(text: &str) -> Option<f64> {
-    let text = text.trim_matches(|c| c <= '\u{20}');
-    let (sign, rest) = match text.chars().next()? {
-        '-' => (-1.0, &text[1..]),
-        '+' => (1.0, &text[1..]),
-        _ => (1.0, text),
-    };
-    match rest {
-        "NaN" => Some(f64::NAN),
-        "Infinity" => Some(sign * f64::INFINITY),
-        "" => None,
-        _ => {
-            let suffixed = rest.ends_with(['d', 'D', 'f', 'F']);
-            let digits = if suffixed { &rest[..rest.len() - 1] } else { rest };
-            magnitude(digits).map(|number| sign * number)
-        }
-    }
-}
-
-fn magnitude(digits: &str) -> Option<f64> {
-    let (mantissa, exponent) = match digits.find(['e', 'E']) {
-        Some(at) => (&digits[..at], Some(&digits[at + 1..])),
-        None => (digits, None),
-    };
-    let all_digits = |part: &str| part.chars().all(|c| c.is_ascii_digit());
-    let (whole, decimals) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    if whole.len() + decimals.len() == 0 || !all_digits(whole) || !all_digits(decimals) {
-        return None;
-    }
-    if let Some(exponent) = exponent {
-        let unsigned = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
-        if unsigned.is_empty() || !all_digits(unsigned) {
-            return None;
-        }
-    }
-    digits.parse::<f64>().ok()
 }
