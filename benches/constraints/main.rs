@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput};
 use offermill::constraint::Memo;
-use offermill::{Attribute, Constraint, Offer};
+use offermill::{Attribute, AttributeValue, Constraint, Offer};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -58,6 +58,15 @@ fn asking(criterion: &mut Criterion) {
                 offers.iter().filter(|offer| constraint.check(offer).is_ok()).count()
             });
         });
+        if name == "entries" {
+            let plain = Plain::read(text);
+            group.bench_function("plain asked", |bencher| {
+                bencher.iter(|| {
+                    let offers = black_box(&offers[..]);
+                    offers.iter().filter(|offer| plain.holds(offer.attributes)).count()
+                });
+            });
+        }
         group.bench_function("remembered", |bencher| {
             bencher.iter(|| {
                 let offers = black_box(&offers[..]).iter().zip(&mut memos);
@@ -65,6 +74,34 @@ fn asking(criterion: &mut Criterion) {
             });
         });
         group.finish();
+    }
+}
+
+/// The baseline: entries as they are read, and one loop in the other. Right for agents like these.
+struct Plain(Vec<(String, Vec<String>)>);
+
+impl Plain {
+    fn read(text: &str) -> Plain {
+        let entry = |entry: &str| {
+            let (name, values) = entry.split_once(':').expect("a colon");
+            let values = values.split(',').filter(|value| !value.is_empty());
+            (name.to_owned(), values.map(str::to_owned).collect())
+        };
+        Plain(text.split(';').map(entry).collect())
+    }
+
+    fn holds(&self, attributes: &[Attribute<'_>]) -> bool {
+        self.0.iter().all(|(name, values)| {
+            let named = |attribute: &&Attribute<'_>| attribute.name == name;
+            attributes.iter().filter(named).any(|attribute| match attribute.value {
+                _ if values.is_empty() => true,
+                AttributeValue::Text(text) => values.iter().any(|value| value == text),
+                AttributeValue::Scalar(number) => {
+                    values.iter().any(|value| value.parse::<f64>().is_ok_and(|n| n <= number))
+                }
+                AttributeValue::Ranges(_) | AttributeValue::Set(_) => false,
+            })
+        })
     }
 }
 
