@@ -9,7 +9,7 @@ use offermill::{Constraint, Offer};
 
 use crate::arguments::CheckArguments;
 use crate::exit::Exit;
-use crate::face::{print, remark};
+use crate::face::{Said, remark, say};
 use crate::words::{count, printable};
 
 /// `offermill constraints check`.
@@ -33,12 +33,9 @@ pub(crate) fn check(arguments: &CheckArguments) -> Exit {
             (told(&verdict), exit)
         }
     };
-    match print(&text) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            remark(&format!("standard output can't be written: {error}"));
-            Exit::OutputClosed
-        }
-        _ => exit,
+    match say(&text) {
+        Said::Lost => Exit::OutputClosed,
+        Said::Heard | Said::Unheard => exit,
     }
 }
 

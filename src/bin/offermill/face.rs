@@ -82,6 +82,26 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     stdout.flush()
 }
 
+/// What became of a result that was printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    Heard,
+    /// Whoever closed the pipe has seen enough.
+    Unheard,
+    /// It can't be written, as on a full disk.
+    Lost,
+}
+
+/// Prints a result. If it is lost, that is told.
+pub(crate) fn say(text: &str) -> Said {
+    let Err(error) = print(text) else { return Said::Heard };
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return Said::Unheard;
+    }
+    remark(&format!("standard output can't be written: {error}"));
+    Said::Lost
+}
+
 /// Writes a remark to standard error, which may be gone.
 pub(crate) fn remark(text: &str) {
     let _gone = writeln!(io::stderr(), "offermill: {text}");

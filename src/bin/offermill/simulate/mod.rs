@@ -24,7 +24,7 @@ mod violation;
 mod world;
 
 use crate::exit::Exit;
-use crate::face::{print, remark};
+use crate::face::{Said, remark, say};
 
 use arguments::SimulateArguments;
 use interrupt::Interrupt;
@@ -50,24 +50,4 @@ pub(crate) fn simulate(arguments: &SimulateArguments) -> Exit {
         What::World(task) => world::run(task, &order, &mut interrupt),
         What::Search(hunt) => search::run(hunt, &order, &mut interrupt),
     }
-}
-
-/// What became of a result that was printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Said {
-    Heard,
-    /// Whoever closed the pipe has seen enough.
-    Unheard,
-    /// It can't be written, as on a full disk.
-    Lost,
-}
-
-/// Prints a result. If it is lost, that is told.
-fn say(text: &str) -> Said {
-    let Err(error) = print(text) else { return Said::Heard };
-    if error.kind() == std::io::ErrorKind::BrokenPipe {
-        return Said::Unheard;
-    }
-    remark(&format!("standard output can't be written: {error}"));
-    Said::Lost
 }
