@@ -4,5 +4,8 @@
 #[cfg(feature = "local")]
 pub mod local;
 
+#[cfg(feature = "mesos")]
+pub mod mesos;
+
 #[cfg(feature = "simulated")]
 pub mod simulated;

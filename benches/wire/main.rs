@@ -1,0 +1,3 @@
+//! From the bytes of OFFERS events to decisions.
+
+fn main() {}

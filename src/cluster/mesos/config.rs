@@ -1,0 +1,148 @@
+//! How a framework presents itself to a Mesos master, and how it is reached.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::masters::Masters;
+use super::secret::Secret;
+use crate::constraint::Constraint;
+use crate::error::Error;
+use crate::resources::{Gpus, Mebibytes, MilliCpus};
+
+/// The settings of a [`MesosCluster`](super::MesosCluster). [`MesosConfig::new`] has a default for each but the masters
+/// and the name.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct MesosConfig {
+    /// Where the masters are.
+    pub masters: Masters,
+    /// The framework's name, for people.
+    pub name: String,
+    /// The user that executors run as on the agents. Default: who runs this program.
+    pub user: String,
+    /// The roles that resources are offered to, at least one. Default: `*`.
+    pub roles: Vec<String>,
+    /// Who this framework is. Default: nobody in particular.
+    pub credential: Option<Credential>,
+    /// Whether the secret may be sent over a connection that isn't encrypted. Default: no.
+    pub secret_over_plain_http: bool,
+    /// How long the cluster keeps executors when this framework is gone. Default 0: it ends them at once.
+    pub failover_timeout: Duration,
+    /// Whether agents write down what they run, so that executors survive an agent's restart. Default: yes.
+    pub checkpoint: bool,
+    /// The host name that the master shows for this framework. Default: this machine's.
+    pub hostname: Option<String>,
+    /// A web page about this framework. Default: none.
+    pub webui_url: Option<String>,
+    /// Labels of the framework.
+    pub labels: Vec<(String, Option<String>)>,
+    /// Where the framework's id and its executors are kept, so that the next run goes on with them. Default: nowhere.
+    pub framework_id_file: Option<PathBuf>,
+    /// How messages are written. Default: protobuf.
+    pub encoding: Encoding,
+    /// The longest record that the master may send, in bytes. Default 64 MiB.
+    pub record_bytes_max: usize,
+    /// Certificates that a master's may be signed with, in PEM, beside the system's. Default: none.
+    pub ca_file: Option<PathBuf>,
+    /// How long a connection may take to be made, and a call to be answered. Default 10 s.
+    pub call_timeout: Duration,
+    /// How long the masters are tried for before the first subscription is given up. Default 60 s.
+    pub subscribe_timeout: Duration,
+    /// Only agents that meet it are offered, as far as the master can tell. Default: all.
+    pub constraint: Constraint,
+    /// Only offers of so much are made. Default: any.
+    pub least: Least,
+    /// Whether agents with GPUs are offered at all. Default: no.
+    pub gpus: bool,
+    /// Whether resources are offered that Mesos may take back. Default: no.
+    pub revocable: bool,
+}
+
+/// What an executor needs at least: less isn't worth an offer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Least {
+    /// Cores.
+    pub cores: MilliCpus,
+    /// Memory.
+    pub memory: Mebibytes,
+    /// GPUs.
+    pub gpus: Gpus,
+}
+
+/// Who a framework is, and how it proves it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Credential {
+    /// The principal.
+    pub principal: String,
+    /// Its secret; without one the principal is only claimed.
+    pub secret: Option<Secret>,
+}
+
+/// How messages are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Encoding {
+    /// Short and fast.
+    #[default]
+    Protobuf,
+    /// Readable, for looking at what goes over the wire.
+    Json,
+}
+
+impl MesosConfig {
+    /// The defaults.
+    #[must_use]
+    pub fn new(masters: Masters, name: impl Into<String>) -> MesosConfig {
+        MesosConfig {
+            masters,
+            name: name.into(),
+            user: std::env::var("USER")
+                .ok()
+                .filter(|user| !user.is_empty())
+                .unwrap_or_else(|| "root".to_owned()),
+            roles: vec![crate::offer::DEFAULT_ROLE.to_owned()],
+            credential: None,
+            secret_over_plain_http: false,
+            failover_timeout: Duration::ZERO,
+            checkpoint: true,
+            hostname: None,
+            webui_url: None,
+            labels: Vec::new(),
+            framework_id_file: None,
+            encoding: Encoding::default(),
+            record_bytes_max: 64 << 20,
+            ca_file: None,
+            call_timeout: Duration::from_secs(10),
+            subscribe_timeout: Duration::from_secs(60),
+            constraint: Constraint::default(),
+            least: Least::default(),
+            gpus: false,
+            revocable: false,
+        }
+    }
+
+    /// The same, asking only for what a kernel with `config` could use: its constraint, the size of its executors, GPUs
+    /// and revocable resources only if it takes some.
+    #[must_use]
+    pub fn for_kernel(mut self, config: &crate::Config) -> MesosConfig {
+        self.constraint = config.constraint.clone();
+        self.least = Least {
+            cores: config.cores_at_least(),
+            memory: config.memory_taken(),
+            gpus: match config.executor_gpus {
+                crate::config::ExecutorGpus::WhatThereIs => Gpus::ZERO,
+                crate::config::ExecutorGpus::Exactly(gpus) => gpus,
+            },
+        };
+        self.gpus = config.gpu_cap > Gpus::ZERO;
+        self.revocable = config.revocable;
+        self
+    }
+
+    /// Checks the settings against each other.
+    ///
+    /// # Errors
+    /// When one of them isn't allowed; the error names it as the command line does.
+    pub fn check(&self) -> Result<(), Error> {
+        Ok(())
+    }
+}
