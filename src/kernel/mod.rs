@@ -14,6 +14,7 @@
 //! This file only routes.
 
 pub(crate) mod admission;
+mod adoption;
 mod ageing;
 mod agent;
 pub(crate) mod agents;
@@ -48,6 +49,7 @@ use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
+pub use adoption::Former;
 pub use ageing::Ticked;
 pub use check::Violation;
 pub use decision::{Accepted, Amount, Decisions, Decline, Piece, Placed, Reason, ReasonKind};
@@ -69,6 +71,7 @@ use crate::status::StatusUpdate;
 use crate::sync::{AtomicU64, Map, Ordering};
 use crate::time::Timestamp;
 use admission::Admission;
+use adoption::Adopted;
 use agents::Agents;
 use budget::Budget;
 use demand::Demand;
@@ -97,6 +100,8 @@ pub(crate) struct Core {
     pub(crate) executors: Slab<Executor>,
     /// From sequence number to cell, for ids that don't say.
     by_sequence: Option<Map<u64, u32>>,
+    /// Names of executors that a former run has placed.
+    adopted: Adopted,
     pub(crate) drain: Drain,
     tallies: Tallies,
     silence: Silence,
@@ -128,6 +133,7 @@ impl Kernel {
         Kernel(Arc::new(Core {
             by_sequence: ids.needs_index().then(Map::new),
             ids,
+            adopted: Adopted::default(),
             policy: PolicyCell::new(config),
             subscription: Subscription::new(),
             agents: Agents::new(),
@@ -167,13 +173,30 @@ impl Kernel {
     /// The text of an executor's id.
     #[must_use]
     pub fn executor_name(&self, id: ExecutorId) -> impl fmt::Display + '_ {
-        self.0.ids.display(id)
+        self.0.name_of(id)
     }
 
     /// The id that a text stands for, if it is of this kernel's making. The executor may have ended.
     #[must_use]
     pub fn executor_id(&self, name: &str) -> Option<ExecutorId> {
         self.0.find_executor(name)
+    }
+
+    /// Takes executors that a former run has left on the cluster into the books, as launching and in doubt: reconcile
+    /// [`Scope::All`] after it. Those that the caps have no room for, whose name this kernel could have made itself or
+    /// was given before, and, with [plain ids](IdScheme::plain), those whose names are numbers, are left out; the
+    /// kernel will want them killed when they are heard of. Returns for each, in order, its id here.
+    ///
+    /// Call it once, before the first update of such an executor is let in.
+    ///
+    /// # Errors
+    /// When executors were adopted before.
+    pub fn adopt(
+        &self,
+        former: &[Former<'_>],
+        now: Timestamp,
+    ) -> Result<Vec<Option<ExecutorId>>, Error> {
+        self.0.adopt(former, now)
     }
 
     /// Puts a new executor limit in force; `None` is no limit. Once this has returned, no executor is placed beyond

@@ -94,12 +94,13 @@ impl Outcome {
 impl Core {
     /// Finds an executor by the text of its id. The cell may hold another one by now: its state says so.
     pub(crate) fn find_executor(&self, text: &str) -> Option<ExecutorId> {
-        match self.ids.parse(text)? {
-            Parsed::Id(id) => Some(id),
-            Parsed::Sequence(sequence) => {
+        match self.ids.parse(text) {
+            Some(Parsed::Id(id)) => Some(id),
+            Some(Parsed::Sequence(sequence)) => {
                 let slot = self.by_sequence.as_ref()?.get(&sequence)?;
                 Some(ExecutorId { sequence, slot })
             }
+            None => self.adopted.find(text),
         }
     }
 
@@ -160,7 +161,7 @@ impl Core {
         let known = match self.ids.parse(update.executor) {
             Some(Parsed::Id(id)) => id.sequence < placed,
             Some(Parsed::Sequence(sequence)) => sequence < placed,
-            None => false,
+            None => self.adopted.find(update.executor).is_some(),
         };
         let change = if known { Change::Nothing } else { Change::UnknownExecutor };
         self.strays.fetch_add(u64::from(!known), Ordering::Relaxed);
@@ -245,7 +246,7 @@ impl Core {
     }
 
     /// Puts a hold into the books again, if the caps allow.
-    fn count_again(&self, hold: &Hold) -> bool {
+    pub(super) fn count_again(&self, hold: &Hold) -> bool {
         let gpus = u64::from(hold.gpus.get());
         loop {
             // The word before the policy, as for a batch.

@@ -1,5 +1,6 @@
 //! The kernel's documented behaviour, one readable example a sentence.
 
+mod adopting;
 mod demand;
 mod draining;
 mod explaining;

@@ -1,0 +1,121 @@
+//! Executors of a former run.
+
+use offermill::resources::{Gpus, Mebibytes, MilliCpus};
+use offermill::{Change, Fate, Former, IdScheme, Scope, StatusUpdate, TaskState};
+use proptest::prelude::*;
+
+use super::House;
+use crate::world::{Setup, at};
+
+/// An executor of a former run on an agent, with cores.
+fn former<'a>(executor: &'a str, agent_id: &'a str, cores: u64) -> Former<'a> {
+    Former {
+        executor,
+        agent_id,
+        hostname: "host",
+        cores: MilliCpus::from_cores(cores),
+        memory: Mebibytes::new(100),
+        gpus: Gpus::ZERO,
+        port: None,
+    }
+}
+
+fn update(house: &House, executor: &str, state: TaskState) -> offermill::Outcome {
+    house.kernel.status_update(&StatusUpdate::new(executor, state), at(5))
+}
+
+/// Goal: an adopted executor is like any other: counted, asked about, named by its old name, freed once. Method: its
+/// life, by the old name.
+#[test]
+fn adopted_executors_live_on_under_their_old_names() {
+    let house = House::new(&Setup { limit: Some(2), ..Setup::default() });
+    let kernel = &house.kernel;
+    let adopted =
+        kernel.adopt(&[former("old-1", "S1", 1), former("old-2", "S2", 1)], at(1)).unwrap();
+    let ids: Vec<_> = adopted.into_iter().flatten().collect();
+    assert_eq!(ids.len(), 2);
+    assert_eq!(kernel.executor_name(ids[1]).to_string(), "old-2");
+    assert_eq!(kernel.executor_id("old-2"), Some(ids[1]));
+    assert_eq!((kernel.totals().executors, kernel.wanted()), (2, 0));
+    assert_eq!(kernel.reconcile(Scope::Doubtful, at(1)).len(), 2, "nobody knows how they fared");
+
+    assert_eq!(update(&house, "old-1", TaskState::Running).change, Change::Running);
+    assert_eq!(kernel.reconcile(Scope::Doubtful, at(5)).len(), 1);
+    assert_eq!(update(&house, "old-2", TaskState::Gone).change, Change::Ended(Fate::Lost));
+    let again = update(&house, "old-2", TaskState::Gone);
+    assert_eq!((again.change, again.freed), (Change::Nothing, None));
+    assert_eq!(kernel.totals().executors, 1);
+    assert_eq!(kernel.unknown_updates(), 0);
+    kernel.check().unwrap();
+
+    assert!(kernel.adopt(&[], at(9)).is_err(), "once");
+    let left: Vec<String> =
+        kernel.close().iter().map(|left| kernel.executor_name(left.id).to_string()).collect();
+    assert_eq!(left, ["old-1"]);
+}
+
+/// Goal: who can't be adopted is a stray: killed when heard of. Method: one beyond the limit, one name twice, and a
+/// name of the kernel's own making.
+#[test]
+fn who_is_not_adopted_is_a_stray() {
+    let house = House::with_ids(
+        &Setup { limit: Some(1), ..Setup::default() },
+        IdScheme::unique("job", 36).unwrap(),
+    );
+    let former = [
+        former("job-10-0.0", "S1", 1),
+        former("old-1", "S1", 1),
+        former("old-1", "S1", 1),
+        former("old-2", "S1", 1),
+    ];
+    let adopted = house.kernel.adopt(&former, at(1)).unwrap();
+    assert_eq!(
+        adopted.iter().map(Option::is_some).collect::<Vec<_>>(),
+        [false, true, false, false]
+    );
+    let stray = update(&house, "old-2", TaskState::Running);
+    assert!(stray.kill);
+    assert_eq!(stray.change, Change::UnknownExecutor);
+    house.kernel.check().unwrap();
+}
+
+proptest! {
+    /// Goal: whatever is adopted, the caps hold and the books add up, then and when all have ended. Method: random
+    /// former executors under random caps; ends in a random order, some twice.
+    #[test]
+    fn adoption_keeps_the_books(
+        cores in prop::collection::vec((1_u64..5, 0_usize..4), 0..20),
+        limit in prop::option::of(0_u32..12),
+        cap in prop::option::of(1_u64..30),
+        ends in prop::collection::vec(0_usize..20, 0..40),
+    ) {
+        let core_cap = cap.map(MilliCpus::from_cores);
+        let config = offermill::Config::builder().executor_limit(limit).core_cap(core_cap).build().unwrap();
+        let kernel = offermill::Kernel::new(config, IdScheme::unique("job", 36).unwrap());
+        let names: Vec<String> = (0..cores.len()).map(|at| format!("old-{at}")).collect();
+        let agents = ["S0", "S1", "S2", "S3"];
+        let former: Vec<Former<'_>> = names
+            .iter()
+            .zip(&cores)
+            .map(|(name, (cores, agent))| former(name, agents[*agent], *cores))
+            .collect();
+        let adopted = kernel.adopt(&former, at(1)).unwrap();
+        kernel.check().unwrap();
+        let expected = {
+            let (mut count, mut sum) = (0, 0);
+            for (cores, _) in &cores {
+                let fits = count < limit.unwrap_or(99) && sum + cores <= cap.unwrap_or(999);
+                count += u32::from(fits);
+                sum += if fits { *cores } else { 0 };
+            }
+            (count, MilliCpus::from_cores(sum))
+        };
+        let totals = kernel.totals();
+        prop_assert_eq!((totals.executors, totals.cores), expected);
+        for at in ends.into_iter().filter(|at| *at < names.len()) {
+            let outcome = kernel.status_update(&StatusUpdate::new(&names[at], TaskState::Killed), super::at(9));
+            prop_assert!(adopted[at].is_some() || outcome.freed.is_none());
+            kernel.check().unwrap();
+        }
+    }
+}
