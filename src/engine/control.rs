@@ -18,6 +18,7 @@ use crate::time::Timestamp;
 pub(super) enum Control {
     Event(Event),
     Placed(Vec<PlacedExecutor>),
+    Adopted(Vec<PlacedExecutor>),
     /// The call that was to launch them surely had no effect.
     NeverLaunched(Vec<String>),
     Overflow {
@@ -90,6 +91,9 @@ impl ControlThread {
             Control::Event(event) => steward.event(event, now, desk),
             Control::Placed(placed) => {
                 placed.into_iter().for_each(|placed| desk.notice(Notice::Placed(placed)));
+            }
+            Control::Adopted(adopted) => {
+                adopted.into_iter().for_each(|adopted| desk.notice(Notice::Adopted(adopted)));
             }
             Control::NeverLaunched(executors) => steward.never_launched(executors, now, desk),
             Control::Overflow { epoch, offers } => steward.overflow(epoch, &offers, desk),

@@ -38,6 +38,9 @@ pub enum Notice {
     Disconnected,
     /// An executor was placed. Precedes every update about it.
     Placed(PlacedExecutor),
+    /// An executor of a former run was taken over. Whether it still runs is being asked; precedes every update about
+    /// it.
+    Adopted(PlacedExecutor),
     /// A status update was applied.
     Updated {
         /// The executor's id.

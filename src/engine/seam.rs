@@ -58,12 +58,15 @@ pub type EventSink = std::sync::Arc<dyn Events>;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
+    /// Executors that a former run has left on the cluster, by the manager's own records. Comes once, before the first
+    /// [`Event::Registered`]; those that the kernel has no room for are killed when they are heard of.
+    Former(Vec<FormerExecutor>),
     /// A subscription begins: the first, or, with `again`, a further one after a disconnection or a failover of the
     /// master. Offers of earlier subscriptions are dead.
     Registered {
         /// The cluster's id for this framework.
         framework_id: String,
-        /// Whether this framework was registered before.
+        /// Whether this framework was registered before, by this run or a former one.
         again: bool,
     },
     /// The subscription ended. Offers are dead; executors run on.
@@ -92,6 +95,25 @@ pub enum Event {
         /// In the cluster's words.
         why: String,
     },
+}
+
+/// An executor of a former run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FormerExecutor {
+    /// Its id.
+    pub executor: String,
+    /// The agent that it is on.
+    pub agent_id: String,
+    /// The agent's host name.
+    pub hostname: String,
+    /// The cores that it takes.
+    pub cores: MilliCpus,
+    /// The memory that it takes, overhead included.
+    pub memory: Mebibytes,
+    /// The GPUs that it takes.
+    pub gpus: Gpus,
+    /// The fixed port that it takes.
+    pub port: Option<u16>,
 }
 
 /// A report about one executor, owned.

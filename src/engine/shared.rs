@@ -8,8 +8,9 @@ use super::EngineOptions;
 use super::clock::Clock;
 use super::control::Control;
 use super::intake::Intake;
-use super::seam::{Call, ClusterManager, Event, Events};
-use crate::kernel::Kernel;
+use super::notice::PlacedExecutor;
+use super::seam::{Call, ClusterManager, Event, Events, FormerExecutor};
+use crate::kernel::{Former, Kernel};
 use crate::launch::Launcher;
 
 pub(super) struct Shared {
@@ -64,6 +65,40 @@ impl Shared {
         let _ended = self.control.send(message);
     }
 
+    /// Takes over executors of a former run, at once: the next event may be about them.
+    fn adopt(&self, executors: Vec<FormerExecutor>) {
+        let former: Vec<Former<'_>> = executors
+            .iter()
+            .map(|it| Former {
+                executor: &it.executor,
+                agent_id: &it.agent_id,
+                hostname: &it.hostname,
+                cores: it.cores,
+                memory: it.memory,
+                gpus: it.gpus,
+                port: it.port,
+            })
+            .collect();
+        let ids = match self.kernel.adopt(&former, self.clock.now()) {
+            Ok(ids) => ids,
+            Err(error) => return self.tell(Control::CallFailed(error.to_string())),
+        };
+        let adopted = executors.into_iter().zip(ids).filter_map(|(it, id)| {
+            let FormerExecutor { executor, agent_id, hostname, cores, memory, gpus, port } = it;
+            Some(PlacedExecutor {
+                id: id?,
+                executor,
+                agent_id,
+                hostname,
+                cores,
+                memory,
+                gpus,
+                port,
+            })
+        });
+        self.tell(Control::Adopted(adopted.collect()));
+    }
+
     /// A subscription began: everything before it is dead, at once and for whatever follows on the same thread.
     fn registered(&self, framework_id: &str) {
         *self.app.lock().unwrap_or_else(PoisonError::into_inner) = framework_id.into();
@@ -85,6 +120,7 @@ impl Events for Shared {
                 self.intake.rescind(&offer_id);
                 self.kernel.offer_rescinded(&offer_id);
             }
+            Event::Former(executors) => self.adopt(executors),
             Event::Registered { ref framework_id, .. } => {
                 self.registered(framework_id);
                 self.tell(Control::Event(event));

@@ -81,7 +81,7 @@ impl Steward {
             }
             Event::Refused { why } => out.notice(Notice::Refused { why }),
             // These never come this far.
-            Event::Offers(_) | Event::Rescinded { .. } => {}
+            Event::Offers(_) | Event::Rescinded { .. } | Event::Former(_) => {}
         }
     }
 
