@@ -1,12 +1,17 @@
 //! Where masters are.
 
 use std::fmt;
+use std::net::Ipv6Addr;
 use std::str::FromStr;
 
 use crate::error::Error;
 
 /// The port of a master where none is given.
 const MASTER_PORT: u16 = 5050;
+/// More are a mistake.
+const MASTERS_MAX: usize = 64;
+/// No host name is longer.
+const HOST_BYTES_MAX: usize = 253;
 
 /// The masters of one cluster, one at least, in the order in which they are tried.
 ///
@@ -44,9 +49,13 @@ impl Masters {
 impl FromStr for Masters {
     type Err = Error;
 
+    /// Reads a list of masters.
+    ///
+    /// # Errors
+    /// When it is of another form, names no master, or more than 64.
     fn from_str(text: &str) -> Result<Masters, Error> {
         let allowed =
-            "mesos://, http:// or https://, and HOST[:PORT], or several with commas between";
+            "mesos://, http:// or https://, then HOST[:PORT], or several with commas between";
         read(text.trim()).ok_or_else(|| Error::setting("master", text, allowed))
     }
 }
@@ -58,34 +67,34 @@ fn read(text: &str) -> Option<Masters> {
         "https" => true,
         _ => return None,
     };
-    let rest = rest.strip_suffix('/').unwrap_or(rest);
-    let all =
-        rest.split(',').map(|master| Master::read(master.trim())).collect::<Option<Vec<_>>>()?;
-    Some(Masters { tls, all })
+    let names = rest.strip_suffix('/').unwrap_or(rest).split(',').take(MASTERS_MAX + 1);
+    let all: Vec<Master> = names.map(|name| Master::read(name.trim())).collect::<Option<_>>()?;
+    (all.len() <= MASTERS_MAX).then_some(Masters { tls, all })
 }
 
 impl Master {
-    /// Reads `host[:port]`.
+    /// Reads `HOST[:PORT]`.
     pub(super) fn read(text: &str) -> Option<Master> {
         let (host, port) = match text.strip_prefix('[') {
             Some(rest) => {
                 let (host, port) = rest.split_once(']')?;
-                let is_address = host.parse::<std::net::Ipv6Addr>().is_ok();
-                (
-                    is_address.then_some(host)?,
-                    (!port.is_empty())
-                        .then(|| port.strip_prefix(':'))
-                        .flatten()
-                        .or(port.is_empty().then_some("5050"))?,
-                )
+                host.parse::<Ipv6Addr>().ok()?;
+                let port = if port.is_empty() { None } else { Some(port.strip_prefix(':')?) };
+                (host, port)
             }
-            None => text.split_once(':').unwrap_or((text, "5050")),
+            None => match text.split_once(':') {
+                Some((host, port)) => (host, Some(port)),
+                None => (text, None),
+            },
         };
-        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
-        let digits = port.bytes().all(|byte| byte.is_ascii_digit());
-        let port: u16 = digits.then(|| port.parse().ok()).flatten().filter(|port| *port > 0)?;
-        (!host.is_empty() && host.len() <= 253 && host.chars().all(is_name))
-            .then(|| Master { host: host.to_owned(), port })
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:".contains(&byte);
+        let host_allowed = (1..=HOST_BYTES_MAX).contains(&host.len()) && host.bytes().all(is_name);
+        let port = match port {
+            Some(port) if port.bytes().all(|byte| byte.is_ascii_digit()) => port.parse().ok()?,
+            Some(_) => return None,
+            None => MASTER_PORT,
+        };
+        (host_allowed && port > 0).then(|| Master { host: host.to_owned(), port })
     }
 }
 
@@ -95,6 +104,72 @@ impl fmt::Display for Master {
             write!(f, "[{}]:{}", self.host, self.port)
         } else {
             write!(f, "{}:{}", self.host, self.port)
+        }
+    }
+}
+
+impl fmt::Display for Masters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.tls { "https://" } else { "mesos://" })?;
+        for (at, master) in self.all.iter().enumerate() {
+            let comma = if at == 0 { "" } else { "," };
+            write!(f, "{comma}{master}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: the forms that people know are read, and written again. Method: each, with the form that is written.
+    #[test]
+    fn known_forms_are_read() {
+        for (text, written) in [
+            ("mesos://host", "mesos://host:5050"),
+            ("mesos://host:5051", "mesos://host:5051"),
+            ("http://10.0.0.1:80/", "mesos://10.0.0.1:80"),
+            (" mesos://a, b:1,c ", "mesos://a:5050,b:1,c:5050"),
+            ("https://[::1]:5050,[fe80::2]", "https://[::1]:5050,[fe80::2]:5050"),
+        ] {
+            let masters: Masters = text.parse().unwrap();
+            assert_eq!(masters.to_string(), written);
+            assert_eq!(written.parse::<Masters>().unwrap(), masters);
+        }
+    }
+
+    /// Goal: anything else is refused in a sentence with the value and what is allowed. Method: near misses.
+    #[test]
+    fn anything_else_is_refused() {
+        let many = format!("mesos://{}", vec!["a"; 65].join(","));
+        for text in [
+            "",
+            "mesos:",
+            "mesos://",
+            "mesos://,",
+            "mesos://a,,b",
+            "mesos://a:",
+            "mesos://a:0",
+            "mesos://a:65536",
+            "mesos://a:+80",
+            "mesos://a:80:90",
+            "mesos://::1",
+            "mesos://[::1",
+            "mesos://[::1]80",
+            "mesos://[host]:80",
+            "mesos://user@host",
+            "mesos://a b",
+            "mesos://a/path",
+            "mesos://zk://a:2181",
+            "zk://a:2181/mesos",
+            "ftp://a",
+            "local[2]",
+            &many,
+        ] {
+            let error = text.parse::<Masters>().unwrap_err();
+            assert!(error.is_setting());
+            assert!(error.to_string().contains("but must be mesos://"), "{error}");
         }
     }
 }

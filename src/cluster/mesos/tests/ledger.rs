@@ -1,0 +1,129 @@
+//! The framework id file.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn folder() -> PathBuf {
+    let name = format!("offermill-ledger-{}-{:?}", std::process::id(), std::thread::current().id());
+    let folder = std::env::temp_dir().join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn executor(id: &str, agent: &str) -> FormerExecutor {
+    FormerExecutor {
+        executor: id.to_owned(),
+        agent_id: agent.to_owned(),
+        hostname: "host %0".to_owned(),
+        cores: MilliCpus::from_millis(1_500),
+        memory: Mebibytes::new(1408),
+        gpus: Gpus::new(1),
+        port: (id.len() % 2 == 0).then_some(31_000),
+    }
+}
+
+/// What is done to a ledger.
+#[derive(Clone, Debug)]
+enum Step {
+    Identify(u8),
+    Launch(Vec<(u8, String)>),
+    End(u8, bool),
+    Reopen,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        1 => (0_u8..3).prop_map(Step::Identify),
+        4 => prop::collection::vec((0_u8..20, any::<String>()), 1..4).prop_map(Step::Launch),
+        4 => (0_u8..20, any::<bool>()).prop_map(|(id, finished)| Step::End(id, finished)),
+        1 => Just(Step::Reopen),
+    ];
+    prop::collection::vec(step, 0..30)
+}
+
+proptest! {
+    /// Goal: what was written is read back, whatever texts the cluster sends. Method: random histories with reopenings,
+    /// beside a plain map.
+    #[test]
+    fn what_is_written_is_read_back(steps in steps()) {
+        let folder = folder();
+        let path = folder.join("framework");
+        let _none = std::fs::remove_file(&path);
+        let mut book = Book::default();
+        let mut ledger = Ledger::open(&path).unwrap();
+        for step in steps.into_iter().chain([Step::Reopen]) {
+            match step {
+                Step::Identify(id) => {
+                    let id = format!("id {id}");
+                    ledger.identify(&id).unwrap();
+                    if book.framework_id.as_ref() != Some(&id) {
+                        book = Book { framework_id: Some(id), ..Book::default() };
+                    }
+                }
+                Step::Launch(list) => {
+                    let list: Vec<_> = list.iter().map(|(id, agent)| executor(&format!("e/{id}"), agent)).collect();
+                    ledger.launch(&list).unwrap();
+                    book.executors.extend(list.into_iter().map(|it| (it.executor.clone(), it)));
+                }
+                Step::End(id, finished) => {
+                    let id = format!("e/{id}");
+                    ledger.end(&id, finished).unwrap();
+                    let known = book.executors.remove(&id).is_some();
+                    book.finished += u64::from(known && finished);
+                }
+                Step::Reopen => {
+                    drop(ledger);
+                    ledger = Ledger::open(&path).unwrap();
+                }
+            }
+            prop_assert_eq!(ledger.book(), &book);
+        }
+        drop(ledger);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// Goal: no text makes reading panic, and a file that was cut off anywhere is read up to its last whole line.
+    /// Method: random bytes, and a good file cut at each place.
+    #[test]
+    fn broken_files_are_errors_or_shorter(noise in prop::collection::vec(any::<u8>(), 0..200), cut in 0_usize..400) {
+        let _any = read(&noise);
+        let mut text = format!("{HEAD}\nid f\n");
+        let executors = [executor("a", "S0"), executor("bb", ""), executor("c", "S 1")];
+        executors.iter().for_each(|it| write_line(&mut text, it));
+        text.push_str("- a finished\n");
+        let cut = cut.min(text.len());
+        match read(&text.as_bytes()[..cut]) {
+            Ok(book) => prop_assert!(book.executors.len() <= 3),
+            Err(_) => prop_assert!(cut > 0 && cut <= HEAD.len(), "only a file without a whole line isn't ours"),
+        }
+    }
+}
+
+/// Goal: one program at a time. Method: open twice.
+#[test]
+fn two_programs_dont_share_it() {
+    let folder = folder();
+    let path = folder.join("framework");
+    let first = Ledger::open(&path).unwrap();
+    let error = Ledger::open(&path).unwrap_err().to_string();
+    assert!(error.contains("another program that runs now has it"), "{error}");
+    drop(first);
+    Ledger::open(&path).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Goal: a file that isn't ours is refused and left as it is. Method: one.
+#[test]
+fn other_files_are_left_alone() {
+    let folder = folder();
+    let path = folder.join("notes");
+    std::fs::write(&path, "buy milk\n").unwrap();
+    let error = Ledger::open(&path).unwrap_err().to_string();
+    assert!(error.contains("it is not ours"), "{error}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "buy milk\n");
+    std::fs::write(&path, format!("{HEAD}\n+ a b\n")).unwrap();
+    let error = Ledger::open(&path).unwrap_err().to_string();
+    assert!(error.contains("line 2 can't be read: \"+ a b\""), "{error}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
