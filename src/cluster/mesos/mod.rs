@@ -3,9 +3,11 @@
 mod backoff;
 mod cluster;
 mod config;
+mod http;
 mod ledger;
 mod masters;
 mod secret;
+mod tls;
 pub mod wire;
 
 pub use cluster::MesosCluster;

@@ -1,0 +1,262 @@
+//! Connections to masters: HTTP/1.1 over TCP or TLS, kept alive, each used for one request at a time.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, HeaderValue};
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::ServerName;
+
+use super::config::MesosConfig;
+use super::masters::Master;
+use super::tls;
+use crate::error::Error;
+
+/// The header that ties calls to a subscription.
+pub(super) const STREAM_ID: HeaderName = HeaderName::from_static("mesos-stream-id");
+
+const PATH: &str = "/api/v1/scheduler";
+/// No more of an answer's text is read, and less of it is shown.
+const ANSWER_BYTES_MAX: usize = 4096;
+const ANSWER_CHARS_SHOWN: usize = 240;
+
+/// How masters are talked to.
+pub(super) struct Http {
+    tls: Option<TlsConnector>,
+    media: HeaderValue,
+    authorization: Option<HeaderValue>,
+    /// What must never be shown, in the forms in which a server could send it back.
+    secrets: Vec<String>,
+    call_timeout: Duration,
+}
+
+impl Http {
+    pub(super) fn new(config: &MesosConfig, media: &'static str) -> Result<Http, Error> {
+        let tls = if config.masters.tls() { Some(tls::connector(config)?) } else { None };
+        let mut http = Http {
+            tls,
+            media: HeaderValue::from_static(media),
+            authorization: None,
+            secrets: Vec::new(),
+            call_timeout: config.call_timeout,
+        };
+        let Some(credential) = &config.credential else { return Ok(http) };
+        let Some(secret) = &credential.secret else { return Ok(http) };
+        let pair = STANDARD.encode(format!("{}:{}", credential.principal, secret.reveal()));
+        let mut header = HeaderValue::try_from(format!("Basic {pair}"))
+            .map_err(|_| Error::setting("principal", &credential.principal, "shorter"))?;
+        header.set_sensitive(true);
+        http.authorization = Some(header);
+        http.secrets = vec![pair, secret.reveal().to_owned()];
+        http.secrets.retain(|secret| !secret.is_empty());
+        Ok(http)
+    }
+
+    /// A new connection.
+    pub(super) async fn connect(&self, master: &Master) -> Result<Connection, String> {
+        let connecting = async {
+            let stream = TcpStream::connect((master.host.as_str(), master.port)).await;
+            let stream = stream.map_err(|error| plain(&error))?;
+            let _slower = stream.set_nodelay(true);
+            match &self.tls {
+                None => shake_hands(stream).await,
+                Some(tls) => {
+                    let name = ServerName::try_from(master.host.clone())
+                        .map_err(|_| "its name can't be in a certificate".to_owned())?;
+                    let stream = tls.connect(name, stream).await;
+                    shake_hands(stream.map_err(|error| format!("TLS: {error}"))?).await
+                }
+            }
+        };
+        let connected = timeout(self.call_timeout, connecting).await;
+        let (sender, driver) = connected.map_err(|_| self.too_slow("no connection"))??;
+        let host = HeaderValue::try_from(master.to_string())
+            .map_err(|_| "its name can't be sent".to_owned())?;
+        Ok(Connection { sender, host, _driver: Driver(driver) })
+    }
+
+    /// Sends a call, and waits for the head of the answer.
+    pub(super) async fn post(
+        &self,
+        connection: &mut Connection,
+        stream_id: Option<&HeaderValue>,
+        body: Vec<u8>,
+    ) -> Result<Response<Incoming>, Unanswered> {
+        let surely = |why: String| Unanswered { why, surely_unsent: true };
+        let mut request = Request::post(PATH)
+            .header(HOST, &connection.host)
+            .header(CONTENT_TYPE, &self.media)
+            .header(ACCEPT, &self.media);
+        if let Some(id) = stream_id {
+            request = request.header(STREAM_ID, id);
+        }
+        if let Some(authorization) = &self.authorization {
+            request = request.header(AUTHORIZATION, authorization);
+        }
+        let request = request.body(Full::new(Bytes::from(body)));
+        let request = request.map_err(|error| surely(error.to_string()))?;
+        let answering = async {
+            connection.sender.ready().await.map_err(|error| surely(plain(&error)))?;
+            connection.sender.try_send_request(request).await.map_err(|mut error| Unanswered {
+                surely_unsent: error.take_message().is_some(),
+                why: plain(error.error()),
+            })
+        };
+        match timeout(self.call_timeout, answering).await {
+            Ok(answered) => answered,
+            Err(_) => Err(Unanswered { why: self.too_slow("no answer"), surely_unsent: false }),
+        }
+    }
+
+    /// What a server said that didn't do as asked, for people: its status, and the beginning of its text, without
+    /// anything that it mustn't know.
+    pub(super) async fn explain(&self, response: Response<Incoming>) -> String {
+        let status = response.status();
+        let body = timeout(self.call_timeout, read_some(response.into_body())).await;
+        let text = self.presentable(&String::from_utf8_lossy(&body.unwrap_or_default()));
+        let reason = status.canonical_reason().unwrap_or_default();
+        let status = format!("{} {reason}", status.as_u16());
+        if text.is_empty() {
+            status.trim().to_owned()
+        } else {
+            format!("{}: {text}", status.trim())
+        }
+    }
+
+    /// Reads an answer to its end, so that its connection can be used again; `false` if that can't be.
+    pub(super) async fn finish(&self, response: Response<Incoming>) -> bool {
+        let body = response.into_body();
+        let empty = async {
+            let mut body = body;
+            let mut bytes = 0;
+            while let Some(frame) = body.frame().await {
+                let Ok(frame) = frame else { return false };
+                bytes += frame.data_ref().map_or(0, Bytes::len);
+                if bytes > ANSWER_BYTES_MAX {
+                    return false;
+                }
+            }
+            true
+        };
+        timeout(self.call_timeout, empty).await.unwrap_or(false)
+    }
+
+    /// A server's text on one line, without control characters and secrets, and not too long.
+    pub(super) fn presentable(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for secret in &self.secrets {
+            text = text.replace(secret.as_str(), "…");
+        }
+        let is_bad = |c: char| c.is_control() || c.is_whitespace();
+        let words: Vec<&str> = text.split(is_bad).filter(|word| !word.is_empty()).collect();
+        let line = words.join(" ");
+        match line.char_indices().nth(ANSWER_CHARS_SHOWN) {
+            Some((end, _)) => format!("{} …", line.get(..end).unwrap_or_default()),
+            None => line,
+        }
+    }
+
+    fn too_slow(&self, what: &str) -> String {
+        format!("{what} within {:?}", self.call_timeout)
+    }
+}
+
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Http").field("media", &self.media).finish_non_exhaustive()
+    }
+}
+
+/// A connection that calls can be sent on, one after the other.
+#[derive(Debug)]
+pub(super) struct Connection {
+    sender: SendRequest<Full<Bytes>>,
+    host: HeaderValue,
+    _driver: Driver,
+}
+
+impl Connection {
+    /// Whether the other side has closed it, as far as is known.
+    pub(super) fn is_closed(&self) -> bool {
+        self.sender.is_closed()
+    }
+}
+
+/// What reads and writes; it ends with the connection.
+#[derive(Debug)]
+struct Driver(JoinHandle<()>);
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// A call without an answer.
+#[derive(Debug)]
+pub(super) struct Unanswered {
+    pub(super) why: String,
+    /// Nothing of it was sent. Otherwise it may have had its effect.
+    pub(super) surely_unsent: bool,
+}
+
+async fn shake_hands<S>(stream: S) -> Result<(SendRequest<Full<Bytes>>, JoinHandle<()>), String>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (sender, connection) =
+        handshake(TokioIo::new(stream)).await.map_err(|error| plain(&error))?;
+    let driver = tokio::spawn(async move {
+        // Whoever sent a request is told, too.
+        let _told = connection.await;
+    });
+    Ok((sender, driver))
+}
+
+async fn read_some(mut body: Incoming) -> Vec<u8> {
+    let mut text = Vec::new();
+    while let Some(Ok(frame)) = body.frame().await {
+        if let Some(data) = frame.data_ref() {
+            let room = ANSWER_BYTES_MAX - text.len();
+            text.extend_from_slice(data.get(..room.min(data.len())).unwrap_or_default());
+        }
+        if text.len() >= ANSWER_BYTES_MAX {
+            break;
+        }
+    }
+    text
+}
+
+/// An error with what caused it, in one line.
+pub(super) fn plain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let why = error.to_string();
+        if !text.contains(&why) {
+            text = format!("{text}: {why}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// Whether a status says that someone else, or nobody yet, leads the cluster.
+pub(super) fn is_elsewhere(status: StatusCode) -> bool {
+    status == StatusCode::SERVICE_UNAVAILABLE || status.is_redirection()
+}
+
+/// For a shared [`Http`].
+pub(super) type SharedHttp = Arc<Http>;
