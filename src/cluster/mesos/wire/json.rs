@@ -1,0 +1,210 @@
+//! JSON as Mesos writes and reads it: enumerations by name, bytes as base64, fields that aren't set left out.
+//!
+//! The messages derive serde's traits; here is what serde has to be told about the fields it can't know: enumerations,
+//! which the messages keep as numbers, and bytes.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use base64::Engine as _;
+use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Unexpected, Visitor};
+use serde::ser::Serializer;
+
+/// Stands for a name that isn't known: no enumeration has a value of this number.
+pub const UNRECOGNIZED: i32 = -1;
+
+/// An enumeration whose values have names.
+pub trait Named: Copy + Into<i32> + TryFrom<i32> + 'static {
+    /// Its values with their names, in the order of their definition.
+    const NAMES: &'static [(Self, &'static str)];
+
+    /// The value's name.
+    fn name(self) -> &'static str {
+        let number: i32 = self.into();
+        Self::NAMES.iter().find(|(value, _)| (*value).into() == number).map_or("", |(_, name)| name)
+    }
+
+    /// The value of this name, if there is one.
+    fn from_name(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(_, known)| *known == name).map(|(value, _)| *value)
+    }
+}
+
+/// Defines an enumeration of numbered values with their names in JSON.
+macro_rules! names {
+    ($(#[$doc:meta])* pub enum $name:ident { $($(#[$about:meta])* $value:ident = $number:literal, $text:literal;)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+        #[repr(i32)]
+        pub enum $name {
+            $($(#[$about])* $value = $number,)*
+        }
+
+        impl $crate::cluster::mesos::wire::json::Named for $name {
+            const NAMES: &'static [($name, &'static str)] = &[$(($name::$value, $text),)*];
+        }
+    };
+}
+pub(crate) use names;
+
+/// A required enumeration.
+pub(crate) struct Name<E>(PhantomData<E>);
+
+impl<E: Named> Name<E> {
+    pub(crate) fn serialize<S: Serializer>(number: &i32, serializer: S) -> Result<S::Ok, S::Error> {
+        match E::try_from(*number) {
+            Ok(value) => serializer.serialize_str(value.name()),
+            // What isn't known has no name. Readers that know it take the number as well.
+            Err(_) => serializer.serialize_i32(*number),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i32, D::Error> {
+        deserializer.deserialize_any(Name::<E>(PhantomData))
+    }
+}
+
+impl<'de, E: Named> Visitor<'de> for Name<E> {
+    type Value = i32;
+
+    fn expecting(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        text.write_str("a name")
+    }
+
+    fn visit_str<X: Error>(self, name: &str) -> Result<i32, X> {
+        Ok(E::from_name(name).map_or(UNRECOGNIZED, Into::into))
+    }
+
+    fn visit_i64<X: Error>(self, number: i64) -> Result<i32, X> {
+        Ok(i32::try_from(number).unwrap_or(UNRECOGNIZED))
+    }
+
+    fn visit_u64<X: Error>(self, number: u64) -> Result<i32, X> {
+        Ok(i32::try_from(number).unwrap_or(UNRECOGNIZED))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<i32, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(UNRECOGNIZED)
+    }
+}
+
+/// An optional enumeration.
+pub(crate) struct OptionalName<E>(PhantomData<E>);
+
+impl<E: Named> OptionalName<E> {
+    pub(crate) fn serialize<S: Serializer>(
+        number: &Option<i32>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match number {
+            Some(number) => Name::<E>::serialize(number, serializer),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<i32>, D::Error> {
+        deserializer.deserialize_option(OptionalName::<E>(PhantomData))
+    }
+}
+
+impl<'de, E: Named> Visitor<'de> for OptionalName<E> {
+    type Value = Option<i32>;
+
+    fn expecting(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        text.write_str("a name")
+    }
+
+    fn visit_none<X: Error>(self) -> Result<Option<i32>, X> {
+        Ok(None)
+    }
+
+    fn visit_unit<X: Error>(self) -> Result<Option<i32>, X> {
+        Ok(None)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<i32>, D::Error> {
+        Name::<E>::deserialize(deserializer).map(Some)
+    }
+}
+
+/// Base64 as everybody writes it; padding may be missing in what is read.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// Required bytes.
+pub(crate) struct Base64;
+
+impl Base64 {
+    pub(crate) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&BASE64.encode(bytes))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<u8>, D::Error> {
+        deserializer.deserialize_str(Base64)
+    }
+}
+
+impl Visitor<'_> for Base64 {
+    type Value = Vec<u8>;
+
+    fn expecting(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        text.write_str("bytes in base64")
+    }
+
+    fn visit_str<X: Error>(self, text: &str) -> Result<Vec<u8>, X> {
+        BASE64.decode(text).map_err(|_| X::invalid_value(Unexpected::Other("another text"), &self))
+    }
+}
+
+/// Optional bytes.
+pub(crate) struct OptionalBase64;
+
+impl OptionalBase64 {
+    pub(crate) fn serialize<S: Serializer>(
+        bytes: &Option<Vec<u8>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match bytes {
+            Some(bytes) => Base64::serialize(bytes, serializer),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Vec<u8>>, D::Error> {
+        deserializer.deserialize_option(OptionalBase64)
+    }
+}
+
+impl<'de> Visitor<'de> for OptionalBase64 {
+    type Value = Option<Vec<u8>>;
+
+    fn expecting(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        text.write_str("bytes in base64")
+    }
+
+    fn visit_none<X: Error>(self) -> Result<Option<Vec<u8>>, X> {
+        Ok(None)
+    }
+
+    fn visit_unit<X: Error>(self) -> Result<Option<Vec<u8>>, X> {
+        Ok(None)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> Result<Option<Vec<u8>>, D::Error> {
+        Base64::deserialize(deserializer).map(Some)
+    }
+}

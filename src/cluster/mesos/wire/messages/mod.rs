@@ -1,0 +1,67 @@
+//! The messages of Mesos' v1 scheduler API, as far as a framework meets them: what it sends, [`Call`], and what it gets,
+//! [`Event`].
+//!
+//! The names, numbers and types of all fields are those of Mesos 1.11. Fields that aren't listed here are skipped when
+//! they are read. Missing required fields read as their defaults: whoever needs one checks for it.
+//!
+//! Enumerations are kept as the numbers they travel as, so that a value from a newer Mesos isn't an error. The methods of
+//! the same name as the field give the known value, or the default for an unknown one; `TryFrom<i32>` tells those apart.
+
+pub mod call;
+mod check;
+mod constraints;
+mod container;
+pub mod event;
+mod framework;
+mod ids;
+mod offer;
+mod operation;
+mod resource;
+mod status;
+mod task;
+mod value;
+
+pub use call::Call;
+pub use check::{
+    CheckCommand, CheckHttp, CheckInfo, CheckStatusCommand, CheckStatusHttp, CheckStatusInfo,
+    CheckStatusTcp, CheckTcp, CheckType, HealthCheck, HealthCheckHttp, HealthCheckTcp,
+    HealthCheckType,
+};
+pub use constraints::{
+    AttributeConstraint, ConstraintGroup, Exists, NotExists, OfferConstraints, Predicate,
+    Pseudoattribute, RoleConstraints, Selector, TextEquals, TextMatches, TextNotEquals,
+    TextNotMatches,
+};
+pub use container::{
+    AppcImage, ContainerInfo, ContainerType, DockerImage, DockerInfo, DockerNetwork,
+    DockerPortMapping, DockerVolume, HostPath, Image, ImageType, IpAddress, MesosInfo,
+    MountPropagation, MountPropagationMode, NetworkInfo, PortMapping, Protocol, SandboxPath,
+    SandboxPathType, Volume, VolumeMode, VolumeSource, VolumeSourceType,
+};
+pub use event::Event;
+pub use framework::{
+    Capability, CapabilityType, FrameworkInfo, MasterCapability, MasterCapabilityType, MasterInfo,
+    MinAllocatableResources, OfferFilters, ResourceQuantities,
+};
+pub use ids::{
+    Address, AgentId, ContainerId, DurationInfo, ExecutorId, FrameworkId, Label, Labels, OfferId,
+    OperationId, Parameter, Parameters, ResourceProviderId, TaskId, TimeInfo, Url, Uuid,
+};
+pub use offer::{
+    DomainInfo, FaultDomain, Filters, InverseOffer, Offer, RegionInfo, Unavailability, ZoneInfo,
+};
+pub use operation::{
+    Create, Destroy, Launch, LaunchGroup, Operation, OperationState, OperationStatus,
+    OperationType, Reserve, TaskGroupInfo, Unreserve,
+};
+pub use resource::{
+    AllocationInfo, DiskInfo, DiskMount, DiskPath, DiskSource, DiskSourceType, Persistence,
+    ReservationInfo, ReservationType, Resource, ResourceRequest, RevocableInfo, SharedInfo,
+};
+pub use status::{ContainerStatus, Reason, Source, TaskResourceLimitation, TaskState, TaskStatus};
+pub use task::{
+    CommandInfo, DiscoveryInfo, Environment, ExecutorInfo, ExecutorType, KillPolicy, Port, Ports,
+    Secret, SecretReference, SecretType, SecretValue, TaskInfo, Uri, Variable, VariableType,
+    Visibility,
+};
+pub use value::{Attribute, Range, Ranges, Scalar, Set, Text, Value, ValueType};

@@ -1,0 +1,124 @@
+//! What resources and attributes hold.
+
+use serde::{Deserialize, Serialize};
+
+use crate::cluster::mesos::wire::json::{Name, names};
+
+names! {
+    /// What kind of value it is.
+    pub enum ValueType {
+        /// A number.
+        Scalar = 0, "SCALAR";
+        /// Ranges of whole numbers.
+        Ranges = 1, "RANGES";
+        /// A set of texts.
+        Set = 2, "SET";
+        /// A text.
+        Text = 3, "TEXT";
+    }
+}
+
+/// A number.
+#[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Scalar {
+    /// Mesos keeps three decimals.
+    #[prost(double, required, tag = "1")]
+    pub value: f64,
+}
+
+/// A range of whole numbers.
+#[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Range {
+    /// The first.
+    #[prost(uint64, required, tag = "1")]
+    pub begin: u64,
+    /// The last, which is part of it.
+    #[prost(uint64, required, tag = "2")]
+    pub end: u64,
+}
+
+/// Ranges of whole numbers.
+#[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Ranges {
+    /// The ranges.
+    #[prost(message, repeated, tag = "1")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub range: Vec<Range>,
+}
+
+/// A set of texts.
+#[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Set {
+    /// The texts.
+    #[prost(string, repeated, tag = "1")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub item: Vec<String>,
+}
+
+/// A text.
+#[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Text {
+    /// The text.
+    #[prost(string, required, tag = "1")]
+    pub value: String,
+}
+
+/// A value; the field that `type` names is set.
+#[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Value {
+    /// Its kind.
+    #[prost(enumeration = "ValueType", required, tag = "1")]
+    #[serde(with = "Name::<ValueType>")]
+    pub r#type: i32,
+    /// The number.
+    #[prost(message, optional, tag = "2")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scalar: Option<Scalar>,
+    /// The ranges.
+    #[prost(message, optional, tag = "3")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ranges: Option<Ranges>,
+    /// The set.
+    #[prost(message, optional, tag = "4")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub set: Option<Set>,
+    /// The text.
+    #[prost(message, optional, tag = "5")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<Text>,
+}
+
+/// An attribute of an agent; the field that `type` names is set.
+#[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Attribute {
+    /// Its name, which isn't unique.
+    #[prost(string, required, tag = "1")]
+    pub name: String,
+    /// Its kind.
+    #[prost(enumeration = "ValueType", required, tag = "2")]
+    #[serde(with = "Name::<ValueType>")]
+    pub r#type: i32,
+    /// The number.
+    #[prost(message, optional, tag = "3")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scalar: Option<Scalar>,
+    /// The ranges.
+    #[prost(message, optional, tag = "4")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ranges: Option<Ranges>,
+    /// The set.
+    #[prost(message, optional, tag = "6")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub set: Option<Set>,
+    /// The text.
+    #[prost(message, optional, tag = "5")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<Text>,
+}
