@@ -1,0 +1,82 @@
+//! Messages as bytes, in either encoding.
+
+use std::fmt;
+
+use prost::Message as _;
+
+use super::messages::{Call, Event};
+use crate::cluster::mesos::Encoding;
+
+/// Writes calls and reads events in one encoding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Codec {
+    encoding: Encoding,
+}
+
+impl Codec {
+    /// For this encoding.
+    #[must_use]
+    pub const fn new(encoding: Encoding) -> Codec {
+        Codec { encoding }
+    }
+
+    /// What HTTP calls the encoding. Without a character set: Mesos refuses one.
+    #[must_use]
+    pub const fn content_type(self) -> &'static str {
+        match self.encoding {
+            Encoding::Protobuf => "application/x-protobuf",
+            Encoding::Json => "application/json",
+        }
+    }
+
+    /// The call as bytes. JSON has no numbers that aren't finite; Mesos refuses what is written in their place.
+    #[must_use]
+    pub fn encode(self, call: &Call) -> Vec<u8> {
+        match self.encoding {
+            Encoding::Protobuf => call.encode_to_vec(),
+            // Writing a message to memory can't fail: its keys are texts.
+            Encoding::Json => serde_json::to_vec(call).unwrap_or_default(),
+        }
+    }
+
+    /// The event that a record is. What isn't known in it is skipped; nesting is limited.
+    ///
+    /// # Errors
+    /// When the bytes aren't an event of this encoding.
+    pub fn decode(self, record: &[u8]) -> Result<Event, Malformed> {
+        match self.encoding {
+            Encoding::Protobuf => {
+                Event::decode(record).map_err(|why| Malformed::new("protobuf", why))
+            }
+            Encoding::Json => {
+                serde_json::from_slice(record).map_err(|why| Malformed::new("JSON", why))
+            }
+        }
+    }
+}
+
+/// A record that isn't an event. One sentence for people, of at most 250 characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Malformed(Box<str>);
+
+impl Malformed {
+    /// So many characters of the reason are kept: parsers quote what they don't like.
+    const WHY_MAX: usize = 200;
+
+    #[cold]
+    fn new(encoding: &str, why: impl fmt::Display) -> Malformed {
+        let why = why.to_string();
+        let kept = why.chars().take(Malformed::WHY_MAX);
+        let kept: String = kept.map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let more = if kept.len() < why.len() { "..." } else { "" };
+        Malformed(format!("an event isn't valid {encoding}: {kept}{more}").into_boxed_str())
+    }
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Malformed {}

@@ -1,0 +1,190 @@
+//! The framing of records in a stream: the length of each in decimal, a line break, and so many bytes.
+//!
+//! ```text
+//! 20\n{"type":"HEARTBEAT"}20\n{"type":"HEARTBEAT"}
+//! ```
+//!
+//! Bytes come in pieces of any size, and what comes out doesn't depend on how they were cut.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+/// The most digits of a length.
+const DIGITS_MAX: u32 = 20;
+
+/// Puts records together from pieces of a stream.
+///
+/// Keeps at most twice the bytes that it got, whatever lengths the stream claims, and copies each byte a constant
+/// number of times. After an error it ignores what else comes: nobody can know where the next record begins.
+///
+/// ```
+/// use offermill::cluster::mesos::wire::record_io::RecordReader;
+///
+/// let mut reader = RecordReader::new(1 << 20);
+/// reader.push(b"5\nhel");
+/// assert_eq!(reader.next(), None);
+/// reader.push(b"lo3\nyou");
+/// assert_eq!(reader.next(), Some(Ok(b"hello".to_vec())));
+/// assert_eq!(reader.next(), Some(Ok(b"you".to_vec())));
+/// assert_eq!(reader.next(), None);
+/// ```
+#[derive(Debug)]
+pub struct RecordReader {
+    record_bytes_max: usize,
+    state: State,
+    complete: VecDeque<Vec<u8>>,
+    error: Option<RecordError>,
+}
+
+/// What the next byte belongs to.
+#[derive(Debug)]
+enum State {
+    /// To a length: what it is so far, and how many digits it has. It stops growing at the largest number.
+    Length { length: u64, digits: u32 },
+    /// To a record, which is complete with so many more bytes, at least one.
+    Record { record: Vec<u8>, missing: usize },
+    /// To nothing: there was an error.
+    Failed,
+}
+
+const BETWEEN_RECORDS: State = State::Length { length: 0, digits: 0 };
+
+impl RecordReader {
+    /// For a stream whose records have at most `record_bytes_max` bytes.
+    #[must_use]
+    pub fn new(record_bytes_max: usize) -> RecordReader {
+        RecordReader {
+            record_bytes_max,
+            state: BETWEEN_RECORDS,
+            complete: VecDeque::new(),
+            error: None,
+        }
+    }
+
+    /// Takes the next piece of the stream. [`RecordReader::next`] gives the records that it completes.
+    pub fn push(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
+        while let Some((&byte, after)) = rest.split_first() {
+            match &mut self.state {
+                State::Length { length, digits } => {
+                    rest = after;
+                    match length_with(byte, length, digits, self.record_bytes_max) {
+                        Ok(None) => {}
+                        Ok(Some(missing)) => {
+                            self.state = State::Record { record: Vec::new(), missing }
+                        }
+                        Err(error) => {
+                            self.error = Some(error);
+                            self.state = State::Failed;
+                        }
+                    }
+                }
+                State::Record { record, missing } => {
+                    let (part, others) = rest.split_at(rest.len().min(*missing));
+                    reserve(record, part.len(), *missing);
+                    record.extend_from_slice(part);
+                    *missing -= part.len();
+                    rest = others;
+                    if *missing == 0 {
+                        self.complete.push_back(std::mem::take(record));
+                        self.state = BETWEEN_RECORDS;
+                    }
+                }
+                State::Failed => return,
+            }
+        }
+    }
+
+    /// The next record that is complete. After the last before an error comes the error, once.
+    #[allow(clippy::should_implement_trait, reason = "none yet doesn't mean that none will come")]
+    pub fn next(&mut self) -> Option<Result<Vec<u8>, RecordError>> {
+        match self.complete.pop_front() {
+            Some(record) => Some(Ok(record)),
+            None => self.error.take().map(Err),
+        }
+    }
+
+    /// Whether the stream may end here: no record has been begun.
+    #[must_use]
+    pub fn is_between_records(&self) -> bool {
+        matches!(self.state, State::Length { digits: 0, .. })
+    }
+}
+
+/// A length with one more byte; the whole length if that is the line break.
+fn length_with(
+    byte: u8,
+    length: &mut u64,
+    digits: &mut u32,
+    record_bytes_max: usize,
+) -> Result<Option<usize>, RecordError> {
+    match byte {
+        b'0'..=b'9' if *digits == DIGITS_MAX => Err(RecordError::ManyDigits),
+        b'0'..=b'9' => {
+            *length = length.saturating_mul(10).saturating_add(u64::from(byte - b'0'));
+            *digits += 1;
+            Ok(None)
+        }
+        b'\n' if *digits > 0 => match usize::try_from(*length) {
+            Ok(0) => Err(RecordError::Empty),
+            Ok(length) if length <= record_bytes_max => Ok(Some(length)),
+            _ => Err(RecordError::Long { length: *length, record_bytes_max }),
+        },
+        _ => Err(RecordError::NoLength { byte }),
+    }
+}
+
+/// Makes room for `more` bytes. The room doubles, so that bytes are seldom moved, but not beyond the record's end.
+fn reserve(record: &mut Vec<u8>, more: usize, missing: usize) {
+    if record.capacity() - record.len() < more {
+        record.reserve_exact(more.max(record.len()).min(missing));
+    }
+}
+
+/// What is wrong with a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// Where a length should be, or go on, is something else.
+    NoLength {
+        /// The byte that can't be part of a length.
+        byte: u8,
+    },
+    /// A length has more than 20 digits.
+    ManyDigits,
+    /// A record has the length 0.
+    Empty,
+    /// A record is longer than allowed.
+    Long {
+        /// Its length in bytes; the largest number for that and everything above.
+        length: u64,
+        /// The most that is allowed, in bytes.
+        record_bytes_max: usize,
+    },
+}
+
+impl fmt::Display for RecordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RecordError::NoLength { byte } => {
+                write!(
+                    f,
+                    "a record's length must be digits and a line break, but has a {:?}",
+                    char::from(*byte)
+                )
+            }
+            RecordError::ManyDigits => {
+                write!(f, "a record's length has more than {DIGITS_MAX} digits")
+            }
+            RecordError::Empty => f.write_str("a record has the length 0"),
+            RecordError::Long { length, record_bytes_max } => {
+                write!(
+                    f,
+                    "a record has {length} bytes, but {record_bytes_max} is the most that is allowed"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for RecordError {}
