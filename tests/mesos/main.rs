@@ -1,2 +1,4 @@
 //! The cluster manager for Mesos, against a fake master for faults that a real one can't be made to show, and against a
 //! real one (ignored by a plain `cargo test`; `.ci/mesos` runs those).
+
+mod recorded;

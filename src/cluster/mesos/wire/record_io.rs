@@ -188,3 +188,127 @@ impl fmt::Display for RecordError {
 }
 
 impl std::error::Error for RecordError {}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Everything that a stream has, given in pieces that end at `cuts`.
+    fn read(
+        stream: &[u8],
+        record_bytes_max: usize,
+        cuts: &[usize],
+    ) -> Vec<Result<Vec<u8>, RecordError>> {
+        let mut reader = RecordReader::new(record_bytes_max);
+        let mut found = Vec::new();
+        let mut begin = 0;
+        for &cut in cuts.iter().chain([&stream.len()]) {
+            let end = cut.clamp(begin, stream.len());
+            reader.push(&stream[begin..end]);
+            found.extend(std::iter::from_fn(|| reader.next()));
+            begin = end;
+        }
+        found
+    }
+
+    fn framed(records: &[Vec<u8>]) -> Vec<u8> {
+        let framed = |record: &Vec<u8>| [format!("{}\n", record.len()).as_bytes(), record].concat();
+        records.iter().flat_map(framed).collect()
+    }
+
+    proptest! {
+        /// Goal: what was framed comes out, however the stream is cut. Method: random records, random cuts.
+        #[test]
+        fn framed_records_come_out(
+            records in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..40), 0..8),
+            mut cuts in prop::collection::vec(0..400_usize, 0..20),
+        ) {
+            cuts.sort_unstable();
+            let found: Result<Vec<_>, _> = read(&framed(&records), 40, &cuts).into_iter().collect();
+            prop_assert_eq!(found, Ok(records));
+        }
+
+        /// Goal: pieces don't matter for streams with mistakes either. Method: random bytes of the kinds that matter,
+        /// whole, in random pieces and byte by byte.
+        #[test]
+        fn pieces_do_not_matter(
+            stream in "[0-3\n x-]{0,60}",
+            mut cuts in prop::collection::vec(0..60_usize, 0..20),
+        ) {
+            cuts.sort_unstable();
+            let whole = read(stream.as_bytes(), 12, &[]);
+            prop_assert_eq!(&read(stream.as_bytes(), 12, &cuts), &whole);
+            let all: Vec<usize> = (0..stream.len()).collect();
+            prop_assert_eq!(&read(stream.as_bytes(), 12, &all), &whole);
+            prop_assert!(whole.iter().rev().skip(1).all(Result::is_ok), "{:?}", whole);
+        }
+    }
+
+    /// Goal: each mistake is told apart, after the records before it. Method: one stream a mistake.
+    #[test]
+    fn mistakes() {
+        let long = |length| RecordError::Long { length, record_bytes_max: 9 };
+        for (stream, error) in [
+            ("\n", RecordError::NoLength { byte: b'\n' }),
+            (" 1\na", RecordError::NoLength { byte: b' ' }),
+            ("+1\na", RecordError::NoLength { byte: b'+' }),
+            ("-1\na", RecordError::NoLength { byte: b'-' }),
+            ("1\r\na", RecordError::NoLength { byte: b'\r' }),
+            ("0\n", RecordError::Empty),
+            ("00000000000000000000\n", RecordError::Empty),
+            ("000000000000000000001\na", RecordError::ManyDigits),
+            ("10\n", long(10)),
+            ("18446744073709551615\n", long(u64::MAX)),
+            ("99999999999999999999\n", long(u64::MAX)),
+        ] {
+            let stream = format!("1\na{stream}1\nb");
+            assert_eq!(
+                read(stream.as_bytes(), 9, &[]),
+                [Ok(b"a".to_vec()), Err(error)],
+                "{stream:?}"
+            );
+            assert!(error.to_string().len() < 100, "{error}");
+        }
+        assert_eq!(read(b"00000000000000000001\na", 9, &[]), [Ok(b"a".to_vec())]);
+    }
+
+    /// Goal: a length alone takes no memory, and bytes at most twice theirs. Method: the largest length, then bytes in
+    /// pieces; the room after each.
+    #[test]
+    fn memory_follows_bytes() {
+        let mut reader = RecordReader::new(usize::MAX);
+        reader.push(b"18446744073709551615\n");
+        for pushed in 0..100_usize {
+            let room = match &reader.state {
+                State::Record { record, .. } => record.capacity(),
+                _ => 0,
+            };
+            assert!(room <= 2 * 1000 * pushed, "{room} after {pushed}");
+            reader.push(&[b'x'; 1000]);
+        }
+        assert!(!reader.is_between_records());
+        assert_eq!(reader.next(), None);
+    }
+
+    /// Goal: a large record is put together without moving its bytes again and again. Method: 2.4 MB in pieces of
+    /// 16 KiB; the room changes a few times, and in the end it is just the record's.
+    #[test]
+    fn large_records_are_moved_seldom() {
+        let record = vec![b'x'; 2_400_000];
+        let mut reader = RecordReader::new(1 << 26);
+        let (mut rooms, mut last) = (0, 0);
+        for piece in framed(std::slice::from_ref(&record)).chunks(16 << 10) {
+            reader.push(piece);
+            if let State::Record { record, .. } = &reader.state {
+                rooms += usize::from(record.capacity() != last);
+                last = record.capacity();
+            }
+        }
+        assert!(rooms < 12, "{rooms} rooms");
+        let read = reader.next().unwrap().unwrap();
+        assert!(read == record && read.capacity() == record.len());
+    }
+}
