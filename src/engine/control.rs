@@ -18,7 +18,10 @@ use crate::time::Timestamp;
 pub(super) enum Control {
     Event(Event),
     Placed(Vec<PlacedExecutor>),
-    Adopted(Vec<PlacedExecutor>),
+    Resumed {
+        adopted: Vec<PlacedExecutor>,
+        finished: u64,
+    },
     /// The call that was to launch them surely had no effect.
     NeverLaunched(Vec<String>),
     Overflow {
@@ -92,7 +95,8 @@ impl ControlThread {
             Control::Placed(placed) => {
                 placed.into_iter().for_each(|placed| desk.notice(Notice::Placed(placed)));
             }
-            Control::Adopted(adopted) => {
+            Control::Resumed { adopted, finished } => {
+                desk.notice(Notice::Resumed { finished });
                 adopted.into_iter().for_each(|adopted| desk.notice(Notice::Adopted(adopted)));
             }
             Control::NeverLaunched(executors) => steward.never_launched(executors, now, desk),

@@ -38,6 +38,12 @@ pub enum Notice {
     Disconnected,
     /// An executor was placed. Precedes every update about it.
     Placed(PlacedExecutor),
+    /// A former run is gone on with.
+    Resumed {
+        /// So many executors had finished in it. With
+        /// [`finished_count_down`](super::EngineOptions::finished_count_down) they lower the executor limit.
+        finished: u64,
+    },
     /// An executor of a former run was taken over. Whether it still runs is being asked; precedes every update about
     /// it.
     Adopted(PlacedExecutor),

@@ -60,7 +60,12 @@ pub type EventSink = std::sync::Arc<dyn Events>;
 pub enum Event {
     /// Executors that a former run has left on the cluster, by the manager's own records. Comes once, before the first
     /// [`Event::Registered`]; those that the kernel has no room for are killed when they are heard of.
-    Former(Vec<FormerExecutor>),
+    Former {
+        /// The executors that had not ended, as far as was known.
+        executors: Vec<FormerExecutor>,
+        /// How many had finished.
+        finished: u64,
+    },
     /// A subscription begins: the first, or, with `again`, a further one after a disconnection or a failover of the
     /// master. Offers of earlier subscriptions are dead.
     Registered {
@@ -89,6 +94,11 @@ pub enum Event {
     ExecutorLost {
         /// The executor's id.
         executor: String,
+    },
+    /// Something failed that will be tried again, or that others make good.
+    CallFailed {
+        /// What was tried and why it failed.
+        why: String,
     },
     /// The cluster refuses this framework for good.
     Refused {

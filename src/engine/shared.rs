@@ -65,8 +65,15 @@ impl Shared {
         let _ended = self.control.send(message);
     }
 
-    /// Takes over executors of a former run, at once: the next event may be about them.
-    fn adopt(&self, executors: Vec<FormerExecutor>) {
+    /// Takes over a former run and its executors, at once: the next event may be about them.
+    fn resume(&self, executors: Vec<FormerExecutor>, finished: u64) {
+        if let Some(limit) =
+            self.kernel.executor_limit().filter(|_| self.options.finished_count_down)
+        {
+            let left = limit.saturating_sub(u32::try_from(finished).unwrap_or(u32::MAX));
+            // Less than a limit that was allowed is allowed.
+            let _allowed = self.kernel.set_executor_limit(Some(left));
+        }
         let former: Vec<Former<'_>> = executors
             .iter()
             .map(|it| Former {
@@ -96,7 +103,7 @@ impl Shared {
                 port,
             })
         });
-        self.tell(Control::Adopted(adopted.collect()));
+        self.tell(Control::Resumed { adopted: adopted.collect(), finished });
     }
 
     /// A subscription began: everything before it is dead, at once and for whatever follows on the same thread.
@@ -120,7 +127,7 @@ impl Events for Shared {
                 self.intake.rescind(&offer_id);
                 self.kernel.offer_rescinded(&offer_id);
             }
-            Event::Former(executors) => self.adopt(executors),
+            Event::Former { executors, finished } => self.resume(executors, finished),
             Event::Registered { ref framework_id, .. } => {
                 self.registered(framework_id);
                 self.tell(Control::Event(event));

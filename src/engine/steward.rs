@@ -79,9 +79,10 @@ impl Steward {
                 let doubtful = self.kernel.executor_lost(&executor);
                 ask(&self.kernel, doubtful.into_iter().collect(), out);
             }
+            Event::CallFailed { why } => out.notice(Notice::CallFailed { why }),
             Event::Refused { why } => out.notice(Notice::Refused { why }),
             // These never come this far.
-            Event::Offers(_) | Event::Rescinded { .. } | Event::Former(_) => {}
+            Event::Offers(_) | Event::Rescinded { .. } | Event::Former { .. } => {}
         }
     }
 

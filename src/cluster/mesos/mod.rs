@@ -1,12 +1,40 @@
 //! A real Mesos cluster, over its v1 scheduler HTTP API, without libmesos.
+//!
+//! ```text
+//!              ┌────────────────── one thread ───────────────────┐
+//!  master ───► │ subscription ─► records ─► news ─┬─► the engine's events
+//!    ▲  ▲      │      ▲                           └─► framework id file: ends
+//!    │  │      │     link: which master, when again, which number │
+//!    │  │      │      │ standing: number, stream id, master       │
+//!    │  │      │      ▼                                           │
+//!    │  └───── │ lane: acknowledgements      ◄──┐                 │
+//!    └──────── │ lane: all that has an order ◄──┴─ outgoing ◄──── calls of the engine's threads
+//!              └─────────────────────────────────────────────────┘         └─► framework id file: launches
+//! ```
+//!
+//! A call is a message, put into a queue under the number of the subscription that stands; when that has ended it is
+//! dropped there. What a call's failure means is in `lane.rs`, what outlives the program in `ledger.rs`, and what a
+//! master is told of a constraint in `offer_constraints.rs`.
 
 mod backoff;
+mod calls;
 mod cluster;
 mod config;
+mod framework;
 mod http;
+mod lane;
 mod ledger;
+mod link;
 mod masters;
+mod news;
+mod offer_constraints;
+mod outgoing;
+mod owned;
 mod secret;
+mod standing;
+mod status;
+mod subscription;
+mod task;
 mod tls;
 pub mod wire;
 

@@ -1,0 +1,163 @@
+//! Calls, as messages.
+
+use std::time::Duration;
+
+use super::config::MesosConfig;
+use super::framework;
+use super::wire::json::Named as _;
+use super::wire::messages::call::{
+    Accept, AcceptInverseOffers, Acknowledge, AcknowledgeOperationStatus, Call, Decline, Kill,
+    Message, Reconcile, ReconcileTask, Request, Revive, Shutdown, Subscribe, Suppress, Type,
+    UpdateFramework,
+};
+use super::wire::messages::{
+    AgentId, DurationInfo, ExecutorId, Filters, KillPolicy, OfferId, Operation, OperationStatus,
+    ResourceRequest, TaskId,
+};
+use crate::engine::seam::Questioned;
+
+/// Mesos takes no refusal for longer than 365 days seriously.
+const REFUSE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+
+fn call(kind: Type) -> Call {
+    Call { r#type: Some(kind.into()), ..Call::default() }
+}
+
+/// Says whose call it is.
+pub(super) fn sign(call: &mut Call, framework_id: &str) {
+    if call.framework_id.as_ref().is_none_or(|id| id.value != framework_id) {
+        call.framework_id = Some(framework::framework_id(framework_id));
+    }
+}
+
+/// The call's name, for people.
+pub(super) fn name(call: &Call) -> &'static str {
+    call.r#type().name()
+}
+
+pub(super) fn subscribe(config: &MesosConfig, framework_id: Option<&str>) -> Call {
+    let subscribe = Subscribe {
+        framework_info: framework::info(config, framework_id),
+        suppressed_roles: Vec::new(),
+        offer_constraints: framework::constraints(config),
+    };
+    // The same id in both places, or none: see PROTOCOL item 2 in `tests/support/mesos`.
+    let framework_id = framework_id.map(framework::framework_id);
+    Call { framework_id, subscribe: Some(subscribe), ..call(Type::Subscribe) }
+}
+
+pub(super) fn update_framework(config: &MesosConfig, framework_id: &str) -> Call {
+    let update = UpdateFramework {
+        framework_info: framework::info(config, Some(framework_id)),
+        suppressed_roles: Vec::new(),
+        offer_constraints: framework::constraints(config),
+    };
+    Call { update_framework: Some(update), ..call(Type::UpdateFramework) }
+}
+
+pub(super) fn teardown() -> Call {
+    call(Type::Teardown)
+}
+
+pub(super) fn filters(refuse: Duration) -> Filters {
+    Filters { refuse_seconds: Some(refuse.min(REFUSE_MAX).as_secs_f64()) }
+}
+
+pub(super) fn accept<'a>(
+    offers: impl Iterator<Item = &'a str>,
+    operations: Vec<Operation>,
+    refuse: Duration,
+) -> Call {
+    let offer_ids = offers.map(|id| OfferId { value: id.to_owned() }).collect();
+    let accept = Accept { offer_ids, operations, filters: Some(filters(refuse)) };
+    Call { accept: Some(accept), ..call(Type::Accept) }
+}
+
+pub(super) fn decline(offers: Vec<String>, refuse: Duration) -> Call {
+    let offer_ids = offers.into_iter().map(|value| OfferId { value }).collect();
+    let decline = Decline { offer_ids, filters: Some(filters(refuse)) };
+    Call { decline: Some(decline), ..call(Type::Decline) }
+}
+
+pub(super) fn accept_inverse_offers(inverse_offer_ids: Vec<OfferId>) -> Call {
+    let accept = AcceptInverseOffers { inverse_offer_ids, filters: None };
+    Call { accept_inverse_offers: Some(accept), ..call(Type::AcceptInverseOffers) }
+}
+
+pub(super) fn revive() -> Call {
+    Call { revive: Some(Revive::default()), ..call(Type::Revive) }
+}
+
+pub(super) fn suppress() -> Call {
+    Call { suppress: Some(Suppress::default()), ..call(Type::Suppress) }
+}
+
+pub(super) fn kill(executor: &str, agent_id: Option<&str>, grace: Duration) -> Call {
+    let grace_period = nanoseconds(grace);
+    let kill = Kill {
+        task_id: task_id(executor),
+        agent_id: agent_id.map(agent),
+        kill_policy: Some(KillPolicy { grace_period: Some(grace_period) }),
+    };
+    Call { kill: Some(kill), ..call(Type::Kill) }
+}
+
+pub(super) fn acknowledge(executor: &str, agent_id: &str, uuid: &[u8]) -> Call {
+    let acknowledge = Acknowledge {
+        agent_id: agent(agent_id),
+        task_id: task_id(executor),
+        uuid: uuid.to_owned(),
+    };
+    Call { acknowledge: Some(acknowledge), ..call(Type::Acknowledge) }
+}
+
+/// Acknowledges an operation's status, if it asks for it and says all that is needed.
+pub(super) fn acknowledge_operation(status: OperationStatus) -> Option<Call> {
+    let acknowledge = AcknowledgeOperationStatus {
+        agent_id: status.agent_id,
+        resource_provider_id: status.resource_provider_id,
+        uuid: status.uuid?.value,
+        operation_id: status.operation_id?,
+    };
+    let kind = Type::AcknowledgeOperationStatus;
+    Some(Call { acknowledge_operation_status: Some(acknowledge), ..call(kind) })
+}
+
+/// Asks about these, or about all that live.
+pub(super) fn reconcile(questioned: &[Questioned<'_>]) -> Call {
+    let task = |it: &Questioned<'_>| ReconcileTask {
+        task_id: task_id(it.executor),
+        agent_id: Some(agent(it.agent_id)),
+    };
+    let reconcile = Reconcile { tasks: questioned.iter().map(task).collect() };
+    Call { reconcile: Some(reconcile), ..call(Type::Reconcile) }
+}
+
+pub(super) fn shutdown(executor_id: &str, agent_id: &str) -> Call {
+    let executor_id = ExecutorId { value: executor_id.to_owned() };
+    let shutdown = Shutdown { executor_id, agent_id: agent(agent_id) };
+    Call { shutdown: Some(shutdown), ..call(Type::Shutdown) }
+}
+
+pub(super) fn message(executor_id: &str, agent_id: &str, data: Vec<u8>) -> Call {
+    let executor_id = ExecutorId { value: executor_id.to_owned() };
+    let message = Message { agent_id: agent(agent_id), executor_id, data };
+    Call { message: Some(message), ..call(Type::Message) }
+}
+
+pub(super) fn request(requests: Vec<ResourceRequest>) -> Call {
+    Call { request: Some(Request { requests }), ..call(Type::Request) }
+}
+
+fn agent(id: &str) -> AgentId {
+    AgentId { value: id.to_owned() }
+}
+
+fn task_id(executor: &str) -> TaskId {
+    TaskId { value: executor.to_owned() }
+}
+
+/// As Mesos writes durations; one that doesn't fit is the longest that does.
+pub(super) fn nanoseconds(duration: Duration) -> DurationInfo {
+    DurationInfo { nanoseconds: i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX) }
+}

@@ -1,0 +1,56 @@
+//! How the framework presents itself: what it is, what it understands, and what it wants to be offered.
+
+use super::config::MesosConfig;
+use super::offer_constraints;
+use super::wire::messages::{
+    Capability, CapabilityType, FrameworkId, FrameworkInfo, Label, Labels, OfferConstraints,
+};
+
+/// The framework, with its id if it has one.
+pub(super) fn info(config: &MesosConfig, id: Option<&str>) -> FrameworkInfo {
+    let labels =
+        config.labels.iter().map(|(key, value)| Label { key: key.clone(), value: value.clone() });
+    FrameworkInfo {
+        user: config.user.clone(),
+        name: config.name.clone(),
+        id: id.map(framework_id),
+        failover_timeout: Some(config.failover_timeout.as_secs_f64()),
+        checkpoint: Some(config.checkpoint),
+        roles: config.roles.clone(),
+        hostname: config.hostname.clone().or_else(hostname),
+        principal: config.credential.as_ref().map(|credential| credential.principal.clone()),
+        webui_url: config.webui_url.clone(),
+        capabilities: capabilities(config),
+        labels: (!config.labels.is_empty()).then(|| Labels { labels: labels.collect() }),
+        offer_filters: offer_constraints::filters(&config.roles, &config.least),
+        ..FrameworkInfo::default()
+    }
+}
+
+/// What the master can check for us.
+pub(super) fn constraints(config: &MesosConfig) -> Option<OfferConstraints> {
+    offer_constraints::of(&config.constraint, &config.roles)
+}
+
+pub(super) fn framework_id(id: &str) -> FrameworkId {
+    FrameworkId { value: id.to_owned() }
+}
+
+/// What this crate understands, and what is asked for.
+fn capabilities(config: &MesosConfig) -> Vec<Capability> {
+    use CapabilityType::{
+        GpuResources, MultiRole, PartitionAware, RegionAware, ReservationRefinement,
+        RevocableResources, TaskKillingState,
+    };
+    let always = [MultiRole, PartitionAware, TaskKillingState, ReservationRefinement, RegionAware];
+    let gpus = config.gpus.then_some(GpuResources);
+    let revocable = config.revocable.then_some(RevocableResources);
+    let all = always.into_iter().chain(gpus).chain(revocable);
+    all.map(|one| Capability { r#type: Some(one.into()) }).collect()
+}
+
+/// This machine's name, where it can be had without asking anybody.
+fn hostname() -> Option<String> {
+    let text = std::fs::read_to_string("/etc/hostname").ok()?;
+    Some(text.trim().to_owned()).filter(|name| !name.is_empty())
+}

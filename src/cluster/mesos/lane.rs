@@ -1,0 +1,234 @@
+//! Lanes: each a task with a connection of its own, which carries out orders one after the other.
+//!
+//! There are two. Acknowledgements go through one, for there can be very many. Everything else goes through the other,
+//! because its order matters: a kill or a question that overtook the launch of its executor would be answered as if
+//! there were no such executor, and a revive that overtook a decline would be undone by it.
+//!
+//! | what happens to a call | an accept | any other |
+//! |---|---|---|
+//! | its subscription has ended, or the master refuses it | surely no effect: its executors are reported dropped | forgotten |
+//! | it wasn't sent, as no connection could be made | tried again, then as above | tried again, then forgotten |
+//! | it was sent, and there is no answer | may have had its effect: the executors stay counted, the kernel asks about them later | sent again |
+//!
+//! What is forgotten is said again by whoever said it: kills and questions are repeated by the engine, updates by the
+//! master until they are acknowledged, revives by the kernel when nothing is offered.
+
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use std::time::Duration;
+
+use hyper::StatusCode;
+use tokio::sync::{mpsc, watch};
+
+use super::backoff::Backoff;
+use super::calls;
+use super::http::{Connection, SharedHttp, is_elsewhere};
+use super::ledger::SharedLedger;
+use super::masters::Master;
+use super::standing::{Standing, StandingReceiver, standing};
+use super::wire::codec::Codec;
+use super::wire::messages::Call;
+use crate::engine::seam::{Event, EventSink, Update};
+use crate::status::{TaskState, UpdateReason};
+
+/// So many orders may wait; more fail.
+pub(super) const ORDERS_MAX: usize = 8 * 1024;
+/// So many offers are declined in one call.
+const DECLINED_MAX: usize = 10_000;
+/// A call that doesn't get through is tried so often.
+const TRIES: u32 = 3;
+
+/// A call that waits to be sent, under one subscription.
+#[derive(Debug)]
+pub(super) struct Order {
+    pub(super) epoch: u64,
+    pub(super) what: What,
+}
+
+/// What is to be sent.
+#[derive(Debug)]
+pub(super) enum What {
+    /// Declines of the same duration become one call.
+    Decline { offers: Vec<String>, refuse: Duration },
+    /// Boxed, as it is much larger than the rest.
+    Accept { call: Box<Call>, agent_id: String, executors: Vec<String> },
+    /// A call that can be sent twice without harm.
+    Plain(Box<Call>),
+    /// The end; whoever waits is told whether the master has agreed.
+    TearDown(SyncSender<Result<(), String>>),
+}
+
+/// How a try went.
+enum Try {
+    Done,
+    /// Nothing of it was sent.
+    Unsent(String),
+    /// It may have had its effect.
+    Unknown(String),
+    /// The master said no.
+    Refused(StatusCode, String),
+}
+
+pub(super) struct Lane {
+    pub(super) http: SharedHttp,
+    pub(super) codec: Codec,
+    pub(super) inbox: mpsc::Receiver<Order>,
+    pub(super) standing: StandingReceiver,
+    /// Where a subscription is put in question: its number.
+    pub(super) reconsider: watch::Sender<u64>,
+    pub(super) events: EventSink,
+    pub(super) ledger: SharedLedger,
+    pub(super) connection: Option<(Master, Connection)>,
+}
+
+impl Lane {
+    /// Works until nobody can order any more.
+    pub(super) async fn run(mut self) {
+        let mut kept = None;
+        loop {
+            let next = match kept.take() {
+                Some(order) => Some(order),
+                None => self.inbox.recv().await,
+            };
+            let Some(mut order) = next else { return };
+            kept = self.merge(&mut order);
+            self.carry_out(order).await;
+        }
+    }
+
+    /// Adds the declines that wait right behind this one; returns the first order that is none of them.
+    fn merge(&mut self, order: &mut Order) -> Option<Order> {
+        let What::Decline { offers, refuse } = &mut order.what else { return None };
+        while offers.len() < DECLINED_MAX {
+            let next = self.inbox.try_recv().ok()?;
+            match next.what {
+                What::Decline { offers: more, refuse: same }
+                    if next.epoch == order.epoch && same == *refuse =>
+                {
+                    offers.extend(more);
+                }
+                what => return Some(Order { epoch: next.epoch, what }),
+            }
+        }
+        None
+    }
+
+    async fn carry_out(&mut self, order: Order) {
+        let Order { epoch, what } = order;
+        match what {
+            What::Decline { offers, refuse } => {
+                let call = calls::decline(offers, refuse);
+                let _forgotten = self.send(epoch, call, true).await;
+            }
+            What::Plain(call) => {
+                let _forgotten = self.send(epoch, *call, true).await;
+            }
+            What::Accept { call, agent_id, executors } => {
+                if let Err(why) = self.send(epoch, *call, false).await {
+                    self.never_launched(executors, &agent_id, &why);
+                }
+            }
+            What::TearDown(told) => {
+                let torn = self.send(epoch, calls::teardown(), true).await;
+                // Whoever asked may have stopped waiting.
+                let _gone = told.send(torn);
+            }
+        }
+    }
+
+    /// Sends a call. An error says that it surely had no effect, and why; of those the host was told already.
+    async fn send(&mut self, epoch: u64, mut call: Call, repeatable: bool) -> Result<(), String> {
+        let mut backoff = Backoff::default();
+        let mut tries = 0;
+        loop {
+            let Some(standing) = standing(&self.standing, epoch) else {
+                return Err("its subscription has ended".to_owned());
+            };
+            calls::sign(&mut call, &standing.framework_id);
+            let why = match self.attempt(&standing, &call).await {
+                Try::Done => return Ok(()),
+                Try::Refused(status, why) => {
+                    self.tell(&format!("{}: {}: {why}", calls::name(&call), standing.master));
+                    self.doubt(&standing, status, &why);
+                    return Err(why);
+                }
+                Try::Unknown(why) if !repeatable => {
+                    let what = calls::name(&call);
+                    let then = "it may have been heard; its executors will be asked about";
+                    self.tell(&format!("{what}: {}: {why}; {then}", standing.master));
+                    return Ok(());
+                }
+                Try::Unknown(why) | Try::Unsent(why) => why,
+            };
+            tries += 1;
+            if tries == TRIES {
+                self.tell(&format!("{}: {}: {why}", calls::name(&call), standing.master));
+                return Err(why);
+            }
+            tokio::time::sleep(backoff.next()).await;
+        }
+    }
+
+    async fn attempt(&mut self, standing: &Arc<Standing>, call: &Call) -> Try {
+        let body = self.codec.encode(call);
+        let usable = |(master, connection): &(Master, Connection)| {
+            *master == standing.master && !connection.is_closed()
+        };
+        let mut connection = match self.connection.take().filter(usable) {
+            Some((_, connection)) => connection,
+            None => match self.http.connect(&standing.master).await {
+                Ok(connection) => connection,
+                Err(why) => return Try::Unsent(why),
+            },
+        };
+        let posted = self.http.post(&mut connection, Some(&standing.stream_id), body).await;
+        let response = match posted {
+            Ok(response) => response,
+            Err(unanswered) if unanswered.surely_unsent => return Try::Unsent(unanswered.why),
+            Err(unanswered) => return Try::Unknown(unanswered.why),
+        };
+        let status = response.status();
+        if status.is_success() {
+            if self.http.finish(response).await {
+                self.connection = Some((standing.master.clone(), connection));
+            }
+            return Try::Done;
+        }
+        let why = self.http.explain(response).await;
+        let may_have_acted = status.is_server_error() && !is_elsewhere(status);
+        if may_have_acted { Try::Unknown(why) } else { Try::Refused(status, why) }
+    }
+
+    /// A master that answers like this may not know the subscription any more.
+    fn doubt(&self, standing: &Standing, status: StatusCode, why: &str) {
+        // In the words of `Master::Http::scheduler`.
+        let lost = is_elsewhere(status)
+            || ["not subscribed", "stream ID", "cannot be found"].iter().any(|it| why.contains(it));
+        if lost {
+            self.reconsider.send_if_modified(|worst| {
+                let worse = *worst < standing.epoch;
+                *worst = standing.epoch.max(*worst);
+                worse
+            });
+        }
+    }
+
+    /// Executors whose launch surely had no effect.
+    fn never_launched(&self, executors: Vec<String>, agent_id: &str, why: &str) {
+        for executor in executors {
+            self.ledger.forget(&executor);
+            self.events.send(Event::Update(Update {
+                executor,
+                agent_id: Some(agent_id.to_owned()),
+                state: TaskState::Dropped,
+                reason: UpdateReason::InvalidOffers,
+                message: format!("the launch failed: {why}"),
+                uuid: None,
+            }));
+        }
+    }
+
+    fn tell(&self, why: &str) {
+        self.events.send(Event::CallFailed { why: why.to_owned() });
+    }
+}

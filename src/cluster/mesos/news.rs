@@ -1,0 +1,98 @@
+//! What a record says to the framework.
+
+use super::calls;
+use super::config::Encoding;
+use super::owned;
+use super::status;
+use super::wire::codec::Codec;
+use super::wire::messages::event::Type;
+use super::wire::messages::{Call, Event as Message};
+use crate::engine::seam::Event;
+
+/// What is to be done about a record.
+pub(super) enum News {
+    /// The subscription stands; a heartbeat comes so often, in seconds.
+    Subscribed { framework_id: String, heartbeat: Option<f64> },
+    /// The subscription is over, in the master's words.
+    Failed(String),
+    /// The engine is to know.
+    Event(Event),
+    /// The master wants an answer that is always the same.
+    Answer(Call),
+    /// Nothing, or nothing that matters here.
+    Nothing,
+}
+
+/// Reads records of one subscription.
+pub(super) struct Reader {
+    encoding: Encoding,
+    role: String,
+}
+
+impl Reader {
+    /// `role` is whose offers are that don't say.
+    pub(super) fn new(encoding: Encoding, role: &str) -> Reader {
+        Reader { encoding, role: role.to_owned() }
+    }
+
+    /// Reads a record. An error spoils the subscription: after a record that can't be read nobody knows what was missed.
+    pub(super) fn read(&self, record: Vec<u8>, codec: &Codec) -> Result<News, String> {
+        let _later = self.encoding;
+        let event = codec.decode(&record).map_err(|error| error.to_string())?;
+        Ok(self.interpret(event))
+    }
+
+    fn interpret(&self, event: Message) -> News {
+        match event.r#type() {
+            Type::Subscribed => subscribed(event),
+            Type::Offers => {
+                let offers = event.offers.unwrap_or_default().offers.into_iter();
+                News::Event(Event::Offers(offers.map(|it| owned::offer(it, &self.role)).collect()))
+            }
+            Type::InverseOffers => {
+                // Whoever operates the agents decides; executors that go with them are replaced.
+                let inverse = event.inverse_offers.unwrap_or_default().inverse_offers;
+                let ids = inverse.into_iter().map(|offer| offer.id).collect();
+                News::Answer(calls::accept_inverse_offers(ids))
+            }
+            Type::Rescind => event.rescind.map_or(News::Nothing, |rescind| {
+                News::Event(Event::Rescinded { offer_id: rescind.offer_id.value })
+            }),
+            Type::Update => event
+                .update
+                .and_then(|update| status::update(update.status))
+                .map_or(News::Nothing, |update| News::Event(Event::Update(update))),
+            Type::UpdateOperationStatus => event
+                .update_operation_status
+                .and_then(|update| calls::acknowledge_operation(update.status))
+                .map_or(News::Nothing, News::Answer),
+            Type::Failure => failure(event),
+            Type::Error => {
+                News::Failed(event.error.map_or_else(String::new, |error| error.message))
+            }
+            Type::RescindInverseOffer | Type::Message | Type::Heartbeat | Type::Unknown => {
+                News::Nothing
+            }
+        }
+    }
+}
+
+fn subscribed(event: Message) -> News {
+    match event.subscribed {
+        Some(it) if !it.framework_id.value.is_empty() => News::Subscribed {
+            framework_id: it.framework_id.value,
+            heartbeat: it.heartbeat_interval_seconds,
+        },
+        _ => News::Nothing,
+    }
+}
+
+/// With an executor, that is lost; else its agent. A command's executor ends with its task, which tells of itself.
+fn failure(event: Message) -> News {
+    let Some(failure) = event.failure else { return News::Nothing };
+    match (failure.executor_id, failure.agent_id) {
+        (Some(executor), _) => News::Event(Event::ExecutorLost { executor: executor.value }),
+        (None, Some(agent)) => News::Event(Event::AgentLost { agent_id: agent.value }),
+        (None, None) => News::Nothing,
+    }
+}

@@ -1,0 +1,165 @@
+//! One subscription: from the call that asks for it, record by record, to its end.
+
+use std::time::Duration;
+
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderValue, LOCATION};
+use hyper::{Response, StatusCode};
+use tokio::time::{Instant, timeout_at};
+
+use super::http::{Connection, Http, STREAM_ID, plain};
+use super::masters::Master;
+use super::wire::record_io::RecordReader;
+
+/// Where Mesos says nothing else, it sends a heartbeat so often.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// Mesos' own ids have 36 bytes.
+const STREAM_ID_BYTES_MAX: usize = 128;
+
+/// Why there is no subscription.
+#[derive(Debug)]
+pub(super) enum Unsubscribed {
+    /// Nobody answers, or not now.
+    NotNow(String),
+    /// Another master leads.
+    Elsewhere(String),
+    /// Whoever answers is no Mesos master.
+    NotMesos(String),
+    /// The master doesn't want this framework.
+    Refused(String),
+}
+
+/// A stream of records.
+pub(super) struct Stream {
+    /// What calls have to bear.
+    pub(super) stream_id: HeaderValue,
+    body: Incoming,
+    records: RecordReader,
+    heard: Instant,
+    patience: Duration,
+    heartbeats_max: u32,
+    /// The stream ends with it.
+    _connection: Connection,
+}
+
+impl Stream {
+    /// Asks `master` for a subscription.
+    pub(super) async fn open(
+        http: &Http,
+        master: &Master,
+        body: Vec<u8>,
+        media: &str,
+        record_bytes_max: usize,
+        heartbeats_max: u32,
+    ) -> Result<Stream, Unsubscribed> {
+        let mut connection = http.connect(master).await.map_err(Unsubscribed::NotNow)?;
+        let response = http.post(&mut connection, None, body).await;
+        let response = response.map_err(|unanswered| Unsubscribed::NotNow(unanswered.why))?;
+        if response.status() != StatusCode::OK {
+            return Err(refusal(http, response).await);
+        }
+        let odd = |what: &str| Err(Unsubscribed::NotMesos(what.to_owned()));
+        let content = response.headers().get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
+        if content.is_none_or(|content| content.split(';').next().map(str::trim) != Some(media)) {
+            let content = http.presentable(content.unwrap_or("nothing"));
+            return odd(&format!("it answers with {content} where {media} was asked for"));
+        }
+        let Some(stream_id) = response.headers().get(STREAM_ID).cloned() else {
+            return odd("its answer has no Mesos-Stream-Id");
+        };
+        let visible = stream_id.as_bytes().iter().all(u8::is_ascii_graphic);
+        if !visible || !(1..=STREAM_ID_BYTES_MAX).contains(&stream_id.len()) {
+            return odd("its Mesos-Stream-Id is none");
+        }
+        Ok(Stream {
+            stream_id,
+            body: response.into_body(),
+            records: RecordReader::new(record_bytes_max),
+            heard: Instant::now(),
+            patience: HEARTBEAT * heartbeats_max,
+            heartbeats_max,
+            _connection: connection,
+        })
+    }
+
+    /// The master said how often it sends heartbeats, in seconds.
+    pub(super) fn expect_heartbeats(&mut self, interval: Option<f64>) {
+        let interval = interval.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let usual = |interval: &Duration| {
+            (Duration::from_millis(10)..=Duration::from_secs(3600)).contains(interval)
+        };
+        let interval = interval.filter(usual).unwrap_or(HEARTBEAT);
+        self.patience = interval.saturating_mul(self.heartbeats_max);
+    }
+
+    /// The next record; an error says why there will be none.
+    pub(super) async fn next(&mut self) -> Result<Vec<u8>, String> {
+        loop {
+            match self.records.next() {
+                Some(Ok(record)) => return Ok(record),
+                None => {}
+                Some(Err(error)) => return Err(format!("the master sent something odd: {error}")),
+            }
+            let frame = timeout_at(self.heard + self.patience, self.body.frame()).await;
+            let frame = frame.map_err(|_| {
+                format!("nothing came for {} heartbeats ({:?})", self.heartbeats_max, self.patience)
+            })?;
+            match frame {
+                Some(Ok(frame)) => {
+                    self.heard = Instant::now();
+                    self.records.push(frame.data_ref().map_or(&[], |data| data));
+                }
+                Some(Err(error)) => return Err(plain(&error)),
+                None => return Err("the master ended it".to_owned()),
+            }
+        }
+    }
+}
+
+/// What an answer means that is not 200.
+async fn refusal(http: &Http, response: Response<Incoming>) -> Unsubscribed {
+    let status = response.status();
+    if status.is_redirection() {
+        let location = response.headers().get(LOCATION).and_then(|it| it.to_str().ok());
+        return Unsubscribed::Elsewhere(location.unwrap_or_default().to_owned());
+    }
+    let why = http.explain(response).await;
+    match status {
+        StatusCode::UNAUTHORIZED => {
+            Unsubscribed::Refused(format!("it doesn't accept the principal and secret ({why})"))
+        }
+        StatusCode::FORBIDDEN | StatusCode::BAD_REQUEST | StatusCode::CONFLICT => {
+            Unsubscribed::Refused(why)
+        }
+        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => Unsubscribed::NotNow(why),
+        _ if status.is_server_error() => Unsubscribed::NotNow(why),
+        _ => Unsubscribed::NotMesos(why),
+    }
+}
+
+/// The master that a redirection names: `//host:port/path`, or with a scheme before it. An error if that is none, or
+/// one over another scheme.
+pub(super) fn redirected(location: &str, tls: bool) -> Option<Master> {
+    let scheme = if tls { "https:" } else { "http:" };
+    let rest = location.strip_prefix(scheme).unwrap_or(location).strip_prefix("//")?;
+    Master::read(rest.split(['/', '?', '#']).next()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: redirections are read as masters write them, and lead to no other scheme. Method: examples.
+    #[test]
+    fn redirections_name_masters() {
+        let master = |host: &str, port| Some(Master { host: host.to_owned(), port });
+        assert_eq!(redirected("//10.0.0.2:5050/api/v1", false), master("10.0.0.2", 5050));
+        assert_eq!(redirected("http://b/api", false), master("b", 5050));
+        assert_eq!(redirected("https://b:1?x", true), master("b", 1));
+        for odd in ["https://b:1", "b:1", "/api", "", "//", "//u@b:1/", "ftp://b"] {
+            assert_eq!(redirected(odd, false), None, "{odd}");
+        }
+        assert_eq!(redirected("http://b:1", true), None);
+    }
+}
