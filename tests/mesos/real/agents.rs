@@ -1,0 +1,144 @@
+//! Agents that die, come back, and go silent while executors run on them.
+
+use std::collections::BTreeSet;
+use std::thread::sleep;
+use std::time::Duration;
+
+use offermill::engine::Notice;
+use offermill::{Change, Phase};
+
+use super::cluster::{RealCluster, Setup};
+use super::state::Tasks;
+use super::{SLEEP, books, eventually, mesos, sleepers};
+use crate::framework::{Framework, small_executors};
+
+/// Executors that were reported as anything but running.
+fn troubles(framework: &Framework) -> usize {
+    let trouble = |notice: &Notice| match notice {
+        Notice::Updated { change, .. } => !matches!(change, Change::Nothing | Change::Running),
+        Notice::AgentLost { .. } => true,
+        _ => false,
+    };
+    framework.notices.count(trouble)
+}
+
+fn agents_of(tasks: &Tasks) -> BTreeSet<&str> {
+    tasks.values().map(|task| task.agent_id.as_str()).collect()
+}
+
+/// Goal: an agent's crash and quick restart is nothing that executors or the framework notice. Method: `kill -9` of
+/// each agent in turn with the usual, long timeouts, each started again half a second later; the tasks are the same,
+/// and no update told of anything but running.
+#[test]
+#[ignore = "needs a real Mesos"]
+fn a_quick_restart_of_an_agent_is_invisible() {
+    let cluster = RealCluster::start(Setup { fast: false, ..Setup::default() });
+    let framework = sleepers(&cluster, 9);
+    let before = books::agree(&cluster, &framework, 9);
+    for i in 0..cluster.agents() {
+        cluster.kill_agent(i);
+        sleep(Duration::from_millis(500));
+        cluster.start_agent(i);
+        cluster.wait_for_agents();
+        // Executors subscribe with their agent again within 2 s.
+        sleep(Duration::from_secs(3));
+    }
+    assert_eq!(books::agree(&cluster, &framework, 9), before);
+    assert_eq!(troubles(&framework), 0, "{:#?}", framework.notices.all());
+    assert!(framework.engine.shutdown(Duration::from_secs(20)).drained);
+    cluster.assert_deserted();
+}
+
+/// Goal: executors of an agent that stays away are replaced elsewhere, and end when the agent comes back after all,
+/// for there are as many as there may be. Method: `kill -9`, wait for nine executors on the other two agents, start
+/// the agent again; the books agree, the replacements are the ones that stayed.
+#[test]
+#[ignore = "needs a real Mesos"]
+fn executors_of_an_agent_that_stays_away_are_replaced() {
+    let cluster = RealCluster::start(Setup::default());
+    let framework = sleepers(&cluster, 9);
+    let id = framework.id();
+    let before = books::agree(&cluster, &framework, 9);
+    let all = agents_of(&before);
+    assert_eq!(all.len(), 3, "{before:#?}");
+    cluster.kill_agent(1);
+    let replaced = eventually(Duration::from_secs(60), "nine executors on two agents", || {
+        let tasks = cluster.master_state().tasks(&id);
+        let running = tasks.values().filter(|task| task.state == "TASK_RUNNING").count();
+        if running == 9 && agents_of(&tasks).len() == 2 {
+            Ok(tasks)
+        } else {
+            Err(format!("{tasks:#?}"))
+        }
+    });
+    let given_up = framework.snapshot().executors;
+    let given_up = given_up.iter().filter(|one| one.phase == Phase::GivenUp).count();
+    assert_eq!(given_up, 3, "the executors on the lost agent");
+    cluster.start_agent(1);
+    cluster.wait_for_agents();
+    // The returners are told to end; only then there are nine again.
+    eventually(Duration::from_secs(60), "an end of those that returned", || {
+        let ended = cluster.master_state().completed_tasks(&id).len();
+        if ended == 3 { Ok(()) } else { Err(format!("{ended} of 3 have ended")) }
+    });
+    assert_eq!(books::agree(&cluster, &framework, 9), replaced);
+    assert!(framework.engine.shutdown(Duration::from_secs(20)).drained);
+    cluster.assert_deserted();
+}
+
+/// Goal: an agent that was silent for longer than its timeout and comes back has its executors back in the books; none
+/// was replaced, if nothing is given up so soon. Method: SIGSTOP until the kernel has its executors out of sight, then
+/// SIGCONT; the same tasks run.
+#[test]
+#[ignore = "needs a real Mesos"]
+fn executors_of_a_silent_agent_return_with_it() {
+    let cluster = RealCluster::start(Setup::default());
+    let rule = offermill::config::UnreachableRule {
+        release_after: None,
+        forget_after: Duration::from_secs(600),
+    };
+    let config = small_executors(9).unreachable(rule).build().unwrap();
+    let framework = Framework::start(mesos(cluster.port()), config, SLEEP).unwrap();
+    let before = books::agree(&cluster, &framework, 9);
+    cluster.pause_agent(2);
+    eventually(Duration::from_secs(30), "three executors out of sight", || {
+        let executors = framework.snapshot().executors;
+        let unseen = executors.iter().filter(|one| one.phase == Phase::OutOfSight).count();
+        if unseen == 3 { Ok(()) } else { Err(format!("{unseen} are: {executors:#?}")) }
+    });
+    assert_eq!(framework.kernel.totals().executors, 9, "they are counted while out of sight");
+    sleep(Duration::from_secs(5));
+    cluster.resume_agent(2);
+    assert_eq!(books::agree(&cluster, &framework, 9), before);
+    let ended =
+        |notice: &Notice| matches!(notice, Notice::Updated { change: Change::Ended(_), .. });
+    assert_eq!(framework.notices.count(ended), 0, "{:#?}", framework.notices.all());
+    assert!(framework.engine.shutdown(Duration::from_secs(20)).drained);
+    cluster.assert_deserted();
+}
+
+/// Goal: the tools do what these scenes rest on. Method: the master's own view after each.
+#[test]
+#[ignore = "needs a real Mesos"]
+fn agents_can_be_killed_silenced_and_brought_back() {
+    let cluster = RealCluster::start(Setup { agents: 5, ..Setup::default() });
+    let active = |agents: usize| {
+        eventually(Duration::from_secs(30), "active agents", || {
+            let active = cluster.master_state().active_agents();
+            if active == agents { Ok(()) } else { Err(format!("{active} of {agents}")) }
+        });
+    };
+    active(5);
+    cluster.kill_agent(0);
+    cluster.pause_agent(1);
+    active(3);
+    cluster.start_agent(0);
+    cluster.resume_agent(1);
+    active(5);
+    cluster.kill_master();
+    cluster.start_master();
+    active(5);
+    cluster.pause_master();
+    cluster.resume_master();
+    active(5);
+}

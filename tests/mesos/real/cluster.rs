@@ -1,0 +1,238 @@
+//! A real Mesos: a master and agents, each a process of its own, which end with the test.
+
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::Duration;
+
+use super::eventually;
+use super::state::State;
+use crate::http::get_json;
+
+/// Ports for clusters: below those that the system gives out by itself.
+const PORTS: std::ops::Range<u16> = 16_000..30_000;
+/// How long the master may be silent before that is a fault: it may have been killed and started just now.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a cluster is like.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setup<'a> {
+    /// How many agents there are.
+    pub(crate) agents: u16,
+    /// Their attributes, as `mesos-up --attributes` reads them.
+    pub(crate) attributes: &'a str,
+    /// Each one's resources.
+    pub(crate) resources: &'a str,
+    /// Whether a lost agent is noticed in 3 seconds, not in 75.
+    pub(crate) fast: bool,
+    /// Further flags of the master, as `name=value`.
+    pub(crate) master_flags: &'a [&'a str],
+}
+
+impl Default for Setup<'_> {
+    fn default() -> Self {
+        Setup {
+            agents: 3,
+            attributes: "",
+            resources: "cpus:8;mem:4096;disk:20000;ports:[31000-32000]",
+            fast: true,
+            master_flags: &[],
+        }
+    }
+}
+
+/// A running cluster. Dropped, it ends, with its tasks; its logs are kept if the test failed.
+#[derive(Debug)]
+pub(crate) struct RealCluster {
+    folder: PathBuf,
+    port: u16,
+    agents: u16,
+}
+
+impl RealCluster {
+    /// Starts one, on free ports and in a folder of its own. Builds what it is made of, if that has not been done.
+    pub(crate) fn start(setup: Setup<'_>) -> RealCluster {
+        let port = free_ports(setup.agents + 1);
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let folder = target.join(format!("mesos-{}-{port}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let mut up = tool("mesos-up");
+        up.arg("--build-dir").arg(target.join("mesos-build")).arg("--work-dir").arg(&folder);
+        up.args(["--port", &port.to_string(), "--agents", &setup.agents.to_string()]);
+        up.args(["--resources", setup.resources, "--attributes", setup.attributes]);
+        for flag in setup.master_flags {
+            up.args(["--master-flag", flag]);
+        }
+        if setup.fast {
+            up.arg("--fast");
+        }
+        let cluster = RealCluster { folder, port, agents: setup.agents };
+        succeed(&mut up);
+        cluster
+    }
+
+    /// The master's port on this machine.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// As `--master` takes it.
+    pub(crate) fn url(&self) -> String {
+        format!("mesos://127.0.0.1:{}", self.port)
+    }
+
+    /// How many agents there are, running or not.
+    pub(crate) fn agents(&self) -> u16 {
+        self.agents
+    }
+
+    /// Where everything about it is, sandboxes included.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What the master says of the cluster.
+    pub(crate) fn master_state(&self) -> State {
+        eventually(PATIENCE, "the master's state", || {
+            get_json(self.port, "/state").map(State::new).map_err(|error| error.to_string())
+        })
+    }
+
+    /// How many executors agent `i` says that it has running.
+    pub(crate) fn executors_of_agent(&self, i: u16) -> usize {
+        let state = eventually(PATIENCE, "an agent's state", || {
+            get_json(self.port + 1 + i, "/slave(1)/state").map_err(|error| error.to_string())
+        });
+        let frameworks = state["frameworks"].as_array().unwrap();
+        frameworks.iter().map(|one| one["executors"].as_array().map_or(0, Vec::len)).sum()
+    }
+
+    /// Waits until all agents are registered, with one status for all that is running.
+    pub(crate) fn wait_for_agents(&self) {
+        let all = usize::from(self.agents);
+        eventually(Duration::from_secs(90), "all agents registered", || {
+            match self.master_state().active_agents() {
+                active if active == all => Ok(()),
+                active => Err(format!("{active} of {all} are")),
+            }
+        });
+    }
+
+    /// SIGKILL to agent `i`. Its executors run on without it.
+    pub(crate) fn kill_agent(&self, i: u16) {
+        self.control("kill", &agent(i));
+    }
+
+    /// Starts agent `i` again, with its old state.
+    pub(crate) fn start_agent(&self, i: u16) {
+        self.control("start", &agent(i));
+    }
+
+    /// SIGSTOP to agent `i`: it goes silent, its connections stay.
+    pub(crate) fn pause_agent(&self, i: u16) {
+        self.control("pause", &agent(i));
+    }
+
+    /// SIGCONT to agent `i`.
+    pub(crate) fn resume_agent(&self, i: u16) {
+        self.control("resume", &agent(i));
+    }
+
+    /// SIGKILL to the master.
+    pub(crate) fn kill_master(&self) {
+        self.control("kill", "master");
+    }
+
+    /// Starts the master again, with its old registry.
+    pub(crate) fn start_master(&self) {
+        self.control("start", "master");
+    }
+
+    /// SIGSTOP to the master.
+    pub(crate) fn pause_master(&self) {
+        self.control("pause", "master");
+    }
+
+    /// SIGCONT to the master.
+    pub(crate) fn resume_master(&self) {
+        self.control("resume", "master");
+    }
+
+    /// The processes whose working folder is in an executor's sandbox, and their command lines.
+    pub(crate) fn executor_processes(&self) -> Vec<(u32, String)> {
+        let numbers = fs::read_dir("/proc").unwrap().filter_map(|entry| {
+            let number: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
+            let within = fs::read_link(format!("/proc/{number}/cwd")).ok()?;
+            let command = fs::read(format!("/proc/{number}/cmdline")).ok()?;
+            let command = String::from_utf8_lossy(&command).replace('\0', " ");
+            within.starts_with(&self.folder).then_some((number, command))
+        });
+        numbers.collect()
+    }
+
+    /// Waits until no executor's process is left.
+    #[track_caller]
+    pub(crate) fn assert_deserted(&self) {
+        eventually(Duration::from_secs(20), "no process left in a sandbox", || {
+            let left = self.executor_processes();
+            if left.is_empty() { Ok(()) } else { Err(format!("{left:?}")) }
+        });
+    }
+
+    fn control(&self, verb: &str, name: &str) {
+        succeed(tool("mesos-ctl").arg(&self.folder).args([verb, name]));
+    }
+}
+
+impl Drop for RealCluster {
+    fn drop(&mut self) {
+        let down = tool("mesos-down").arg(&self.folder).output();
+        let failed = std::thread::panicking();
+        if failed {
+            println!("the cluster's logs are in {}", self.folder.display());
+        } else {
+            let _ = fs::remove_dir_all(&self.folder);
+        }
+        assert!(failed || down.is_ok_and(|down| down.status.success()), "mesos-down failed");
+    }
+}
+
+fn agent(i: u16) -> String {
+    format!("agent-{i}")
+}
+
+fn tool(name: &str) -> Command {
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/mesos");
+    Command::new(tools.join(name))
+}
+
+/// Runs a tool, whose output is for whoever reads why it failed.
+#[track_caller]
+fn succeed(command: &mut Command) {
+    let output = command.output().unwrap();
+    let told = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(
+        output.status.success(),
+        "{command:?} failed:\n{}{}",
+        told(&output.stdout),
+        told(&output.stderr)
+    );
+}
+
+/// The first of `count` ports in a row that nobody listens on, and that no other cluster of this process was given.
+fn free_ports(count: u16) -> u16 {
+    static GIVEN: AtomicU16 = AtomicU16::new(0);
+    let room = PORTS.end - PORTS.start - count;
+    // Another test process begins elsewhere.
+    let begin = u16::try_from(std::process::id() % 997).unwrap() * 13;
+    loop {
+        let given = GIVEN.fetch_add(count, Ordering::Relaxed);
+        let first = PORTS.start + begin.wrapping_add(given) % room;
+        let free = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
+        if (first..first + count).all(free) {
+            return first;
+        }
+    }
+}

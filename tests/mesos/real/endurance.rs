@@ -1,0 +1,209 @@
+//! Random faults for as long as wanted, after which the books must be the master's.
+//!
+//! `OFFERMILL_FAULT_SECONDS` says for how long (600), `OFFERMILL_SEED` which faults.
+
+use std::collections::BTreeMap;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use offermill::engine::Notice;
+
+use super::cable::Cable;
+use super::cluster::{RealCluster, Setup};
+use super::{SLEEP, books, mesos};
+use crate::framework::{Framework, small_executors};
+
+const AGENTS: u16 = 5;
+/// The most executors that are ever wanted.
+const EXECUTORS_MAX: u32 = 30;
+/// And in the end.
+const EXECUTORS: u32 = 20;
+
+/// Numbers that look random: xorshift64*.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) % bound
+    }
+
+    fn milliseconds(&mut self, range: std::ops::Range<u64>) -> Duration {
+        Duration::from_millis(range.start + self.below(range.end - range.start))
+    }
+}
+
+/// What is wrong with a process, and until when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Condition {
+    Well,
+    Dead(Instant),
+    Silent(Instant),
+}
+
+impl Condition {
+    fn is_over(self, now: Instant) -> bool {
+        match self {
+            Condition::Well => false,
+            Condition::Dead(until) | Condition::Silent(until) => until <= now,
+        }
+    }
+}
+
+struct Scene {
+    cluster: RealCluster,
+    cable: Cable,
+    framework: Framework,
+    random: Random,
+    agents: Vec<Condition>,
+    master: Condition,
+    done: BTreeMap<&'static str, u32>,
+}
+
+impl Scene {
+    fn new(seed: u64) -> Scene {
+        let attributes = "zone:east;rack:r%d|zone:west;rack:r%d";
+        let cluster = RealCluster::start(Setup { agents: AGENTS, attributes, ..Setup::default() });
+        let cable = Cable::to(cluster.port());
+        let constraint = "zone:east,west;rack:".parse().unwrap();
+        let config = small_executors(EXECUTORS).constraint(constraint).build().unwrap();
+        let framework = Framework::start(mesos(cable.port()), config, SLEEP).unwrap();
+        books::agree(&cluster, &framework, EXECUTORS);
+        Scene {
+            cluster,
+            cable,
+            framework,
+            random: Random(seed | 1),
+            agents: vec![Condition::Well; usize::from(AGENTS)],
+            master: Condition::Well,
+            done: BTreeMap::new(),
+        }
+    }
+
+    /// Ends what has lasted long enough by `now`.
+    fn heal(&mut self, now: Instant) {
+        for (i, condition) in (0..AGENTS).zip(&mut self.agents) {
+            if condition.is_over(now) {
+                match condition {
+                    Condition::Dead(_) => self.cluster.start_agent(i),
+                    _ => self.cluster.resume_agent(i),
+                }
+                *condition = Condition::Well;
+            }
+        }
+        if self.master.is_over(now) {
+            match self.master {
+                Condition::Dead(_) => self.cluster.start_master(),
+                _ => self.cluster.resume_master(),
+            }
+            self.master = Condition::Well;
+        }
+    }
+
+    /// Does something bad.
+    fn harm(&mut self) {
+        let i = self.random.below(u64::from(AGENTS)) as u16;
+        let place = usize::from(i);
+        // From a moment to longer than the agent's timeout.
+        let until = Instant::now() + self.random.milliseconds(100..8_000);
+        let done = match self.random.below(12) {
+            0..3 if self.agents[place] == Condition::Well => {
+                self.cluster.kill_agent(i);
+                self.agents[place] = Condition::Dead(until);
+                "agents killed"
+            }
+            3..5 if self.agents[place] == Condition::Well => {
+                self.cluster.pause_agent(i);
+                self.agents[place] = Condition::Silent(until);
+                "agents silenced"
+            }
+            5 if self.master == Condition::Well => {
+                self.cluster.kill_master();
+                self.master = Condition::Dead(until);
+                "masters killed"
+            }
+            6 if self.master == Condition::Well => {
+                self.cluster.pause_master();
+                self.master = Condition::Silent(until);
+                "masters silenced"
+            }
+            7 => {
+                self.cable.cut();
+                "connections cut"
+            }
+            8 => self.kill_a_process(),
+            9 => {
+                let executors = self.framework.snapshot().executors;
+                let Some(one) = executors.get(place) else { return };
+                self.framework.engine.kill(vec![one.id]);
+                "executors ended"
+            }
+            10 => {
+                let limit = 1 + self.random.below(u64::from(EXECUTORS_MAX)) as u32;
+                self.framework.kernel.set_executor_limit(Some(limit)).unwrap();
+                "limits set"
+            }
+            _ => return,
+        };
+        *self.done.entry(done).or_default() += 1;
+    }
+
+    fn kill_a_process(&mut self) -> &'static str {
+        let mut processes = self.cluster.executor_processes();
+        processes.retain(|(_, command)| command.starts_with("sleep "));
+        if !processes.is_empty() {
+            let chosen = self.random.below(processes.len() as u64) as usize;
+            let process = processes[chosen].0.to_string();
+            // It may have ended by itself.
+            let _gone = std::process::Command::new("kill").args(["-9", &process]).output();
+        }
+        "processes killed"
+    }
+
+    /// What must hold at any time.
+    fn judge(&self) {
+        let totals = self.framework.kernel.totals();
+        assert!(totals.executors <= EXECUTORS_MAX, "{totals:?}");
+        let refused = self.framework.notices.count(|one| matches!(one, Notice::Refused { .. }));
+        assert_eq!(refused, 0, "{:#?}", self.framework.notices.all());
+    }
+}
+
+/// Goal: whatever happens, the kernel's books become the master's again. Method: kill and silence agents and the
+/// master, cut connections, kill executors, move the limit, all at random; then let everything live and compare: ids,
+/// agents, cores, memory, in the kernel, the master and the agents; in the end nothing is left running.
+#[test]
+#[ignore = "needs a real Mesos"]
+fn the_books_are_the_masters_after_random_faults() {
+    let from_environment =
+        |name| std::env::var(name).ok().and_then(|text: String| text.parse::<u64>().ok());
+    let clock = || std::time::UNIX_EPOCH.elapsed().unwrap().as_micros() as u64;
+    let seed = from_environment("OFFERMILL_SEED").unwrap_or_else(clock);
+    let seconds = from_environment("OFFERMILL_FAULT_SECONDS").unwrap_or(600);
+    println!("random faults for {seconds} s, OFFERMILL_SEED={seed}");
+    let mut scene = Scene::new(seed);
+    let end = Instant::now() + Duration::from_secs(seconds);
+    while Instant::now() < end {
+        scene.harm();
+        sleep(scene.random.milliseconds(50..2_500));
+        scene.heal(Instant::now());
+        scene.judge();
+    }
+    scene.heal(end + Duration::from_secs(60));
+    scene.cluster.wait_for_agents();
+    scene.framework.kernel.set_executor_limit(Some(EXECUTORS)).unwrap();
+    let surplus = scene.framework.snapshot().executors;
+    let surplus = surplus.iter().skip(EXECUTORS as usize).map(|one| one.id).collect();
+    scene.framework.engine.kill(surplus);
+    let tasks = books::agree(&scene.cluster, &scene.framework, EXECUTORS);
+    let placed = scene.framework.notices.count(|one| matches!(one, Notice::Placed(_)));
+    let subscribed = scene.framework.notices.count(|one| matches!(one, Notice::Registered { .. }));
+    println!("{:?}", scene.done);
+    println!("{placed} executors placed, {subscribed} subscriptions, {} run", tasks.len());
+    let id = scene.framework.id();
+    assert!(scene.framework.engine.shutdown(Duration::from_secs(30)).drained);
+    assert_eq!(scene.cluster.master_state().tasks(&id).len(), 0);
+    scene.cluster.assert_deserted();
+}

@@ -1,0 +1,73 @@
+//! Masters that die, and connections that are cut, while executors run.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use offermill::engine::Notice;
+
+use super::cable::Cable;
+use super::cluster::{RealCluster, Setup};
+use super::{SLEEP, books, mesos, sleepers};
+use crate::framework::{Framework, small_executors};
+
+fn subscriptions(framework: &Framework) -> usize {
+    framework.notices.count(|notice| matches!(notice, Notice::Registered { .. }))
+}
+
+/// Goal: a master's crash costs no executor, and afterwards all goes on. Method: `kill -9` of the master, its restart
+/// after two seconds; the same tasks run; then the limit is raised and three more run.
+#[test]
+#[ignore = "needs a real Mesos"]
+fn a_masters_crash_costs_no_executor() {
+    let cluster = RealCluster::start(Setup::default());
+    let framework = sleepers(&cluster, 9);
+    let id = framework.id();
+    let before = books::agree(&cluster, &framework, 9);
+    cluster.kill_master();
+    framework.notices.wait("disconnection", |notice| match notice {
+        Notice::Disconnected => Some(()),
+        _ => None,
+    });
+    sleep(Duration::from_secs(2));
+    cluster.start_master();
+    framework.notices.wait("second registration", |notice| match notice {
+        Notice::Registered { again: true, framework_id } => {
+            assert_eq!(framework_id, &id);
+            Some(())
+        }
+        _ => None,
+    });
+    cluster.wait_for_agents();
+    assert_eq!(books::agree(&cluster, &framework, 9), before);
+    framework.kernel.set_executor_limit(Some(12)).unwrap();
+    let after = books::agree(&cluster, &framework, 12);
+    assert!(before.iter().all(|(task, _)| after.contains_key(task)), "{before:#?}, {after:#?}");
+    assert!(framework.engine.shutdown(Duration::from_secs(20)).drained);
+    cluster.assert_deserted();
+}
+
+/// Goal: a connection that breaks is made again at once, with the same framework and the same executors. Method: cut
+/// all connections five times, in the middle of launches too.
+#[test]
+#[ignore = "needs a real Mesos"]
+fn a_cut_connection_costs_no_executor() {
+    let cluster = RealCluster::start(Setup::default());
+    let cable = Cable::to(cluster.port());
+    let config = small_executors(6).build().unwrap();
+    let framework = Framework::start(mesos(cable.port()), config, SLEEP).unwrap();
+    let mut before = books::agree(&cluster, &framework, 6);
+    for round in 1..=5 {
+        let limit = 6 + 2 * round;
+        framework.kernel.set_executor_limit(Some(limit)).unwrap();
+        sleep(Duration::from_millis(u64::from(round) * 250));
+        cable.cut();
+        let after = books::agree(&cluster, &framework, limit);
+        let lost: Vec<_> = before.keys().filter(|task| !after.contains_key(*task)).collect();
+        assert!(lost.is_empty(), "round {round}: {lost:?}");
+        before = after;
+    }
+    assert_eq!(cluster.master_state().frameworks(), [framework.id()]);
+    assert!(subscriptions(&framework) > 5, "{:#?}", framework.notices.all());
+    assert!(framework.engine.shutdown(Duration::from_secs(20)).drained);
+    cluster.assert_deserted();
+}

@@ -1,0 +1,53 @@
+//! Scenes with a real Mesos on this machine. `tests/support/mesos/README.md` says what is real about it.
+
+mod agents;
+mod books;
+mod cable;
+mod cluster;
+mod ending;
+mod endurance;
+mod masters;
+mod program;
+mod returning;
+mod state;
+
+use std::time::{Duration, Instant};
+
+use offermill::cluster::mesos::MesosConfig;
+
+use crate::framework::Framework;
+use crate::framework::small_executors;
+use cluster::RealCluster;
+
+/// What executors do: as little as can be, for longer than any test takes.
+const SLEEP: &str = "exec sleep 100000";
+
+/// Waits until `look` finds something, and tells what was waited for if it doesn't in time.
+#[track_caller]
+fn eventually<T>(within: Duration, what: &str, mut look: impl FnMut() -> Result<T, String>) -> T {
+    let give_up = Instant::now() + within;
+    loop {
+        match look() {
+            Ok(found) => return found,
+            Err(why) if Instant::now() > give_up => panic!("{what}: not within {within:?}: {why}"),
+            Err(_) => std::thread::sleep(Duration::from_millis(100)),
+        }
+    }
+}
+
+/// Settings for a framework that may be away for a while.
+fn mesos(port: u16) -> MesosConfig {
+    let masters = format!("mesos://127.0.0.1:{port}").parse().unwrap();
+    let mut mesos = MesosConfig::new(masters, "scene");
+    mesos.failover_timeout = Duration::from_secs(300);
+    mesos
+}
+
+/// A framework with so many executors that do nothing, once they all run.
+#[track_caller]
+fn sleepers(cluster: &RealCluster, executors: u32) -> Framework {
+    let config = small_executors(executors).build().unwrap();
+    let framework = Framework::start(mesos(cluster.port()), config, SLEEP).unwrap();
+    books::agree(cluster, &framework, executors);
+    framework
+}

@@ -1,0 +1,160 @@
+//! A run of the command line on a real cluster, under watch.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::{JoinHandle, sleep, spawn};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::cluster::RealCluster;
+
+/// How long an event may take: longer than a lost agent takes to be noticed.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// A run. Dropped, it is killed.
+#[derive(Debug)]
+pub(crate) struct Program {
+    child: Child,
+    events: Receiver<Value>,
+    seen: Vec<Value>,
+    errors: Option<JoinHandle<String>>,
+}
+
+/// A run that has ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// The exit code, unless a signal ended it.
+    pub(crate) code: Option<i32>,
+    /// All events, in their order.
+    pub(crate) events: Vec<Value>,
+    /// What it said on standard error.
+    pub(crate) errors: String,
+}
+
+impl Program {
+    /// `offermill run` with small executors, `flags` and `command`.
+    pub(crate) fn start(cluster: &RealCluster, flags: &[&str], command: &[&str]) -> Program {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_offermill"));
+        program.args(["run", "--json", "--master", &cluster.url(), "--executor-cores", "1"]);
+        program.args(["--executor-memory", "32m", "--memory-overhead", "0"]);
+        program.args(flags).arg("--").args(command).current_dir(cluster.folder());
+        program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = program.spawn().unwrap();
+        let (sender, events) = channel();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        spawn(move || {
+            let lines = stdout.lines().map_while(Result::ok);
+            let mut parsed = lines.map(|line| serde_json::from_str(&line).unwrap());
+            parsed.try_for_each(|event: Value| sender.send(event))
+        });
+        let mut stderr = child.stderr.take().unwrap();
+        let errors = spawn(move || {
+            let mut text = String::new();
+            let _ = stderr.read_to_string(&mut text);
+            text
+        });
+        Program { child, events, seen: Vec::new(), errors: Some(errors) }
+    }
+
+    /// The next event for which `is_it`.
+    #[track_caller]
+    pub(crate) fn event(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            let wait = give_up.saturating_duration_since(Instant::now());
+            match self.events.recv_timeout(wait) {
+                Ok(event) => {
+                    self.seen.push(event.clone());
+                    if is_it(&event) {
+                        return event;
+                    }
+                }
+                Err(error) => panic!("{what}: {error}; {}", self.told()),
+            }
+        }
+    }
+
+    /// The framework's id, once it is registered.
+    #[track_caller]
+    pub(crate) fn registered(&mut self) -> String {
+        let event = self.event("registered", |event| event["event"] == "registered");
+        event["framework_id"].as_str().unwrap().to_owned()
+    }
+
+    /// Waits until so many executors were seen running.
+    #[track_caller]
+    pub(crate) fn running(&mut self, executors: usize) {
+        let already = self.seen.iter().filter(|event| event["event"] == "running").count();
+        for _ in already..executors {
+            self.event("running", |event| event["event"] == "running");
+        }
+    }
+
+    /// A signal, by its name.
+    pub(crate) fn signal(&self, name: &str) {
+        let script = format!("kill -{name} {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
+    }
+
+    /// SIGKILL.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Waits for its end.
+    #[track_caller]
+    pub(crate) fn end(mut self) -> Ended {
+        let give_up = Instant::now() + PATIENCE;
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            while let Ok(event) = self.events.try_recv() {
+                self.seen.push(event);
+            }
+            assert!(Instant::now() < give_up, "does not end; {}", self.told());
+            sleep(Duration::from_millis(10));
+        };
+        loop {
+            match self.events.recv_timeout(PATIENCE) {
+                Ok(event) => self.seen.push(event),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(error) => panic!("the output doesn't end: {error}"),
+            }
+        }
+        let errors = self.errors.take().unwrap().join().unwrap();
+        Ended { code: status.code(), events: std::mem::take(&mut self.seen), errors }
+    }
+
+    /// What it said so far, for whoever reads a failure.
+    fn told(&mut self) -> String {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let errors = self.errors.take().and_then(|errors| errors.join().ok()).unwrap_or_default();
+        let lines: Vec<String> = self.seen.iter().map(Value::to_string).collect();
+        format!("it said\n{}\n{errors}", lines.join("\n"))
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Ended {
+    /// The events of one name.
+    pub(crate) fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Value> {
+        self.events.iter().filter(move |event| event["event"] == name)
+    }
+
+    /// All that it said, for whoever reads a failure.
+    pub(crate) fn told(&self) -> String {
+        let lines: Vec<String> = self.events.iter().map(Value::to_string).collect();
+        format!("exit code {:?}\n{}\n{}", self.code, lines.join("\n"), self.errors)
+    }
+}

@@ -1,0 +1,109 @@
+//! Frameworks that are killed, and return with their id.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::SLEEP;
+use super::cluster::{RealCluster, Setup};
+use super::eventually;
+use super::program::Program;
+use super::state::Tasks;
+
+/// So long a framework may be away.
+const AWAY: [&str; 2] = ["--failover-timeout", "5m"];
+
+fn start(cluster: &RealCluster, executors: &str) -> Program {
+    let flags = ["--framework-id-file", "framework-id", "--num-executors", executors];
+    Program::start(cluster, &[&AWAY[..], &flags[..]].concat(), &["sh", "-c", SLEEP])
+}
+
+/// Waits until so many tasks run and as many processes sleep; no others do.
+#[track_caller]
+fn settled(cluster: &RealCluster, id: &str, executors: usize) -> Tasks {
+    eventually(Duration::from_secs(60), "settled", || {
+        let tasks = cluster.master_state().tasks(id);
+        let running = tasks.values().filter(|task| task.state == "TASK_RUNNING").count();
+        let sleeping = |(_, command): &&(u32, String)| command.starts_with("sleep ");
+        let processes = cluster.executor_processes();
+        let sleeping = processes.iter().filter(sleeping).count();
+        if running == executors && tasks.len() == executors && sleeping == executors {
+            Ok(tasks)
+        } else {
+            Err(format!("{sleeping} processes, {tasks:#?}"))
+        }
+    })
+}
+
+/// Goal: a framework that was killed and returns finds its executors and starts no others; another SIGKILL changes
+/// nothing of that. Method: six executors, SIGKILL twice, the same command line each time; the same six tasks run all
+/// along, under one framework. SIGINT ends them.
+#[test]
+#[ignore = "needs a real Mesos"]
+fn a_framework_that_returns_adopts_its_executors() {
+    let cluster = RealCluster::start(Setup::default());
+    let mut program = start(&cluster, "6");
+    let id = program.registered();
+    program.running(6);
+    let before = settled(&cluster, &id, 6);
+    for _ in 0..2 {
+        program.kill();
+        eventually(Duration::from_secs(20), "the master sees that it is gone", || {
+            let state = cluster.master_state();
+            let framework = state.framework(&id).ok_or("it is not registered any more")?;
+            if framework["active"] == false { Ok(()) } else { Err("it is active".to_owned()) }
+        });
+        assert_eq!(cluster.master_state().tasks(&id), before, "while it is away");
+        program = start(&cluster, "6");
+        assert_eq!(program.registered(), id);
+        // Longer than it takes to place executors that it shouldn't.
+        std::thread::sleep(Duration::from_secs(5));
+        assert_eq!(settled(&cluster, &id, 6), before);
+    }
+    assert_eq!(cluster.master_state().frameworks(), [id.as_str()]);
+    program.signal("INT");
+    let ended = program.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.told());
+    assert_eq!(cluster.master_state().all_tasks(), Tasks::new());
+    cluster.assert_deserted();
+}
+
+/// Goal: what a returning framework has no use for ends. Method: six executors, SIGKILL, return with room for four:
+/// four of the six stay, two are ended, none is new.
+#[test]
+#[ignore = "needs a real Mesos"]
+fn a_framework_that_returns_kills_what_it_has_no_room_for() {
+    let cluster = RealCluster::start(Setup::default());
+    let mut program = start(&cluster, "6");
+    let id = program.registered();
+    program.running(6);
+    let before: BTreeSet<String> = settled(&cluster, &id, 6).into_keys().collect();
+    program.kill();
+    let mut program = start(&cluster, "4");
+    assert_eq!(program.registered(), id);
+    let after: BTreeSet<String> = settled(&cluster, &id, 4).into_keys().collect();
+    assert!(after.is_subset(&before), "{before:#?}, {after:#?}");
+    program.signal("INT");
+    let ended = program.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.told());
+    cluster.assert_deserted();
+}
+
+/// Goal: without a failover timeout a framework's executors end with it. Method: SIGKILL, and a look at the master and
+/// at the processes.
+#[test]
+#[ignore = "needs a real Mesos"]
+fn without_a_failover_timeout_executors_end_with_their_framework() {
+    let cluster = RealCluster::start(Setup::default());
+    let mut program = Program::start(&cluster, &["--num-executors", "3"], &["sh", "-c", SLEEP]);
+    let id = program.registered();
+    program.running(3);
+    program.kill();
+    eventually(Duration::from_secs(20), "the framework is gone", || {
+        let state = cluster.master_state();
+        state
+            .completed_framework(&id)
+            .map(|_| ())
+            .ok_or_else(|| format!("{:?}", state.frameworks()))
+    });
+    cluster.assert_deserted();
+}

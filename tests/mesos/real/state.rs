@@ -1,0 +1,93 @@
+//! A master's `/state`, read.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// What a master said.
+#[derive(Debug)]
+pub(crate) struct State(Value);
+
+/// A task, as the master has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Task {
+    /// The id of its agent.
+    pub(crate) agent_id: String,
+    /// `TASK_RUNNING` and so on.
+    pub(crate) state: String,
+    /// Cores, in thousandths.
+    pub(crate) cores_milli: u64,
+    /// Memory, in MiB.
+    pub(crate) memory_mib: u64,
+}
+
+/// Tasks by their ids.
+pub(crate) type Tasks = BTreeMap<String, Task>;
+
+impl State {
+    pub(crate) fn new(state: Value) -> State {
+        State(state)
+    }
+
+    /// How many agents are registered and connected.
+    pub(crate) fn active_agents(&self) -> usize {
+        list(&self.0["slaves"]).filter(|agent| agent["active"] == true).count()
+    }
+
+    /// The ids of frameworks that are registered, connected or not.
+    pub(crate) fn frameworks(&self) -> Vec<&str> {
+        list(&self.0["frameworks"]).filter_map(|framework| framework["id"].as_str()).collect()
+    }
+
+    /// A framework that is registered.
+    pub(crate) fn framework(&self, id: &str) -> Option<&Value> {
+        list(&self.0["frameworks"]).find(|framework| framework["id"] == id)
+    }
+
+    /// A framework that is gone.
+    pub(crate) fn completed_framework(&self, id: &str) -> Option<&Value> {
+        list(&self.0["completed_frameworks"]).find(|framework| framework["id"] == id)
+    }
+
+    /// The tasks of a framework that have not ended, as far as the master knows, those on unreachable agents excepted.
+    pub(crate) fn tasks(&self, framework: &str) -> Tasks {
+        self.framework(framework).map(|framework| tasks(&framework["tasks"])).unwrap_or_default()
+    }
+
+    /// Those on unreachable agents.
+    pub(crate) fn unreachable_tasks(&self, framework: &str) -> Tasks {
+        let framework = self.framework(framework);
+        framework.map(|framework| tasks(&framework["unreachable_tasks"])).unwrap_or_default()
+    }
+
+    /// The tasks of a framework, gone or not, that have ended.
+    pub(crate) fn completed_tasks(&self, framework: &str) -> Tasks {
+        let framework = self.framework(framework).or_else(|| self.completed_framework(framework));
+        framework.map(|framework| tasks(&framework["completed_tasks"])).unwrap_or_default()
+    }
+
+    /// Tasks of any framework that have not ended.
+    pub(crate) fn all_tasks(&self) -> Tasks {
+        let frameworks = list(&self.0["frameworks"]);
+        frameworks.flat_map(|framework| tasks(&framework["tasks"])).collect()
+    }
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn tasks(all: &Value) -> Tasks {
+    let text = |task: &Value, name: &str| task[name].as_str().unwrap_or_default().to_owned();
+    let milli = |value: &Value| (value.as_f64().unwrap_or_default() * 1000.0).round() as u64;
+    let read = |task: &Value| {
+        let read = Task {
+            agent_id: text(task, "slave_id"),
+            state: text(task, "state"),
+            cores_milli: milli(&task["resources"]["cpus"]),
+            memory_mib: milli(&task["resources"]["mem"]) / 1000,
+        };
+        (text(task, "id"), read)
+    };
+    list(all).map(read).collect()
+}
