@@ -1,0 +1,151 @@
+//! Calls whose outcome isn't known, and calls that are refused.
+
+use std::time::Duration;
+
+use offermill::Phase;
+use offermill::engine::Notice;
+
+use super::master::FakeMaster;
+use super::script::{Answer, Call, Then, offers, sound, update};
+use super::streams::{Running, task_of};
+use super::{framework, mesos};
+
+/// Goal: a launch with an unknown outcome keeps its resources until the cluster has said what became of it. Method: the
+/// connection is closed in the middle of an ACCEPT, after it was read; nothing else is placed; then the task turns out
+/// to run, as it does when the master got the call and its answer was lost.
+#[test]
+fn an_accept_without_an_answer() {
+    for answer in [Answer::none(), Answer::bytes("HTTP/1.1 202 Acc"), silence()] {
+        let fake = FakeMaster::new(move |call| match call.kind.as_str() {
+            "ACCEPT" => answer.clone(),
+            _ => sound(call),
+        });
+        let framework = framework(mesos(&[fake.port()]), 1).unwrap();
+        framework.id();
+        fake.send(&offers("O-1", "S-1", 4));
+        let task = task_of(&fake.wait_for("ACCEPT", 0));
+        fake.send(&offers("O-2", "S-2", 4));
+        // The second offer is not used: the only executor that is wanted may well be starting.
+        std::thread::sleep(Duration::from_secs(1));
+        assert_eq!(fake.calls_of("ACCEPT").len(), 1, "an ACCEPT must not be sent twice");
+        let executors = framework.snapshot().executors;
+        assert!(matches!(&executors[..], [one] if one.phase == Phase::Launching), "{executors:#?}");
+        fake.send(&update(&task, "S-1", "TASK_RUNNING", Some("AAAA")));
+        fake.wait_for("ACKNOWLEDGE", 0);
+        let executors = framework.snapshot().executors;
+        assert!(matches!(&executors[..], [one] if one.phase == Phase::Running), "{executors:#?}");
+    }
+}
+
+/// Longer than a call may take.
+fn silence() -> Answer {
+    Answer::none().then(Then::Silence(Duration::from_secs(2)))
+}
+
+/// Goal: a launch with an unknown outcome is asked about, and given up when the cluster says that there is no such
+/// task. Method: as before, but the answer to RECONCILE is TASK_DROPPED without a uuid, which must not be acknowledged
+/// (PROTOCOL 14); the next offer is used.
+#[test]
+fn an_accept_that_never_arrived() {
+    let fake = FakeMaster::new(|call| match (call.kind.as_str(), call.number) {
+        ("ACCEPT", 0) => Answer::none(),
+        _ => sound(call),
+    });
+    let framework = framework(mesos(&[fake.port()]), 1).unwrap();
+    framework.id();
+    fake.send(&offers("O-1", "S-1", 4));
+    let task = task_of(&fake.wait_for("ACCEPT", 0));
+    fake.send(&update(&task, "S-1", "TASK_DROPPED", None));
+    // The kernel learns of it before it gets the next offer.
+    let dropped = |notice: &Notice| matches!(notice, Notice::Updated { .. }).then_some(());
+    framework.notices.wait("update", dropped);
+    fake.send(&offers("O-2", "S-2", 4));
+    assert_ne!(task_of(&fake.wait_for("ACCEPT", 1)), task);
+    assert_eq!(fake.calls_of("ACKNOWLEDGE").len(), 0);
+}
+
+/// Goal: a launch that is refused had no effect: its executor is placed anew. Method: 403 "Framework is not subscribed"
+/// (`Master::Http::scheduler`) for the first ACCEPT; the next offer is used.
+#[test]
+fn an_accept_that_is_refused() {
+    let fake = FakeMaster::new(|call| match (call.kind.as_str(), call.number) {
+        ("ACCEPT", 0) => Answer::status("403 Forbidden", "", "Framework is not subscribed"),
+        _ => sound(call),
+    });
+    let framework = framework(mesos(&[fake.port()]), 1).unwrap();
+    framework.id();
+    fake.send(&offers("O-1", "S-1", 4));
+    let task = task_of(&fake.wait_for("ACCEPT", 0));
+    let ready = |call: Option<Call>| call.is_some();
+    // It may have subscribed again, or not; either way it takes offers.
+    let give_up = std::time::Instant::now() + Duration::from_secs(15);
+    let mut number = 2;
+    while !ready(fake.calls_of("ACCEPT").into_iter().nth(1)) {
+        assert!(std::time::Instant::now() < give_up, "{:#?}", framework.notices.all());
+        std::thread::sleep(Duration::from_millis(300));
+        fake.send(&offers(&format!("O-{number}"), "S-2", 4));
+        number += 1;
+    }
+    assert_ne!(task_of(&fake.wait_for("ACCEPT", 1)), task);
+    framework.kernel.check().unwrap();
+}
+
+/// Goal: each copy of an update is acknowledged, once, after it was applied, if it has a uuid and only then; executors
+/// of others' making too. Method: copies with and without one, of known and unknown tasks (PROTOCOL 14, 15).
+#[test]
+fn acknowledgements() {
+    let running = Running::start(sound);
+    let task = running.task.as_str();
+    for (task, uuid) in [
+        (task, Some("AAAB")),
+        (task, None),
+        ("somebody-elses", Some("AAAD")),
+        ("somebody-elses", None),
+        (task, Some("AAAE")),
+    ] {
+        running.fake.send(&update(task, "S-1", "TASK_RUNNING", uuid));
+    }
+    let last = running.fake.wait_for("ACKNOWLEDGE", 4);
+    let uuids: Vec<String> = running.fake.calls_of("ACKNOWLEDGE").iter().map(uuid_of).collect();
+    assert_eq!(uuids, ["AAAA", "AAAB", "AAAB", "AAAD", "AAAE"]);
+    assert_eq!(last.body["acknowledge"]["task_id"]["value"], task);
+    assert_eq!(last.body["acknowledge"]["agent_id"]["value"], "S-1");
+}
+
+fn uuid_of(call: &Call) -> String {
+    call.body["acknowledge"]["uuid"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Goal: a call that a restarting master can't take is no end. Method: 503 for every acknowledgement and decline; the
+/// subscription stays or is renewed, and the executor runs on.
+#[test]
+fn calls_that_fail_for_a_while() {
+    let running = Running::start(|call| match call.kind.as_str() {
+        "DECLINE" | "SUPPRESS" | "REVIVE" => Answer::status("503 Service Unavailable", "", "later"),
+        _ => sound(call),
+    });
+    running.fake.send(&offers("O-2", "S-2", 4));
+    running.fake.wait_for("DECLINE", 0);
+    running.assert_phase(Phase::Running);
+    assert_eq!(running.framework.snapshot().executors.len(), 1);
+}
+
+/// Goal: a 307 to a call, after the leader has changed, has a new subscription for a consequence, and the executor runs
+/// on. Method: as `Master::Http::redirect` answers all calls when it doesn't lead any more.
+#[test]
+fn a_call_to_a_master_that_does_not_lead_any_more() {
+    let second = FakeMaster::new(sound);
+    let location = format!("//127.0.0.1:{}/api/v1/scheduler", second.port());
+    let first = FakeMaster::new(move |call| match (call.kind.as_str(), call.number) {
+        ("SUBSCRIBE", 0) => sound(call),
+        _ => Answer::status("307 Temporary Redirect", &format!("Location: {location}\r\n"), ""),
+    });
+    let framework = framework(mesos(&[first.port(), second.port()]), 1).unwrap();
+    framework.id();
+    first.send(&offers("O-1", "S-1", 4));
+    first.wait_for("ACCEPT", 0);
+    first.cut_stream();
+    let call = second.wait_for("SUBSCRIBE", 0);
+    assert_eq!(call.body["framework_id"]["value"], "F-0001");
+    assert_eq!(second.calls_of("ACCEPT").len(), 0, "offers of one master are nothing to another");
+}

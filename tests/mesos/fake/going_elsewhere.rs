@@ -1,0 +1,106 @@
+//! Masters that say that another one leads.
+//!
+//! As `Master::Http::redirect` does: 307, with a `Location` that begins with `//`, the leader's name and port, and the
+//! path of the request; 503 "No leader elected" without a leader.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::Duration;
+
+use super::master::FakeMaster;
+use super::script::{Answer, sound};
+use super::{framework, mesos, told_why};
+
+fn redirect(location: &str) -> Answer {
+    Answer::status("307 Temporary Redirect", &format!("Location: {location}\r\n"), "")
+}
+
+/// Goal: a redirect to a master that is listed is followed, and calls go where the subscription is. Method: two
+/// masters, of which the first says that the second leads, in each form that a location can have.
+#[test]
+fn to_a_master_that_is_listed() {
+    for scheme in ["", "http:"] {
+        let leader = FakeMaster::new(sound);
+        let location = format!("{scheme}//127.0.0.1:{}/api/v1/scheduler", leader.port());
+        let other = FakeMaster::new(move |_| redirect(&location));
+        let framework = framework(mesos(&[other.port(), leader.port()]), 1).unwrap();
+        assert_eq!(framework.id(), "F-0001");
+        drop(framework.engine);
+        leader.wait_for("TEARDOWN", 0);
+        assert!(other.calls().iter().all(|call| call.kind == "SUBSCRIBE"), "{:#?}", other.calls());
+    }
+}
+
+/// Goal: nobody is led away to a server that wasn't named, and the error says where to. Method: the only master says
+/// that another one leads; that one gets no call.
+#[test]
+fn to_a_master_that_is_not_listed() {
+    let stranger = FakeMaster::new(sound);
+    let location = format!("//127.0.0.1:{}/api/v1/scheduler", stranger.port());
+    let master = FakeMaster::new(move |_| redirect(&location));
+    let why = told_why(mesos(&[master.port()]));
+    assert!(why.contains(&stranger.port().to_string()), "{why}");
+    assert_eq!(stranger.calls().len(), 0, "it was followed");
+}
+
+/// Goal: no scheme is changed. Method: a redirect to the same master over TLS.
+#[test]
+fn to_another_scheme() {
+    let port = Arc::new(AtomicU16::new(0));
+    let own = Arc::clone(&port);
+    let master = FakeMaster::new(move |_| {
+        redirect(&format!("https://127.0.0.1:{}/api/v1/scheduler", own.load(Ordering::SeqCst)))
+    });
+    port.store(master.port(), Ordering::SeqCst);
+    let why = told_why(mesos(&[master.port()]));
+    assert!(why.contains("https") || why.contains("redirect") || why.contains("307"), "{why}");
+}
+
+/// Goal: masters that each name the other don't keep a framework running in circles. Method: two of them; so few calls
+/// come in two seconds that there must have been waits between.
+#[test]
+fn in_circles() {
+    let second_port = Arc::new(AtomicU16::new(0));
+    let target = Arc::clone(&second_port);
+    let first = FakeMaster::new(move |_| {
+        redirect(&format!("//127.0.0.1:{}/api/v1/scheduler", target.load(Ordering::SeqCst)))
+    });
+    let back = format!("//127.0.0.1:{}/api/v1/scheduler", first.port());
+    let second = FakeMaster::new(move |_| redirect(&back));
+    second_port.store(second.port(), Ordering::SeqCst);
+    let why = told_why(mesos(&[first.port(), second.port()]));
+    let calls = first.calls().len() + second.calls().len();
+    assert!(calls <= 60, "{calls} calls: {why}");
+    assert!(!why.is_empty());
+}
+
+/// Goal: a redirect to nowhere is an error, not a crash. Method: locations that name no master.
+#[test]
+fn to_nowhere() {
+    for location in
+        ["", "//", "///", "//:5050/x", "//host:99999/", "/api/v1/scheduler", "//[::1/x", "ftp://a/"]
+    {
+        let master = FakeMaster::new(move |_| redirect(location));
+        let mut mesos = mesos(&[master.port()]);
+        mesos.subscribe_timeout = Duration::from_millis(600);
+        assert!(!told_why(mesos).is_empty(), "{location}");
+    }
+}
+
+/// Goal: after the leader has changed the framework finds the new one with its old id. Method: a subscription at the
+/// first; then it is broken off, and the first says that the second leads.
+#[test]
+fn to_the_next_leader() {
+    let second = FakeMaster::new(sound);
+    let location = format!("//127.0.0.1:{}/api/v1/scheduler", second.port());
+    let first = FakeMaster::new(move |call| match call.number {
+        0 => sound(call),
+        _ => redirect(&location),
+    });
+    let framework = framework(mesos(&[first.port(), second.port()]), 1).unwrap();
+    framework.id();
+    first.cut_stream();
+    let call = second.wait_for("SUBSCRIBE", 0);
+    assert_eq!(call.body["framework_id"]["value"], "F-0001");
+    assert_eq!(call.body["subscribe"]["framework_info"]["id"]["value"], "F-0001");
+}

@@ -1,0 +1,59 @@
+//! A fake master, for faults that a real one can't be made to show. It speaks JSON, on this machine, without TLS; what
+//! it answers is for each scene to say. Each scene names the function of Mesos' sources that does the like, or says
+//! that no Mesos would.
+
+mod calls;
+mod going_elsewhere;
+mod master;
+mod refusals;
+mod script;
+mod secrets;
+mod streams;
+
+use std::time::Duration;
+
+use offermill::Error;
+use offermill::cluster::mesos::{Encoding, MesosConfig};
+use offermill::engine::Notice;
+
+use crate::framework::{Framework, small_executors};
+
+/// The longest record that is allowed here.
+const RECORD_BYTES_MAX: usize = 64 * 1024;
+/// How long the first subscription may take.
+const SUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Settings for masters on this machine's `ports`, with short timeouts.
+fn mesos(ports: &[u16]) -> MesosConfig {
+    let masters: Vec<String> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
+    let mut mesos =
+        MesosConfig::new(format!("mesos://{}", masters.join(",")).parse().unwrap(), "scene");
+    mesos.encoding = Encoding::Json;
+    mesos.failover_timeout = Duration::from_secs(300);
+    mesos.call_timeout = Duration::from_millis(500);
+    mesos.subscribe_timeout = SUBSCRIBE_TIMEOUT;
+    mesos.record_bytes_max = RECORD_BYTES_MAX;
+    mesos.heartbeats_missed_max = 2;
+    mesos
+}
+
+/// A framework that wants so many executors.
+fn framework(mesos: MesosConfig, executors: u32) -> Result<Framework, Error> {
+    Framework::start(mesos, small_executors(executors).build().unwrap(), "exec sleep 1")
+}
+
+/// Starts a framework that can't succeed, and returns what its owner is told, which must not take for ever.
+#[track_caller]
+fn told_why(mesos: MesosConfig) -> String {
+    let framework = match framework(mesos, 1) {
+        Ok(framework) => framework,
+        Err(error) => return error.to_string(),
+    };
+    let refused = |notice: &Notice| match notice {
+        Notice::Refused { why } => Some(why.clone()),
+        _ => None,
+    };
+    let within = SUBSCRIBE_TIMEOUT * 4;
+    let why = framework.notices.wait_for(within, refused);
+    why.unwrap_or_else(|| panic!("no word within {within:?}: {:#?}", framework.notices.all()))
+}

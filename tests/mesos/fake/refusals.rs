@@ -1,0 +1,169 @@
+//! Servers that don't give a subscription.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::master::FakeMaster;
+use super::script::{Answer, Then, sound, subscribed};
+use super::{SUBSCRIBE_TIMEOUT, framework, mesos, told_why};
+
+/// A port that nobody listens on.
+fn unused_port() -> u16 {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
+}
+
+/// Asserts that whoever starts a framework is told why it can't be had, in words that have all of `words`.
+#[track_caller]
+fn assert_told(ports: &[u16], words: &[&str]) {
+    let begun = Instant::now();
+    let why = told_why(mesos(ports));
+    for word in words {
+        assert!(why.to_lowercase().contains(&word.to_lowercase()), "{word:?} is not in: {why}");
+    }
+    assert!(!why.contains('\n') && why.len() < 1000, "no sentence: {why}");
+    assert!(begun.elapsed() < SUBSCRIBE_TIMEOUT * 2, "it took {:?}", begun.elapsed());
+}
+
+/// Goal: without a master the error says where none was found. Method: two ports that nobody listens on; the operating
+/// system refuses connections.
+#[test]
+fn no_master() {
+    let (first, second) = (unused_port(), unused_port());
+    assert_told(&[first, second], &[&first.to_string(), "refused"]);
+}
+
+/// Goal: a server that takes connections and says nothing is given up. Method: a listener that never answers (as a
+/// stopped process does, or a port behind a firewall that drops).
+#[test]
+fn a_server_that_says_nothing() {
+    let fake = FakeMaster::new(|_| Answer::none().then(Then::Silence(Duration::from_secs(30))));
+    assert_told(&[fake.port()], &[&fake.port().to_string(), "no answer"]);
+}
+
+/// Goal: a web server is told from a master. Method: a page with status 200, without a stream id, which every answer
+/// to SUBSCRIBE has (`Master::Http::scheduler`).
+#[test]
+fn a_web_page() {
+    let page = "<html><body>It works!</body></html>";
+    let fake =
+        FakeMaster::new(move |_| Answer::status("200 OK", "Content-Type: text/html\r\n", page));
+    assert_told(&[fake.port()], &["mesos"]);
+}
+
+/// Goal: the same for a page that isn't there. Method: 404, as any other web server gives.
+#[test]
+fn no_such_page() {
+    let fake = FakeMaster::new(|_| Answer::status("404 Not Found", "", "no such page"));
+    assert_told(&[fake.port()], &["404"]);
+}
+
+/// Goal: what isn't HTTP is an error, not a crash. Method: an SSH server's greeting, then bytes at random, then nothing
+/// but a close.
+#[test]
+fn no_http() {
+    for bytes in [&b"SSH-2.0-OpenSSH_9.2p1\r\n"[..], &[0xff, 0, 13, 10, 13, 10, 7], b""] {
+        let bytes = bytes.to_vec();
+        let fake = FakeMaster::new(move |_| Answer::bytes(bytes.clone()));
+        assert_told(&[fake.port()], &[&fake.port().to_string()]);
+    }
+}
+
+/// Goal: a head without an end takes no memory. Method: header lines for ever, with status 200.
+#[test]
+fn an_endless_head() {
+    let fake = FakeMaster::new(|_| {
+        Answer::bytes("HTTP/1.1 200 OK\r\n").then(Then::Flood(b"X-More: and more\r\n".to_vec()))
+    });
+    assert_told(&[fake.port()], &[&fake.port().to_string()]);
+    let tries = fake.calls().len();
+    assert!(fake.flooded() < tries * (16 << 20), "{} bytes in {tries} tries", fake.flooded());
+}
+
+/// Goal: a wrong credential is told as such, and not tried over and over. Method: 401, as libprocess'
+/// `BasicAuthenticatorProcess` gives; then 403, as `Master::Http::scheduler` does.
+#[test]
+fn not_let_in() {
+    for (status, headers) in [
+        ("401 Unauthorized", "WWW-Authenticate: Basic realm=\"mesos-scheduler\"\r\n"),
+        ("403 Forbidden", ""),
+    ] {
+        let fake = FakeMaster::new(move |_| Answer::status(status, headers, "not you"));
+        assert_told(&[fake.port()], &[&status[..3], "not you"]);
+        assert!(fake.calls().len() <= 3, "{} tries", fake.calls().len());
+    }
+}
+
+/// Goal: a role that isn't allowed is told in the master's words, and the framework doesn't come again. Method: 200,
+/// then an ERROR and the last chunk in one go, as `Master::subscribe` does when `validateFramework` or the
+/// authorization of roles fails (PROTOCOL 4).
+#[test]
+fn a_refused_role() {
+    let why = "Not authorized to use role 'analytics'";
+    let fake = FakeMaster::new(move |_| {
+        Answer::stream("s-1").event(&json!({"type": "ERROR", "error": {"message": why}})).end()
+    });
+    assert_told(&[fake.port()], &[why]);
+    let tries = fake.calls().len();
+    std::thread::sleep(Duration::from_millis(1500));
+    assert_eq!(fake.calls().len(), tries, "it came again");
+    assert_eq!(tries, 1);
+}
+
+/// Goal: a framework that was removed doesn't fight for its id. Method: a sound subscription, then ERROR "Framework has
+/// been removed", as `Master::failoverFramework` and `_subscribe` say it for a completed framework.
+#[test]
+fn removed_later() {
+    let fake = FakeMaster::new(sound);
+    let framework = framework(mesos(&[fake.port()]), 1).unwrap();
+    framework.id();
+    fake.send(&json!({"type": "ERROR", "error": {"message": "Framework has been removed"}}));
+    let why = framework.notices.wait("refusal", |notice| match notice {
+        offermill::engine::Notice::Refused { why } => Some(why.clone()),
+        _ => None,
+    });
+    assert!(why.contains("Framework has been removed"), "{why}");
+    std::thread::sleep(Duration::from_millis(1500));
+    assert_eq!(fake.calls_of("SUBSCRIBE").len(), 1, "it came again");
+}
+
+/// Goal: a master that isn't ready yet is waited for. Method: 503 twice, as `Master::Http::scheduler` gives until
+/// recovery has ended, then a subscription.
+#[test]
+fn not_ready_yet() {
+    let fake = FakeMaster::new(|call| match call.number {
+        0 | 1 => Answer::status("503 Service Unavailable", "", "Master has not finished recovery"),
+        _ => sound(call),
+    });
+    let framework = framework(mesos(&[fake.port()]), 1).unwrap();
+    assert_eq!(framework.id(), "F-0001");
+    assert_eq!(fake.calls_of("SUBSCRIBE").len(), 3);
+}
+
+/// Goal: one master that is down doesn't matter if another one leads. Method: a port that nobody listens on, then a
+/// sound master.
+#[test]
+fn the_second_master_will_do() {
+    let fake = FakeMaster::new(sound);
+    let framework = framework(mesos(&[unused_port(), fake.port()]), 1).unwrap();
+    assert_eq!(framework.id(), "F-0001");
+}
+
+/// Goal: a stream id that can't be one isn't sent back. Method: none, one that is longer than the 128 bytes that Mesos'
+/// documents allow, and one with bytes that don't belong in a header. No Mesos gives these: its ids are UUIDs.
+#[test]
+fn a_stream_id_that_is_none() {
+    let long = "x".repeat(4096);
+    for header in
+        ["".to_owned(), format!("Mesos-Stream-Id: {long}\r\n"), "Mesos-Stream-Id: \r\n".to_owned()]
+    {
+        let fake = FakeMaster::new(move |call| match call.kind.as_str() {
+            "SUBSCRIBE" => Answer::stream_with(&header).event(&subscribed(call, 15.0)),
+            _ => Answer::status("202 Accepted", "", ""),
+        });
+        let why = told_why(mesos(&[fake.port()]));
+        assert!(why.to_lowercase().contains("stream"), "{why}");
+        assert!(!why.contains(&long[..200]), "{why}");
+    }
+}

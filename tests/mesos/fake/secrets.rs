@@ -1,0 +1,137 @@
+//! A secret goes where it belongs and nowhere else.
+
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use offermill::cluster::mesos::{Credential, MesosCluster, MesosConfig, Secret};
+
+use super::master::FakeMaster;
+use super::script::{Answer, Call, sound};
+use super::{framework, mesos, told_why};
+
+const PRINCIPAL: &str = "scene-principal";
+const CANARY: &str = "canary-7hJx2-secret";
+/// `scene-principal:canary-7hJx2-secret` in base64, as it goes over the wire.
+const CANARY_ON_THE_WIRE: &str = "c2NlbmUtcHJpbmNpcGFsOmNhbmFyeS03aEp4Mi1zZWNyZXQ=";
+
+fn with_secret(ports: &[u16]) -> MesosConfig {
+    let mut mesos = mesos(ports);
+    let secret = Some(Secret::new(CANARY));
+    mesos.credential = Some(Credential { principal: PRINCIPAL.to_owned(), secret });
+    mesos.secret_over_plain_http = true;
+    mesos
+}
+
+#[track_caller]
+fn assert_clean(what: &str, text: &str) {
+    for canary in [CANARY, CANARY_ON_THE_WIRE, "canary-7hJx2"] {
+        assert!(!text.contains(canary), "the secret is in {what}: {text}");
+    }
+}
+
+/// Goal: the secret is sent, with every call, and seen nowhere else. Method: a sound master, and all that can be printed
+/// of the settings, the cluster, the engine and what they told.
+#[test]
+fn it_is_sent_and_not_shown() {
+    let fake = FakeMaster::new(sound);
+    let mesos = with_secret(&[fake.port()]);
+    assert_clean("the settings", &format!("{mesos:?} {mesos:#?}"));
+    let cluster = Arc::new(MesosCluster::new(mesos.clone()).unwrap());
+    assert_clean("the cluster", &format!("{cluster:?} {cluster:#?}"));
+    let framework = framework(mesos, 1).unwrap();
+    framework.id();
+    assert_clean("the engine", &format!("{framework:?} {framework:#?}"));
+    let notices = framework.notices.clone();
+    drop(framework);
+    fake.wait_for("TEARDOWN", 0);
+    assert_clean("the notices", &format!("{:?}", notices.all()));
+    for call in fake.calls() {
+        let expected = format!("Basic {CANARY_ON_THE_WIRE}");
+        assert_eq!(call.message.header("authorization"), Some(expected.as_str()), "{}", call.kind);
+        assert_clean("a call's body", &call.body.to_string());
+    }
+    let subscribe = &fake.calls_of("SUBSCRIBE")[0];
+    assert_eq!(subscribe.body["subscribe"]["framework_info"]["principal"], PRINCIPAL);
+    assert_clean("the arguments", &std::fs::read_to_string("/proc/self/cmdline").unwrap());
+}
+
+/// Goal: a server can't make a framework tell its secret. Method: servers that send back the head of the call, as some
+/// do to help with debugging, with each status, in the body and in headers.
+#[test]
+fn a_server_that_repeats_it() {
+    let repeat = |call: &Call| call.message.header("authorization").unwrap_or_default().to_owned();
+    for status in ["401 Unauthorized", "403 Forbidden", "404 Not Found", "500 Oops", "200 OK"] {
+        let fake = FakeMaster::new(move |call| {
+            let text = format!("you sent {} and {CANARY}", repeat(call));
+            Answer::status(status, &format!("X-Echo: {}\r\n", repeat(call)), &text)
+        });
+        assert_clean(status, &told_why(with_secret(&[fake.port()])));
+    }
+    let fake = FakeMaster::new(move |call| {
+        let place = format!("Location: //{CANARY}.example:5050/{}\r\n", repeat(call));
+        Answer::status("307 Temporary Redirect", &place, "")
+    });
+    assert_clean("a redirect", &told_why(with_secret(&[fake.port()])));
+}
+
+/// Goal: a server that gets the connection but isn't listed never gets the secret. Method: a redirect to a stranger.
+#[test]
+fn a_stranger_does_not_get_it() {
+    let stranger = FakeMaster::new(sound);
+    let location = format!("//127.0.0.1:{}/api/v1/scheduler", stranger.port());
+    let master = FakeMaster::new(move |_| {
+        Answer::status("307 Temporary Redirect", &format!("Location: {location}\r\n"), "")
+    });
+    assert_clean("the error", &told_why(with_secret(&[master.port()])));
+    assert_eq!(stranger.calls().len(), 0);
+}
+
+/// Goal: a secret isn't sent in clear unless that is allowed. Method: the same settings without that; no call is made.
+#[test]
+fn it_is_not_sent_in_clear_unasked() {
+    let fake = FakeMaster::new(sound);
+    let mut mesos = with_secret(&[fake.port()]);
+    mesos.secret_over_plain_http = false;
+    let why = told_why(mesos);
+    assert!(why.contains("https"), "{why}");
+    assert_clean("the error", &why);
+    assert_eq!(fake.calls().len(), 0);
+}
+
+/// Goal: the command line keeps it, too. Method: a run with a secret file against a master that refuses it and repeats
+/// it; its arguments, its output and its errors.
+#[test]
+fn the_command_line_keeps_it() {
+    let fake = FakeMaster::new(|call| {
+        let authorization = call.message.header("authorization").unwrap_or_default();
+        let text = format!("no: {authorization}");
+        match call.number {
+            // Time for a look at the arguments.
+            0 => std::thread::sleep(Duration::from_millis(300)),
+            _ => {}
+        }
+        Answer::status("401 Unauthorized", "", &text)
+    });
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let file = folder.join(format!("secret-{}", std::process::id()));
+    std::fs::write(&file, format!("{CANARY}\n")).unwrap();
+    let mut program = Command::new(env!("CARGO_BIN_EXE_offermill"));
+    program.args(["run", "--json", "--principal", PRINCIPAL, "--num-executors", "1"]);
+    program.arg("--secret-file").arg(&file).arg("--secret-over-plain-http");
+    program.args(["--master", &format!("mesos://127.0.0.1:{}", fake.port()), "--", "true"]);
+    let child = program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = child.unwrap();
+    fake.wait_for("SUBSCRIBE", 0);
+    let arguments = std::fs::read_to_string(format!("/proc/{}/cmdline", child.id())).unwrap();
+    assert_clean("the arguments", &arguments);
+    let output = child.wait_with_output().unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let told = [&output.stdout[..], &output.stderr[..]].concat();
+    let told = String::from_utf8_lossy(&told);
+    assert_clean("the output", &told);
+    assert!(told.contains("401"), "{told}");
+    assert_eq!(output.status.code(), Some(4), "{told}");
+    let sent = fake.calls()[0].message.header("authorization").unwrap_or_default().to_owned();
+    assert_eq!(sent, format!("Basic {CANARY_ON_THE_WIRE}"));
+}

@@ -1,0 +1,251 @@
+//! Streams that go wrong once an executor runs: it must be asked about under the same framework, and still be there.
+
+use std::time::{Duration, Instant};
+
+use offermill::Phase;
+use offermill::engine::Notice;
+use serde_json::json;
+
+use super::master::FakeMaster;
+use super::script::{Answer, Call, chunk, offers, record, sound, stream_id, subscribed, update};
+use super::{RECORD_BYTES_MAX, framework, mesos};
+use crate::framework::Framework;
+
+/// More than this may not be taken beyond what is allowed: what buffers on both sides hold.
+const SLACK: usize = 16 << 20;
+
+/// A framework whose only executor runs.
+pub(super) struct Running {
+    pub(super) fake: FakeMaster,
+    pub(super) framework: Framework,
+    /// The executor's id.
+    pub(super) task: String,
+}
+
+impl Running {
+    pub(super) fn start(script: impl Fn(&Call) -> Answer + Send + Sync + 'static) -> Running {
+        let fake = FakeMaster::new(script);
+        let framework = framework(mesos(&[fake.port()]), 1).unwrap();
+        framework.id();
+        fake.send(&offers("O-1", "S-1", 4));
+        let accept = fake.wait_for("ACCEPT", 0);
+        let task = task_of(&accept);
+        for (state, uuid) in [("TASK_STARTING", "AAAA"), ("TASK_RUNNING", "AAAB")] {
+            fake.send(&update(&task, "S-1", state, Some(uuid)));
+        }
+        let running = Running { fake, framework, task };
+        running.fake.wait_for("ACKNOWLEDGE", 1);
+        running.assert_phase(Phase::Running);
+        running
+    }
+
+    /// Asserts that the framework has subscribed for the second time, as it must, and its executor still runs.
+    #[track_caller]
+    pub(super) fn assert_subscribed_again(&self) {
+        let again = self.fake.wait_for("SUBSCRIBE", 1);
+        assert_eq!(again.body["framework_id"]["value"], "F-0001");
+        // Equal ids in both places (`validation::scheduler::call::validate`; PROTOCOL 2), and no stream id (3).
+        assert_eq!(again.body["subscribe"]["framework_info"]["id"]["value"], "F-0001");
+        assert_eq!(again.message.header("mesos-stream-id"), None);
+        let asked = |call: &Call| {
+            let tasks = call.body["reconcile"]["tasks"].as_array();
+            tasks.is_some_and(|tasks| {
+                tasks.iter().any(|task| task["task_id"]["value"] == self.task.as_str())
+            })
+        };
+        let give_up = Instant::now() + Duration::from_secs(10);
+        loop {
+            let calls = self.fake.calls_of("RECONCILE");
+            let new = stream_id(1);
+            if calls.iter().any(|call| {
+                asked(call) && call.message.header("mesos-stream-id") == Some(new.as_str())
+            }) {
+                break;
+            }
+            assert!(Instant::now() < give_up, "not asked about: {calls:#?}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.assert_phase(Phase::Running);
+        assert_eq!(self.framework.snapshot().executors.len(), 1);
+        self.framework.kernel.check().unwrap();
+        let refused = |notice: &Notice| matches!(notice, Notice::Refused { .. });
+        assert_eq!(self.framework.notices.count(refused), 0);
+    }
+
+    #[track_caller]
+    pub(super) fn assert_phase(&self, phase: Phase) {
+        let give_up = Instant::now() + Duration::from_secs(10);
+        loop {
+            let executors = self.framework.snapshot().executors;
+            if executors.first().is_some_and(|one| one.phase == phase) {
+                return;
+            }
+            assert!(Instant::now() < give_up, "not {phase:?}: {executors:#?}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// The first task that an ACCEPT launches.
+#[track_caller]
+pub(super) fn task_of(accept: &Call) -> String {
+    let launch = &accept.body["accept"]["operations"][0]["launch"];
+    launch["task_infos"][0]["task_id"]["value"].as_str().unwrap().to_owned()
+}
+
+/// Goal: a connection that ends, in whatever way and wherever in a record, is replaced, and nothing is lost. Method: the
+/// last chunk; a break between records; in the middle of one; in the middle of a chunk's head. As a master's crash, a
+/// failover or a firewall do it.
+#[test]
+fn a_stream_that_ends() {
+    let half = chunk(&record(&json!({"type": "HEARTBEAT"})));
+    for last in [&b"0\r\n\r\n"[..], b"", &half[..12], &half[..1]] {
+        let running = Running::start(sound);
+        running.fake.send_bytes(last);
+        running.fake.cut_stream();
+        running.assert_subscribed_again();
+    }
+}
+
+/// Goal: what isn't a record ends the subscription, not the framework, and nothing after it is believed. Method: lengths
+/// that are none; a body that is no event; each followed by an event that would kill the executor. No Mesos sends
+/// these: `recordio::encode` writes decimal digits and a line end.
+#[test]
+fn a_record_that_is_none() {
+    for bad in [
+        "x\n",
+        "-1\n",
+        "+5\n",
+        " 7\n",
+        "0\n",
+        "\n",
+        "1e3\n",
+        "99999999999999999999\n",
+        "5\n{\"a\":",
+    ] {
+        let running = Running::start(sound);
+        let end = update(&running.task, "S-1", "TASK_FAILED", Some("AAAC"));
+        running.fake.send_bytes(&chunk(&[bad.as_bytes(), &record(&end)].concat()));
+        running.assert_subscribed_again();
+    }
+}
+
+/// Goal: a record's length of endless digits takes no memory. Method: digits until the connection is closed.
+#[test]
+fn a_length_without_end() {
+    let running = Running::start(sound);
+    running.fake.flood(&chunk(&[b'1'; 4096]));
+    assert!(running.fake.flooded() < SLACK, "{} bytes", running.fake.flooded());
+    running.assert_subscribed_again();
+}
+
+/// Goal: a record that is longer than allowed isn't read. Method: a length that is one byte too long, and one of a
+/// terabyte, each with as many bytes as are taken.
+#[test]
+fn a_record_over_the_limit() {
+    for length in [RECORD_BYTES_MAX + 1, 1 << 40] {
+        let running = Running::start(sound);
+        running.fake.send_bytes(&chunk(format!("{length}\n").as_bytes()));
+        running.fake.flood(&chunk(&[b' '; 4096]));
+        assert!(running.fake.flooded() < SLACK, "{} bytes", running.fake.flooded());
+        running.assert_subscribed_again();
+    }
+}
+
+/// Goal: a record that is just as long as allowed is read, in whatever pieces it comes. Method: an update padded to the
+/// limit, sent a thousand bytes at a time and with chunks that end elsewhere than the records.
+#[test]
+fn a_record_at_the_limit() {
+    let running = Running::start(sound);
+    let mut end = update(&running.task, "S-1", "TASK_FINISHED", Some("AAAC"));
+    end["update"]["status"]["message"] = json!("");
+    let padding = RECORD_BYTES_MAX - end.to_string().len();
+    end["update"]["status"]["message"] = json!("m".repeat(padding));
+    let bytes = record(&end);
+    assert!(bytes.ends_with(b"}") && bytes.len() == RECORD_BYTES_MAX + "65536\n".len());
+    for piece in bytes.chunks(1000) {
+        running.fake.send_bytes(&chunk(piece));
+    }
+    running.fake.wait_for("ACKNOWLEDGE", 2);
+    assert_eq!(running.fake.calls_of("SUBSCRIBE").len(), 1);
+}
+
+/// Goal: a stream on which nothing comes any more is given up after as many heartbeats as may be missed. Method: a
+/// master that says that it sends one each 200 ms, and then is silent, as one that was stopped (PROTOCOL 13: the first
+/// one comes at once, then at their interval: `Heartbeater` in `master.hpp`).
+#[test]
+fn a_stream_that_stalls() {
+    let running = Running::start(|call| match (call.kind.as_str(), call.number) {
+        ("SUBSCRIBE", 0) => Answer::stream(&stream_id(0))
+            .event(&subscribed(call, 0.2))
+            .event(&json!({"type": "HEARTBEAT"})),
+        _ => sound(call),
+    });
+    running.assert_subscribed_again();
+    let lost = |notice: &Notice| matches!(notice, Notice::Disconnected);
+    assert_eq!(running.framework.notices.count(lost), 1);
+}
+
+/// Goal: heartbeats alone keep a stream. Method: one each 100 ms where one each 200 ms was announced, for as long as
+/// five intervals.
+#[test]
+fn a_stream_with_heartbeats_stays() {
+    let fake = FakeMaster::new(|call| match call.kind.as_str() {
+        "SUBSCRIBE" => Answer::stream(&stream_id(call.number)).event(&subscribed(call, 0.2)),
+        _ => sound(call),
+    });
+    let framework = framework(mesos(&[fake.port()]), 1).unwrap();
+    framework.id();
+    for _ in 0..10 {
+        std::thread::sleep(Duration::from_millis(100));
+        fake.send(&json!({"type": "HEARTBEAT"}));
+    }
+    assert_eq!(fake.calls_of("SUBSCRIBE").len(), 1);
+}
+
+/// Goal: what a later Mesos may add is passed over. Method: an event of an unknown type, one without a type, and known
+/// ones with unknown fields and enum values (PROTOCOL 6, 7); afterwards an offer is still answered.
+#[test]
+fn events_that_are_not_known() {
+    let fake = FakeMaster::new(sound);
+    let framework = framework(mesos(&[fake.port()]), 1).unwrap();
+    framework.id();
+    let mut offers = offers("O-1", "S-1", 4);
+    offers["offers"]["offers"][0]["colour"] = json!({"deep": [1, 2, {"blue": null}]});
+    offers["offers"]["offers"][0]["resources"][0]["provider_id"] = json!({"value": "p"});
+    for event in [
+        json!({"type": "SUNRISE", "sunrise": {"at": 5}}),
+        json!({}),
+        json!({"type": "HEARTBEAT", "rate": 1}),
+        update("unknown-task", "S-9", "TASK_ASLEEP", None),
+        offers,
+    ] {
+        fake.send(&event);
+    }
+    fake.wait_for("ACCEPT", 0);
+    assert_eq!(fake.calls_of("SUBSCRIBE").len(), 1);
+}
+
+/// Goal: an answer that is cut in its head is no subscription. Method: half of it, then a close; the next try is
+/// answered in full.
+#[test]
+fn half_a_head() {
+    let fake = FakeMaster::new(|call| match (call.kind.as_str(), call.number) {
+        ("SUBSCRIBE", 0) => Answer::bytes("HTTP/1.1 200 OK\r\nMesos-Stre"),
+        _ => sound(call),
+    });
+    let framework = framework(mesos(&[fake.port()]), 1).unwrap();
+    assert_eq!(framework.id(), "F-0001");
+}
+
+/// Goal: a stream that ends before SUBSCRIBED is tried again. Method: 200 with a stream id and the last chunk; the next
+/// try is answered in full.
+#[test]
+fn a_stream_without_a_beginning() {
+    let fake = FakeMaster::new(|call| match (call.kind.as_str(), call.number) {
+        ("SUBSCRIBE", 0) => Answer::stream(&stream_id(0)).end(),
+        _ => sound(call),
+    });
+    let framework = framework(mesos(&[fake.port()]), 1).unwrap();
+    assert_eq!(framework.id(), "F-0001");
+}
