@@ -80,12 +80,26 @@ impl Message {
 
 /// What `GET path` gives on this machine's `port`.
 pub(crate) fn get_json(port: u16, path: &str) -> io::Result<Value> {
+    let answer = exchange(port, &format!("GET {path}"), "", b"")?;
+    serde_json::from_slice(&answer.body).map_err(io::Error::other)
+}
+
+/// Posts `body` to `path` on this machine's `port`, and returns the first line of the answer.
+pub(crate) fn post_json(port: u16, path: &str, body: &Value) -> io::Result<String> {
+    let body = body.to_string().into_bytes();
+    let headers = format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len());
+    Ok(exchange(port, &format!("POST {path}"), &headers, &body)?.start)
+}
+
+fn exchange(port: u16, start: &str, headers: &str, body: &[u8]) -> io::Result<Message> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
+    let headers = format!("Host: {address}\r\nConnection: close\r\n{headers}");
+    stream.write_all(format!("{start} HTTP/1.1\r\n{headers}\r\n").as_bytes())?;
+    stream.write_all(body)?;
     let mut stream = BufReader::new(stream);
     let mut answer = Message::read_head(&mut stream)?.ok_or(io::ErrorKind::UnexpectedEof)?;
     answer.read_body(&mut stream, true)?;
-    serde_json::from_slice(&answer.body).map_err(io::Error::other)
+    Ok(answer)
 }

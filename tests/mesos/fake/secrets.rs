@@ -118,7 +118,7 @@ fn the_command_line_keeps_it() {
     std::fs::write(&file, format!("{CANARY}\n")).unwrap();
     let mut program = Command::new(env!("CARGO_BIN_EXE_offermill"));
     program.args(["run", "--json", "--principal", PRINCIPAL, "--num-executors", "1"]);
-    program.arg("--secret-file").arg(&file).arg("--secret-over-plain-http");
+    program.arg("--secret-file").arg(&file).arg("--allow-plain-secret");
     program.args(["--master", &format!("mesos://127.0.0.1:{}", fake.port()), "--", "true"]);
     let child = program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let child = child.unwrap();

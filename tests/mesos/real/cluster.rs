@@ -7,9 +7,11 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::eventually;
 use super::state::State;
-use crate::http::get_json;
+use crate::http::{get_json, post_json};
 
 /// Ports for clusters: below those that the system gives out by itself.
 const PORTS: std::ops::Range<u16> = 16_000..30_000;
@@ -100,6 +102,18 @@ impl RealCluster {
         })
     }
 
+    /// Posts an operator's call to the master.
+    #[track_caller]
+    pub(crate) fn operate(&self, path: &str, call: &Value) {
+        let answer = post_json(self.port, path, call).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 2"), "{call}: {answer}");
+    }
+
+    /// What the master tells under `path`.
+    pub(crate) fn look(&self, path: &str) -> Value {
+        get_json(self.port, path).unwrap()
+    }
+
     /// How many executors agent `i` says that it has running.
     pub(crate) fn executors_of_agent(&self, i: u16) -> usize {
         let state = eventually(PATIENCE, "an agent's state", || {
@@ -158,6 +172,24 @@ impl RealCluster {
     /// SIGCONT to the master.
     pub(crate) fn resume_master(&self) {
         self.control("resume", "master");
+    }
+
+    /// What executors wrote to their standard output, in no particular order.
+    pub(crate) fn outputs(&self) -> Vec<String> {
+        let mut folders = vec![self.folder.join("agents")];
+        let mut outputs = Vec::new();
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                // There is a link to each sandbox, too.
+                if path.is_dir() && !path.is_symlink() {
+                    folders.push(path);
+                } else if path.ends_with("stdout") {
+                    outputs.extend(fs::read_to_string(path));
+                }
+            }
+        }
+        outputs
     }
 
     /// The processes whose working folder is in an executor's sandbox, and their command lines.

@@ -78,7 +78,7 @@ fn a_shutdown_lets_executors_end() {
     assert!(begun.elapsed() < Duration::from_secs(20), "it took {:?}", begun.elapsed());
     let ended = |fate| matches!(fate, Fate::Killed | Fate::Finished);
     assert!(report.executors.iter().all(|one| ended(one.fate)), "{report:#?}");
-    let said_bye = walk(cluster.folder()).filter(|text| text.contains("bye")).count();
+    let said_bye = cluster.outputs().iter().filter(|text| text.contains("bye")).count();
     assert_eq!(said_bye, 9, "executors that ended by themselves");
     assert_gone(&cluster, &id);
 }
@@ -114,22 +114,4 @@ fn a_dropped_engine_is_disconnected() {
         let active = state.framework(&id).is_some_and(|framework| framework["active"] == true);
         if active { Err("it is active".to_owned()) } else { Ok(()) }
     });
-}
-
-/// What executors wrote to their standard output.
-fn walk(folder: &std::path::Path) -> impl Iterator<Item = String> {
-    let mut folders = vec![folder.join("agents")];
-    let mut texts = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            // There is a link to each sandbox, too.
-            if path.is_dir() && !path.is_symlink() {
-                folders.push(path);
-            } else if path.ends_with("stdout") {
-                texts.extend(std::fs::read_to_string(path));
-            }
-        }
-    }
-    texts.into_iter()
 }

@@ -7,9 +7,11 @@ mod cluster;
 mod ending;
 mod endurance;
 mod masters;
+mod operators;
 mod program;
 mod returning;
 mod state;
+mod wishes;
 
 use std::time::{Duration, Instant};
 

@@ -34,6 +34,11 @@ impl State {
         list(&self.0["slaves"]).filter(|agent| agent["active"] == true).count()
     }
 
+    /// The id of the agent with this host name.
+    pub(crate) fn agent_id(&self, hostname: &str) -> Option<&str> {
+        list(&self.0["slaves"]).find(|agent| agent["hostname"] == hostname)?["id"].as_str()
+    }
+
     /// The ids of frameworks that are registered, connected or not.
     pub(crate) fn frameworks(&self) -> Vec<&str> {
         list(&self.0["frameworks"]).filter_map(|framework| framework["id"].as_str()).collect()

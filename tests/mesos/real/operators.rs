@@ -1,0 +1,103 @@
+//! What a cluster's operators do: drain agents, plan maintenance, demand credentials.
+
+use std::time::Duration;
+
+use offermill::cluster::mesos::{Credential, Secret};
+use offermill::engine::Notice;
+use serde_json::{Value, json};
+
+use super::cluster::{RealCluster, Setup};
+use super::{SLEEP, books, eventually, mesos, sleepers};
+use crate::framework::{Framework, small_executors};
+
+/// Goal: executors of an agent that is drained are replaced on others, and none of that counts as a failure. Method:
+/// DRAIN_AGENT; the books agree on nine executors on the other two agents, and no agent is excluded.
+#[test]
+#[ignore = "needs a real Mesos"]
+fn executors_move_off_an_agent_that_is_drained() {
+    let cluster = RealCluster::start(Setup::default());
+    let config = small_executors(9).exclusion(Some(Default::default())).build().unwrap();
+    let framework = Framework::start(mesos(cluster.port()), config, SLEEP).unwrap();
+    books::agree(&cluster, &framework, 9);
+    let drained = cluster.master_state().agent_id("agent-1").unwrap().to_owned();
+    cluster.operate(
+        "/api/v1",
+        &json!({"type": "DRAIN_AGENT", "drain_agent": {"agent_id": {"value": drained}}}),
+    );
+    eventually(Duration::from_secs(30), "nobody on the drained agent", || {
+        let tasks = books::agree(&cluster, &framework, 9);
+        let there = tasks.values().filter(|task| task.agent_id == drained).count();
+        if there == 0 { Ok(()) } else { Err(format!("{there} executors")) }
+    });
+    let excluded = |notice: &Notice| matches!(notice, Notice::AgentExcluded { .. });
+    assert_eq!(framework.notices.count(excluded), 0, "{:#?}", framework.notices.all());
+    assert!(framework.engine.shutdown(Duration::from_secs(20)).drained);
+}
+
+/// Goal: planned maintenance is answered, and executors go on. Method: a schedule that begins in an hour for one agent,
+/// which has the master send an inverse offer; its status shows that the framework has answered; the same nine
+/// executors run.
+#[test]
+#[ignore = "needs a real Mesos"]
+fn inverse_offers_are_answered() {
+    let cluster = RealCluster::start(Setup::default());
+    let framework = sleepers(&cluster, 9);
+    let before = books::agree(&cluster, &framework, 9);
+    let hour = Duration::from_secs(3600);
+    let start = (std::time::UNIX_EPOCH.elapsed().unwrap() + hour).as_nanos() as u64;
+    let machine = json!({"hostname": "agent-0", "ip": "127.0.0.1"});
+    cluster.operate(
+        "/maintenance/schedule",
+        &json!({"windows": [{"machine_ids": [machine], "unavailability": {
+            "start": {"nanoseconds": start}, "duration": {"nanoseconds": hour.as_nanos() as u64}}}]}),
+    );
+    eventually(Duration::from_secs(30), "an answer to the inverse offer", || {
+        let status = cluster.look("/maintenance/status");
+        let answers = &status["draining_machines"][0]["statuses"];
+        let answered = |one: &Value| one["status"] == "ACCEPT" || one["status"] == "DECLINE";
+        let answered = answers.as_array().is_some_and(|all| all.iter().any(answered));
+        if answered { Ok(()) } else { Err(status.to_string()) }
+    });
+    assert_eq!(books::agree(&cluster, &framework, 9), before);
+    assert!(framework.engine.shutdown(Duration::from_secs(20)).drained);
+}
+
+/// Goal: a master that wants to know who is there is told, and one that doesn't believe it is told about. Method:
+/// HTTP authentication with one credential; the right secret runs three executors, a wrong one and none get 401.
+#[test]
+#[ignore = "needs a real Mesos"]
+fn credentials() {
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("credentials-{}", std::process::id()));
+    let known = json!({"credentials": [{"principal": "etl", "secret": "right"}]});
+    std::fs::write(&file, known.to_string()).unwrap();
+    let credentials = format!("credentials={}", file.display());
+    let flags =
+        ["authenticate_http_frameworks=true", "http_framework_authenticators=basic", &credentials];
+    let cluster = RealCluster::start(Setup { master_flags: &flags, ..Setup::default() });
+    let settings = |secret: Option<&str>| {
+        let mut settings = mesos(cluster.port());
+        settings.secret_over_plain_http = true;
+        settings.credential = secret.map(|secret| Credential {
+            principal: "etl".to_owned(),
+            secret: Some(Secret::new(secret)),
+        });
+        settings.subscribe_timeout = Duration::from_secs(5);
+        settings
+    };
+    let config = small_executors(3).build().unwrap();
+    for secret in [Some("wrong"), None] {
+        let why = match Framework::start(settings(secret), config.clone(), SLEEP) {
+            Err(error) => error.to_string(),
+            Ok(framework) => framework.notices.wait("refusal", |notice| match notice {
+                Notice::Refused { why } => Some(why.clone()),
+                _ => None,
+            }),
+        };
+        assert!(why.contains("401") && !why.contains("wrong"), "{why}");
+    }
+    let framework = Framework::start(settings(Some("right")), config, SLEEP).unwrap();
+    books::agree(&cluster, &framework, 3);
+    assert!(framework.engine.shutdown(Duration::from_secs(20)).drained);
+    std::fs::remove_file(&file).unwrap();
+}
