@@ -147,8 +147,10 @@ pub(crate) struct CheckArguments {
     "{RUN_NOTES}\n\n{}\n{JSON_NOTES}\n\n{EXAMPLES}\n{}", keys::help(), exit::HELP
 ))]
 pub(crate) struct RunArguments {
-    /// The cluster: local[*] (this machine as one agent), local[CORES], or
-    /// local-cluster[AGENTS,CORES,MEM_MB] [default: local[*]]
+    /// The cluster: local[*] (this machine as one agent), local[CORES],
+    /// local-cluster[AGENTS,CORES,MEM_MB]; or a Mesos cluster by its masters,
+    /// mesos://HOST[:PORT][,HOST[:PORT]...], with https:// in place of mesos:// over TLS
+    /// [default: local[*]]
     #[arg(long, value_name = "MASTER", help_heading = "Cluster")]
     pub(crate) master: Option<String>,
 
@@ -160,6 +162,37 @@ pub(crate) struct RunArguments {
     /// Where the folder "sandboxes" is made, with one for each executor [default: .]
     #[arg(long, value_name = "FOLDER", help_heading = "Cluster")]
     pub(crate) work_dir: Option<String>,
+
+    /// The role that resources are offered to; or several with commas between [default: *]
+    #[arg(long, value_name = "ROLE", help_heading = "Mesos")]
+    pub(crate) role: Option<String>,
+
+    /// Who this framework is [default: $SPARK_MESOS_PRINCIPAL]
+    #[arg(long, value_name = "NAME", help_heading = "Mesos")]
+    pub(crate) principal: Option<String>,
+
+    /// A file with the principal's secret [default: $SPARK_MESOS_SECRET_FILE]
+    #[arg(long, value_name = "FILE", help_heading = "Mesos")]
+    pub(crate) secret_file: Option<String>,
+
+    /// Send the secret unencrypted too, where the master has no TLS
+    #[arg(long, value_name = "true|false", help_heading = "Mesos")]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) allow_plain_secret: Option<String>,
+
+    /// How long the master keeps the executors when this program is gone [default: 0s]
+    #[arg(long, value_name = "DURATION", help_heading = "Mesos")]
+    pub(crate) failover_timeout: Option<String>,
+
+    /// A file in which the framework's id is kept: the next run with it is the same framework, and
+    /// goes on with the executors that the last one left behind
+    #[arg(long, value_name = "FILE", help_heading = "Mesos")]
+    pub(crate) framework_id_file: Option<String>,
+
+    /// Whether executors outlive a restart of their agent [default: true]
+    #[arg(long, value_name = "true|false", help_heading = "Mesos")]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) checkpoint: Option<String>,
 
     /// The application's name, with which executor ids begin [default: the command's]
     #[arg(long, value_name = "NAME", help_heading = "Executors")]
@@ -253,6 +286,13 @@ impl RunArguments {
             "--master" => &self.master,
             "--agent-attributes" => &self.agent_attributes,
             "--work-dir" => &self.work_dir,
+            "--role" => &self.role,
+            "--principal" => &self.principal,
+            "--secret-file" => &self.secret_file,
+            "--allow-plain-secret" => &self.allow_plain_secret,
+            "--failover-timeout" => &self.failover_timeout,
+            "--framework-id-file" => &self.framework_id_file,
+            "--checkpoint" => &self.checkpoint,
             "--name" => &self.name,
             "--num-executors" => &self.num_executors,
             "--total-executor-cores" => &self.total_executor_cores,
@@ -285,7 +325,7 @@ mod tests {
         command.build();
         command.clone().debug_assert();
         let run = command.find_subcommand("run").unwrap();
-        for flag in crate::key_table::KEYS.iter().filter_map(|key| key.flag) {
+        for flag in keys::all().filter_map(|key| key.flag) {
             let long = flag.strip_prefix("--").unwrap();
             assert!(run.get_arguments().any(|known| known.get_long() == Some(long)), "{flag}");
         }

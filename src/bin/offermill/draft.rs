@@ -4,19 +4,20 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use offermill::cluster::local::{AgentAttributes, LocalMaster};
+use offermill::cluster::local::AgentAttributes;
 use offermill::config::{ExclusionRule, ExecutorCores, Placement, RefuseDurations};
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{Constraint, Error};
 
-use crate::key_table::KEYS;
-use crate::keys::{Key, Otherwise};
-use crate::layers::{Given, Layers};
+use crate::keys::{self, Key, Otherwise, Scope};
+use crate::layers::{Given, Layer, Layers};
+use crate::master::{Kind, Master};
+use crate::mesos_settings::MesosSettings;
 
 /// What the rows of the table of keys write to.
 #[derive(Debug)]
 pub(crate) struct Draft {
-    pub(crate) master: Option<(String, LocalMaster)>,
+    pub(crate) master: Option<(String, Master)>,
     pub(crate) attributes: AgentAttributes,
     pub(crate) work_dir: PathBuf,
     pub(crate) name: Option<String>,
@@ -37,6 +38,9 @@ pub(crate) struct Draft {
     pub(crate) exclusion: ExclusionRule,
     pub(crate) failures_max: Option<u64>,
     pub(crate) shutdown_timeout: Duration,
+    pub(crate) mesos: MesosSettings,
+    /// What doesn't stop anything.
+    pub(crate) remarks: Vec<String>,
     /// One sentence each.
     pub(crate) problems: Vec<String>,
     /// What was given, for naming settings as their author does.
@@ -68,6 +72,8 @@ impl Default for Draft {
             exclusion: ExclusionRule::default(),
             failures_max: None,
             shutdown_timeout: Duration::ZERO,
+            mesos: MesosSettings::default(),
+            remarks: Vec::new(),
             problems: Vec::new(),
             given: BTreeMap::new(),
         }
@@ -77,11 +83,18 @@ impl Default for Draft {
 impl Draft {
     /// Reads what was given, and the defaults of the rest.
     pub(crate) fn read(layers: Layers) -> Draft {
-        let Layers { given, problems, .. } = layers;
-        let mut draft = Draft { given, problems, ..Draft::default() };
-        for key in KEYS {
+        let Layers { given, problems, remarks, .. } = layers;
+        let mut draft = Draft { given, problems, remarks, ..Draft::default() };
+        let mut strangers = Vec::new();
+        for key in keys::all() {
             let mut given: Vec<Given> =
                 draft.given.values().filter(|given| key.stands_for(&given.key)).cloned().collect();
+            if draft.is_strange(key) {
+                // Variables may be there for other programs.
+                given.retain(|given| given.layer > Layer::Environment);
+                strangers.extend(given.iter().map(|given| (key.scope, given.name.clone())));
+                continue;
+            }
             if let (true, Otherwise::Reads(text)) = (given.is_empty(), &key.default) {
                 given.push(Given::default_of(key.name, text));
             }
@@ -92,7 +105,38 @@ impl Draft {
                 }
             }
         }
+        draft.tell_strangers(&strangers);
         draft
+    }
+
+    /// Whether a setting means nothing on the cluster that was asked for.
+    fn is_strange(&self, key: &Key) -> bool {
+        match (key.scope, &self.master) {
+            (Scope::Only(kind) | Scope::Needs(kind), Some((_, master))) => master.kind() != kind,
+            _ => false,
+        }
+    }
+
+    /// Names the settings that mean nothing here; complains about those that can't be done without.
+    fn tell_strangers(&mut self, strangers: &[(Scope, String)]) {
+        let Some((text, _)) = &self.master else { return };
+        let mut passed_over: Vec<&str> = Vec::new();
+        for (scope, name) in strangers {
+            match scope {
+                Scope::Needs(kind) => {
+                    let cluster = match kind {
+                        Kind::Local => "local agents",
+                        Kind::Mesos => "Mesos",
+                    };
+                    self.problems.push(format!("{name} needs {cluster}, and --master is {text:?}"));
+                }
+                Scope::Only(_) | Scope::Everywhere => passed_over.push(name),
+            }
+        }
+        if !passed_over.is_empty() {
+            let names = passed_over.join(", ");
+            self.remarks.push(format!("ignored, as they mean nothing on {text}: {names}"));
+        }
     }
 
     /// Adds a complaint about a value that isn't `allowed`.
@@ -117,7 +161,7 @@ impl Draft {
         if let Some(given) = self.given.get(key) {
             return given.name.clone();
         }
-        let flag = KEYS.iter().find(|known| known.name == key).and_then(|known| known.flag);
+        let flag = keys::all().find(|known| known.name == key).and_then(|known| known.flag);
         flag.unwrap_or(key).to_owned()
     }
 
@@ -135,7 +179,7 @@ impl Draft {
                 .and_then(|inside| text.strip_prefix(inside))
                 .is_some_and(|rest| rest.starts_with(" is "))
         };
-        let sentence = match KEYS.iter().find(is_about) {
+        let sentence = match keys::all().find(is_about) {
             Some(key) => {
                 let rest = key.inside.and_then(|inside| text.strip_prefix(inside));
                 format!("{}{}", self.name_of(key.name), rest.unwrap_or_default())

@@ -23,7 +23,7 @@ pub(crate) struct Happening {
 #[derive(Clone, Debug)]
 pub(crate) enum What {
     /// A subscription began.
-    Registered { framework_id: String },
+    Registered { framework_id: String, again: bool },
     /// It ended.
     Disconnected,
     /// An executor was placed.
@@ -54,8 +54,8 @@ pub(crate) enum What {
     Demand(DemandCall),
     /// Offers were declined for want of room in the queue.
     Overflow { offers: usize },
-    /// The cluster didn't take a call.
-    CallFailed { why: String },
+    /// The cluster didn't take so many calls; why it didn't take the last.
+    CallFailed { why: String, calls: u64 },
     /// The cluster refuses this framework.
     Refused { why: String },
     /// The run stops.
@@ -124,7 +124,8 @@ impl What {
             | What::Refused { .. }
             | What::RefusedReturn(_)
             | What::GivenUp(_) => Weight::Bad,
-            What::Placed { replaces: Some(_), .. }
+            What::Registered { again: true, .. }
+            | What::Placed { replaces: Some(_), .. }
             | What::OutOfSight(_)
             | What::Returned(_)
             | What::Overflow { .. }
@@ -136,7 +137,12 @@ impl What {
     /// The sentence, without the time.
     pub(crate) fn sentence(&self) -> String {
         match self {
-            What::Registered { framework_id } => format!("registered as {framework_id}"),
+            What::Registered { framework_id, again: false } => {
+                format!("registered as {}", printable(framework_id))
+            }
+            What::Registered { framework_id, again: true } => {
+                format!("registered again as {}", printable(framework_id))
+            }
             What::Disconnected => "disconnected from the cluster; executors run on".to_owned(),
             What::Placed { record, replaces } => placed(record, replaces.as_deref()),
             What::Running(record) => about(record, "running", &record.message),
@@ -170,7 +176,10 @@ impl What {
             What::Overflow { offers } => {
                 format!("{} declined: the queue was full", count(*offers as u64, "offer"))
             }
-            What::CallFailed { why } => format!("a call failed: {}", printable(why)),
+            What::CallFailed { why, calls: 1 } => format!("a call failed: {}", printable(why)),
+            What::CallFailed { why, calls } => {
+                format!("{} failed; the last: {}", count(*calls, "call"), printable(why))
+            }
             What::Refused { why } => {
                 format!("the cluster refuses this framework: {}", printable(why))
             }
@@ -207,7 +216,7 @@ fn about(record: &Record, what: &str, message: &str) -> String {
 }
 
 fn stopping(why: &str, timeout: Duration, executors: usize, by_signal: bool) -> String {
-    if executors == 0 {
+    if executors == 0 || timeout.is_zero() {
         return format!("stopping: {why}");
     }
     let (timeout, executors) = (format_duration(timeout), count(executors as u64, "executor"));

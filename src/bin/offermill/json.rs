@@ -36,7 +36,7 @@ impl Face for Json {
             Timestamp::ORIGIN,
             json!({
                 "name": settings.name,
-                "master": settings.master,
+                "master": settings.site.master,
                 "command": settings.command,
                 "executor_limit": config.executor_limit(),
                 "memory_mib": config.memory_taken().get(),
@@ -114,7 +114,7 @@ impl Face for Json {
                 "offers": offers(&summary.counts),
                 "waiting": summary.waiting.map(waiting),
                 "nearest_misses": misses(&summary.declined),
-                "sandboxes": summary.sandboxes.join(&summary.roster.framework_id),
+                "sandboxes": summary.sandboxes.place(&summary.roster.framework_id),
             }),
         )
     }
@@ -134,8 +134,8 @@ fn say(event: &str, at: Timestamp, body: Value) -> io::Result<()> {
 
 fn body(what: &What) -> (&'static str, Value) {
     match what {
-        What::Registered { framework_id } => {
-            ("registered", json!({ "framework_id": framework_id }))
+        What::Registered { framework_id, again } => {
+            ("registered", json!({ "framework_id": framework_id, "again": again }))
         }
         What::Disconnected => ("disconnected", json!({})),
         What::Placed { record: it, replaces } => {
@@ -165,7 +165,7 @@ fn body(what: &What) -> (&'static str, Value) {
             ("demand", json!({ "offers_wanted": wanted }))
         }
         What::Overflow { offers } => ("overflow", json!({ "offers": offers })),
-        What::CallFailed { why } => ("call_failed", json!({ "why": why })),
+        What::CallFailed { why, calls } => ("call_failed", json!({ "why": why, "calls": calls })),
         What::Refused { why } => ("refused", json!({ "why": why })),
         What::Stopping { why, timeout, executors, .. } => {
             let timeout = millis(*timeout);

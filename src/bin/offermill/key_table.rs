@@ -1,5 +1,5 @@
 //! The table of settings: each with its key, its unit, its flag, its default and how it is read, in
-//! one place.
+//! one place. Those of Mesos' own are in `mesos_key_table.rs`.
 //!
 //! To add a setting, add a row, and a field to [`Draft`](crate::draft::Draft) that the row's reader
 //! writes to. Readers are run in the order of the rows.
@@ -11,20 +11,25 @@ use offermill::resources::Gpus;
 use offermill::{Constraint, limits};
 
 use crate::keys::Key;
+use crate::master::Kind;
 
-/// All settings.
+/// The settings of every cluster, and of the embedded one.
 pub(crate) const KEYS: &[Key] = &[
     Key::spark("spark.master", "master")
         .flag("--master")
         .inside("master")
         .default("local[*]")
         .read(|draft, given| {
-            draft.master = Some((given.text.trim().to_owned(), given.text.parse()?));
+            match given.text.parse() {
+                Ok(master) => draft.master = Some((given.text.trim().to_owned(), master)),
+                Err(allowed) => draft.refuse(given, &allowed),
+            }
             Ok(())
         }),
     Key::offermill("offermill.agent.attributes", "attributes")
         .flag("--agent-attributes")
         .inside("agent attributes")
+        .only(Kind::Local)
         .otherwise("none")
         .read(|draft, given| {
             given.read_into(&mut draft.attributes, |_, text| AgentAttributes::parse(text))
@@ -32,6 +37,7 @@ pub(crate) const KEYS: &[Key] = &[
     Key::offermill("offermill.workDir", "folder")
         .flag("--work-dir")
         .inside("work folder")
+        .only(Kind::Local)
         .default(".")
         .read(|draft, given| {
             draft.work_dir = (&given.text).into();

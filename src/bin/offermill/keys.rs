@@ -1,5 +1,5 @@
 //! What a setting is, and how `--help` shows all of them. The settings themselves are in
-//! `key_table.rs`.
+//! `key_table.rs` and `mesos_key_table.rs`.
 
 use std::time::Duration;
 
@@ -8,7 +8,9 @@ use offermill::config::text::{TimeUnit, parse_duration};
 
 use crate::draft::Draft;
 use crate::key_table::KEYS;
-use crate::layers::Given;
+use crate::layers::{Given, Layer};
+use crate::master::Kind;
+use crate::mesos_key_table::MESOS_KEYS;
 
 /// A setting.
 pub(crate) struct Key {
@@ -18,6 +20,12 @@ pub(crate) struct Key {
     pub(crate) aliases: &'static [&'static str],
     /// The flag that sets it too.
     pub(crate) flag: Option<&'static str>,
+    /// The variable of the environment that sets it too.
+    pub(crate) variable: Option<&'static str>,
+    /// Whether its value is shown to nobody.
+    pub(crate) is_secret: bool,
+    /// On which clusters it means something.
+    pub(crate) scope: Scope,
     /// What the library calls it in errors, if it checks it.
     pub(crate) inside: Option<&'static str>,
     /// What a value is, for people; with the unit of a bare number.
@@ -38,6 +46,17 @@ pub(crate) enum Otherwise {
     Is(&'static str),
 }
 
+/// On which clusters a setting means something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// On all.
+    Everywhere,
+    /// On these; on others it may be passed over.
+    Only(Kind),
+    /// On these; executors would not be what was asked for on others.
+    Needs(Kind),
+}
+
 /// Where a setting comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
@@ -55,7 +74,19 @@ const UNREAD: fn(&mut Draft, &Given) -> Result<(), Error> = |_, _| Ok(());
 impl Key {
     const fn new(origin: Origin, name: &'static str, value: &'static str) -> Key {
         let (aliases, default) = (&[], Otherwise::Is("none"));
-        Key { name, aliases, flag: None, inside: None, value, default, origin, read: UNREAD }
+        Key {
+            name,
+            aliases,
+            flag: None,
+            variable: None,
+            is_secret: false,
+            scope: Scope::Everywhere,
+            inside: None,
+            value,
+            default,
+            origin,
+            read: UNREAD,
+        }
     }
 
     /// A key of Spark's.
@@ -82,6 +113,30 @@ impl Key {
     /// With a flag that sets it too.
     pub(crate) const fn flag(mut self, flag: &'static str) -> Key {
         self.flag = Some(flag);
+        self
+    }
+
+    /// With a variable of the environment that sets it too.
+    pub(crate) const fn variable(mut self, variable: &'static str) -> Key {
+        self.variable = Some(variable);
+        self
+    }
+
+    /// With a value that is shown to nobody.
+    pub(crate) const fn secret(mut self) -> Key {
+        self.is_secret = true;
+        self
+    }
+
+    /// Passed over on other clusters.
+    pub(crate) const fn only(mut self, kind: Kind) -> Key {
+        self.scope = Scope::Only(kind);
+        self
+    }
+
+    /// Refused on other clusters.
+    pub(crate) const fn needs(mut self, kind: Kind) -> Key {
+        self.scope = Scope::Needs(kind);
         self
     }
 
@@ -118,10 +173,15 @@ impl Key {
     }
 }
 
+/// All settings, in the order in which they are read.
+pub(crate) fn all() -> impl Iterator<Item = &'static Key> {
+    KEYS.iter().chain(MESOS_KEYS)
+}
+
 impl Given {
     /// Reads a duration, whose bare number is in `bare_unit` unless it comes from a flag.
     pub(crate) fn duration(&self, bare_unit: TimeUnit) -> Result<Duration, Error> {
-        let unit = if self.is_flag { TimeUnit::Seconds } else { bare_unit };
+        let unit = if self.layer == Layer::Flag { TimeUnit::Seconds } else { bare_unit };
         parse_duration(&self.name, &self.text, unit)
     }
 }
@@ -138,7 +198,7 @@ pub(crate) fn help() -> String {
     ];
     for (origin, heading) in headings {
         text.push_str(&format!("  {heading}:\n"));
-        for key in KEYS.iter().filter(|key| key.origin == origin) {
+        for key in all().filter(|key| key.origin == origin) {
             let name = if key.name.ends_with('.') {
                 format!("{}NAME", key.name)
             } else {
@@ -148,9 +208,10 @@ pub(crate) fn help() -> String {
                 Otherwise::Reads("") => "none",
                 Otherwise::Reads(text) | Otherwise::Is(text) => text,
             };
-            let flag = key.flag.map(|flag| format!(", {flag}")).unwrap_or_default();
+            let others = [key.flag, key.variable].into_iter().flatten();
+            let others: String = others.map(|other| format!(", {other}")).collect();
             text.push_str(&format!(
-                "    {name}{flag}\n        {} [default: {default}]\n",
+                "    {name}{others}\n        {} [default: {default}]\n",
                 key.value
             ));
         }
@@ -170,13 +231,13 @@ mod tests {
     #[test]
     fn defaults_are_readable_and_names_unique() {
         let mut draft = Draft::default();
-        for key in KEYS {
+        for key in all() {
             if let Otherwise::Reads(text) = key.default {
                 (key.read)(&mut draft, &Given::default_of(key.name, text)).unwrap();
             }
             for name in key.aliases.iter().chain([&key.name]) {
                 assert_eq!(
-                    KEYS.iter()
+                    all()
                         .filter(|other| other.name == *name || other.aliases.contains(name))
                         .count(),
                     1

@@ -1,14 +1,18 @@
-//! Where settings are given, and which counts: a flag before `--conf` before the properties file.
+//! Where settings are given, and which counts: a flag before `--conf` before the properties file before a variable of
+//! the environment.
 
 use std::collections::BTreeMap;
+use std::env::{self, VarError};
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 
 use offermill::Error;
+use offermill::cluster::mesos::Secret;
 use offermill::config::properties::{PROPERTIES_BYTES_MAX, parse_properties};
 
 use crate::arguments::RunArguments;
-use crate::key_table::KEYS;
+use crate::keys::{self, Key};
 
 /// A setting's text, and where it was given.
 #[derive(Clone, Debug)]
@@ -17,16 +21,45 @@ pub(crate) struct Given {
     pub(crate) name: String,
     /// The key in full.
     pub(crate) key: String,
-    /// The text.
+    /// The text. Of a secret it says nothing.
     pub(crate) text: String,
-    /// Whether a flag gave it.
-    pub(crate) is_flag: bool,
+    /// The secret, if it is one.
+    pub(crate) secret: Option<Secret>,
+    /// Where it was given.
+    pub(crate) layer: Layer,
 }
+
+/// Where a setting can be given; later ones count more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Layer {
+    Default,
+    Environment,
+    File,
+    Conf,
+    Flag,
+}
+
+/// What stands for the text of a secret.
+const UNSHOWN: &str = "…";
 
 impl Given {
     /// A default, as if given.
     pub(crate) fn default_of(key: &str, text: &str) -> Given {
-        Given { name: key.to_owned(), key: key.to_owned(), text: text.to_owned(), is_flag: false }
+        Given::new(key.to_owned(), key, text, Layer::Default)
+    }
+
+    fn new(name: String, key: &str, text: &str, layer: Layer) -> Given {
+        Given { name, key: key.to_owned(), text: text.to_owned(), secret: None, layer }
+    }
+
+    /// The value of `key`; a secret is kept where it can't be shown.
+    fn of(key: &Key, name: String, full: &str, text: &str, layer: Layer) -> Given {
+        match key.is_secret {
+            false => Given::new(name, full, text, layer),
+            true => {
+                Given { secret: Some(Secret::new(text)), ..Given::new(name, full, UNSHOWN, layer) }
+            }
+        }
     }
 
     /// Reads the text with `parse` and puts it into `place`.
@@ -53,22 +86,26 @@ impl Layers {
     /// Puts the layers on top of each other.
     pub(crate) fn collect(arguments: &RunArguments) -> Layers {
         let mut layers = Layers::default();
+        layers.environment();
         if let Some(path) = &arguments.properties_file {
             layers.file(path);
         }
         for setting in &arguments.conf {
             match setting.split_once('=') {
                 Some((key, value)) if !key.trim().is_empty() => {
-                    layers.key(key.trim(), value, "--conf");
+                    layers.key(key.trim(), value, Layer::Conf, "--conf");
+                }
+                // It may be a secret, with something else than "=" before it.
+                _ if setting.to_ascii_lowercase().contains("secret") => {
+                    layers.problems.push("--conf must be KEY=VALUE, and one is not".to_owned());
                 }
                 _ => layers.problems.push(format!("--conf is {setting:?}, but must be KEY=VALUE")),
             }
         }
-        for key in KEYS {
+        for key in keys::all() {
             let Some(flag) = key.flag else { continue };
             if let Some(text) = arguments.value_of(flag) {
-                let (name, text) = (flag.to_owned(), text.to_owned());
-                let given = Given { name, key: key.name.to_owned(), text, is_flag: true };
+                let given = Given::of(key, flag.to_owned(), key.name, text, Layer::Flag);
                 layers.given.insert(key.name.to_owned(), given);
             }
         }
@@ -76,8 +113,8 @@ impl Layers {
             match variable.split_once('=') {
                 Some((name, value)) if !name.is_empty() => {
                     let key = format!("spark.executorEnv.{name}");
-                    let (name, text) = ("--env".to_owned(), value.to_owned());
-                    layers.given.insert(key.clone(), Given { name, key, text, is_flag: true });
+                    let given = Given::new("--env".to_owned(), &key, value, Layer::Flag);
+                    layers.given.insert(key, given);
                 }
                 _ => {
                     layers.problems.push(format!("--env is {variable:?}, but must be NAME=VALUE"));
@@ -91,27 +128,54 @@ impl Layers {
         layers
     }
 
+    fn environment(&mut self) {
+        for (key, variable) in keys::all().filter_map(|key| Some((key, key.variable?))) {
+            match env::var(variable) {
+                Ok(text) if !text.is_empty() => {
+                    let given =
+                        Given::of(key, variable.to_owned(), key.name, &text, Layer::Environment);
+                    self.given.insert(key.name.to_owned(), given);
+                }
+                Ok(_) | Err(VarError::NotPresent) => {}
+                Err(VarError::NotUnicode(_)) => {
+                    self.problems.push(format!("{variable} must be text in UTF-8"));
+                }
+            }
+        }
+    }
+
     fn file(&mut self, path: &str) {
         let mut text = String::new();
-        let read = File::open(path)
-            .and_then(|file| file.take(PROPERTIES_BYTES_MAX as u64 + 1).read_to_string(&mut text));
-        if let Err(error) = read {
-            let allowed = format!("a file of settings that can be read ({error})");
-            self.problems.push(format!("--properties-file is {path:?}, but must be {allowed}"));
-            return;
-        }
+        let read = File::open(path).and_then(|file| {
+            let is_open = is_open_to_all(&file);
+            file.take(PROPERTIES_BYTES_MAX as u64 + 1).read_to_string(&mut text).map(|_| is_open)
+        });
+        let is_open = match read {
+            Ok(is_open) => is_open,
+            Err(error) => {
+                let allowed = format!("a file of settings that can be read ({error})");
+                self.problems.push(format!("--properties-file is {path:?}, but must be {allowed}"));
+                return;
+            }
+        };
         match parse_properties(&text) {
             Ok(properties) => {
-                properties.iter().for_each(|(key, value)| self.key(key, value, path));
+                for (key, value) in &properties {
+                    self.key(key, value, Layer::File, path);
+                }
+                let has_secret = |it: &Given| it.secret.is_some() && it.layer == Layer::File;
+                if is_open && self.given.values().any(has_secret) {
+                    self.remarks.push(open_to_all(path));
+                }
             }
             Err(error) => self.problems.push(format!("--properties-file {path:?}: {error}")),
         }
     }
 
-    fn key(&mut self, name: &str, text: &str, place: &str) {
-        let Some(key) = KEYS.iter().find(|key| key.stands_for(name)) else {
+    fn key(&mut self, name: &str, text: &str, layer: Layer, place: &str) {
+        let Some(key) = keys::all().find(|key| key.stands_for(name)) else {
             let hint = nearest(name).map(|near| format!("is {near} meant?"));
-            let is_stray = place == "--conf" && !name.starts_with("spark.");
+            let is_stray = layer == Layer::Conf && !name.starts_with("spark.");
             if is_stray || name.starts_with("offermill.") {
                 let hint = hint.unwrap_or_else(|| "see --help".to_owned());
                 self.problems.push(format!("{name} ({place}) is not a setting; {hint}"));
@@ -130,17 +194,31 @@ impl Layers {
         if full != name {
             self.remarks.push(format!("{name} is an older name of {full}"));
         }
-        let named = format!("{name} ({place})");
-        let given =
-            Given { name: named, key: full.to_owned(), text: text.to_owned(), is_flag: false };
+        let given = Given::of(key, format!("{name} ({place})"), full, text, layer);
+        if key.is_secret && layer == Layer::Conf {
+            self.remarks.push(format!(
+                "{name} (--conf) can be read by whoever lists this machine's processes; \
+                 --secret-file keeps it to yourself"
+            ));
+        }
         self.given.insert(full.to_owned(), given);
     }
+}
+
+/// Whether everybody on this machine may read a file.
+pub(crate) fn is_open_to_all(file: &File) -> bool {
+    file.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o004 != 0)
+}
+
+/// The remark about a file with a secret.
+pub(crate) fn open_to_all(path: &str) -> String {
+    format!("{path:?} has a secret in it and can be read by everybody; chmod o-r would do")
 }
 
 /// The key that `name` is at most two slips of the pen away from.
 fn nearest(name: &str) -> Option<&'static str> {
     const SLIPS_MAX: usize = 2;
-    let near = KEYS.iter().map(|key| (slips(name, key.name), key.name));
+    let near = keys::all().map(|key| (slips(name, key.name), key.name));
     near.filter(|(slips, _)| *slips <= SLIPS_MAX).min().map(|(_, key)| key)
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn opening(settings: &Settings) -> String {
         Some(limit) => format!("up to {}", count(u64::from(limit), "executor")),
         None => "as many executors as fit".to_owned(),
     };
-    format!("{} on {}: {most} of `{what}`", settings.name, settings.master)
+    format!("{} on {}: {most} of `{what}`", settings.name, settings.site.master)
 }
 
 fn stamp(at: Timestamp) -> String {

@@ -1,5 +1,5 @@
-//! What can be known before anything is started: is there such a command, could an agent hold an
-//! executor, can sandboxes be made.
+//! What can be known of the embedded cluster before anything is started: is there such a command, could an agent hold
+//! an executor, can sandboxes be made.
 
 use std::env;
 use std::fs;

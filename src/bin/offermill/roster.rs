@@ -25,6 +25,8 @@ pub(crate) struct Roster {
     pub(crate) forgotten: u64,
     pub(crate) agents: BTreeMap<String, AgentRecord>,
     pub(crate) framework_id: String,
+    /// Whether there is a subscription.
+    pub(crate) is_connected: bool,
     /// Ended badly, not replaced yet.
     vacancies: VecDeque<u64>,
     /// The most that lived at a time.
@@ -46,6 +48,7 @@ impl Roster {
             forgotten: 0,
             agents: BTreeMap::new(),
             framework_id: String::new(),
+            is_connected: false,
             vacancies: VecDeque::new(),
             peak: 0,
             replaced: 0,
@@ -76,11 +79,15 @@ impl Roster {
     /// Takes in a notice; returns what it means to people, if anything.
     pub(crate) fn take(&mut self, at: Timestamp, notice: Notice) -> Option<What> {
         Some(match notice {
-            Notice::Registered { framework_id, .. } => {
+            Notice::Registered { framework_id, again } => {
                 self.framework_id.clone_from(&framework_id);
-                What::Registered { framework_id }
+                self.is_connected = true;
+                What::Registered { framework_id, again }
             }
-            Notice::Disconnected => What::Disconnected,
+            Notice::Disconnected => {
+                self.is_connected = false;
+                What::Disconnected
+            }
             Notice::Placed(placed) => self.placed(at, placed),
             Notice::Updated { executor, state, change, message } => {
                 return self.updated(at, &executor, state, change, message);
@@ -98,7 +105,7 @@ impl Roster {
             }
             Notice::Demand(call) => What::Demand(call),
             Notice::Overflow { offers, .. } => What::Overflow { offers },
-            Notice::CallFailed { why } => What::CallFailed { why },
+            Notice::CallFailed { why } => What::CallFailed { why, calls: 1 },
             Notice::Refused { why } => What::Refused { why },
             _ => return None,
         })

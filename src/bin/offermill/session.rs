@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
-use offermill::cluster::local::LocalCluster;
+use offermill::engine::seam::ClusterManager;
 use offermill::engine::{Clock, Engine, EngineOptions, Notice, Observer};
 use offermill::launch::CommandTemplate;
 use offermill::{DrainReport, Fate, Kernel, Timestamp};
@@ -21,6 +21,8 @@ use crate::record::State;
 use crate::roster::Roster;
 use crate::settings::{Gathered, Settings, gather};
 use crate::signals;
+use crate::site::Agents;
+use crate::storm::Storm;
 use crate::summary::Summary;
 use crate::waiting::Waiting;
 use crate::words::count;
@@ -52,7 +54,7 @@ impl Observer for Watcher {
 pub(crate) fn run(arguments: &RunArguments) -> Exit {
     let Gathered { remarks, settings } = gather(arguments);
     remarks.iter().for_each(|text| remark(text));
-    let (settings, cluster) = match settings {
+    let (settings, manager) = match settings {
         Ok(checked) => checked,
         Err(problems) => {
             problems.iter().for_each(|problem| remark(problem));
@@ -64,12 +66,12 @@ pub(crate) fn run(arguments: &RunArguments) -> Exit {
         remark(&format!("signals can't be handled: {error}"));
         return Exit::Cluster;
     }
-    start(settings, cluster, sender, &inbox)
+    start(settings, manager, sender, &inbox)
 }
 
 fn start(
     settings: Settings,
-    cluster: LocalCluster,
+    manager: Arc<dyn ClusterManager>,
     sender: Sender<Message>,
     inbox: &Receiver<Message>,
 ) -> Exit {
@@ -85,8 +87,7 @@ fn start(
     options.kill_grace = settings.shutdown_timeout;
     options.finished_count_down = settings.until_finished.is_some();
     let watcher = Box::new(Watcher(sender.clone()));
-    let started =
-        Engine::start(kernel.clone(), Arc::new(cluster), Arc::new(template), options, watcher);
+    let started = Engine::start(kernel.clone(), manager, Arc::new(template), options, watcher);
     let engine = match started {
         Ok(engine) => engine,
         Err(error) => {
@@ -105,6 +106,7 @@ fn start(
         face,
         rate: Rate::default(),
         waiting: Waiting::new(),
+        storm: Storm::new(),
         ending: None,
         sender,
     };
@@ -121,6 +123,7 @@ struct Session {
     face: Box<dyn Face>,
     rate: Rate,
     waiting: Waiting,
+    storm: Storm,
     ending: Option<Ending>,
     sender: Sender<Message>,
 }
@@ -151,7 +154,12 @@ impl Session {
             _ => None,
         };
         let is_exclusion = matches!(what, What::Excluded(_));
-        if !self.is_noise(&what) {
+        let what = (!self.is_noise(&what)).then_some(what);
+        let what = what.and_then(|what| match what {
+            What::CallFailed { why, .. } => self.storm.failed(at, why),
+            what => Some(what),
+        });
+        if let Some(what) = what {
             self.tell(at, what);
         }
         if let Some(why) = refused {
@@ -167,7 +175,8 @@ impl Session {
         if failed >= self.settings.failures_max {
             self.stop(Ending::TooManyFailures(failed));
         }
-        let agents = self.settings.usable_agents;
+        // Where agents come and go, another may come.
+        let Some(Agents { usable: agents, .. }) = self.settings.site.agents else { return };
         let none_left = self.roster.excluded(at) >= agents;
         if none_left && is_exclusion && self.ending.is_none() {
             self.tell(at, What::AllExcluded { agents });
@@ -196,6 +205,9 @@ impl Session {
         let counts = self.kernel.offer_counts();
         self.rate.note(Instant::now(), counts.offers);
         let now = self.clock.now();
+        if let Some(what) = self.storm.look(now) {
+            self.tell(now, what);
+        }
         if self.ending.is_none()
             && let Some(explanation) =
                 self.waiting.look(&self.kernel, counts.executors, self.roster.alive(), now)
@@ -239,7 +251,11 @@ impl Session {
     /// Begins to stop, unless that has begun.
     fn stop(&mut self, ending: Ending) {
         let Some(engine) = self.engine.take() else { return };
-        let timeout = self.settings.shutdown_timeout;
+        // Of a cluster that refuses this framework nothing more is heard.
+        let timeout = match ending {
+            Ending::Refused(_) => Duration::ZERO,
+            _ => self.settings.shutdown_timeout,
+        };
         let executors = usize::try_from(self.roster.alive()).unwrap_or(usize::MAX);
         let why = ending.sentence();
         let by_signal = matches!(ending, Ending::Asked(_));
@@ -267,12 +283,16 @@ impl Session {
             .filter(|drained| is_left(drained.fate))
             .map(|drained| self.kernel.executor_name(drained.executor.id).to_string())
             .collect();
+        if let Some(what) = self.storm.rest() {
+            self.tell(self.clock.now(), what);
+        }
         let ending = self.ending.take().unwrap_or(Ending::Asked("nobody"));
         let exit = ending.exit(left.is_empty());
         let mut sentence = ending.sentence();
         if !left.is_empty() {
             let executors = count(left.len() as u64, "executor");
-            sentence.push_str(&format!("; {executors} had not ended in time and had to be killed"));
+            let late = self.settings.site.leavings.late(self.roster.is_connected);
+            sentence.push_str(&format!("; {executors} {late}"));
         }
         let now = self.clock.now();
         let summary = Summary {
@@ -285,7 +305,7 @@ impl Session {
             counts: self.kernel.offer_counts(),
             waiting: self.waiting.explanation.as_ref(),
             declined: self.kernel.explain(now).declined,
-            sandboxes: &self.settings.sandboxes,
+            sandboxes: &self.settings.site.sandboxes,
         };
         // Nobody is left to be told, if so.
         let _gone = self.face.end(&summary);
@@ -295,7 +315,7 @@ impl Session {
     /// Leaves; the wardens end what still runs.
     fn end_at_once(mut self) -> Exit {
         self.face.leave();
-        remark("ended at once, executors are killed");
+        remark(&self.settings.site.leavings.at_once());
         std::process::exit(i32::from(Exit::AtOnce.code()))
     }
 }

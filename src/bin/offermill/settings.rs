@@ -1,35 +1,30 @@
 //! Settings that are checked, each by itself and against the others.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use offermill::cluster::local::{AgentAttributes, LocalCluster, LocalConfig, LocalMaster};
+use offermill::cluster::local::AgentAttributes;
 use offermill::config::{ExclusionRule, ExecutorCores};
-use offermill::resources::PortRange;
+use offermill::engine::seam::ClusterManager;
 use offermill::{Config, ConfigBuilder, IdScheme};
 
 use crate::arguments::RunArguments;
 use crate::draft::Draft;
 use crate::layers::Layers;
-use crate::preflight;
+use crate::site::{self, Site};
 
 /// Everything that a run needs to know.
 #[derive(Debug)]
 pub(crate) struct Settings {
     /// The application's name.
     pub(crate) name: String,
-    /// The master as it was given.
-    pub(crate) master: String,
-    /// How many agents there are.
-    pub(crate) agents: usize,
-    /// How many of them can get executors.
-    pub(crate) usable_agents: usize,
+    /// Where the run takes place.
+    pub(crate) site: Site,
     /// The kernel's settings.
     pub(crate) config: Config,
     /// How executors' ids are written.
     pub(crate) ids: IdScheme,
-    /// Where sandboxes are.
-    pub(crate) sandboxes: PathBuf,
     /// The executors' command.
     pub(crate) command: Vec<String>,
     /// Variables of the executors' environment.
@@ -61,30 +56,28 @@ pub(crate) enum Output {
 pub(crate) struct Gathered {
     pub(crate) remarks: Vec<String>,
     /// The settings and the cluster, not started yet; or a sentence for each that isn't allowed.
-    pub(crate) settings: Result<(Settings, LocalCluster), Vec<String>>,
+    pub(crate) settings: Result<Checked, Vec<String>>,
 }
+
+/// Settings that are fine, and what carries out the engine's calls.
+pub(crate) type Checked = (Settings, Arc<dyn ClusterManager>);
 
 /// Reads and checks all settings.
 pub(crate) fn gather(arguments: &RunArguments) -> Gathered {
     let layers = Layers::collect(arguments);
-    let mut remarks = layers.remarks.clone();
     let mut draft = Draft::read(layers);
-    let settings = finish(arguments, &mut draft, &mut remarks);
+    let settings = finish(arguments, &mut draft);
     let settings = match settings {
         Some(settings) if draft.problems.is_empty() => Ok(settings),
         _ => Err(draft.problems),
     };
-    Gathered { remarks, settings }
+    Gathered { remarks: draft.remarks, settings }
 }
 
-fn finish(
-    arguments: &RunArguments,
-    draft: &mut Draft,
-    remarks: &mut Vec<String>,
-) -> Option<(Settings, LocalCluster)> {
+fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
     // What can't be read has no value that could be checked against others.
     let is_readable = draft.problems.is_empty();
-    let command = preflight::find_command(&arguments.command, draft);
+    let command = site::find_command(&arguments.command, draft);
     let name = draft.name.clone().unwrap_or_else(|| name_after(&arguments.command));
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let epoch = u64::try_from(since.as_millis()).unwrap_or_default();
@@ -96,33 +89,24 @@ fn finish(
     let builder = builder(draft, limit, exclusion);
     let built = is_readable.then(|| builder.build());
     let config = built.and_then(|built| built.map_err(|error| draft.complain(&error)).ok());
-    let (master_text, master) = draft.master.clone()?;
     // What follows from wrong settings needs no complaint of its own.
     if !draft.problems.is_empty() {
         return None;
     }
     let (config, ids, command) = (config?, ids?, command?);
-    let room = preflight::check_room(draft, &config, &master_text, &master)?;
-    let fitting = room.executors;
-    let most = [limit, derived, fitting].into_iter().flatten().min().unwrap_or(1);
-    if let (Some(fitting), Some(limit)) = (fitting, limit)
+    let (site, manager) = site::prepare(draft, &name, &config)?;
+    let most = [limit, derived, site.fitting].into_iter().flatten().min().unwrap_or(1);
+    if let (Some(fitting), Some(limit)) = (site.fitting, limit)
         && (1..limit).contains(&fitting)
     {
-        remarks.push(format!("{fitting} of {limit} executors fit on {master_text} at a time"));
-    }
-    let cluster = LocalCluster::new(local_config(draft, &master));
-    let cluster = cluster.map_err(|error| draft.complain(&error)).ok()?;
-    if draft.problems.is_empty() {
-        preflight::check_work_dir(draft);
+        let remark = format!("{fitting} of {limit} executors fit on {} at a time", site.master);
+        draft.remarks.push(remark);
     }
     let settings = Settings {
         name,
-        master: master_text,
-        agents: master.agents(),
-        usable_agents: room.agents,
+        site,
         config,
         ids,
-        sandboxes: draft.work_dir.join("sandboxes"),
         command,
         variables: std::mem::take(&mut draft.variables).into_iter().collect(),
         until_finished,
@@ -135,7 +119,7 @@ fn finish(
             _ => Output::Fitting,
         },
     };
-    Some((settings, cluster))
+    Some((settings, manager))
 }
 
 fn builder(draft: &Draft, limit: Option<u32>, exclusion: Option<ExclusionRule>) -> ConfigBuilder {
@@ -183,20 +167,6 @@ fn name_after(command: &[String]) -> String {
     let program = command.first().map(String::as_str).unwrap_or_default();
     let name = Path::new(program).file_stem().and_then(|name| name.to_str()).unwrap_or_default();
     if IdScheme::unique(name, 0).is_ok() { name.to_owned() } else { "app".to_owned() }
-}
-
-fn local_config(draft: &Draft, master: &LocalMaster) -> LocalConfig {
-    let local = LocalConfig::new(master.clone())
-        .attributes(draft.attributes.clone())
-        .work_dir(draft.work_dir.clone())
-        // The engine asks executors to end and waits; what is left then is left over.
-        .grace(Duration::ZERO);
-    match draft.port {
-        Some(port) if !(31_000..=32_000).contains(&port) => {
-            local.ports(PortRange::new(1_024, 65_535))
-        }
-        _ => local,
-    }
 }
 
 /// The attributes of the agent with this number, if they can be had.

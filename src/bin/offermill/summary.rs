@@ -1,7 +1,6 @@
 //! The end of a run: what ran where, how long, how it ended, and why offers were declined.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use console::{Style, style};
@@ -12,6 +11,7 @@ use crate::grid::{Cell, Column, lay_out};
 use crate::happening::Exclusion;
 use crate::record::{AgentRecord, Record, State, short_name};
 use crate::roster::Roster;
+use crate::site::Sandboxes;
 use crate::totals;
 use crate::waiting;
 use crate::wall::time_for_people;
@@ -37,7 +37,7 @@ pub(crate) struct Summary<'a> {
     pub(crate) waiting: Option<&'a Explanation>,
     /// Why offers were declined, with the nearest misses.
     pub(crate) declined: Vec<Declined>,
-    pub(crate) sandboxes: &'a Path,
+    pub(crate) sandboxes: &'a Sandboxes,
 }
 
 impl Summary<'_> {
@@ -117,9 +117,8 @@ pub(crate) fn render(summary: &Summary<'_>, width: usize) -> String {
     {
         note("declined", waiting::declined_sentence(declined, end));
     }
-    if !roster.framework_id.is_empty() {
-        let folder = summary.sandboxes.join(&roster.framework_id);
-        note("output in", folder.display().to_string());
+    for (heading, sentence) in summary.sandboxes.told(roster) {
+        note(heading, sentence);
     }
     text
 }

@@ -14,10 +14,11 @@ use crate::happening::{Happening, Weight};
 use crate::lines;
 use crate::record::{Record, State, short_name};
 use crate::settings::Settings;
+use crate::site::{Agents, Site};
 use crate::summary::{self, Summary, colour};
 use crate::totals;
 use crate::waiting;
-use crate::words::{age, grouped, printable};
+use crate::words::{age, count, grouped, printable};
 
 /// The table is redrawn at most so often.
 const REDRAWN_EVERY: Duration = Duration::from_millis(200);
@@ -115,7 +116,7 @@ impl Table {
 
 /// The name on the left, the time on the right.
 fn title(view: &View<'_>, columns: usize) -> String {
-    let Settings { name, master, .. } = view.settings;
+    let Settings { name, site: Site { master, .. }, .. } = view.settings;
     let verb = if view.stopping { "stopping" } else { "running" };
     let right = format!("{verb} for {}", age(view.now.since(Timestamp::ORIGIN)));
     let left = format!("{name} on {master}");
@@ -143,7 +144,10 @@ fn states(view: &View<'_>) -> String {
     }
     let excluded = view.roster.excluded(view.now);
     if excluded > 0 {
-        let text = format!("{excluded} of {} agents excluded", view.settings.agents);
+        let text = match view.settings.site.agents {
+            Some(Agents { all, .. }) => format!("{excluded} of {all} agents excluded"),
+            None => format!("{} excluded", count(excluded as u64, "agent")),
+        };
         parts.push(style(text).red().to_string());
     }
     if let (Some(limit), None) = (view.settings.config.executor_limit(), goal) {

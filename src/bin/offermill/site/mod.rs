@@ -1,0 +1,144 @@
+//! Where a run takes place. What differs from one kind of cluster to another is settled here, once and before the
+//! start; the rest of the run reads what came out and doesn't ask which kind it was.
+
+mod local;
+mod mesos;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use offermill::Config;
+use offermill::config::text::format_duration;
+use offermill::engine::seam::ClusterManager;
+
+use crate::draft::Draft;
+use crate::master::Master;
+use crate::preflight;
+use crate::roster::Roster;
+
+/// Where a run takes place.
+#[derive(Clone, Debug)]
+pub(crate) struct Site {
+    /// The master as it was given.
+    pub(crate) master: String,
+    /// The agents, where it is known beforehand which there are.
+    pub(crate) agents: Option<Agents>,
+    /// How many executors there is room for at a time, if that can be counted.
+    pub(crate) fitting: Option<u32>,
+    /// Where executors' output is.
+    pub(crate) sandboxes: Sandboxes,
+    /// What becomes of executors that this program leaves behind.
+    pub(crate) leavings: Leavings,
+}
+
+/// Agents that don't come and go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Agents {
+    /// How many there are.
+    pub(crate) all: usize,
+    /// How many of them can get executors.
+    pub(crate) usable: usize,
+}
+
+/// Where executors' output is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Sandboxes {
+    /// In this folder of this machine.
+    Here(PathBuf),
+    /// In the work folder of each agent, which only agents know.
+    OnAgents,
+}
+
+/// What becomes of executors when this program ends without ending them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leavings {
+    /// They are killed.
+    Killed,
+    /// The cluster keeps them for so long, for a next run.
+    Kept(Duration),
+}
+
+/// A site, and what carries out the engine's calls there.
+pub(crate) type Prepared = (Site, Arc<dyn ClusterManager>);
+
+/// The command as the cluster's machines can find it. Complains if it is to be found on this one and can't.
+pub(crate) fn find_command(command: &[String], draft: &mut Draft) -> Option<Vec<String>> {
+    match draft.master {
+        Some((_, Master::Mesos(_))) => Some(command.to_vec()),
+        _ => preflight::find_command(command, draft),
+    }
+}
+
+/// Checks what can be checked before the start, and makes the cluster's manager. `None` if there was something to
+/// complain about.
+pub(crate) fn prepare(draft: &mut Draft, name: &str, config: &Config) -> Option<Prepared> {
+    let (text, master) = draft.master.clone()?;
+    let prepared = match master {
+        Master::Local(master) => local::prepare(draft, text, &master, config),
+        Master::Mesos(masters) => mesos::prepare(draft, text, masters, name, config),
+    };
+    prepared.filter(|_| draft.problems.is_empty())
+}
+
+impl Sandboxes {
+    /// Where they are, for people: a heading and a sentence each.
+    pub(crate) fn told(&self, roster: &Roster) -> Vec<(&'static str, String)> {
+        let id = &roster.framework_id;
+        if id.is_empty() {
+            return Vec::new();
+        }
+        let place = ("output in", self.place(id));
+        match self {
+            Sandboxes::Here(_) => vec![place],
+            Sandboxes::OnAgents => {
+                let agents = roster.agents.iter().take(AGENTS_TOLD_MAX);
+                let ids =
+                    agents.map(|(id, agent)| ("", format!("AGENT on {} is {id}", agent.host)));
+                [place].into_iter().chain(ids).collect()
+            }
+        }
+    }
+
+    /// The folder of a framework's sandboxes, as far as it is known.
+    pub(crate) fn place(&self, framework_id: &str) -> String {
+        match self {
+            Sandboxes::Here(folder) => folder.join(framework_id).display().to_string(),
+            Sandboxes::OnAgents => format!(
+                "each agent's work folder: slaves/AGENT/frameworks/{framework_id}/executors/EXECUTOR/runs/latest"
+            ),
+        }
+    }
+}
+
+/// So many agents are told with their ids.
+const AGENTS_TOLD_MAX: usize = 20;
+
+impl Leavings {
+    /// What is said when the run is ended at once.
+    pub(crate) fn at_once(self) -> String {
+        match self {
+            Leavings::Killed => "ended at once, executors are killed".to_owned(),
+            Leavings::Kept(Duration::ZERO) => {
+                "ended at once; the master ends the executors when it misses this framework, now \
+                 (see --failover-timeout)"
+                    .to_owned()
+            }
+            Leavings::Kept(timeout) => format!(
+                "ended at once; executors run on until the master has missed this framework for {}",
+                format_duration(timeout)
+            ),
+        }
+    }
+
+    /// What is said of executors that had not ended in time, as in `2 executors had not …`. `connected` is whether
+    /// the cluster could be told.
+    pub(crate) fn late(self, connected: bool) -> &'static str {
+        match self {
+            Leavings::Kept(_) if !connected => {
+                "had not ended in time, and the master can't be told to end them"
+            }
+            Leavings::Killed | Leavings::Kept(_) => "had not ended in time and had to be killed",
+        }
+    }
+}
