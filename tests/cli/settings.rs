@@ -62,7 +62,7 @@ fn layers_count_in_order() {
 
 /// Bad settings, and what is said of them.
 const BAD: &[(&[&str], &str)] = &[
-    (&["--master", "mesos://x"], "--master is \"mesos://x\", but must be local, local[*]"),
+    (&["--master", "yarn"], "--master is \"yarn\", but must be local, local[*]"),
     (
         &["--executor-memory", "12q"],
         "--executor-memory is \"12q\", but must be a whole number and one of b, k, m",

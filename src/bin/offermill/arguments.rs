@@ -23,11 +23,20 @@ Examples:
   With the settings of a Spark installation, events as JSON:
     offermill run --properties-file conf/spark-defaults.conf --json -- ./worker
 
+  On a Mesos cluster, as a principal of its own; a run that is killed and started again
+  within an hour goes on with the same executors:
+    offermill run --master https://m1:5050,m2:5050 --role etl --principal etl \\
+        --secret-file etl.secret --failover-timeout 1h --framework-id-file etl.framework \\
+        --num-executors 20 --executor-cores 2 --executor-memory 4g -- /opt/etl/worker
+
   Completions for this shell:
     source <(offermill completions bash)
 ";
 
 const RUN_NOTES: &str = "\
+On a Mesos cluster the command is looked for on its agents, not here. All else is
+alike: --master is the only difference.
+
 In the command, {{EXECUTOR_ID}}, {{APP_ID}}, {{AGENT_ID}}, {{HOSTNAME}}, {{CORES}},
 {{MEMORY_MB}} and (with a fixed port) {{PORT}} stand for an executor's own; it
 finds the same in its environment as OFFERMILL_EXECUTOR_ID and so on. Its output
@@ -40,10 +49,10 @@ is a whole number with b, k, m, g, t or p, and in MiB without.";
 const JSON_NOTES: &str = "\
 --json prints one object a line. All have \"event\", \"at_ms\" (since the start) and
 \"time\" (UTC). The events:
-  started, registered, disconnected, placed, running, ending, out_of_sight,
-  returned, given_up, refused_return, ended, excluded, all_excluded, waiting,
-  agent_lost, demand, overflow, call_failed, refused, totals (each 10 s), stopping,
-  summary (the last, except after a second Ctrl-C).
+  started, registered, disconnected, placed, adopted (of a former run), running,
+  ending, out_of_sight, returned, given_up, refused_return, ended, excluded,
+  all_excluded, waiting, agent_lost, demand, overflow, call_failed, refused, totals
+  (each 10 s), stopping, summary (the last, except after a second Ctrl-C).
 Those about executors have \"executor\", \"agent_id\", \"host\", \"state\", \"cores\",
 \"memory_mib\", \"gpus\", \"port\" and \"message\"; \"placed\" has \"replaces\" too, and
 \"ended\" has \"ran_ms\". \"excluded\" has \"failures\", \"why\", \"until\" and \"for_ms\" (null:

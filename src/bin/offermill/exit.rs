@@ -33,12 +33,13 @@ Exit codes:
        on every agent; constraints check: the agent doesn't meet the constraint
     2  a flag or setting isn't allowed; nothing was started
     3  the run was stopped, and executors that had not ended within the shutdown
-       timeout were killed
+       timeout were killed (on Mesos: or had to be left behind, with the master gone)
     4  the cluster could not be had, or refused this framework
     5  with --until-finished: standard output was closed before all executors had
        finished; simulate: standard output can't be written (a closed pipe is fine)
     6  simulate: the simulator found a violation
-  130  a second Ctrl-C (or SIGTERM) ended the run at once; executors were killed";
+  130  a second Ctrl-C (or SIGTERM) ended the run at once; executors were killed, or on Mesos
+       left to the master, which keeps them for the failover timeout";
 
 impl Exit {
     /// The code that the shell sees.

@@ -28,6 +28,8 @@ pub(crate) enum What {
     Disconnected,
     /// An executor was placed.
     Placed { record: Record, replaces: Option<String> },
+    /// An executor of a former run was taken over.
+    Adopted(Record),
     /// It runs.
     Running(Record),
     /// It was asked to end.
@@ -126,6 +128,7 @@ impl What {
             | What::GivenUp(_) => Weight::Bad,
             What::Registered { again: true, .. }
             | What::Placed { replaces: Some(_), .. }
+            | What::Adopted(_)
             | What::OutOfSight(_)
             | What::Returned(_)
             | What::Overflow { .. }
@@ -144,7 +147,8 @@ impl What {
                 format!("registered again as {}", printable(framework_id))
             }
             What::Disconnected => "disconnected from the cluster; executors run on".to_owned(),
-            What::Placed { record, replaces } => placed(record, replaces.as_deref()),
+            What::Placed { record, replaces } => taken(record, "placed on", replaces.as_deref()),
+            What::Adopted(record) => taken(record, "taken over on", None),
             What::Running(record) => about(record, "running", &record.message),
             What::Ending(record) => about(record, "ending", &record.message),
             What::OutOfSight(record) => about(record, "out of sight", &record.message),
@@ -190,9 +194,10 @@ impl What {
     }
 }
 
-fn placed(record: &Record, replaces: Option<&str>) -> String {
+/// As in `etl-1 placed on agent-1: 1 core, 512 MiB`.
+fn taken(record: &Record, how: &str, replaces: Option<&str>) -> String {
     let Record { name, host, cores, memory, gpus, port, .. } = record;
-    let mut text = format!("{name} placed on {host}");
+    let mut text = format!("{name} {how} {host}");
     if let Some(replaced) = replaces {
         text.push_str(&format!(" in place of {replaced}"));
     }

@@ -143,6 +143,7 @@ fn body(what: &What) -> (&'static str, Value) {
             body["replaces"] = json!(replaces);
             ("placed", body)
         }
+        What::Adopted(it) => ("adopted", record(it)),
         What::Running(it) => ("running", record(it)),
         What::Ending(it) => ("ending", record(it)),
         What::OutOfSight(it) => ("out_of_sight", record(it)),

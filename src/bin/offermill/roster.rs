@@ -89,6 +89,7 @@ impl Roster {
                 What::Disconnected
             }
             Notice::Placed(placed) => self.placed(at, placed),
+            Notice::Adopted(adopted) => What::Adopted(self.entered(at, adopted)),
             Notice::Updated { executor, state, change, message } => {
                 return self.updated(at, &executor, state, change, message);
             }
@@ -112,21 +113,27 @@ impl Roster {
     }
 
     fn placed(&mut self, at: Timestamp, placed: PlacedExecutor) -> What {
+        let peak = self.peak;
+        let record = self.entered(at, placed);
+        // More than ever lived together are no replacements.
+        let vacancy = if self.alive() <= peak { self.vacancies.pop_front() } else { None };
+        let replaced = vacancy.and_then(|number| self.records.get_mut(&number));
+        let replaces = replaced.map(|replaced| {
+            replaced.replaced_by = Some(record.name.clone());
+            replaced.name.clone()
+        });
+        self.replaced += u64::from(replaces.is_some());
+        What::Placed { record, replaces }
+    }
+
+    /// Writes an executor down that isn't known yet.
+    fn entered(&mut self, at: Timestamp, placed: PlacedExecutor) -> Record {
         let PlacedExecutor { executor, agent_id, hostname, cores, memory, gpus, port, .. } = placed;
         let agent = self.agents.entry(agent_id.clone()).or_default();
         agent.host.clone_from(&hostname);
         agent.counts[State::Starting as usize] += 1;
         self.counts[State::Starting as usize] += 1;
-        let alive = self.alive();
-        // More than ever lived together are no replacements.
-        let vacancy = if alive <= self.peak { self.vacancies.pop_front() } else { None };
-        self.peak = self.peak.max(alive);
-        let replaced = vacancy.and_then(|number| self.records.get_mut(&number));
-        let replaces = replaced.map(|replaced| {
-            replaced.replaced_by = Some(executor.clone());
-            replaced.name.clone()
-        });
-        self.replaced += u64::from(replaces.is_some());
+        self.peak = self.peak.max(self.alive());
         let record = Record {
             name: executor.clone(),
             agent_id,
@@ -145,7 +152,7 @@ impl Roster {
         self.by_name.insert(executor, self.numbered);
         self.records.insert(self.numbered, record.clone());
         self.numbered += 1;
-        What::Placed { record, replaces }
+        record
     }
 
     fn updated(

@@ -289,10 +289,11 @@ impl Session {
         let ending = self.ending.take().unwrap_or(Ending::Asked("nobody"));
         let exit = ending.exit(left.is_empty());
         let mut sentence = ending.sentence();
+        let is_heard = self.roster.is_connected && !matches!(ending, Ending::Refused(_));
+        let late = self.settings.site.leavings.late(is_heard);
         if !left.is_empty() {
             let executors = count(left.len() as u64, "executor");
-            let late = self.settings.site.leavings.late(self.roster.is_connected);
-            sentence.push_str(&format!("; {executors} {late}"));
+            sentence.push_str(&format!("; {executors} {}", late.sentence));
         }
         let now = self.clock.now();
         let summary = Summary {
@@ -302,6 +303,7 @@ impl Session {
             ran: now.since(Timestamp::ORIGIN),
             roster: &self.roster,
             left: left.iter().map(String::as_str).collect(),
+            left_state: late.state,
             counts: self.kernel.offer_counts(),
             waiting: self.waiting.explanation.as_ref(),
             declined: self.kernel.explain(now).declined,

@@ -32,6 +32,8 @@ pub(crate) struct Summary<'a> {
     pub(crate) roster: &'a Roster,
     /// Executors that had not ended within the timeout.
     pub(crate) left: Vec<&'a str>,
+    /// What became of them, in a word or two.
+    pub(crate) left_state: &'static str,
     pub(crate) counts: OfferCounts,
     /// Why executors were waited for when the run was stopped, if they were.
     pub(crate) waiting: Option<&'a Explanation>,
@@ -41,10 +43,10 @@ pub(crate) struct Summary<'a> {
 }
 
 impl Summary<'_> {
-    /// How an executor ended: what had not ended within the timeout was killed.
+    /// How an executor ended.
     pub(crate) fn state_of(&self, record: &Record) -> &'static str {
         if self.left.contains(&record.name.as_str()) || !record.state.is_end() {
-            "killed by force"
+            self.left_state
         } else {
             record.state.as_str()
         }
@@ -95,7 +97,7 @@ pub(crate) fn render(summary: &Summary<'_>, width: usize) -> String {
         let heading = style(format!("{heading:<10}")).dim();
         text.push_str(&format!("{heading} {sentence}\n"));
     };
-    let hosts = by_host(roster);
+    let hosts = by_host(summary);
     for (host, ends) in hosts.iter().take(AGENTS_LISTED_MAX) {
         note(host, ends.clone());
     }
@@ -174,9 +176,9 @@ fn listed<'a>(summary: &Summary<'a>) -> Vec<&'a Record> {
 }
 
 /// For each host, how its executors ended: `2 finished, 1 failed`.
-fn by_host(roster: &Roster) -> BTreeMap<String, String> {
+fn by_host(summary: &Summary<'_>) -> BTreeMap<String, String> {
     let mut hosts: BTreeMap<String, [u64; State::ALL.len()]> = BTreeMap::new();
-    for AgentRecord { host, counts, .. } in roster.agents.values() {
+    for AgentRecord { host, counts, .. } in summary.roster.agents.values() {
         let sums = hosts.entry(host.clone()).or_default();
         sums.iter_mut().zip(counts).for_each(|(sum, more)| *sum += more);
     }
@@ -192,7 +194,7 @@ fn by_host(roster: &Roster) -> BTreeMap<String, String> {
             }
         }
         if forced > 0 {
-            ends.push(format!("{} killed by force", grouped(forced)));
+            ends.push(format!("{} {}", grouped(forced), summary.left_state));
         }
         ends.join(", ")
     };

@@ -153,6 +153,9 @@ fn states(view: &View<'_>) -> String {
     if let (Some(limit), None) = (view.settings.config.executor_limit(), goal) {
         parts.push(format!("limit {}", grouped(u64::from(limit))));
     }
+    if !view.roster.is_connected && !view.stopping {
+        parts.push(style("not connected").red().to_string());
+    }
     parts.join(&style(" · ").dim().to_string())
 }
 

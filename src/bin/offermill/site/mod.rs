@@ -59,6 +59,15 @@ pub(crate) enum Leavings {
     Kept(Duration),
 }
 
+/// What became of executors that had not ended in time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Late {
+    /// As in `1 killed by force`.
+    pub(crate) state: &'static str,
+    /// As in `2 executors had not …`.
+    pub(crate) sentence: &'static str,
+}
+
 /// A site, and what carries out the engine's calls there.
 pub(crate) type Prepared = (Site, Arc<dyn ClusterManager>);
 
@@ -131,14 +140,17 @@ impl Leavings {
         }
     }
 
-    /// What is said of executors that had not ended in time, as in `2 executors had not …`. `connected` is whether
-    /// the cluster could be told.
-    pub(crate) fn late(self, connected: bool) -> &'static str {
+    /// What became of executors that had not ended in time, given whether the cluster listened.
+    pub(crate) fn late(self, is_heard: bool) -> Late {
         match self {
-            Leavings::Kept(_) if !connected => {
-                "had not ended in time, and the master can't be told to end them"
-            }
-            Leavings::Killed | Leavings::Kept(_) => "had not ended in time and had to be killed",
+            Leavings::Kept(_) if !is_heard => Late {
+                state: "left behind",
+                sentence: "had not ended in time, and the master can't be told to end them",
+            },
+            Leavings::Killed | Leavings::Kept(_) => Late {
+                state: "killed by force",
+                sentence: "had not ended in time and had to be killed",
+            },
         }
     }
 }

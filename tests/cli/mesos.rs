@@ -1,0 +1,202 @@
+//! Runs on Mesos, as far as no Mesos is needed: what is read, refused, remarked and kept to itself.
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::Output;
+
+use crate::support::{Folder, finish, offermill};
+
+/// No secret is ever like it.
+const CANARY: &str = "cAnAry-5ecret-7Q";
+
+/// Arguments of a run on a Mesos cluster, the first master of which isn't there.
+fn on_mesos<'a>(flags: &[&'a str]) -> Vec<&'a str> {
+    let master = ["--master", "mesos://127.0.0.1:1", "-c", "offermill.mesos.subscribeTimeout=100ms"];
+    [&["run"], &master[..], flags, &["--", "true"]].concat()
+}
+
+/// Bad settings for Mesos, and what is said of them. `FOLDER` is the test's folder.
+const BAD: &[(&[&str], &str)] = &[
+    (
+        &["--master", "mesos://"],
+        "--master is \"mesos://\", but must be mesos://, http:// or https://, then HOST[:PORT]",
+    ),
+    (&["--master", "mesos://a:x"], "--master is \"mesos://a:x\", but must be mesos://"),
+    (&["--master", "mesos"], "--master is \"mesos\", but must be local, local[*], local[CORES]"),
+    (&["--master", "mesos"], "each; or mesos://, http:// or https://, then HOST[:PORT]"),
+    (&["--master", "mesos://zk://a:2181/mesos"], "commas between; ZooKeeper isn't asked"),
+    (&["--role", "a b"], "--role is \"a b\", but must be a path of names with \"/\" between"),
+    (&["-c", "spark.mesos.role=.."], "spark.mesos.role (--conf) is \"..\", but must be a path"),
+    (&["--principal", "a:b"], "--principal is \"a:b\", but must be a name without \":\""),
+    (
+        &["--secret-file", "secret"],
+        "--secret-file is given without a principal, which says whose secret it is; give \
+         --principal (spark.mesos.principal) too",
+    ),
+    (
+        &["--principal", "p", "--secret-file", "nowhere"],
+        "--secret-file must be a file with a secret (No such file",
+    ),
+    (&["--principal", "p", "--secret-file", "empty"], "--secret-file must not be empty"),
+    (
+        &["--principal", "p", "--secret-file", "secret"],
+        "--secret-file would go over the network unencrypted to mesos://127.0.0.1:1; take \
+         https://, or give --allow-plain-secret",
+    ),
+    (
+        &["-c", "spark.mesos.principal.file=nowhere"],
+        "spark.mesos.principal.file (--conf) is \"nowhere\", but must be a file with a principal (",
+    ),
+    (
+        &["--allow-plain-secret=perhaps"],
+        "--allow-plain-secret is \"perhaps\", but must be true or false",
+    ),
+    (&["--checkpoint=1"], "--checkpoint is \"1\", but must be true or false"),
+    (&["--failover-timeout", "soon"], "--failover-timeout is \"soon\", but must be a whole number"),
+    (
+        &["--failover-timeout", "-1"],
+        "--failover-timeout is \"-1\", but must be from 0 to 2147483647",
+    ),
+    (&["--failover-timeout", "NaN"], "--failover-timeout is \"NaN\", but must be from 0 to"),
+    (&["--failover-timeout", "1e99"], "--failover-timeout is \"1e99\", but must be from 0 to"),
+    (
+        &["--framework-id-file", "nowhere/id"],
+        "--framework-id-file is \"nowhere/id\", but must be a file, there or not, in a folder \
+         that is there (nowhere: No such file",
+    ),
+    (&["--framework-id-file", "."], "in a folder that is there (this is a folder)"),
+    (
+        &["-c", "offermill.mesos.caFile=nowhere"],
+        "offermill.mesos.caFile (--conf) is \"nowhere\", but must be a file with certificates (",
+    ),
+    (
+        &["-c", "offermill.mesos.encoding=xml"],
+        "offermill.mesos.encoding (--conf) is \"xml\", but must be protobuf or json",
+    ),
+    (
+        &["-c", "offermill.mesos.subscribeTimeout=0"],
+        "offermill.mesos.subscribeTimeout (--conf) is \"0\", but must be more than 0",
+    ),
+];
+
+/// Goal: a bad setting is refused in a sentence that names it, its value and what is allowed, and nothing is started.
+/// Method: one of each kind.
+#[test]
+fn bad_settings_are_refused() {
+    let folder = Folder::new();
+    folder.write("empty", "\n");
+    folder.write("secret", "x\n");
+    for (flags, sentence) in BAD {
+        let ended = finish(&folder, &on_mesos(flags));
+        assert_eq!(ended.code, Some(2), "{flags:?}: {}", ended.errors);
+        assert!(ended.errors.contains(sentence), "{flags:?}: {}", ended.errors);
+        assert_eq!(ended.output, "", "{flags:?}");
+    }
+}
+
+/// Goal: what means nothing on the cluster that was asked for is named in one remark, and stops nothing. Method:
+/// settings of both kinds on the cluster that is not theirs.
+#[test]
+fn settings_of_the_other_kind_are_named() {
+    let folder = Folder::new();
+    let local = ["--master", "local-cluster[1,1,64]", "--num-executors", "1", "--until-finished"];
+    let strange = ["--role", "a b", "--principal", "p", "--checkpoint", "--secret-file", "nowhere"];
+    let size = ["--executor-memory", "16m", "--memory-overhead", "0"];
+    let ended = finish(&folder, &[&["run"], &local[..], &strange, &size, &["--", "true"]].concat());
+    assert_eq!(ended.code, Some(0), "{}", ended.errors);
+    let remark = "offermill: ignored, as they mean nothing on local-cluster[1,1,64]: --role, \
+                  --principal, --secret-file, --checkpoint\n";
+    assert_eq!(ended.errors, remark);
+    let strange = ["--work-dir", "/nowhere", "--agent-attributes", "x", "--role", "a b"];
+    let ended = finish(&folder, &on_mesos(&strange));
+    let remark = "offermill: ignored, as they mean nothing on mesos://127.0.0.1:1: \
+                  --agent-attributes, --work-dir\n";
+    assert!(ended.errors.contains(remark), "{}", ended.errors);
+}
+
+/// Goal: flags count more than keys, and those more than variables, also where a principal or a secret can be given in
+/// two ways. Method: a bad value on each lower layer doesn't matter, and one on the highest does.
+#[test]
+fn the_highest_principal_counts() {
+    let folder = Folder::new();
+    folder.write("bad", "a:b\n");
+    let run = |flags: &[&str], variables: &[(&str, &str)]| -> String {
+        let mut command = offermill(&folder.0, &on_mesos(flags));
+        let ended = command.envs(variables.iter().copied()).output().unwrap();
+        String::from_utf8(ended.stderr).unwrap()
+    };
+    let (variable, file) = ("SPARK_MESOS_PRINCIPAL", "SPARK_MESOS_PRINCIPAL_FILE");
+    let is_refused = |errors: String| errors.contains("is \"a:b\", but must be a name");
+    assert!(is_refused(run(&[], &[(variable, "a:b")])));
+    assert!(is_refused(run(&[], &[(file, "bad")])));
+    assert!(is_refused(run(&["-c", "spark.mesos.principal.file=bad"], &[(variable, "p")])));
+    assert!(!is_refused(run(&["-c", "spark.mesos.principal=p"], &[(variable, "a:b")])));
+    assert!(!is_refused(run(&["-c", "spark.mesos.principal=p"], &[(file, "bad")])));
+    let both = ["-c", "spark.mesos.principal.file=bad", "--principal", "p"];
+    assert!(!is_refused(run(&both, &[])));
+}
+
+/// Goal: a secret is in no output, however it was given and whatever else is wrong. Method: one that is easily found,
+/// given in all ways, with good and bad neighbours, in each format; as it is and as it is sent.
+#[test]
+fn secrets_are_not_shown() {
+    let folder = Folder::new();
+    folder.write("secret", &format!("{CANARY}\n"));
+    folder.write("conf", &format!("spark.mesos.principal p\nspark.mesos.secret {CANARY}\n"));
+    let conf = format!("spark.mesos.secret={CANARY}");
+    let typo = format!("spark.mesos.secret {CANARY}");
+    let misspelt = format!("spark.mesos.secrte={CANARY}");
+    let ours = format!("offermill.mesos.secret={CANARY}");
+    let ways: [&[&str]; 9] = [
+        &["--secret-file", "secret"],
+        &["--properties-file", "conf"],
+        &["-c", &conf],
+        &["-c", &typo],
+        &["-c", &misspelt],
+        &["-c", &ours],
+        // By mistake, where a file should be named.
+        &["--secret-file", CANARY],
+        &["--secret-file", "secret", "--allow-plain-secret", "--failover-timeout", "x"],
+        &[],
+    ];
+    for way in ways {
+        for more in [
+            &["--principal", "p", "--allow-plain-secret"][..],
+            &["--principal", "p", "--allow-plain-secret", "--json"],
+            &["--principal", "p"],
+            &["--master", "mesos"],
+            &["--master", "local[1]", "--executor-memory", "x"],
+            &[],
+        ] {
+            let arguments = on_mesos(&[way, more].concat());
+            let mut command = offermill(&folder.0, &arguments);
+            command.env("SPARK_MESOS_SECRET", CANARY);
+            let Output { stdout, stderr, .. } = command.output().unwrap();
+            let output = String::from_utf8([stdout, stderr].concat()).unwrap();
+            // "p:cAnAry-…" in base 64 begins like this.
+            for canary in [CANARY, "cDpjQW5Bc"] {
+                assert!(!output.contains(canary), "{arguments:?}: {output}");
+            }
+        }
+    }
+}
+
+/// Goal: who shows a secret to others is told so. Method: a file that all can read, one that only its owner can, a
+/// properties file, and an argument.
+#[test]
+fn open_secrets_are_remarked_on() {
+    let folder = Folder::new();
+    let file = folder.write("secret", "x");
+    let conf = folder.write("conf", "spark.mesos.secret x\n");
+    let open = "has a secret in it and can be read by everybody";
+    let run = |flags: &[&str]| finish(&folder, &on_mesos(&[flags, &["--principal", "p"]].concat()));
+    for (mode, is_open) in [(0o644, true), (0o640, false), (0o600, false)] {
+        for path in [&file, &conf] {
+            std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+        }
+        for flags in [["--secret-file", "secret"], ["--properties-file", "conf"]] {
+            assert_eq!(run(&flags).errors.contains(open), is_open, "{flags:?} {mode:o}");
+        }
+    }
+    let errors = run(&["-c", "spark.mesos.secret=x"]).errors;
+    assert!(errors.contains("(--conf) can be read by whoever lists this machine's processes"));
+}
