@@ -42,9 +42,10 @@ In the command, {{EXECUTOR_ID}}, {{APP_ID}}, {{AGENT_ID}}, {{HOSTNAME}}, {{CORES
 finds the same in its environment as OFFERMILL_EXECUTOR_ID and so on. Its output
 goes to the files stdout and stderr in its sandbox.
 
-A flag counts more than --conf, --conf more than the properties file. Durations
-are whole numbers with us, ms, s, m, min, h or d, and in seconds without; memory
-is a whole number with b, k, m, g, t or p, and in MiB without.";
+A flag counts more than --conf, --conf more than the properties file, and that more
+than the environment. Durations are whole numbers with us, ms, s, m, min, h or d,
+and in seconds without; memory is a whole number with b, k, m, g, t or p, and in
+MiB without.";
 
 const JSON_NOTES: &str = "\
 --json prints one object a line. All have \"event\", \"at_ms\" (since the start) and
