@@ -15,6 +15,7 @@
 pub(crate) mod answering;
 mod clock;
 mod control;
+mod encoded;
 pub(crate) mod intake;
 mod killing;
 mod notice;

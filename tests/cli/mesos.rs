@@ -10,7 +10,8 @@ const CANARY: &str = "cAnAry-5ecret-7Q";
 
 /// Arguments of a run on a Mesos cluster, the first master of which isn't there.
 fn on_mesos<'a>(flags: &[&'a str]) -> Vec<&'a str> {
-    let master = ["--master", "mesos://127.0.0.1:1", "-c", "offermill.mesos.subscribeTimeout=100ms"];
+    let master =
+        ["--master", "mesos://127.0.0.1:1", "-c", "offermill.mesos.subscribeTimeout=100ms"];
     [&["run"], &master[..], flags, &["--", "true"]].concat()
 }
 

@@ -6,5 +6,6 @@
 mod fake;
 mod framework;
 mod http;
+mod offers;
 mod real;
 mod recorded;

@@ -3,4 +3,5 @@
 pub mod codec;
 pub mod json;
 pub mod messages;
+pub mod offers;
 pub mod record_io;

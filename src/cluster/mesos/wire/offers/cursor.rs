@@ -1,0 +1,246 @@
+//! What is left of a message's bytes, and how protobuf is read off it.
+//!
+//! Reads what prost reads and refuses what prost refuses: varints of up to ten bytes that hold 64 bits, known fields
+//! of the wrong wire type, groups that aren't closed or nest too deep.
+
+use std::fmt;
+
+/// Why bytes are not the message that they should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Malformed {
+    /// Something ends before its time.
+    Truncated,
+    /// A number of more than 64 bits.
+    TooLong,
+    /// A field's key is none, or a known field has another type.
+    Field,
+    /// A group ends that didn't begin, or the other way around, or too many are open.
+    Group,
+    /// Text that isn't UTF-8.
+    Text,
+    /// An offer without its id, or with an empty one.
+    NoId,
+    /// An offer without the id of its agent, or with an empty one.
+    NoAgent,
+    /// An offer with more than [`ENTRIES_MAX`](super::ENTRIES_MAX) entries.
+    TooMany,
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Malformed::Truncated => "it ends too early",
+            Malformed::TooLong => "a number has more than 64 bits",
+            Malformed::Field => "a field has a wrong type",
+            Malformed::Group => "a group has no end or no beginning",
+            Malformed::Text => "a text is not UTF-8",
+            Malformed::NoId => "it has no id",
+            Malformed::NoAgent => "it names no agent",
+            Malformed::TooMany => "it has too many entries",
+        })
+    }
+}
+
+impl std::error::Error for Malformed {}
+
+pub(super) type Result<T> = std::result::Result<T, Malformed>;
+
+/// Messages and groups may nest so deep, the outermost counted.
+const DEPTH_MAX: u8 = 100;
+
+/// The key of a field with a varint.
+pub(super) const fn varint(field: u32) -> u32 {
+    field << 3
+}
+
+/// The key of a field with eight bytes.
+pub(super) const fn fixed64(field: u32) -> u32 {
+    field << 3 | 1
+}
+
+/// The key of a field with a length: a message or a text.
+pub(super) const fn sized(field: u32) -> u32 {
+    field << 3 | 2
+}
+
+/// The set of these fields, as [`Cursor::skip`] takes it. They must be below 32.
+pub(super) const fn known(keys: &[u32]) -> u32 {
+    let (mut set, mut at) = (0, 0);
+    while at < keys.len() {
+        set |= 1 << (keys[at] >> 3);
+        at += 1;
+    }
+    set
+}
+
+/// What is left of a message.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cursor<'a> {
+    rest: &'a [u8],
+    /// So many messages and groups more may be inside of each other.
+    depth: u8,
+}
+
+impl<'a> Cursor<'a> {
+    /// A message that lies in `above` others.
+    pub(super) fn new(message: &'a [u8], above: u8) -> Cursor<'a> {
+        Cursor { rest: message, depth: DEPTH_MAX - above.min(DEPTH_MAX) }
+    }
+
+    /// How many bytes are left.
+    pub(super) fn left(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// The key of the next field; `None` at the end.
+    #[inline(always)]
+    pub(super) fn key(&mut self) -> Result<Option<u32>> {
+        match *self.rest {
+            [] => Ok(None),
+            [byte, ref rest @ ..] if byte < 0x80 => {
+                self.rest = rest;
+                Ok(Some(u32::from(byte)))
+            }
+            _ => self.long_key().map(Some),
+        }
+    }
+
+    #[cold]
+    fn long_key(&mut self) -> Result<u32> {
+        u32::try_from(self.varint()?).map_err(|_| Malformed::Field)
+    }
+
+    #[inline(always)]
+    pub(super) fn varint(&mut self) -> Result<u64> {
+        match *self.rest {
+            [byte, ref rest @ ..] if byte < 0x80 => {
+                self.rest = rest;
+                Ok(u64::from(byte))
+            }
+            [low, high, ref rest @ ..] if high < 0x80 => {
+                self.rest = rest;
+                Ok(u64::from(low & 0x7f) | u64::from(high) << 7)
+            }
+            _ => self.long_varint(),
+        }
+    }
+
+    fn long_varint(&mut self) -> Result<u64> {
+        let mut number = 0;
+        for (at, byte) in self.rest.iter().enumerate().take(10) {
+            if at == 9 && *byte > 1 {
+                return Err(Malformed::TooLong);
+            }
+            number |= u64::from(byte & 0x7f) << (7 * at);
+            if *byte < 0x80 {
+                self.rest = self.rest.get(at + 1..).unwrap_or_default();
+                return Ok(number);
+            }
+        }
+        Err(Malformed::Truncated)
+    }
+
+    /// An enum's number: the low half of a varint.
+    #[inline(always)]
+    pub(super) fn number(&mut self) -> Result<i32> {
+        Ok(self.varint()? as i32)
+    }
+
+    #[inline(always)]
+    pub(super) fn double(&mut self) -> Result<f64> {
+        let (bytes, rest) = self.rest.split_first_chunk().ok_or(Malformed::Truncated)?;
+        self.rest = rest;
+        Ok(f64::from_le_bytes(*bytes))
+    }
+
+    /// What lies behind a length.
+    #[inline(always)]
+    pub(super) fn bytes(&mut self) -> Result<&'a [u8]> {
+        let length = self.varint()?;
+        self.take(length)
+    }
+
+    #[inline(always)]
+    fn take(&mut self, length: u64) -> Result<&'a [u8]> {
+        let length = usize::try_from(length).map_err(|_| Malformed::Truncated)?;
+        let (own, rest) = self.rest.split_at_checked(length).ok_or(Malformed::Truncated)?;
+        self.rest = rest;
+        Ok(own)
+    }
+
+    #[inline(always)]
+    pub(super) fn text(&mut self) -> Result<&'a str> {
+        text(self.bytes()?)
+    }
+
+    /// A message in this one.
+    #[inline(always)]
+    pub(super) fn message(&mut self) -> Result<Cursor<'a>> {
+        Ok(Cursor { rest: self.bytes()?, depth: self.depth - 1 })
+    }
+
+    /// Reads past a field that isn't `known`; one that is should have had another wire type.
+    #[inline(always)]
+    pub(super) fn skip(&mut self, key: u32, known: u32) -> Result<()> {
+        let field = key >> 3;
+        if field == 0 || field < 32 && known >> field & 1 == 1 {
+            return Err(Malformed::Field);
+        }
+        self.skip_value(key)
+    }
+
+    #[inline]
+    fn skip_value(&mut self, key: u32) -> Result<()> {
+        match key & 7 {
+            0 => self.varint().map(drop),
+            1 => self.take(8).map(drop),
+            2 => self.bytes().map(drop),
+            3 => self.skip_group(key >> 3),
+            5 => self.take(4).map(drop),
+            _ => Err(Malformed::Group),
+        }
+    }
+
+    /// Reads past the rest of the group of `field`.
+    #[cold]
+    fn skip_group(&mut self, field: u32) -> Result<()> {
+        let mut open = [0; DEPTH_MAX as usize];
+        let (mut deep, mut most) = (0, usize::from(self.depth));
+        most = most.min(open.len());
+        open[0] = field;
+        loop {
+            let key = self.key()?.ok_or(Malformed::Truncated)?;
+            let field = key >> 3;
+            match key & 7 {
+                4 if field != 0 && open.get(deep) == Some(&field) => {
+                    let Some(above) = usize::checked_sub(deep, 1) else { return Ok(()) };
+                    deep = above;
+                }
+                4 => return Err(Malformed::Group),
+                _ if field == 0 => return Err(Malformed::Field),
+                // A field at this depth: prost looks at the depth before it looks at the field.
+                _ if deep + 1 >= most => return Err(Malformed::Group),
+                3 => {
+                    deep += 1;
+                    *open.get_mut(deep).ok_or(Malformed::Group)? = field;
+                }
+                _ => self.skip_value(key)?,
+            }
+        }
+    }
+
+    /// Reads past everything.
+    pub(super) fn skip_all(mut self) -> Result<()> {
+        while let Some(key) = self.key()? {
+            self.skip(key, 0)?;
+        }
+        Ok(())
+    }
+}
+
+/// Bytes as text.
+#[inline(always)]
+pub(super) fn text(bytes: &[u8]) -> Result<&str> {
+    std::str::from_utf8(bytes).map_err(|_| Malformed::Text)
+}

@@ -1,0 +1,131 @@
+//! One offer.
+
+use super::cursor::{Cursor, Malformed, Result, known, sized};
+use super::desk::Desk;
+use super::resource::{read_attribute, read_resource};
+use super::value::{read_nanoseconds, read_text};
+use crate::offer::Offer;
+
+const ID: u32 = sized(1);
+const AGENT_ID: u32 = sized(3);
+const HOSTNAME: u32 = sized(4);
+const RESOURCES: u32 = sized(5);
+const ATTRIBUTES: u32 = sized(7);
+const UNAVAILABILITY: u32 = sized(9);
+const ALLOCATION_INFO: u32 = sized(10);
+const DOMAIN: u32 = sized(11);
+const KNOWN: u32 = known(&[
+    ID,
+    AGENT_ID,
+    HOSTNAME,
+    RESOURCES,
+    ATTRIBUTES,
+    UNAVAILABILITY,
+    ALLOCATION_INFO,
+    DOMAIN,
+]);
+
+/// `DomainInfo.fault_domain`.
+const FAULT_DOMAIN: u32 = sized(1);
+const REGION: u32 = sized(1);
+const ZONE: u32 = sized(2);
+
+/// `Unavailability.start`.
+const START: u32 = sized(1);
+const DURATION: u32 = sized(2);
+
+/// An offer lies in the message `Offers`, and that in an `Event`.
+const ABOVE: u8 = 2;
+
+/// When an agent's resources may be away, for maintenance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unavailability {
+    /// From when, in nanoseconds since 1970.
+    pub start_ns: i64,
+    /// For how long, in nanoseconds; `None` is for ever.
+    pub duration_ns: Option<i64>,
+}
+
+/// What is said of an offer beside its resources and attributes.
+#[derive(Default)]
+struct Draft<'a> {
+    id: Option<&'a str>,
+    agent_id: Option<&'a str>,
+    hostname: &'a str,
+    role: Option<&'a str>,
+    region: Option<&'a str>,
+    zone: Option<&'a str>,
+    unavailability: Option<Unavailability>,
+}
+
+/// Reads an offer, but for its resources and attributes, which it puts on the desk.
+pub(super) fn read_offer<'a>(
+    bytes: &'a [u8],
+    default_role: &'a str,
+    desk: &mut Desk<'a>,
+) -> Result<(Offer<'a>, Option<Unavailability>)> {
+    let mut draft = Draft::default();
+    let mut message = Cursor::new(bytes, ABOVE);
+    while let Some(key) = message.key()? {
+        match key {
+            ID => read_text(message.message()?, &mut draft.id)?,
+            AGENT_ID => read_text(message.message()?, &mut draft.agent_id)?,
+            HOSTNAME => draft.hostname = message.text()?,
+            RESOURCES => read_resource(message.message()?, desk)?,
+            ATTRIBUTES => read_attribute(message.message()?, desk)?,
+            ALLOCATION_INFO => read_text(message.message()?, &mut draft.role)?,
+            UNAVAILABILITY => {
+                let unavailability = draft.unavailability.get_or_insert_default();
+                read_unavailability(message.message()?, unavailability)?;
+            }
+            DOMAIN => read_domain(message.message()?, &mut draft)?,
+            key => message.skip(key, KNOWN)?,
+        }
+    }
+    let id = draft.id.filter(|id| !id.is_empty()).ok_or(Malformed::NoId)?;
+    let agent_id = draft.agent_id.filter(|id| !id.is_empty()).ok_or(Malformed::NoAgent)?;
+    let offer = Offer {
+        id,
+        agent_id,
+        hostname: draft.hostname,
+        role: draft.role.unwrap_or(default_role),
+        resources: &[],
+        attributes: &[],
+        region: draft.region,
+        zone: draft.zone,
+    };
+    Ok((offer, draft.unavailability))
+}
+
+#[cold]
+fn read_unavailability(mut message: Cursor<'_>, unavailability: &mut Unavailability) -> Result<()> {
+    while let Some(key) = message.key()? {
+        match key {
+            START => read_nanoseconds(message.message()?, &mut unavailability.start_ns)?,
+            DURATION => {
+                let duration = unavailability.duration_ns.get_or_insert_default();
+                read_nanoseconds(message.message()?, duration)?;
+            }
+            key => message.skip(key, known(&[START, DURATION]))?,
+        }
+    }
+    Ok(())
+}
+
+fn read_domain<'a>(mut message: Cursor<'a>, draft: &mut Draft<'a>) -> Result<()> {
+    while let Some(key) = message.key()? {
+        if key != FAULT_DOMAIN {
+            message.skip(key, known(&[FAULT_DOMAIN]))?;
+            continue;
+        }
+        let mut domain = message.message()?;
+        while let Some(key) = domain.key()? {
+            match key {
+                REGION => read_text(domain.message()?, &mut draft.region)?,
+                ZONE => read_text(domain.message()?, &mut draft.zone)?,
+                key => domain.skip(key, known(&[REGION, ZONE]))?,
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! A batch of offers from their bytes.
+
+use bumpalo::Bump;
+use bumpalo::collections::Vec;
+
+use super::cursor::Malformed;
+use super::desk::{Desk, Extent};
+use super::offer::{Unavailability, read_offer};
+use crate::engine::seam::{EncodedOffer, ReadOffers};
+use crate::offer::{DEFAULT_ROLE, Offer};
+
+/// An arena that has grown beyond this is given back.
+const ARENA_BYTES_KEPT: usize = 8 << 20;
+
+/// Reads offers in the form of the wire, a batch at a time, into memory that it uses again: in the steady state it
+/// allocates nothing.
+#[derive(Debug)]
+pub struct OfferReader {
+    arena: Bump,
+    default_role: Box<str>,
+    /// What the last batch held.
+    expected: Extent,
+}
+
+/// What a batch of encoded offers says.
+#[derive(Clone, Copy, Debug)]
+pub struct Batch<'a> {
+    /// Those that could be read, in their order.
+    pub offers: &'a [Offer<'a>],
+    /// Those that couldn't: their places in the batch, and why.
+    pub unreadable: &'a [(usize, Malformed)],
+    /// Places in `offers` of those whose agents will be under maintenance, and when.
+    pub unavailable: &'a [(usize, Unavailability)],
+}
+
+impl Default for OfferReader {
+    fn default() -> OfferReader {
+        OfferReader::new(DEFAULT_ROLE)
+    }
+}
+
+impl OfferReader {
+    /// A reader for a framework with this role: offers that don't say their own have it. [`DEFAULT_ROLE`] leaves open
+    /// whose resources are taken, see [`Offer::role`].
+    #[must_use]
+    pub fn new(default_role: &str) -> OfferReader {
+        OfferReader {
+            arena: Bump::new(),
+            default_role: default_role.into(),
+            expected: Extent::default(),
+        }
+    }
+
+    /// Reads offers, each the bytes of an `Offer` message, and hands them to `use_them`.
+    ///
+    /// An offer that can't be read spoils none of the others.
+    pub fn read<'r, R>(
+        &'r mut self,
+        offers: impl ExactSizeIterator<Item = &'r [u8]>,
+        use_them: impl FnOnce(&Batch<'r>) -> R,
+    ) -> R {
+        if self.arena.allocated_bytes() > ARENA_BYTES_KEPT {
+            (self.arena, self.expected) = (Bump::new(), Extent::default());
+        }
+        self.arena.reset();
+        let OfferReader { arena, default_role, expected } = self;
+        let arena: &'r Bump = arena;
+        let mut read = Vec::with_capacity_in(offers.len(), arena);
+        let mut ends = Vec::with_capacity_in(offers.len(), arena);
+        let (mut unreadable, mut unavailable) = (Vec::new_in(arena), Vec::new_in(arena));
+        let mut desk = Desk::new(arena, *expected);
+        for (place, bytes) in offers.enumerate() {
+            let before = desk.begin();
+            match read_offer(bytes, default_role, &mut desk) {
+                Ok((offer, unavailability)) => {
+                    unavailable.extend(unavailability.map(|away| (read.len(), away)));
+                    read.push(offer);
+                    ends.push(desk.extent());
+                }
+                Err(why) => {
+                    desk.drop_since(before);
+                    unreadable.push((place, why));
+                }
+            }
+        }
+        *expected = desk.extent();
+        desk.hand_out(&mut read, &ends);
+        use_them(&Batch {
+            offers: read.into_bump_slice(),
+            unreadable: unreadable.into_bump_slice(),
+            unavailable: unavailable.into_bump_slice(),
+        })
+    }
+}
+
+impl<'a> Desk<'a> {
+    /// Gives each offer its resources and attributes, up to where `ends` says.
+    fn hand_out(self, offers: &mut [Offer<'a>], ends: &[Extent]) {
+        let resources: &'a [_] = self.resources.into_bump_slice();
+        let attributes: &'a [_] = self.attributes.into_bump_slice();
+        let mut start = Extent::default();
+        for (offer, end) in offers.iter_mut().zip(ends) {
+            offer.resources = resources.get(start.resources..end.resources).unwrap_or_default();
+            offer.attributes = attributes.get(start.attributes..end.attributes).unwrap_or_default();
+            start = *end;
+        }
+    }
+}
+
+impl ReadOffers for OfferReader {
+    fn read(
+        &mut self,
+        batch: &[EncodedOffer],
+        use_them: &mut dyn FnMut(&[Offer<'_>], &mut dyn Iterator<Item = usize>),
+    ) {
+        OfferReader::read(self, batch.iter().map(EncodedOffer::bytes), |batch| {
+            let mut unreadable = batch.unreadable.iter().map(|(place, _)| *place);
+            use_them(batch.offers, &mut unreadable);
+        });
+    }
+}

@@ -1,0 +1,165 @@
+//! Resources and attributes.
+
+use super::cursor::{Cursor, Result, known, sized, text, varint};
+use super::desk::Desk;
+use super::reservation::{Draft, open};
+use super::value::{self, read_ranges, read_scalar, read_set, read_text};
+use crate::offer::{
+    Attribute, AttributeValue, DEFAULT_ROLE, Reservations, Resource, Standing, Value,
+};
+use crate::resources::Scalar;
+
+/// The keys of `Resource`.
+mod key {
+    use super::*;
+
+    pub(super) const NAME: u32 = sized(1);
+    pub(super) const TYPE: u32 = varint(2);
+    pub(super) const SCALAR: u32 = sized(3);
+    pub(super) const RANGES: u32 = sized(4);
+    pub(super) const SET: u32 = sized(5);
+    pub(super) const ROLE: u32 = sized(6);
+    pub(super) const DISK: u32 = sized(7);
+    pub(super) const RESERVATION: u32 = sized(8);
+    pub(super) const REVOCABLE: u32 = sized(9);
+    pub(super) const SHARED: u32 = sized(10);
+    pub(super) const RESERVATIONS: u32 = sized(13);
+    pub(super) const KNOWN: u32 = known(&[
+        NAME,
+        TYPE,
+        SCALAR,
+        RANGES,
+        SET,
+        ROLE,
+        DISK,
+        RESERVATION,
+        REVOCABLE,
+        SHARED,
+        RESERVATIONS,
+    ]);
+}
+
+/// The keys of `Attribute`.
+mod attribute {
+    use super::*;
+
+    pub(super) const NAME: u32 = sized(1);
+    pub(super) const TYPE: u32 = varint(2);
+    pub(super) const SCALAR: u32 = sized(3);
+    pub(super) const RANGES: u32 = sized(4);
+    pub(super) const TEXT: u32 = sized(5);
+    pub(super) const SET: u32 = sized(6);
+    pub(super) const KNOWN: u32 = known(&[NAME, TYPE, SCALAR, RANGES, TEXT, SET]);
+}
+
+/// What is known of a resource's reservation, in either form.
+#[derive(Default)]
+struct Reserved<'a> {
+    role: Option<&'a str>,
+    by: Option<Draft<'a>>,
+    stack: Option<bumpalo::collections::Vec<'a, crate::offer::Reservation<'a>>>,
+}
+
+/// Reads a resource and puts it on the desk.
+pub(super) fn read_resource<'a>(mut message: Cursor<'a>, desk: &mut Desk<'a>) -> Result<()> {
+    desk.count()?;
+    desk.begin_value();
+    let (mut name, mut kind, mut scalar) = ("", value::SCALAR, 0.0);
+    let mut reserved = Reserved::default();
+    let (mut revocable, mut shared, mut disk) = (false, false, false);
+    while let Some(key) = message.key()? {
+        match key {
+            key::NAME => name = known_text(message.bytes()?)?,
+            key::TYPE => kind = message.number()?,
+            key::SCALAR => read_scalar(message.message()?, &mut scalar)?,
+            key::RANGES => read_ranges(message.message()?, desk)?,
+            key::SET => read_set(message.message()?, desk)?,
+            key::ROLE => reserved.role = Some(known_text(message.bytes()?)?),
+            key::RESERVATION => {
+                let draft = reserved.by.get_or_insert_with(|| Draft::new(desk.arena));
+                draft.read(message.message()?, desk)?;
+            }
+            key::RESERVATIONS => {
+                desk.count()?;
+                let mut draft = Draft::new(desk.arena);
+                draft.read(message.message()?, desk)?;
+                reserved.stack.get_or_insert_with(|| open(desk.arena)).push(draft.finish());
+            }
+            key::DISK => disk = message.message()?.skip_all().map(|()| true)?,
+            key::REVOCABLE => revocable = message.message()?.skip_all().map(|()| true)?,
+            key::SHARED => shared = message.message()?.skip_all().map(|()| true)?,
+            key => message.skip(key, key::KNOWN)?,
+        }
+    }
+    let value = match kind {
+        value::SCALAR => Value::Scalar(Scalar::from_f64_lenient(scalar)),
+        value::RANGES => Value::Ranges(desk.take_ranges()),
+        value::SET => Value::Set(desk.take_items()),
+        _ => Value::Set(&[]),
+    };
+    let standing = match (disk, shared, revocable) {
+        (true, _, _) => Standing::Disk,
+        (_, true, _) => Standing::Shared,
+        (_, _, true) => Standing::Revocable,
+        _ => Standing::Firm,
+    };
+    let resource = Resource::new(name, value).with_standing(standing);
+    desk.resources.push(resource.with_reservations(reserved.finish(desk)));
+    Ok(())
+}
+
+impl<'a> Reserved<'a> {
+    /// A stack is the new form, and so is nothing at all.
+    #[inline(always)]
+    fn finish(self, desk: &Desk<'a>) -> Reservations<'a> {
+        match self {
+            Reserved { stack: Some(stack), .. } => Reservations::Refined(stack.into_bump_slice()),
+            Reserved { role: None, by: None, .. } => Reservations::Refined(&[]),
+            Reserved { role, by, .. } => {
+                let by = by.map(|by| &*desk.arena.alloc(by.finish().by));
+                Reservations::Old { role: role.unwrap_or(DEFAULT_ROLE), dynamic: by }
+            }
+        }
+    }
+}
+
+/// A name that most likely is one of a few.
+#[inline(always)]
+fn known_text(bytes: &[u8]) -> Result<&str> {
+    Ok(match bytes {
+        b"cpus" => "cpus",
+        b"mem" => "mem",
+        b"disk" => "disk",
+        b"gpus" => "gpus",
+        b"ports" => "ports",
+        b"*" => DEFAULT_ROLE,
+        other => text(other)?,
+    })
+}
+
+/// Reads an attribute and puts it on the desk.
+pub(super) fn read_attribute<'a>(mut message: Cursor<'a>, desk: &mut Desk<'a>) -> Result<()> {
+    desk.count()?;
+    desk.begin_value();
+    let (mut name, mut kind, mut scalar, mut text) = ("", value::SCALAR, 0.0, None);
+    while let Some(key) = message.key()? {
+        match key {
+            attribute::NAME => name = message.text()?,
+            attribute::TYPE => kind = message.number()?,
+            attribute::SCALAR => read_scalar(message.message()?, &mut scalar)?,
+            attribute::RANGES => read_ranges(message.message()?, desk)?,
+            attribute::TEXT => read_text(message.message()?, &mut text)?,
+            attribute::SET => read_set(message.message()?, desk)?,
+            key => message.skip(key, attribute::KNOWN)?,
+        }
+    }
+    let value = match kind {
+        value::TEXT => AttributeValue::Text(text.unwrap_or_default()),
+        value::SCALAR => AttributeValue::Scalar(scalar),
+        value::RANGES => AttributeValue::Ranges(desk.take_ranges()),
+        value::SET => AttributeValue::Set(desk.take_items()),
+        _ => AttributeValue::Set(&[]),
+    };
+    desk.attributes.push(Attribute { name, value });
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! Where the offers of a record lie: a walk past everything else.
+
+use super::cursor::{Cursor, Malformed, Result, known, sized, varint};
+use crate::engine::seam::OfferPlace;
+
+/// `Event.type`.
+const TYPE: u32 = varint(1);
+/// `Event.offers`.
+const OFFERS: u32 = sized(3);
+const EVENT: u32 = known(&[TYPE, OFFERS]);
+/// The type of events that bring offers.
+const TYPE_OFFERS: i32 = 2;
+
+/// `Offers.offers`.
+const OFFER: u32 = sized(1);
+/// `Offer.id`.
+const ID: u32 = sized(1);
+/// `OfferID.value`.
+const VALUE: u32 = sized(1);
+
+/// Finds the offers in `record`, an event, and puts their places into `places`, whose former content is gone. Returns
+/// whether it is an event of type `OFFERS`; of others there are no places.
+///
+/// Looks at nothing in an offer but for its id. An offer whose id can't be found for some flaw has an empty one.
+///
+/// # Errors
+/// When the record is no event, or its offers can't be told apart.
+pub fn split(record: &[u8], places: &mut Vec<OfferPlace>) -> std::result::Result<bool, Malformed> {
+    places.clear();
+    let kind = walk(record, places);
+    if kind != Ok(TYPE_OFFERS) {
+        places.clear();
+    }
+    kind.map(|kind| kind == TYPE_OFFERS)
+}
+
+/// Finds the offers; returns the event's type.
+fn walk(record: &[u8], places: &mut Vec<OfferPlace>) -> Result<i32> {
+    let mut kind = 0;
+    let mut event = Cursor::new(record, 0);
+    while let Some(key) = event.key()? {
+        match key {
+            TYPE => kind = event.number()?,
+            OFFERS => {
+                let offers = event.message()?;
+                each_offer(offers, record.len() - event.left(), places)?;
+            }
+            key => event.skip(key, EVENT)?,
+        }
+    }
+    Ok(kind)
+}
+
+/// The offers of a message that ends at `end`.
+fn each_offer(mut offers: Cursor<'_>, end: usize, places: &mut Vec<OfferPlace>) -> Result<()> {
+    while let Some(key) = offers.key()? {
+        if key == OFFER {
+            let offer = offers.message()?;
+            let end = end - offers.left();
+            let mut id = 0..0;
+            // What is wrong with an offer, its reader will say.
+            let _flawed = find_id(offer, end, &mut id);
+            places.push(OfferPlace { offer: end - offer.left()..end, id });
+        } else {
+            offers.skip(key, known(&[OFFER]))?;
+        }
+    }
+    Ok(())
+}
+
+/// Where the id is of an offer that ends at `end`: the last one, as everywhere in protobuf.
+fn find_id(mut offer: Cursor<'_>, end: usize, place: &mut std::ops::Range<usize>) -> Result<()> {
+    while let Some(key) = offer.key()? {
+        if key == ID {
+            let mut id = offer.message()?;
+            let end = end - offer.left();
+            while let Some(key) = id.key()? {
+                if key == VALUE {
+                    let value = id.bytes()?;
+                    let end = end - id.left();
+                    *place = end - value.len()..end;
+                } else {
+                    id.skip(key, known(&[VALUE]))?;
+                }
+            }
+        } else {
+            offer.skip(key, known(&[ID]))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! The parts of resources' and attributes' values. A part that comes twice is merged.
+
+use super::cursor::{Cursor, Result, fixed64, known, sized, varint};
+use super::desk::Desk;
+use crate::resources::PortRange;
+
+/// `Value.Type`.
+pub(super) const SCALAR: i32 = 0;
+/// `Value.Type`.
+pub(super) const RANGES: i32 = 1;
+/// `Value.Type`.
+pub(super) const SET: i32 = 2;
+/// `Value.Type`.
+pub(super) const TEXT: i32 = 3;
+
+/// `value` of ids, names and texts; `role` of an allocation; `name` of a region or zone.
+const TEXT_VALUE: u32 = sized(1);
+const SCALAR_VALUE: u32 = fixed64(1);
+const RANGE: u32 = sized(1);
+const BEGIN: u32 = varint(1);
+const END: u32 = varint(2);
+const ITEM: u32 = sized(1);
+const NANOSECONDS: u32 = varint(1);
+
+/// A message of one text, its first field.
+#[inline(always)]
+pub(super) fn read_text<'a>(mut message: Cursor<'a>, text: &mut Option<&'a str>) -> Result<()> {
+    while let Some(key) = message.key()? {
+        match key {
+            TEXT_VALUE => *text = Some(message.text()?),
+            key => message.skip(key, known(&[TEXT_VALUE]))?,
+        }
+    }
+    Ok(())
+}
+
+#[inline(always)]
+pub(super) fn read_scalar(mut message: Cursor<'_>, scalar: &mut f64) -> Result<()> {
+    while let Some(key) = message.key()? {
+        match key {
+            SCALAR_VALUE => *scalar = message.double()?,
+            key => message.skip(key, known(&[SCALAR_VALUE]))?,
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn read_ranges<'a>(mut message: Cursor<'a>, desk: &mut Desk<'a>) -> Result<()> {
+    while let Some(key) = message.key()? {
+        match key {
+            RANGE => {
+                let range = read_range(message.message()?)?;
+                desk.count()?;
+                desk.ranges.push(range);
+            }
+            key => message.skip(key, known(&[RANGE]))?,
+        }
+    }
+    Ok(())
+}
+
+#[inline(always)]
+fn read_range(mut message: Cursor<'_>) -> Result<PortRange> {
+    let mut range = PortRange::new(0, 0);
+    while let Some(key) = message.key()? {
+        match key {
+            BEGIN => range.begin = message.varint()?,
+            END => range.end = message.varint()?,
+            key => message.skip(key, known(&[BEGIN, END]))?,
+        }
+    }
+    Ok(range)
+}
+
+pub(super) fn read_set<'a>(mut message: Cursor<'a>, desk: &mut Desk<'a>) -> Result<()> {
+    while let Some(key) = message.key()? {
+        match key {
+            ITEM => {
+                let item = message.text()?;
+                desk.count()?;
+                desk.items.push(item);
+            }
+            key => message.skip(key, known(&[ITEM]))?,
+        }
+    }
+    Ok(())
+}
+
+/// A time or a duration.
+pub(super) fn read_nanoseconds(mut message: Cursor<'_>, nanoseconds: &mut i64) -> Result<()> {
+    while let Some(key) = message.key()? {
+        match key {
+            NANOSECONDS => *nanoseconds = message.varint()? as i64,
+            key => message.skip(key, known(&[NANOSECONDS]))?,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,257 @@
+//! Offers read straight from the wire, held against what prost reads.
+
+mod agreement;
+mod mirror;
+
+use offermill::cluster::mesos::wire::offers::{ENTRIES_MAX, Malformed, OfferReader, split};
+use proptest::collection::vec;
+use proptest::option::{of, weighted};
+use proptest::prelude::*;
+use prost::Message;
+
+use agreement::{OFFERS, ROLE, check};
+use mirror::*;
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![3 => "(cpus|mem|disk|gpus|ports|\\*|eng|eng/etl|zone)", 1 => "\\PC{0,3}"]
+}
+
+fn boxed_text() -> impl Strategy<Value = Text> {
+    of(text()).prop_map(|value| Text { value })
+}
+
+fn scalar() -> impl Strategy<Value = Scalar> {
+    let number = prop_oneof![0.0..100.0, any::<f64>()];
+    of(number).prop_map(|value| Scalar { value })
+}
+
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![0..200_u64, 0..70_000_u64, any::<u64>()]
+}
+
+fn ranges() -> impl Strategy<Value = Ranges> {
+    let range = (of(number()), of(number())).prop_map(|(begin, end)| Range { begin, end });
+    vec(range, 0..4).prop_map(|range| Ranges { range })
+}
+
+fn set() -> impl Strategy<Value = Set> {
+    vec(text(), 0..4).prop_map(|item| Set { item })
+}
+
+fn kind() -> impl Strategy<Value = Option<i32>> {
+    of(prop_oneof![9 => 0..4, 1 => any::<i32>()])
+}
+
+fn reservation() -> impl Strategy<Value = ReservationInfo> {
+    let label = (of(text()), of(text())).prop_map(|(key, value)| Label { key, value });
+    let labels = vec(label, 0..3).prop_map(|labels| Labels { labels });
+    (of(text()), of(labels), of(text()), kind()).prop_map(|(principal, labels, role, kind)| {
+        ReservationInfo { principal, labels, role, kind }
+    })
+}
+
+fn resource() -> impl Strategy<Value = Resource> {
+    let value = (of(text()), kind(), of(scalar()), of(ranges()), of(set()));
+    let reserved = (of(text()), of(reservation()), vec(reservation(), 0..3));
+    let anything = || weighted(0.2, Just(Anything {}));
+    let standing = (anything(), anything(), anything());
+    (value, reserved, standing).prop_map(|(value, reserved, standing)| Resource {
+        name: value.0,
+        kind: value.1,
+        scalar: value.2,
+        ranges: value.3,
+        set: value.4,
+        role: reserved.0,
+        reservation: reserved.1,
+        reservations: reserved.2,
+        disk: standing.0,
+        revocable: standing.1,
+        shared: standing.2,
+    })
+}
+
+fn attribute() -> impl Strategy<Value = Attribute> {
+    let value = (of(text()), kind(), of(scalar()), of(ranges()), of(boxed_text()), of(set()));
+    value.prop_map(|(name, kind, scalar, ranges, text, set)| Attribute {
+        name,
+        kind,
+        scalar,
+        ranges,
+        text,
+        set,
+    })
+}
+
+fn offer() -> impl Strategy<Value = Offer> {
+    let ids = (weighted(0.9, boxed_text()), weighted(0.9, boxed_text()), of(text()));
+    let entries = (vec(resource(), 0..4), vec(attribute(), 0..4));
+    let time = || of(any::<i64>()).prop_map(|nanoseconds| Nanoseconds { nanoseconds });
+    let away = (of(time()), of(time()));
+    let away = away.prop_map(|(start, duration)| Unavailability { start, duration });
+    let domain = (of(boxed_text()), of(boxed_text()));
+    let domain = of(domain.prop_map(|(region, zone)| FaultDomain { region, zone }));
+    let domain = domain.prop_map(|fault_domain| Domain { fault_domain });
+    let rest = (of(away), of(boxed_text()), of(domain));
+    (ids, entries, rest).prop_map(|(ids, entries, rest)| Offer {
+        id: ids.0,
+        agent_id: ids.1,
+        hostname: ids.2,
+        resources: entries.0,
+        attributes: entries.1,
+        unavailability: rest.0,
+        allocation_info: rest.1,
+        domain: rest.2,
+    })
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let kind = weighted(0.95, prop_oneof![9 => Just(OFFERS), 1 => any::<i32>()]);
+    let offers = of(vec(offer(), 0..3).prop_map(|offers| Offers { offers }));
+    (kind, offers).prop_map(|(kind, offers)| Event { kind, offers })
+}
+
+/// A field that nobody knows, or one that is known with another type.
+fn stray() -> impl Strategy<Value = Vec<u8>> {
+    let group = (1..200_usize, any::<bool>()).prop_map(|(deep, closed)| {
+        let ends = if closed { deep } else { deep - 1 };
+        [vec![0x7b; deep], vec![0x7c; ends]].concat()
+    });
+    let field =
+        (0..20_u32, 0..8_u32, vec(any::<u8>(), 0..12)).prop_map(|(field, kind, mut rest)| {
+            let mut bytes = Vec::new();
+            prost::encoding::encode_varint(u64::from(field << 3 | kind), &mut bytes);
+            bytes.append(&mut rest);
+            bytes
+        });
+    prop_oneof![1 => group, 4 => field]
+}
+
+/// What may happen to bytes.
+#[derive(Clone, Debug)]
+enum Damage {
+    Put(prop::sample::Index, u8),
+    Insert(prop::sample::Index, Vec<u8>),
+    Cut(prop::sample::Index),
+    Repeat(prop::sample::Index, prop::sample::Index),
+}
+
+fn damage() -> impl Strategy<Value = Damage> {
+    let at = any::<prop::sample::Index>;
+    prop_oneof![
+        (at(), any::<u8>()).prop_map(|(at, byte)| Damage::Put(at, byte)),
+        (at(), stray()).prop_map(|(at, bytes)| Damage::Insert(at, bytes)),
+        at().prop_map(Damage::Cut),
+        (at(), at()).prop_map(|(from, to)| Damage::Repeat(from, to)),
+    ]
+}
+
+impl Damage {
+    fn apply(&self, bytes: &mut Vec<u8>) {
+        match self {
+            _ if bytes.is_empty() => {}
+            Damage::Put(at, byte) => {
+                let at = at.index(bytes.len());
+                bytes[at] = *byte;
+            }
+            Damage::Insert(at, new) => {
+                let at = at.index(bytes.len());
+                bytes.splice(at..at, new.iter().copied());
+            }
+            Damage::Cut(at) => bytes.truncate(at.index(bytes.len())),
+            Damage::Repeat(from, to) => {
+                let (from, to) = (from.index(bytes.len()), to.index(bytes.len()));
+                let again = bytes[from.min(to)..from.max(to)].to_vec();
+                bytes.extend(again);
+            }
+        }
+    }
+}
+
+/// A message within a message.
+fn inside(key: u8, bytes: &[u8]) -> Vec<u8> {
+    let mut message = vec![key];
+    prost::encode_length_delimiter(bytes.len(), &mut message).unwrap();
+    message.extend_from_slice(bytes);
+    message
+}
+
+/// An event with offers, each from its bytes.
+fn event_of(offers: &[Vec<u8>]) -> Vec<u8> {
+    let offers: Vec<u8> = offers.iter().flat_map(|offer| inside(0x0a, offer)).collect();
+    [vec![8, 2], inside(0x1a, &offers)].concat()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    /// Goal: what is well-formed is read as prost reads it. Method: random messages with all fields, encoded.
+    #[test]
+    fn whole_events_are_read_as_prost_reads_them(event in event()) {
+        check(&mut OfferReader::new(ROLE), &event.encode_to_vec());
+    }
+
+    /// Goal: fields that come twice are merged as prost merges them, at each level. Method: two encodings in a row are
+    /// one message; resources and attributes likewise.
+    #[test]
+    fn repeated_fields_are_merged(
+        offers in vec((offer(), offer()), 1..3),
+        resources in (resource(), resource()),
+        attributes in (attribute(), attribute()),
+    ) {
+        let twice = [resources.0.encode_to_vec(), resources.1.encode_to_vec()].concat();
+        let resource = inside(0x2a, &twice);
+        let twice = [attributes.0.encode_to_vec(), attributes.1.encode_to_vec()].concat();
+        let attribute = inside(0x3a, &twice);
+        let merged: Vec<Vec<u8>> = offers
+            .iter()
+            .map(|(first, second)| {
+                let (first, second) = (first.encode_to_vec(), second.encode_to_vec());
+                [first, resource.clone(), second, attribute.clone()].concat()
+            })
+            .collect();
+        check(&mut OfferReader::new(ROLE), &event_of(&merged));
+    }
+
+    /// Goal: damaged bytes are refused when prost refuses them, offer by offer, and else read the same. Method: bytes
+    /// changed, inserted, cut and repeated, in the event or in one of its offers.
+    #[test]
+    fn damaged_events_are_refused_as_prost_refuses_them(
+        event in event(),
+        offers in vec((offer(), vec(damage(), 0..3)), 0..4),
+        damages in vec(damage(), 1..4),
+    ) {
+        let mut reader = OfferReader::new(ROLE);
+        let mut bytes = event.encode_to_vec();
+        damages.iter().for_each(|damage| damage.apply(&mut bytes));
+        check(&mut reader, &bytes);
+        let offers: Vec<Vec<u8>> = offers
+            .iter()
+            .map(|(offer, damages)| {
+                let mut bytes = offer.encode_to_vec();
+                damages.iter().for_each(|damage| damage.apply(&mut bytes));
+                bytes
+            })
+            .collect();
+        check(&mut reader, &event_of(&offers));
+    }
+}
+
+/// Goal: no offer makes the reader take much memory. Method: one with as many entries as it may have, and one more.
+#[test]
+fn offers_with_too_many_entries_are_refused() {
+    for (entries, readable) in [(ENTRIES_MAX, true), (ENTRIES_MAX + 1, false)] {
+        for entry in [&[0x2a, 0][..], &[0x3a, 0]] {
+            let mut offer = vec![0x0a, 3, 0x0a, 1, b'o', 0x1a, 3, 0x0a, 1, b'a'];
+            offer.extend(entry.repeat(entries));
+            let event = event_of(&[offer]);
+            let mut places = Vec::new();
+            assert_eq!(split(&event, &mut places), Ok(true));
+            let offers = places.iter().map(|place| &event[place.offer.clone()]);
+            OfferReader::default().read(offers, |batch| {
+                assert_eq!(batch.offers.len(), usize::from(readable));
+                let refused = [(0, Malformed::TooMany)];
+                assert_eq!(batch.unreadable, &refused[..usize::from(!readable)]);
+            });
+        }
+    }
+}
