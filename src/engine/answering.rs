@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::control::Control;
+use super::encoded::{EncodedOffer, ReadOffers};
+use super::intake::Waiting;
 use super::notice::PlacedExecutor;
 use super::owned::lend;
 use super::seam::{Accept, Call, Launch, Shape, Taken};
@@ -16,12 +18,51 @@ use crate::time::Timestamp;
 /// Answers offers until the intake is closed and empty: a handler thread's work.
 pub(super) fn answer_offers(shared: &Arc<Shared>) {
     let mut answerer = Answerer::new(shared.kernel.clone(), Arc::clone(&shared.launcher));
-    let mut batch = Vec::new();
+    let mut reader = shared.manager.offer_reader();
+    let (mut batch, mut owned, mut encoded) = (Vec::new(), Vec::new(), Vec::new());
     while let Some(epoch) = shared.intake.pop(shared.options.batch_max, &mut batch) {
+        for waiting in batch.drain(..) {
+            match waiting {
+                Waiting::Owned(offer) => owned.push(offer),
+                Waiting::Encoded(offer) => encoded.push(offer),
+            }
+        }
         let (app, now) = (shared.app(), shared.clock.now());
-        lend(&batch, |offers| answerer.answer(&app, epoch, offers, now, &mut &**shared));
-        batch.clear();
+        let mut answer =
+            |offers: &[Offer<'_>]| answerer.answer(&app, epoch, offers, now, &mut &**shared);
+        if !owned.is_empty() {
+            lend(&owned, &mut answer);
+        }
+        let unreadable = read(reader.as_deref_mut(), &encoded, &mut answer);
+        if !unreadable.is_empty() {
+            shared.tell(Control::Unreadable { epoch, offers: unreadable });
+        }
+        owned.clear();
+        encoded.clear();
     }
+}
+
+/// Has offers read and answered; returns the ids of those that can't be read.
+fn read(
+    reader: Option<&mut (dyn ReadOffers + 'static)>,
+    encoded: &[EncodedOffer],
+    answer: &mut impl FnMut(&[Offer<'_>]),
+) -> Vec<String> {
+    if encoded.is_empty() {
+        return Vec::new();
+    }
+    let Some(reader) = reader else {
+        return encoded.iter().map(|offer| offer.id().to_owned()).collect();
+    };
+    let mut ids = Vec::new();
+    reader.read(encoded, &mut |offers, unreadable| {
+        if !offers.is_empty() {
+            answer(offers);
+        }
+        let unreadable = unreadable.filter_map(|place| encoded.get(place));
+        ids.extend(unreadable.map(|offer| offer.id().to_owned()));
+    });
+    ids
 }
 
 /// Where answers go.

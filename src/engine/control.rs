@@ -28,6 +28,11 @@ pub(super) enum Control {
         epoch: u64,
         offers: Vec<String>,
     },
+    /// Offers that couldn't be read; an id that couldn't be read either is empty.
+    Unreadable {
+        epoch: u64,
+        offers: Vec<String>,
+    },
     CallFailed(String),
     Kill {
         executors: Vec<ExecutorId>,
@@ -101,6 +106,7 @@ impl ControlThread {
             }
             Control::NeverLaunched(executors) => steward.never_launched(executors, now, desk),
             Control::Overflow { epoch, offers } => steward.overflow(epoch, &offers, desk),
+            Control::Unreadable { epoch, offers } => steward.unreadable(epoch, &offers, desk),
             Control::CallFailed(why) => desk.notice(Notice::CallFailed { why }),
             Control::Kill { executors, grace } => steward.kill(executors, grace, now, desk),
             Control::End => {}

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use super::encoded::EncodedOffer;
 use super::seam::OwnedOffer;
 
 /// What can wait here: an offer of some kind.
@@ -14,14 +15,34 @@ pub(crate) trait Queued {
     fn is(&self, offer_id: &str) -> bool;
 }
 
-impl Queued for OwnedOffer {
+/// What waits in an engine's intake.
+#[derive(Debug)]
+pub(crate) enum Waiting {
+    Owned(OwnedOffer),
+    Encoded(EncodedOffer),
+}
+
+impl Waiting {
+    /// The offer's id; empty if it can't be found.
+    pub(super) fn into_id(self) -> String {
+        match self {
+            Waiting::Owned(offer) => offer.id,
+            Waiting::Encoded(offer) => offer.id().to_owned(),
+        }
+    }
+}
+
+impl Queued for Waiting {
     fn is(&self, offer_id: &str) -> bool {
-        self.id == offer_id
+        match self {
+            Waiting::Owned(offer) => offer.id == offer_id,
+            Waiting::Encoded(offer) => offer.id_bytes() == offer_id.as_bytes(),
+        }
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct Intake<O = OwnedOffer> {
+pub(crate) struct Intake<O = Waiting> {
     queue: Mutex<Queue<O>>,
     filled: Condvar,
     offers_max: usize,
@@ -104,9 +125,10 @@ impl<O: Queued> Intake<O> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::encoded::{EncodedOffers, OfferPlace};
 
-    fn offer(id: &str) -> OwnedOffer {
-        OwnedOffer {
+    fn owned(id: &str) -> Waiting {
+        Waiting::Owned(OwnedOffer {
             id: id.to_owned(),
             agent_id: "a".to_owned(),
             hostname: "h".to_owned(),
@@ -116,40 +138,58 @@ mod tests {
             region: None,
             zone: None,
             shape: None,
-        }
+        })
     }
 
-    fn ids(offers: &[OwnedOffer]) -> Vec<&str> {
-        offers.iter().map(|offer| offer.id.as_str()).collect()
+    /// The record is the id.
+    fn encoded(id: &str) -> Waiting {
+        let place = OfferPlace { offer: 0..id.len(), id: 0..id.len() };
+        let offers = EncodedOffers { record: id.as_bytes().into(), places: vec![place] };
+        Waiting::Encoded(offers.into_each().next().unwrap())
+    }
+
+    /// Owned and encoded offers by turns.
+    fn offer(id: u8) -> Waiting {
+        let name = id.to_string();
+        if id.is_multiple_of(2) { owned(&name) } else { encoded(&name) }
+    }
+
+    fn ids(offers: Vec<Waiting>) -> Vec<String> {
+        offers.into_iter().map(Waiting::into_id).collect()
     }
 
     /// Goal: nothing beyond the bound is kept, rescinded offers are not handed out, and a closed intake empties.
-    /// Method: a history through each state.
+    /// Method: a history through each state, with either kind of offer in each place.
     #[test]
     fn offers_overflow_rescind_and_end() {
-        let intake = Intake::new(3);
-        intake.reset(1);
-        assert_eq!(ids(&intake.push(vec![offer("1"), offer("2")])), [""; 0]);
-        assert_eq!(ids(&intake.push(vec![offer("3"), offer("4")])), ["4"]);
-        assert!(intake.rescind("2") && !intake.rescind("2"));
-        let mut batch = Vec::new();
-        assert_eq!(intake.pop(1, &mut batch), Some(1));
-        intake.close();
-        assert_eq!(ids(&intake.push(vec![offer("5")])), ["5"]);
-        assert_eq!(intake.pop(9, &mut batch), Some(1));
-        assert_eq!(ids(&batch), ["1", "3"]);
-        assert_eq!(intake.pop(9, &mut batch), None);
+        for first in [1, 2] {
+            let offers = |places: &[u8]| places.iter().map(|at| offer(first + at)).collect();
+            let name = |at: u8| (first + at).to_string();
+            let intake = Intake::new(3);
+            intake.reset(1);
+            assert_eq!(ids(intake.push(offers(&[0, 1]))), [""; 0]);
+            assert_eq!(ids(intake.push(offers(&[2, 3]))), [name(3)]);
+            assert!(intake.rescind(&name(1)) && !intake.rescind(&name(1)));
+            assert!(!intake.rescind(""));
+            let mut batch = Vec::new();
+            assert_eq!(intake.pop(1, &mut batch), Some(1));
+            intake.close();
+            assert_eq!(ids(intake.push(offers(&[4]))), [name(4)]);
+            assert_eq!(intake.pop(9, &mut batch), Some(1));
+            assert_eq!(ids(std::mem::take(&mut batch)), [name(0), name(2)]);
+            assert_eq!(intake.pop(9, &mut batch), None);
+        }
     }
 
     /// Goal: offers of an ended subscription are never handed out. Method: reset with offers waiting.
     #[test]
     fn a_new_subscription_starts_empty() {
         let intake = Intake::new(10);
-        intake.push(vec![offer("old")]);
+        intake.push(vec![owned("old"), encoded("older")]);
         intake.reset(2);
-        intake.push(vec![offer("new")]);
+        intake.push(vec![encoded("new"), owned("newer")]);
         let mut batch = Vec::new();
         assert_eq!(intake.pop(9, &mut batch), Some(2));
-        assert_eq!(ids(&batch), ["new"]);
+        assert_eq!(ids(batch), ["new", "newer"]);
     }
 }

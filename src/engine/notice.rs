@@ -89,6 +89,13 @@ pub enum Notice {
         /// How long they were refused for.
         refuse: Duration,
     },
+    /// Offers could not be read and were declined, as far as their ids could.
+    Unreadable {
+        /// How many.
+        offers: usize,
+        /// How long they were refused for.
+        refuse: Duration,
+    },
     /// The cluster manager could not carry out a call.
     CallFailed {
         /// What was tried and why it failed.

@@ -1,7 +1,7 @@
 //! The one seam between the engine and the world: what a cluster manager is told, and what it tells.
 //!
 //! One shape serves three kinds of manager:
-//! * Those that *make offers* (Mesos) send [`Event::Offers`] and carry out [`Call::Accept`] and [`Call::Decline`].
+//! * Those that *make offers* (Mesos) send [`Event::Offers`] or [`Event::Encoded`] and carry out [`Call::Accept`] and [`Call::Decline`].
 //! * Those whose *workers register* (standalone, the embedded cluster) do the same with an offer a worker, made anew
 //!   whenever the worker's free resources change; [`Call::Suppress`] and [`Call::Revive`] switch them off and on.
 //! * Those that are *asked for executors* (Kubernetes) learn from [`Call::Want`] how many executors of each
@@ -42,6 +42,12 @@ pub trait ClusterManager: Send + Sync + 'static {
     /// cluster's own updates settle it.
     fn call(&self, call: Call<'_>) -> Result<(), Error>;
 
+    /// A reader for the offers that this manager sends as [`Event::Encoded`]; each handler's thread asks for one, perhaps
+    /// before `start`. Without one such offers are declined unread.
+    fn offer_reader(&self) -> Option<Box<dyn ReadOffers>> {
+        None
+    }
+
     /// Ends everything that the manager started: connections, threads, processes. No event comes after it returned.
     fn stop(&self);
 }
@@ -79,6 +85,9 @@ pub enum Event {
     Disconnected,
     /// Offers, of the current subscription.
     Offers(Vec<OwnedOffer>),
+    /// Offers, of the current subscription, in the form in which they came. A [`ClusterManager::offer_reader`] reads
+    /// them, on a handler's thread.
+    Encoded(EncodedOffers),
     /// An offer is no longer valid.
     Rescinded {
         /// The offer's id.

@@ -7,7 +7,7 @@ use crossbeam_channel::Sender;
 use super::EngineOptions;
 use super::clock::Clock;
 use super::control::Control;
-use super::intake::Intake;
+use super::intake::{Intake, Waiting};
 use super::notice::PlacedExecutor;
 use super::seam::{Call, ClusterManager, Event, Events, FormerExecutor};
 use crate::kernel::{Former, Kernel};
@@ -111,17 +111,25 @@ impl Shared {
         *self.app.lock().unwrap_or_else(PoisonError::into_inner) = framework_id.into();
         self.intake.reset(self.kernel.registered());
     }
+
+    /// Queues offers, and has those declined that there is no room for.
+    fn take_in(&self, offers: Vec<Waiting>) {
+        let overflow = self.intake.push(offers);
+        if !overflow.is_empty() {
+            let offers = overflow.into_iter().map(Waiting::into_id).collect();
+            self.tell(Control::Overflow { epoch: self.kernel.epoch(), offers });
+        }
+    }
 }
 
 impl Events for Shared {
     fn send(&self, event: Event) {
         match event {
             Event::Offers(offers) => {
-                let overflow = self.intake.push(offers);
-                if !overflow.is_empty() {
-                    let ids = overflow.into_iter().map(|offer| offer.id).collect();
-                    self.tell(Control::Overflow { epoch: self.kernel.epoch(), offers: ids });
-                }
+                self.take_in(offers.into_iter().map(Waiting::Owned).collect());
+            }
+            Event::Encoded(offers) => {
+                self.take_in(offers.into_each().map(Waiting::Encoded).collect());
             }
             Event::Rescinded { offer_id } => {
                 self.intake.rescind(&offer_id);

@@ -82,7 +82,10 @@ impl Steward {
             Event::CallFailed { why } => out.notice(Notice::CallFailed { why }),
             Event::Refused { why } => out.notice(Notice::Refused { why }),
             // These never come this far.
-            Event::Offers(_) | Event::Rescinded { .. } | Event::Former { .. } => {}
+            Event::Offers(_)
+            | Event::Encoded(_)
+            | Event::Rescinded { .. }
+            | Event::Former { .. } => {}
         }
     }
 
@@ -142,9 +145,15 @@ impl Steward {
         } else {
             self.options.overflow_refuse
         };
-        let ids: Vec<&str> = offers.iter().map(String::as_str).collect();
-        out.call(Call::Decline { epoch, offers: &ids, refuse });
+        decline(epoch, offers, refuse, out);
         out.notice(Notice::Overflow { offers: offers.len(), refuse });
+    }
+
+    /// Declines offers that couldn't be read. What has no id that could be read is only noticed.
+    pub(crate) fn unreadable(&mut self, epoch: u64, offers: &[String], out: &mut dyn Outlet) {
+        let refuse = self.kernel.config().refuse_durations().other;
+        decline(epoch, offers, refuse, out);
+        out.notice(Notice::Unreadable { offers: offers.len(), refuse });
     }
 
     /// Asks executors to end, until their end is reported.
@@ -218,6 +227,14 @@ impl Steward {
             // One more than a limit that was allowed a moment ago is what it was then.
             let _allowed = self.kernel.set_executor_limit(Some(limit + 1));
         }
+    }
+}
+
+/// Declines the offers that have an id.
+fn decline(epoch: u64, offers: &[String], refuse: Duration, out: &mut dyn Outlet) {
+    let ids: Vec<&str> = offers.iter().map(String::as_str).filter(|id| !id.is_empty()).collect();
+    if !ids.is_empty() {
+        out.call(Call::Decline { epoch, offers: &ids, refuse });
     }
 }
 

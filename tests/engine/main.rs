@@ -12,7 +12,7 @@ use offermill::engine::{Engine, EngineOptions, Notice};
 use offermill::launch::CommandTemplate;
 use offermill::resources::{Mebibytes, MilliCpus};
 use offermill::{Change, Config, DemandCall, Fate, IdScheme, Kernel, TaskState};
-use recorder::{Call, Notices, Recorder, offer, update};
+use recorder::{Call, Notices, Recorder, encoded, offer, update};
 
 fn kernel(limit: Option<u32>) -> Kernel {
     let config = Config::builder()
@@ -33,10 +33,14 @@ struct House {
 
 impl House {
     fn new(limit: Option<u32>, change: impl Fn(&mut EngineOptions)) -> House {
+        House::around(Recorder::default(), limit, change)
+    }
+
+    fn around(cluster: Recorder, limit: Option<u32>, change: impl Fn(&mut EngineOptions)) -> House {
         let mut options = EngineOptions::default();
         options.handlers = 1;
         change(&mut options);
-        let cluster = Arc::new(Recorder::default());
+        let cluster = Arc::new(cluster);
         let notices = Notices::default();
         let launcher = CommandTemplate::new(vec!["run".to_owned(), "{{EXECUTOR_ID}}".to_owned()]);
         let engine = Engine::start(
@@ -133,6 +137,76 @@ fn dead_offers_are_not_answered() {
     let declined = house.cluster.declined_when(4);
     let ids: Vec<_> = declined.iter().map(|(id, _)| id.as_str()).collect();
     assert_eq!(ids, ["first", "kept", "second", "alive"]);
+}
+
+/// Goal: encoded offers are answered as others are, in one queue with them: launched on, rescinded, declined beyond
+/// the bound and dropped with their subscription. Method: the handler is held up while both kinds wait.
+#[test]
+fn encoded_offers_are_answered_like_others() {
+    let house = House::new(Some(1), |options| {
+        options.batch_max = 4;
+        options.offers_queued_max = 4;
+        options.overflow_refuse = Duration::from_secs(7);
+    });
+    let held = house.cluster.hold_calls();
+    house.cluster.send(encoded(&["first S0 5"]));
+    house.cluster.wait_until_held();
+    house.cluster.send(encoded(&["rescinded S1 1", "one S1 1"]));
+    house.cluster.send(Event::Offers(vec![offer("two", "S2", 1)]));
+    house.cluster.send(Event::Rescinded { offer_id: "rescinded".to_owned() });
+    house.cluster.send(encoded(&["three S3 1", "four S4 1", "over S5 1", " S6 1"]));
+    drop(held);
+    house.cluster.wait_for(|call| match call {
+        Call::Accept { offers, .. } => Some(assert_eq!(offers, &["first"])),
+        _ => None,
+    });
+    let mut declined = house.cluster.declined_when(5);
+    declined.sort();
+    let ids: Vec<_> = declined.iter().map(|(id, _)| id.as_str()).collect();
+    assert_eq!(ids, ["four", "one", "over", "three", "two"]);
+    assert_eq!(declined[2].1, Duration::from_secs(7));
+    let overflow = house.notices.wait_for(|notice| match notice {
+        Notice::Overflow { offers, .. } => Some(*offers),
+        _ => None,
+    });
+    assert_eq!(overflow, 2, "the one without an id is noticed, too");
+
+    let held = house.cluster.hold_calls();
+    house.cluster.send(encoded(&["last S0 1"]));
+    house.cluster.wait_until_held();
+    house.cluster.send(encoded(&["dead S0 1"]));
+    house.register(true);
+    house.cluster.send(encoded(&["alive S0 1"]));
+    drop(held);
+    let declined = house.cluster.declined_when(7);
+    let ids: Vec<_> = declined[5..].iter().map(|(id, _)| id.as_str()).collect();
+    assert_eq!(ids, ["last", "alive"]);
+}
+
+/// Goal: offers that can't be read are declined and noticed, and spoil no others. Method: a batch with some, of which
+/// one has no id; the same batch for a manager that has no reader.
+#[test]
+fn unreadable_offers_are_declined() {
+    for illiterate in [false, true] {
+        let cluster = if illiterate { Recorder::illiterate() } else { Recorder::default() };
+        let house = House::around(cluster, Some(1), |_| {});
+        house.cluster.send(encoded(&["bad", "good S0 1", "worse S1 ", " S1"]));
+        let bad = if illiterate { &["bad", "good", "worse"][..] } else { &["bad", "worse"] };
+        let other = house.engine.kernel().config().refuse_durations().other;
+        let expected: Vec<_> = bad.iter().map(|id| ((*id).to_owned(), other)).collect();
+        assert_eq!(house.cluster.declined_when(bad.len()), expected);
+        let noticed = house.notices.wait_for(|notice| match notice {
+            Notice::Unreadable { offers, .. } => Some(*offers),
+            _ => None,
+        });
+        assert_eq!(noticed, bad.len() + 1);
+        if !illiterate {
+            house.cluster.wait_for(|call| match call {
+                Call::Accept { offers, .. } if offers == &["good"] => Some(()),
+                _ => None,
+            });
+        }
+    }
 }
 
 /// Goal: a launch that surely had no effect frees its hold and blames nobody. Method: the manager refuses accepts.

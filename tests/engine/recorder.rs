@@ -4,11 +4,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 use offermill::engine::seam::{
-    self, ClusterManager, Event, EventSink, OwnedOffer, OwnedResource, Update,
+    self, ClusterManager, EncodedOffer, EncodedOffers, Event, EventSink, OfferPlace, OwnedOffer,
+    OwnedResource, ReadOffers, Update,
 };
 use offermill::engine::{Notice, Observer};
 use offermill::resources::Scalar;
-use offermill::{Error, TaskState, Timestamp, UpdateReason};
+use offermill::{Error, Offer, Resource, TaskState, Timestamp, UpdateReason};
 
 /// Nothing here takes long; who waits for so long waits for ever.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -40,11 +41,18 @@ struct State {
 pub(crate) struct Recorder {
     state: Mutex<State>,
     changed: Condvar,
+    /// Whether it can read what it encoded.
+    illiterate: bool,
     /// Held by a test that wants calls to wait.
     door: Mutex<()>,
 }
 
 impl Recorder {
+    /// One that can't read what it encoded.
+    pub(crate) fn illiterate() -> Recorder {
+        Recorder { illiterate: true, ..Recorder::default() }
+    }
+
     pub(crate) fn send(&self, event: Event) {
         let events = self.state.lock().unwrap().events.clone().unwrap();
         events.send(event);
@@ -140,9 +148,55 @@ impl ClusterManager for Recorder {
         Ok(())
     }
 
+    fn offer_reader(&self) -> Option<Box<dyn ReadOffers>> {
+        (!self.illiterate).then(|| Box::new(Reader) as _)
+    }
+
     fn stop(&self) {
         self.state.lock().unwrap().stopped = true;
     }
+}
+
+/// Reads offers such as `o1 S0 5`: id, agent and how many executors there is room for.
+struct Reader;
+
+impl ReadOffers for Reader {
+    fn read(
+        &mut self,
+        batch: &[EncodedOffer],
+        use_them: &mut dyn FnMut(&[Offer<'_>], &mut dyn Iterator<Item = usize>),
+    ) {
+        let mut rows = Vec::new();
+        let mut unreadable = Vec::new();
+        for (place, offer) in batch.iter().enumerate() {
+            let text = std::str::from_utf8(offer.bytes()).unwrap();
+            match text.split(' ').collect::<Vec<_>>()[..] {
+                [id, agent, executors] if !executors.is_empty() => {
+                    let executors: f64 = executors.parse().unwrap();
+                    let cpus = Resource::scalar("cpus", executors);
+                    rows.push((id, agent, [cpus, Resource::scalar("mem", 128.0 * executors)]));
+                }
+                _ => unreadable.push(place),
+            }
+        }
+        let offer = |(id, agent, resources)| Offer::new(id, agent, "host", resources, &[]);
+        let offers: Vec<Offer<'_>> =
+            rows.iter().map(|(id, agent, resources)| offer((*id, *agent, resources))).collect();
+        use_them(&offers, &mut unreadable.into_iter());
+    }
+}
+
+/// An event with offers that are encoded, as the reader has them. One that begins with a space has no id.
+pub(crate) fn encoded(offers: &[&str]) -> Event {
+    let mut places = Vec::new();
+    let mut record = String::new();
+    for offer in offers {
+        let start = record.len();
+        record.push_str(offer);
+        let id = offer.split(' ').next().unwrap();
+        places.push(OfferPlace { offer: start..record.len(), id: start..start + id.len() });
+    }
+    Event::Encoded(EncodedOffers { record: record.into_bytes().into(), places })
 }
 
 fn record(call: seam::Call<'_>) -> Call {
