@@ -20,8 +20,11 @@ use super::standing::{Standing, StandingReceiver};
 use super::task;
 use super::wire::codec::Codec;
 use super::wire::messages::{Call as Message, ResourceRequest};
+use super::wire::offers::OfferReader;
 use crate::config::Config;
-use crate::engine::seam::{Accept, Call, ClusterManager, EventSink, FormerExecutor, Update};
+use crate::engine::seam::{
+    Accept, Call, ClusterManager, EventSink, FormerExecutor, Questioned, ReadOffers, Update,
+};
 use crate::error::Error;
 
 /// A Mesos cluster, reached through its masters.
@@ -185,6 +188,11 @@ impl ClusterManager for MesosCluster {
         self.running()?.call(call)
     }
 
+    /// Reads the wire's offers in place.
+    fn offer_reader(&self) -> Option<Box<dyn ReadOffers>> {
+        Some(Box::new(OfferReader::new(self.config.only_role())))
+    }
+
     /// Tears the framework down, if the settings say so and there is a subscription, and ends the manager's thread. Can
     /// be called again.
     fn stop(&self) {
@@ -261,11 +269,7 @@ impl Running {
     }
 
     /// Questions are asked a thousand at a time.
-    fn reconcile(
-        &self,
-        epoch: u64,
-        questioned: &[crate::engine::seam::Questioned<'_>],
-    ) -> Result<(), Error> {
+    fn reconcile(&self, epoch: u64, questioned: &[Questioned<'_>]) -> Result<(), Error> {
         if questioned.is_empty() {
             return self.order(epoch, plain(calls::reconcile(&[])));
         }

@@ -7,7 +7,8 @@ use super::status;
 use super::wire::codec::Codec;
 use super::wire::messages::event::Type;
 use super::wire::messages::{Call, Event as Message};
-use crate::engine::seam::Event;
+use super::wire::offers::split;
+use crate::engine::seam::{EncodedOffers, Event};
 
 /// What is to be done about a record.
 pub(super) enum News {
@@ -37,7 +38,14 @@ impl Reader {
 
     /// Reads a record. An error spoils the subscription: after a record that can't be read nobody knows what was missed.
     pub(super) fn read(&self, record: Vec<u8>, codec: &Codec) -> Result<News, String> {
-        let _later = self.encoding;
+        let mut places = Vec::new();
+        if self.encoding == Encoding::Protobuf
+            && split(&record, &mut places).map_err(|error| error.to_string())?
+        {
+            // Left as they are: the threads that answer them read them, too.
+            let record = record.into();
+            return Ok(News::Event(Event::Encoded(EncodedOffers { record, places })));
+        }
         let event = codec.decode(&record).map_err(|error| error.to_string())?;
         Ok(self.interpret(event))
     }

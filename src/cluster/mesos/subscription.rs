@@ -129,6 +129,10 @@ async fn refusal(http: &Http, response: Response<Incoming>) -> Unsubscribed {
         StatusCode::UNAUTHORIZED => {
             Unsubscribed::Refused(format!("it doesn't accept the principal and secret ({why})"))
         }
+        // In the words of Mesos' agents, which have the same path.
+        StatusCode::BAD_REQUEST if why.contains("Failed to parse body") => {
+            Unsubscribed::NotMesos(format!("it may be an agent ({why})"))
+        }
         StatusCode::FORBIDDEN | StatusCode::BAD_REQUEST | StatusCode::CONFLICT => {
             Unsubscribed::Refused(why)
         }
