@@ -10,6 +10,8 @@ pub use reservation::{Label, Reservation, ReservationKind, Reservations, Reserve
 pub use resource::{Resource, ResourceKind, Standing, Value};
 pub(crate) use resource::{Supply, Taker};
 
+use std::time::Duration;
+
 use crate::resources::PortRange;
 
 /// An offer of one agent's resources to one role.
@@ -34,6 +36,8 @@ pub struct Offer<'a> {
     pub region: Option<&'a str>,
     /// The zone of the agent's fault domain, if it is known.
     pub zone: Option<&'a str>,
+    /// How long from now until the agent's planned maintenance begins; zero if it has begun. `None`: none is planned.
+    pub maintenance_in: Option<Duration>,
 }
 
 impl<'a> Offer<'a> {
@@ -46,14 +50,30 @@ impl<'a> Offer<'a> {
         resources: &'a [Resource<'a>],
         attributes: &'a [Attribute<'a>],
     ) -> Offer<'a> {
-        let (region, zone) = (None, None);
-        Offer { id, agent_id, hostname, role: DEFAULT_ROLE, resources, attributes, region, zone }
+        Offer {
+            id,
+            agent_id,
+            hostname,
+            role: DEFAULT_ROLE,
+            resources,
+            attributes,
+            region: None,
+            zone: None,
+            maintenance_in: None,
+        }
     }
 
     /// The same offer, allocated to `role`.
     #[must_use]
     pub const fn with_role(mut self, role: &'a str) -> Offer<'a> {
         self.role = role;
+        self
+    }
+
+    /// The same offer, of an agent whose maintenance begins so long from now.
+    #[must_use]
+    pub const fn maintained_in(mut self, maintenance_in: Duration) -> Offer<'a> {
+        self.maintenance_in = Some(maintenance_in);
         self
     }
 

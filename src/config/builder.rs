@@ -35,6 +35,7 @@ pub struct ConfigBuilder {
     exclusion: Option<ExclusionRule>,
     placement: Placement,
     unreachable: UnreachableRule,
+    maintenance_lead: Duration,
     launch_timeout: Duration,
     revive_interval: Duration,
 }
@@ -57,6 +58,7 @@ impl Default for ConfigBuilder {
             exclusion: Some(ExclusionRule::default()),
             placement: Placement::default(),
             unreachable: UnreachableRule::default(),
+            maintenance_lead: Duration::from_secs(600),
             launch_timeout: Duration::from_secs(180),
             revive_interval: Duration::from_secs(5),
         }
@@ -181,6 +183,13 @@ impl ConfigBuilder {
         self
     }
 
+    /// Nothing is started on an agent whose planned maintenance begins sooner than this, or has begun. Default 10 min.
+    #[must_use]
+    pub fn maintenance_lead(mut self, lead: Duration) -> Self {
+        self.maintenance_lead = lead;
+        self
+    }
+
     /// How long a launch may stay unconfirmed before its state is asked for. Default 3 min.
     #[must_use]
     pub fn launch_timeout(mut self, timeout: Duration) -> Self {
@@ -224,6 +233,7 @@ impl ConfigBuilder {
             exclusion: self.exclusion,
             placement: self.placement,
             unreachable: self.unreachable,
+            maintenance_lead: self.maintenance_lead,
             launch_timeout: self.launch_timeout,
             revive_interval: self.revive_interval,
         })

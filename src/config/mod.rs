@@ -34,6 +34,7 @@ pub struct Config {
     pub(crate) exclusion: Option<ExclusionRule>,
     pub(crate) placement: Placement,
     pub(crate) unreachable: UnreachableRule,
+    pub(crate) maintenance_lead: Duration,
     pub(crate) launch_timeout: Duration,
     pub(crate) revive_interval: Duration,
 }

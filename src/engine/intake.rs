@@ -137,6 +137,7 @@ mod tests {
             attributes: Vec::new(),
             region: None,
             zone: None,
+            maintenance_in: None,
             shape: None,
         })
     }

@@ -1,5 +1,7 @@
 //! Offers that outlive the buffer that they were read from: what waits in the intake.
 
+use std::time::Duration;
+
 use crate::attributes::{self, Items, OwnedAttribute};
 use crate::offer::{
     Attribute, DEFAULT_ROLE, Label, Offer, Reservation, ReservationKind, Reservations, ReservedBy,
@@ -28,6 +30,8 @@ pub struct OwnedOffer {
     pub region: Option<String>,
     /// See [`Offer::zone`].
     pub zone: Option<String>,
+    /// See [`Offer::maintenance_in`].
+    pub maintenance_in: Option<Duration>,
     /// The shape that this room was made for, from managers that are asked for executors.
     pub shape: Option<Shape>,
 }
@@ -201,7 +205,9 @@ impl Borrowed<'_> {
             let OwnedOffer { id, agent_id, hostname, .. } = offer;
             let borrowed = Offer::new(id, agent_id, hostname, own_resources, own_attributes);
             let (region, zone) = (offer.region.as_deref(), offer.zone.as_deref());
-            offers.push(Offer { region, zone, ..borrowed.with_role(&offer.role) });
+            let maintenance_in = offer.maintenance_in;
+            let borrowed = borrowed.with_role(&offer.role);
+            offers.push(Offer { region, zone, maintenance_in, ..borrowed });
         }
         offers
     }
@@ -256,6 +262,7 @@ mod tests {
                 attributes: Vec::new(),
                 region: None,
                 zone: None,
+            maintenance_in: None,
                 shape: None,
             }).collect();
             let back: Vec<Vec<OwnedReservations>> = lend(&batch, |lent| {

@@ -243,6 +243,11 @@ pub enum Reason {
         /// Until then.
         until: Timestamp,
     },
+    /// The agent's planned maintenance is near.
+    AgentMaintenance {
+        /// It begins so long after the offer was answered; zero if it had begun.
+        begins_in: Duration,
+    },
     /// The agent holds as many executors as the kernel can count, or the kernel as many agents.
     AgentFull,
     /// Too few cores.
@@ -300,6 +305,8 @@ pub enum ReasonKind {
     AgentExcluded,
     /// See [`Reason::AgentSuspect`].
     AgentSuspect,
+    /// See [`Reason::AgentMaintenance`].
+    AgentMaintenance,
     /// See [`Reason::AgentFull`].
     AgentFull,
     /// See [`Reason::Cpus`].
@@ -316,7 +323,7 @@ pub enum ReasonKind {
 
 impl ReasonKind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [ReasonKind; 16] = [
+    pub const ALL: [ReasonKind; 17] = [
         ReasonKind::Stopping,
         ReasonKind::Disconnected,
         ReasonKind::Malformed,
@@ -327,6 +334,7 @@ impl ReasonKind {
         ReasonKind::GpuCap,
         ReasonKind::AgentExcluded,
         ReasonKind::AgentSuspect,
+        ReasonKind::AgentMaintenance,
         ReasonKind::AgentFull,
         ReasonKind::Cpus,
         ReasonKind::Memory,
@@ -349,6 +357,7 @@ impl ReasonKind {
             ReasonKind::GpuCap => "GPU cap reached",
             ReasonKind::AgentExcluded => "agent excluded",
             ReasonKind::AgentSuspect => "agent just lost",
+            ReasonKind::AgentMaintenance => "agent before maintenance",
             ReasonKind::AgentFull => "agent full",
             ReasonKind::Cpus => "too few cores",
             ReasonKind::Memory => "too little memory",
@@ -376,6 +385,7 @@ impl Reason {
             Reason::GpuCap { .. } => ReasonKind::GpuCap,
             Reason::AgentExcluded { .. } => ReasonKind::AgentExcluded,
             Reason::AgentSuspect { .. } => ReasonKind::AgentSuspect,
+            Reason::AgentMaintenance { .. } => ReasonKind::AgentMaintenance,
             Reason::AgentFull => ReasonKind::AgentFull,
             Reason::Cpus { .. } => ReasonKind::Cpus,
             Reason::Memory { .. } => ReasonKind::Memory,
@@ -411,7 +421,9 @@ impl Reason {
     pub(crate) fn refuse(&self, durations: &RefuseDurations, now: Timestamp) -> Duration {
         match self {
             Reason::Stopping => durations.stopping,
-            Reason::ConstraintUnmet(_) => durations.unmet_constraint,
+            Reason::ConstraintUnmet(_) | Reason::AgentMaintenance { .. } => {
+                durations.unmet_constraint
+            }
             reason if reason.is_cap() => durations.reached_cap,
             Reason::AgentExcluded { until } => until.since(now).min(durations.unmet_constraint),
             Reason::AgentSuspect { until } => until.since(now).min(durations.other),
@@ -437,6 +449,12 @@ impl fmt::Display for Reason {
             Reason::AgentExcluded { until } => write!(f, "agent excluded until {until}"),
             Reason::AgentSuspect { until } => {
                 write!(f, "agent lost a moment ago, not used until {until}")
+            }
+            Reason::AgentMaintenance { begins_in: Duration::ZERO } => {
+                f.write_str("agent under maintenance")
+            }
+            Reason::AgentMaintenance { begins_in } => {
+                write!(f, "agent under maintenance in {} s", begins_in.as_secs())
             }
             Reason::Cpus { asked, offered } => write!(f, "{offered} of {asked} cores"),
             Reason::Memory { asked, offered } => {

@@ -18,6 +18,7 @@
 
 use std::array;
 use std::cmp::Reverse;
+use std::time::Duration;
 
 use crate::constraint::{Mismatch, Unmet};
 use crate::sync::QuietOnceLock;
@@ -214,6 +215,9 @@ fn encode(reason: &Reason) -> Numbers {
         Reason::AgentExcluded { until } | Reason::AgentSuspect { until } => {
             [until.as_millis(), 0, 0]
         }
+        Reason::AgentMaintenance { begins_in } => {
+            [u64::try_from(begins_in.as_millis()).unwrap_or(u64::MAX), 0, 0]
+        }
         Reason::Cpus { asked, offered } => [asked.millis(), offered.millis(), 0],
         Reason::Memory { asked, offered } => [asked.get(), offered.get(), 0],
         Reason::Gpus { asked, offered } => [u64::from(asked.get()), u64::from(offered.get()), 0],
@@ -256,6 +260,9 @@ fn decode(kind: ReasonKind, numbers: Numbers) -> Reason {
         }
         ReasonKind::AgentExcluded => Reason::AgentExcluded { until: Timestamp::from_millis(a) },
         ReasonKind::AgentSuspect => Reason::AgentSuspect { until: Timestamp::from_millis(a) },
+        ReasonKind::AgentMaintenance => {
+            Reason::AgentMaintenance { begins_in: Duration::from_millis(a) }
+        }
         ReasonKind::AgentFull => Reason::AgentFull,
         ReasonKind::Cpus => {
             let [asked, offered] = [a, b].map(MilliCpus::from_millis);
@@ -278,9 +285,8 @@ fn decode(kind: ReasonKind, numbers: Numbers) -> Reason {
 #[cfg(not(loom))]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
-    const REASONS: [Reason; 16] = [
+    const REASONS: [Reason; 17] = [
         Reason::Stopping,
         Reason::Disconnected,
         Reason::Malformed,
@@ -295,6 +301,7 @@ mod tests {
         Reason::GpuCap { cap: Gpus::new(1), acquired: Gpus::new(u32::MAX), asked: Gpus::new(3) },
         Reason::AgentExcluded { until: Timestamp::MAX },
         Reason::AgentSuspect { until: Timestamp::from_millis(5) },
+        Reason::AgentMaintenance { begins_in: Duration::from_millis(77) },
         Reason::AgentFull,
         Reason::Cpus { asked: MilliCpus::from_millis(1), offered: MilliCpus::from_millis(2) },
         Reason::Memory { asked: Mebibytes::new(1), offered: Mebibytes::new(2) },

@@ -1,6 +1,7 @@
 //! The first look at a batch: each offer is declined for what it is, or joins its agent's group of candidates.
 
 use std::hash::BuildHasher;
+use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
@@ -220,6 +221,7 @@ impl Survey {
         self.number_batch(sightings);
         let refuse = &policy.config.refuse;
         let constraint = &policy.config.constraint;
+        let maintenance_lead = policy.config.maintenance_lead;
         sightings.tidy(now);
         for (offer, position) in offers.iter().zip(0u32..) {
             let ahead = position as usize % LOCATED_AHEAD;
@@ -241,6 +243,11 @@ impl Survey {
             let (at, sighting) = sightings.seen(ahead, offer.agent_id, now);
             if let Err(unmet) = constraint.check_with(&mut sighting.memo, offer) {
                 decline(Reason::ConstraintUnmet(unmet));
+                continue;
+            }
+            let is_near = |it: &Duration| *it < maintenance_lead || it.is_zero();
+            if let Some(begins_in) = offer.maintenance_in.filter(is_near) {
+                decline(Reason::AgentMaintenance { begins_in });
                 continue;
             }
             let group = if sighting.batch == self.batch {

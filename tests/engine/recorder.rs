@@ -232,6 +232,7 @@ pub(crate) fn offer(id: &str, agent: &str, executors: u32) -> OwnedOffer {
         attributes: Vec::new(),
         region: None,
         zone: None,
+        maintenance_in: None,
         shape: None,
     }
 }

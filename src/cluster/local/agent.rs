@@ -154,6 +154,7 @@ impl Agent {
             attributes: self.seat.attributes.clone(),
             region: None,
             zone: None,
+            maintenance_in: None,
             shape: None,
         }
     }

@@ -1,8 +1,11 @@
 //! Offers of decoded messages, which JSON is always read into, as the engine's own.
 
+use std::time::SystemTime;
+
 use super::wire::messages::{
     self, Attribute, DomainInfo, Offer, ReservationInfo, ReservationType, Resource, ValueType,
 };
+use super::wire::offers::Unavailability;
 use crate::engine::seam::{
     OwnedAttribute, OwnedAttributeValue, OwnedOffer, OwnedReservation, OwnedReservations,
     OwnedReservedBy, OwnedResource, OwnedValue,
@@ -14,6 +17,11 @@ use crate::resources::{PortRange, Scalar};
 pub(super) fn offer(offer: Offer, role: &str) -> OwnedOffer {
     let (region, zone) = offer.domain.map_or((None, None), domain);
     let allocated = offer.allocation_info.and_then(|info| info.role);
+    let maintenance_in = offer.unavailability.and_then(|away| {
+        let duration_ns = away.duration.map(|duration| duration.nanoseconds);
+        let away = Unavailability { start_ns: away.start.nanoseconds, duration_ns };
+        away.begins_in(SystemTime::now())
+    });
     OwnedOffer {
         id: offer.id.value,
         agent_id: offer.agent_id.value,
@@ -23,6 +31,7 @@ pub(super) fn offer(offer: Offer, role: &str) -> OwnedOffer {
         attributes: offer.attributes.into_iter().filter_map(attribute).collect(),
         region,
         zone,
+        maintenance_in,
         shape: None,
     }
 }

@@ -2,7 +2,9 @@
 
 use offermill::constraint::{Mismatch, Unmet};
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
-use offermill::{Amount, Reason, ReasonKind, Standing};
+use offermill::{
+    Amount, Config, Decisions, IdScheme, Kernel, Offer, Reason, ReasonKind, Resource, Standing,
+};
 
 use super::House;
 use crate::world::{Entry, Setup, Sheet, at, secs};
@@ -220,4 +222,27 @@ fn offers_without_names_are_malformed() {
     assert_eq!(house.offer(&[nameless, homeless], 0), []);
     assert!(house.declines().iter().all(|row| row.reason == Reason::Malformed));
     assert_eq!(house.kernel.offer_counts().declined(ReasonKind::Malformed), 2);
+}
+
+/// Goal: nothing is started on an agent whose maintenance is near or has begun, and the offer says when. Method: each
+/// side of the lead, and both sides of its beginning.
+#[test]
+fn agents_near_their_maintenance_are_left_alone() {
+    let lead = secs(600);
+    let config = Config::builder().executor_memory(Mebibytes::new(1)).maintenance_lead(lead);
+    let kernel = Kernel::new(config.build().unwrap(), IdScheme::plain());
+    let resources = [Resource::scalar("cpus", 1.0), Resource::scalar("mem", 999.0)];
+    let offer = |id, seconds: Option<u64>| {
+        let offer = Offer::new(id, id, "host", &resources, &[]);
+        seconds.map_or(offer, |seconds| offer.maintained_in(secs(seconds)))
+    };
+    let offers =
+        [offer("a", None), offer("b", Some(600)), offer("c", Some(599)), offer("d", Some(0))];
+    let mut decisions = Decisions::new();
+    kernel.handler().resource_offers(&offers, at(0), &mut decisions);
+    let reasons: Vec<(u32, String)> =
+        decisions.declines().iter().map(|it| (it.offer, it.reason.to_string())).collect();
+    let expected = [(2, "agent under maintenance in 599 s"), (3, "agent under maintenance")];
+    assert_eq!(reasons, expected.map(|(at, why)| (at, why.to_owned())));
+    assert_eq!(decisions.accepts().count(), 2);
 }

@@ -1,5 +1,7 @@
 //! One offer.
 
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use super::cursor::{Cursor, Malformed, Result, known, sized};
 use super::desk::Desk;
 use super::resource::{read_attribute, read_resource};
@@ -44,6 +46,19 @@ pub struct Unavailability {
     pub start_ns: i64,
     /// For how long, in nanoseconds; `None` is for ever.
     pub duration_ns: Option<i64>,
+}
+
+impl Unavailability {
+    /// How long after `now` it begins: zero if it has begun, `None` if it is over.
+    #[must_use]
+    pub fn begins_in(&self, now: SystemTime) -> Option<Duration> {
+        let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let start = u128::try_from(self.start_ns).unwrap_or_default();
+        let length = self.duration_ns.map(|length| u128::try_from(length).unwrap_or_default());
+        let is_over = length.is_some_and(|length| start + length <= now);
+        let wait = u64::try_from(start.saturating_sub(now)).unwrap_or(u64::MAX);
+        (!is_over).then_some(Duration::from_nanos(wait))
+    }
 }
 
 /// What is said of an offer beside its resources and attributes.
@@ -93,6 +108,7 @@ pub(super) fn read_offer<'a>(
         attributes: &[],
         region: draft.region,
         zone: draft.zone,
+        maintenance_in: None,
     };
     Ok((offer, draft.unavailability))
 }

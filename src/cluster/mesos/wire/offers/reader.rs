@@ -1,5 +1,7 @@
 //! A batch of offers from their bytes.
 
+use std::time::SystemTime;
+
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
 
@@ -84,12 +86,26 @@ impl OfferReader {
             }
         }
         *expected = desk.extent();
+        if !unavailable.is_empty() {
+            plan_around(&mut read, &unavailable);
+        }
         desk.hand_out(&mut read, &ends);
         use_them(&Batch {
             offers: read.into_bump_slice(),
             unreadable: unreadable.into_bump_slice(),
             unavailable: unavailable.into_bump_slice(),
         })
+    }
+}
+
+/// Tells offers when their agents' maintenance begins.
+#[cold]
+fn plan_around(offers: &mut [Offer<'_>], unavailable: &[(usize, Unavailability)]) {
+    let now = SystemTime::now();
+    for (place, unavailability) in unavailable {
+        if let Some(offer) = offers.get_mut(*place) {
+            offer.maintenance_in = unavailability.begins_in(now);
+        }
     }
 }
 
