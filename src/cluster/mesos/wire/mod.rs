@@ -5,3 +5,7 @@ pub mod json;
 pub mod messages;
 pub mod offers;
 pub mod record_io;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
