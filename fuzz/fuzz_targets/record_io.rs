@@ -1,0 +1,131 @@
+//! A master's stream: however it is cut, its records and its mistakes are those that a naive reader finds in the whole;
+//! each record is an event or is refused, and an event that was read is written as what reads the same.
+//!
+//! Input: a line of numbers, the longest record that is allowed and then how long each piece is, the last for all
+//! others; after it the stream.
+
+#![cfg_attr(fuzzing, no_main)]
+
+use offermill::cluster::mesos::Encoding;
+use offermill::cluster::mesos::wire::codec::Codec;
+use offermill::cluster::mesos::wire::messages::Event;
+use offermill::cluster::mesos::wire::record_io::{RecordError, RecordReader};
+use prost::Message as _;
+
+fn check(data: &[u8]) {
+    let Some(end) = data.iter().position(|byte| *byte == b'\n') else { return };
+    let Ok(line) = std::str::from_utf8(&data[..end]) else { return };
+    let numbers: Result<Vec<u16>, _> = line.split(' ').map(str::parse).collect();
+    let Ok(numbers) = numbers else { return };
+    let numbers: Vec<usize> = numbers.into_iter().map(usize::from).collect();
+    let Some((&record_bytes_max, pieces)) = numbers.split_first() else { return };
+    let stream = &data[end + 1..];
+
+    let (records, ending) = read_naively(stream, record_bytes_max);
+    let mut reader = RecordReader::new(record_bytes_max);
+    let (mut found, mut mistake) = (Vec::new(), None);
+    let mut rest = stream;
+    let mut lengths = pieces.iter().copied();
+    let mut length = usize::MAX;
+    while !rest.is_empty() {
+        length = lengths.next().unwrap_or(length.max(1));
+        let (piece, others) = rest.split_at(length.min(rest.len()));
+        rest = others;
+        reader.push(piece);
+        while let Some(next) = reader.next() {
+            assert_eq!(mistake, None, "something comes after a mistake");
+            match next {
+                Ok(record) => found.push(record),
+                Err(error) => mistake = Some(error),
+            }
+        }
+    }
+    assert_eq!(found, records);
+    assert_eq!(
+        (mistake.map(kind), reader.is_between_records()),
+        (ending.mistake, ending.between_records)
+    );
+    if let Some(error) = mistake {
+        short(&error.to_string());
+    }
+    found.iter().for_each(|record| events(record));
+}
+
+/// How a stream ends.
+struct Ending {
+    mistake: Option<Kind>,
+    between_records: bool,
+}
+
+/// Mistakes, as the naive reader tells them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    NoLength,
+    ManyDigits,
+    Empty,
+    Long,
+}
+
+fn kind(error: RecordError) -> Kind {
+    match error {
+        RecordError::NoLength { .. } => Kind::NoLength,
+        RecordError::ManyDigits => Kind::ManyDigits,
+        RecordError::Empty => Kind::Empty,
+        _ => Kind::Long,
+    }
+}
+
+/// The records of a stream, and how it ends: with all of it at hand.
+fn read_naively(stream: &[u8], record_bytes_max: usize) -> (Vec<&[u8]>, Ending) {
+    let mut records = Vec::new();
+    let mut rest = stream;
+    let ending = |mistake, between_records| Ending { mistake, between_records };
+    loop {
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if digits > 20 {
+            return (records, ending(Some(Kind::ManyDigits), false));
+        }
+        match rest.get(digits) {
+            None => return (records, ending(None, digits == 0)),
+            Some(b'\n') if digits > 0 => {}
+            Some(_) => return (records, ending(Some(Kind::NoLength), false)),
+        }
+        let number = std::str::from_utf8(&rest[..digits]).expect("digits");
+        let length: u128 = number.parse().expect("a number");
+        if length == 0 {
+            return (records, ending(Some(Kind::Empty), false));
+        }
+        if length > record_bytes_max as u128 {
+            return (records, ending(Some(Kind::Long), false));
+        }
+        rest = &rest[digits + 1..];
+        let Some(record) = rest.get(..length as usize) else {
+            return (records, ending(None, false));
+        };
+        records.push(record);
+        rest = &rest[length as usize..];
+    }
+}
+
+/// A record as an event of either encoding.
+fn events(record: &[u8]) {
+    for codec in [Encoding::Json, Encoding::Protobuf].map(Codec::new) {
+        match codec.decode(record) {
+            Ok(event) => reads_back(&event),
+            Err(error) => short(&error.to_string()),
+        }
+    }
+}
+
+/// What is written reads as what was written: by its bytes, for a number may be none.
+fn reads_back(event: &Event) {
+    let written = event.encode_to_vec();
+    let again = Codec::new(Encoding::Protobuf).decode(&written).expect("what was written");
+    assert_eq!(again.encode_to_vec(), written);
+}
+
+fn short(text: &str) {
+    assert!(text.chars().count() <= 250 && !text.contains(char::is_control), "{text:?}");
+}
+
+offermill_fuzz::harness!(check);
