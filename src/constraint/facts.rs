@@ -12,11 +12,15 @@ pub(super) struct Facts<'a> {
 }
 
 /// What a condition looks at. In this order conditions are kept: attributes by name, then the rest.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Subject {
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Subject {
+    /// The attributes of this name.
     Attribute(Box<str>),
+    /// The agent's host name.
     Hostname,
+    /// The region of its fault domain.
     Region,
+    /// The zone of its fault domain.
     Zone,
 }
 

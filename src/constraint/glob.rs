@@ -2,10 +2,20 @@
 //! is.
 
 /// What a glob begins with.
-enum Part {
+pub(super) enum Part {
     Any,
     One,
     Letter(char),
+}
+
+/// What a glob consists of, from its begin to its end.
+pub(super) fn parts(glob: &str) -> impl Iterator<Item = Part> {
+    let mut rest = glob;
+    std::iter::from_fn(move || {
+        let (part, after) = first_part(rest)?;
+        rest = after;
+        Some(part)
+    })
 }
 
 /// Splits the first part off a glob.

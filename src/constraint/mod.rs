@@ -95,6 +95,7 @@ mod numbers;
 mod pattern;
 mod program;
 mod spark;
+mod superset;
 #[cfg(test)]
 mod tests;
 mod verdict;
@@ -110,8 +111,10 @@ use fault::Fault;
 use fingerprint::Fingerprints;
 use program::Program;
 
+pub use facts::Subject;
 pub(crate) use fault::{quoted, visible};
 pub use memo::Memo;
+pub use superset::{Check, Predicate, Repeats, Superset};
 pub use verdict::{Finding, Mismatch, Unmet, Verdict};
 
 /// The longest constraint that is read, in bytes.

@@ -75,6 +75,11 @@ impl Program {
         self.steps.iter().filter(fresh).filter_map(|step| self.condition(step.condition))
     }
 
+    /// The steps, the first first.
+    pub(super) fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
     /// What it asks about.
     pub(super) fn subjects(&self) -> impl Iterator<Item = &Subject> {
         self.conditions.iter().map(|condition| &condition.subject)

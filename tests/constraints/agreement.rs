@@ -73,7 +73,7 @@ fn entries() -> impl Strategy<Value = String> {
     })
 }
 
-fn constraint() -> impl Strategy<Value = String> {
+pub(crate) fn constraint() -> impl Strategy<Value = String> {
     prop_oneof![entries(), expression()]
 }
 
@@ -97,14 +97,14 @@ fn value() -> impl Strategy<Value = OwnedValue> {
 
 /// An agent as offers show it.
 #[derive(Clone, Debug)]
-struct Agent {
+pub(crate) struct Agent {
     attributes: Vec<(String, OwnedValue)>,
     hostname: String,
     region: Option<String>,
     zone: Option<String>,
 }
 
-fn agent() -> impl Strategy<Value = Agent> {
+pub(crate) fn agent() -> impl Strategy<Value = Agent> {
     let place = || "[a1]{0,2}";
     let name = prop_oneof![8 => "[abc]".boxed(), 1 => Just("instance-type".to_owned()).boxed()];
     (vec((name, value()), 0..6), place(), prop::option::of(place()), prop::option::of(place()))
@@ -117,8 +117,15 @@ fn agent() -> impl Strategy<Value = Agent> {
 }
 
 impl Agent {
+    /// The same agent with the first attribute of each name only.
+    pub(crate) fn without_repeats(mut self) -> Agent {
+        let mut seen = std::collections::BTreeSet::new();
+        self.attributes.retain(|(name, _)| seen.insert(name.clone()));
+        self
+    }
+
     /// Calls `with` with the offer that the agent makes, which has `more` attributes of no concern.
-    fn offer<T>(&self, more: usize, with: impl FnOnce(&Offer<'_>) -> T) -> T {
+    pub(crate) fn offer<T>(&self, more: usize, with: impl FnOnce(&Offer<'_>) -> T) -> T {
         let items: Vec<Vec<&str>> = self
             .attributes
             .iter()

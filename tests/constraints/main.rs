@@ -5,3 +5,4 @@
 mod agreement;
 mod expressions;
 mod naive;
+mod pushdown;

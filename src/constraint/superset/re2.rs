@@ -1,0 +1,249 @@
+//! Patterns as RE2 reads them, as far as they surely mean the same there.
+//!
+//! A master refuses a framework whose expression compiles to more than 100 instructions or 4 KiB (its default
+//! limits), so what an expression costs at most is counted along. The real cost, asked of a Mesos 1.11 master: 4 for any
+//! expression, 1 a byte, 1 for ASCII classes and `\C*`, 7 for `(?s:.)`, 8 for `.`, 2 a pair of parentheses, 1 a choice.
+
+use std::fmt::Write as _;
+
+use crate::constraint::glob::{self, Part};
+
+/// The most that an expression may cost, a little less than what masters take.
+const COST_MAX: usize = 90;
+/// What any expression costs.
+const COST_OF_ANY: usize = 4;
+
+/// What RE2 calls special outside of classes.
+const MARKS: &str = "\\.+*?()|[]{}^$";
+
+/// A pattern for all of a text.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Whole {
+    /// Every text is like that.
+    Any,
+    /// This one is.
+    Literal(String),
+    /// Those that the expression matches.
+    Expression(String),
+}
+
+/// An expression that is being written.
+struct Expression {
+    text: String,
+    cost: usize,
+}
+
+impl Expression {
+    fn new() -> Expression {
+        Expression { text: String::new(), cost: COST_OF_ANY }
+    }
+
+    fn push(&mut self, text: &str, cost: usize) {
+        self.text.push_str(text);
+        self.cost += cost;
+    }
+
+    fn literal(&mut self, letter: char) {
+        if letter.is_ascii_control() {
+            // Writing to a string doesn't fail.
+            let _ = write!(self.text, "\\x{{{:x}}}", u32::from(letter));
+        } else {
+            if MARKS.contains(letter) {
+                self.text.push('\\');
+            }
+            self.text.push(letter);
+        }
+        self.cost += letter.len_utf8();
+    }
+
+    fn affordable(self) -> Option<String> {
+        (self.cost <= COST_MAX).then_some(self.text)
+    }
+}
+
+/// A glob. `None` if it costs too much.
+pub(super) fn of_glob(glob: &str) -> Option<Whole> {
+    let mut expression = Expression::new();
+    let (mut literal, mut after_any) = (Some(String::new()), false);
+    for part in glob::parts(glob) {
+        let any = matches!(part, Part::Any);
+        match part {
+            Part::Any if after_any => {}
+            // Bytes, which are cheaper, and the same: what comes next begins at a letter.
+            Part::Any => expression.push("\\C*", 2),
+            Part::One => expression.push("(?s:.)", 8),
+            Part::Letter(letter) => {
+                expression.literal(letter);
+                literal.iter_mut().for_each(|literal| literal.push(letter));
+            }
+        }
+        if !matches!(part, Part::Letter(_)) {
+            literal = None;
+        }
+        after_any = any;
+    }
+    Some(match literal {
+        Some(literal) => Whole::Literal(literal),
+        None if expression.text == "\\C*" => Whole::Any,
+        None => Whole::Expression(expression.affordable()?),
+    })
+}
+
+/// Texts of which one is it. `None` if they cost too much, or there are none.
+pub(super) fn one_of(texts: &[Box<str>]) -> Option<String> {
+    let bytes: usize = texts.iter().map(|text| text.len() + 1).sum();
+    if texts.is_empty() || bytes > COST_MAX {
+        return None;
+    }
+    let mut expression = Expression::new();
+    for (index, text) in texts.iter().enumerate() {
+        if index > 0 {
+            expression.push("|", 1);
+        }
+        text.chars().for_each(|letter| expression.literal(letter));
+    }
+    expression.affordable()
+}
+
+/// What came last in an expression.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Last {
+    /// Nothing that could be repeated.
+    Begin,
+    /// A letter, a class.
+    Atom,
+    /// A group in parentheses.
+    Group,
+    /// Something that is repeated.
+    Repeated,
+}
+
+/// A regular expression in the syntax of the crate `regex` that means the same to RE2. `None` if it costs too much or
+/// has anything that might mean something else there: flags, anchors, counts, named classes, classes of other than a
+/// few ASCII characters, repeated groups.
+pub(super) fn of_regex(regex: &str) -> Option<Whole> {
+    if regex.len() > COST_MAX * 4 {
+        return None;
+    }
+    if !regex.contains(|c: char| MARKS.contains(c) || c.is_control()) {
+        return Some(Whole::Literal(regex.to_owned()));
+    }
+    let mut cost = COST_OF_ANY;
+    let (mut rest, mut last) = (regex, Last::Begin);
+    while let Some(letter) = rest.chars().next() {
+        let mut taken = letter.len_utf8();
+        (last, cost) = match letter {
+            '\\' => {
+                let escaped = rest.get(1..)?.chars().next()?;
+                let known = MARKS.contains(escaped) || escaped == '-';
+                taken += known.then_some(1)?;
+                (Last::Atom, cost + 1)
+            }
+            '.' => (Last::Atom, cost + 9),
+            '[' => {
+                taken = class(rest)?;
+                (Last::Atom, cost + taken)
+            }
+            '(' => {
+                let after = rest.get(1..)?;
+                taken += if after.starts_with("?:") { 2 } else { 0 };
+                let plain = !after.starts_with('?') || after.starts_with("?:");
+                (plain.then_some(Last::Begin)?, cost + 2)
+            }
+            ')' => (Last::Group, cost),
+            '|' => (Last::Begin, cost + 1),
+            '?' if matches!(last, Last::Atom | Last::Group) => (Last::Repeated, cost + 2),
+            '*' | '+' if last == Last::Atom => (Last::Repeated, cost + 2),
+            _ if MARKS.contains(letter) || letter.is_control() => return None,
+            _ => (Last::Atom, cost + letter.len_utf8()),
+        };
+        rest = rest.get(taken..)?;
+    }
+    (cost <= COST_MAX).then(|| Whole::Expression(regex.to_owned()))
+}
+
+/// The bytes of a class of ASCII letters, digits, `_` and `.`, at the begin of a text.
+fn class(text: &str) -> Option<usize> {
+    let inside = text.strip_prefix('[')?.split_once(']')?.0;
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.';
+    let mut left = inside.as_bytes();
+    while let [first, rest @ ..] = left {
+        left = match rest {
+            [b'-', end, after @ ..] => {
+                let ordered = first.is_ascii_alphanumeric() && end.is_ascii_alphanumeric();
+                (ordered && first <= end).then_some(after)?
+            }
+            _ => rest,
+        };
+        plain(*first).then_some(())?;
+    }
+    (!inside.is_empty()).then_some(inside.len() + 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expression(text: &str) -> Option<Whole> {
+        Some(Whole::Expression(text.to_owned()))
+    }
+
+    /// Goal: globs become what RE2 takes for the same. Method: each kind of part, marks of RE2's, letters of several
+    /// bytes, and one that is too long.
+    #[test]
+    fn globs_are_translated() {
+        for (glob, wanted) in [
+            ("r1*", expression("r1\\C*")),
+            ("**a**", expression("\\C*a\\C*")),
+            ("?é", expression("(?s:.)é")),
+            ("a.b\\**", expression("a\\.b\\*\\C*")),
+            ("\u{1}?", expression("\\x{1}(?s:.)")),
+            ("***", Some(Whole::Any)),
+            ("", Some(Whole::Literal(String::new()))),
+            ("a.b\\?", Some(Whole::Literal("a.b?".to_owned()))),
+            (&format!("{}*", "a".repeat(84)), expression(&format!("{}\\C*", "a".repeat(84)))),
+            (&format!("{}*", "a".repeat(85)), None),
+        ] {
+            assert_eq!(of_glob(glob), wanted, "{glob}");
+        }
+    }
+
+    /// Goal: only those regular expressions go through that mean the same to RE2. Method: one of each kind that does
+    /// and that doesn't.
+    #[test]
+    fn doubtful_expressions_are_kept_back() {
+        for same in ["r[0-9]+", "a.*b", "(a|bc)?d", "(?:east|west)-1[ab]", "a\\.b\\-c", "x|"] {
+            assert_eq!(of_regex(same), expression(same), "{same}");
+        }
+        assert_eq!(of_regex("r-1 é"), Some(Whole::Literal("r-1 é".to_owned())));
+        for other in [
+            "\\d+",
+            "\\w",
+            "^a",
+            "a$",
+            "(?i)a",
+            "(?x) a",
+            "a{2}",
+            "[^a]",
+            "[[:alpha:]]",
+            "[é]",
+            "[a-]",
+            "[a&&b]",
+            "a**",
+            "a*?",
+            "a+?",
+            "(a)*",
+            "(|a)+",
+            "\\pL",
+            "a\\bb",
+            "\\<a",
+            "(?P<n>a)",
+            "a\nb.",
+            "[]a]",
+            "}",
+        ] {
+            assert_eq!(of_regex(other), None, "{other}");
+        }
+        assert_eq!(of_regex(&".".repeat(10)), None);
+    }
+}
