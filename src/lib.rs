@@ -11,8 +11,8 @@
 //!   cluster manager          engine (threads)                 kernel (no threads, no clock, no I/O)
 //! ┌──────────────┐ events ┌───────────────┐ &[Offer], now ┌────────────┐ plan ┌───────────┐
 //! │ local        │ ─────► │ bounded intake│ ────────────► │ constraint │ ───► │ admission │ one CAS
-//! │ (yours)      │        │ N handlers    │               │ placement  │      │ (one word)│ a batch
-//! │              │ ◄───── │ timers        │ ◄──────────── │  pure plan │ ◄─── └───────────┘
+//! │ mesos        │        │ N handlers    │               │ placement  │      │ (one word)│ a batch
+//! │ (yours)      │ ◄───── │ timers        │ ◄──────────── │  pure plan │ ◄─── └───────────┘
 //! └──────────────┘ calls  └───────────────┘   decisions   └────────────┘    agents · executors
 //! ```
 //!
@@ -49,7 +49,8 @@
 //! | **T** threads | real threads: the books at standstills, short histories judged for linearizability, ThreadSanitizer | `tests/kernel/`, `tests/sanitizer/`, `.ci/sanitizer` |
 //! | **P** properties | random inputs against a reference: the whole kernel as a state machine against a sequential model, and parts against naive ones | `tests/kernel/`, unit tests |
 //! | **D** simulator | the kernel and the engine's protocol on a simulated cluster with faults, judged after each step | `tests/simulated/`, `offermill simulate` |
-//! | **F** fuzzing | inputs that grow towards new code: constraints, attributes, resources, and histories of events through the whole kernel | `fuzz/`, `.ci/fuzz` |
+//! | **F** fuzzing | inputs that grow towards new code: constraints, attributes, resources, histories of events through the whole kernel, and what Mesos sends | `fuzz/`, `.ci/fuzz` |
+//! | **M** Mesos | a real master and real agents, killed, stopped and started at will; a fake master for faults that the real one can't be made to show; recorded sessions | `tests/mesos/`, `.ci/mesos` |
 //!
 //! `.ci/planted` plants known mistakes in the real code, one after the other, and demands that the tool catches them.
 //!
@@ -61,19 +62,19 @@
 //! | 4 | What executors take is within what their offers have, to the thousandth, role and reservation kept; ports once. What is used and what is left are what was offered; reserved first; nothing revocable, shared or of others' roles unless asked for, and nothing revocable mixed with the rest | P, F against a naive kernel; D |
 //! | 5 | What the cluster is told to give an executor is what the books count for it | D; P |
 //! | 6 | Each offer is answered once; a rescinded one that still waited, never | D; P, F |
-//! | 7 | No answer bears another subscription's number | D |
-//! | 8 | One accept names one agent and one role, and each offer once | D |
+//! | 7 | No answer bears another subscription's number | D; M |
+//! | 8 | One accept names one agent and one role, and each offer once | D; M, where a mistake is TASK_DROPPED |
 //! | 9 | No offer waits long, and none is missing while executors are wanted and agents have room | D, when faults are over |
-//! | 10 | Executor ids are never used twice and are ones that Mesos takes | P; D |
+//! | 10 | Executor ids are never used twice and are ones that Mesos takes | P; D; M |
 //! | 11 | An executor's state follows its diagram; an end is final | L `executors`; P, D |
 //! | 12 | Resources are freed once, whichever of several reports, losses, timeouts and the drain comes first | L `executors`, `updates`; S; T; P, F, D |
-//! | 13 | An update applied twice is an update applied once; it is acknowledged after it was applied, once a copy, and only if it asks for it | D; P |
+//! | 13 | An update applied twice is an update applied once; it is acknowledged after it was applied, once a copy, and only if it asks for it | D; P; M |
 //! | 14 | Reports about executors and agents that nobody knows change nothing | P, F, D |
 //! | 15 | The executor limit is never exceeded; lowering it kills nobody; once it is set nothing is placed beyond it | L `admission`, `policy`; S; T; P, F, D |
 //! | 16 | Once an exclusion has taken effect nothing is placed on the agent until it ends; a failure counts once | L `agents`; P, F, D |
 //! | 17 | Nothing is placed on an agent that doesn't meet the constraint; an answer from memory is the one that asking again would give | P, F against a naive matcher; D |
 //! | 18 | Round robin: of agents that are able alike none gets two executors more than another | P, D |
-//! | 19 | An executor whose launch has an unknown outcome keeps its resources until the cluster has said what became of it | D |
+//! | 19 | An executor whose launch has an unknown outcome keeps its resources until the cluster has said what became of it | D; M |
 //! | 20 | No room: one suppress. Room again: one revive, none lost, no storm; one that is lost on its way is repeated | L `demand`; S; P, D |
 //! | 21 | A snapshot that says it is exact is the kernel at one instant; numbers grow | L `snapshot`; S; T; D |
 //! | 22 | Nobody who answers offers waits for a snapshot, and a snapshot waits for nobody who does | by construction: the offer path has no lock that a snapshot takes |
@@ -81,9 +82,9 @@
 //! | 24 | The end of the last executor wakes who waits for it | L `drain` |
 //! | 25 | Memory follows the agents and executors that are there; none is allocated for offers in the steady state | D; counting allocator and a million agents in `tests/kernel/memory.rs` |
 //! | 26 | The constraint parser is total, linear and bounded, without recursion; it reads what the grammars admit and nothing else; what it prints it reads back | P, F against a naive reader |
-//! | 27 | (Framing of a wire format: there is none in the crate yet) | |
-//! | 28 | (Secrets: there are none in the crate yet) | |
-//! | 29 | When faults are over, the kernel's executors are the cluster's | D |
+//! | 27 | What a stream's records say doesn't depend on the pieces in which it comes; memory follows what came, up to the longest record allowed; after a mistake nothing more is read. Offers that are read in place say what prost reads | P, F against a naive reader and prost |
+//! | 28 | No secret is shown by a `Debug`, an error, a notice, an event or the argument list | M with a canary |
+//! | 29 | When faults are over, the kernel's executors are the cluster's | D; M after ten minutes of random faults |
 //! | 30 | The nearest miss that an explanation names was one, with these numbers, under the settings in force | L `seqlock`; P |
 //!
 //! **Lock-free** are: [`Handler::resource_offers`] for agents that the handler has met, and
@@ -101,8 +102,9 @@
 //!   at the instant of the picture it may have been out of sight.
 //! * The engine's threads and its intake, except by tests of the usual kind; the simulator runs their protocol on one
 //!   thread.
-//! * Real clusters other than the embedded one. The simulated master does what Mesos' sources and recorded sessions
-//!   say, as far as `src/cluster/simulated/cluster/` says so.
+//! * Mesos of other releases than 1.11, with ZooKeeper, TLS or container images: the Mesos of the tests has none. The
+//!   simulated master does what Mesos' sources and recorded sessions say, as far as `src/cluster/simulated/cluster/` says
+//!   so.
 //! * Advisories about dependencies: `cargo audit` has to be run where there is a network.
 //!
 //! There is no unsafe code in this crate (`forbid`).
@@ -111,10 +113,11 @@
 //!
 //! * `regex`: regular expressions in constraints.
 //! * `simulated`: the simulated cluster. No dependencies.
+//! * `mesos`: a Mesos cluster over its v1 scheduler API. Brings tokio (one thread), hyper, rustls, prost and serde.
 //! * `local`: the embedded cluster, executors as child processes of this machine. Unix.
 //! * `cli`: the command line. Nobody who links the library needs it.
 //!
-//! The default has neither, and brings no async runtime, no HTTP and no allocator. (Hosts that want mimalloc set it
+//! The default has none of them, and brings no async runtime, no HTTP and no allocator. (Hosts that want mimalloc set it
 //! themselves; the figures are measured with it.)
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
