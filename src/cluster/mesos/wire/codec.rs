@@ -39,7 +39,8 @@ impl Codec {
         }
     }
 
-    /// The event that a record is. What isn't known in it is skipped; nesting is limited.
+    /// The event that a record is. What isn't known in it is skipped; nesting is limited. Memory isn't, but by the
+    /// record: where lists have empty elements, by 200 times its bytes.
     ///
     /// # Errors
     /// When the bytes aren't an event of this encoding.

@@ -34,7 +34,12 @@ pub trait Named: Copy + Into<i32> + TryFrom<i32> + 'static {
 
 /// Defines an enumeration of numbered values with their names in JSON.
 macro_rules! names {
-    ($(#[$doc:meta])* pub enum $name:ident { $($(#[$about:meta])* $value:ident = $number:literal, $text:literal;)* }) => {
+    (
+        $(#[$doc:meta])*
+        pub enum $name:ident {
+            $($(#[$about:meta])* $value:ident = $number:literal, $text:literal;)*
+        }
+    ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
         #[repr(i32)]
