@@ -1,18 +1,45 @@
 //! What an executor is started with, built from a template and one placement.
+//!
+//! A [`Command`] is an executor's own: its arguments and its environment. What all executors of a framework share, such
+//! as the container that they run in, is a [`Setup`], made once.
 
+mod read;
+mod setup;
+mod shell;
 mod template;
 
+use std::sync::Arc;
+
+pub use read::{labels, parameters, port_mappings, uris, volumes};
+pub use setup::{
+    Container, ContainerKind, Label, Network, PortMapping, Protocol, Setup, Uri, Volume,
+};
 pub use template::CommandTemplate;
 
 use crate::resources::{Mebibytes, MilliCpus};
 
-/// A command, ready to be started: an argument list, never a shell line.
+/// A command, ready to be started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Command {
     /// The program and its arguments.
     pub argv: Vec<String>,
     /// Variables to add to the environment.
     pub environment: Vec<(String, String)>,
+    /// How the cluster is given the arguments.
+    pub form: Form,
+    /// What executors share; nothing special if there is none.
+    pub setup: Option<Arc<Setup>>,
+}
+
+/// How a cluster is given a command's arguments. Either way the program gets them as they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// As a list, which no shell reads.
+    #[default]
+    Argv,
+    /// As a line for `/bin/sh -c`, in which everything is in quotation marks: [`Command::shell_line`]. For containers
+    /// whose entry point is a shell, and agents that start nothing else.
+    Shell,
 }
 
 /// What there is to know about an executor when its command is built.

@@ -1,30 +1,48 @@
 //! A plain command with placeholders.
 
-use super::{Command, Facts, Launcher};
+use std::sync::Arc;
+
+use super::{Command, Facts, Form, Launcher, Setup};
 
 /// An argument list in which `{{EXECUTOR_ID}}`, `{{APP_ID}}`, `{{AGENT_ID}}`, `{{HOSTNAME}}`, `{{CORES}}`,
 /// `{{MEMORY_MB}}` and `{{PORT}}` stand for an executor's own. The same facts are passed as environment variables
 /// `OFFERMILL_EXECUTOR_ID` and so on.
 ///
-/// Each argument stays one argument whatever is filled in: no shell reads it. Other text in double braces is left as
+/// Each argument stays one argument whatever is filled in: no shell reads it, or if one does, it is in quotation marks. Other text in double braces is left as
 /// it is. Without a fixed port, `{{PORT}}` is left as it is too, and there is no `OFFERMILL_PORT`.
 #[derive(Clone, Debug)]
 pub struct CommandTemplate {
     argv: Vec<String>,
     environment: Vec<(String, String)>,
+    form: Form,
+    setup: Option<Arc<Setup>>,
 }
 
 impl CommandTemplate {
     /// A template of `argv`, with no variables of its own.
     #[must_use]
     pub fn new(argv: Vec<String>) -> CommandTemplate {
-        CommandTemplate { argv, environment: Vec::new() }
+        CommandTemplate { argv, environment: Vec::new(), form: Form::default(), setup: None }
     }
 
     /// The same template with a variable, in whose value placeholders are filled in too.
     #[must_use]
     pub fn variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    /// The same template, whose arguments go to the cluster in this form.
+    #[must_use]
+    pub fn form(mut self, form: Form) -> Self {
+        self.form = form;
+        self
+    }
+
+    /// The same template for executors that share `setup`. No placeholders are filled in there.
+    #[must_use]
+    pub fn setup(mut self, setup: Setup) -> Self {
+        self.setup = Some(Arc::new(setup));
         self
     }
 }
@@ -45,7 +63,8 @@ impl Launcher for CommandTemplate {
         let argv = self.argv.iter().map(|argument| fill(argument, &known)).collect();
         let own = self.environment.iter().map(|(name, value)| (name.clone(), fill(value, &known)));
         let facts = known.iter().map(|(name, value)| (format!("OFFERMILL_{name}"), value.clone()));
-        Command { argv, environment: facts.chain(own).collect() }
+        let environment = facts.chain(own).collect();
+        Command { argv, environment, form: self.form, setup: self.setup.clone() }
     }
 }
 

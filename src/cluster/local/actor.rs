@@ -208,6 +208,7 @@ impl Actor {
                 self.fleet.free_up(seat, agent_id, room, port);
                 let state = match blame {
                     Blame::Executor => TaskState::Failed,
+                    Blame::Description => TaskState::Error,
                     Blame::Shortage => TaskState::Dropped,
                 };
                 self.outbox.executor_says(&id, agent_id, state, why);

@@ -5,6 +5,7 @@
 //! stays behind in it. Only then are the warden and the executor reaped: no signal is ever sent to
 //! a number that could be a stranger's by now.
 
+use std::borrow::Cow;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -20,7 +21,7 @@ use rustix::process::{
 use super::exit::Exit;
 use super::sandbox::Sandbox;
 use super::warden::Warden;
-use crate::launch::Command;
+use crate::launch::{Command, Form};
 
 /// Enough for a thread that does nothing but wait.
 const WAITER_STACK_BYTES: usize = 128 * 1024;
@@ -48,11 +49,17 @@ pub(super) struct Unstarted {
 pub(super) enum Blame {
     /// The executor itself, or the place where it was to run.
     Executor,
+    /// What it asks for, which no cluster of this kind has.
+    Description,
     /// A limit of the program's or the machine's that is reached for now: open files, processes.
     Shortage,
 }
 
 impl Unstarted {
+    fn for_good(why: impl Into<String>) -> Unstarted {
+        Unstarted { why: why.into(), blame: Blame::Executor }
+    }
+
     pub(super) fn by(what: &str, error: &io::Error) -> Unstarted {
         let blame = match Errno::from_io_error(error) {
             Some(Errno::MFILE | Errno::NFILE | Errno::AGAIN) => Blame::Shortage,
@@ -85,9 +92,9 @@ impl Group {
         sandbox: Sandbox,
         ended: impl FnOnce() + Send + 'static,
     ) -> Result<Group, Unstarted> {
-        let Some((program, arguments)) = command.argv.split_first() else {
-            let why = "the command is empty".to_owned();
-            return Err(Unstarted { why, blame: Blame::Executor });
+        let argv = arguments(command)?;
+        let Some((program, arguments)) = argv.split_first() else {
+            return Err(Unstarted::for_good("the command is empty"));
         };
         let path = sandbox.path;
         let warden = Warden::start(&path, None)
@@ -213,6 +220,23 @@ impl Drop for Group {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// What is started of a command, if all that it asks for can be had: there are only processes here.
+fn arguments(command: &Command) -> Result<Cow<'_, [String]>, Unstarted> {
+    if let Some(what) = command.setup.as_ref().and_then(|setup| setup.beyond_a_process()) {
+        let why = format!("the embedded cluster doesn't have {what}");
+        return Err(Unstarted { why, blame: Blame::Description });
+    }
+    Ok(match command.form {
+        Form::Argv => Cow::Borrowed(&command.argv),
+        Form::Shell => {
+            let line = command
+                .shell_line()
+                .map_err(|why| Unstarted { why: why.to_string(), blame: Blame::Description })?;
+            Cow::Owned(vec!["/bin/sh".to_owned(), "-c".to_owned(), line])
+        }
+    })
 }
 
 fn refusal(program: &str, error: &io::Error) -> Unstarted {

@@ -104,7 +104,7 @@ struct NoCommand;
 
 impl Launcher for NoCommand {
     fn command(&self, _facts: &Facts<'_>) -> Command {
-        Command { argv: Vec::new(), environment: Vec::new() }
+        Command::default()
     }
 }
 

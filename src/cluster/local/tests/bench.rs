@@ -233,7 +233,7 @@ pub(super) fn launch<'a>(executor: &'a str, argv: &[&str]) -> Launch<'a> {
         gpus: Gpus::ZERO,
         port: None,
         pieces: Vec::new(),
-        command: Command { argv, environment: Vec::new() },
+        command: Command { argv, ..Command::default() },
     }
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::bench::{Bench, EPOCH, launch, until};
 use crate::engine::seam::ClusterManager;
+use crate::launch::{Container, ContainerKind, Form, Setup, Uri};
 use crate::resources::{Gpus, MilliCpus};
 use crate::status::{TaskState, UpdateReason};
 
@@ -157,6 +158,37 @@ fn unfit_executors_are_refused_one_by_one() {
         assert!(!update.message.is_empty() && update.uuid.is_none());
     }
     bench.update("fit", TaskState::Finished);
+}
+
+/// Goal: what isn't there is refused and not left out, and a shell gives arguments on as they are. Method: commands with
+/// a container and a URI; one for a shell, whose exit code its argument is.
+#[test]
+fn what_takes_more_than_processes_is_refused() {
+    let bench = Bench::new("setup", "local-cluster[1,4,512]");
+    let offer = bench.offer();
+    let with = |id, change: &dyn Fn(&mut Setup)| {
+        let (mut setup, mut launch) = (Setup::default(), launch(id, &["true"]));
+        change(&mut setup);
+        launch.command.setup = Some(setup.into());
+        launch
+    };
+    let image = || ContainerKind::Mesos { image: None, force_pull: false };
+    let contained = with("contained", &|it| it.container = Some(Container::new(image())));
+    let fetched = with("fetched", &|it| it.uris.push(Uri::new("/a")));
+    let labelled = with("labelled", &|it| it.labels.push(("a".into(), None)));
+    let mut shell = launch("shell", &["sh", "-c", "exit $1", "it's", "3"]);
+    shell.command.form = Form::Shell;
+    bench.accept(&offer, &[contained, fetched, labelled, shell], Duration::ZERO);
+    for (id, what) in [("contained", "containers"), ("fetched", "a fetcher for URIs")] {
+        let message = bench.update(id, TaskState::Error).message;
+        assert!(
+            message.contains(&format!("the embedded cluster doesn't have {what}")),
+            "{message}"
+        );
+    }
+    bench.update("labelled", TaskState::Finished);
+    let message = bench.update("shell", TaskState::Failed).message;
+    assert!(message.contains('3'), "{message}");
 }
 
 /// Goal: offers work once, in their own subscription, on their own agent. Method: an offer used
