@@ -77,7 +77,78 @@ const BAD: &[(&[&str], &str)] = &[
         &["-c", "offermill.mesos.subscribeTimeout=0"],
         "offermill.mesos.subscribeTimeout (--conf) is \"0\", but must be more than 0",
     ),
+    (
+        &["-c", "spark.mesos.containerizer=podman"],
+        "spark.mesos.containerizer (--conf) is \"podman\", but must be docker or mesos",
+    ),
+    (
+        &["-c", "spark.mesos.executor.docker.volumes=/a,/b:/c:rx"],
+        "spark.mesos.executor.docker.volumes (--conf) is \"/b:/c:rx\", but must be [HOST_PATH:]",
+    ),
+    (
+        &["-c", "spark.mesos.executor.docker.portmaps=80"],
+        "spark.mesos.executor.docker.portmaps (--conf) is \"80\", but must be HOST_PORT:",
+    ),
+    (
+        &["-c", "spark.mesos.executor.docker.parameters=x"],
+        "spark.mesos.executor.docker.parameters (--conf) is \"x\", but must be KEY=VALUE",
+    ),
+    (
+        &["-c", "spark.mesos.executor.docker.parameters=a=b"],
+        "spark.mesos.executor.docker.parameters (--conf) are for docker run; give --container-image",
+    ),
+    (
+        &["-c", "spark.mesos.task.labels=x"],
+        "spark.mesos.task.labels (--conf) is \"x\", but must be KEY:VALUE",
+    ),
+    (&["-c", "spark.mesos.uris=a b"], "spark.mesos.uris (--conf) is \"a b\", but must be a URI"),
+    (
+        &["-c", "offermill.command.form=sh"],
+        "offermill.command.form (--conf) is \"sh\", but must be argv or shell",
+    ),
 ];
+
+/// Goal: what local agents don't have and executors would miss is refused there, and not passed over. Method: each such
+/// setting; then a command in the form for shells, which they do have.
+#[test]
+fn local_agents_have_no_containers() {
+    let folder = Folder::new();
+    let run = |flags: &[&str], command: &[&str]| {
+        let master = ["--master", "local[1]", "--num-executors", "1", "--until-finished"];
+        let size = ["--executor-memory", "16m", "--memory-overhead", "0"];
+        finish(&folder, &[&["run"], &master[..], &size, flags, &["--"], command].concat())
+    };
+    let ended = run(&["--container-image", "debian"], &["true"]);
+    assert_eq!(ended.code, Some(2));
+    let sentence = "offermill: --container-image needs Mesos, and --master is \"local[1]\"\n";
+    assert_eq!(ended.errors, sentence);
+    for setting in [
+        "spark.mesos.executor.docker.image=debian",
+        "spark.mesos.executor.docker.volumes=/a",
+        "spark.mesos.executor.docker.portmaps=80:80",
+        "spark.mesos.executor.docker.parameters=a=b",
+        "spark.mesos.network.name=n",
+        "spark.mesos.uris=/a",
+    ] {
+        let ended = run(&["-c", setting], &["true"]);
+        assert_eq!(ended.code, Some(2), "{setting}");
+        assert!(
+            ended.errors.contains(" (--conf) needs Mesos, and --master is"),
+            "{}",
+            ended.errors
+        );
+    }
+    let ended = run(&["-c", "offermill.command.form=shell"], &["echo", "it's", "$HOME  *"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.errors);
+    assert_eq!(folder.outputs(), ["it's $HOME  *\n"]);
+    let ended = run(&["-c", "offermill.command.form=shell"], &["echo", "a\nb"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(
+        ended.errors.contains("the command is \"a\\nb\", but must be without NUL"),
+        "{}",
+        ended.errors
+    );
+}
 
 /// Goal: a bad setting is refused in a sentence that names it, its value and what is allowed, and nothing is started.
 /// Method: one of each kind.

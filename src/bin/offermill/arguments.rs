@@ -199,6 +199,11 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "FILE", help_heading = "Mesos")]
     pub(crate) framework_id_file: Option<String>,
 
+    /// The Docker image that executors run in, by Docker on their agents; with
+    /// --conf spark.mesos.containerizer=mesos, by the agents themselves
+    #[arg(long, value_name = "IMAGE", help_heading = "Mesos")]
+    pub(crate) container_image: Option<String>,
+
     /// Whether executors outlive a restart of their agent [default: true]
     #[arg(long, value_name = "true|false", help_heading = "Mesos")]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
@@ -302,6 +307,7 @@ impl RunArguments {
             "--allow-plain-secret" => &self.allow_plain_secret,
             "--failover-timeout" => &self.failover_timeout,
             "--framework-id-file" => &self.framework_id_file,
+            "--container-image" => &self.container_image,
             "--checkpoint" => &self.checkpoint,
             "--name" => &self.name,
             "--num-executors" => &self.num_executors,

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use offermill::cluster::local::AgentAttributes;
 use offermill::config::{ExclusionRule, ExecutorCores, Placement, RefuseDurations};
+use offermill::launch::Form;
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{Constraint, Error};
 
+use crate::container_settings::ContainerSettings;
 use crate::keys::{self, Key, Otherwise, Scope};
 use crate::layers::{Given, Layer, Layers};
 use crate::master::{Kind, Master};
@@ -38,7 +40,9 @@ pub(crate) struct Draft {
     pub(crate) exclusion: ExclusionRule,
     pub(crate) failures_max: Option<u64>,
     pub(crate) shutdown_timeout: Duration,
+    pub(crate) form: Form,
     pub(crate) mesos: MesosSettings,
+    pub(crate) container: ContainerSettings,
     /// What doesn't stop anything.
     pub(crate) remarks: Vec<String>,
     /// One sentence each.
@@ -72,7 +76,9 @@ impl Default for Draft {
             exclusion: ExclusionRule::default(),
             failures_max: None,
             shutdown_timeout: Duration::ZERO,
+            form: Form::default(),
             mesos: MesosSettings::default(),
+            container: ContainerSettings::default(),
             remarks: Vec::new(),
             problems: Vec::new(),
             given: BTreeMap::new(),

@@ -7,6 +7,7 @@
 use offermill::cluster::local::AgentAttributes;
 use offermill::config::text::{TimeUnit, parse_bool, parse_cores, parse_count, parse_memory};
 use offermill::config::{ExecutorCores, Placement};
+use offermill::launch::Form;
 use offermill::resources::Gpus;
 use offermill::{Constraint, limits};
 
@@ -118,6 +119,16 @@ pub(crate) const KEYS: &[Key] = &[
         draft.variable(given);
         Ok(())
     }),
+    Key::offermill("offermill.command.form", "argv or shell: how clusters get the command")
+        .default("argv")
+        .read(|draft, given| {
+            match given.text.trim() {
+                "argv" => draft.form = Form::Argv,
+                "shell" => draft.form = Form::Shell,
+                _ => draft.refuse(given, "argv or shell"),
+            }
+            Ok(())
+        }),
     Key::spark_on_mesos("spark.mesos.constraints", "constraint")
         .flag("--constraints")
         .default("")

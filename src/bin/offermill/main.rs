@@ -18,6 +18,7 @@
 
 mod arguments;
 mod constraints;
+mod container_settings;
 mod draft;
 mod end_reason;
 mod exit;

@@ -3,7 +3,9 @@
 
 use offermill::config::text::parse_bool;
 
+use crate::container_settings as container;
 use crate::keys::Key;
+use crate::layers::Given;
 use crate::master::Kind;
 use crate::mesos_settings as read;
 
@@ -84,7 +86,7 @@ pub(crate) const MESOS_KEYS: &[Key] = &[
         .otherwise("none")
         .only(Kind::Mesos)
         .read(|draft, given| {
-            draft.mesos.webui_url = Some(given.text.clone()).filter(|url| !url.is_empty());
+            draft.mesos.webui_url = not_empty(given);
             Ok(())
         }),
     Key::offermill("offermill.mesos.user", "name")
@@ -92,7 +94,7 @@ pub(crate) const MESOS_KEYS: &[Key] = &[
         .otherwise("who runs this")
         .only(Kind::Mesos)
         .read(|draft, given| {
-            draft.mesos.user = Some(given.text.clone()).filter(|user| !user.is_empty());
+            draft.mesos.user = not_empty(given);
             Ok(())
         }),
     Key::offermill("offermill.mesos.encoding", "protobuf or json")
@@ -126,4 +128,69 @@ pub(crate) const MESOS_KEYS: &[Key] = &[
             draft.mesos.call_timeout = read::positive(draft, given)?;
             Ok(())
         }),
+    Key::spark_on_mesos("spark.mesos.executor.docker.image", "image")
+        .flag("--container-image")
+        .otherwise("none")
+        .needs(Kind::Mesos)
+        .read(|draft, given| {
+            draft.container.image = not_empty(given);
+            Ok(())
+        }),
+    Key::spark_on_mesos("spark.mesos.containerizer", "docker or mesos: who runs images")
+        .default("docker")
+        .only(Kind::Mesos)
+        .read(|draft, given| {
+            container::containerizer(draft, given);
+            Ok(())
+        }),
+    Key::spark_on_mesos("spark.mesos.executor.docker.forcePullImage", "true or false")
+        .default("false")
+        .only(Kind::Mesos)
+        .read(|draft, given| given.read_into(&mut draft.container.force_pull, parse_bool)),
+    Key::spark_on_mesos("spark.mesos.executor.docker.volumes", "[HOST:]CONTAINER[:rw|:ro][,...]")
+        .inside("volume")
+        .otherwise("none")
+        .needs(Kind::Mesos)
+        .read(container::read_volumes),
+    Key::spark_on_mesos("spark.mesos.executor.docker.portmaps", "HOST:CONTAINER[:tcp|:udp][,...]")
+        .inside("port mapping")
+        .otherwise("none")
+        .needs(Kind::Mesos)
+        .read(container::read_ports),
+    Key::spark_on_mesos("spark.mesos.executor.docker.parameters", "KEY=VALUE[,...] for docker run")
+        .inside("container parameter")
+        .otherwise("none")
+        .needs(Kind::Mesos)
+        .read(container::read_parameters),
+    Key::spark_on_mesos("spark.mesos.network.name", "name")
+        .otherwise("the agent's network")
+        .needs(Kind::Mesos)
+        .read(|draft, given| {
+            draft.container.network = not_empty(given);
+            Ok(())
+        }),
+    Key::spark_on_mesos("spark.mesos.network.labels", "KEY:VALUE[,...]")
+        .inside("label")
+        .otherwise("none")
+        .only(Kind::Mesos)
+        .read(container::read_network_labels),
+    Key::spark_on_mesos("spark.mesos.uris", "URI[,...] to fetch into sandboxes")
+        .inside("URI")
+        .otherwise("none")
+        .needs(Kind::Mesos)
+        .read(container::read_uris),
+    Key::spark_on_mesos("spark.mesos.fetcherCache.enable", "true or false")
+        .default("false")
+        .only(Kind::Mesos)
+        .read(|draft, given| given.read_into(&mut draft.container.is_cached, parse_bool)),
+    Key::spark_on_mesos("spark.mesos.task.labels", "KEY:VALUE[,...]")
+        .inside("label")
+        .otherwise("none")
+        .only(Kind::Mesos)
+        .read(container::read_labels),
 ];
+
+/// The text, unless it is empty.
+fn not_empty(given: &Given) -> Option<String> {
+    Some(given.text.trim().to_owned()).filter(|text| !text.is_empty())
+}

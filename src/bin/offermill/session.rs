@@ -8,7 +8,6 @@ use std::time::{Duration, Instant, SystemTime};
 
 use offermill::engine::seam::ClusterManager;
 use offermill::engine::{Clock, Engine, EngineOptions, Notice, Observer};
-use offermill::launch::CommandTemplate;
 use offermill::{DrainReport, Fate, Kernel, Timestamp};
 
 use crate::arguments::RunArguments;
@@ -79,15 +78,12 @@ fn start(
     // A face that can't be shown finds out again soon, in the loop.
     let _gone = face.begin(&settings, SystemTime::now());
     let kernel = Kernel::new(settings.config.clone(), settings.ids.clone());
-    let mut template = CommandTemplate::new(settings.command.clone());
-    for (name, value) in &settings.variables {
-        template = template.variable(name, value);
-    }
+    let launcher = Arc::new(settings.template.clone());
     let mut options = EngineOptions::default();
     options.kill_grace = settings.shutdown_timeout;
     options.finished_count_down = settings.until_finished.is_some();
     let watcher = Box::new(Watcher(sender.clone()));
-    let started = Engine::start(kernel.clone(), manager, Arc::new(template), options, watcher);
+    let started = Engine::start(kernel.clone(), manager, launcher, options, watcher);
     let engine = match started {
         Ok(engine) => engine,
         Err(error) => {

@@ -7,9 +7,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use offermill::cluster::local::AgentAttributes;
 use offermill::config::{ExclusionRule, ExecutorCores};
 use offermill::engine::seam::ClusterManager;
+use offermill::launch::{Command, CommandTemplate, Form};
 use offermill::{Config, ConfigBuilder, IdScheme};
 
 use crate::arguments::RunArguments;
+use crate::container_settings;
 use crate::draft::Draft;
 use crate::layers::Layers;
 use crate::site::{self, Site};
@@ -27,8 +29,8 @@ pub(crate) struct Settings {
     pub(crate) ids: IdScheme,
     /// The executors' command.
     pub(crate) command: Vec<String>,
-    /// Variables of the executors' environment.
-    pub(crate) variables: Vec<(String, String)>,
+    /// The same with all that they are started with.
+    pub(crate) template: CommandTemplate,
     /// End when so many have finished.
     pub(crate) until_finished: Option<u32>,
     /// End when so many have failed.
@@ -78,6 +80,8 @@ fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
     // What can't be read has no value that could be checked against others.
     let is_readable = draft.problems.is_empty();
     let command = site::find_command(&arguments.command, draft);
+    check_form(draft, &arguments.command);
+    container_settings::check(draft);
     let name = draft.name.clone().unwrap_or_else(|| name_after(&arguments.command));
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let epoch = u64::try_from(since.as_millis()).unwrap_or_default();
@@ -107,8 +111,8 @@ fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
         site,
         config,
         ids,
+        template: template(draft, &command),
         command,
-        variables: std::mem::take(&mut draft.variables).into_iter().collect(),
         until_finished,
         failures_max: draft.failures_max.unwrap_or((2 * u64::from(most)).max(3)),
         exclusion,
@@ -120,6 +124,28 @@ fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
         },
     };
     Some((settings, manager))
+}
+
+/// What executors are started with.
+fn template(draft: &Draft, command: &[String]) -> CommandTemplate {
+    let mut template = CommandTemplate::new(command.to_vec()).form(draft.form);
+    for (name, value) in &draft.variables {
+        template = template.variable(name, value);
+    }
+    match draft.container.setup() {
+        Some(setup) => template.setup(setup),
+        None => template,
+    }
+}
+
+/// Complains about a command that can't be said in its form.
+fn check_form(draft: &mut Draft, command: &[String]) {
+    let command = Command { argv: command.to_vec(), ..Command::default() };
+    if draft.form == Form::Shell
+        && let Err(error) = command.shell_line()
+    {
+        draft.problems.push(format!("the {error}"));
+    }
 }
 
 fn builder(draft: &Draft, limit: Option<u32>, exclusion: Option<ExclusionRule>) -> ConfigBuilder {

@@ -1,0 +1,132 @@
+//! What executors run in and start with, while it is read; and the setup that comes of it.
+
+use offermill::Error;
+use offermill::launch::{
+    Container, ContainerKind, Label, Network, PortMapping, Setup, Uri, Volume, labels, parameters,
+    port_mappings, uris, volumes,
+};
+
+use crate::draft::Draft;
+use crate::layers::Given;
+
+/// What the rows about containers write to.
+#[derive(Debug, Default)]
+pub(crate) struct ContainerSettings {
+    pub(crate) made_by: MadeBy,
+    pub(crate) image: Option<String>,
+    pub(crate) force_pull: bool,
+    volumes: Vec<Volume>,
+    port_mappings: Vec<PortMapping>,
+    parameters: Vec<(String, String)>,
+    pub(crate) network: Option<String>,
+    network_labels: Vec<Label>,
+    uris: Vec<Uri>,
+    pub(crate) is_cached: bool,
+    labels: Vec<Label>,
+}
+
+/// Who makes containers of images.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum MadeBy {
+    /// Docker, as on Spark.
+    #[default]
+    Docker,
+    /// The Mesos agent.
+    Mesos,
+}
+
+impl ContainerSettings {
+    /// What all executors are started with; `None` if that is nothing special.
+    pub(crate) fn setup(&self) -> Option<Setup> {
+        let mut setup = Setup::default();
+        setup.uris.clone_from(&self.uris);
+        setup.uris.iter_mut().for_each(|uri| uri.cache = self.is_cached);
+        setup.labels.clone_from(&self.labels);
+        setup.container = self.container();
+        (setup != Setup::default()).then_some(setup)
+    }
+
+    /// A container, if anything asks for one.
+    fn container(&self) -> Option<Container> {
+        let kind = match (&self.image, self.made_by) {
+            (Some(image), MadeBy::Docker) => ContainerKind::Docker {
+                image: image.clone(),
+                force_pull: self.force_pull,
+                parameters: self.parameters.clone(),
+            },
+            (image, _) => {
+                ContainerKind::Mesos { image: image.clone(), force_pull: self.force_pull }
+            }
+        };
+        let mut container = Container::new(kind);
+        container.volumes.clone_from(&self.volumes);
+        container.port_mappings.clone_from(&self.port_mappings);
+        let network = self.network.iter().map(|name| {
+            let (name, labels) = (name.clone(), self.network_labels.clone());
+            Network { name, labels }
+        });
+        container.networks.extend(network);
+        let asks = self.image.is_some()
+            || self.network.is_some()
+            || !self.volumes.is_empty()
+            || !self.port_mappings.is_empty();
+        asks.then_some(container)
+    }
+}
+
+/// Complains about what only `docker run` can be given where that isn't run.
+pub(crate) fn check(draft: &mut Draft) {
+    let ContainerSettings { made_by, image, parameters, .. } = &draft.container;
+    let is_docker = image.is_some() && *made_by == MadeBy::Docker;
+    if !is_docker && !parameters.is_empty() {
+        let name = draft.name_of("spark.mesos.executor.docker.parameters");
+        draft.problems.push(format!(
+            "{name} are for docker run; give --container-image, with spark.mesos.containerizer docker"
+        ));
+    }
+}
+
+/// Reads who makes containers.
+pub(crate) fn containerizer(draft: &mut Draft, given: &Given) {
+    match given.text.trim() {
+        "docker" => draft.container.made_by = MadeBy::Docker,
+        "mesos" => draft.container.made_by = MadeBy::Mesos,
+        _ => draft.refuse(given, "docker or mesos"),
+    }
+}
+
+/// Reads volumes.
+pub(crate) fn read_volumes(draft: &mut Draft, given: &Given) -> Result<(), Error> {
+    draft.container.volumes = volumes(&given.text)?;
+    Ok(())
+}
+
+/// Reads port mappings.
+pub(crate) fn read_ports(draft: &mut Draft, given: &Given) -> Result<(), Error> {
+    draft.container.port_mappings = port_mappings(&given.text)?;
+    Ok(())
+}
+
+/// Reads options of `docker run`.
+pub(crate) fn read_parameters(draft: &mut Draft, given: &Given) -> Result<(), Error> {
+    draft.container.parameters = parameters(&given.text)?;
+    Ok(())
+}
+
+/// Reads a network's labels.
+pub(crate) fn read_network_labels(draft: &mut Draft, given: &Given) -> Result<(), Error> {
+    draft.container.network_labels = labels(&given.text)?;
+    Ok(())
+}
+
+/// Reads what is to be fetched.
+pub(crate) fn read_uris(draft: &mut Draft, given: &Given) -> Result<(), Error> {
+    draft.container.uris = uris(&given.text)?;
+    Ok(())
+}
+
+/// Reads the labels of executors' tasks.
+pub(crate) fn read_labels(draft: &mut Draft, given: &Given) -> Result<(), Error> {
+    draft.container.labels = labels(&given.text)?;
+    Ok(())
+}
