@@ -1,7 +1,7 @@
 //! Why a run ends, in words and as an exit code.
 
 use crate::exit::Exit;
-use crate::words::count;
+use crate::words::{count, printable};
 
 /// Why the run ends.
 pub(crate) enum Ending {
@@ -13,6 +13,7 @@ pub(crate) enum Ending {
     OutputClosed {
         unfinished: u64,
     },
+    /// The cluster can't be reached, or refuses this framework.
     Refused(String),
 }
 
@@ -28,7 +29,7 @@ impl Ending {
             Ending::NoAgentLeft => "no agent is left, executors failed on all".to_owned(),
             Ending::Asked(signal) => format!("stopped by {signal}"),
             Ending::OutputClosed { .. } => "standard output was closed".to_owned(),
-            Ending::Refused(why) => format!("the cluster refuses this framework: {why}"),
+            Ending::Refused(why) => format!("the cluster can't be had: {}", printable(why)),
         }
     }
 

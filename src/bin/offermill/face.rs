@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::time::SystemTime;
 
 use console::Term;
-use offermill::{Explanation, OfferCounts, Timestamp};
+use offermill::{OfferCounts, Timestamp};
 
 use crate::happening::Happening;
 use crate::json::Json;
@@ -13,6 +13,7 @@ use crate::roster::Roster;
 use crate::settings::{Output, Settings};
 use crate::summary::Summary;
 use crate::table::Table;
+use crate::waiting::Waits;
 
 /// Shows a run. An error means that standard output is gone.
 pub(crate) trait Face {
@@ -36,7 +37,7 @@ pub(crate) struct View<'a> {
     pub(crate) offers_per_second: f64,
     pub(crate) now: Timestamp,
     /// Why executors are waited for, if they have been for a while.
-    pub(crate) waiting: Option<&'a Explanation>,
+    pub(crate) waiting: Option<&'a Waits>,
     /// Whether the run is stopping.
     pub(crate) stopping: bool,
 }

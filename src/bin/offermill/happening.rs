@@ -3,10 +3,10 @@
 use std::time::{Duration, SystemTime};
 
 use offermill::config::text::format_duration;
-use offermill::{DemandCall, Explanation, Timestamp};
+use offermill::{DemandCall, Timestamp};
 
 use crate::record::{Record, State};
-use crate::waiting;
+use crate::waiting::{self, Waits};
 use crate::wall::time_for_people;
 use crate::words::{count, passed, printable};
 
@@ -49,7 +49,7 @@ pub(crate) enum What {
     /// All agents that can get executors are excluded.
     AllExcluded { agents: usize },
     /// Executors are wanted, and none could be placed for a while.
-    Waiting(Explanation),
+    Waiting(Waits),
     /// An agent is lost.
     AgentLost { agent_id: String, host: String },
     /// Offers are wanted no more, or again.
@@ -58,7 +58,7 @@ pub(crate) enum What {
     Overflow { offers: usize },
     /// The cluster didn't take so many calls; why it didn't take the last.
     CallFailed { why: String, calls: u64 },
-    /// The cluster refuses this framework.
+    /// The cluster can't be reached, or refuses this framework.
     Refused { why: String },
     /// The run stops.
     Stopping { why: String, timeout: Duration, executors: usize, by_signal: bool },
@@ -171,7 +171,7 @@ impl What {
                 1 => "no agent is left: the only one of use is excluded".to_owned(),
                 _ => format!("no agent is left: all {agents} of use are excluded"),
             },
-            What::Waiting(explanation) => waiting::sentence(explanation),
+            What::Waiting(waits) => waiting::sentence(waits),
             What::AgentLost { host, .. } => format!("{host} is lost"),
             What::Demand(DemandCall::Suppress) => {
                 "offers suppressed: nothing more can be placed".to_owned()
@@ -184,9 +184,7 @@ impl What {
             What::CallFailed { why, calls } => {
                 format!("{} failed; the last: {}", count(*calls, "call"), printable(why))
             }
-            What::Refused { why } => {
-                format!("the cluster refuses this framework: {}", printable(why))
-            }
+            What::Refused { why } => format!("the cluster can't be had: {}", printable(why)),
             What::Stopping { why, timeout, executors, by_signal } => {
                 stopping(why, *timeout, *executors, *by_signal)
             }

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::{Duration, SystemTime};
 
-use offermill::{Declined, DemandCall, Explanation, OfferCounts, Reason, Timestamp};
+use offermill::{Declined, DemandCall, OfferCounts, Reason, Timestamp};
 use serde_json::{Map, Value, json};
 
 use crate::face::{Face, View, print};
@@ -11,6 +11,7 @@ use crate::happening::{Exclusion, Happening, What};
 use crate::record::{Record, State};
 use crate::settings::Settings;
 use crate::summary::Summary;
+use crate::waiting::Waits;
 use crate::wall::rfc3339;
 
 /// How often totals are printed, which also finds out whether anybody still reads.
@@ -157,7 +158,7 @@ fn body(what: &What) -> (&'static str, Value) {
         }
         What::Excluded(it) => ("excluded", exclusion(it)),
         What::AllExcluded { agents } => ("all_excluded", json!({ "agents": agents })),
-        What::Waiting(explanation) => ("waiting", waiting(explanation)),
+        What::Waiting(waits) => ("waiting", waiting(waits)),
         What::AgentLost { agent_id, host } => {
             ("agent_lost", json!({ "agent_id": agent_id, "host": host }))
         }
@@ -200,7 +201,8 @@ fn exclusion(exclusion: &Exclusion) -> Value {
     })
 }
 
-fn waiting(explanation: &Explanation) -> Value {
+fn waiting(waits: &Waits) -> Value {
+    let explanation = &waits.explanation;
     let at_ms = |at: Option<Timestamp>| at.map(Timestamp::as_millis);
     let first_ends = explanation.excluded.first_ends.filter(|until| *until != Timestamp::MAX);
     json!({

@@ -93,6 +93,7 @@ fn start(
         }
     };
     let failures = settings.exclusion.map_or(0, |rule| rule.failures);
+    let waiting = Waiting::new(settings.site.silence);
     let session = Session {
         roster: Roster::new(engine.clock(), failures),
         clock: engine.clock(),
@@ -101,7 +102,7 @@ fn start(
         kernel,
         face,
         rate: Rate::default(),
-        waiting: Waiting::new(),
+        waiting,
         storm: Storm::new(),
         ending: None,
         sender,
@@ -205,10 +206,10 @@ impl Session {
             self.tell(now, what);
         }
         if self.ending.is_none()
-            && let Some(explanation) =
+            && let Some(waits) =
                 self.waiting.look(&self.kernel, counts.executors, self.roster.alive(), now)
         {
-            self.tell(now, What::Waiting(explanation));
+            self.tell(now, What::Waiting(waits));
         }
         let view = View {
             settings: &self.settings,
@@ -216,7 +217,7 @@ impl Session {
             counts,
             offers_per_second: self.rate.per_second(),
             now,
-            waiting: self.waiting.explanation.as_ref().filter(|_| self.ending.is_none()),
+            waiting: self.waiting.why.as_ref().filter(|_| self.ending.is_none()),
             stopping: self.ending.is_some(),
         };
         if let Err(error) = self.face.pass(&view) {
@@ -253,7 +254,11 @@ impl Session {
             _ => self.settings.shutdown_timeout,
         };
         let executors = usize::try_from(self.roster.alive()).unwrap_or(usize::MAX);
-        let why = ending.sentence();
+        let why = match ending {
+            // The reason was told in full just now.
+            Ending::Refused(_) => "the cluster can't be had".to_owned(),
+            _ => ending.sentence(),
+        };
         let by_signal = matches!(ending, Ending::Asked(_));
         self.ending = Some(ending);
         self.tell(self.clock.now(), What::Stopping { why, timeout, executors, by_signal });
@@ -301,7 +306,7 @@ impl Session {
             left: left.iter().map(String::as_str).collect(),
             left_state: late.state,
             counts: self.kernel.offer_counts(),
-            waiting: self.waiting.explanation.as_ref(),
+            waiting: self.waiting.why.as_ref(),
             declined: self.kernel.explain(now).declined,
             sandboxes: &self.settings.site.sandboxes,
         };

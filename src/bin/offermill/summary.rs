@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use console::{Style, style};
-use offermill::{Declined, Explanation, OfferCounts};
+use offermill::{Declined, OfferCounts};
 
 use crate::exit::Exit;
 use crate::grid::{Cell, Column, lay_out};
@@ -13,7 +13,7 @@ use crate::record::{AgentRecord, Record, State, short_name};
 use crate::roster::Roster;
 use crate::site::Sandboxes;
 use crate::totals;
-use crate::waiting;
+use crate::waiting::{self, Waits};
 use crate::wall::time_for_people;
 use crate::words::{age, count, grouped, passed, printable};
 
@@ -36,7 +36,7 @@ pub(crate) struct Summary<'a> {
     pub(crate) left_state: &'static str,
     pub(crate) counts: OfferCounts,
     /// Why executors were waited for when the run was stopped, if they were.
-    pub(crate) waiting: Option<&'a Explanation>,
+    pub(crate) waiting: Option<&'a Waits>,
     /// Why offers were declined, with the nearest misses.
     pub(crate) declined: Vec<Declined>,
     pub(crate) sandboxes: &'a Sandboxes,
@@ -110,8 +110,8 @@ pub(crate) fn render(summary: &Summary<'_>, width: usize) -> String {
     for exclusion in summary.exclusions().take(AGENTS_LISTED_MAX) {
         note("excluded", style(exclusion_at_end(exclusion)).yellow().to_string());
     }
-    if let Some(explanation) = summary.waiting {
-        note("at the end", style(waiting::sentence(explanation)).yellow().to_string());
+    if let Some(waits) = summary.waiting {
+        note("at the end", style(waiting::sentence(waits)).yellow().to_string());
     }
     note("offers", totals::offers(&summary.counts));
     let end = offermill::Timestamp::ORIGIN.plus(summary.ran);

@@ -104,8 +104,8 @@ impl Table {
             }
         }
         lines.push(String::new());
-        if let Some(explanation) = view.waiting {
-            lines.push(style(waiting::sentence(explanation)).yellow().to_string());
+        if let Some(waits) = view.waiting {
+            lines.push(style(waiting::sentence(waits)).yellow().to_string());
         }
         let (offers, rate) = (totals::offers(&view.counts), totals::rate(view.offers_per_second));
         lines.push(format!("{} {rate}, {offers}", style("offers").dim()));

@@ -27,8 +27,17 @@ pub(crate) struct Waiting {
     pause: Duration,
     speak_at: Timestamp,
     said: Option<Gist>,
-    /// The explanation as of late, while the run waits.
-    pub(crate) explanation: Option<Explanation>,
+    /// What there is to know of the cluster when no offers come.
+    silence: Option<&'static str>,
+    /// Why, as of late, while the run waits.
+    pub(crate) why: Option<Waits>,
+}
+
+/// Why the run waits, and what there is to know of the cluster when no offers come.
+#[derive(Clone, Debug)]
+pub(crate) struct Waits {
+    pub(crate) explanation: Explanation,
+    pub(crate) silence: Option<&'static str>,
 }
 
 /// What must change before it is worth another word: whose offers were nearest, and why they were declined.
@@ -36,9 +45,10 @@ type Gist = (u32, Vec<(Option<Box<str>>, Reason)>);
 
 impl Waiting {
     /// Not waiting.
-    pub(crate) fn new() -> Waiting {
+    pub(crate) fn new(silence: Option<&'static str>) -> Waiting {
         let (since, speak_at) = (Timestamp::ORIGIN, Timestamp::ORIGIN.plus(AFTER));
-        Waiting { placed: 0, since, pause: AFTER, speak_at, said: None, explanation: None }
+        let (said, why) = (None, None);
+        Waiting { placed: 0, since, pause: AFTER, speak_at, said, silence, why }
     }
 
     /// Looks how things stand. `placed` is how many executors were placed so far, and `alive` how many live. Returns
@@ -49,31 +59,33 @@ impl Waiting {
         placed: u64,
         alive: u64,
         now: Timestamp,
-    ) -> Option<Explanation> {
+    ) -> Option<Waits> {
         if placed != self.placed || kernel.wanted() == 0 {
-            *self = Waiting { placed, since: now, speak_at: now.plus(AFTER), ..Waiting::new() };
+            let anew = Waiting::new(self.silence);
+            *self = Waiting { placed, since: now, speak_at: now.plus(AFTER), ..anew };
             return None;
         }
-        let is_fresh = |it: &Explanation| now.since(it.at) < REFRESHED_EVERY;
-        if now.since(self.since) < AFTER || self.explanation.as_ref().is_some_and(is_fresh) {
+        let is_fresh = |it: &Waits| now.since(it.explanation.at) < REFRESHED_EVERY;
+        if now.since(self.since) < AFTER || self.why.as_ref().is_some_and(is_fresh) {
             return None;
         }
         let explanation = kernel.explain(now);
         // Who wants as many as fit has them.
         if !explanation.is_bounded && alive > 0 {
-            self.explanation = None;
+            self.why = None;
             return None;
         }
-        self.explanation = Some(explanation.clone());
+        let why = Waits { explanation, silence: self.silence };
+        self.why = Some(why.clone());
         if now < self.speak_at {
             return None;
         }
         self.pause = (self.pause * 2).min(PAUSE_MAX);
         self.speak_at = now.plus(self.pause);
-        let gist = Some(gist(&explanation));
+        let gist = Some(gist(&why.explanation));
         (gist != self.said).then(|| {
             self.said = gist;
-            explanation
+            why
         })
     }
 }
@@ -91,18 +103,23 @@ pub(crate) fn relevant(declined: &Declined) -> Option<(ReasonKind, &Miss)> {
 }
 
 /// As in `waiting for 1 more executor: too few cores (agent-1: 0.5 of 1 cores)`.
-pub(crate) fn sentence(explanation: &Explanation) -> String {
+pub(crate) fn sentence(waits: &Waits) -> String {
+    let Waits { explanation, silence: hint } = waits;
     let misses = explanation.declined.iter().filter_map(relevant).take(REASONS_MAX);
     let mut why: Vec<String> =
         misses.map(|(kind, miss)| format!("{} ({})", kind.as_str(), about(miss))).collect();
     let silence = explanation.last_offers.map(|last| explanation.at.since(last));
-    match silence {
-        None => why.push("no offers came yet".into()),
+    let silent = match silence {
+        None => Some("no offers came yet".to_owned()),
         Some(silence) if silence >= if why.is_empty() { AFTER } else { SILENCE } => {
-            why.push(format!("no offers for {}", age(silence)));
+            Some(format!("no offers for {}", age(silence)))
         }
-        Some(_) => {}
-    }
+        Some(_) => None,
+    };
+    why.extend(silent.map(|silent| match hint.filter(|_| why.is_empty()) {
+        Some(hint) => format!("{silent}; {hint}"),
+        None => silent,
+    }));
     let colon = if why.is_empty() { "" } else { ": " };
     printable(&format!("{}{colon}{}", explanation.headline(), why.join(", ")))
 }

@@ -29,6 +29,7 @@ pub(super) fn prepare(
         agents: Some(Agents { all: master.agents(), usable: room.agents }),
         fitting: room.executors,
         sandboxes: Sandboxes::Here(draft.work_dir.join("sandboxes")),
+        silence: None,
         leavings: Leavings::Killed,
     };
     Some((site, Arc::new(cluster)))

@@ -12,6 +12,10 @@ use super::{Leavings, Prepared, Sandboxes, Site};
 use crate::draft::Draft;
 use crate::layers::Given;
 
+/// The master is asked for no others, so that a constraint that no agent meets looks like silence.
+const SILENCE: &str =
+    "the master makes them only of agents that meet the constraint and have room for an executor";
+
 /// Checks what this machine can know: who the framework is, and its files.
 pub(super) fn prepare(
     draft: &mut Draft,
@@ -42,8 +46,9 @@ pub(super) fn prepare(
         ));
     }
     let cluster = MesosCluster::new(made).map_err(|error| draft.complain(&error)).ok()?;
-    let (agents, fitting) = (None, None);
-    let site = Site { master: text, agents, fitting, sandboxes: Sandboxes::OnAgents, leavings };
+    let (agents, fitting, silence) = (None, None, Some(SILENCE));
+    let sandboxes = Sandboxes::OnAgents;
+    let site = Site { master: text, agents, fitting, sandboxes, silence, leavings };
     Some((site, Arc::new(cluster)))
 }
 

@@ -16,6 +16,7 @@ use crate::draft::Draft;
 use crate::master::Master;
 use crate::preflight;
 use crate::roster::Roster;
+use crate::words::printable;
 
 /// Where a run takes place.
 #[derive(Clone, Debug)]
@@ -28,6 +29,8 @@ pub(crate) struct Site {
     pub(crate) fitting: Option<u32>,
     /// Where executors' output is.
     pub(crate) sandboxes: Sandboxes,
+    /// What there is to know when no offers come.
+    pub(crate) silence: Option<&'static str>,
     /// What becomes of executors that this program leaves behind.
     pub(crate) leavings: Leavings,
 }
@@ -93,29 +96,33 @@ pub(crate) fn prepare(draft: &mut Draft, name: &str, config: &Config) -> Option<
 impl Sandboxes {
     /// Where they are, for people: a heading and a sentence each.
     pub(crate) fn told(&self, roster: &Roster) -> Vec<(&'static str, String)> {
-        let id = &roster.framework_id;
-        if id.is_empty() {
+        let framework_id = &roster.framework_id;
+        let is_empty = *self == Sandboxes::OnAgents && roster.agents.is_empty();
+        if framework_id.is_empty() || is_empty {
             return Vec::new();
         }
-        let place = ("output in", self.place(id));
         match self {
-            Sandboxes::Here(_) => vec![place],
+            Sandboxes::Here(_) => vec![("output in", self.place(framework_id))],
             Sandboxes::OnAgents => {
                 let agents = roster.agents.iter().take(AGENTS_TOLD_MAX);
-                let ids =
-                    agents.map(|(id, agent)| ("", format!("AGENT on {} is {id}", agent.host)));
-                [place].into_iter().chain(ids).collect()
+                let folders = agents.map(|(id, agent)| {
+                    let host = printable(&agent.host);
+                    ("", format!("{host}: slaves/{id}/frameworks/{framework_id}"))
+                });
+                let first = "agents' work folders, in executors/EXECUTOR/runs/latest of".to_owned();
+                [("output in", first)].into_iter().chain(folders).collect()
             }
         }
     }
 
-    /// The folder of a framework's sandboxes, as far as it is known.
+    /// The folder of a framework's sandboxes; on agents that of one sandbox, from an agent's work folder.
     pub(crate) fn place(&self, framework_id: &str) -> String {
         match self {
             Sandboxes::Here(folder) => folder.join(framework_id).display().to_string(),
-            Sandboxes::OnAgents => format!(
-                "each agent's work folder: slaves/AGENT/frameworks/{framework_id}/executors/EXECUTOR/runs/latest"
-            ),
+            Sandboxes::OnAgents => {
+                let run = "executors/{executor}/runs/latest";
+                format!("slaves/{{agent_id}}/frameworks/{framework_id}/{run}")
+            }
         }
     }
 }
