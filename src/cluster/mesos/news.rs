@@ -10,6 +10,10 @@ use super::wire::messages::{Call, Event as Message};
 use super::wire::offers::split;
 use crate::engine::seam::{EncodedOffers, Event};
 
+/// Decoded messages take up to a hundred times as much memory as their bytes, if someone means it; so what isn't read in
+/// place may not be long. In JSON that goes for offers, too: they come to about 10 000 in an event.
+const DECODED_BYTES_MAX: usize = 8 << 20;
+
 /// What is to be done about a record.
 pub(super) enum News {
     /// The subscription stands; a heartbeat comes so often, in seconds.
@@ -45,6 +49,10 @@ impl Reader {
             // Left as they are: the threads that answer them read them, too.
             let record = record.into();
             return Ok(News::Event(Event::Encoded(EncodedOffers { record, places })));
+        }
+        if record.len() > DECODED_BYTES_MAX {
+            let bytes = record.len();
+            return Err(format!("a record of {bytes} bytes, where {DECODED_BYTES_MAX} are allowed"));
         }
         let event = codec.decode(&record).map_err(|error| error.to_string())?;
         Ok(self.interpret(event))
