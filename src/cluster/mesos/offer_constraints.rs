@@ -1,11 +1,160 @@
-//! (stub)
-use super::config::Least;
-use super::wire::messages::{OfferConstraints, OfferFilters};
-use crate::constraint::Constraint;
+//! What the master is asked not to offer: agents that a constraint rules out, and less than an executor needs.
+//!
+//! A master refuses a subscription, with an ERROR event, if it doesn't take an expression in one of the constraints.
+//! Those here fit the default limits; at a master with lower ones the subscription has to be made without them.
+
 use std::collections::BTreeMap;
-pub(super) fn of(_c: &Constraint, _roles: &[String]) -> Option<OfferConstraints> {
-    None
+
+use super::config::Least;
+use super::wire::messages::{
+    AttributeConstraint, ConstraintGroup, Exists, MinAllocatableResources, NotExists,
+    OfferConstraints, OfferFilters, Predicate, Pseudoattribute, ResourceQuantities,
+    RoleConstraints, Scalar, Selector, TextEquals, TextMatches, TextNotEquals, TextNotMatches,
+};
+use crate::constraint::{Check, Predicate as Asked, Subject, Superset};
+use crate::resources::Scalar as Thousandths;
+
+/// The same constraints for each of the roles; nothing if every agent passes.
+#[must_use]
+pub fn offer_constraints(superset: &Superset, roles: &[String]) -> Option<OfferConstraints> {
+    if superset.is_everything() {
+        return None;
+    }
+    let group = |checks: &Vec<Check>| {
+        let attribute_constraints = checks.iter().map(attribute_constraint).collect();
+        ConstraintGroup { attribute_constraints }
+    };
+    let groups: Vec<ConstraintGroup> = superset.groups().iter().map(group).collect();
+    let of_role = |role: &String| (role.clone(), RoleConstraints { groups: groups.clone() });
+    Some(OfferConstraints { role_constraints: roles.iter().map(of_role).collect() })
 }
-pub(super) fn filters(_roles: &[String], _least: &Least) -> BTreeMap<String, OfferFilters> {
-    BTreeMap::new()
+
+/// The same filter for each of the roles: offers of so much. Nothing if anything will do, which leaves it to the
+/// cluster what is too little.
+#[must_use]
+pub fn offer_filters(least: &Least, roles: &[String]) -> BTreeMap<String, OfferFilters> {
+    let Least { cores, memory, gpus } = least;
+    let mebibytes = memory.get().saturating_mul(1000);
+    let quantities: BTreeMap<String, Scalar> =
+        [("cpus", cores.millis()), ("mem", mebibytes), ("gpus", u64::from(gpus.get()) * 1000)]
+            .into_iter()
+            .filter(|(_, thousandths)| *thousandths > 0)
+            .map(|(name, thousandths)| {
+                let value = Thousandths::from_thousandths(thousandths).as_f64();
+                (name.to_owned(), Scalar { value })
+            })
+            .collect();
+    if quantities.is_empty() {
+        return BTreeMap::new();
+    }
+    let least = MinAllocatableResources { quantities: vec![ResourceQuantities { quantities }] };
+    let filters = OfferFilters { min_allocatable_resources: Some(least) };
+    roles.iter().map(|role| (role.clone(), filters.clone())).collect()
+}
+
+fn attribute_constraint(Check { subject, predicate }: &Check) -> AttributeConstraint {
+    let place = |place: Pseudoattribute| Selector {
+        attribute_name: None,
+        pseudoattribute_type: Some(place.into()),
+    };
+    let selector = match subject {
+        Subject::Attribute(name) => {
+            Selector { attribute_name: Some(name.to_string()), pseudoattribute_type: None }
+        }
+        Subject::Hostname => place(Pseudoattribute::Hostname),
+        Subject::Region => place(Pseudoattribute::Region),
+        Subject::Zone => place(Pseudoattribute::Zone),
+    };
+    let mut asked = Predicate::default();
+    match predicate {
+        Asked::Exists => asked.exists = Some(Exists {}),
+        Asked::NotExists => asked.not_exists = Some(NotExists {}),
+        Asked::TextEquals(text) => asked.text_equals = Some(TextEquals { value: text.to_string() }),
+        Asked::TextNotEquals(text) => {
+            asked.text_not_equals = Some(TextNotEquals { value: text.to_string() });
+        }
+        Asked::TextMatches(regex) => {
+            asked.text_matches = Some(TextMatches { regex: regex.to_string() });
+        }
+        Asked::TextNotMatches(regex) => {
+            asked.text_not_matches = Some(TextNotMatches { regex: regex.to_string() });
+        }
+    }
+    AttributeConstraint { selector, predicate: asked }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Constraint;
+    use crate::constraint::Repeats;
+    use crate::resources::{Gpus, Mebibytes, MilliCpus};
+
+    fn json(text: &str) -> serde_json::Value {
+        serde_json::from_str(text).unwrap()
+    }
+
+    /// Goal: the master is asked for just what a superset says. Method: a constraint that has every kind of check, as
+    /// Mesos writes it in JSON, for two roles; and one that asks for nothing.
+    #[test]
+    fn supersets_become_constraints() {
+        let text = "expr:: (zone = a or gpu) and rack like r* and not old and @hostname != h and not @zone like 'z?'";
+        let superset = Constraint::parse(text).unwrap().superset(Repeats::RuledOut);
+        let roles = ["*".to_owned(), "eng".to_owned()];
+        let constraints = offer_constraints(&superset, &roles).unwrap();
+        let group = |first: &str| {
+            let named = |name: &str| format!(r#""selector": {{"attribute_name": "{name}"}}"#);
+            let place = |name: &str| format!(r#""selector": {{"pseudoattribute_type": "{name}"}}"#);
+            let mut all = [
+                first.to_owned(),
+                format!(
+                    r#"{{{}, "predicate": {{"text_matches": {{"regex": "r\\C*"}}}}}}"#,
+                    named("rack")
+                ),
+                format!(r#"{{{}, "predicate": {{"not_exists": {{}}}}}}"#, named("old")),
+                format!(
+                    r#"{{{}, "predicate": {{"text_not_equals": {{"value": "h"}}}}}}"#,
+                    place("HOSTNAME")
+                ),
+                format!(
+                    r#"{{{}, "predicate": {{"text_not_matches": {{"regex": "z(?s:.)"}}}}}}"#,
+                    place("ZONE")
+                ),
+            ];
+            all.sort();
+            all
+        };
+        let zone = r#"{"selector": {"attribute_name": "zone"}, "predicate": {"text_equals": {"value": "a"}}}"#;
+        let gpu = r#"{"selector": {"attribute_name": "gpu"}, "predicate": {"exists": {}}}"#;
+        let wanted = [zone, gpu].map(|first| group(first).map(|check| json(&check)).to_vec());
+        assert_eq!(constraints.role_constraints.len(), 2);
+        for role in constraints.role_constraints.values() {
+            assert_eq!(role.groups.len(), 2);
+            for (group, wanted) in role.groups.iter().zip(&wanted) {
+                let checks = group.attribute_constraints.iter();
+                let checks: Vec<_> = checks.map(|it| serde_json::to_value(it).unwrap()).collect();
+                assert_eq!(checks.len(), wanted.len());
+                assert!(wanted.iter().all(|check| checks.contains(check)), "{checks:?}");
+            }
+        }
+        assert_eq!(offer_constraints(&Superset::default(), &roles), None);
+    }
+
+    /// Goal: no offers come that are too small. Method: what an executor needs, in the units of the wire; and nothing.
+    #[test]
+    fn the_least_becomes_a_filter() {
+        let least = Least {
+            cores: MilliCpus::from_millis(1500),
+            memory: Mebibytes::new(896),
+            gpus: Gpus::new(1),
+        };
+        let filters = offer_filters(&least, &["a".to_owned(), "b".to_owned()]);
+        let wanted = json(
+            r#"{"min_allocatable_resources": {"quantities": [{"quantities":
+                {"cpus": {"value": 1.5}, "gpus": {"value": 1.0}, "mem": {"value": 896.0}}}]}}"#,
+        );
+        assert_eq!(filters.keys().collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(serde_json::to_value(&filters["b"]).unwrap(), wanted);
+        assert!(offer_filters(&Least::default(), &["a".to_owned()]).is_empty());
+    }
 }

@@ -1,37 +1,139 @@
-//! (stub)
-use super::wire::messages::{Reason, TaskState as T, TaskStatus};
+//! What the master reports of a task, as the engine takes it.
+
+use super::wire::messages::{Reason, TaskState as State, TaskStatus};
 use crate::engine::seam::Update;
 use crate::status::{TaskState, UpdateReason};
-pub(super) fn update(s: TaskStatus) -> Option<Update> {
-    let state = match s.state() {
-        T::Staging => TaskState::Staging,
-        T::Starting => TaskState::Starting,
-        T::Running => TaskState::Running,
-        T::Killing => TaskState::Killing,
-        T::Finished => TaskState::Finished,
-        T::Failed => TaskState::Failed,
-        T::Killed => TaskState::Killed,
-        T::Error => TaskState::Error,
-        T::Lost => TaskState::Lost,
-        T::Dropped => TaskState::Dropped,
-        T::Unreachable => TaskState::Unreachable,
-        T::Gone => TaskState::Gone,
-        T::GoneByOperator => TaskState::GoneByOperator,
-        _ => TaskState::Unknown,
-    };
-    let reason = match s.reason() {
+
+/// The report. A state that this crate doesn't know yet says that the executor is out of sight, a reason that it
+/// doesn't know says nothing. It asks for an acknowledgement only if it has a token for it.
+#[must_use]
+pub fn update(status: TaskStatus) -> Update {
+    let reason = status.reason.and_then(|reason| Reason::try_from(reason).ok());
+    Update {
+        executor: status.task_id.value,
+        agent_id: status.agent_id.map(|agent| agent.value).filter(|id| !id.is_empty()),
+        state: State::try_from(status.state).map_or(TaskState::Unknown, state),
+        reason: reason.map_or(UpdateReason::Other, meaning),
+        message: status.message.unwrap_or_default(),
+        uuid: status.uuid.filter(|uuid| !uuid.is_empty()),
+    }
+}
+
+fn state(state: State) -> TaskState {
+    match state {
+        State::Staging => TaskState::Staging,
+        State::Starting => TaskState::Starting,
+        State::Running => TaskState::Running,
+        State::Killing => TaskState::Killing,
+        State::Finished => TaskState::Finished,
+        State::Failed => TaskState::Failed,
+        State::Killed => TaskState::Killed,
+        State::Error => TaskState::Error,
+        State::Lost => TaskState::Lost,
+        State::Dropped => TaskState::Dropped,
+        State::Unreachable => TaskState::Unreachable,
+        State::Gone => TaskState::Gone,
+        State::GoneByOperator => TaskState::GoneByOperator,
+        State::Unknown => TaskState::Unknown,
+    }
+}
+
+/// What of a reason matters here. Named one by one, so that a new one has to be thought about.
+fn meaning(reason: Reason) -> UpdateReason {
+    match reason {
+        Reason::AgentDisconnected => UpdateReason::AgentDisconnected,
+        Reason::AgentRemoved | Reason::AgentRemovedByOperator => UpdateReason::AgentRemoved,
         Reason::Reconciliation => UpdateReason::Reconciliation,
         Reason::InvalidOffers => UpdateReason::InvalidOffers,
-        Reason::AgentDisconnected => UpdateReason::AgentDisconnected,
-        Reason::AgentRemoved => UpdateReason::AgentRemoved,
-        _ => UpdateReason::Other,
-    };
-    Some(Update {
-        executor: s.task_id.value,
-        agent_id: s.agent_id.map(|a| a.value),
-        state,
-        reason,
-        message: s.message.unwrap_or_default(),
-        uuid: s.uuid.filter(|u| !u.is_empty()),
-    })
+        Reason::AgentDraining => UpdateReason::AgentDraining,
+        Reason::ContainerPreempted => UpdateReason::Preempted,
+        // These come with states that say all.
+        Reason::AgentReregistered
+        | Reason::AgentRestarted
+        | Reason::AgentUnknown
+        | Reason::CommandExecutorFailed
+        | Reason::ContainerLaunchFailed
+        | Reason::ContainerLimitation
+        | Reason::ContainerLimitationDisk
+        | Reason::ContainerLimitationMemory
+        | Reason::ContainerUpdateFailed
+        | Reason::ExecutorRegistrationTimeout
+        | Reason::ExecutorReregistrationTimeout
+        | Reason::ExecutorTerminated
+        | Reason::ExecutorUnregistered
+        | Reason::FrameworkRemoved
+        | Reason::GcError
+        | Reason::InvalidFrameworkid
+        | Reason::IoSwitchboardExited
+        | Reason::MasterDisconnected
+        | Reason::MaxCompletionTimeReached
+        | Reason::ResourcesUnknown
+        | Reason::TaskCheckStatusUpdated
+        | Reason::TaskGroupInvalid
+        | Reason::TaskGroupUnauthorized
+        | Reason::TaskHealthCheckStatusUpdated
+        | Reason::TaskInvalid
+        | Reason::TaskKilledDuringLaunch
+        | Reason::TaskUnauthorized
+        | Reason::TaskUnknown => UpdateReason::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::mesos::wire::json::Named;
+
+    fn status(state: i32, reason: Option<i32>) -> TaskStatus {
+        TaskStatus { task_id: "etl-1.0".into(), state, reason, ..TaskStatus::default() }
+    }
+
+    /// Goal: each state means what it says. Method: all states that the wire knows, by their names, and unknown ones.
+    #[test]
+    fn states_keep_their_names() {
+        for (state, name) in State::NAMES {
+            assert_eq!(update(status((*state).into(), None)).state.as_str(), *name);
+        }
+        for unknown in [-1, 14, i32::MAX] {
+            let update = update(status(unknown, Some(unknown)));
+            assert_eq!((update.state, update.reason), (TaskState::Unknown, UpdateReason::Other));
+        }
+    }
+
+    /// Goal: the reasons that change what is right to do are told apart, and no other is taken for one. Method: all
+    /// reasons that the wire knows, by their names.
+    #[test]
+    fn reasons_that_matter_are_told_apart() {
+        for (reason, name) in Reason::NAMES {
+            let wanted = match *name {
+                "REASON_AGENT_DISCONNECTED" => UpdateReason::AgentDisconnected,
+                "REASON_AGENT_REMOVED" | "REASON_AGENT_REMOVED_BY_OPERATOR" => {
+                    UpdateReason::AgentRemoved
+                }
+                "REASON_RECONCILIATION" => UpdateReason::Reconciliation,
+                "REASON_INVALID_OFFERS" => UpdateReason::InvalidOffers,
+                "REASON_AGENT_DRAINING" => UpdateReason::AgentDraining,
+                "REASON_CONTAINER_PREEMPTED" => UpdateReason::Preempted,
+                _ => UpdateReason::Other,
+            };
+            let status = status(State::Lost.into(), Some((*reason).into()));
+            assert_eq!(update(status).reason, wanted, "{name}");
+        }
+    }
+
+    /// Goal: what isn't said isn't made up. Method: a status with everything and one with nothing, or empty texts.
+    #[test]
+    fn what_is_not_said_is_absent() {
+        let mut full = status(State::Running.into(), None);
+        full.agent_id = Some("S1".into());
+        full.message = Some("it runs".to_owned());
+        full.uuid = Some(vec![7; 16]);
+        let told = update(full.clone());
+        assert_eq!((told.executor.as_str(), told.agent_id.as_deref()), ("etl-1.0", Some("S1")));
+        assert_eq!((told.message.as_str(), told.uuid), ("it runs", Some(vec![7; 16])));
+        let mut empty = full;
+        (empty.uuid, empty.agent_id, empty.message) = (Some(Vec::new()), Some("".into()), None);
+        let told = update(empty);
+        assert_eq!((told.agent_id, told.message.as_str(), told.uuid), (None, "", None));
+    }
 }

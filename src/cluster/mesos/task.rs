@@ -1,61 +1,162 @@
-//! (stub)
-use super::config::MesosConfig;
-use super::wire::messages::*;
-use crate::engine::seam::{Accept, Amount};
+//! Executors as the tasks that Mesos starts, and the call that starts them.
+
+mod setup;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+pub use setup::kill_policy;
+
+use super::wire::messages::{
+    AllocationInfo, CommandInfo, Environment, Filters, Label, Labels, Launch as LaunchTasks,
+    Operation, OperationType, Range, Ranges, ReservationInfo, ReservationType, Resource,
+    RevocableInfo, Scalar, TaskInfo, ValueType, Variable, call,
+};
+use crate::engine::seam::{Accept, Amount, Launch, Taken};
 use crate::error::Error;
-pub(super) fn launch(accept: &Accept<'_>, config: &MesosConfig) -> Result<Operation, Error> {
-    let infos = accept
-        .executors
-        .iter()
-        .map(|l| TaskInfo {
-            name: format!("{} {}", config.name, l.executor),
-            task_id: TaskId { value: l.executor.to_owned() },
-            agent_id: AgentId { value: accept.agent_id.to_owned() },
-            resources: l
-                .pieces
-                .iter()
-                .map(|p| {
-                    let mut r =
-                        Resource { name: p.resource.name.to_owned(), ..Resource::default() };
-                    match p.amount {
-                        Amount::Scalar(s) => {
-                            r.set_type(ValueType::Scalar);
-                            r.scalar = Some(Scalar { value: s.thousandths() as f64 / 1000.0 });
-                        }
-                        Amount::Port(port) => {
-                            r.set_type(ValueType::Ranges);
-                            r.ranges = Some(Ranges {
-                                range: vec![Range { begin: port.into(), end: port.into() }],
-                            });
-                        }
-                    }
-                    r
-                })
-                .collect(),
-            command: Some(CommandInfo {
-                shell: Some(false),
-                value: l.command.argv.first().cloned(),
-                arguments: l.command.argv.clone(),
-                environment: Some(Environment {
-                    variables: l
-                        .command
-                        .environment
-                        .iter()
-                        .map(|(k, v)| Variable {
-                            name: k.clone(),
-                            value: Some(v.clone()),
-                            ..Variable::default()
-                        })
-                        .collect(),
-                }),
-                ..CommandInfo::default()
-            }),
-            ..TaskInfo::default()
-        })
-        .collect();
-    Ok(Operation {
+use crate::launch::{Command, ContainerKind, Form};
+use crate::offer::{
+    DEFAULT_ROLE, ReservationKind, Reservations, ReservedBy, Resource as Offered, Standing,
+};
+
+/// The call that starts the executors of `accept`, all in one operation, for the framework of this name.
+///
+/// # Errors
+/// When an executor can't be described: its command is empty or can't go through a shell, or its container has ports
+/// but no network that could have them. Then nothing of the call must be sent.
+pub fn accept(framework: &str, accept: &Accept<'_>) -> Result<call::Accept, Error> {
+    // They are of one role.
+    let role = accept.offers.first().map_or(DEFAULT_ROLE, |offer| offer.role);
+    let task = |launch: &Launch<'_>| task(framework, accept.agent_id, role, launch);
+    let task_infos = accept.executors.iter().map(task).collect::<Result<Vec<_>, Error>>()?;
+    let launch = Operation {
         r#type: Some(OperationType::Launch.into()),
-        launch: Some(Launch { task_infos: infos }),
+        launch: Some(LaunchTasks { task_infos }),
         ..Operation::default()
+    };
+    Ok(call::Accept {
+        offer_ids: accept.offers.iter().map(|offer| offer.id.into()).collect(),
+        operations: vec![launch],
+        filters: Some(filters(accept.refuse)),
+    })
+}
+
+/// The call that uses none of the offers.
+#[must_use]
+pub fn decline(offers: &[&str], refuse: Duration) -> call::Decline {
+    let offer_ids = offers.iter().map(|id| (*id).into()).collect();
+    call::Decline { offer_ids, filters: Some(filters(refuse)) }
+}
+
+/// How long what isn't used isn't to be offered again.
+fn filters(refuse: Duration) -> Filters {
+    Filters { refuse_seconds: Some(refuse.as_secs_f64()) }
+}
+
+fn task(
+    framework: &str,
+    agent_id: &str,
+    role: &str,
+    launch: &Launch<'_>,
+) -> Result<TaskInfo, Error> {
+    let Launch { executor, pieces, command, .. } = launch;
+    let mut task = TaskInfo {
+        name: format!("{framework} {executor}"),
+        task_id: (*executor).into(),
+        agent_id: agent_id.into(),
+        resources: pieces.iter().map(|piece| resource(piece, role)).collect(),
+        command: Some(command_info(command)?),
+        ..TaskInfo::default()
+    };
+    if let Some(setup) = &command.setup {
+        setup::add(setup, &mut task)?;
+    }
+    Ok(task)
+}
+
+/// What is taken of a resource, reserved and revocable as that is.
+fn resource(Taken { resource, amount }: &Taken<'_>, role: &str) -> Resource {
+    let allocation_info = Some(AllocationInfo { role: Some(role.to_owned()) });
+    let mut piece =
+        Resource { name: resource.name.to_owned(), allocation_info, ..Resource::default() };
+    match *amount {
+        Amount::Scalar(quantity) => {
+            piece.r#type = ValueType::Scalar.into();
+            piece.scalar = Some(Scalar { value: quantity.as_f64() });
+        }
+        Amount::Port(port) => {
+            let range = Range { begin: port.into(), end: port.into() };
+            piece.r#type = ValueType::Ranges.into();
+            piece.ranges = Some(Ranges { range: vec![range] });
+        }
+    }
+    reserve(&mut piece, resource);
+    piece.revocable = (resource.standing == Standing::Revocable).then_some(RevocableInfo {});
+    piece
+}
+
+/// Gives a piece the reservations of what it was cut from, in the form that they came in.
+fn reserve(piece: &mut Resource, resource: &Offered<'_>) {
+    match resource.reservations {
+        Reservations::Old { role, dynamic } => {
+            piece.role = (role != DEFAULT_ROLE).then(|| role.to_owned());
+            piece.reservation = dynamic.map(reserved_by);
+        }
+        Reservations::Refined(stack) => {
+            let one = |reservation: &crate::offer::Reservation<'_>| {
+                let kind = match reservation.kind {
+                    ReservationKind::Static => ReservationType::Static,
+                    ReservationKind::Dynamic => ReservationType::Dynamic,
+                };
+                ReservationInfo {
+                    r#type: Some(kind.into()),
+                    role: Some(reservation.role.to_owned()),
+                    ..reserved_by(&reservation.by)
+                }
+            };
+            piece.reservations = stack.iter().map(one).collect();
+        }
+    }
+}
+
+fn reserved_by(by: &ReservedBy<'_>) -> ReservationInfo {
+    let label = |(key, value): &crate::offer::Label<'_>| Label {
+        key: (*key).to_owned(),
+        value: value.map(str::to_owned),
+    };
+    let labels: Vec<Label> = by.labels.iter().map(label).collect();
+    ReservationInfo {
+        principal: by.principal.map(str::to_owned),
+        labels: (!labels.is_empty()).then_some(Labels { labels }),
+        ..ReservationInfo::default()
+    }
+}
+
+/// The command: by itself a path with the arguments of `execvp`, the program's name first. Docker puts path and
+/// arguments behind each other, so there the path is left out; an image's own entry point gets all of them.
+fn command_info(command: &Command) -> Result<CommandInfo, Error> {
+    let Some(program) = command.argv.first() else {
+        return Err(Error::setting("command", "", "a program and its arguments"));
+    };
+    let container = command.setup.as_ref().and_then(|setup| setup.container.as_ref());
+    let docker = container.is_some_and(|it| matches!(it.kind, ContainerKind::Docker { .. }));
+    let (shell, value, arguments) = match command.form {
+        Form::Shell => (true, Some(command.shell_line()?), Vec::new()),
+        Form::Argv if docker => (false, None, command.argv.clone()),
+        Form::Argv => (false, Some(program.clone()), command.argv.clone()),
+    };
+    let variable = |(name, value): &(String, String)| Variable {
+        name: name.clone(),
+        value: Some(value.clone()),
+        ..Variable::default()
+    };
+    let variables: Vec<Variable> = command.environment.iter().map(variable).collect();
+    Ok(CommandInfo {
+        shell: Some(shell),
+        value,
+        arguments,
+        environment: (!variables.is_empty()).then_some(Environment { variables }),
+        ..CommandInfo::default()
     })
 }

@@ -1,0 +1,141 @@
+//! What executors share, in the terms of Mesos.
+
+use std::time::Duration;
+
+use crate::cluster::mesos::wire::messages::{
+    ContainerInfo, ContainerType, DockerImage, DockerInfo, DockerNetwork, DockerPortMapping,
+    DurationInfo, Image, ImageType, KillPolicy, Label as WireLabel, Labels, MesosInfo, NetworkInfo,
+    Parameter, PortMapping as NetworkPort, TaskInfo, Uri as WireUri, Volume as WireVolume,
+    VolumeMode,
+};
+use crate::error::Error;
+use crate::launch::{Container, ContainerKind, Label, Network, PortMapping, Setup, Uri, Volume};
+
+/// Adds a setup to a task.
+///
+/// # Errors
+/// When its container has ports but no network that could have them.
+pub(super) fn add(setup: &Setup, task: &mut TaskInfo) -> Result<(), Error> {
+    if let Some(command) = &mut task.command {
+        command.uris = setup.uris.iter().map(uri).collect();
+        command.user.clone_from(&setup.user);
+    }
+    task.labels = labels(&setup.labels);
+    task.kill_policy = setup.kill_grace.map(kill_policy);
+    task.container = setup.container.as_ref().map(container).transpose()?.map(Box::new);
+    Ok(())
+}
+
+/// How long a task may take to end when it is asked to.
+#[must_use]
+pub fn kill_policy(grace: Duration) -> KillPolicy {
+    let nanoseconds = i64::try_from(grace.as_nanos()).unwrap_or(i64::MAX);
+    KillPolicy { grace_period: Some(DurationInfo { nanoseconds }) }
+}
+
+fn uri(uri: &Uri) -> WireUri {
+    WireUri {
+        value: uri.value.clone(),
+        executable: Some(uri.executable),
+        extract: Some(uri.extract),
+        cache: Some(uri.cache),
+        output_file: uri.output_file.clone(),
+    }
+}
+
+fn labels(labels: &[Label]) -> Option<Labels> {
+    let label = |(key, value): &Label| WireLabel { key: key.clone(), value: value.clone() };
+    let labels: Vec<WireLabel> = labels.iter().map(label).collect();
+    (!labels.is_empty()).then_some(Labels { labels })
+}
+
+fn container(container: &Container) -> Result<ContainerInfo, Error> {
+    let Container { kind, volumes, port_mappings, networks } = container;
+    let mut info = ContainerInfo {
+        volumes: volumes.iter().map(volume).collect(),
+        network_infos: networks.iter().map(network).collect(),
+        ..ContainerInfo::default()
+    };
+    match kind {
+        ContainerKind::Mesos { image, force_pull } => {
+            info.r#type = ContainerType::Mesos.into();
+            let image = image.as_ref().map(|name| docker_image(name, *force_pull));
+            info.mesos = Some(MesosInfo { image });
+            if !port_mappings.is_empty() {
+                let first = info.network_infos.first_mut().ok_or_else(network_missing)?;
+                first.port_mappings = port_mappings.iter().map(network_port).collect();
+            }
+        }
+        ContainerKind::Docker { image, force_pull, parameters } => {
+            info.r#type = ContainerType::Docker.into();
+            let parameter = |(key, value): &(String, String)| Parameter {
+                key: key.clone(),
+                value: value.clone(),
+            };
+            // Ports can't be mapped on the host's network, where Docker containers are by default.
+            let network = match (networks.is_empty(), port_mappings.is_empty()) {
+                (false, _) => DockerNetwork::User,
+                (true, false) => DockerNetwork::Bridge,
+                (true, true) => DockerNetwork::Host,
+            };
+            info.docker = Some(DockerInfo {
+                image: image.clone(),
+                network: Some(network.into()),
+                port_mappings: port_mappings.iter().map(docker_port).collect(),
+                parameters: parameters.iter().map(parameter).collect(),
+                force_pull_image: Some(*force_pull),
+                ..DockerInfo::default()
+            });
+        }
+    }
+    Ok(info)
+}
+
+#[cold]
+fn network_missing() -> Error {
+    let allowed = "left out for a Mesos container that joins no network: it has the agent's ports";
+    Error::setting("port mapping", "set", allowed)
+}
+
+fn docker_image(name: &str, force_pull: bool) -> Image {
+    Image {
+        r#type: ImageType::Docker.into(),
+        docker: Some(DockerImage { name: name.to_owned(), config: None }),
+        cached: Some(!force_pull),
+        ..Image::default()
+    }
+}
+
+fn volume(volume: &Volume) -> WireVolume {
+    let mode = if volume.read_only { VolumeMode::Ro } else { VolumeMode::Rw };
+    WireVolume {
+        mode: mode.into(),
+        container_path: volume.container.clone(),
+        host_path: volume.host.clone(),
+        ..WireVolume::default()
+    }
+}
+
+fn network(network: &Network) -> NetworkInfo {
+    NetworkInfo {
+        name: Some(network.name.clone()),
+        labels: labels(&network.labels),
+        ..NetworkInfo::default()
+    }
+}
+
+fn network_port(mapping: &PortMapping) -> NetworkPort {
+    NetworkPort {
+        host_port: mapping.host.into(),
+        container_port: mapping.container.into(),
+        protocol: Some(mapping.protocol.as_str().to_owned()),
+    }
+}
+
+fn docker_port(mapping: &PortMapping) -> DockerPortMapping {
+    DockerPortMapping {
+        host_port: mapping.host.into(),
+        container_port: mapping.container.into(),
+        protocol: Some(mapping.protocol.as_str().to_owned()),
+    }
+}
