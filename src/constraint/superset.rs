@@ -8,8 +8,8 @@
 //! # What the master does, and what that makes of a constraint
 //!
 //! Of several attributes of one name the master looks at the *first* only. An attribute that isn't text passes every
-//! check of text. An expression (RE2) has to match all of a text. A check that text isn't so is passed by agents without
-//! the attribute, too; one that it is so, is not.
+//! check of text. An expression (RE2) has to match all of a text. A check that text isn't so is passed by agents
+//! without the attribute, too; one that it is so, is not.
 //!
 //! A stock agent accepts a name twice in `--attributes` and offers both (a Mesos 1.11 agent with
 //! `zone:north;zone:east` was seen to), and no check can tell that there is a second one. To a constraint one of the
@@ -115,8 +115,8 @@ impl Constraint {
 }
 
 impl Superset {
-    /// The groups: an agent has to pass all checks of one of them. None of them is empty. If there are none, every agent
-    /// passes.
+    /// The groups: an agent has to pass all checks of one of them. None of them is empty. If there are none, every
+    /// agent passes.
     #[must_use]
     pub fn groups(&self) -> &[Vec<Check>] {
         &self.groups

@@ -8,8 +8,9 @@ use super::{Command, Facts, Form, Launcher, Setup};
 /// `{{MEMORY_MB}}` and `{{PORT}}` stand for an executor's own. The same facts are passed as environment variables
 /// `OFFERMILL_EXECUTOR_ID` and so on.
 ///
-/// Each argument stays one argument whatever is filled in: no shell reads it, or if one does, it is in quotation marks. Other text in double braces is left as
-/// it is. Without a fixed port, `{{PORT}}` is left as it is too, and there is no `OFFERMILL_PORT`.
+/// Each argument stays one argument whatever is filled in: no shell reads it, or if one does, it is in quotation marks.
+/// Other text in double braces is left as it is. Without a fixed port, `{{PORT}}` is left as it is too, and there is no
+/// `OFFERMILL_PORT`.
 #[derive(Clone, Debug)]
 pub struct CommandTemplate {
     argv: Vec<String>,

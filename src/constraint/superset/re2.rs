@@ -1,8 +1,9 @@
 //! Patterns as RE2 reads them, as far as they surely mean the same there.
 //!
 //! A master refuses a framework whose expression compiles to more than 100 instructions or 4 KiB (its default
-//! limits), so what an expression costs at most is counted along. The real cost, asked of a Mesos 1.11 master: 4 for any
-//! expression, 1 a byte, 1 for ASCII classes and `\C*`, 7 for `(?s:.)`, 8 for `.`, 2 a pair of parentheses, 1 a choice.
+//! limits), so what an expression costs at most is counted along. The real cost, asked of a Mesos 1.11 master: 4 for
+//! any expression, 1 a byte, 1 for ASCII classes and `\C*`, 7 for `(?s:.)`, 8 for `.`, 2 a pair of parentheses that
+//! capture, 1 a choice.
 
 use std::fmt::Write as _;
 

@@ -8,69 +8,68 @@ fn of(text: &str, repeats: Repeats) -> Superset {
     Constraint::parse(text).unwrap_or_else(|error| panic!("{text:?}: {error}")).superset(repeats)
 }
 
+/// Constraints that people write, and what the master is asked for: if names may repeat, and if they don't.
+const COMMON: [(&str, &str, &str); 21] = [
+    ("", "everything", "everything"),
+    ("rack:", "`rack` exists", "`rack` exists"),
+    ("zone:east,west", "`zone` exists", "`zone` is `east` or `zone` is `west`"),
+    (
+        "zone:east;rack:;tier:3",
+        "`rack` exists and `tier` exists and `zone` exists",
+        "`rack` exists and `tier` is `3` and `zone` is `east`",
+    ),
+    (
+        "expr:: zone in {east, west} and rack like r1*",
+        "`rack` exists and `zone` exists",
+        "`rack` matches `r1\\C*` and `zone` is `east` or `rack` matches `r1\\C*` and `zone` is `west`",
+    ),
+    ("expr:: not @hostname = x", "@hostname isn't `x`", "@hostname isn't `x`"),
+    ("expr:: @zone in {a, b}", "@zone is `a` or @zone is `b`", "@zone is `a` or @zone is `b`"),
+    (
+        "expr:: @hostname like 'web-?'",
+        "@hostname matches `web-(?s:.)`",
+        "@hostname matches `web-(?s:.)`",
+    ),
+    ("expr:: zone != east", "`zone` isn't `east`", "`zone` isn't `east`"),
+    (
+        "expr:: zone not in {a, b}",
+        "`zone` isn't `a` and `zone` isn't `b`",
+        "`zone` isn't `a` and `zone` isn't `b`",
+    ),
+    ("expr:: not rack like r1*", "`rack` doesn't match `r1\\C*`", "`rack` doesn't match `r1\\C*`"),
+    ("expr:: not gpu", "`gpu` doesn't exist", "`gpu` doesn't exist"),
+    (
+        "expr:: zone and zone != a",
+        "`zone` exists and `zone` isn't `a`",
+        "`zone` exists and `zone` isn't `a`",
+    ),
+    ("expr:: tier >= 3", "`tier` exists", "`tier` exists"),
+    ("expr:: not tier >= 3", "everything", "everything"),
+    ("expr:: a or not a", "`a` exists or `a` doesn't exist", "`a` exists or `a` doesn't exist"),
+    (
+        "expr:: (zone = east or @region = eu) and gpu",
+        "`gpu` exists and `zone` exists or `gpu` exists and @region is `eu`",
+        "`gpu` exists and `zone` is `east` or `gpu` exists and @region is `eu`",
+    ),
+    (
+        "expr:: not (zone = east and rack = r1)",
+        "`rack` isn't `r1` or `zone` isn't `east`",
+        "`rack` isn't `r1` or `zone` isn't `east`",
+    ),
+    ("expr:: a = x or tier < 3 or not tier < 3", "everything", "everything"),
+    (
+        "expr:: not @region",
+        "@region doesn't exist or @region is ``",
+        "@region doesn't exist or @region is ``",
+    ),
+    ("expr:: @zone != '' and not @zone like *", "everything", "everything"),
+];
+
 /// Goal: what can be checked is checked. Method: the constraints that people write, with and without repeats, and what
 /// the master is asked for.
 #[test]
 fn common_constraints_are_pushed_down() {
-    for (text, with_repeats, without) in [
-        ("", "everything", "everything"),
-        ("rack:", "`rack` exists", "`rack` exists"),
-        ("zone:east,west", "`zone` exists", "`zone` is `east` or `zone` is `west`"),
-        (
-            "zone:east;rack:;tier:3",
-            "`rack` exists and `tier` exists and `zone` exists",
-            "`rack` exists and `tier` is `3` and `zone` is `east`",
-        ),
-        (
-            "expr:: zone in {east, west} and rack like r1*",
-            "`rack` exists and `zone` exists",
-            "`rack` matches `r1\\C*` and `zone` is `east` or `rack` matches `r1\\C*` and `zone` is `west`",
-        ),
-        ("expr:: not @hostname = x", "@hostname isn't `x`", "@hostname isn't `x`"),
-        ("expr:: @zone in {a, b}", "@zone is `a` or @zone is `b`", "@zone is `a` or @zone is `b`"),
-        (
-            "expr:: @hostname like 'web-?'",
-            "@hostname matches `web-(?s:.)`",
-            "@hostname matches `web-(?s:.)`",
-        ),
-        ("expr:: zone != east", "`zone` isn't `east`", "`zone` isn't `east`"),
-        (
-            "expr:: zone not in {a, b}",
-            "`zone` isn't `a` and `zone` isn't `b`",
-            "`zone` isn't `a` and `zone` isn't `b`",
-        ),
-        (
-            "expr:: not rack like r1*",
-            "`rack` doesn't match `r1\\C*`",
-            "`rack` doesn't match `r1\\C*`",
-        ),
-        ("expr:: not gpu", "`gpu` doesn't exist", "`gpu` doesn't exist"),
-        (
-            "expr:: zone and zone != a",
-            "`zone` exists and `zone` isn't `a`",
-            "`zone` exists and `zone` isn't `a`",
-        ),
-        ("expr:: tier >= 3", "`tier` exists", "`tier` exists"),
-        ("expr:: not tier >= 3", "everything", "everything"),
-        ("expr:: a or not a", "`a` exists or `a` doesn't exist", "`a` exists or `a` doesn't exist"),
-        (
-            "expr:: (zone = east or @region = eu) and gpu",
-            "`gpu` exists and `zone` exists or `gpu` exists and @region is `eu`",
-            "`gpu` exists and `zone` is `east` or `gpu` exists and @region is `eu`",
-        ),
-        (
-            "expr:: not (zone = east and rack = r1)",
-            "`rack` isn't `r1` or `zone` isn't `east`",
-            "`rack` isn't `r1` or `zone` isn't `east`",
-        ),
-        ("expr:: a = x or tier < 3 or not tier < 3", "everything", "everything"),
-        (
-            "expr:: not @region",
-            "@region doesn't exist or @region is ``",
-            "@region doesn't exist or @region is ``",
-        ),
-        ("expr:: @zone != '' and not @zone like *", "everything", "everything"),
-    ] {
+    for (text, with_repeats, without) in COMMON {
         let sorted = |superset: Superset| {
             let group = |group: &Vec<Check>| {
                 let mut checks: Vec<String> = group.iter().map(ToString::to_string).collect();

@@ -160,8 +160,8 @@ fn unfit_executors_are_refused_one_by_one() {
     bench.update("fit", TaskState::Finished);
 }
 
-/// Goal: what isn't there is refused and not left out, and a shell gives arguments on as they are. Method: commands with
-/// a container and a URI; one for a shell, whose exit code its argument is.
+/// Goal: what isn't there is refused and not left out, and a shell gives arguments on as they are.
+/// Method: commands with a container and a URI; one for a shell, whose exit code its argument is.
 #[test]
 fn what_takes_more_than_processes_is_refused() {
     let bench = Bench::new("setup", "local-cluster[1,4,512]");
