@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::config::MesosConfig;
 use super::framework;
+use super::task::kill_policy;
 use super::wire::json::Named as _;
 use super::wire::messages::call::{
     Accept, AcceptInverseOffers, Acknowledge, AcknowledgeOperationStatus, Call, Decline, Kill,
@@ -11,8 +12,7 @@ use super::wire::messages::call::{
     UpdateFramework,
 };
 use super::wire::messages::{
-    AgentId, DurationInfo, ExecutorId, Filters, KillPolicy, OfferId, Operation, OperationStatus,
-    ResourceRequest, TaskId,
+    AgentId, ExecutorId, Filters, OfferId, OperationStatus, ResourceRequest, TaskId,
 };
 use crate::engine::seam::Questioned;
 
@@ -63,13 +63,7 @@ pub(super) fn filters(refuse: Duration) -> Filters {
     Filters { refuse_seconds: Some(refuse.min(REFUSE_MAX).as_secs_f64()) }
 }
 
-pub(super) fn accept<'a>(
-    offers: impl Iterator<Item = &'a str>,
-    operations: Vec<Operation>,
-    refuse: Duration,
-) -> Call {
-    let offer_ids = offers.map(|id| OfferId { value: id.to_owned() }).collect();
-    let accept = Accept { offer_ids, operations, filters: Some(filters(refuse)) };
+pub(super) fn accept(accept: Accept) -> Call {
     Call { accept: Some(accept), ..call(Type::Accept) }
 }
 
@@ -93,11 +87,10 @@ pub(super) fn suppress() -> Call {
 }
 
 pub(super) fn kill(executor: &str, agent_id: Option<&str>, grace: Duration) -> Call {
-    let grace_period = nanoseconds(grace);
     let kill = Kill {
         task_id: task_id(executor),
         agent_id: agent_id.map(agent),
-        kill_policy: Some(KillPolicy { grace_period: Some(grace_period) }),
+        kill_policy: Some(kill_policy(grace)),
     };
     Call { kill: Some(kill), ..call(Type::Kill) }
 }
@@ -155,9 +148,4 @@ fn agent(id: &str) -> AgentId {
 
 fn task_id(executor: &str) -> TaskId {
     TaskId { value: executor.to_owned() }
-}
-
-/// As Mesos writes durations; one that doesn't fit is the longest that does.
-pub(super) fn nanoseconds(duration: Duration) -> DurationInfo {
-    DurationInfo { nanoseconds: i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX) }
 }

@@ -242,9 +242,7 @@ impl Running {
         if standing.is_none_or(|it| it.epoch != accept.epoch) {
             return Err(failed(&"the offers' subscription has ended"));
         }
-        let operation = task::launch(accept, &self.config.borrow())?;
-        let offers = accept.offers.iter().map(|offer| offer.id);
-        let call = Box::new(calls::accept(offers, vec![operation], accept.refuse));
+        let call = calls::accept(task::accept(&self.config.borrow().name, accept)?);
         let hostname = accept.offers.first().map_or("", |offer| offer.hostname);
         let former = accept.executors.iter().map(|launch| FormerExecutor {
             executor: launch.executor.to_owned(),
@@ -261,7 +259,8 @@ impl Running {
             .map_err(|error| failed(&format!("the framework id file can't be written: {error}")))?;
         let agent_id = accept.agent_id.to_owned();
         let executors = former.iter().map(|it| it.executor.clone()).collect();
-        let ordered = self.order(accept.epoch, What::Accept { call, agent_id, executors });
+        let ordered =
+            self.order(accept.epoch, What::Accept { call: Box::new(call), agent_id, executors });
         if ordered.is_err() {
             former.iter().for_each(|it| self.ledger.forget(&it.executor));
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::masters::Masters;
 use super::secret::Secret;
 use crate::config::{Config, ExecutorGpus};
-use crate::constraint::Constraint;
+use crate::constraint::{Constraint, Repeats};
 use crate::error::Error;
 use crate::offer::DEFAULT_ROLE;
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
@@ -57,6 +57,9 @@ pub struct MesosConfig {
     pub at_end: AtEnd,
     /// Only agents that meet it are offered, as far as the master can tell. Default: all.
     pub constraint: Constraint,
+    /// Whether an agent may have several attributes of one name: then the master can be told less of the constraint.
+    /// Default: it may.
+    pub repeats: Repeats,
     /// Only offers of so much are made. Default: any.
     pub least: Least,
     /// Whether agents with GPUs are offered at all. Default: no.
@@ -133,6 +136,7 @@ impl MesosConfig {
             heartbeats_missed_max: 5,
             at_end: AtEnd::default(),
             constraint: Constraint::default(),
+            repeats: Repeats::default(),
             least: Least::default(),
             gpus: false,
             revocable: false,

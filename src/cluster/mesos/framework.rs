@@ -1,7 +1,7 @@
 //! How the framework presents itself: what it is, what it understands, and what it wants to be offered.
 
 use super::config::MesosConfig;
-use super::offer_constraints;
+use super::offer_constraints::{offer_constraints, offer_filters};
 use super::wire::messages::{
     Capability, CapabilityType, FrameworkId, FrameworkInfo, Label, Labels, OfferConstraints,
 };
@@ -22,14 +22,14 @@ pub(super) fn info(config: &MesosConfig, id: Option<&str>) -> FrameworkInfo {
         webui_url: config.webui_url.clone(),
         capabilities: capabilities(config),
         labels: (!config.labels.is_empty()).then(|| Labels { labels: labels.collect() }),
-        offer_filters: offer_constraints::filters(&config.roles, &config.least),
+        offer_filters: offer_filters(&config.least, &config.roles),
         ..FrameworkInfo::default()
     }
 }
 
 /// What the master can check for us.
 pub(super) fn constraints(config: &MesosConfig) -> Option<OfferConstraints> {
-    offer_constraints::of(&config.constraint, &config.roles)
+    offer_constraints(&config.constraint.superset(config.repeats), &config.roles)
 }
 
 pub(super) fn framework_id(id: &str) -> FrameworkId {

@@ -52,7 +52,9 @@ impl Reader {
         }
         if record.len() > DECODED_BYTES_MAX {
             let bytes = record.len();
-            return Err(format!("a record of {bytes} bytes, where {DECODED_BYTES_MAX} are allowed"));
+            return Err(format!(
+                "a record of {bytes} bytes, where {DECODED_BYTES_MAX} are allowed"
+            ));
         }
         let event = codec.decode(&record).map_err(|error| error.to_string())?;
         Ok(self.interpret(event))
@@ -76,8 +78,7 @@ impl Reader {
             }),
             Type::Update => event
                 .update
-                .and_then(|update| status::update(update.status))
-                .map_or(News::Nothing, |update| News::Event(Event::Update(update))),
+                .map_or(News::Nothing, |it| News::Event(Event::Update(status::update(it.status)))),
             Type::UpdateOperationStatus => event
                 .update_operation_status
                 .and_then(|update| calls::acknowledge_operation(update.status))

@@ -16,7 +16,7 @@ use crate::resources::Scalar as Thousandths;
 
 /// The same constraints for each of the roles; nothing if every agent passes.
 #[must_use]
-pub fn offer_constraints(superset: &Superset, roles: &[String]) -> Option<OfferConstraints> {
+pub(super) fn offer_constraints(superset: &Superset, roles: &[String]) -> Option<OfferConstraints> {
     if superset.is_everything() {
         return None;
     }
@@ -32,7 +32,7 @@ pub fn offer_constraints(superset: &Superset, roles: &[String]) -> Option<OfferC
 /// The same filter for each of the roles: offers of so much. Nothing if anything will do, which leaves it to the
 /// cluster what is too little.
 #[must_use]
-pub fn offer_filters(least: &Least, roles: &[String]) -> BTreeMap<String, OfferFilters> {
+pub(super) fn offer_filters(least: &Least, roles: &[String]) -> BTreeMap<String, OfferFilters> {
     let Least { cores, memory, gpus } = least;
     let mebibytes = memory.get().saturating_mul(1000);
     let quantities: BTreeMap<String, Scalar> =

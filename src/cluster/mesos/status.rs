@@ -7,7 +7,7 @@ use crate::status::{TaskState, UpdateReason};
 /// The report. A state that this crate doesn't know yet says that the executor is out of sight, a reason that it
 /// doesn't know says nothing. It asks for an acknowledgement only if it has a token for it.
 #[must_use]
-pub fn update(status: TaskStatus) -> Update {
+pub(super) fn update(status: TaskStatus) -> Update {
     let reason = status.reason.and_then(|reason| Reason::try_from(reason).ok());
     Update {
         executor: status.task_id.value,

@@ -4,14 +4,13 @@ mod setup;
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
+pub(super) use setup::kill_policy;
 
-pub use setup::kill_policy;
-
+use super::calls;
 use super::wire::messages::{
-    AllocationInfo, CommandInfo, Environment, Filters, Label, Labels, Launch as LaunchTasks,
-    Operation, OperationType, Range, Ranges, ReservationInfo, ReservationType, Resource,
-    RevocableInfo, Scalar, TaskInfo, ValueType, Variable, call,
+    AllocationInfo, CommandInfo, Environment, Label, Labels, Launch as LaunchTasks, Operation,
+    OperationType, Range, Ranges, ReservationInfo, ReservationType, Resource, RevocableInfo,
+    Scalar, TaskInfo, ValueType, Variable, call,
 };
 use crate::engine::seam::{Accept, Amount, Launch, Taken};
 use crate::error::Error;
@@ -25,7 +24,7 @@ use crate::offer::{
 /// # Errors
 /// When an executor can't be described: its command is empty or can't go through a shell, or its container has ports
 /// but no network that could have them. Then nothing of the call must be sent.
-pub fn accept(framework: &str, accept: &Accept<'_>) -> Result<call::Accept, Error> {
+pub(super) fn accept(framework: &str, accept: &Accept<'_>) -> Result<call::Accept, Error> {
     // They are of one role.
     let role = accept.offers.first().map_or(DEFAULT_ROLE, |offer| offer.role);
     let task = |launch: &Launch<'_>| task(framework, accept.agent_id, role, launch);
@@ -38,20 +37,8 @@ pub fn accept(framework: &str, accept: &Accept<'_>) -> Result<call::Accept, Erro
     Ok(call::Accept {
         offer_ids: accept.offers.iter().map(|offer| offer.id.into()).collect(),
         operations: vec![launch],
-        filters: Some(filters(accept.refuse)),
+        filters: Some(calls::filters(accept.refuse)),
     })
-}
-
-/// The call that uses none of the offers.
-#[must_use]
-pub fn decline(offers: &[&str], refuse: Duration) -> call::Decline {
-    let offer_ids = offers.iter().map(|id| (*id).into()).collect();
-    call::Decline { offer_ids, filters: Some(filters(refuse)) }
-}
-
-/// How long what isn't used isn't to be offered again.
-fn filters(refuse: Duration) -> Filters {
-    Filters { refuse_seconds: Some(refuse.as_secs_f64()) }
 }
 
 fn task(

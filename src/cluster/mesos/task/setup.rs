@@ -28,7 +28,7 @@ pub(super) fn add(setup: &Setup, task: &mut TaskInfo) -> Result<(), Error> {
 
 /// How long a task may take to end when it is asked to.
 #[must_use]
-pub fn kill_policy(grace: Duration) -> KillPolicy {
+pub(in crate::cluster::mesos) fn kill_policy(grace: Duration) -> KillPolicy {
     let nanoseconds = i64::try_from(grace.as_nanos()).unwrap_or(i64::MAX);
     KillPolicy { grace_period: Some(DurationInfo { nanoseconds }) }
 }

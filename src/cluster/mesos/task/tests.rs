@@ -1,5 +1,7 @@
 //! Tasks as Mesos gets them, against what was taken of the offers and against a recorded request.
 
+use std::time::Duration;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
