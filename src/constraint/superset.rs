@@ -257,9 +257,8 @@ impl Translator {
         if values.texts.len() > VALUES_MAX {
             return Consequence { exact, plain };
         }
-        let equal =
-            |text: &Box<str>| self.group(subject, vec![Predicate::TextEquals(text.clone())]);
-        Consequence { exact: values.texts.iter().map(equal).collect(), plain }
+        let equal = values.texts.iter().map(|text| Predicate::TextEquals(text.clone()));
+        Consequence { exact: equal.map(|it| self.group(subject, vec![it])).collect(), plain }
     }
 
     /// That no value of the subject passes the test; the first then doesn't either.

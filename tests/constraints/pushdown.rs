@@ -132,7 +132,7 @@ impl Reader<'_> {
         if self.take("[") {
             let (class, rest) = self.rest.split_once(']').expect("a class ends");
             self.rest = rest;
-            return self.step(from, |left| in_class(class, *left.first()?).then_some(1));
+            return self.step(from, |left| in_class(class.as_bytes(), *left.first()?).then_some(1));
         }
         let mut letters = self.rest.chars();
         let mut wanted = letters.next().expect("there is more");
@@ -161,12 +161,10 @@ fn letter(text: &[u8]) -> Option<usize> {
     (1..=4).find(|bytes| text.get(..*bytes).is_some_and(|one| str::from_utf8(one).is_ok()))
 }
 
-fn in_class(class: &str, byte: u8) -> bool {
-    match class.as_bytes() {
-        [begin, b'-', end, rest @ ..] => {
-            (*begin..=*end).contains(&byte) || in_class(str::from_utf8(rest).unwrap(), byte)
-        }
-        [one, rest @ ..] => *one == byte || in_class(str::from_utf8(rest).unwrap(), byte),
+fn in_class(class: &[u8], byte: u8) -> bool {
+    match class {
+        [begin, b'-', end, rest @ ..] => (*begin..=*end).contains(&byte) || in_class(rest, byte),
+        [one, rest @ ..] => *one == byte || in_class(rest, byte),
         [] => false,
     }
 }
