@@ -1,12 +1,16 @@
 //! Runs on Mesos, as far as no Mesos is needed: what is read, refused, remarked and kept to itself.
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Output;
 
-use crate::support::{Folder, finish, offermill};
+use crate::support::{Folder, Run, finish, offermill};
 
 /// No secret is ever like it.
 const CANARY: &str = "cAnAry-5ecret-7Q";
+/// How "p:cAnAry-…" begins in base 64.
+const ENCODED: &str = "cDpjQW5Bc";
 
 /// Arguments of a run on a Mesos cluster, the first master of which isn't there.
 fn on_mesos<'a>(flags: &[&'a str]) -> Vec<&'a str> {
@@ -244,8 +248,7 @@ fn secrets_are_not_shown() {
             command.env("SPARK_MESOS_SECRET", CANARY);
             let Output { stdout, stderr, .. } = command.output().unwrap();
             let output = String::from_utf8([stdout, stderr].concat()).unwrap();
-            // "p:cAnAry-…" in base 64 begins like this.
-            for canary in [CANARY, "cDpjQW5Bc"] {
+            for canary in [CANARY, ENCODED] {
                 assert!(!output.contains(canary), "{arguments:?}: {output}");
             }
         }
@@ -271,4 +274,72 @@ fn open_secrets_are_remarked_on() {
     }
     let errors = run(&["-c", "spark.mesos.secret=x"]).errors;
     assert!(errors.contains("(--conf) can be read by whoever lists this machine's processes"));
+}
+
+/// A port on which nobody listens.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Goal: where there is no master, a run says so in a sentence and ends with its own code, soon and without a storm of
+/// lines. Method: a port on which nobody listens, in lines and in JSON.
+#[test]
+fn without_a_master_the_run_ends() {
+    let folder = Folder::new();
+    let master = format!("mesos://127.0.0.1:{}", free_port());
+    let flags = ["--master", &master, "-c", "offermill.mesos.subscribeTimeout=1s"];
+    let ended = finish(&folder, &on_mesos(&flags));
+    assert_eq!(ended.code, Some(4), "{}", ended.output);
+    let sentence =
+        format!("the cluster can't be had: no master of {master} could be subscribed to");
+    assert!(ended.output.contains(&sentence), "{}", ended.output);
+    assert!(ended.output.contains("Connection refused"), "{}", ended.output);
+    assert!(ended.output.lines().count() < 12, "{}", ended.output);
+    let ended = finish(&folder, &on_mesos(&[&flags[..], &["--json"]].concat()));
+    let events = ended.events();
+    assert!(events.iter().any(|event| event["event"] == "refused"), "{}", ended.output);
+    assert_eq!(events.last().unwrap()["exit_code"], 4);
+}
+
+/// Goal: a run that can't reach its master can be stopped. Method: Ctrl-C long before it would give up.
+#[test]
+fn a_run_that_connects_can_be_stopped() {
+    let folder = Folder::new();
+    let master = format!("mesos://127.0.0.1:{}", free_port());
+    let flags = ["--master", &master, "-c", "offermill.mesos.subscribeTimeout=1h"];
+    let mut run = Run::start(&folder, &on_mesos(&flags));
+    run.line(|line| line.contains("SUBSCRIBE") && line.contains("Connection refused"));
+    run.signal("INT");
+    let ended = run.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.output);
+    assert!(ended.output.contains("stopped by Ctrl-C (exit code 0)"), "{}", ended.output);
+}
+
+/// Goal: a master that doesn't take the secret ends the run, and nothing of it is shown, whatever the master says.
+/// Method: one that answers with all that it was sent.
+#[test]
+fn an_indiscreet_master_is_not_repeated() {
+    let folder = Folder::new();
+    folder.write("secret", CANARY);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let master = format!("mesos://{}", listener.local_addr().unwrap());
+    let said = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = [0; 8192];
+        let bytes = stream.read(&mut request).unwrap();
+        let said = String::from_utf8_lossy(&request[..bytes]).into_owned() + CANARY;
+        let head = format!("HTTP/1.1 401 Unauthorized\r\nContent-Length: {}\r\n\r\n", said.len());
+        stream.write_all((head + &said).as_bytes()).unwrap();
+        said
+    });
+    let who = ["--principal", "p", "--secret-file", "secret", "--allow-plain-secret"];
+    let flags = [&["--master", &master][..], &who].concat();
+    let ended = finish(&folder, &on_mesos(&flags));
+    assert_eq!(ended.code, Some(4), "{}", ended.output);
+    let sentence = "it doesn't accept the principal and secret";
+    assert!(ended.output.contains(sentence), "{}", ended.output);
+    assert!(said.join().unwrap().contains(ENCODED), "it was not sent");
+    for canary in [CANARY, ENCODED] {
+        assert!(!(ended.output.clone() + &ended.errors).contains(canary), "{}", ended.output);
+    }
 }
