@@ -166,6 +166,8 @@ fn bad_settings_are_refused() {
         assert_eq!(ended.code, Some(2), "{flags:?}: {}", ended.errors);
         assert!(ended.errors.contains(sentence), "{flags:?}: {}", ended.errors);
         assert_eq!(ended.output, "", "{flags:?}");
+        let lines = ended.errors.lines().filter(|line| !line.contains("chmod")).count();
+        assert_eq!(lines, 1, "{flags:?}: {}", ended.errors);
     }
 }
 

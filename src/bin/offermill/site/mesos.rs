@@ -34,10 +34,13 @@ pub(super) fn prepare(
             "{name} would go over the network unencrypted to {text}; take https://, or give \
              --allow-plain-secret"
         ));
+        return None;
     }
     let leavings = Leavings::Kept(made.failover_timeout);
+    let cluster = MesosCluster::new(made).map_err(|error| draft.complain(&error)).ok()?;
     if let (Some((given, _)), Leavings::Kept(Duration::ZERO)) =
         (&draft.mesos.framework_id_file, leavings)
+        && draft.problems.is_empty()
     {
         draft.remarks.push(format!(
             "{} is of little use without --failover-timeout: the master ends the executors at once \
@@ -45,7 +48,6 @@ pub(super) fn prepare(
             given.name
         ));
     }
-    let cluster = MesosCluster::new(made).map_err(|error| draft.complain(&error)).ok()?;
     let (agents, fitting, silence) = (None, None, Some(SILENCE));
     let sandboxes = Sandboxes::OnAgents;
     let site = Site { master: text, agents, fitting, sandboxes, silence, leavings };
