@@ -102,6 +102,10 @@ const BAD: &[(&[&str], &str)] = &[
         "spark.mesos.executor.docker.parameters (--conf) are for docker run; give --container-image",
     ),
     (
+        &["-c", "spark.mesos.executor.docker.portmaps=80:80"],
+        "spark.mesos.executor.docker.portmaps (--conf) need a network of their own; give --cont",
+    ),
+    (
         &["-c", "spark.mesos.task.labels=x"],
         "spark.mesos.task.labels (--conf) is \"x\", but must be KEY:VALUE",
     ),

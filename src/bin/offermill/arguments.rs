@@ -50,10 +50,11 @@ MiB without.";
 const JSON_NOTES: &str = "\
 --json prints one object a line. All have \"event\", \"at_ms\" (since the start) and
 \"time\" (UTC). The events:
-  started, registered, disconnected, placed, adopted (of a former run), running,
-  ending, out_of_sight, returned, given_up, refused_return, ended, excluded,
-  all_excluded, waiting, agent_lost, demand, overflow, call_failed, refused, totals
-  (each 10 s), stopping, summary (the last, except after a second Ctrl-C).
+  started, registered, disconnected, resumed (a former run), adopted (an executor of
+  it), placed, running, ending, out_of_sight, returned, given_up, refused_return,
+  ended, excluded, all_excluded, waiting, agent_lost, demand, overflow, call_failed,
+  refused, totals (each 10 s), stopping, summary (the last, except after a second
+  Ctrl-C).
 Those about executors have \"executor\", \"agent_id\", \"host\", \"state\", \"cores\",
 \"memory_mib\", \"gpus\", \"port\" and \"message\"; \"placed\" has \"replaces\" too, and
 \"ended\" has \"ran_ms\". \"excluded\" has \"failures\", \"why\", \"until\" and \"for_ms\" (null:

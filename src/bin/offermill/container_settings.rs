@@ -74,11 +74,21 @@ impl ContainerSettings {
     }
 }
 
-/// Complains about what only `docker run` can be given where that isn't run.
+/// Complains about what the container that comes of it can't have.
 pub(crate) fn check(draft: &mut Draft) {
-    let ContainerSettings { made_by, image, parameters, .. } = &draft.container;
+    let ContainerSettings { made_by, image, parameters, port_mappings, network, .. } =
+        &draft.container;
     let is_docker = image.is_some() && *made_by == MadeBy::Docker;
-    if !is_docker && !parameters.is_empty() {
+    let (has_parameters, has_ports) = (!parameters.is_empty(), !port_mappings.is_empty());
+    let has_network = network.is_some();
+    if !is_docker && !has_network && has_ports {
+        let name = draft.name_of("spark.mesos.executor.docker.portmaps");
+        draft.problems.push(format!(
+            "{name} need a network of their own; give --container-image, with \
+             spark.mesos.containerizer docker, or spark.mesos.network.name"
+        ));
+    }
+    if !is_docker && has_parameters {
         let name = draft.name_of("spark.mesos.executor.docker.parameters");
         draft.problems.push(format!(
             "{name} are for docker run; give --container-image, with spark.mesos.containerizer docker"

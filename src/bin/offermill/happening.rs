@@ -6,6 +6,7 @@ use offermill::config::text::format_duration;
 use offermill::{DemandCall, Timestamp};
 
 use crate::record::{Record, State};
+use crate::site::Leavings;
 use crate::waiting::{self, Waits};
 use crate::wall::time_for_people;
 use crate::words::{count, passed, printable};
@@ -24,10 +25,12 @@ pub(crate) struct Happening {
 pub(crate) enum What {
     /// A subscription began.
     Registered { framework_id: String, again: bool },
-    /// It ended.
-    Disconnected,
+    /// It ended; what becomes of executors meanwhile.
+    Disconnected(Leavings),
     /// An executor was placed.
     Placed { record: Record, replaces: Option<String> },
+    /// A former run is gone on with.
+    Resumed { finished: u64 },
     /// An executor of a former run was taken over.
     Adopted(Record),
     /// It runs.
@@ -118,7 +121,7 @@ impl What {
     pub(crate) fn weight(&self) -> Weight {
         match self {
             What::Ended(Record { state: State::Failed | State::Lost, .. })
-            | What::Disconnected
+            | What::Disconnected(_)
             | What::Excluded(_)
             | What::AllExcluded { .. }
             | What::AgentLost { .. }
@@ -128,6 +131,7 @@ impl What {
             | What::GivenUp(_) => Weight::Bad,
             What::Registered { again: true, .. }
             | What::Placed { replaces: Some(_), .. }
+            | What::Resumed { .. }
             | What::Adopted(_)
             | What::OutOfSight(_)
             | What::Returned(_)
@@ -146,8 +150,15 @@ impl What {
             What::Registered { framework_id, again: true } => {
                 format!("registered again as {}", printable(framework_id))
             }
-            What::Disconnected => "disconnected from the cluster; executors run on".to_owned(),
+            What::Disconnected(leavings) => {
+                format!("disconnected from the cluster; {}", leavings.meanwhile())
+            }
             What::Placed { record, replaces } => taken(record, "placed on", replaces.as_deref()),
+            What::Resumed { finished: 0 } => "this run goes on with a former one".to_owned(),
+            What::Resumed { finished } => {
+                let executors = count(*finished, "executor");
+                format!("this run goes on with a former one, in which {executors} had finished")
+            }
             What::Adopted(record) => taken(record, "taken over on", None),
             What::Running(record) => about(record, "running", &record.message),
             What::Ending(record) => about(record, "ending", &record.message),

@@ -111,6 +111,7 @@ impl Face for Json {
                 "executors": executors,
                 "executors_not_listed": summary.roster.forgotten,
                 "executors_replaced": summary.roster.replaced,
+                "finished_before": summary.roster.finished_before,
                 "agents": agents,
                 "offers": offers(&summary.counts),
                 "waiting": summary.waiting.map(waiting),
@@ -138,12 +139,13 @@ fn body(what: &What) -> (&'static str, Value) {
         What::Registered { framework_id, again } => {
             ("registered", json!({ "framework_id": framework_id, "again": again }))
         }
-        What::Disconnected => ("disconnected", json!({})),
+        What::Disconnected(_) => ("disconnected", json!({})),
         What::Placed { record: it, replaces } => {
             let mut body = record(it);
             body["replaces"] = json!(replaces);
             ("placed", body)
         }
+        What::Resumed { finished } => ("resumed", json!({ "finished": finished })),
         What::Adopted(it) => ("adopted", record(it)),
         What::Running(it) => ("running", record(it)),
         What::Ending(it) => ("ending", record(it)),

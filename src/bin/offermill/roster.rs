@@ -7,6 +7,7 @@ use offermill::{Change, Fate, TaskState, Timestamp};
 
 use crate::happening::{Exclusion, What};
 use crate::record::{AgentRecord, Record, State};
+use crate::site::Leavings;
 use crate::wall::time_of;
 
 /// So many executors that have ended are remembered one by one; of older ones only the sums.
@@ -16,6 +17,7 @@ const ENDED_KEPT_MAX: usize = 10_000;
 #[derive(Debug)]
 pub(crate) struct Roster {
     clock: Clock,
+    leavings: Leavings,
     failures_to_exclude: u8,
     records: BTreeMap<u64, Record>,
     by_name: HashMap<String, u64>,
@@ -25,6 +27,8 @@ pub(crate) struct Roster {
     pub(crate) forgotten: u64,
     pub(crate) agents: BTreeMap<String, AgentRecord>,
     pub(crate) framework_id: String,
+    /// How many executors had finished in the former run that this one goes on with.
+    pub(crate) finished_before: u64,
     /// Whether there is a subscription.
     pub(crate) is_connected: bool,
     /// Ended badly, not replaced yet.
@@ -36,9 +40,10 @@ pub(crate) struct Roster {
 
 impl Roster {
     /// Without executors.
-    pub(crate) fn new(clock: Clock, failures_to_exclude: u8) -> Roster {
+    pub(crate) fn new(clock: Clock, leavings: Leavings, failures_to_exclude: u8) -> Roster {
         Roster {
             clock,
+            leavings,
             failures_to_exclude,
             records: BTreeMap::new(),
             by_name: HashMap::new(),
@@ -48,6 +53,7 @@ impl Roster {
             forgotten: 0,
             agents: BTreeMap::new(),
             framework_id: String::new(),
+            finished_before: 0,
             is_connected: false,
             vacancies: VecDeque::new(),
             peak: 0,
@@ -63,6 +69,11 @@ impl Roster {
     /// How many executors are or ended in this state.
     pub(crate) fn count(&self, state: State) -> u64 {
         self.counts[state as usize]
+    }
+
+    /// How many have finished, in a former run too if this one goes on with it.
+    pub(crate) fn finished(&self) -> u64 {
+        self.finished_before + self.count(State::Finished)
     }
 
     /// How many live.
@@ -86,9 +97,13 @@ impl Roster {
             }
             Notice::Disconnected => {
                 self.is_connected = false;
-                What::Disconnected
+                What::Disconnected(self.leavings)
             }
             Notice::Placed(placed) => self.placed(at, placed),
+            Notice::Resumed { finished } => {
+                self.finished_before = finished;
+                What::Resumed { finished }
+            }
             Notice::Adopted(adopted) => What::Adopted(self.entered(at, adopted)),
             Notice::Updated { executor, state, change, message } => {
                 return self.updated(at, &executor, state, change, message);

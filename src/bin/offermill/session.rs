@@ -95,7 +95,7 @@ fn start(
     let failures = settings.exclusion.map_or(0, |rule| rule.failures);
     let waiting = Waiting::new(settings.site.silence);
     let session = Session {
-        roster: Roster::new(engine.clock(), failures),
+        roster: Roster::new(engine.clock(), settings.site.leavings, failures),
         clock: engine.clock(),
         engine: Some(engine),
         settings,
@@ -162,8 +162,7 @@ impl Session {
         if let Some(why) = refused {
             self.stop(Ending::Refused(why));
         }
-        let (finished, failed) =
-            (self.roster.count(State::Finished), self.roster.count(State::Failed));
+        let (finished, failed) = (self.roster.finished(), self.roster.count(State::Failed));
         if let Some(goal) = self.settings.until_finished
             && finished >= u64::from(goal)
         {
@@ -235,7 +234,7 @@ impl Session {
             return;
         }
         let goal = u64::from(self.settings.until_finished.unwrap_or(0));
-        let unfinished = goal.saturating_sub(self.roster.count(State::Finished));
+        let unfinished = goal.saturating_sub(self.roster.finished());
         if unfinished > 0 && self.ending.is_none() {
             let executors = count(goal, "executor");
             remark(&format!(

@@ -104,6 +104,9 @@ pub(crate) fn render(summary: &Summary<'_>, width: usize) -> String {
     if hosts.len() > AGENTS_LISTED_MAX {
         note("…", format!("and {} more agents", grouped((hosts.len() - AGENTS_LISTED_MAX) as u64)));
     }
+    if roster.finished_before > 0 {
+        note("before", format!("{} finished in a former run", grouped(roster.finished_before)));
+    }
     if roster.replaced > 0 {
         note("replaced", count(roster.replaced, "executor"));
     }

@@ -133,6 +133,7 @@ fn states(view: &View<'_>) -> String {
         let number = view.roster.count(state);
         let text = match goal {
             Some(goal) if state == State::Finished => {
+                let number = view.roster.finished();
                 format!("{} of {} finished", grouped(number), grouped(u64::from(goal)))
             }
             _ if number > 0 || state == State::Running => {

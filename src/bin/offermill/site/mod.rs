@@ -104,9 +104,11 @@ impl Sandboxes {
         match self {
             Sandboxes::Here(_) => vec![("output in", self.place(framework_id))],
             Sandboxes::OnAgents => {
-                let agents = roster.agents.iter().take(AGENTS_TOLD_MAX);
-                let folders = agents.map(|(id, agent)| {
-                    let host = printable(&agent.host);
+                let mut agents: Vec<(&str, &str)> =
+                    roster.agents.iter().map(|(id, agent)| (&*agent.host, &**id)).collect();
+                agents.sort_unstable();
+                let folders = agents.into_iter().take(AGENTS_TOLD_MAX).map(|(host, id)| {
+                    let host = printable(host);
                     ("", format!("{host}: slaves/{id}/frameworks/{framework_id}"))
                 });
                 let first = "agents' work folders, in executors/EXECUTOR/runs/latest of".to_owned();
@@ -144,6 +146,19 @@ impl Leavings {
                 "ended at once; executors run on until the master has missed this framework for {}",
                 format_duration(timeout)
             ),
+        }
+    }
+
+    /// What becomes of executors while the cluster is out of sight.
+    pub(crate) fn meanwhile(self) -> String {
+        match self {
+            Leavings::Killed => "executors run on".to_owned(),
+            Leavings::Kept(Duration::ZERO) => {
+                "without --failover-timeout it ends the executors".to_owned()
+            }
+            Leavings::Kept(timeout) => {
+                format!("executors run on for up to {}", format_duration(timeout))
+            }
         }
     }
 
