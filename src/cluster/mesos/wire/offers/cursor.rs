@@ -96,49 +96,28 @@ impl<'a> Cursor<'a> {
     /// The key of the next field; `None` at the end.
     #[inline(always)]
     pub(super) fn key(&mut self) -> Result<Option<u32>> {
-        match *self.rest {
+        match self.rest {
             [] => Ok(None),
-            [byte, ref rest @ ..] if byte < 0x80 => {
+            [byte, rest @ ..] if *byte < 0x80 => {
                 self.rest = rest;
-                Ok(Some(u32::from(byte)))
+                Ok(Some(u32::from(*byte)))
             }
-            _ => self.long_key().map(Some),
+            long => {
+                let (key, rest) = long_varint(long)?;
+                self.rest = rest;
+                u32::try_from(key).map(Some).map_err(|_| Malformed::Field)
+            }
         }
-    }
-
-    #[cold]
-    fn long_key(&mut self) -> Result<u32> {
-        u32::try_from(self.varint()?).map_err(|_| Malformed::Field)
     }
 
     #[inline(always)]
     pub(super) fn varint(&mut self) -> Result<u64> {
-        match *self.rest {
-            [byte, ref rest @ ..] if byte < 0x80 => {
-                self.rest = rest;
-                Ok(u64::from(byte))
-            }
-            [low, high, ref rest @ ..] if high < 0x80 => {
-                self.rest = rest;
-                Ok(u64::from(low & 0x7f) | u64::from(high) << 7)
-            }
-            _ => self.long_varint(),
-        }
-    }
-
-    fn long_varint(&mut self) -> Result<u64> {
-        let mut number = 0;
-        for (at, byte) in self.rest.iter().enumerate().take(10) {
-            if at == 9 && *byte > 1 {
-                return Err(Malformed::TooLong);
-            }
-            number |= u64::from(byte & 0x7f) << (7 * at);
-            if *byte < 0x80 {
-                self.rest = self.rest.get(at + 1..).unwrap_or_default();
-                return Ok(number);
-            }
-        }
-        Err(Malformed::Truncated)
+        let (number, rest) = match self.rest {
+            [byte, rest @ ..] if *byte < 0x80 => (u64::from(*byte), rest),
+            long => long_varint(long)?,
+        };
+        self.rest = rest;
+        Ok(number)
     }
 
     /// An enum's number: the low half of a varint.
@@ -169,6 +148,14 @@ impl<'a> Cursor<'a> {
         Ok(own)
     }
 
+    /// Reads past `bytes`, if they are next.
+    #[inline(always)]
+    pub(super) fn strip(&mut self, bytes: &[u8]) -> bool {
+        let rest = self.rest.strip_prefix(bytes);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
     #[inline(always)]
     pub(super) fn text(&mut self) -> Result<&'a str> {
         text(self.bytes()?)
@@ -180,6 +167,26 @@ impl<'a> Cursor<'a> {
         Ok(Cursor { rest: self.bytes()?, depth: self.depth - 1 })
     }
 
+    /// The text of a message that is one short text in field 1, which most such messages are.
+    #[inline(always)]
+    pub(super) fn only_text(self) -> Option<&'a [u8]> {
+        match self.rest {
+            [0x0a, length, text @ ..] if *length < 0x80 && usize::from(*length) == text.len() => {
+                Some(text)
+            }
+            _ => None,
+        }
+    }
+
+    /// The number of a message that is one number in field 1.
+    #[inline(always)]
+    pub(super) fn only_double(self) -> Option<f64> {
+        match self.rest {
+            [0x09, bytes @ ..] => Some(f64::from_le_bytes(bytes.try_into().ok()?)),
+            _ => None,
+        }
+    }
+
     /// Reads past a field that isn't `known`; one that is should have had another wire type.
     #[inline(always)]
     pub(super) fn skip(&mut self, key: u32, known: u32) -> Result<()> {
@@ -187,24 +194,29 @@ impl<'a> Cursor<'a> {
         if field == 0 || field < 32 && known >> field & 1 == 1 {
             return Err(Malformed::Field);
         }
-        self.skip_value(key)
-    }
-
-    #[inline]
-    fn skip_value(&mut self, key: u32) -> Result<()> {
-        match key & 7 {
-            0 => self.varint().map(drop),
-            1 => self.take(8).map(drop),
-            2 => self.bytes().map(drop),
-            3 => self.skip_group(key >> 3),
-            5 => self.take(4).map(drop),
-            _ => Err(Malformed::Group),
+        if key & 7 == 2 {
+            return self.bytes().map(drop);
         }
+        *self = self.past_value(key)?;
+        Ok(())
     }
 
-    /// Reads past the rest of the group of `field`.
+    /// What comes behind a value. (By value: what is lent away can't stay in registers.)
+    fn past_value(mut self, key: u32) -> Result<Cursor<'a>> {
+        match key & 7 {
+            0 => self.varint().map(drop)?,
+            1 => self.take(8).map(drop)?,
+            2 => self.bytes().map(drop)?,
+            3 => return self.past_group(key >> 3),
+            5 => self.take(4).map(drop)?,
+            _ => return Err(Malformed::Group),
+        }
+        Ok(self)
+    }
+
+    /// What comes behind the rest of the group of `field`.
     #[cold]
-    fn skip_group(&mut self, field: u32) -> Result<()> {
+    fn past_group(mut self, field: u32) -> Result<Cursor<'a>> {
         let mut open = [0; DEPTH_MAX as usize];
         let (mut deep, mut most) = (0, usize::from(self.depth));
         most = most.min(open.len());
@@ -214,7 +226,7 @@ impl<'a> Cursor<'a> {
             let field = key >> 3;
             match key & 7 {
                 4 if field != 0 && open.get(deep) == Some(&field) => {
-                    let Some(above) = usize::checked_sub(deep, 1) else { return Ok(()) };
+                    let Some(above) = usize::checked_sub(deep, 1) else { return Ok(self) };
                     deep = above;
                 }
                 4 => return Err(Malformed::Group),
@@ -225,7 +237,7 @@ impl<'a> Cursor<'a> {
                     deep += 1;
                     *open.get_mut(deep).ok_or(Malformed::Group)? = field;
                 }
-                _ => self.skip_value(key)?,
+                _ => self = self.past_value(key)?,
             }
         }
     }
@@ -237,6 +249,22 @@ impl<'a> Cursor<'a> {
         }
         Ok(())
     }
+}
+
+/// A varint and what comes behind it.
+#[inline(never)]
+fn long_varint(bytes: &[u8]) -> Result<(u64, &[u8])> {
+    let mut number = 0;
+    for (at, byte) in bytes.iter().enumerate().take(10) {
+        if at == 9 && *byte > 1 {
+            return Err(Malformed::TooLong);
+        }
+        number |= u64::from(byte & 0x7f) << (7 * at);
+        if *byte < 0x80 {
+            return Ok((number, bytes.get(at + 1..).unwrap_or_default()));
+        }
+    }
+    Err(Malformed::Truncated)
 }
 
 /// Bytes as text.

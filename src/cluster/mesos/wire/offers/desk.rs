@@ -3,7 +3,7 @@
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
 
-use super::cursor::{Malformed, Result};
+use super::cursor::{Malformed, Result, text};
 use crate::offer::{Attribute, Resource};
 use crate::resources::PortRange;
 
@@ -22,6 +22,8 @@ pub(super) struct Desk<'a> {
     pub(super) ranges: Vec<'a, PortRange>,
     /// Of the value that is read.
     pub(super) items: Vec<'a, &'a str>,
+    /// How many attributes the last offer had, if it is there.
+    before: usize,
     /// So many entries more may the offer have.
     room: usize,
 }
@@ -41,6 +43,7 @@ impl<'a> Desk<'a> {
             attributes: Vec::with_capacity_in(expected.attributes, arena),
             ranges: Vec::new_in(arena),
             items: Vec::new_in(arena),
+            before: 0,
             room: 0,
         }
     }
@@ -55,10 +58,27 @@ impl<'a> Desk<'a> {
         Extent { resources: self.resources.len(), attributes: self.attributes.len() }
     }
 
+    /// The offer that began at `before` is whole. Returns what there is now.
+    pub(super) fn end(&mut self, before: Extent) -> Extent {
+        self.before = self.attributes.len() - before.attributes;
+        self.extent()
+    }
+
     /// Drops the offer that began at `before`.
     pub(super) fn drop_since(&mut self, before: Extent) {
         self.resources.truncate(before.resources);
         self.attributes.truncate(before.attributes);
+    }
+
+    /// The name of an attribute. Most likely the last offer's had it at the same place: then there is no need to look
+    /// at its letters.
+    #[inline(always)]
+    pub(super) fn attribute_name(&self, bytes: &'a [u8]) -> Result<&'a str> {
+        let at = self.attributes.len().checked_sub(self.before);
+        match at.and_then(|at| self.attributes.get(at)) {
+            Some(last) if last.name.as_bytes() == bytes => Ok(last.name),
+            _ => text(bytes),
+        }
     }
 
     /// An entry comes.

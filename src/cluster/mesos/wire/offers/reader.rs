@@ -77,7 +77,7 @@ impl OfferReader {
                 Ok((offer, unavailability)) => {
                     unavailable.extend(unavailability.map(|away| (read.len(), away)));
                     read.push(offer);
-                    ends.push(desk.extent());
+                    ends.push(desk.end(before));
                 }
                 Err(why) => {
                     desk.drop_since(before);

@@ -64,7 +64,7 @@ struct Reserved<'a> {
 pub(super) fn read_resource<'a>(mut message: Cursor<'a>, desk: &mut Desk<'a>) -> Result<()> {
     desk.count()?;
     desk.begin_value();
-    let (mut name, mut kind, mut scalar) = ("", value::SCALAR, 0.0);
+    let (mut name, mut kind, mut scalar) = begin_resource(&mut message)?;
     let mut reserved = Reserved::default();
     let (mut revocable, mut shared, mut disk) = (false, false, false);
     while let Some(key) = message.key()? {
@@ -123,6 +123,23 @@ impl<'a> Reserved<'a> {
     }
 }
 
+/// The name, type and number of a resource that begins as most do, else of one of which nothing is known yet.
+#[inline(always)]
+fn begin_resource(message: &mut Cursor<'_>) -> Result<(&'static str, i32, f64)> {
+    let scalar = if message.strip(b"\n\x04cpus\x10\0\x1a\x09\x09") {
+        "cpus"
+    } else if message.strip(b"\n\x03mem\x10\0\x1a\x09\x09") {
+        "mem"
+    } else if message.strip(b"\n\x04disk\x10\0\x1a\x09\x09") {
+        "disk"
+    } else if message.strip(b"\n\x05ports\x10\x01") {
+        return Ok(("ports", value::RANGES, 0.0));
+    } else {
+        return Ok(("", value::SCALAR, 0.0));
+    };
+    Ok((scalar, value::SCALAR, message.double()?))
+}
+
 /// A name that most likely is one of a few.
 #[inline(always)]
 fn known_text(bytes: &[u8]) -> Result<&str> {
@@ -144,7 +161,7 @@ pub(super) fn read_attribute<'a>(mut message: Cursor<'a>, desk: &mut Desk<'a>) -
     let (mut name, mut kind, mut scalar, mut text) = ("", value::SCALAR, 0.0, None);
     while let Some(key) = message.key()? {
         match key {
-            attribute::NAME => name = message.text()?,
+            attribute::NAME => name = desk.attribute_name(message.bytes()?)?,
             attribute::TYPE => kind = message.number()?,
             attribute::SCALAR => read_scalar(message.message()?, &mut scalar)?,
             attribute::RANGES => read_ranges(message.message()?, desk)?,

@@ -1,6 +1,6 @@
 //! The parts of resources' and attributes' values. A part that comes twice is merged.
 
-use super::cursor::{Cursor, Result, fixed64, known, sized, varint};
+use super::cursor::{self, Cursor, Result, fixed64, known, sized, varint};
 use super::desk::Desk;
 use crate::resources::PortRange;
 
@@ -24,18 +24,36 @@ const NANOSECONDS: u32 = varint(1);
 
 /// A message of one text, its first field.
 #[inline(always)]
-pub(super) fn read_text<'a>(mut message: Cursor<'a>, text: &mut Option<&'a str>) -> Result<()> {
+pub(super) fn read_text<'a>(message: Cursor<'a>, text: &mut Option<&'a str>) -> Result<()> {
+    if let Some(only) = message.only_text() {
+        *text = Some(cursor::text(only)?);
+        return Ok(());
+    }
+    *text = read_any_text(message, *text)?;
+    Ok(())
+}
+
+/// One with other fields, or without one.
+#[cold]
+fn read_any_text<'a>(
+    mut message: Cursor<'a>,
+    mut text: Option<&'a str>,
+) -> Result<Option<&'a str>> {
     while let Some(key) = message.key()? {
         match key {
-            TEXT_VALUE => *text = Some(message.text()?),
+            TEXT_VALUE => text = Some(message.text()?),
             key => message.skip(key, known(&[TEXT_VALUE]))?,
         }
     }
-    Ok(())
+    Ok(text)
 }
 
 #[inline(always)]
 pub(super) fn read_scalar(mut message: Cursor<'_>, scalar: &mut f64) -> Result<()> {
+    if let Some(only) = message.only_double() {
+        *scalar = only;
+        return Ok(());
+    }
     while let Some(key) = message.key()? {
         match key {
             SCALAR_VALUE => *scalar = message.double()?,

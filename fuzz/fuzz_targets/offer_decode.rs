@@ -1,0 +1,63 @@
+//! OFFERS events: the reader of offers, which makes no messages, says what prost says, offer by offer, and refuses what
+//! prost refuses; the whole messages of the wire, wherever prost can read those, have the same ids, names and roles.
+//!
+//! Input: the record of an event, in protobuf.
+
+#![cfg_attr(fuzzing, no_main)]
+
+#[path = "../../tests/mesos/offers/agreement.rs"]
+mod agreement;
+#[path = "../../tests/mesos/offers/mirror.rs"]
+mod mirror;
+
+use std::cell::RefCell;
+
+use offermill::cluster::mesos::wire::messages::Event;
+use offermill::cluster::mesos::wire::offers::{OfferReader, split};
+use prost::Message;
+
+thread_local! {
+    /// One for all inputs: none may leave anything to the next.
+    static READER: RefCell<OfferReader> = RefCell::new(OfferReader::new(agreement::ROLE));
+}
+
+fn check(data: &[u8]) {
+    READER.with_borrow_mut(|reader| {
+        agreement::check(reader, data);
+        whole_messages(reader, data);
+    });
+}
+
+/// Messages with all fields: prost refuses more of those, for flaws in fields that the reader passes over.
+fn whole_messages(reader: &mut OfferReader, data: &[u8]) {
+    let Ok(event) = Event::decode(data) else { return };
+    let mut places = Vec::new();
+    let is_offers = split(data, &mut places).expect("prost can read it");
+    assert_eq!(is_offers, event.r#type == Some(agreement::OFFERS));
+    let offers = event.offers.unwrap_or_default().offers;
+    let whole = |offer: &&_| {
+        let offermill::cluster::mesos::wire::messages::Offer { id, agent_id, .. } = offer;
+        !id.value.is_empty() && !agent_id.value.is_empty()
+    };
+    let expected: Vec<_> = offers.iter().filter(whole).collect();
+    reader.read(places.iter().map(|place| &data[place.offer.clone()]), |batch| {
+        assert_eq!(batch.offers.len(), if is_offers { expected.len() } else { 0 });
+        for (offer, expected) in batch.offers.iter().zip(expected) {
+            assert_eq!((offer.id, offer.agent_id), (&*expected.id.value, &*expected.agent_id.value));
+            assert_eq!(offer.hostname, expected.hostname);
+            let role = expected.allocation_info.as_ref().and_then(|info| info.role.as_deref());
+            assert_eq!(offer.role, role.unwrap_or(agreement::ROLE));
+            let names = offer.resources.iter().map(|resource| resource.name);
+            assert!(names.eq(expected.resources.iter().map(|resource| &*resource.name)));
+            let names = offer.attributes.iter().map(|attribute| attribute.name);
+            assert!(names.eq(expected.attributes.iter().map(|attribute| &*attribute.name)));
+        }
+    });
+}
+
+/// Prints what prost makes of the record.
+fn show(data: &[u8]) {
+    println!("{:#?}", mirror::Event::decode(data));
+}
+
+offermill_fuzz::harness!(check, show);
