@@ -5,10 +5,12 @@ use std::fmt;
 use std::io::{self, BufReader, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
+use offermill::cluster::mesos::wire::messages;
+use prost::Message as _;
 use serde_json::Value;
 
 use super::script::{Answer, Call, Then, chunk, record};
@@ -189,7 +191,7 @@ impl Stage {
     }
 
     fn note(&self, message: Message) -> Call {
-        let body: Value = serde_json::from_slice(&message.body).unwrap_or_default();
+        let body = read(&message);
         let kind = body["type"].as_str().unwrap_or_default().to_owned();
         let mut seen = self.seen.lock().unwrap();
         let count = seen.counts.entry(kind.clone()).or_default();
@@ -200,10 +202,22 @@ impl Stage {
     }
 }
 
+/// What a call says, as JSON in any case.
+fn read(message: &Message) -> Value {
+    if message.header("content-type") != Some("application/x-protobuf") {
+        return serde_json::from_slice(&message.body).unwrap_or_default();
+    }
+    let call = messages::Call::decode(&message.body[..]).unwrap_or_default();
+    serde_json::to_value(call).unwrap()
+}
+
 impl Drop for FakeMaster {
     fn drop(&mut self) {
         self.stage.ended.store(true, Ordering::SeqCst);
-        for connection in self.stage.seen.lock().unwrap().connections.drain(..) {
+        // A test that failed may have poisoned it.
+        let seen = self.stage.seen.lock();
+        let mut seen = seen.unwrap_or_else(PoisonError::into_inner);
+        for connection in seen.connections.drain(..) {
             let _gone = connection.shutdown(Shutdown::Both);
         }
         let _woken = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port));
