@@ -6,6 +6,7 @@ mod calls;
 mod going_elsewhere;
 mod master;
 mod refusals;
+mod returning;
 mod script;
 mod secrets;
 mod streams;

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use offermill::Config;
+use offermill::cluster::mesos::AtEnd;
 use offermill::engine::Notice;
 
 use super::cable::Cable;
@@ -52,10 +54,23 @@ impl Condition {
     }
 }
 
+/// A framework that leaves its executors behind when it ends, for the next one to take over.
+fn start(cluster: &RealCluster, cable: &Cable, config: &Config) -> Framework {
+    let mut settings = mesos(cable.port());
+    settings.at_end = AtEnd::Leave;
+    settings.framework_id_file = Some(cluster.folder().join("framework-id"));
+    settings.subscribe_timeout = Duration::from_secs(60);
+    Framework::start(settings, config.clone(), SLEEP).unwrap()
+}
+
 struct Scene {
     cluster: RealCluster,
     cable: Cable,
-    framework: Framework,
+    config: Config,
+    /// There always is one, but for the moment between one and the next.
+    running: Option<Framework>,
+    /// Of those before it.
+    placed: usize,
     random: Random,
     agents: Vec<Condition>,
     master: Condition,
@@ -69,17 +84,28 @@ impl Scene {
         let cable = Cable::to(cluster.port());
         let constraint = "zone:east,west;rack:".parse().unwrap();
         let config = small_executors(EXECUTORS).constraint(constraint).build().unwrap();
-        let framework = Framework::start(mesos(cable.port()), config, SLEEP).unwrap();
+        let framework = start(&cluster, &cable, &config);
         books::agree(&cluster, &framework, EXECUTORS);
         Scene {
             cluster,
             cable,
-            framework,
+            config,
+            running: Some(framework),
+            placed: 0,
             random: Random(seed | 1),
             agents: vec![Condition::Well; usize::from(AGENTS)],
             master: Condition::Well,
             done: BTreeMap::new(),
         }
+    }
+
+    fn framework(&self) -> &Framework {
+        self.running.as_ref().unwrap()
+    }
+
+    /// How many executors the framework that runs now has placed.
+    fn count_placed(&self) -> usize {
+        self.framework().notices.count(|one| matches!(one, Notice::Placed(_)))
     }
 
     /// Ends what has lasted long enough by `now`.
@@ -108,7 +134,7 @@ impl Scene {
         let place = usize::from(i);
         // From a moment to longer than the agent's timeout.
         let until = Instant::now() + self.random.milliseconds(100..8_000);
-        let done = match self.random.below(12) {
+        let done = match self.random.below(13) {
             0..3 if self.agents[place] == Condition::Well => {
                 self.cluster.kill_agent(i);
                 self.agents[place] = Condition::Dead(until);
@@ -135,15 +161,22 @@ impl Scene {
             }
             8 => self.kill_a_process(),
             9 => {
-                let executors = self.framework.snapshot().executors;
+                let executors = self.framework().snapshot().executors;
                 let Some(one) = executors.get(place) else { return };
-                self.framework.engine.kill(vec![one.id]);
+                self.framework().engine.kill(vec![one.id]);
                 "executors ended"
             }
             10 => {
                 let limit = 1 + self.random.below(u64::from(EXECUTORS_MAX)) as u32;
-                self.framework.kernel.set_executor_limit(Some(limit)).unwrap();
+                self.framework().kernel.set_executor_limit(Some(limit)).unwrap();
                 "limits set"
+            }
+            11 => {
+                self.placed += self.count_placed();
+                // It leaves all as it is, like one that is killed.
+                drop(self.running.take());
+                self.running = Some(start(&self.cluster, &self.cable, &self.config));
+                "frameworks restarted"
             }
             _ => return,
         };
@@ -164,15 +197,15 @@ impl Scene {
 
     /// What must hold at any time.
     fn judge(&self) {
-        let totals = self.framework.kernel.totals();
+        let totals = self.framework().kernel.totals();
         assert!(totals.executors <= EXECUTORS_MAX, "{totals:?}");
-        let refused = self.framework.notices.count(|one| matches!(one, Notice::Refused { .. }));
-        assert_eq!(refused, 0, "{:#?}", self.framework.notices.all());
+        let refused = self.framework().notices.count(|one| matches!(one, Notice::Refused { .. }));
+        assert_eq!(refused, 0, "{:#?}", self.framework().notices.all());
     }
 }
 
 /// Goal: whatever happens, the kernel's books become the master's again. Method: kill and silence agents and the
-/// master, cut connections, kill executors, move the limit, all at random; then let everything live and compare: ids,
+/// master, cut connections, restart the framework, kill executors, move the limit, all at random; then let everything live and compare: ids,
 /// agents, cores, memory, in the kernel, the master and the agents; in the end nothing is left running.
 #[test]
 #[ignore = "needs a real Mesos"]
@@ -193,17 +226,18 @@ fn the_books_are_the_masters_after_random_faults() {
     }
     scene.heal(end + Duration::from_secs(60));
     scene.cluster.wait_for_agents();
-    scene.framework.kernel.set_executor_limit(Some(EXECUTORS)).unwrap();
-    let surplus = scene.framework.snapshot().executors;
+    scene.framework().kernel.set_executor_limit(Some(EXECUTORS)).unwrap();
+    let surplus = scene.framework().snapshot().executors;
     let surplus = surplus.iter().skip(EXECUTORS as usize).map(|one| one.id).collect();
-    scene.framework.engine.kill(surplus);
-    let tasks = books::agree(&scene.cluster, &scene.framework, EXECUTORS);
-    let placed = scene.framework.notices.count(|one| matches!(one, Notice::Placed(_)));
-    let subscribed = scene.framework.notices.count(|one| matches!(one, Notice::Registered { .. }));
+    scene.framework().engine.kill(surplus);
+    let tasks = books::agree(&scene.cluster, scene.framework(), EXECUTORS);
+    let placed = scene.placed + scene.count_placed();
+    let subscribed = scene.framework().notices.count(|one| matches!(one, Notice::Registered { .. }));
     println!("{:?}", scene.done);
     println!("{placed} executors placed, {subscribed} subscriptions, {} run", tasks.len());
-    let id = scene.framework.id();
-    assert!(scene.framework.engine.shutdown(Duration::from_secs(30)).drained);
+    let id = scene.framework().id();
+    let last = scene.running.take().unwrap();
+    assert!(last.engine.shutdown(Duration::from_secs(30)).drained);
     assert_eq!(scene.cluster.master_state().tasks(&id).len(), 0);
     scene.cluster.assert_deserted();
 }

@@ -107,3 +107,36 @@ fn without_a_failover_timeout_executors_end_with_their_framework() {
     });
     cluster.assert_deserted();
 }
+
+/// Goal: a framework that returns too late begins anew, and says so. Method: a failover timeout of a second, SIGKILL,
+/// and a return when the master has removed the framework and ended its executors: a new one, with executors of its
+/// own.
+#[test]
+#[ignore = "needs a real Mesos"]
+fn a_framework_that_returns_too_late_begins_anew() {
+    let cluster = RealCluster::start(Setup::default());
+    let flags = ["--failover-timeout", "1s", "--framework-id-file", "framework-id"];
+    let run = || {
+        let flags = [&flags[..], &["--num-executors", "3"]].concat();
+        Program::start(&cluster, &flags, &["sh", "-c", SLEEP])
+    };
+    let mut program = run();
+    let first = program.registered();
+    program.running(3);
+    program.kill();
+    eventually(Duration::from_secs(20), "the framework is gone", || {
+        let state = cluster.master_state();
+        state.completed_framework(&first).map(|_| ()).ok_or_else(|| "it is not".to_owned())
+    });
+    cluster.assert_deserted();
+    let mut program = run();
+    let second = program.registered();
+    assert_ne!(first, second);
+    program.running(3);
+    settled(&cluster, &second, 3);
+    program.signal("INT");
+    let ended = program.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.told());
+    assert!(ended.told().contains(&first), "the old id isn't named: {}", ended.told());
+    cluster.assert_deserted();
+}
