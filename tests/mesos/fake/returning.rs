@@ -8,7 +8,7 @@ use offermill::cluster::mesos::{AtEnd, MesosConfig};
 use serde_json::{Value, json};
 
 use super::master::FakeMaster;
-use super::script::{Answer, Call, offers, sound, stream_id, update};
+use super::script::{Answer, Call, offers, sound, stream_id, subscribed, update};
 use super::streams::task_of;
 use super::{framework, mesos};
 
@@ -90,11 +90,16 @@ fn a_former_id_that_is_buried() {
         ("SUBSCRIBE", 1..) if buried(call) => {
             Answer::stream("s-2").event(&error("Framework has been removed")).end()
         }
+        ("SUBSCRIBE", 1..) => {
+            let mut event = subscribed(call, 15.0);
+            event["subscribed"]["framework_id"]["value"] = json!("F-0002");
+            Answer::stream(&stream_id(call.number)).event(&event)
+        }
         _ => sound(call),
     });
     leave_one_behind(&fake, &file);
     let framework = framework(file.settings(fake.port()), 1).unwrap();
-    framework.id();
+    assert_eq!(framework.id(), "F-0002");
     let anew = fake.wait_for("SUBSCRIBE", 2);
     assert_eq!(anew.body["framework_id"], Value::Null);
     assert_eq!(anew.body["subscribe"]["framework_info"]["id"], Value::Null);

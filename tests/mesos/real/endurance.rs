@@ -232,7 +232,8 @@ fn the_books_are_the_masters_after_random_faults() {
     scene.framework().engine.kill(surplus);
     let tasks = books::agree(&scene.cluster, scene.framework(), EXECUTORS);
     let placed = scene.placed + scene.count_placed();
-    let subscribed = scene.framework().notices.count(|one| matches!(one, Notice::Registered { .. }));
+    let subscribed =
+        scene.framework().notices.count(|one| matches!(one, Notice::Registered { .. }));
     println!("{:?}", scene.done);
     println!("{placed} executors placed, {subscribed} subscriptions, {} run", tasks.len());
     let id = scene.framework().id();
