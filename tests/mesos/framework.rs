@@ -81,12 +81,18 @@ pub(crate) fn small_executors(limit: u32) -> ConfigBuilder {
 
 /// What an engine told, in its order.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Notices(Arc<(Mutex<Vec<(Timestamp, Notice)>>, Condvar)>);
+pub(crate) struct Notices(Arc<Heard>);
+
+#[derive(Debug, Default)]
+struct Heard {
+    all: Mutex<Vec<(Timestamp, Notice)>>,
+    more: Condvar,
+}
 
 impl Observer for Notices {
     fn notice(&mut self, at: Timestamp, notice: Notice) {
-        self.0.0.lock().unwrap().push((at, notice));
-        self.0.1.notify_all();
+        self.0.all.lock().unwrap().push((at, notice));
+        self.0.more.notify_all();
     }
 }
 
@@ -105,7 +111,7 @@ impl Notices {
         find: impl Fn(&Notice) -> Option<T>,
     ) -> Option<T> {
         let give_up = Instant::now() + within;
-        let mut all = self.0.0.lock().unwrap();
+        let mut all = self.0.all.lock().unwrap();
         let mut looked_at = 0;
         loop {
             if let Some(found) = all[looked_at..].iter().find_map(|(_, notice)| find(notice)) {
@@ -113,17 +119,17 @@ impl Notices {
             }
             looked_at = all.len();
             let left = give_up.checked_duration_since(Instant::now())?;
-            all = self.0.1.wait_timeout(all, left).unwrap().0;
+            all = self.0.more.wait_timeout(all, left).unwrap().0;
         }
     }
 
     /// All so far.
     pub(crate) fn all(&self) -> Vec<(Timestamp, Notice)> {
-        self.0.0.lock().unwrap().clone()
+        self.0.all.lock().unwrap().clone()
     }
 
     /// How many there are so far of those that `is_it`.
     pub(crate) fn count(&self, is_it: impl Fn(&Notice) -> bool) -> usize {
-        self.0.0.lock().unwrap().iter().filter(|(_, notice)| is_it(notice)).count()
+        self.0.all.lock().unwrap().iter().filter(|(_, notice)| is_it(notice)).count()
     }
 }

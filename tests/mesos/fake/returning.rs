@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use offermill::Phase;
 use offermill::cluster::mesos::{AtEnd, MesosConfig};
+use offermill::engine::Notice;
+use offermill::{Change, Phase};
 use serde_json::{Value, json};
 
 use super::master::FakeMaster;
@@ -73,6 +74,11 @@ fn executors_are_taken_over() {
     fake.send(&offers("O-2", "S-2", 4));
     fake.send(&update(&task, "S-1", "TASK_RUNNING", None));
     fake.wait_for("DECLINE", 0);
+    let running = |notice: &Notice| {
+        matches!(notice, Notice::Updated { change: Change::Running | Change::Returned, .. })
+            .then_some(())
+    };
+    framework.notices.wait("running executor", running);
     let executors = framework.snapshot().executors;
     assert!(matches!(&executors[..], [one] if one.phase == Phase::Running), "{executors:#?}");
     assert_eq!(framework.kernel.executor_name(executors[0].id).to_string(), task);
