@@ -1,6 +1,6 @@
 //! Calls whose outcome isn't known, and calls that are refused.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use offermill::Phase;
 use offermill::engine::Notice;
@@ -78,10 +78,10 @@ fn an_accept_that_is_refused() {
     let task = task_of(&fake.wait_for("ACCEPT", 0));
     let ready = |call: Option<Call>| call.is_some();
     // It may have subscribed again, or not; either way it takes offers.
-    let give_up = std::time::Instant::now() + Duration::from_secs(15);
+    let give_up = Instant::now() + Duration::from_secs(15);
     let mut number = 2;
     while !ready(fake.calls_of("ACCEPT").into_iter().nth(1)) {
-        assert!(std::time::Instant::now() < give_up, "{:#?}", framework.notices.all());
+        assert!(Instant::now() < give_up, "{:#?}", framework.notices.all());
         std::thread::sleep(Duration::from_millis(300));
         fake.send(&offers(&format!("O-{number}"), "S-2", 4));
         number += 1;
@@ -148,4 +148,75 @@ fn a_call_to_a_master_that_does_not_lead_any_more() {
     let call = second.wait_for("SUBSCRIBE", 0);
     assert_eq!(call.body["framework_id"]["value"], "F-0001");
     assert_eq!(second.calls_of("ACCEPT").len(), 0, "offers of one master are nothing to another");
+}
+
+/// Goal: a subscription that the master has forgotten is renewed. Method: calls are refused in the words of
+/// `Master::Http::scheduler`: for a stream id that isn't the newest, a framework that isn't subscribed, and one that
+/// isn't known (PROTOCOL 3). The executor runs on.
+#[test]
+fn a_subscription_that_the_master_has_forgotten() {
+    for (status, why) in [
+        (
+            "400 Bad Request",
+            "The stream ID 'x' included in this request didn't match the stream ID",
+        ),
+        ("403 Forbidden", "Framework is not subscribed"),
+        ("400 Bad Request", "Framework cannot be found"),
+    ] {
+        let old = super::script::stream_id(0);
+        let running = Running::start(move |call| match call.kind.as_str() {
+            "DECLINE" if call.message.header("mesos-stream-id") == Some(&*old) => {
+                Answer::status(status, "", why)
+            }
+            _ => sound(call),
+        });
+        running.fake.send(&offers("O-2", "S-2", 4));
+        running.assert_subscribed_again();
+    }
+}
+
+/// Goal: many updates at once are all acknowledged. Method: two thousand of tasks that nobody knows.
+#[test]
+fn a_storm_of_updates() {
+    let running = Running::start(sound);
+    for number in 0..2000 {
+        let task = format!("somebody-elses-{number}");
+        running.fake.send(&update(&task, "S-2", "TASK_FINISHED", Some("AAAA")));
+    }
+    running.fake.wait_for("ACKNOWLEDGE", 2001);
+    running.assert_phase(Phase::Running);
+    assert_eq!(running.fake.calls_of("SUBSCRIBE").len(), 1);
+}
+
+/// Goal: a framework ends in time whatever the master does. Method: a master that answers no TEARDOWN, one that is gone,
+/// and one that has broken the stream off and takes no other; each is left, and shut down, with an executor that won't
+/// end.
+#[test]
+fn an_end_without_an_answer() {
+    for shut_down in [false, true] {
+        for fault in ["silent", "gone", "closed"] {
+            let running = Running::start(move |call| match (call.kind.as_str(), call.number) {
+                ("TEARDOWN" | "KILL", _) if fault == "silent" => {
+                    Answer::none().then(Then::Silence(Duration::from_secs(20)))
+                }
+                ("SUBSCRIBE", 1..) => Answer::none(),
+                _ => sound(call),
+            });
+            let Running { fake, framework, .. } = running;
+            match fault {
+                "gone" => drop(fake),
+                "closed" => fake.cut_stream(),
+                _ => {}
+            }
+            let begun = Instant::now();
+            if shut_down {
+                let report = framework.engine.shutdown(Duration::from_secs(1));
+                assert_eq!(report.executors.len(), 1, "{report:#?}");
+            } else {
+                drop(framework);
+            }
+            let took = begun.elapsed();
+            assert!(took < Duration::from_secs(4), "{fault}, {shut_down}: it took {took:?}");
+        }
+    }
 }

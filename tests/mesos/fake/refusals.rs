@@ -167,3 +167,18 @@ fn a_stream_id_that_is_none() {
         assert!(!why.contains(&long[..200]), "{why}");
     }
 }
+
+/// Goal: a master that hangs up at once isn't asked without a pause. Method: each subscription is ended right after its
+/// first event; few come in three seconds, for waits double.
+#[test]
+fn a_master_that_hangs_up_at_once() {
+    let fake = FakeMaster::new(|call| match call.kind.as_str() {
+        "SUBSCRIBE" => Answer::stream("s-1").event(&subscribed(call, 15.0)).end(),
+        _ => sound(call),
+    });
+    let framework = framework(mesos(&[fake.port()]), 1).unwrap();
+    framework.id();
+    std::thread::sleep(Duration::from_secs(3));
+    let tries = fake.calls_of("SUBSCRIBE").len();
+    assert!((3..=10).contains(&tries), "{tries} subscriptions in three seconds");
+}

@@ -49,6 +49,35 @@ fn a_quick_restart_of_an_agent_is_invisible() {
     cluster.assert_deserted();
 }
 
+/// Goal: without checkpoints executors end with their agent, and are replaced. Method: `kill -9` of an agent and its
+/// quick restart; nine executors run in the end, of which the six on the other agents are the same.
+#[test]
+#[ignore = "needs a real Mesos"]
+fn without_checkpoints_executors_end_with_their_agent() {
+    let cluster = RealCluster::start(Setup::default());
+    let mut settings = mesos(cluster.port());
+    settings.checkpoint = false;
+    let config = small_executors(9).build().unwrap();
+    let framework = Framework::start(settings, config, SLEEP).unwrap();
+    let before = books::agree(&cluster, &framework, 9);
+    let lost = cluster.master_state().agent_id("agent-1").unwrap().to_owned();
+    cluster.kill_agent(1);
+    sleep(Duration::from_millis(500));
+    cluster.start_agent(1);
+    cluster.wait_for_agents();
+    let ended = |notice: &Notice| match notice {
+        Notice::Updated { change: Change::Ended(_) | Change::OutOfSight, .. } => Some(()),
+        _ => None,
+    };
+    framework.notices.wait("end of an executor", ended);
+    let after = books::agree(&cluster, &framework, 9);
+    for (task, it) in &before {
+        assert_eq!(after.contains_key(task), it.agent_id != lost, "{task}: {before:#?} {after:#?}");
+    }
+    assert!(framework.engine.shutdown(Duration::from_secs(20)).drained);
+    cluster.assert_deserted();
+}
+
 /// Goal: executors of an agent that stays away are replaced elsewhere, and end when the agent comes back after all,
 /// for there are as many as there may be. Method: `kill -9`, wait for nine executors on the other two agents, start
 /// the agent again; the books agree, the replacements are the ones that stayed.
