@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use offermill::cluster::mesos::{MesosCluster, MesosConfig};
 use offermill::config::{ExecutorCores, RefuseDurations, UnreachableRule};
+use offermill::engine::seam::ClusterManager;
 use offermill::engine::{Engine, EngineOptions, Notice, Observer};
 use offermill::launch::CommandTemplate;
 use offermill::resources::{Mebibytes, MilliCpus};
@@ -15,6 +16,8 @@ use offermill::{Config, ConfigBuilder, Error, IdScheme, Kernel, Snapshot, Timest
 pub(crate) struct Framework {
     /// Its engine.
     pub(crate) engine: Engine,
+    /// Its manager.
+    pub(crate) cluster: Arc<MesosCluster>,
     /// Its books.
     pub(crate) kernel: Kernel,
     /// What it was told.
@@ -28,20 +31,29 @@ impl Framework {
         config: Config,
         script: &str,
     ) -> Result<Framework, Error> {
+        let argv = ["sh", "-c", script].map(str::to_owned).to_vec();
+        Framework::launching(mesos, config, CommandTemplate::new(argv))
+    }
+
+    /// The same, of this command.
+    pub(crate) fn launching(
+        mesos: MesosConfig,
+        config: Config,
+        command: CommandTemplate,
+    ) -> Result<Framework, Error> {
         let epoch = std::time::UNIX_EPOCH.elapsed().unwrap().as_millis();
         let ids = IdScheme::unique("test", u64::try_from(epoch).unwrap())?;
         let cluster = Arc::new(MesosCluster::new(mesos.for_kernel(&config))?);
         let kernel = Kernel::new(config, ids);
         let notices = Notices::default();
-        let argv = ["sh", "-c", script].map(str::to_owned).to_vec();
         let engine = Engine::start(
             kernel.clone(),
-            cluster,
-            Arc::new(CommandTemplate::new(argv)),
+            Arc::clone(&cluster) as Arc<dyn ClusterManager>,
+            Arc::new(command),
             EngineOptions::default(),
             Box::new(notices.clone()),
         )?;
-        Ok(Framework { engine, kernel, notices })
+        Ok(Framework { engine, cluster, kernel, notices })
     }
 
     /// The books as they are.

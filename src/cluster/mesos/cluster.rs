@@ -242,7 +242,18 @@ impl Running {
         if standing.is_none_or(|it| it.epoch != accept.epoch) {
             return Err(failed(&"the offers' subscription has ended"));
         }
-        let call = calls::accept(task::accept(&self.config.borrow().name, accept)?);
+        let agent_id = accept.agent_id.to_owned();
+        let described = task::accept(&self.config.borrow().name, accept);
+        let call = match described {
+            Ok(described) => calls::accept(described),
+            Err(error) => {
+                let offers = accept.offers.iter().map(|offer| offer.id.to_owned()).collect();
+                let executors = accept.executors.iter().map(|it| it.executor.to_owned()).collect();
+                let why = error.to_string();
+                let what = What::Indescribable { offers, agent_id, executors, why };
+                return self.order(accept.epoch, what);
+            }
+        };
         let hostname = accept.offers.first().map_or("", |offer| offer.hostname);
         let former = accept.executors.iter().map(|launch| FormerExecutor {
             executor: launch.executor.to_owned(),
@@ -257,7 +268,6 @@ impl Running {
         let written = self.ledger.launch(&former);
         written
             .map_err(|error| failed(&format!("the framework id file can't be written: {error}")))?;
-        let agent_id = accept.agent_id.to_owned();
         let executors = former.iter().map(|it| it.executor.clone()).collect();
         let ordered =
             self.order(accept.epoch, What::Accept { call: Box::new(call), agent_id, executors });

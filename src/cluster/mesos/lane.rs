@@ -35,6 +35,8 @@ use crate::status::{TaskState, UpdateReason};
 pub(super) const ORDERS_MAX: usize = 8 * 1024;
 /// So many offers are declined in one call.
 const DECLINED_MAX: usize = 10_000;
+/// Offers are refused for so long whose executors can't be described.
+const INDESCRIBABLE: Duration = Duration::from_secs(5);
 /// A call that doesn't get through is tried so often.
 const TRIES: u32 = 3;
 
@@ -52,6 +54,8 @@ pub(super) enum What {
     Decline { offers: Vec<String>, refuse: Duration },
     /// Boxed, as it is much larger than the rest.
     Accept { call: Box<Call>, agent_id: String, executors: Vec<String> },
+    /// Executors that can't be described to the cluster, and the offers that they would have used.
+    Indescribable { offers: Vec<String>, agent_id: String, executors: Vec<String>, why: String },
     /// A call that can be sent twice without harm.
     Plain(Box<Call>),
     /// The end; whoever waits is told whether the master has agreed.
@@ -125,8 +129,16 @@ impl Lane {
             }
             What::Accept { call, agent_id, executors } => {
                 if let Err(why) = self.send(epoch, *call, false).await {
-                    self.never_launched(executors, &agent_id, &why);
+                    let end = (TaskState::Dropped, UpdateReason::InvalidOffers);
+                    self.never_launched(executors, &agent_id, end, &why);
                 }
+            }
+            What::Indescribable { offers, agent_id, executors, why } => {
+                let _forgotten =
+                    self.send(epoch, calls::decline(offers, INDESCRIBABLE), true).await;
+                // As the master would put it. It counts as a failure, which slows the next tries down.
+                let end = (TaskState::Error, UpdateReason::Other);
+                self.never_launched(executors, &agent_id, end, &why);
             }
             What::TearDown(told) => {
                 let torn = self.send(epoch, calls::teardown(), true).await;
@@ -214,14 +226,20 @@ impl Lane {
     }
 
     /// Executors whose launch surely had no effect.
-    fn never_launched(&self, executors: Vec<String>, agent_id: &str, why: &str) {
+    fn never_launched(
+        &self,
+        executors: Vec<String>,
+        agent_id: &str,
+        (state, reason): (TaskState, UpdateReason),
+        why: &str,
+    ) {
         for executor in executors {
             self.ledger.forget(&executor);
             self.events.send(Event::Update(Update {
                 executor,
                 agent_id: Some(agent_id.to_owned()),
-                state: TaskState::Dropped,
-                reason: UpdateReason::InvalidOffers,
+                state,
+                reason,
                 message: format!("the launch failed: {why}"),
                 uuid: None,
             }));

@@ -66,6 +66,8 @@ pub(super) struct State {
     /// How many masters in a row were none.
     not_mesos: usize,
     backoff: Backoff,
+    /// The master can't make anything of the constraints, which are only there to spare offers.
+    without_constraints: bool,
     /// What was told last, so that it isn't told again and again.
     told: Option<String>,
 }
@@ -122,7 +124,11 @@ impl Link {
 
     async fn try_with(&mut self, master: &Master) -> Next {
         let config = self.config.borrow_and_update().clone();
-        let call = calls::subscribe(&config, self.state.framework_id.as_deref());
+        let mut call = calls::subscribe(&config, self.state.framework_id.as_deref());
+        if let Some(subscribe) = call.subscribe.as_mut().filter(|_| self.state.without_constraints)
+        {
+            subscribe.offer_constraints = None;
+        }
         let opening = Stream::open(
             &self.http,
             master,
@@ -227,6 +233,7 @@ impl Link {
             framework_id: Some(framework_id.clone()),
             next: state.next,
             backoff: std::mem::take(&mut state.backoff),
+            without_constraints: state.without_constraints,
             ..State::default()
         };
         let Book { framework_id: former_id, executors, finished } = self.ledger.book();
@@ -252,6 +259,14 @@ impl Link {
     /// The master has sent an ERROR: the framework is not wanted, at least under this id.
     fn failed(&mut self, why: &str, subscribed: bool) -> Next {
         let why = self.http.presentable(why);
+        // Expressions may cost more than this master takes: `OfferConstraintsFilter::create`.
+        if why.contains("AttributeConstraint") && !self.state.without_constraints {
+            self.state.without_constraints = true;
+            self.tell(format!(
+                "the master doesn't take the constraint, and offers all agents ({why})"
+            ));
+            return Next::AtOnce;
+        }
         // `Master::subscribe` of a framework that is completed, in its words.
         let removed = why.contains("has been removed") || why.contains("is completed");
         let former =

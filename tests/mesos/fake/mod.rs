@@ -10,6 +10,7 @@ mod returning;
 mod script;
 mod secrets;
 mod streams;
+mod wishes;
 
 use std::time::Duration;
 
