@@ -31,15 +31,14 @@ pub struct EncodedOffer {
     place: OfferPlace,
 }
 
+/// What is done with a batch: with the offers that could be read, and the places of those that couldn't.
+pub type UseOffers<'u> = dyn FnMut(&[Offer<'_>], &mut dyn Iterator<Item = usize>) + 'u;
+
 /// Reads encoded offers, for one handler's thread, in memory that it can use again.
 pub trait ReadOffers: Send {
     /// Reads `batch` and calls `use_them` once: with the offers that can be read, in their order, and the places in
     /// `batch` of those that can't.
-    fn read(
-        &mut self,
-        batch: &[EncodedOffer],
-        use_them: &mut dyn FnMut(&[Offer<'_>], &mut dyn Iterator<Item = usize>),
-    );
+    fn read(&mut self, batch: &[EncodedOffer], use_them: &mut UseOffers<'_>);
 }
 
 impl EncodedOffers {

@@ -1,7 +1,8 @@
 //! The one seam between the engine and the world: what a cluster manager is told, and what it tells.
 //!
 //! One shape serves three kinds of manager:
-//! * Those that *make offers* (Mesos) send [`Event::Offers`] or [`Event::Encoded`] and carry out [`Call::Accept`] and [`Call::Decline`].
+//! * Those that *make offers* (Mesos) send [`Event::Offers`] or [`Event::Encoded`] and carry out [`Call::Accept`] and
+//!   [`Call::Decline`].
 //! * Those whose *workers register* (standalone, the embedded cluster) do the same with an offer a worker, made anew
 //!   whenever the worker's free resources change; [`Call::Suppress`] and [`Call::Revive`] switch them off and on.
 //! * Those that are *asked for executors* (Kubernetes) learn from [`Call::Want`] how many executors of each
@@ -16,7 +17,7 @@ use crate::launch::Command;
 use crate::offer::{Offer, Resource};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 
-pub use super::encoded::{EncodedOffer, EncodedOffers, OfferPlace, ReadOffers};
+pub use super::encoded::{EncodedOffer, EncodedOffers, OfferPlace, ReadOffers, UseOffers};
 pub use super::owned::{
     OwnedOffer, OwnedReservation, OwnedReservations, OwnedReservedBy, OwnedResource, OwnedValue,
 };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use offermill::engine::seam::{
     self, ClusterManager, EncodedOffer, EncodedOffers, Event, EventSink, OfferPlace, OwnedOffer,
-    OwnedResource, ReadOffers, Update,
+    OwnedResource, ReadOffers, Update, UseOffers,
 };
 use offermill::engine::{Notice, Observer};
 use offermill::resources::Scalar;
@@ -161,11 +161,7 @@ impl ClusterManager for Recorder {
 struct Reader;
 
 impl ReadOffers for Reader {
-    fn read(
-        &mut self,
-        batch: &[EncodedOffer],
-        use_them: &mut dyn FnMut(&[Offer<'_>], &mut dyn Iterator<Item = usize>),
-    ) {
+    fn read(&mut self, batch: &[EncodedOffer], use_them: &mut UseOffers<'_>) {
         let mut rows = Vec::new();
         let mut unreadable = Vec::new();
         for (place, offer) in batch.iter().enumerate() {

@@ -8,7 +8,7 @@ use bumpalo::collections::Vec;
 use super::cursor::Malformed;
 use super::desk::{Desk, Extent};
 use super::offer::{Unavailability, read_offer};
-use crate::engine::seam::{EncodedOffer, ReadOffers};
+use crate::engine::seam::{EncodedOffer, ReadOffers, UseOffers};
 use crate::offer::{DEFAULT_ROLE, Offer};
 
 /// An arena that has grown beyond this is given back.
@@ -124,11 +124,7 @@ impl<'a> Desk<'a> {
 }
 
 impl ReadOffers for OfferReader {
-    fn read(
-        &mut self,
-        batch: &[EncodedOffer],
-        use_them: &mut dyn FnMut(&[Offer<'_>], &mut dyn Iterator<Item = usize>),
-    ) {
+    fn read(&mut self, batch: &[EncodedOffer], use_them: &mut UseOffers<'_>) {
         OfferReader::read(self, batch.iter().map(EncodedOffer::bytes), |batch| {
             let mut unreadable = batch.unreadable.iter().map(|(place, _)| *place);
             use_them(batch.offers, &mut unreadable);
