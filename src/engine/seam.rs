@@ -43,8 +43,8 @@ pub trait ClusterManager: Send + Sync + 'static {
     /// cluster's own updates settle it.
     fn call(&self, call: Call<'_>) -> Result<(), Error>;
 
-    /// A reader for the offers that this manager sends as [`Event::Encoded`]; each handler's thread asks for one, perhaps
-    /// before `start`. Without one such offers are declined unread.
+    /// A reader for the offers that this manager sends as [`Event::Encoded`]; each handler's thread asks for one,
+    /// perhaps before `start`. Without one such offers are declined unread.
     fn offer_reader(&self) -> Option<Box<dyn ReadOffers>> {
         None
     }
