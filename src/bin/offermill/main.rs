@@ -2,10 +2,10 @@
 //! and ends cleanly.
 //!
 //! ```text
-//! arguments ─► layers ─► draft ─► settings ─► preflight ─► session ◄─ signals
-//!  (clap)     flag, file  keys.rs  checked     command,     │  ▲
-//!             --conf      reads                room,        │  └ notices of the engine
-//!                                              sandboxes    ▼
+//! arguments ─► layers ─► draft ─► settings ─► site ───────► session ◄─ signals
+//!  (clap)     flag, file  keys.rs  checked     local, Mesos: │  ▲
+//!             --conf, env reads                what differs  │  └ notices of the engine
+//!                                              by cluster    ▼
 //!                                               roster ─► happenings ─► face: lines, table or JSON
 //!                                                  └───────────────────► summary
 //! ```
