@@ -31,7 +31,7 @@ use crate::status::{Fate, Meaning};
 const HEAD: &str = "offermill framework 1";
 /// A file that is longer is not one of ours: ten million executors have 1 GB.
 const BYTES_MAX: u64 = 2 << 30;
-/// The file is written anew when it has grown by so much since it was last.
+/// The file is written anew when it has grown by so much since it was last, and to twice its length.
 const GROWTH_MAX: u64 = 4 << 20;
 
 /// The file, and what it says.
@@ -45,6 +45,9 @@ pub(super) struct Ledger {
     /// Bytes in the file, and how many there were when it was last written anew.
     length: u64,
     anew: u64,
+    /// The file lacks something that the book has, or still has something else: it must be written anew before
+    /// anything is added to it.
+    outdated: bool,
 }
 
 /// What the file says.
@@ -90,7 +93,15 @@ impl Ledger {
             .map_err(|why| Error::cluster(format!("framework id file {}", path.display()), why))?;
         let (file, length) =
             write_anew(path, &book).map_err(|error| fail("it can't be written", error))?;
-        Ok(Ledger { path: path.to_owned(), file, _lock: lock, book, length, anew: length })
+        Ok(Ledger {
+            path: path.to_owned(),
+            file,
+            _lock: lock,
+            book,
+            length,
+            anew: length,
+            outdated: false,
+        })
     }
 
     pub(super) fn book(&self) -> &Book {
@@ -123,7 +134,9 @@ impl Ledger {
         }
         self.book.finished += u64::from(finished);
         let how = if finished { "finished" } else { "ended" };
-        self.append(&format!("- {} {how}\n", Field(executor)))
+        let written = self.append(&format!("- {} {how}\n", Field(executor)));
+        self.outdated |= written.is_err();
+        written
     }
 
     /// The framework is no more: nothing of it is to be found again.
@@ -133,7 +146,7 @@ impl Ledger {
     }
 
     fn append(&mut self, lines: &str) -> io::Result<()> {
-        if self.length - self.anew > GROWTH_MAX {
+        if self.outdated || self.length - self.anew > GROWTH_MAX.max(self.anew) {
             self.renew()?;
         }
         self.file.seek(SeekFrom::Start(self.length))?;
@@ -147,8 +160,9 @@ impl Ledger {
     }
 
     fn renew(&mut self) -> io::Result<()> {
+        self.outdated = true;
         (self.file, self.length) = write_anew(&self.path, &self.book)?;
-        self.anew = self.length;
+        (self.anew, self.outdated) = (self.length, false);
         Ok(())
     }
 }

@@ -127,3 +127,25 @@ fn other_files_are_left_alone() {
     assert!(error.contains("line 2 can't be read: \"+ a b\""), "{error}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+/// Goal: what couldn't be written once is in the file as soon as something can, and before anything new. Method: the
+/// folder is gone when the id changes, and comes back.
+#[test]
+fn what_could_not_be_written_is_not_forgotten() {
+    let folder = folder().join("deeper");
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("framework");
+    let mut ledger = Ledger::open(&path).unwrap();
+    ledger.identify("old").unwrap();
+    ledger.launch(&[executor("a", "S0")]).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    ledger.identify("new").unwrap_err();
+    ledger.launch(&[executor("b", "S0")]).unwrap_err();
+    std::fs::create_dir_all(&folder).unwrap();
+    ledger.launch(&[executor("c", "S0")]).unwrap();
+    drop(ledger);
+    let book = Ledger::open(&path).unwrap().book;
+    assert_eq!(book.framework_id.as_deref(), Some("new"));
+    assert_eq!(book.executors.into_keys().collect::<Vec<_>>(), ["c"]);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
