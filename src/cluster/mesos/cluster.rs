@@ -12,11 +12,11 @@ use tokio::sync::{oneshot, watch};
 use super::calls;
 use super::config::{AtEnd, MesosConfig};
 use super::http::Http;
-use super::lane::{Lane, What};
+use super::lane::{Lane, REFUSED_AFTER_FAILURE, What};
 use super::ledger::SharedLedger;
 use super::link::{Link, State};
 use super::outgoing::{Full, Outgoing};
-use super::standing::{Standing, StandingReceiver};
+use super::standing::{DoubtSender, Standing, StandingReceiver, doubt};
 use super::task;
 use super::wire::codec::Codec;
 use super::wire::messages::{Call as Message, ResourceRequest};
@@ -45,6 +45,7 @@ pub struct MesosCluster {
 struct Running {
     config: watch::Sender<MesosConfig>,
     standing: StandingReceiver,
+    reconsider: DoubtSender,
     outgoing: Outgoing,
     ledger: SharedLedger,
     stopping: watch::Sender<bool>,
@@ -164,7 +165,7 @@ impl ClusterManager for MesosCluster {
         });
         let stop = Mutex::new(Some(stop));
         // Before the thread, whose first events are answered by calls.
-        let running = Running { config, standing, outgoing, ledger, stopping, stop };
+        let running = Running { config, standing, reconsider, outgoing, ledger, stopping, stop };
         let _new = self.running.set(running);
         let work = move || {
             runtime.block_on(async {
@@ -215,7 +216,13 @@ impl Running {
     fn call(&self, call: Call<'_>) -> Result<(), Error> {
         let standing = self.subscription();
         if let Call::Accept(accept) = call {
-            return self.accept(&accept, standing.as_deref());
+            let accepted = self.accept(&accept, standing.as_deref());
+            if accepted.is_err() {
+                // The master holds offers until they are answered.
+                let offers = accept.offers.iter().map(|offer| offer.id.to_owned()).collect();
+                let _told = self.decline(accept.epoch, offers, REFUSED_AFTER_FAILURE);
+            }
+            return accepted;
         }
         // Without a subscription there is nobody to tell. Offers and refusals are forgotten then, and whoever asked
         // for the rest asks again.
@@ -223,7 +230,7 @@ impl Running {
         match call {
             Call::Decline { epoch, offers, refuse } => {
                 let offers = offers.iter().map(|id| (*id).to_owned()).collect();
-                self.order(epoch, What::Decline { offers, refuse })
+                self.decline(epoch, offers, refuse)
             }
             Call::Revive => self.order(*epoch, plain(calls::revive())),
             Call::Suppress => self.order(*epoch, plain(calls::suppress())),
@@ -273,6 +280,15 @@ impl Running {
             self.order(accept.epoch, What::Accept { call: Box::new(call), agent_id, executors });
         if ordered.is_err() {
             former.iter().for_each(|it| self.ledger.forget(&it.executor));
+        }
+        ordered
+    }
+
+    /// Where there is no room for declines, offers could pile up unanswered: then all are given up.
+    fn decline(&self, epoch: u64, offers: Vec<String>, refuse: Duration) -> Result<(), Error> {
+        let ordered = self.order(epoch, What::Decline { offers, refuse });
+        if ordered.is_err() {
+            doubt(&self.reconsider, epoch);
         }
         ordered
     }

@@ -11,34 +11,37 @@
 //! | it was sent, and there is no answer | may have had its effect: the executors stay counted, the kernel asks about them later | sent again |
 //!
 //! What is forgotten is said again by whoever said it: kills and questions are repeated by the engine, updates by the
-//! master until they are acknowledged, revives by the kernel when nothing is offered.
+//! master until they are acknowledged, revives by the kernel when nothing is offered. Only answers to offers are said
+//! once, and the master holds an offer until it is answered. So the offers of an accept that failed, or may have, are
+//! declined (of offers that are used already it takes no notice); and where a decline doesn't get through either, the
+//! subscription is given up, and with it all of its offers.
 
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use hyper::StatusCode;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
 use super::backoff::Backoff;
 use super::calls;
 use super::http::{Connection, SharedHttp, is_elsewhere};
 use super::ledger::SharedLedger;
 use super::masters::Master;
-use super::standing::{Standing, StandingReceiver, standing};
+use super::standing::{DoubtSender, Standing, StandingReceiver, doubt, standing};
 use super::wire::codec::Codec;
 use super::wire::messages::Call;
 use crate::engine::seam::{Event, EventSink, Update};
 use crate::status::{TaskState, UpdateReason};
 
-/// So many orders may wait; more fail.
-pub(super) const ORDERS_MAX: usize = 8 * 1024;
+/// So many orders may wait; more fail. The offers of a large cluster can all be accepted at once.
+pub(super) const ORDERS_MAX: usize = 32 * 1024;
 /// So many offers are declined in one call.
 const DECLINED_MAX: usize = 10_000;
-/// Offers are refused for so long whose executors can't be described.
-const INDESCRIBABLE: Duration = Duration::from_secs(5);
 /// A call that doesn't get through is tried so often.
 const TRIES: u32 = 3;
+/// Offers whose executors could not be launched are refused for so long, as Mesos does where nothing is said.
+pub(super) const REFUSED_AFTER_FAILURE: Duration = Duration::from_secs(5);
 
 /// A call that waits to be sent, under one subscription.
 #[derive(Debug)]
@@ -62,6 +65,14 @@ pub(super) enum What {
     TearDown(SyncSender<Result<(), String>>),
 }
 
+/// How a call went that didn't fail.
+#[derive(PartialEq)]
+enum Sent {
+    Heard,
+    /// It may have been.
+    Perhaps,
+}
+
 /// How a try went.
 enum Try {
     Done,
@@ -78,8 +89,7 @@ pub(super) struct Lane {
     pub(super) codec: Codec,
     pub(super) inbox: mpsc::Receiver<Order>,
     pub(super) standing: StandingReceiver,
-    /// Where a subscription is put in question: its number.
-    pub(super) reconsider: watch::Sender<u64>,
+    pub(super) reconsider: DoubtSender,
     pub(super) events: EventSink,
     pub(super) ledger: SharedLedger,
     pub(super) connection: Option<(Master, Connection)>,
@@ -121,21 +131,26 @@ impl Lane {
         let Order { epoch, what } = order;
         match what {
             What::Decline { offers, refuse } => {
-                let call = calls::decline(offers, refuse);
-                let _forgotten = self.send(epoch, call, true).await;
+                self.decline(epoch, offers, refuse).await;
             }
             What::Plain(call) => {
                 let _forgotten = self.send(epoch, *call, true).await;
             }
             What::Accept { call, agent_id, executors } => {
-                if let Err(why) = self.send(epoch, *call, false).await {
+                let accept = call.accept.iter();
+                let ids = accept.flat_map(|accept| &accept.offer_ids).map(|id| id.value.clone());
+                let offers: Vec<String> = ids.collect();
+                let sent = self.send(epoch, *call, false).await;
+                if let Err(why) = &sent {
                     let end = (TaskState::Dropped, UpdateReason::InvalidOffers);
-                    self.never_launched(executors, &agent_id, end, &why);
+                    self.never_launched(executors, &agent_id, end, why);
+                }
+                if sent != Ok(Sent::Heard) {
+                    self.decline(epoch, offers, REFUSED_AFTER_FAILURE).await;
                 }
             }
             What::Indescribable { offers, agent_id, executors, why } => {
-                let _forgotten =
-                    self.send(epoch, calls::decline(offers, INDESCRIBABLE), true).await;
+                self.decline(epoch, offers, REFUSED_AFTER_FAILURE).await;
                 // As the master would put it. It counts as a failure, which slows the next tries down.
                 let end = (TaskState::Error, UpdateReason::Other);
                 self.never_launched(executors, &agent_id, end, &why);
@@ -143,13 +158,19 @@ impl Lane {
             What::TearDown(told) => {
                 let torn = self.send(epoch, calls::teardown(), true).await;
                 // Whoever asked may have stopped waiting.
-                let _gone = told.send(torn);
+                let _gone = told.send(torn.map(drop));
             }
         }
     }
 
-    /// Sends a call. An error says that it surely had no effect, and why; of those the host was told already.
-    async fn send(&mut self, epoch: u64, mut call: Call, repeatable: bool) -> Result<(), String> {
+    async fn decline(&mut self, epoch: u64, offers: Vec<String>, refuse: Duration) {
+        // What is said of it here is said once.
+        let _ended_or_told = self.send(epoch, calls::decline(offers, refuse), true).await;
+    }
+
+    /// Sends a call. An error says that it surely had no effect or is given up, and why; of those the host was told
+    /// already.
+    async fn send(&mut self, epoch: u64, mut call: Call, repeatable: bool) -> Result<Sent, String> {
         let mut backoff = Backoff::default();
         let mut tries = 0;
         loop {
@@ -158,23 +179,26 @@ impl Lane {
             };
             calls::sign(&mut call, &standing.framework_id);
             let why = match self.attempt(&standing, &call).await {
-                Try::Done => return Ok(()),
+                Try::Done => return Ok(Sent::Heard),
                 Try::Refused(status, why) => {
                     self.tell(&format!("{}: {}: {why}", calls::name(&call), standing.master));
-                    self.doubt(&standing, status, &why);
+                    self.read_refusal(&standing, status, &why);
                     return Err(why);
                 }
                 Try::Unknown(why) if !repeatable => {
                     let what = calls::name(&call);
                     let then = "it may have been heard; its executors will be asked about";
                     self.tell(&format!("{what}: {}: {why}; {then}", standing.master));
-                    return Ok(());
+                    return Ok(Sent::Perhaps);
                 }
                 Try::Unknown(why) | Try::Unsent(why) => why,
             };
             tries += 1;
             if tries == TRIES {
                 self.tell(&format!("{}: {}: {why}", calls::name(&call), standing.master));
+                if call.decline.is_some() {
+                    doubt(&self.reconsider, epoch);
+                }
                 return Err(why);
             }
             tokio::time::sleep(backoff.next()).await;
@@ -212,16 +236,12 @@ impl Lane {
     }
 
     /// A master that answers like this may not know the subscription any more.
-    fn doubt(&self, standing: &Standing, status: StatusCode, why: &str) {
+    fn read_refusal(&self, standing: &Standing, status: StatusCode, why: &str) {
         // In the words of `Master::Http::scheduler`.
         let lost = is_elsewhere(status)
             || ["not subscribed", "stream ID", "cannot be found"].iter().any(|it| why.contains(it));
         if lost {
-            self.reconsider.send_if_modified(|worst| {
-                let worse = *worst < standing.epoch;
-                *worst = standing.epoch.max(*worst);
-                worse
-            });
+            doubt(&self.reconsider, standing.epoch);
         }
     }
 
@@ -250,3 +270,7 @@ impl Lane {
         self.events.send(Event::CallFailed { why: why.to_owned() });
     }
 }
+
+#[cfg(test)]
+#[path = "tests/lane.rs"]
+mod tests;

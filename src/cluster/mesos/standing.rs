@@ -28,3 +28,15 @@ pub(super) type StandingReceiver = watch::Receiver<Option<Arc<Standing>>>;
 pub(super) fn standing(receiver: &StandingReceiver, epoch: u64) -> Option<Arc<Standing>> {
     receiver.borrow().clone().filter(|it| it.epoch == epoch)
 }
+
+/// Where subscriptions are put in question: up to this number.
+pub(super) type DoubtSender = watch::Sender<u64>;
+
+/// Puts the subscription with this number in question: it is given up, if it still stands, for a new one.
+pub(super) fn doubt(sender: &DoubtSender, epoch: u64) {
+    sender.send_if_modified(|worst| {
+        let worse = *worst < epoch;
+        *worst = epoch.max(*worst);
+        worse
+    });
+}

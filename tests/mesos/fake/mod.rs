@@ -2,6 +2,7 @@
 //! it answers is for each scene to say. Each scene names the function of Mesos' sources that does the like, or says
 //! that no Mesos would.
 
+mod answers;
 mod calls;
 mod going_elsewhere;
 mod master;

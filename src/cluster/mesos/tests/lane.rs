@@ -1,0 +1,115 @@
+//! Lanes, without a master.
+
+use tokio::sync::{mpsc, watch};
+
+use super::*;
+use crate::cluster::mesos::MesosConfig;
+use crate::cluster::mesos::http::Http;
+use crate::engine::seam::Events;
+
+#[derive(Default)]
+struct Sink(std::sync::Mutex<Vec<Event>>);
+
+impl Events for Sink {
+    fn send(&self, event: Event) {
+        self.0.lock().unwrap().push(event);
+    }
+}
+
+/// A lane without a subscription, its door, and what it tells.
+fn lane() -> (Lane, mpsc::Sender<Order>, Arc<Sink>) {
+    let config = MesosConfig::new("mesos://127.0.0.1:1".parse().unwrap(), "test");
+    let codec = Codec::default();
+    let (door, inbox) = mpsc::channel(100);
+    let sink = Arc::new(Sink::default());
+    let lane = Lane {
+        http: Arc::new(Http::new(&config, codec.content_type()).unwrap()),
+        codec,
+        inbox,
+        standing: watch::channel(None).1,
+        reconsider: watch::channel(0).0,
+        events: Arc::clone(&sink) as EventSink,
+        ledger: SharedLedger::open(None).unwrap(),
+        connection: None,
+    };
+    (lane, door, sink)
+}
+
+fn decline(epoch: u64, offer: &str, seconds: u64) -> Order {
+    let refuse = Duration::from_secs(seconds);
+    Order { epoch, what: What::Decline { offers: vec![offer.to_owned()], refuse } }
+}
+
+/// Goal: declines become one call if they are neighbours, of one subscription and one duration, and nothing gets lost or
+/// overtakes. Method: each kind of border between two that are alike.
+#[test]
+fn declines_are_merged() {
+    let revive = || Order { epoch: 1, what: What::Plain(Box::new(calls::revive())) };
+    let (mut lane, door, _) = lane();
+    for order in [
+        decline(1, "b", 5),
+        decline(1, "c", 9),
+        decline(1, "d", 9),
+        decline(2, "e", 9),
+        revive(),
+        decline(2, "f", 9),
+    ] {
+        door.try_send(order).unwrap();
+    }
+    let (mut rows, mut next) = (Vec::new(), Some(decline(1, "a", 5)));
+    while let Some(mut order) = next {
+        let kept = lane.merge(&mut order);
+        rows.push(match order.what {
+            What::Decline { offers, .. } => format!("{} {}", order.epoch, offers.concat()),
+            _ => "revive".to_owned(),
+        });
+        next = kept.or_else(|| lane.inbox.try_recv().ok());
+    }
+    assert_eq!(rows, ["1 ab", "1 cd", "2 e", "revive", "2 f"]);
+}
+
+/// Goal: a merged decline is no larger than it may be by more than one order. Method: more than that.
+#[test]
+fn merged_declines_are_bounded() {
+    let (mut lane, door, _) = lane();
+    let half = || What::Decline {
+        offers: vec!["o".to_owned(); DECLINED_MAX / 2 + 1],
+        refuse: Duration::ZERO,
+    };
+    for _ in 0..3 {
+        door.try_send(Order { epoch: 1, what: half() }).unwrap();
+    }
+    let mut order = Order { epoch: 1, what: half() };
+    assert!(lane.merge(&mut order).is_none());
+    assert!(matches!(order.what, What::Decline { offers, .. } if offers.len() == DECLINED_MAX + 2));
+    assert_eq!(lane.inbox.len(), 2);
+}
+
+/// Goal: executors of a subscription that has ended are reported dropped, which frees what they hold and blames nobody;
+/// other calls are forgotten. Method: one of each.
+#[test]
+fn calls_of_an_ended_subscription() {
+    let (mut lane, _door, sink) = lane();
+    let call = Box::new(calls::accept(["o"].into_iter(), Vec::new(), Duration::ZERO));
+    let executors = vec!["e-0".to_owned(), "e-1".to_owned()];
+    let accept = What::Accept { call, agent_id: "S0".to_owned(), executors };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        lane.carry_out(Order { epoch: 1, what: accept }).await;
+        lane.carry_out(decline(1, "a", 5)).await;
+        lane.carry_out(Order { epoch: 1, what: What::Plain(Box::new(calls::revive())) }).await;
+    });
+    let events = sink.0.lock().unwrap();
+    let dropped: Vec<&str> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Update(update) if update.state == TaskState::Dropped => {
+                assert_eq!(update.reason, UpdateReason::InvalidOffers);
+                assert_eq!((update.agent_id.as_deref(), &update.uuid), (Some("S0"), &None));
+                Some(update.executor.as_str())
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!((dropped, events.len()), (vec!["e-0", "e-1"], 2));
+}

@@ -1,0 +1,150 @@
+//! Offers are answered, whatever happens to the answer: a master holds them until they are.
+
+use std::path::PathBuf;
+
+use offermill::engine::Notice;
+use serde_json::json;
+
+use super::master::FakeMaster;
+use super::script::{Answer, Call, offers, sound, update};
+use super::{framework, mesos};
+
+/// The ids of the offers that a decline is about.
+fn declined(call: &Call) -> Vec<String> {
+    let ids = call.body["decline"]["offer_ids"].as_array().unwrap();
+    ids.iter().map(|id| id["value"].as_str().unwrap().to_owned()).collect()
+}
+
+/// A file of this process' own, in a folder of its own.
+pub(super) fn file_in_folder(name: &str) -> PathBuf {
+    let name = format!("{name}-{}", std::process::id());
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder.join("framework")
+}
+
+/// Goal: the offers of a launch that failed, or may have, come back. Method: an ACCEPT without an answer, and one that
+/// is refused for its form (`validation::scheduler::call::validate`); its offer is declined. (Of an offer that was used
+/// `Master::decline` takes no notice.)
+#[test]
+fn offers_of_failed_launches_are_declined() {
+    for answer in
+        [Answer::none(), Answer::status("400 Bad Request", "", "Expecting something else")]
+    {
+        let fake = FakeMaster::new(move |call| match call.kind.as_str() {
+            "ACCEPT" => answer.clone(),
+            _ => sound(call),
+        });
+        let framework = framework(mesos(&[fake.port()]), 1).unwrap();
+        framework.id();
+        fake.send(&offers("O-1", "S-1", 4));
+        fake.wait_for("ACCEPT", 0);
+        assert_eq!(declined(&fake.wait_for("DECLINE", 0)), ["O-1"]);
+        assert_eq!(fake.calls_of("SUBSCRIBE").len(), 1);
+    }
+}
+
+/// Goal: offers that can't be declined don't stay with the framework for ever. Method: no DECLINE is answered, while the
+/// stream is sound; the framework subscribes anew, which ends all offers (`Master::failoverFramework`).
+#[test]
+fn declines_that_do_not_get_through() {
+    let fake = FakeMaster::new(|call| match (call.kind.as_str(), call.number) {
+        ("DECLINE", 0..3) => Answer::none(),
+        _ => sound(call),
+    });
+    let framework = framework(mesos(&[fake.port()]), 1).unwrap();
+    framework.id();
+    fake.send(&offers("O-1", "S-1", 0));
+    fake.wait_for("SUBSCRIBE", 1);
+    assert_eq!(fake.calls_of("DECLINE").len(), 3);
+}
+
+/// Goal: nothing is launched that isn't written down, its offers are declined, and once the file can be written it goes
+/// on. Method: the folder of the file is gone when the framework is told its id, and comes back.
+#[test]
+fn a_file_that_can_not_be_written() {
+    let file = file_in_folder("unwritable");
+    let folder = file.parent().unwrap().to_owned();
+    let gone = folder.clone();
+    let fake = FakeMaster::new(move |call| {
+        if call.kind == "SUBSCRIBE" {
+            std::fs::remove_dir_all(&gone).unwrap();
+        }
+        sound(call)
+    });
+    let mut mesos = mesos(&[fake.port()]);
+    mesos.framework_id_file = Some(file.clone());
+    let framework = framework(mesos, 1).unwrap();
+    framework.id();
+    fake.send(&offers("O-1", "S-1", 4));
+    assert_eq!(declined(&fake.wait_for("DECLINE", 0)), ["O-1"]);
+    assert_eq!(fake.calls_of("ACCEPT").len(), 0);
+    std::fs::create_dir_all(&folder).unwrap();
+    fake.send(&offers("O-2", "S-2", 4));
+    fake.wait_for("ACCEPT", 0);
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("\nid F-0001\n") && text.contains(" S-2 "), "{text}");
+    drop(framework);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Goal: a framework that the cluster has buried is begun anew. Method: a file with its id and an executor; ERROR
+/// "Framework has been removed" for it (`Master::subscribe`, of a completed framework).
+#[test]
+fn a_former_framework_that_was_removed() {
+    let file = file_in_folder("removed");
+    std::fs::write(&file, "offermill framework 1\nid F-0007\n+ old-1 S-1 host 1000 32 0 -\n")
+        .unwrap();
+    let fake = FakeMaster::new(|call| {
+        let removed = json!({"type": "ERROR", "error": {"message": "Framework has been removed"}});
+        match (call.kind.as_str(), call.body["framework_id"]["value"].as_str()) {
+            ("SUBSCRIBE", Some("F-0007")) => Answer::stream("s-1").event(&removed).end(),
+            _ => sound(call),
+        }
+    });
+    let mut mesos = mesos(&[fake.port()]);
+    mesos.framework_id_file = Some(file.clone());
+    let framework = framework(mesos, 1).unwrap();
+    assert_eq!(framework.id(), "F-0001");
+    let again = framework.notices.wait("registration", |notice| match notice {
+        Notice::Registered { again, .. } => Some(*again),
+        _ => None,
+    });
+    assert!(!again && framework.snapshot().executors.is_empty());
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("id F-0001") && !text.contains("old-1"), "{text}");
+    drop(framework);
+    std::fs::remove_dir_all(file.parent().unwrap()).unwrap();
+}
+
+/// Goal: a former run's executors are found again, those beyond the limit are ended, and all are asked about. Method: a
+/// file with two of them, and a limit of one; both run.
+#[test]
+fn former_executors_beyond_the_limit() {
+    let file = file_in_folder("adopted");
+    let text = "offermill framework 1\nid F-0007\n+ old-1 S-1 host 1000 32 0 -\n+ old-2 S-2 host 1000 32 0 -\n";
+    std::fs::write(&file, text).unwrap();
+    let fake = FakeMaster::new(sound);
+    let mut mesos = mesos(&[fake.port()]);
+    mesos.framework_id_file = Some(file.clone());
+    let framework = framework(mesos, 1).unwrap();
+    assert_eq!(framework.id(), "F-0007");
+    let named = fake.wait_for("RECONCILE", 0);
+    assert_eq!(named.body["reconcile"]["tasks"][0]["task_id"]["value"], "old-1");
+    fake.wait_for("RECONCILE", 1);
+    for (task, agent, uuid) in [("old-1", "S-1", "AAAA"), ("old-2", "S-2", "AAAB")] {
+        fake.send(&update(task, agent, "TASK_RUNNING", Some(uuid)));
+    }
+    fake.wait_for("ACKNOWLEDGE", 1);
+    assert_eq!(fake.wait_for("KILL", 0).body["kill"]["task_id"]["value"], "old-2");
+    assert_eq!(framework.snapshot().executors.len(), 1);
+    for (task, agent, uuid) in [("old-2", "S-2", "AAAC"), ("old-1", "S-1", "AAAD")] {
+        fake.send(&update(task, agent, "TASK_KILLED", Some(uuid)));
+    }
+    fake.wait_for("ACKNOWLEDGE", 3);
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.ends_with("- old-2 ended\n- old-1 ended\n"), "{text}");
+    framework.kernel.check().unwrap();
+    drop(framework);
+    std::fs::remove_dir_all(file.parent().unwrap()).unwrap();
+}
