@@ -149,7 +149,7 @@ impl ClusterManager for MesosCluster {
             ledger: ledger.clone(),
             standing: standing_sender,
             reconsider: reconsidered,
-            stopping: stopping_seen,
+            stopping: stopping_seen.clone(),
             outgoing: outgoing.clone(),
             state: State::default(),
         };
@@ -159,6 +159,7 @@ impl ClusterManager for MesosCluster {
             inbox,
             standing: standing.clone(),
             reconsider: reconsider.clone(),
+            stopping: stopping_seen.clone(),
             events: Arc::clone(&events),
             ledger: ledger.clone(),
             connection: None,
@@ -176,8 +177,9 @@ impl ClusterManager for MesosCluster {
                 // Nobody can stop it any more when the other end is gone.
                 let _gone = stopped.await;
             });
-            // Whatever still goes on ends here, before the thread does.
-            drop(runtime);
+            // Whatever still goes on ends here, before the thread does. But for the look-up of a host's name, which may
+            // take long, can't be interrupted, and tells nobody any more: dropping the runtime would wait for it.
+            runtime.shutdown_background();
         };
         let started = Builder::new().name("offermill-mesos".into()).spawn(work);
         let started = started.map_err(|error| Error::cluster("Mesos: no thread", error))?;

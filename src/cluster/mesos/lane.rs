@@ -21,7 +21,7 @@ use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use hyper::StatusCode;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::backoff::Backoff;
 use super::calls;
@@ -31,6 +31,7 @@ use super::masters::Master;
 use super::standing::{DoubtSender, Standing, StandingReceiver, doubt, standing};
 use super::wire::codec::Codec;
 use super::wire::messages::Call;
+use super::wire::messages::call::Type;
 use crate::engine::seam::{Event, EventSink, Update};
 use crate::status::{TaskState, UpdateReason};
 
@@ -90,6 +91,8 @@ pub(super) struct Lane {
     pub(super) inbox: mpsc::Receiver<Order>,
     pub(super) standing: StandingReceiver,
     pub(super) reconsider: DoubtSender,
+    /// Whether the manager is being stopped: then nothing that waits is worth keeping the framework's end waiting.
+    pub(super) stopping: watch::Receiver<bool>,
     pub(super) events: EventSink,
     pub(super) ledger: SharedLedger,
     pub(super) connection: Option<(Master, Connection)>,
@@ -129,6 +132,9 @@ impl Lane {
 
     async fn carry_out(&mut self, order: Order) {
         let Order { epoch, what } = order;
+        if *self.stopping.borrow() && !matches!(what, What::TearDown(_)) {
+            return;
+        }
         match what {
             What::Decline { offers, refuse } => {
                 self.decline(epoch, offers, refuse).await;
@@ -194,9 +200,10 @@ impl Lane {
                 Try::Unknown(why) | Try::Unsent(why) => why,
             };
             tries += 1;
-            if tries == TRIES {
+            let stopping = *self.stopping.borrow();
+            if tries == TRIES || stopping && call.r#type() != Type::Teardown {
                 self.tell(&format!("{}: {}: {why}", calls::name(&call), standing.master));
-                if call.decline.is_some() {
+                if !stopping && call.decline.is_some() {
                     doubt(&self.reconsider, epoch);
                 }
                 return Err(why);

@@ -1,12 +1,13 @@
 //! Offers are answered, whatever happens to the answer: a master holds them until they are.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use offermill::engine::Notice;
 use serde_json::json;
 
 use super::master::FakeMaster;
-use super::script::{Answer, Call, offers, sound, update};
+use super::script::{Answer, Call, Then, offers, sound, update};
 use super::{framework, mesos};
 
 /// The ids of the offers that a decline is about.
@@ -86,6 +87,24 @@ fn a_file_that_can_not_be_written() {
     assert!(text.contains("\nid F-0001\n") && text.contains(" S-2 "), "{text}");
     drop(framework);
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Goal: calls that wait don't keep the framework's end waiting. Method: many kills that a master is slow to answer;
+/// then the engine is dropped.
+#[test]
+fn the_end_does_not_wait_for_other_calls() {
+    let fake = FakeMaster::new(|call| match call.kind.as_str() {
+        "KILL" => Answer::none().then(Then::Silence(Duration::from_secs(2))),
+        _ => sound(call),
+    });
+    let framework = framework(mesos(&[fake.port()]), 1).unwrap();
+    framework.id();
+    for stray in 0..20 {
+        fake.send(&update(&format!("stray-{stray}"), "S-1", "TASK_RUNNING", None));
+    }
+    fake.wait_for("KILL", 0);
+    drop(framework);
+    fake.wait_for("TEARDOWN", 0);
 }
 
 /// Goal: a framework that the cluster has buried is begun anew. Method: a file with its id and an executor; ERROR

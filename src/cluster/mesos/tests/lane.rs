@@ -1,6 +1,6 @@
 //! Lanes, without a master.
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
 use super::*;
 use crate::cluster::mesos::MesosConfig;
@@ -28,6 +28,7 @@ fn lane() -> (Lane, mpsc::Sender<Order>, Arc<Sink>) {
         inbox,
         standing: watch::channel(None).1,
         reconsider: watch::channel(0).0,
+        stopping: watch::channel(false).1,
         events: Arc::clone(&sink) as EventSink,
         ledger: SharedLedger::open(None).unwrap(),
         connection: None,
