@@ -68,6 +68,8 @@ pub(super) struct State {
     backoff: Backoff,
     /// The master can't make anything of the constraints, which are only there to spare offers.
     without_constraints: bool,
+    /// When the first subscription is given up, until there is one.
+    give_up_at: Option<Instant>,
     /// What was told last, so that it isn't told again and again.
     told: Option<String>,
 }
@@ -84,7 +86,7 @@ impl Link {
     pub(super) async fn run(mut self) {
         self.state.framework_id = self.ledger.book().framework_id;
         let config = self.config.borrow().clone();
-        let give_up_at = Instant::now() + config.subscribe_timeout;
+        self.state.give_up_at = Some(Instant::now() + config.subscribe_timeout);
         loop {
             let master = self.candidate();
             let next = self.try_with(&master).await;
@@ -97,7 +99,7 @@ impl Link {
                 Next::Again(why) => why,
             };
             let wait = self.state.backoff.next();
-            if self.state.epoch == 0 && Instant::now() + wait >= give_up_at {
+            if self.state.give_up_at.is_some_and(|at| Instant::now() + wait >= at) {
                 let masters = &config.masters;
                 let within = config.subscribe_timeout;
                 let why = format!(
@@ -185,7 +187,10 @@ impl Link {
             let record = tokio::select! {
                 record = stream.next() => record,
                 () = put_in_question(&mut self.reconsider, self.state.epoch), if subscribed => {
-                    Err("the master doesn't know the subscription any more".to_owned())
+                    Err("the master doesn't know the subscription any more, or hears no calls".to_owned())
+                }
+                () = moment(self.state.give_up_at), if !subscribed => {
+                    Err("the subscription was taken, but no event came".to_owned())
                 }
             };
             let news = match record.and_then(|record| reader.read(record, &self.codec)) {
@@ -295,6 +300,14 @@ impl Link {
             self.tell(format!("SUBSCRIBE: {why}"));
             self.state.told = Some(why);
         }
+    }
+}
+
+/// Ends at that moment, if there is one.
+async fn moment(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
     }
 }
 

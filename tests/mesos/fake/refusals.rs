@@ -42,6 +42,14 @@ fn a_server_that_says_nothing() {
     assert_told(&[fake.port()], &[&fake.port().to_string(), "no answer"]);
 }
 
+/// Goal: a master that takes the subscription and then says nothing is given up in time. Method: the head of a stream
+/// and no event.
+#[test]
+fn a_stream_on_which_nothing_comes() {
+    let fake = FakeMaster::new(|_| Answer::stream("s-1"));
+    assert_told(&[fake.port()], &[&fake.port().to_string(), "no event"]);
+}
+
 /// Goal: a web server is told from a master. Method: a page with status 200, without a stream id, which every answer
 /// to SUBSCRIBE has (`Master::Http::scheduler`).
 #[test]
