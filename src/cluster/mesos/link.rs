@@ -195,7 +195,10 @@ impl Link {
             };
             let news = match record.and_then(|record| reader.read(record, &self.codec)) {
                 Ok(news) => news,
-                Err(why) => break Next::Again(format!("{master}: {why}")),
+                // What can't be read may be repeated in the error.
+                Err(why) => {
+                    break Next::Again(format!("{master}: {}", self.http.presentable(&why)));
+                }
             };
             match news {
                 News::Subscribed { framework_id, heartbeat } if !subscribed => {

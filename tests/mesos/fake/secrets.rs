@@ -75,6 +75,14 @@ fn a_server_that_repeats_it() {
     assert_clean("a redirect", &told_why(with_secret(&[fake.port()])));
 }
 
+/// Goal: the same for a server that repeats it in an event that can't be read. Method: a text where there should be more.
+#[test]
+fn a_record_that_repeats_it() {
+    let bad = serde_json::json!({"type": "SUBSCRIBED", "subscribed": CANARY});
+    let fake = FakeMaster::new(move |_| Answer::stream("s-1").event(&bad));
+    assert_clean("the error", &told_why(with_secret(&[fake.port()])));
+}
+
 /// Goal: a server that gets the connection but isn't listed never gets the secret. Method: a redirect to a stranger.
 #[test]
 fn a_stranger_does_not_get_it() {
