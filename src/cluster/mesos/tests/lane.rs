@@ -5,6 +5,7 @@ use tokio::sync::mpsc;
 use super::*;
 use crate::cluster::mesos::MesosConfig;
 use crate::cluster::mesos::http::Http;
+use crate::cluster::mesos::wire::messages::call;
 use crate::engine::seam::Events;
 
 #[derive(Default)]
@@ -91,7 +92,8 @@ fn merged_declines_are_bounded() {
 #[test]
 fn calls_of_an_ended_subscription() {
     let (mut lane, _door, sink) = lane();
-    let call = Box::new(calls::accept(["o"].into_iter(), Vec::new(), Duration::ZERO));
+    let accept = call::Accept { offer_ids: vec!["o".into()], ..call::Accept::default() };
+    let call = Box::new(calls::accept(accept));
     let executors = vec!["e-0".to_owned(), "e-1".to_owned()];
     let accept = What::Accept { call, agent_id: "S0".to_owned(), executors };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
