@@ -20,6 +20,8 @@ pub(super) enum Control {
     Placed(Vec<PlacedExecutor>),
     Resumed {
         adopted: Vec<PlacedExecutor>,
+        /// Executors that there is no room for, and their agents.
+        surplus: Vec<(String, String)>,
         finished: u64,
     },
     /// The call that was to launch them surely had no effect.
@@ -100,9 +102,10 @@ impl ControlThread {
             Control::Placed(placed) => {
                 placed.into_iter().for_each(|placed| desk.notice(Notice::Placed(placed)));
             }
-            Control::Resumed { adopted, finished } => {
+            Control::Resumed { adopted, surplus, finished } => {
                 desk.notice(Notice::Resumed { finished });
                 adopted.into_iter().for_each(|adopted| desk.notice(Notice::Adopted(adopted)));
+                steward.end_surplus(&surplus, now, desk);
             }
             Control::NeverLaunched(executors) => steward.never_launched(executors, now, desk),
             Control::Overflow { epoch, offers } => steward.overflow(epoch, &offers, desk),

@@ -67,7 +67,7 @@ pub type EventSink = std::sync::Arc<dyn Events>;
 #[non_exhaustive]
 pub enum Event {
     /// Executors that a former run has left on the cluster, by the manager's own records. Comes once, before the first
-    /// [`Event::Registered`]; those that the kernel has no room for are killed when they are heard of.
+    /// [`Event::Registered`]; those that the kernel has no room for are asked to end.
     Former {
         /// The executors that had not ended, as far as was known.
         executors: Vec<FormerExecutor>,

@@ -90,20 +90,24 @@ impl Shared {
             Ok(ids) => ids,
             Err(error) => return self.tell(Control::CallFailed(error.to_string())),
         };
-        let adopted = executors.into_iter().zip(ids).filter_map(|(it, id)| {
+        let (mut adopted, mut surplus) = (Vec::new(), Vec::new());
+        for (it, id) in executors.into_iter().zip(ids) {
             let FormerExecutor { executor, agent_id, hostname, cores, memory, gpus, port } = it;
-            Some(PlacedExecutor {
-                id: id?,
-                executor,
-                agent_id,
-                hostname,
-                cores,
-                memory,
-                gpus,
-                port,
-            })
-        });
-        self.tell(Control::Resumed { adopted: adopted.collect(), finished });
+            match id {
+                Some(id) => adopted.push(PlacedExecutor {
+                    id,
+                    executor,
+                    agent_id,
+                    hostname,
+                    cores,
+                    memory,
+                    gpus,
+                    port,
+                }),
+                None => surplus.push((executor, agent_id)),
+            }
+        }
+        self.tell(Control::Resumed { adopted, surplus, finished });
     }
 
     /// A subscription began: everything before it is dead, at once and for whatever follows on the same thread.

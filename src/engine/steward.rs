@@ -156,6 +156,19 @@ impl Steward {
         out.notice(Notice::Unreadable { offers: offers.len(), refuse });
     }
 
+    /// Asks executors of a former run to end that there is no room for. Their agents may be away: then nothing is heard
+    /// of them for as long, so they are asked again like any stray.
+    pub(crate) fn end_surplus(
+        &mut self,
+        surplus: &[(String, String)],
+        now: Timestamp,
+        out: &mut dyn Outlet,
+    ) {
+        for (executor, agent_id) in surplus {
+            self.kills.ask_stray(executor, Some(agent_id), self.options.kill_grace, now, out);
+        }
+    }
+
     /// Asks executors to end, until their end is reported.
     pub(crate) fn kill(
         &mut self,
@@ -310,6 +323,20 @@ mod tests {
             calls.extend(log.0.into_iter().map(|call| format!("{second}: {call}")));
         }
         calls
+    }
+
+    /// Goal: executors of a former run that there is no room for are asked to end before anything is heard of them, and
+    /// again while their agent is away. Method: two of them, of which one is reported gone.
+    #[test]
+    fn surplus_executors_are_killed_unheard_of() {
+        let (mut steward, mut log) = (steward(0), Log::default());
+        let surplus = ["7", "8"].map(|executor| (executor.to_owned(), "S0".to_owned()));
+        steward.end_surplus(&surplus, at(1), &mut log);
+        assert_eq!(log.0, ["kill 7", "kill 8"]);
+        tell(&mut steward, "8", TaskState::Gone, at(2), &mut log);
+        let calls = pass(&mut steward, 2, 40);
+        let kills: Vec<&String> = calls.iter().filter(|call| call.contains("kill")).collect();
+        assert_eq!(kills, ["16: kill 7"]);
     }
 
     /// Goal: a stray that doesn't end is asked again, until the cluster says that it is gone. Method: an unknown
