@@ -140,3 +140,31 @@ fn a_framework_that_returns_too_late_begins_anew() {
     assert!(ended.told().contains(&first), "the old id isn't named: {}", ended.told());
     cluster.assert_deserted();
 }
+
+/// Goal: what there is no room for ends even if nothing can be heard of it when the framework returns. Method: six
+/// executors; SIGKILL to the framework, to all agents and to the master; a return with room for four at a new master,
+/// and only then the agents.
+#[test]
+#[ignore = "needs a real Mesos"]
+fn executors_without_room_end_when_their_agents_return() {
+    let cluster = RealCluster::start(Setup::default());
+    let mut program = start(&cluster, "6");
+    let id = program.registered();
+    program.running(6);
+    let before: BTreeSet<String> = settled(&cluster, &id, 6).into_keys().collect();
+    program.kill();
+    (0..cluster.agents()).for_each(|i| cluster.kill_agent(i));
+    cluster.kill_master();
+    cluster.start_master();
+    let mut program = start(&cluster, "4");
+    assert_eq!(program.registered(), id);
+    std::thread::sleep(Duration::from_secs(2));
+    (0..cluster.agents()).for_each(|i| cluster.start_agent(i));
+    cluster.wait_for_agents();
+    let after: BTreeSet<String> = settled(&cluster, &id, 4).into_keys().collect();
+    assert!(after.is_subset(&before), "{before:#?}, {after:#?}");
+    program.signal("INT");
+    let ended = program.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.told());
+    cluster.assert_deserted();
+}
