@@ -128,6 +128,13 @@ pub(crate) const MESOS_KEYS: &[Key] = &[
             draft.mesos.call_timeout = read::positive(draft, given)?;
             Ok(())
         }),
+    Key::offermill(
+        "offermill.mesos.repeatedAttributes",
+        "true or false: has an agent several of a name",
+    )
+    .default("true")
+    .only(Kind::Mesos)
+    .read(|draft, given| given.read_into(&mut draft.mesos.repeats, parse_bool)),
     Key::spark_on_mesos("spark.mesos.executor.docker.image", "image")
         .flag("--container-image")
         .otherwise("none")

@@ -31,6 +31,7 @@ pub(crate) struct MesosSettings {
     pub(crate) webui_url: Option<String>,
     pub(crate) encoding: Encoding,
     pub(crate) ca_file: Option<(Given, PathBuf)>,
+    pub(crate) repeats: bool,
     pub(crate) subscribe_timeout: Duration,
     pub(crate) call_timeout: Duration,
 }

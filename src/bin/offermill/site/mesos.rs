@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use offermill::Config;
 use offermill::cluster::mesos::{Masters, MesosCluster, MesosConfig};
+use offermill::constraint::Repeats;
 
 use super::{Leavings, Prepared, Sandboxes, Site};
 use crate::draft::Draft;
@@ -81,6 +82,7 @@ fn mesos_config(
     made.framework_id_file = path_of(&settings.framework_id_file);
     made.encoding = settings.encoding;
     made.ca_file = path_of(&settings.ca_file);
+    made.repeats = if settings.repeats { Repeats::Allowed } else { Repeats::RuledOut };
     made.call_timeout = settings.call_timeout;
     made.subscribe_timeout = settings.subscribe_timeout;
     Some(made)
