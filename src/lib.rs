@@ -103,8 +103,8 @@
 //! * The engine's threads and its intake, except by tests of the usual kind; the simulator runs their protocol on one
 //!   thread.
 //! * Mesos of other releases than 1.11, with ZooKeeper, TLS or container images: the Mesos of the tests has none. The
-//!   simulated master does what Mesos' sources and recorded sessions say, as far as `src/cluster/simulated/cluster/` says
-//!   so.
+//!   simulated master does what Mesos' sources and recorded sessions say, as far as
+//!   `src/cluster/simulated/cluster/` says so.
 //! * Advisories about dependencies: `cargo audit` has to be run where there is a network.
 //!
 //! There is no unsafe code in this crate (`forbid`).

@@ -22,6 +22,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use super::config::MesosConfig;
 use super::masters::Master;
 use super::tls;
+use crate::config::text::format_duration;
 use crate::error::Error;
 
 /// The header that ties calls to a subscription.
@@ -62,6 +63,11 @@ impl Http {
         http.secrets = vec![pair, secret.reveal().to_owned()];
         http.secrets.retain(|secret| !secret.is_empty());
         Ok(http)
+    }
+
+    /// Whether calls bear a secret.
+    pub(super) fn proves_who_it_is(&self) -> bool {
+        self.authorization.is_some()
     }
 
     /// A new connection.
@@ -169,7 +175,7 @@ impl Http {
     }
 
     fn too_slow(&self, what: &str) -> String {
-        format!("{what} within {:?}", self.call_timeout)
+        format!("{what} within {}", format_duration(self.call_timeout))
     }
 }
 
@@ -240,7 +246,10 @@ async fn read_some(mut body: Incoming) -> Vec<u8> {
 }
 
 /// An error with what caused it, in one line.
-pub(super) fn plain(error: &dyn std::error::Error) -> String {
+pub(super) fn plain(error: &(dyn std::error::Error + 'static)) -> String {
+    if is_cut_off(error) {
+        return "the connection was closed".to_owned();
+    }
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -251,6 +260,17 @@ pub(super) fn plain(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     text
+}
+
+/// Whether the other side went away in the middle of something.
+fn is_cut_off(error: &(dyn std::error::Error + 'static)) -> bool {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    std::iter::successors(Some(error), |error| error.source()).any(|error| {
+        let io = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        let hyper = error.downcast_ref::<hyper::Error>();
+        io.is_some_and(|kind| matches!(kind, BrokenPipe | ConnectionReset | UnexpectedEof))
+            || hyper.is_some_and(|it| it.is_incomplete_message() || it.is_closed())
+    })
 }
 
 /// Whether a status says that someone else, or nobody yet, leads the cluster.

@@ -31,6 +31,7 @@ use super::outgoing::Outgoing;
 use super::standing::{Standing, StandingSender};
 use super::subscription::{Stream, Unsubscribed, redirected};
 use super::wire::codec::Codec;
+use crate::config::text::format_duration;
 use crate::engine::seam::{Event, EventSink};
 
 /// So many redirections in a row are followed without waiting.
@@ -101,10 +102,9 @@ impl Link {
             let wait = self.state.backoff.next();
             if self.state.give_up_at.is_some_and(|at| Instant::now() + wait >= at) {
                 let masters = &config.masters;
-                let within = config.subscribe_timeout;
-                let why = format!(
-                    "no master of {masters} could be subscribed to within {within:?}: {why}"
-                );
+                let within = format_duration(config.subscribe_timeout);
+                let why =
+                    format!("no master of {masters} could be subscribed to within {within}: {why}");
                 return self.events.send(Event::Refused { why });
             }
             self.tell_once(why);
@@ -145,7 +145,9 @@ impl Link {
         }
         match opened {
             Ok(stream) => self.follow(stream, master, &config).await,
-            Err(Unsubscribed::NotNow(why)) => Next::Again(format!("{master}: {why}")),
+            Err(Unsubscribed::NotNow(why)) => {
+                Next::Again(format!("subscribing at {master}: {why}"))
+            }
             Err(Unsubscribed::Refused(why)) => Next::End(format!("{master}: {why}")),
             Err(Unsubscribed::Elsewhere(location)) => self.redirect(master, &location, &config),
             Err(Unsubscribed::NotMesos(why)) => {
@@ -213,7 +215,7 @@ impl Link {
                 News::Event(event) => self.pass_on(event),
                 News::Answer(call) => {
                     // Asked for again if there is no room now.
-                    let _full = self.outgoing.order(self.state.epoch, What::Plain(Box::new(call)));
+                    let _full = self.outgoing.order(self.state.epoch, What::Plain(call));
                 }
                 News::Subscribed { .. } | News::Nothing => {}
             }
@@ -300,7 +302,7 @@ impl Link {
 
     fn tell_once(&mut self, why: String) {
         if self.state.told.as_ref() != Some(&why) {
-            self.tell(format!("SUBSCRIBE: {why}"));
+            self.tell(why.clone());
             self.state.told = Some(why);
         }
     }

@@ -23,7 +23,7 @@ pub(super) enum News {
     /// The engine is to know.
     Event(Event),
     /// The master wants an answer that is always the same.
-    Answer(Call),
+    Answer(Box<Call>),
     /// Nothing, or nothing that matters here.
     Nothing,
 }
@@ -71,7 +71,7 @@ impl Reader {
                 // Whoever operates the agents decides; executors that go with them are replaced.
                 let inverse = event.inverse_offers.unwrap_or_default().inverse_offers;
                 let ids = inverse.into_iter().map(|offer| offer.id).collect();
-                News::Answer(calls::accept_inverse_offers(ids))
+                News::Answer(Box::new(calls::accept_inverse_offers(ids)))
             }
             Type::Rescind => event.rescind.map_or(News::Nothing, |rescind| {
                 News::Event(Event::Rescinded { offer_id: rescind.offer_id.value })
@@ -82,7 +82,7 @@ impl Reader {
             Type::UpdateOperationStatus => event
                 .update_operation_status
                 .and_then(|update| calls::acknowledge_operation(update.status))
-                .map_or(News::Nothing, News::Answer),
+                .map_or(News::Nothing, |call| News::Answer(Box::new(call))),
             Type::Failure => failure(event),
             Type::Error => {
                 News::Failed(event.error.map_or_else(String::new, |error| error.message))

@@ -11,6 +11,7 @@ use tokio::time::{Instant, timeout_at};
 use super::http::{Connection, Http, STREAM_ID, plain};
 use super::masters::Master;
 use super::wire::record_io::RecordReader;
+use crate::config::text::format_duration;
 
 /// Where Mesos says nothing else, it sends a heartbeat so often.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -103,7 +104,8 @@ impl Stream {
             }
             let frame = timeout_at(self.heard + self.patience, self.body.frame()).await;
             let frame = frame.map_err(|_| {
-                format!("nothing came for {} heartbeats ({:?})", self.heartbeats_max, self.patience)
+                let patience = format_duration(self.patience);
+                format!("nothing came for {} heartbeats ({patience})", self.heartbeats_max)
             })?;
             match frame {
                 Some(Ok(frame)) => {
@@ -126,8 +128,11 @@ async fn refusal(http: &Http, response: Response<Incoming>) -> Unsubscribed {
     }
     let why = http.explain(response).await;
     match status {
-        StatusCode::UNAUTHORIZED => {
+        StatusCode::UNAUTHORIZED if http.proves_who_it_is() => {
             Unsubscribed::Refused(format!("it doesn't accept the principal and secret ({why})"))
+        }
+        StatusCode::UNAUTHORIZED => {
+            Unsubscribed::Refused(format!("it wants a principal and a secret ({why})"))
         }
         // In the words of Mesos' agents, which have the same path.
         StatusCode::BAD_REQUEST if why.contains("Failed to parse body") => {

@@ -19,7 +19,7 @@ fn executor(id: &str, agent: &str) -> FormerExecutor {
         cores: MilliCpus::from_millis(1_500),
         memory: Mebibytes::new(1408),
         gpus: Gpus::new(1),
-        port: (id.len() % 2 == 0).then_some(31_000),
+        port: id.len().is_multiple_of(2).then_some(31_000),
     }
 }
 
