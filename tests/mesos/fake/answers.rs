@@ -3,9 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use offermill::engine::Notice;
-use serde_json::json;
-
 use super::master::FakeMaster;
 use super::script::{Answer, Call, Then, offers, sound, update};
 use super::{framework, mesos};
@@ -17,7 +14,7 @@ fn declined(call: &Call) -> Vec<String> {
 }
 
 /// A file of this process' own, in a folder of its own.
-pub(super) fn file_in_folder(name: &str) -> PathBuf {
+fn file_in_folder(name: &str) -> PathBuf {
     let name = format!("{name}-{}", std::process::id());
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&folder).unwrap();
@@ -105,35 +102,6 @@ fn the_end_does_not_wait_for_other_calls() {
     fake.wait_for("KILL", 0);
     drop(framework);
     fake.wait_for("TEARDOWN", 0);
-}
-
-/// Goal: a framework that the cluster has buried is begun anew. Method: a file with its id and an executor; ERROR
-/// "Framework has been removed" for it (`Master::subscribe`, of a completed framework).
-#[test]
-fn a_former_framework_that_was_removed() {
-    let file = file_in_folder("removed");
-    std::fs::write(&file, "offermill framework 1\nid F-0007\n+ old-1 S-1 host 1000 32 0 -\n")
-        .unwrap();
-    let fake = FakeMaster::new(|call| {
-        let removed = json!({"type": "ERROR", "error": {"message": "Framework has been removed"}});
-        match (call.kind.as_str(), call.body["framework_id"]["value"].as_str()) {
-            ("SUBSCRIBE", Some("F-0007")) => Answer::stream("s-1").event(&removed).end(),
-            _ => sound(call),
-        }
-    });
-    let mut mesos = mesos(&[fake.port()]);
-    mesos.framework_id_file = Some(file.clone());
-    let framework = framework(mesos, 1).unwrap();
-    assert_eq!(framework.id(), "F-0001");
-    let again = framework.notices.wait("registration", |notice| match notice {
-        Notice::Registered { again, .. } => Some(*again),
-        _ => None,
-    });
-    assert!(!again && framework.snapshot().executors.is_empty());
-    let text = std::fs::read_to_string(&file).unwrap();
-    assert!(text.contains("id F-0001") && !text.contains("old-1"), "{text}");
-    drop(framework);
-    std::fs::remove_dir_all(file.parent().unwrap()).unwrap();
 }
 
 /// Goal: a former run's executors are found again, those beyond the limit are ended, and all are asked about. Method: a
