@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use offermill::engine::Notice;
+
 use super::master::FakeMaster;
 use super::script::{Answer, Call, Then, offers, sound, update};
 use super::{framework, mesos};
@@ -77,6 +79,9 @@ fn a_file_that_can_not_be_written() {
     fake.send(&offers("O-1", "S-1", 4));
     assert_eq!(declined(&fake.wait_for("DECLINE", 0)), ["O-1"]);
     assert_eq!(fake.calls_of("ACCEPT").len(), 0);
+    // The kernel learns of it before it gets the next offer.
+    let dropped = |notice: &Notice| matches!(notice, Notice::Updated { .. }).then_some(());
+    framework.notices.wait("update", dropped);
     std::fs::create_dir_all(&folder).unwrap();
     fake.send(&offers("O-2", "S-2", 4));
     fake.wait_for("ACCEPT", 0);
