@@ -166,6 +166,7 @@ impl Steward {
     ) {
         for (executor, agent_id) in surplus {
             self.kills.ask_stray(executor, Some(agent_id), self.options.kill_grace, now, out);
+            out.call(Call::Forget { executor });
         }
     }
 
@@ -223,6 +224,7 @@ impl Steward {
             let executor = self.kernel.executor_name(target.id).to_string();
             self.kills.ended(&executor);
             self.reconciliation.heard_of(&executor);
+            out.call(Call::Forget { executor: &executor });
             out.notice(Notice::Forgotten { executor });
         }
         self.reconciliation.let_time_pass(&self.kernel, now, out);

@@ -83,7 +83,7 @@ impl Message {
                     })
                     .collect(),
             ),
-            Call::Want(_) | Call::Acknowledge { .. } => return None,
+            Call::Want(_) | Call::Forget { .. } | Call::Acknowledge { .. } => return None,
         })
     }
 }

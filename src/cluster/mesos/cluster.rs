@@ -226,6 +226,10 @@ impl Running {
             }
             return accepted;
         }
+        if let Call::Forget { executor } = call {
+            self.ledger.forget(executor);
+            return Ok(());
+        }
         // Without a subscription there is nobody to tell. Offers and refusals are forgotten then, and whoever asked
         // for the rest asks again.
         let Some(Standing { epoch, .. }) = standing.as_deref() else { return Ok(()) };
@@ -241,7 +245,7 @@ impl Running {
             }
             Call::Reconcile(questioned) => self.reconcile(*epoch, questioned),
             Call::Acknowledge { update, uuid } => self.acknowledge(*epoch, update, uuid),
-            Call::Want(_) | Call::Accept(_) => Ok(()),
+            Call::Want(_) | Call::Forget { .. } | Call::Accept(_) => Ok(()),
         }
     }
 

@@ -104,7 +104,7 @@ pub enum Encoding {
     /// Short and fast.
     #[default]
     Protobuf,
-    /// Readable, for looking at what goes over the wire.
+    /// Readable, for looking at what goes over the wire. Slower, and an event may have 8 MiB at most: some 10 000 offers.
     Json,
 }
 

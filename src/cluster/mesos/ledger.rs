@@ -108,12 +108,17 @@ impl Ledger {
         &self.book
     }
 
-    /// The cluster has given the framework an id. If it is another than before, its executors are others too.
+    /// The cluster has given the framework an id. If it is another than before, its executors are others too; but what
+    /// has finished is done.
     pub(super) fn identify(&mut self, framework_id: &str) -> io::Result<()> {
         if self.book.framework_id.as_deref() == Some(framework_id) {
             return Ok(());
         }
-        self.book = Book { framework_id: Some(framework_id.to_owned()), ..Book::default() };
+        self.book = Book {
+            framework_id: Some(framework_id.to_owned()),
+            executors: BTreeMap::new(),
+            finished: self.book.finished,
+        };
         self.renew()
     }
 

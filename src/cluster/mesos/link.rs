@@ -247,12 +247,13 @@ impl Link {
             ..State::default()
         };
         let Book { framework_id: former_id, executors, finished } = self.ledger.book();
-        let resumed = first && former_id.as_deref() == Some(&*framework_id);
+        let is_same = first && former_id.as_deref() == Some(&*framework_id);
         if let Err(error) = self.ledger.identify(&framework_id) {
             self.tell(format!("the framework id file can't be written: {error}"));
         }
-        if resumed {
-            let executors = executors.into_values().collect();
+        if first && former_id.is_some() {
+            // Of a framework that is no more nothing is left but what has finished.
+            let executors = if is_same { executors.into_values().collect() } else { Vec::new() };
             self.events.send(Event::Former { executors, finished });
         }
         let standing = Standing {
@@ -263,7 +264,7 @@ impl Link {
         };
         // Before the engine is told, which calls at once.
         self.standing.send_replace(Some(Arc::new(standing)));
-        self.events.send(Event::Registered { framework_id, again: resumed || !first });
+        self.events.send(Event::Registered { framework_id, again: is_same || !first });
     }
 
     /// The master has sent an ERROR: the framework is not wanted, at least under this id.

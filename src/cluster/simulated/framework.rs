@@ -455,7 +455,7 @@ fn ask(call: &Call<'_>) -> Option<Ask> {
             let uuid = u64::from_le_bytes((*uuid).try_into().ok()?);
             Ask::Acknowledge { executor: update.executor.clone(), uuid }
         }
-        Call::Want(_) => return None,
+        Call::Want(_) | Call::Forget { .. } => return None,
     })
 }
 

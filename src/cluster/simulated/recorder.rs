@@ -89,6 +89,10 @@ impl Recorder {
         let text = |text: &str| {
             text.bytes().fold(0u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()))
         };
+        if matches!(call, Call::Forget { .. }) {
+            // The cluster doesn't hear of it.
+            return;
+        }
         mix(now);
         match call {
             Call::Accept(accept) => {
@@ -99,6 +103,7 @@ impl Recorder {
                 offers.iter().for_each(|offer| mix(text(offer)));
                 mix(refuse.as_millis() as u64);
             }
+            Call::Forget { .. } => {}
             Call::Revive => mix(1),
             Call::Suppress => mix(2),
             Call::Want(wants) => wants.iter().for_each(|want| mix(want.executors.into())),

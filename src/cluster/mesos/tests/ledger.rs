@@ -58,7 +58,8 @@ proptest! {
                     let id = format!("id {id}");
                     ledger.identify(&id).unwrap();
                     if book.framework_id.as_ref() != Some(&id) {
-                        book = Book { framework_id: Some(id), ..Book::default() };
+                        let (executors, finished) = (BTreeMap::new(), book.finished);
+                        book = Book { framework_id: Some(id), executors, finished };
                     }
                 }
                 Step::Launch(list) => {

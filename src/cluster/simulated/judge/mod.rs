@@ -158,7 +158,7 @@ impl Judge {
                 self.questions.asked(questioned, &mut self.ledger, now);
                 Ok(())
             }
-            Call::Want(_) => Ok(()),
+            Call::Want(_) | Call::Forget { .. } => Ok(()),
         };
         self.note(judged);
     }
