@@ -251,11 +251,6 @@ impl Link {
         if let Err(error) = self.ledger.identify(&framework_id) {
             self.tell(format!("the framework id file can't be written: {error}"));
         }
-        if first && former_id.is_some() {
-            // Of a framework that is no more nothing is left but what has finished.
-            let executors = if is_same { executors.into_values().collect() } else { Vec::new() };
-            self.events.send(Event::Former { executors, finished });
-        }
         let standing = Standing {
             epoch,
             framework_id: framework_id.clone(),
@@ -264,6 +259,11 @@ impl Link {
         };
         // Before the engine is told, which calls at once.
         self.standing.send_replace(Some(Arc::new(standing)));
+        if first && former_id.is_some() {
+            // Of a framework that is no more nothing is left but what has finished.
+            let executors = if is_same { executors.into_values().collect() } else { Vec::new() };
+            self.events.send(Event::Former { executors, finished });
+        }
         self.events.send(Event::Registered { framework_id, again: is_same || !first });
     }
 

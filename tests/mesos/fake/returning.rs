@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use offermill::cluster::mesos::{AtEnd, MesosConfig};
 use offermill::engine::Notice;
@@ -113,6 +114,21 @@ fn a_former_id_that_is_buried() {
     fake.send(&offers("O-2", "S-2", 4));
     let accept = fake.wait_for("ACCEPT", 1);
     assert_eq!(accept.message.header("mesos-stream-id"), Some(stream_id(2).as_str()));
+}
+
+/// Goal: an executor that there is no room for any more is asked to end before anything is heard of it: its agent may be
+/// away. Method: a return that wants no executors; no update comes.
+#[test]
+fn what_there_is_no_room_for_is_asked_to_end() {
+    let file = IdFile::new();
+    let fake = FakeMaster::new(sound);
+    let task = leave_one_behind(&fake, &file);
+    let begun = Instant::now();
+    let _framework = framework(file.settings(fake.port()), 0).unwrap();
+    let kill = fake.wait_for("KILL", 0);
+    assert_eq!(kill.body["kill"]["task_id"]["value"], task.as_str());
+    assert_eq!(kill.body["kill"]["agent_id"]["value"], "S-1");
+    assert!(begun.elapsed() < Duration::from_secs(5), "it took {:?}", begun.elapsed());
 }
 
 /// Goal: what of the old run nobody here has a place for ends. Method: the framework returns, and the cluster reports a
