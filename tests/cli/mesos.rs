@@ -314,7 +314,7 @@ fn a_run_that_connects_can_be_stopped() {
     let master = format!("mesos://127.0.0.1:{}", free_port());
     let flags = ["--master", &master, "-c", "offermill.mesos.subscribeTimeout=1h"];
     let mut run = Run::start(&folder, &on_mesos(&flags));
-    run.line(|line| line.contains("SUBSCRIBE") && line.contains("Connection refused"));
+    run.line(|line| line.contains("subscribing at") && line.contains("Connection refused"));
     run.signal("INT");
     let ended = run.end();
     assert_eq!(ended.code, Some(0), "{}", ended.output);

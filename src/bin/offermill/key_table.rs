@@ -151,6 +151,13 @@ pub(crate) const KEYS: &[Key] = &[
             }
         },
     ),
+    Key::offermill("offermill.maintenanceLead", "duration (s)")
+        .default("10min")
+        .only(Kind::Mesos)
+        .read(|draft, given| {
+            draft.maintenance_lead = given.duration(TimeUnit::Seconds)?;
+            Ok(())
+        }),
     Key::offermill("offermill.resources.revocable", "true or false")
         .default("false")
         .read(|draft, given| given.read_into(&mut draft.revocable, parse_bool)),
