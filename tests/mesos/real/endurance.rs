@@ -239,6 +239,9 @@ fn the_books_are_the_masters_after_random_faults() {
     let id = scene.framework().id();
     let last = scene.running.take().unwrap();
     assert!(last.engine.shutdown(Duration::from_secs(30)).drained);
-    assert_eq!(scene.cluster.master_state().tasks(&id).len(), 0);
+    // Ends that were not acknowledged any more are listed still: the framework could return for them.
+    let mut left = scene.cluster.master_state().tasks(&id);
+    left.retain(|_, task| task.state != "TASK_KILLED");
+    assert!(left.is_empty(), "{left:#?}");
     scene.cluster.assert_deserted();
 }
