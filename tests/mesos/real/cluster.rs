@@ -23,6 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Setup<'a> {
     /// How many agents there are.
     pub(crate) agents: u16,
+    /// How many share a process; those can't be harmed one by one.
+    pub(crate) per_process: u16,
     /// Their attributes, as `mesos-up --attributes` reads them.
     pub(crate) attributes: &'a str,
     /// Each one's resources.
@@ -37,6 +39,7 @@ impl Default for Setup<'_> {
     fn default() -> Self {
         Setup {
             agents: 3,
+            per_process: 1,
             attributes: "",
             resources: "cpus:8;mem:4096;disk:20000;ports:[31000-32000]",
             fast: true,
@@ -63,6 +66,7 @@ impl RealCluster {
         let mut up = tool("mesos-up");
         up.arg("--build-dir").arg(target.join("mesos-build")).arg("--work-dir").arg(&folder);
         up.args(["--port", &port.to_string(), "--agents", &setup.agents.to_string()]);
+        up.args(["--per-process", &setup.per_process.to_string()]);
         up.args(["--resources", setup.resources, "--attributes", setup.attributes]);
         for flag in setup.master_flags {
             up.args(["--master-flag", flag]);

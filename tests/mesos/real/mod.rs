@@ -10,6 +10,7 @@ mod masters;
 mod operators;
 mod program;
 mod returning;
+mod soak;
 mod state;
 mod wishes;
 

@@ -92,6 +92,11 @@ impl Program {
         }
     }
 
+    /// The number of its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// A signal, by its name.
     pub(crate) fn signal(&self, name: &str) {
         let script = format!("kill -{name} {}", self.child.id());
