@@ -36,6 +36,9 @@ use crate::engine::seam::{Event, EventSink};
 
 /// So many redirections in a row are followed without waiting.
 const HOPS_MAX: u32 = 4;
+/// So often each master may look like none in a row: one that has just started answers 404 until it has put up its
+/// routes.
+const NOT_MESOS_TRIES: usize = 5;
 /// A subscription that lasted for so long was a good one: after its end there is no long wait.
 const LASTED: Duration = Duration::from_secs(15);
 
@@ -153,7 +156,7 @@ impl Link {
             Err(Unsubscribed::NotMesos(why)) => {
                 let why = format!("{master} is no Mesos master: {why}");
                 self.state.not_mesos += 1;
-                let none = self.state.not_mesos >= config.masters.all().len();
+                let none = self.state.not_mesos >= config.masters.all().len() * NOT_MESOS_TRIES;
                 if self.state.epoch == 0 && none { Next::End(why) } else { Next::Again(why) }
             }
         }

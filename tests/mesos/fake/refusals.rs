@@ -149,6 +149,18 @@ fn not_ready_yet() {
     assert_eq!(fake.calls_of("SUBSCRIBE").len(), 3);
 }
 
+/// Goal: nor is a master that has just started taken for none. Method: 404 twice, as libprocess gives while the master's
+/// actor isn't there yet (seen with a real one), then a subscription.
+#[test]
+fn not_there_yet() {
+    let fake = FakeMaster::new(|call| match call.number {
+        0 | 1 => Answer::status("404 Not Found", "", "404 Not Found."),
+        _ => sound(call),
+    });
+    let framework = framework(mesos(&[fake.port()]), 1).unwrap();
+    assert_eq!(framework.id(), "F-0001");
+}
+
 /// Goal: one master that is down doesn't matter if another one leads. Method: a port that nobody listens on, then a
 /// sound master.
 #[test]
