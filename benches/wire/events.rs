@@ -43,3 +43,25 @@ pub(crate) fn events(batch: usize) -> Vec<Event> {
     };
     (0..AGENTS / batch).map(event).collect()
 }
+
+/// The same, but that no two offers have the same amounts, ports or attributes: what is remembered is of no use.
+pub(crate) fn varied(batch: usize) -> Vec<Event> {
+    let mut events = events(batch);
+    let offers = events.iter_mut().filter_map(|event| event.offers.as_mut());
+    for (number, offer) in offers.flat_map(|offers| &mut offers.offers).enumerate() {
+        for resource in &mut offer.resources {
+            let number = u32::try_from(number).expect("a small number");
+            let scalar = resource.scalar.iter_mut();
+            scalar.for_each(|scalar| scalar.value += f64::from(number) * 0.1);
+            let ranges = resource.ranges.iter_mut().flat_map(|ranges| &mut ranges.range);
+            ranges.for_each(|range| range.begin += u64::from(number));
+        }
+        offer.attributes.rotate_left(number % 3);
+        for attribute in &mut offer.attributes {
+            attribute.name = format!("{}{}", attribute.name, number % 7);
+            let text = attribute.text.iter_mut();
+            text.for_each(|text| text.value = format!("{}-{number}", text.value));
+        }
+    }
+    events
+}

@@ -53,6 +53,10 @@ impl Stream {
         Stream::new(events::events(batch).iter().map(prost::Message::encode_to_vec).collect())
     }
 
+    fn varied(batch: usize) -> Stream {
+        Stream::new(events::varied(batch).iter().map(prost::Message::encode_to_vec).collect())
+    }
+
     fn json(batch: usize) -> Stream {
         let events = events::events(batch);
         let json = events.iter().map(|event| serde_json::to_vec(event).expect("JSON"));
@@ -89,6 +93,16 @@ fn decoding(criterion: &mut Criterion, batch: usize) {
     });
     bench(&mut group, "prost", batch, || {
         let event = offermill::cluster::mesos::wire::messages::Event::decode(stream.next());
+        black_box(event).expect("an event");
+    });
+    let mut varied = Stream::varied(batch);
+    bench(&mut group, "split and read, varied", batch, || {
+        desk.read(varied.next(), |offers, _, _| {
+            black_box(offers);
+        });
+    });
+    bench(&mut group, "prost, varied", batch, || {
+        let event = offermill::cluster::mesos::wire::messages::Event::decode(varied.next());
         black_box(event).expect("an event");
     });
     let mut stream = Stream::json(batch);

@@ -26,17 +26,28 @@ impl Scalar {
     /// # Errors
     /// When `value` is NaN, infinite, negative, or more than [`Scalar::MAX`].
     pub fn from_f64(value: f64) -> Result<Scalar, ScalarError> {
+        let thousandths = value * 1000.0;
+        if !(0.0..=Self::MAX.0 as f64).contains(&thousandths) {
+            return Self::from_odd_f64(value);
+        }
+        // Up to 2⁵³ an `f64` and its whole part differ by their fraction exactly; `round` would call a library.
+        let whole = thousandths as u64;
+        Ok(Scalar(whole + u64::from(thousandths - whole as f64 >= 0.5)))
+    }
+
+    /// Of what is no quantity before it is rounded; a little less than nothing is nothing.
+    #[cold]
+    fn from_odd_f64(value: f64) -> Result<Scalar, ScalarError> {
         if !value.is_finite() {
             return Err(ScalarError::NotFinite);
         }
-        let thousandths = (value * 1000.0).round();
-        if thousandths < 0.0 {
-            return Err(ScalarError::Negative);
-        }
-        if thousandths > Self::MAX.0 as f64 {
+        if value > 0.0 {
             return Err(ScalarError::TooLarge);
         }
-        Ok(Scalar(thousandths as u64))
+        if (value * 1000.0).round() < 0.0 {
+            return Err(ScalarError::Negative);
+        }
+        Ok(Self::ZERO)
     }
 
     /// Like [`Scalar::from_f64`], for offers that must be answered whatever they say: what is not a quantity is
@@ -215,6 +226,29 @@ mod tests {
         assert_eq!(Scalar::from_f64_lenient(f64::NAN), Scalar::ZERO);
         assert_eq!(Scalar::from_f64_lenient(-4.0), Scalar::ZERO);
         assert_eq!(Scalar::from_f64_lenient(1e300), Scalar::MAX);
+    }
+
+    /// Goal: rounding without a library rounds as one with it. Method: numbers near thousandths and halves of them, and
+    /// any bits at all.
+    #[test]
+    fn rounding_is_exact() {
+        let mut bits = 1_u64;
+        for number in 0..200_000_u64 {
+            bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(number | 1);
+            let near = (number as f64 + 0.5) / 1000.0;
+            let wide = (bits >> 11) as f64 / 1000.0;
+            let any = [f64::from_bits(bits), near, near.next_up(), near.next_down(), wide];
+            for value in any.into_iter().chain([number as f64 / 1000.0]) {
+                let rounded = (value * 1000.0).round();
+                let expected = match rounded {
+                    _ if !value.is_finite() => Err(ScalarError::NotFinite),
+                    _ if rounded < 0.0 => Err(ScalarError::Negative),
+                    _ if rounded > Scalar::MAX.0 as f64 => Err(ScalarError::TooLarge),
+                    _ => Ok(Scalar(rounded as u64)),
+                };
+                assert_eq!(Scalar::from_f64(value), expected, "{value}");
+            }
+        }
     }
 
     /// Goal: quantities print as people write them. Method: one of each shape.

@@ -46,7 +46,10 @@ pub fn check(reader: &mut OfferReader, record: &[u8]) {
         whole &= offer.is_ok();
         if let Ok(offer) = &offer {
             let id = offer.id.as_ref().and_then(|id| id.value.as_deref()).unwrap_or_default();
-            assert_eq!(&record[place.id.clone()], id.as_bytes());
+            let found = &record[place.id.clone()];
+            // It may be the first of several, if the offer begins with it.
+            let is_first = place.id.start == place.offer.start + 4 && !found.is_empty();
+            assert!(found == id.as_bytes() || is_first);
         }
         let expected = offer.map_err(|_| None).and_then(|offer| expected(&offer));
         match (told, &expected) {
@@ -88,7 +91,11 @@ fn read(reader: &mut OfferReader, offers: Vec<&[u8]>) -> Vec<Told> {
         assert_eq!(readable.len(), batch.offers.len());
         for (number, (place, offer)) in readable.into_iter().zip(batch.offers).enumerate() {
             let away = batch.unavailable.iter().find(|(offer, _)| *offer == number);
-            told[place] = Some(Ok((tell(offer), away.map(|(_, away)| *away))));
+            assert!(offer.maintenance_in.is_none() || away.is_some());
+            // How long until then depends on the clock.
+            let mut offer = *offer;
+            offer.maintenance_in = None;
+            told[place] = Some(Ok((tell(&offer), away.map(|(_, away)| *away))));
         }
         told.into_iter().map(|told| told.expect("an answer")).collect()
     })

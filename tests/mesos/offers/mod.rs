@@ -236,6 +236,62 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    /// Goal: what is remembered of offers that say the same changes nothing. Method: few entries, drawn again and
+    /// again, in runs that come at once, in parts or under longer keys; some of the offers can't be read.
+    #[test]
+    fn entries_that_come_again_are_read_as_prost_reads_them(
+        entries in (vec(resource(), 1..3), vec(attribute(), 1..3)),
+        offers in vec(vec((0..8_usize, any::<prop::sample::Index>()), 0..6), 1..24),
+    ) {
+        let (resources, attributes) = entries;
+        let offers: Vec<Vec<u8>> = offers
+            .iter()
+            .map(|parts| {
+                let mut offer = vec![0x0a, 3, 0x0a, 1, b'o', 0x1a, 3, 0x0a, 1, b'a'];
+                for (kind, which) in parts {
+                    let resource = || which.get(&resources).encode_to_vec();
+                    let attribute = || which.get(&attributes).encode_to_vec();
+                    match kind {
+                        0..=2 => offer.extend(inside(0x2a, &resource())),
+                        3..=5 => offer.extend(inside(0x3a, &attribute())),
+                        6 => offer.extend([vec![0xaa], inside(0, &resource())].concat()),
+                        _ => offer.extend([0x2a, 2, 0x0a][..which.index(20).min(3)].iter()),
+                    }
+                }
+                offer
+            })
+            .collect();
+        check(&mut OfferReader::new(ROLE), &event_of(&offers));
+    }
+}
+
+/// Goal: in the steady state reading allocates nothing. Method: the same events again and again.
+#[test]
+fn reading_allocates_nothing_in_the_steady_state() {
+    let mut offers = Vec::new();
+    for number in 0..100_u8 {
+        let mut offer = vec![0x0a, 4, 0x0a, 2, b'o', number, 0x1a, 4, 0x0a, 2, b'a', number];
+        offer.extend(inside(0x2a, b"\n\x05ports\x10\x01\x22\x06\n\x04\x08\x01\x10\x09"));
+        let number = [&[9][..], &f64::from(number).to_le_bytes()].concat();
+        offer.extend(inside(0x2a, &[b"\n\x04cpus\x10\0", &inside(0x1a, &number)[..]].concat()));
+        offer.extend(inside(0x3a, b"\n\x04zone\x10\x03\x2a\x06\n\x04west"));
+        offers.push(offer);
+    }
+    let (event, mut places, mut reader) = (event_of(&offers), Vec::new(), OfferReader::default());
+    let mut read = |times| {
+        for _ in 0..times {
+            assert_eq!(split(&event, &mut places), Ok(true));
+            let offers = places.iter().map(|place| &event[place.offer.clone()]);
+            reader.read(offers, |batch| assert_eq!(batch.offers.len(), 100));
+        }
+    };
+    read(10);
+    assert_eq!(allocation_counter::measure(|| read(100)).count_total, 0);
+}
+
 /// Goal: no offer makes the reader take much memory. Method: one with as many entries as it may have, and one more.
 #[test]
 fn offers_with_too_many_entries_are_refused() {

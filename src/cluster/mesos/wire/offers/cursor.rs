@@ -114,6 +114,11 @@ impl<'a> Cursor<'a> {
     pub(super) fn varint(&mut self) -> Result<u64> {
         let (number, rest) = match self.rest {
             [byte, rest @ ..] if *byte < 0x80 => (u64::from(*byte), rest),
+            // Most ports.
+            [low, middle, high, rest @ ..] if *low & middle >= 0x80 && *high < 0x80 => {
+                let [low, middle] = [low, middle].map(|byte| u64::from(byte & 0x7f));
+                (low | middle << 7 | u64::from(*high) << 14, rest)
+            }
             long => long_varint(long)?,
         };
         self.rest = rest;
@@ -176,6 +181,60 @@ impl<'a> Cursor<'a> {
             }
             _ => None,
         }
+    }
+
+    /// Where the text is of a message that begins with a message, field 1, that is one short text in its field 1: where
+    /// it begins, and its length, which isn't zero.
+    #[inline(always)]
+    pub(super) fn first_text(&self) -> Option<(usize, usize)> {
+        match self.rest {
+            [0x0a, outer, 0x0a, inner, rest @ ..]
+                if *outer < 0x80
+                    && *inner > 0
+                    && *outer == inner.wrapping_add(2)
+                    && rest.len() >= usize::from(*inner) =>
+            {
+                Some((4, usize::from(*inner)))
+            }
+            _ => None,
+        }
+    }
+
+    /// A message that is a short name in field 1, a type, one byte, in field 2, and other fields: these, too.
+    #[inline(always)]
+    pub(super) fn name_and_type(self) -> Option<(&'a [u8], u8, Cursor<'a>)> {
+        let [0x0a, length, rest @ ..] = self.rest else { return None };
+        let (name, rest) = rest.split_at_checked(usize::from(*length))?;
+        match rest {
+            [0x10, kind, rest @ ..] if (length | kind) & 0x80 == 0 => {
+                Some((name, *kind, Cursor { rest, ..self }))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether nothing is left but for one short field with this key.
+    #[inline(always)]
+    pub(super) fn is_only(&self, key: u8) -> bool {
+        match self.rest {
+            [first, length, rest @ ..] => {
+                *first == key && *length < 0x80 && usize::from(*length) == rest.len()
+            }
+            _ => false,
+        }
+    }
+
+    /// Behind the next `bytes`, or at the end.
+    #[inline(always)]
+    pub(super) fn past(self, bytes: usize) -> Cursor<'a> {
+        Cursor { rest: self.rest.get(bytes..).unwrap_or_default(), ..self }
+    }
+
+    /// What was read since `self` was what `later` is now.
+    #[inline(always)]
+    pub(super) fn until(self, later: &Cursor<'a>) -> &'a [u8] {
+        let length = self.rest.len() - later.rest.len();
+        self.rest.get(..length).unwrap_or_default()
     }
 
     /// The number of a message that is one number in field 1.

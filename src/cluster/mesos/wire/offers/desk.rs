@@ -3,8 +3,10 @@
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
 
-use super::cursor::{Malformed, Result, text};
-use crate::offer::{Attribute, Resource};
+use super::cursor::{Malformed, Result};
+use super::offer::Unavailability;
+use super::shelf::{Share, Shelf};
+use crate::offer::{Attribute, Offer, Resource};
 use crate::resources::PortRange;
 
 /// The most resources, attributes, intervals, items, reservations and labels of one offer together. (An agent whose
@@ -14,16 +16,18 @@ pub const ENTRIES_MAX: usize = 8192;
 /// Room for a batch, and scratch for the resource or attribute that is read.
 pub(super) struct Desk<'a> {
     pub(super) arena: &'a Bump,
-    /// Of all offers of the batch, one after the other.
-    pub(super) resources: Vec<'a, Resource<'a>>,
-    /// Of all offers of the batch, one after the other.
-    pub(super) attributes: Vec<'a, Attribute<'a>>,
+    /// Those that could be read.
+    pub(super) offers: Vec<'a, Offer<'a>>,
+    /// What of `resources` and `attributes` each of the offers has.
+    shares: Vec<'a, (Share, Share)>,
+    /// Places in `offers`, and when their agents are away.
+    pub(super) unavailable: Vec<'a, (usize, Unavailability)>,
+    pub(super) resources: Shelf<'a, Resource<'a>>,
+    pub(super) attributes: Shelf<'a, Attribute<'a>>,
     /// Of the value that is read.
     pub(super) ranges: Vec<'a, PortRange>,
     /// Of the value that is read.
     pub(super) items: Vec<'a, &'a str>,
-    /// How many attributes the last offer had, if it is there.
-    before: usize,
     /// So many entries more may the offer have.
     room: usize,
 }
@@ -36,56 +40,63 @@ pub(super) struct Extent {
 }
 
 impl<'a> Desk<'a> {
-    pub(super) fn new(arena: &'a Bump, expected: Extent) -> Desk<'a> {
+    pub(super) fn new(arena: &'a Bump, offers: usize, expected: Extent) -> Desk<'a> {
         Desk {
             arena,
-            resources: Vec::with_capacity_in(expected.resources, arena),
-            attributes: Vec::with_capacity_in(expected.attributes, arena),
+            offers: Vec::with_capacity_in(offers, arena),
+            shares: Vec::with_capacity_in(offers, arena),
+            unavailable: Vec::new_in(arena),
+            resources: Shelf::new(arena, expected.resources),
+            attributes: Shelf::new(arena, expected.attributes),
             ranges: Vec::new_in(arena),
             items: Vec::new_in(arena),
-            before: 0,
             room: 0,
         }
     }
 
-    /// The next offer begins. Returns what there was before it.
-    pub(super) fn begin(&mut self) -> Extent {
+    /// The next offer begins.
+    #[inline(always)]
+    pub(super) fn begin(&mut self) {
         self.room = ENTRIES_MAX;
-        self.extent()
+        self.resources.begin();
+        self.attributes.begin();
     }
 
     pub(super) fn extent(&self) -> Extent {
         Extent { resources: self.resources.len(), attributes: self.attributes.len() }
     }
 
-    /// The offer that began at `before` is whole. Returns what there is now.
-    pub(super) fn end(&mut self, before: Extent) -> Extent {
-        self.before = self.attributes.len() - before.attributes;
-        self.extent()
-    }
-
-    /// Drops the offer that began at `before`.
-    pub(super) fn drop_since(&mut self, before: Extent) {
-        self.resources.truncate(before.resources);
-        self.attributes.truncate(before.attributes);
-    }
-
-    /// The name of an attribute. Most likely the last offer's had it at the same place: then there is no need to look
-    /// at its letters.
+    /// The offer that is read is this, but for its resources and attributes.
     #[inline(always)]
-    pub(super) fn attribute_name(&self, bytes: &'a [u8]) -> Result<&'a str> {
-        let at = self.attributes.len().checked_sub(self.before);
-        match at.and_then(|at| self.attributes.get(at)) {
-            Some(last) if last.name.as_bytes() == bytes => Ok(last.name),
-            _ => text(bytes),
-        }
+    pub(super) fn end(&mut self, offer: Offer<'a>) {
+        self.offers.push(offer);
+        self.shares.push((self.resources.share(), self.attributes.share()));
+    }
+
+    /// Drops the offer that began when there was as much as `before`.
+    #[cold]
+    pub(super) fn drop_since(&mut self, before: Extent) {
+        self.resources.cut(before.resources);
+        self.attributes.cut(before.attributes);
     }
 
     /// An entry comes.
     #[inline(always)]
     pub(super) fn count(&mut self) -> Result<()> {
-        self.room = self.room.checked_sub(1).ok_or(Malformed::TooMany)?;
+        self.count_all(1)
+    }
+
+    /// So many entries come.
+    #[inline(always)]
+    pub(super) fn count_all(&mut self, count: usize) -> Result<()> {
+        self.room = self.room.checked_sub(count).ok_or(Malformed::TooMany)?;
         Ok(())
+    }
+
+    /// So many entries more may the offer have.
+    #[inline(always)]
+    pub(super) fn room(&self) -> usize {
+        self.room
     }
 
     /// The next value begins.
@@ -103,5 +114,15 @@ impl<'a> Desk<'a> {
     /// The items of the value that was read.
     pub(super) fn take_items(&self) -> &'a [&'a str] {
         self.arena.alloc_slice_copy(&self.items)
+    }
+
+    /// Gives each offer its resources and attributes. Returns the offers, and those whose agents are away.
+    pub(super) fn hand_out(mut self) -> (&'a [Offer<'a>], &'a [(usize, Unavailability)]) {
+        let (resources, attributes) = (self.resources.into_slice(), self.attributes.into_slice());
+        for (offer, (of_resources, of_attributes)) in self.offers.iter_mut().zip(&self.shares) {
+            offer.resources = of_resources.of(resources);
+            offer.attributes = of_attributes.of(attributes);
+        }
+        (self.offers.into_bump_slice(), self.unavailable.into_bump_slice())
     }
 }

@@ -23,6 +23,7 @@ mod offer;
 mod reader;
 mod reservation;
 mod resource;
+mod shelf;
 mod split;
 mod value;
 

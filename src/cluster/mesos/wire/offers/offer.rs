@@ -4,8 +4,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::cursor::{Cursor, Malformed, Result, known, sized};
 use super::desk::Desk;
-use super::resource::{read_attribute, read_resource};
-use super::value::{read_nanoseconds, read_text};
+use super::resource::{read_attributes, read_resources};
+use super::value::{read_nanoseconds, read_role, read_text};
 use crate::offer::Offer;
 
 const ID: u32 = sized(1);
@@ -73,12 +73,12 @@ struct Draft<'a> {
     unavailability: Option<Unavailability>,
 }
 
-/// Reads an offer, but for its resources and attributes, which it puts on the desk.
+/// Reads an offer and puts it on the desk.
 pub(super) fn read_offer<'a>(
     bytes: &'a [u8],
     default_role: &'a str,
     desk: &mut Desk<'a>,
-) -> Result<(Offer<'a>, Option<Unavailability>)> {
+) -> Result<()> {
     let mut draft = Draft::default();
     let mut message = Cursor::new(bytes, ABOVE);
     while let Some(key) = message.key()? {
@@ -86,9 +86,9 @@ pub(super) fn read_offer<'a>(
             ID => read_text(message.message()?, &mut draft.id)?,
             AGENT_ID => read_text(message.message()?, &mut draft.agent_id)?,
             HOSTNAME => draft.hostname = message.text()?,
-            RESOURCES => read_resource(message.message()?, desk)?,
-            ATTRIBUTES => read_attribute(message.message()?, desk)?,
-            ALLOCATION_INFO => read_text(message.message()?, &mut draft.role)?,
+            RESOURCES => read_resources(&mut message, RESOURCES, desk)?,
+            ATTRIBUTES => read_attributes(&mut message, ATTRIBUTES, desk)?,
+            ALLOCATION_INFO => read_role(message.message()?, &mut draft.role)?,
             UNAVAILABILITY => {
                 let unavailability = draft.unavailability.get_or_insert_default();
                 read_unavailability(message.message()?, unavailability)?;
@@ -99,7 +99,10 @@ pub(super) fn read_offer<'a>(
     }
     let id = draft.id.filter(|id| !id.is_empty()).ok_or(Malformed::NoId)?;
     let agent_id = draft.agent_id.filter(|id| !id.is_empty()).ok_or(Malformed::NoAgent)?;
-    let offer = Offer {
+    if let Some(away) = draft.unavailability {
+        desk.unavailable.push((desk.offers.len(), away));
+    }
+    desk.end(Offer {
         id,
         agent_id,
         hostname: draft.hostname,
@@ -109,8 +112,8 @@ pub(super) fn read_offer<'a>(
         region: draft.region,
         zone: draft.zone,
         maintenance_in: None,
-    };
-    Ok((offer, draft.unavailability))
+    });
+    Ok(())
 }
 
 #[cold]

@@ -67,34 +67,22 @@ impl OfferReader {
         self.arena.reset();
         let OfferReader { arena, default_role, expected } = self;
         let arena: &'r Bump = arena;
-        let mut read = Vec::with_capacity_in(offers.len(), arena);
-        let mut ends = Vec::with_capacity_in(offers.len(), arena);
-        let (mut unreadable, mut unavailable) = (Vec::new_in(arena), Vec::new_in(arena));
-        let mut desk = Desk::new(arena, *expected);
+        let mut unreadable = Vec::new_in(arena);
+        let mut desk = Desk::new(arena, offers.len(), *expected);
         for (place, bytes) in offers.enumerate() {
-            let before = desk.begin();
-            match read_offer(bytes, default_role, &mut desk) {
-                Ok((offer, unavailability)) => {
-                    unavailable.extend(unavailability.map(|away| (read.len(), away)));
-                    read.push(offer);
-                    ends.push(desk.end(before));
-                }
-                Err(why) => {
-                    desk.drop_since(before);
-                    unreadable.push((place, why));
-                }
+            let before = desk.extent();
+            desk.begin();
+            if let Err(why) = read_offer(bytes, default_role, &mut desk) {
+                desk.drop_since(before);
+                unreadable.push((place, why));
             }
         }
         *expected = desk.extent();
-        if !unavailable.is_empty() {
-            plan_around(&mut read, &unavailable);
+        if !desk.unavailable.is_empty() {
+            plan_around(&mut desk.offers, &desk.unavailable);
         }
-        desk.hand_out(&mut read, &ends);
-        use_them(&Batch {
-            offers: read.into_bump_slice(),
-            unreadable: unreadable.into_bump_slice(),
-            unavailable: unavailable.into_bump_slice(),
-        })
+        let (offers, unavailable) = desk.hand_out();
+        use_them(&Batch { offers, unreadable: unreadable.into_bump_slice(), unavailable })
     }
 }
 
@@ -105,20 +93,6 @@ fn plan_around(offers: &mut [Offer<'_>], unavailable: &[(usize, Unavailability)]
     for (place, unavailability) in unavailable {
         if let Some(offer) = offers.get_mut(*place) {
             offer.maintenance_in = unavailability.begins_in(now);
-        }
-    }
-}
-
-impl<'a> Desk<'a> {
-    /// Gives each offer its resources and attributes, up to where `ends` says.
-    fn hand_out(self, offers: &mut [Offer<'a>], ends: &[Extent]) {
-        let resources: &'a [_] = self.resources.into_bump_slice();
-        let attributes: &'a [_] = self.attributes.into_bump_slice();
-        let mut start = Extent::default();
-        for (offer, end) in offers.iter_mut().zip(ends) {
-            offer.resources = resources.get(start.resources..end.resources).unwrap_or_default();
-            offer.attributes = attributes.get(start.attributes..end.attributes).unwrap_or_default();
-            start = *end;
         }
     }
 }

@@ -5,7 +5,7 @@ use super::desk::Desk;
 use super::reservation::{Draft, open};
 use super::value::{self, read_ranges, read_scalar, read_set, read_text};
 use crate::offer::{
-    Attribute, AttributeValue, DEFAULT_ROLE, Reservations, Resource, Standing, Value,
+    Attribute, AttributeValue, DEFAULT_ROLE, Reservations, Resource, ResourceKind, Standing, Value,
 };
 use crate::resources::Scalar;
 
@@ -23,6 +23,8 @@ mod key {
     pub(super) const RESERVATION: u32 = sized(8);
     pub(super) const REVOCABLE: u32 = sized(9);
     pub(super) const SHARED: u32 = sized(10);
+    /// Is passed over.
+    pub(super) const ALLOCATION_INFO: u32 = sized(11);
     pub(super) const RESERVATIONS: u32 = sized(13);
     pub(super) const KNOWN: u32 = known(&[
         NAME,
@@ -60,11 +62,63 @@ struct Reserved<'a> {
     stack: Option<bumpalo::collections::Vec<'a, crate::offer::Reservation<'a>>>,
 }
 
+/// Reads resources, one right behind the other, and puts them on the desk. The first one's key was read: it is `key`,
+/// which must be one byte.
+#[inline(always)]
+pub(super) fn read_resources<'a>(
+    message: &mut Cursor<'a>,
+    key: u32,
+    desk: &mut Desk<'a>,
+) -> Result<()> {
+    if let Some(count) = desk.resources.recall(message) {
+        return desk.count_all(count);
+    }
+    let (run, room, is_first) = (*message, desk.room(), desk.resources.is_empty());
+    loop {
+        let resource = message.message()?;
+        if let Some(plain) = plain_resource(resource) {
+            desk.count()?;
+            desk.resources.push(plain);
+        } else {
+            read_resource(resource, desk)?;
+        }
+        if !message.strip(&[key as u8]) {
+            break;
+        }
+    }
+    if is_first {
+        desk.resources.remember(run.until(message), room - desk.room());
+    }
+    Ok(())
+}
+
+/// A scalar that is written as most are: a name that is known, and a number; allocated, but not reserved.
+#[inline(always)]
+fn plain_resource(mut message: Cursor<'_>) -> Option<Resource<'static>> {
+    let (name, kind) = if message.strip(b"\n\x04cpus\x10\0\x1a\x09\x09") {
+        ("cpus", ResourceKind::Cpus)
+    } else if message.strip(b"\n\x03mem\x10\0\x1a\x09\x09") {
+        ("mem", ResourceKind::Memory)
+    } else if message.strip(b"\n\x04disk\x10\0\x1a\x09\x09") {
+        ("disk", ResourceKind::Other)
+    } else {
+        return None;
+    };
+    let value = Value::Scalar(Scalar::from_f64_lenient(message.double().ok()?));
+    let (standing, reservations) = (Standing::Firm, Reservations::Refined(&[]));
+    let is_plain = message.left() == 0 || message.is_only(key::ALLOCATION_INFO as u8);
+    is_plain.then_some(Resource { name, kind, standing, reservations, value })
+}
+
 /// Reads a resource and puts it on the desk.
-pub(super) fn read_resource<'a>(mut message: Cursor<'a>, desk: &mut Desk<'a>) -> Result<()> {
+#[inline(never)]
+fn read_resource<'a>(mut message: Cursor<'a>, desk: &mut Desk<'a>) -> Result<()> {
     desk.count()?;
     desk.begin_value();
-    let (mut name, mut kind, mut scalar) = begin_resource(&mut message)?;
+    let (mut name, mut kind, mut scalar) = ("", value::SCALAR, 0.0);
+    if message.strip(b"\n\x05ports\x10\x01") {
+        (name, kind) = ("ports", value::RANGES);
+    }
     let mut reserved = Reserved::default();
     let (mut revocable, mut shared, mut disk) = (false, false, false);
     while let Some(key) = message.key()? {
@@ -123,23 +177,6 @@ impl<'a> Reserved<'a> {
     }
 }
 
-/// The name, type and number of a resource that begins as most do, else of one of which nothing is known yet.
-#[inline(always)]
-fn begin_resource(message: &mut Cursor<'_>) -> Result<(&'static str, i32, f64)> {
-    let scalar = if message.strip(b"\n\x04cpus\x10\0\x1a\x09\x09") {
-        "cpus"
-    } else if message.strip(b"\n\x03mem\x10\0\x1a\x09\x09") {
-        "mem"
-    } else if message.strip(b"\n\x04disk\x10\0\x1a\x09\x09") {
-        "disk"
-    } else if message.strip(b"\n\x05ports\x10\x01") {
-        return Ok(("ports", value::RANGES, 0.0));
-    } else {
-        return Ok(("", value::SCALAR, 0.0));
-    };
-    Ok((scalar, value::SCALAR, message.double()?))
-}
-
 /// A name that most likely is one of a few.
 #[inline(always)]
 fn known_text(bytes: &[u8]) -> Result<&str> {
@@ -154,14 +191,77 @@ fn known_text(bytes: &[u8]) -> Result<&str> {
     })
 }
 
+/// Reads attributes, one right behind the other, and puts them on the desk. The first one's key was read: it is `key`,
+/// which must be one byte.
+#[inline(always)]
+pub(super) fn read_attributes<'a>(
+    message: &mut Cursor<'a>,
+    key: u32,
+    desk: &mut Desk<'a>,
+) -> Result<()> {
+    if let Some(count) = desk.attributes.recall(message) {
+        return desk.count_all(count);
+    }
+    let (run, room, is_first) = (*message, desk.room(), desk.attributes.is_empty());
+    loop {
+        let attribute = message.message()?;
+        if let Some(plain) = plain_attribute(attribute, desk.attributes.guess())? {
+            desk.count()?;
+            desk.attributes.push(plain);
+        } else {
+            read_attribute(attribute, desk)?;
+        }
+        if !message.strip(&[key as u8]) {
+            break;
+        }
+    }
+    if is_first {
+        desk.attributes.remember(run.until(message), room - desk.room());
+    }
+    Ok(())
+}
+
+/// An attribute that is written as most are: a name and a short text or a number. If its texts are those of `guess`
+/// there is no need to look at their letters.
+#[inline(always)]
+fn plain_attribute<'a>(
+    message: Cursor<'a>,
+    guess: Option<&Attribute<'a>>,
+) -> Result<Option<Attribute<'a>>> {
+    let Some((name, kind, mut rest)) = message.name_and_type() else { return Ok(None) };
+    let value = match i32::from(kind) {
+        value::TEXT if rest.is_only(attribute::TEXT as u8) => {
+            let Some(letters) = rest.past(2).only_text() else { return Ok(None) };
+            AttributeValue::Text(match guess {
+                Some(Attribute { value: AttributeValue::Text(text), .. })
+                    if text.as_bytes() == letters =>
+                {
+                    text
+                }
+                _ => text(letters)?,
+            })
+        }
+        value::SCALAR if rest.strip(b"\x1a\x09\x09") && rest.left() == 8 => {
+            AttributeValue::Scalar(rest.double()?)
+        }
+        _ => return Ok(None),
+    };
+    let name = match guess {
+        Some(guess) if guess.name.as_bytes() == name => guess.name,
+        _ => text(name)?,
+    };
+    Ok(Some(Attribute { name, value }))
+}
+
 /// Reads an attribute and puts it on the desk.
-pub(super) fn read_attribute<'a>(mut message: Cursor<'a>, desk: &mut Desk<'a>) -> Result<()> {
+#[inline(never)]
+fn read_attribute<'a>(mut message: Cursor<'a>, desk: &mut Desk<'a>) -> Result<()> {
     desk.count()?;
     desk.begin_value();
     let (mut name, mut kind, mut scalar, mut text) = ("", value::SCALAR, 0.0, None);
     while let Some(key) = message.key()? {
         match key {
-            attribute::NAME => name = desk.attribute_name(message.bytes()?)?,
+            attribute::NAME => name = message.text()?,
             attribute::TYPE => kind = message.number()?,
             attribute::SCALAR => read_scalar(message.message()?, &mut scalar)?,
             attribute::RANGES => read_ranges(message.message()?, desk)?,

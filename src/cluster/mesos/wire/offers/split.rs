@@ -21,7 +21,9 @@ const VALUE: u32 = sized(1);
 /// Finds the offers in `record`, an event, and puts their places into `places`, whose former content is gone. Returns
 /// whether it is an event of type `OFFERS`; of others there are no places.
 ///
-/// Looks at nothing in an offer but for its id. An offer whose id can't be found for some flaw has an empty one.
+/// Looks at nothing in an offer but for its id, and no further than to there if that comes first. (Of an offer with
+/// several ids the kernel goes by the last one; then its place may be that of the first.) An offer whose id can't be
+/// found for some flaw has an empty one.
 ///
 /// # Errors
 /// When the record is no event, or its offers can't be told apart.
@@ -58,9 +60,14 @@ fn each_offer(mut offers: Cursor<'_>, end: usize, places: &mut Vec<OfferPlace>) 
             let offer = offers.message()?;
             let end = end - offers.left();
             let mut id = 0..0;
-            // What is wrong with an offer, its reader will say.
-            let _flawed = find_id(offer, end, &mut id);
-            places.push(OfferPlace { offer: end - offer.left()..end, id });
+            let start = end - offer.left();
+            match offer.first_text() {
+                // Masters begin with the id.
+                Some((at, length)) => id = start + at..start + at + length,
+                // What is wrong with an offer, its reader will say.
+                None => drop(find_id(offer, end, &mut id)),
+            }
+            places.push(OfferPlace { offer: start..end, id });
         } else {
             offers.skip(key, known(&[OFFER]))?;
         }
@@ -68,7 +75,7 @@ fn each_offer(mut offers: Cursor<'_>, end: usize, places: &mut Vec<OfferPlace>) 
     Ok(())
 }
 
-/// Where the id is of an offer that ends at `end`: the last one, as everywhere in protobuf.
+/// Where the id is of an offer that ends at `end`, if it doesn't begin with it: the last one, as everywhere in protobuf.
 fn find_id(mut offer: Cursor<'_>, end: usize, place: &mut std::ops::Range<usize>) -> Result<()> {
     while let Some(key) = offer.key()? {
         if key == ID {

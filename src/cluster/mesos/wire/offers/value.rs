@@ -2,6 +2,7 @@
 
 use super::cursor::{self, Cursor, Result, fixed64, known, sized, varint};
 use super::desk::Desk;
+use crate::offer::DEFAULT_ROLE;
 use crate::resources::PortRange;
 
 /// `Value.Type`.
@@ -31,6 +32,16 @@ pub(super) fn read_text<'a>(message: Cursor<'a>, text: &mut Option<&'a str>) -> 
     }
     *text = read_any_text(message, *text)?;
     Ok(())
+}
+
+/// A role: most likely that of nobody in particular.
+#[inline(always)]
+pub(super) fn read_role<'a>(message: Cursor<'a>, role: &mut Option<&'a str>) -> Result<()> {
+    if message.only_text() == Some(DEFAULT_ROLE.as_bytes()) {
+        *role = Some(DEFAULT_ROLE);
+        return Ok(());
+    }
+    read_text(message, role)
 }
 
 /// One with other fields, or without one.
