@@ -1,5 +1,6 @@
 //! One offer.
 
+use std::ops::Range;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::cursor::{Cursor, Malformed, Result, known, sized};
@@ -9,6 +10,8 @@ use super::value::{read_nanoseconds, read_role, read_text};
 use crate::offer::Offer;
 
 const ID: u32 = sized(1);
+/// Is passed over.
+const FRAMEWORK_ID: u32 = sized(2);
 const AGENT_ID: u32 = sized(3);
 const HOSTNAME: u32 = sized(4);
 const RESOURCES: u32 = sized(5);
@@ -81,6 +84,11 @@ pub(super) fn read_offer<'a>(
 ) -> Result<()> {
     let mut draft = Draft::default();
     let mut message = Cursor::new(bytes, ABOVE);
+    if let Some((head, length)) = read_head(bytes) {
+        (draft.id, draft.agent_id, draft.hostname) =
+            (Some(head.id), Some(head.agent_id), head.hostname);
+        message = message.past(length);
+    }
     while let Some(key) = message.key()? {
         match key {
             ID => read_text(message.message()?, &mut draft.id)?,
@@ -114,6 +122,42 @@ pub(super) fn read_offer<'a>(
         maintenance_in: None,
     });
     Ok(())
+}
+
+/// How an offer begins.
+struct Head<'a> {
+    id: &'a str,
+    agent_id: &'a str,
+    hostname: &'a str,
+}
+
+/// Reads how most offers begin: with the ids of the offer, the framework and the agent, and the host name, all short.
+/// Returns how long that is, too.
+///
+/// Keys and short lengths are letters as far as UTF-8 is concerned; so one look at all of it will do.
+#[inline(always)]
+fn read_head(bytes: &[u8]) -> Option<(Head<'_>, usize)> {
+    let (id, framework_id_at) = boxed_text(bytes, 0, ID)?;
+    let (_, agent_id_at) = boxed_text(bytes, framework_id_at, FRAMEWORK_ID)?;
+    let (agent_id, hostname_at) = boxed_text(bytes, agent_id_at, AGENT_ID)?;
+    let (key, length) = (*bytes.get(hostname_at)?, *bytes.get(hostname_at + 1)?);
+    if u32::from(key) != HOSTNAME || length >= 0x80 {
+        return None;
+    }
+    let hostname = hostname_at + 2..hostname_at + 2 + usize::from(length);
+    let end = hostname.end;
+    let text = std::str::from_utf8(bytes.get(..end)?).ok()?;
+    let (id, agent_id, hostname) = (text.get(id)?, text.get(agent_id)?, text.get(hostname)?);
+    Some((Head { id, agent_id, hostname }, end))
+}
+
+/// Where the text lies of the message at `at` that is one short text, and where that ends; if its key is `key`.
+#[inline(always)]
+fn boxed_text(bytes: &[u8], at: usize, key: u32) -> Option<(Range<usize>, usize)> {
+    let &[first, outer, 0x0a, inner] = bytes.get(at..)?.first_chunk()? else { return None };
+    let is_plain = u32::from(first) == key && outer < 0x80 && outer == inner.wrapping_add(2);
+    let end = at + 4 + usize::from(inner);
+    is_plain.then_some((at + 4..end, end))
 }
 
 #[cold]
