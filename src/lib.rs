@@ -117,8 +117,8 @@
 //! * `local`: the embedded cluster, executors as child processes of this machine. Unix.
 //! * `cli`: the command line. Nobody who links the library needs it.
 //!
-//! The default has none of them, and brings no async runtime, no HTTP and no allocator. (Hosts that want mimalloc set it
-//! themselves; the figures are measured with it.)
+//! The default has none of them, and brings no async runtime, no HTTP and no allocator. (Hosts that want mimalloc set
+//! it themselves; the figures are measured with it.)
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
