@@ -104,7 +104,8 @@ pub enum Encoding {
     /// Short and fast.
     #[default]
     Protobuf,
-    /// Readable, for looking at what goes over the wire. Slower, and an event may have 8 MiB at most: some 10 000 offers.
+    /// Readable, for looking at what goes over the wire. Slower, and an event may have 8 MiB at most: some 10 000
+    /// offers.
     Json,
 }
 
@@ -222,8 +223,8 @@ impl MesosConfig {
     }
 }
 
-/// What Mesos allows as a role: a path of names, none of which is empty, `.`, `..` or `*`, begins with `-`, or has white
-/// space or a backspace; or `*` alone.
+/// What Mesos allows as a role: a path of names, none of which is empty, `.`, `..` or `*`, begins with `-`, or has
+/// white space or a backspace; or `*` alone.
 fn check_role(role: &str) -> Result<(), Error> {
     let allowed = |part: &str| {
         !matches!(part, "" | "." | ".." | "*")

@@ -1,9 +1,10 @@
 //! What has to outlive this program: the framework's id, and which executors it has started.
 //!
 //! A text file, to which lines are appended: an executor's line *before* the call that launches it leaves, so that none
-//! is ever on the cluster that the file doesn't know, and a line when its end is reported. What was never launched after
-//! all, the cluster says when it is asked after the restart. It is written to the operating system at once but not
-//! forced to the disk: it survives the program, also by SIGKILL, but the machine only as far as that has written it.
+//! is ever on the cluster that the file doesn't know, and a line when its end is reported. What was never launched
+//! after all, the cluster says when it is asked after the restart. It is written to the operating system at once but
+//! not forced to the disk: it survives the program, also by SIGKILL, but the machine only as far as that has written
+//! it.
 //!
 //! ```text
 //! offermill framework 1

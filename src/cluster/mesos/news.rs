@@ -10,8 +10,8 @@ use super::wire::messages::{Call, Event as Message};
 use super::wire::offers::split;
 use crate::engine::seam::{EncodedOffers, Event};
 
-/// Decoded messages take up to a hundred times as much memory as their bytes, if someone means it; so what isn't read in
-/// place may not be long. In JSON that goes for offers, too: they come to about 10 000 in an event.
+/// Decoded messages take up to a hundred times as much memory as their bytes, if someone means it; so what isn't read
+/// in place may not be long. In JSON that goes for offers, too: they come to about 10 000 in an event.
 const DECODED_BYTES_MAX: usize = 8 << 20;
 
 /// What is to be done about a record.
@@ -40,7 +40,8 @@ impl Reader {
         Reader { encoding, role: role.to_owned() }
     }
 
-    /// Reads a record. An error spoils the subscription: after a record that can't be read nobody knows what was missed.
+    /// Reads a record. An error spoils the subscription: after a record that can't be read nobody knows what was
+    /// missed.
     pub(super) fn read(&self, record: Vec<u8>, codec: &Codec) -> Result<News, String> {
         let mut places = Vec::new();
         if self.encoding == Encoding::Protobuf

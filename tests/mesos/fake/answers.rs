@@ -44,8 +44,8 @@ fn offers_of_failed_launches_are_declined() {
     }
 }
 
-/// Goal: offers that can't be declined don't stay with the framework for ever. Method: no DECLINE is answered, while the
-/// stream is sound; the framework subscribes anew, which ends all offers (`Master::failoverFramework`).
+/// Goal: offers that can't be declined don't stay with the framework for ever. Method: no DECLINE is answered, while
+/// the stream is sound; the framework subscribes anew, which ends all offers (`Master::failoverFramework`).
 #[test]
 fn declines_that_do_not_get_through() {
     let fake = FakeMaster::new(|call| match (call.kind.as_str(), call.number) {

@@ -188,9 +188,9 @@ fn a_storm_of_updates() {
     assert_eq!(running.fake.calls_of("SUBSCRIBE").len(), 1);
 }
 
-/// Goal: a framework ends in time whatever the master does. Method: a master that answers no TEARDOWN, one that is gone,
-/// and one that has broken the stream off and takes no other; each is left, and shut down, with an executor that won't
-/// end.
+/// Goal: a framework ends in time whatever the master does. Method: a master that answers no TEARDOWN, one that is
+/// gone, and one that has broken the stream off and takes no other; each is left, and shut down, with an executor that
+/// won't end.
 #[test]
 fn an_end_without_an_answer() {
     for shut_down in [false, true] {

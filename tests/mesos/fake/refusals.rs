@@ -149,8 +149,8 @@ fn not_ready_yet() {
     assert_eq!(fake.calls_of("SUBSCRIBE").len(), 3);
 }
 
-/// Goal: nor is a master that has just started taken for none. Method: 404 twice, as libprocess gives while the master's
-/// actor isn't there yet (seen with a real one), then a subscription.
+/// Goal: nor is a master that has just started taken for none. Method: 404 twice, as libprocess gives while the
+/// master's actor isn't there yet (seen with a real one), then a subscription.
 #[test]
 fn not_there_yet() {
     let fake = FakeMaster::new(|call| match call.number {

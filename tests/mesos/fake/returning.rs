@@ -116,8 +116,8 @@ fn a_former_id_that_is_buried() {
     assert_eq!(accept.message.header("mesos-stream-id"), Some(stream_id(2).as_str()));
 }
 
-/// Goal: an executor that there is no room for any more is asked to end before anything is heard of it: its agent may be
-/// away. Method: a return that wants no executors; no update comes.
+/// Goal: an executor that there is no room for any more is asked to end before anything is heard of it: its agent may
+/// be away. Method: a return that wants no executors; no update comes.
 #[test]
 fn what_there_is_no_room_for_is_asked_to_end() {
     let file = IdFile::new();

@@ -30,8 +30,8 @@ fn assert_clean(what: &str, text: &str) {
     }
 }
 
-/// Goal: the secret is sent, with every call, and seen nowhere else. Method: a sound master, and all that can be printed
-/// of the settings, the cluster, the engine and what they told.
+/// Goal: the secret is sent, with every call, and seen nowhere else. Method: a sound master, and all that can be
+/// printed of the settings, the cluster, the engine and what they told.
 #[test]
 fn it_is_sent_and_not_shown() {
     let fake = FakeMaster::new(sound);
@@ -75,7 +75,8 @@ fn a_server_that_repeats_it() {
     assert_clean("a redirect", &told_why(with_secret(&[fake.port()])));
 }
 
-/// Goal: the same for a server that repeats it in an event that can't be read. Method: a text where there should be more.
+/// Goal: the same for a server that repeats it in an event that can't be read. Method: a text where there should be
+/// more.
 #[test]
 fn a_record_that_repeats_it() {
     let bad = serde_json::json!({"type": "SUBSCRIBED", "subscribed": CANARY});

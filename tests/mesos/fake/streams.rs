@@ -93,9 +93,9 @@ pub(super) fn task_of(accept: &Call) -> String {
     launch["task_infos"][0]["task_id"]["value"].as_str().unwrap().to_owned()
 }
 
-/// Goal: a connection that ends, in whatever way and wherever in a record, is replaced, and nothing is lost. Method: the
-/// last chunk; a break between records; in the middle of one; in the middle of a chunk's head. As a master's crash, a
-/// failover or a firewall do it.
+/// Goal: a connection that ends, in whatever way and wherever in a record, is replaced, and nothing is lost. Method:
+/// the last chunk; a break between records; in the middle of one; in the middle of a chunk's head. As a master's crash,
+/// a failover or a firewall do it.
 #[test]
 fn a_stream_that_ends() {
     let half = chunk(&record(&json!({"type": "HEARTBEAT"})));
@@ -107,9 +107,9 @@ fn a_stream_that_ends() {
     }
 }
 
-/// Goal: what isn't a record ends the subscription, not the framework, and nothing after it is believed. Method: lengths
-/// that are none; a body that is no event; each followed by an event that would kill the executor. No Mesos sends
-/// these: `recordio::encode` writes decimal digits and a line end.
+/// Goal: what isn't a record ends the subscription, not the framework, and nothing after it is believed. Method:
+/// lengths that are none; a body that is no event; each followed by an event that would kill the executor. No Mesos
+/// sends these: `recordio::encode` writes decimal digits and a line end.
 #[test]
 fn a_record_that_is_none() {
     for bad in [

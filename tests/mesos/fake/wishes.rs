@@ -13,8 +13,8 @@ use super::{framework, mesos};
 use crate::framework::{Framework, small_executors};
 
 /// Goal: a master that can't make anything of the constraint is subscribed to without it; the constraint still holds
-/// here. Method: ERROR as of `Master::subscribe` when `OfferConstraintsFilter::create` fails; then an offer that doesn't
-/// meet the constraint.
+/// here. Method: ERROR as of `Master::subscribe` when `OfferConstraintsFilter::create` fails; then an offer that
+/// doesn't meet the constraint.
 #[test]
 fn a_master_that_does_not_take_the_constraint() {
     let why =

@@ -20,8 +20,8 @@ fn assert_gone(cluster: &RealCluster, id: &str) {
     cluster.assert_deserted();
 }
 
-/// Goal: the whole way, from offers to the summary, with a constraint. Method: twenty executors over five agents, one of
-/// which doesn't meet it; all finish, as many on each of the four, and the master has seen the same twenty.
+/// Goal: the whole way, from offers to the summary, with a constraint. Method: twenty executors over five agents, one
+/// of which doesn't meet it; all finish, as many on each of the four, and the master has seen the same twenty.
 #[test]
 #[ignore = "needs a real Mesos"]
 fn twenty_executors_run_to_the_end() {

@@ -205,8 +205,9 @@ impl Scene {
 }
 
 /// Goal: whatever happens, the kernel's books become the master's again. Method: kill and silence agents and the
-/// master, cut connections, restart the framework, kill executors, move the limit, all at random; then let everything live and compare: ids,
-/// agents, cores, memory, in the kernel, the master and the agents; in the end nothing is left running.
+/// master, cut connections, restart the framework, kill executors, move the limit, all at random; then let everything
+/// live and compare: ids, agents, cores, memory, in the kernel, the master and the agents; in the end nothing is left
+/// running.
 #[test]
 #[ignore = "needs a real Mesos"]
 fn the_books_are_the_masters_after_random_faults() {

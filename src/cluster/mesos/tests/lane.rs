@@ -42,8 +42,8 @@ fn decline(epoch: u64, offer: &str, seconds: u64) -> Order {
     Order { epoch, what: What::Decline { offers: vec![offer.to_owned()], refuse } }
 }
 
-/// Goal: declines become one call if they are neighbours, of one subscription and one duration, and nothing gets lost or
-/// overtakes. Method: each kind of border between two that are alike.
+/// Goal: declines become one call if they are neighbours, of one subscription and one duration, and nothing gets lost
+/// or overtakes. Method: each kind of border between two that are alike.
 #[test]
 fn declines_are_merged() {
     let revive = || Order { epoch: 1, what: What::Plain(Box::new(calls::revive())) };

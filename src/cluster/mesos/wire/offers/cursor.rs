@@ -114,6 +114,10 @@ impl<'a> Cursor<'a> {
     pub(super) fn varint(&mut self) -> Result<u64> {
         let (number, rest) = match self.rest {
             [byte, rest @ ..] if *byte < 0x80 => (u64::from(*byte), rest),
+            // The lengths of most offers.
+            [low, high, rest @ ..] if *high < 0x80 => {
+                (u64::from(low & 0x7f) | u64::from(*high) << 7, rest)
+            }
             // Most ports.
             [low, middle, high, rest @ ..] if *low & middle >= 0x80 && *high < 0x80 => {
                 let [low, middle] = [low, middle].map(|byte| u64::from(byte & 0x7f));

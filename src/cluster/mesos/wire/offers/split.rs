@@ -75,7 +75,7 @@ fn each_offer(mut offers: Cursor<'_>, end: usize, places: &mut Vec<OfferPlace>) 
     Ok(())
 }
 
-/// Where the id is of an offer that ends at `end`, if it doesn't begin with it: the last one, as everywhere in protobuf.
+/// Where the id is of an offer that ends at `end` and doesn't begin with it: the last one, as everywhere in protobuf.
 fn find_id(mut offer: Cursor<'_>, end: usize, place: &mut std::ops::Range<usize>) -> Result<()> {
     while let Some(key) = offer.key()? {
         if key == ID {
