@@ -3,7 +3,9 @@
 mod agreement;
 mod mirror;
 
-use offermill::cluster::mesos::wire::offers::{ENTRIES_MAX, Malformed, OfferReader, split};
+use offermill::cluster::mesos::wire::offers::{
+    ENTRIES_MAX, Malformed, OFFERS_MAX, OfferReader, split,
+};
 use proptest::collection::vec;
 use proptest::option::{of, weighted};
 use proptest::prelude::*;
@@ -266,6 +268,21 @@ proptest! {
             .collect();
         check(&mut OfferReader::new(ROLE), &event_of(&offers));
     }
+}
+
+/// Goal: a record can't make memory grow to many times its length. Method: as many empty offers as are allowed, of two
+/// bytes each, and one more.
+#[test]
+fn a_record_has_only_so_many_offers() {
+    let mut places = Vec::new();
+    let record = |offers: usize| {
+        let offers = [0x0a, 0].repeat(offers);
+        [vec![8, 2], inside(0x1a, &offers)].concat()
+    };
+    assert_eq!(split(&record(OFFERS_MAX), &mut places), Ok(true));
+    assert_eq!(places.len(), OFFERS_MAX);
+    assert_eq!(split(&record(OFFERS_MAX + 1), &mut places), Err(Malformed::TooMany));
+    assert_eq!(places, []);
 }
 
 /// Goal: in the steady state reading allocates nothing. Method: the same events again and again.

@@ -23,7 +23,8 @@ pub enum Malformed {
     NoId,
     /// An offer without the id of its agent, or with an empty one.
     NoAgent,
-    /// An offer with more than [`ENTRIES_MAX`](super::ENTRIES_MAX) entries.
+    /// An offer with more than [`ENTRIES_MAX`](super::ENTRIES_MAX) entries, or a record with more than
+    /// [`OFFERS_MAX`](super::OFFERS_MAX) offers.
     TooMany,
 }
 

@@ -31,4 +31,4 @@ pub use cursor::Malformed;
 pub use desk::ENTRIES_MAX;
 pub use offer::Unavailability;
 pub use reader::{Batch, OfferReader};
-pub use split::split;
+pub use split::{OFFERS_MAX, split};

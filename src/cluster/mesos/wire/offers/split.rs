@@ -18,6 +18,10 @@ const ID: u32 = sized(1);
 /// `OfferID.value`.
 const VALUE: u32 = sized(1);
 
+/// So many offers may be in one record. A large cluster has some ten thousand agents; what has more offers is made to
+/// cost memory.
+pub const OFFERS_MAX: usize = 1 << 20;
+
 /// Finds the offers in `record`, an event, and puts their places into `places`, whose former content is gone. Returns
 /// whether it is an event of type `OFFERS`; of others there are no places.
 ///
@@ -26,7 +30,7 @@ const VALUE: u32 = sized(1);
 /// found for some flaw has an empty one.
 ///
 /// # Errors
-/// When the record is no event, or its offers can't be told apart.
+/// When the record is no event, its offers can't be told apart, or there are more than [`OFFERS_MAX`].
 pub fn split(record: &[u8], places: &mut Vec<OfferPlace>) -> std::result::Result<bool, Malformed> {
     places.clear();
     let kind = walk(record, places);
@@ -57,6 +61,9 @@ fn walk(record: &[u8], places: &mut Vec<OfferPlace>) -> Result<i32> {
 fn each_offer(mut offers: Cursor<'_>, end: usize, places: &mut Vec<OfferPlace>) -> Result<()> {
     while let Some(key) = offers.key()? {
         if key == OFFER {
+            if places.len() == OFFERS_MAX {
+                return Err(Malformed::TooMany);
+            }
             let offer = offers.message()?;
             let end = end - offers.left();
             let mut id = 0..0;
