@@ -185,8 +185,8 @@ pub enum Call<'a> {
         /// How long it may take to end by itself.
         grace: Duration,
     },
-    /// Nothing will be asked about this executor any more: it was out of sight for too long, or a former run left it
-    /// and there is no room for it. Managers that keep records forget it.
+    /// Nothing will be asked about this executor any more: it was out of sight for too long. Managers that keep records
+    /// forget it.
     Forget {
         /// The executor's id.
         executor: &'a str,

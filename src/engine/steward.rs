@@ -166,7 +166,6 @@ impl Steward {
     ) {
         for (executor, agent_id) in surplus {
             self.kills.ask_stray(executor, Some(agent_id), self.options.kill_grace, now, out);
-            out.call(Call::Forget { executor });
         }
     }
 

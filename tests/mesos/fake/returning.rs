@@ -131,6 +131,20 @@ fn what_there_is_no_room_for_is_asked_to_end() {
     assert!(begun.elapsed() < Duration::from_secs(5), "it took {:?}", begun.elapsed());
 }
 
+/// Goal: an executor that there is no room for is not forgotten before its end is known: a further run asks for it, too.
+/// Method: a return without room, which ends before anything is heard of the executor, and another.
+#[test]
+fn what_there_is_no_room_for_is_not_forgotten() {
+    let file = IdFile::new();
+    let fake = FakeMaster::new(sound);
+    let task = leave_one_behind(&fake, &file);
+    for number in 0..2 {
+        let _framework = framework(file.settings(fake.port()), 0).unwrap();
+        let kill = fake.wait_for("KILL", number);
+        assert_eq!(kill.body["kill"]["task_id"]["value"], task.as_str());
+    }
+}
+
 /// Goal: what of the old run nobody here has a place for ends. Method: the framework returns, and the cluster reports a
 /// task that isn't in the file, with a uuid: it is acknowledged, and killed.
 #[test]

@@ -55,9 +55,7 @@ fn an_interrupt_leaves_no_task() {
     let mut program = Program::start(&cluster, &["--num-executors", "10"], &["sh", "-c", SLEEP]);
     let id = program.registered();
     program.running(10);
-    program.signal("INT");
-    let ended = program.end();
-    assert_eq!(ended.code, Some(0), "{}", ended.told());
+    program.interrupt();
     assert_gone(&cluster, &id);
 }
 

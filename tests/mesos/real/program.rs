@@ -103,6 +103,15 @@ impl Program {
         assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
     }
 
+    /// Ctrl-C, and its end, which must be a good one.
+    #[track_caller]
+    pub(crate) fn interrupt(self) -> Ended {
+        self.signal("INT");
+        let ended = self.end();
+        assert_eq!(ended.code, Some(0), "{}", ended.told());
+        ended
+    }
+
     /// SIGKILL.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();

@@ -60,9 +60,7 @@ fn a_framework_that_returns_adopts_its_executors() {
         assert_eq!(settled(&cluster, &id, 6), before);
     }
     assert_eq!(cluster.master_state().frameworks(), [id.as_str()]);
-    program.signal("INT");
-    let ended = program.end();
-    assert_eq!(ended.code, Some(0), "{}", ended.told());
+    program.interrupt();
     assert_eq!(cluster.master_state().all_tasks(), Tasks::new());
     cluster.assert_deserted();
 }
@@ -82,9 +80,7 @@ fn a_framework_that_returns_kills_what_it_has_no_room_for() {
     assert_eq!(program.registered(), id);
     let after: BTreeSet<String> = settled(&cluster, &id, 4).into_keys().collect();
     assert!(after.is_subset(&before), "{before:#?}, {after:#?}");
-    program.signal("INT");
-    let ended = program.end();
-    assert_eq!(ended.code, Some(0), "{}", ended.told());
+    program.interrupt();
     cluster.assert_deserted();
 }
 
@@ -134,9 +130,7 @@ fn a_framework_that_returns_too_late_begins_anew() {
     assert_ne!(first, second);
     program.running(3);
     settled(&cluster, &second, 3);
-    program.signal("INT");
-    let ended = program.end();
-    assert_eq!(ended.code, Some(0), "{}", ended.told());
+    let ended = program.interrupt();
     assert!(ended.told().contains(&first), "the old id isn't named: {}", ended.told());
     cluster.assert_deserted();
 }
@@ -163,8 +157,6 @@ fn executors_without_room_end_when_their_agents_return() {
     cluster.wait_for_agents();
     let after: BTreeSet<String> = settled(&cluster, &id, 4).into_keys().collect();
     assert!(after.is_subset(&before), "{before:#?}, {after:#?}");
-    program.signal("INT");
-    let ended = program.end();
-    assert_eq!(ended.code, Some(0), "{}", ended.told());
+    program.interrupt();
     cluster.assert_deserted();
 }
