@@ -41,7 +41,7 @@ pub struct Former<'a> {
 }
 
 /// Names that are not of this kernel's making.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Adopted(QuietOnceLock<Roster>);
 
 #[derive(Debug, Default)]
@@ -52,6 +52,10 @@ struct Roster {
 }
 
 impl Adopted {
+    pub(super) fn new() -> Adopted {
+        Adopted(QuietOnceLock::new())
+    }
+
     pub(super) fn find(&self, name: &str) -> Option<ExecutorId> {
         self.0.get()?.by_name.get(name).copied()
     }
@@ -109,7 +113,7 @@ impl Core {
             .collect();
         roster.names.sort_unstable();
         // Before the cells are published, so that who finds one in the table can name it.
-        let _raced = self.adopted.0.set(roster);
+        self.adopted.0.get_or_init(|| roster);
         for id in adopted.iter().flatten() {
             if let Some(executor) = self.executors.get(id.slot) {
                 executor.publish(id.sequence);

@@ -133,7 +133,7 @@ impl Kernel {
         Kernel(Arc::new(Core {
             by_sequence: ids.needs_index().then(Map::new),
             ids,
-            adopted: Adopted::default(),
+            adopted: Adopted::new(),
             policy: PolicyCell::new(config),
             subscription: Subscription::new(),
             agents: Agents::new(),
