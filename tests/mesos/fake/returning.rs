@@ -131,8 +131,8 @@ fn what_there_is_no_room_for_is_asked_to_end() {
     assert!(begun.elapsed() < Duration::from_secs(5), "it took {:?}", begun.elapsed());
 }
 
-/// Goal: an executor that there is no room for is not forgotten before its end is known: a further run asks for it, too.
-/// Method: a return without room, which ends before anything is heard of the executor, and another.
+/// Goal: an executor that there is no room for is not forgotten before its end is known: a further run asks for it,
+/// too. Method: a return without room, which ends before anything is heard of the executor, and another.
 #[test]
 fn what_there_is_no_room_for_is_not_forgotten() {
     let file = IdFile::new();
