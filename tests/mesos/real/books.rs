@@ -10,9 +10,9 @@ use super::eventually;
 use super::state::{Task, Tasks};
 use crate::framework::Framework;
 
-/// How long the two may take to agree once nothing is wrong: a lost agent has to be noticed, and doubtful executors are
-/// asked about each 15 s.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// How long the two may take to agree once nothing is wrong: a lost agent has to be noticed, doubtful executors are
+/// asked about each 15 s, and kills that went lost are repeated after 15, 30, 60 and 120 s.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Waits until `executors` run, and nothing else does: the same ones, on the same agents, with the same resources, in
 /// the kernel, in the master and in the agents. Returns them.
