@@ -23,6 +23,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::engine::seam::{FormerExecutor, Update};
 use crate::error::Error;
@@ -73,7 +74,7 @@ impl Ledger {
         let lock_path = sibling(path, ".lock");
         let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&lock_path);
         let lock = lock.map_err(|error| fail("its lock can't be made", error))?;
-        match lock.try_lock() {
+        match lock_patiently(&lock) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let why = "another program that runs now has it";
@@ -171,6 +172,17 @@ impl Ledger {
         (self.anew, self.outdated) = (self.length, false);
         Ok(())
     }
+}
+
+/// Takes the lock, or waits for it a moment: who had it may be ending just now.
+fn lock_patiently(lock: &File) -> Result<(), TryLockError> {
+    for _ in 0..20 {
+        match lock.try_lock() {
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(50)),
+            done => return done,
+        }
+    }
+    lock.try_lock()
 }
 
 fn sibling(path: &Path, ending: &str) -> PathBuf {
