@@ -249,8 +249,10 @@ impl Link {
             without_constraints: state.without_constraints,
             ..State::default()
         };
-        let Book { framework_id: former_id, executors, finished } = self.ledger.book();
-        let is_same = first && former_id.as_deref() == Some(&*framework_id);
+        // Only the first can be another run's: the book can be long.
+        let book = if first { self.ledger.book() } else { Book::default() };
+        let Book { framework_id: former_id, executors, finished } = book;
+        let is_same = former_id.as_deref() == Some(&*framework_id);
         if let Err(error) = self.ledger.identify(&framework_id) {
             self.tell(format!("the framework id file can't be written: {error}"));
         }
@@ -262,7 +264,7 @@ impl Link {
         };
         // Before the engine is told, which calls at once.
         self.standing.send_replace(Some(Arc::new(standing)));
-        if first && former_id.is_some() {
+        if former_id.is_some() {
             // Of a framework that is no more nothing is left but what has finished.
             let executors = if is_same { executors.into_values().collect() } else { Vec::new() };
             self.events.send(Event::Former { executors, finished });
