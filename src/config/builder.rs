@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    Config, ExclusionRule, ExecutorCores, ExecutorGpus, Placement, RefuseDurations, UnreachableRule,
+    Conduct, Config, ExclusionRule, ExecutorCores, ExecutorGpus, Placement, RefuseDurations,
+    UnreachableRule,
 };
 use crate::constraint::Constraint;
 use crate::error::Error;
@@ -34,6 +35,7 @@ pub struct ConfigBuilder {
     refuse: RefuseDurations,
     exclusion: Option<ExclusionRule>,
     placement: Placement,
+    conduct: Conduct,
     unreachable: UnreachableRule,
     maintenance_lead: Duration,
     launch_timeout: Duration,
@@ -57,6 +59,7 @@ impl Default for ConfigBuilder {
             refuse: RefuseDurations::default(),
             exclusion: Some(ExclusionRule::default()),
             placement: Placement::default(),
+            conduct: Conduct::default(),
             unreachable: UnreachableRule::default(),
             maintenance_lead: Duration::from_secs(600),
             launch_timeout: Duration::from_secs(180),
@@ -176,6 +179,13 @@ impl ConfigBuilder {
         self
     }
 
+    /// Where schedulers differ, whose way to go. Default: [`Conduct::OFFERMILL`].
+    #[must_use]
+    pub fn conduct(mut self, conduct: Conduct) -> Self {
+        self.conduct = conduct;
+        self
+    }
+
     /// What becomes of executors out of sight.
     #[must_use]
     pub fn unreachable(mut self, rule: UnreachableRule) -> Self {
@@ -208,7 +218,7 @@ impl ConfigBuilder {
     ///
     /// # Errors
     /// Names the first setting that isn't allowed, its value and what is: an executor without cores or memory, a cap
-    /// below one executor, a refusal over 365 days, an exclusion after no failure, and sizes that no cluster has.
+    /// below one executor (unless [`Conduct::idle_allowed`]), a refusal over 365 days, an exclusion after no failure, and sizes that no cluster has.
     pub fn build(self) -> Result<Config, Error> {
         self.check_executor()?;
         self.check_caps()?;
@@ -232,6 +242,7 @@ impl ConfigBuilder {
             refuse: self.refuse,
             exclusion: self.exclusion,
             placement: self.placement,
+            conduct: self.conduct,
             unreachable: self.unreachable,
             maintenance_lead: self.maintenance_lead,
             launch_timeout: self.launch_timeout,
@@ -272,6 +283,7 @@ impl ConfigBuilder {
         };
         if let Some(cap) = self.core_cap
             && cap < least
+            && !self.conduct.idle_allowed
         {
             let allowed = format!("at least the {least} cores of one executor");
             return Err(Error::setting("total executor cores", cap, allowed));

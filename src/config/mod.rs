@@ -3,10 +3,12 @@
 //! Names of settings in errors are the ones that people write on the command line where there is one.
 
 mod builder;
+mod conduct;
 pub mod properties;
 pub mod text;
 
 pub use builder::ConfigBuilder;
+pub use conduct::Conduct;
 
 use std::time::Duration;
 
@@ -33,6 +35,7 @@ pub struct Config {
     pub(crate) refuse: RefuseDurations,
     pub(crate) exclusion: Option<ExclusionRule>,
     pub(crate) placement: Placement,
+    pub(crate) conduct: Conduct,
     pub(crate) unreachable: UnreachableRule,
     pub(crate) maintenance_lead: Duration,
     pub(crate) launch_timeout: Duration,

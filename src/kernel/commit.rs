@@ -77,7 +77,7 @@ impl Core {
             self.trim(policy, survey, plan, 0);
         }
         let closing = match self.admit(policy, books, survey, plan) {
-            Ok(books) => self.caps_reached(policy, books).or(short_of_gpus),
+            Ok(books) => self.closed_by(policy, books).or(short_of_gpus),
             Err(Some(reason)) => Some(reason),
             Err(None) => return Committed::PolicyChanged,
         };
@@ -91,6 +91,13 @@ impl Core {
             }
         }
         Committed::Done(closing)
+    }
+
+    /// The cap that ends the batch, if one is reached.
+    fn closed_by(&self, policy: &Policy, books: Books) -> Option<Reason> {
+        let reached = self.caps_reached(policy, books)?;
+        let by_cores = policy.core_headroom(books).err().filter(|cap| policy.outranks(cap));
+        by_cores.or(Some(reached))
     }
 
     /// Step 1. Groups whose agent refuses leave the plan, with the reason.

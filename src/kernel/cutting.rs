@@ -2,17 +2,29 @@
 
 use super::decision::{Amount, Piece};
 use super::survey::Sums;
-use crate::offer::{Offer, ResourceKind, Supply, Taker};
+use crate::config::Config;
+use crate::offer::{Offer, Resource, ResourceKind, Supply, Taker};
 use crate::resources::Scalar;
 
+/// Which resources are taken from now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    /// Reserved ones, and then …
+    Reserved,
+    /// … unreserved ones.
+    Unreserved,
+    /// All alike.
+    Any,
+}
+
 /// A place among the offers of one group, for one kind of scalar. Amounts are taken from reserved resources first, then
-/// from unreserved ones, each in the order of the offers; and from revocable resources only when what is left of the
-/// others is too little for one executor, for no executor may have both.
+/// from unreserved ones, each in the order of the offers, or from all in that order; and from revocable resources only
+/// when what is left of the others is too little for one executor, for no executor may have both.
 #[derive(Clone, Copy, Debug)]
 struct Cursor {
     kind: ResourceKind,
     supply: Supply,
-    reserved: bool,
+    turn: Turn,
     /// Position of the offer among the group's, and of the resource in it.
     offer: usize,
     resource: usize,
@@ -22,20 +34,26 @@ struct Cursor {
     firm: u64,
 }
 
+impl Turn {
+    fn is_of(self, resource: &Resource<'_>) -> bool {
+        self == Turn::Any || resource.is_reserved() == (self == Turn::Reserved)
+    }
+}
+
 impl Cursor {
-    fn new(kind: ResourceKind, firm: u64) -> Cursor {
-        let supply = Supply::Firm;
-        Cursor { kind, supply, reserved: true, offer: 0, resource: 0, left: 0, firm }
+    fn new(kind: ResourceKind, supply: Supply, lot: &Lot<'_>, firm: u64) -> Cursor {
+        let turn = if lot.reserved_first { Turn::Reserved } else { Turn::Any };
+        Cursor { kind, supply, turn, offer: 0, resource: 0, left: 0, firm }
     }
 
     /// Moves to the next resource that something can be taken from. `false` at the end.
     fn advance(&mut self, lot: &Lot<'_>) -> bool {
         loop {
             let Some(offer) = lot.group.get(self.offer) else {
-                if !self.reserved {
+                if self.turn != Turn::Reserved {
                     return false;
                 }
-                (self.reserved, self.offer, self.resource) = (false, 0, 0);
+                (self.turn, self.offer, self.resource) = (Turn::Unreserved, 0, 0);
                 continue;
             };
             let Some(resource) = lot.batch[*offer as usize].resources.get(self.resource) else {
@@ -46,7 +64,7 @@ impl Cursor {
             self.resource += 1;
             // What tells most apart comes first.
             if resource.kind == self.kind
-                && resource.is_reserved() == self.reserved
+                && self.turn.is_of(resource)
                 && resource.supply(lot.taker) == Some(self.supply)
             {
                 self.left = resource.quantity();
@@ -58,7 +76,7 @@ impl Cursor {
     /// Takes `thousandths`, as much for each executor of the group.
     fn take(&mut self, lot: &Lot<'_>, mut thousandths: u64, pieces: &mut Vec<Piece>) {
         if self.supply == Supply::Firm && self.firm < thousandths {
-            *self = Cursor { supply: Supply::Revocable, ..Cursor::new(self.kind, 0) };
+            *self = Cursor::new(self.kind, Supply::Revocable, lot, 0);
         }
         self.firm = self.firm.saturating_sub(thousandths);
         while thousandths > 0 {
@@ -86,6 +104,7 @@ struct Lot<'a> {
     batch: &'a [Offer<'a>],
     group: &'a [u32],
     taker: Taker<'a>,
+    reserved_first: bool,
 }
 
 /// Cuts the executors of one group, one after the other.
@@ -103,16 +122,18 @@ impl<'a> Cutter<'a> {
     pub(crate) fn new(
         batch: &'a [Offer<'a>],
         group: &'a [u32],
-        revocable: bool,
+        config: &Config,
         firm: Sums,
     ) -> Cutter<'a> {
         // All offers of a group are to one role.
-        let taker = Taker::new(&batch[group[0] as usize], revocable);
+        let taker = Taker::new(&batch[group[0] as usize], config);
+        let lot = Lot { batch, group, taker, reserved_first: config.conduct.reserved_first };
+        let cursor = |kind, firm| Cursor::new(kind, Supply::Firm, &lot, firm);
         Cutter {
-            lot: Lot { batch, group, taker },
-            cpus: Cursor::new(ResourceKind::Cpus, firm.cpus),
-            memory: Cursor::new(ResourceKind::Memory, firm.memory),
-            gpus: Cursor::new(ResourceKind::Gpus, firm.gpus),
+            cpus: cursor(ResourceKind::Cpus, firm.cpus),
+            memory: cursor(ResourceKind::Memory, firm.memory),
+            gpus: cursor(ResourceKind::Gpus, firm.gpus),
+            lot,
         }
     }
 
@@ -145,7 +166,7 @@ impl Lot<'_> {
         };
         let found = self.group.iter().flat_map(of_offer).filter_map(|(offer, resource, at)| {
             let supply = resource.supply(self.taker).filter(|_| resource.has_port(port))?;
-            Some(((supply, !resource.is_reserved()), offer, at))
+            Some(((supply, self.reserved_first && !resource.is_reserved()), offer, at))
         });
         let (_, offer, resource) = found.min_by_key(|(order, ..)| *order)?;
         Some(Piece { offer, resource, amount: Amount::Port(port) })
@@ -156,7 +177,7 @@ impl Lot<'_> {
 #[cfg(not(loom))]
 mod tests {
     use super::*;
-    use crate::offer::{Resource, Value};
+    use crate::offer::Value;
     use proptest::prelude::*;
 
     fn resource(kind: u8, reserved: bool, thousandths: u64) -> Resource<'static> {
@@ -186,8 +207,9 @@ mod tests {
                 all.filter(|(kind, reserved, _)| *kind == wanted && (*reserved || !only_reserved)).map(|r| r.2).sum()
             };
             let fit = (sum(0, false) / executor).min(sum(1, false) / executor);
+            let config = Config::builder().build().unwrap();
             let firm = Sums { cpus: sum(0, false), memory: sum(1, false), gpus: 0 };
-            let mut cutter = Cutter::new(&batch, &group, false, firm);
+            let mut cutter = Cutter::new(&batch, &group, &config, firm);
             let mut pieces = Vec::new();
             for number in 0..fit {
                 let start = pieces.len();

@@ -80,7 +80,8 @@ impl Handler {
     /// Answers `offers`, each exactly once, in `decisions`, whose former content is gone.
     ///
     /// Offers that meet the constraint get executors, as the placement says and as the caps allow; all others are
-    /// declined with a reason. Offers of one agent and role are used together. No input makes it panic: what is no
+    /// declined with a reason. Offers of one agent and role are used together (unless the
+    /// [conduct](crate::config::Conduct) says otherwise). No input makes it panic: what is no
     /// quantity counts as nothing, and what names no agent is declined.
     ///
     /// Lock-free once the handler has seen the agents: a commit is tried again only if another thread's succeeded or
@@ -125,7 +126,8 @@ impl Desk {
         now: Timestamp,
         decisions: &mut Decisions,
     ) -> Answered {
-        if let Some(reason) = core.closed_to_all(policy, books) {
+        let closed = core.closed_to_all(policy, books);
+        if let Some(reason) = closed.filter(|reason| !policy.outranks(reason)) {
             decline_all(offers, reason, policy, now, decisions);
             // Offers that come though nothing can be placed: suppression has to be said again.
             if !offers.is_empty() && (reason.is_cap() || reason == Reason::Stopping) {
@@ -139,19 +141,17 @@ impl Desk {
         plan.clear();
         let closing = if make_plan(core, policy, books, survey, plan, left) {
             match core.commit(policy, books, survey, plan, now) {
-                Committed::Done(closing) => {
-                    if closing.is_some() {
-                        // What is left of the accepted offers is refused for the cap's sake, as others are.
-                        core.demand.note_refused();
-                        decisions.at_cap = true;
-                    }
-                    closing
-                }
+                Committed::Done(closing) => closing,
                 Committed::PolicyChanged => return Answered::PolicyChanged,
             }
         } else {
-            None
+            closed
         };
+        if closing.is_some() {
+            // What is left of the accepted offers is refused for the cap's sake, as others are.
+            core.demand.note_refused();
+            decisions.at_cap = true;
+        }
         self.write_out(policy, offers, closing, now, decisions);
         Answered::Each
     }
@@ -186,7 +186,8 @@ impl Desk {
         for group in &survey.groups {
             let first_offer = decisions.accepted.len() as u32;
             if group.placed == 0 {
-                let reason = group.reason.or(closing).unwrap_or(Reason::Raced);
+                let cap = closing.filter(|cap| policy.outranks(cap));
+                let reason = cap.or(group.reason).or(closing).unwrap_or(Reason::Raced);
                 let refuse = reason.refuse(refuse, now);
                 let declines = survey.offers_of(group.first);
                 decisions.declines.extend(declines.map(|offer| Decline { offer, reason, refuse }));
@@ -194,8 +195,7 @@ impl Desk {
             }
             decisions.accepted.extend(survey.offers_of(group.first));
             let own = &decisions.accepted[first_offer as usize..];
-            let revocable = policy.config.revocable;
-            let mut cutter = Cutter::new(offers, own, revocable, group.firm);
+            let mut cutter = Cutter::new(offers, own, &policy.config, group.firm);
             let placed = (group.start, group.start + group.placed);
             for executor in &mut decisions.placed[placed.0 as usize..placed.1 as usize] {
                 let start = decisions.pieces.len() as u32;

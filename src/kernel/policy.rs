@@ -45,13 +45,24 @@ impl Policy {
         if executors == 0 {
             return Err(Reason::ExecutorLimit { limit });
         }
+        Ok(Headroom { executors, cores: self.core_headroom(books)? })
+    }
+
+    /// The cores that the core cap leaves over `books`, unless it leaves too few for any executor.
+    pub(crate) fn core_headroom(&self, books: Books) -> Result<MilliCpus, Reason> {
         let cap = self.core_cap();
         let left = MilliCpus::from_millis(cap.millis().saturating_sub(books.cores().millis()));
         let asked = self.config.cores_at_least();
         if left < asked {
             return Err(Reason::CoreCap { cap, acquired: books.cores(), asked });
         }
-        Ok(Headroom { executors, cores: left })
+        Ok(left)
+    }
+
+    /// Whether a cap is told of every unused offer that meets the constraint, whatever else the offer lacks; all others
+    /// come after what the offer lacks.
+    pub(crate) fn outranks(&self, cap: &Reason) -> bool {
+        matches!(cap, Reason::CoreCap { .. }) && self.config.conduct.constraint_before_cap
     }
 
     /// Whether the caps leave room over `books` for one executor of just this size.

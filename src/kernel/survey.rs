@@ -23,7 +23,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// So many offers' agents are found ahead of their use; what is known of them stays in the nearest cache.
 const LOCATED_AHEAD: usize = 64;
 
-/// The offers of one agent and role: they are used together, and answered by one accept.
+/// The offers of one agent and role, or one of them: they are used together, and answered by one accept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Group {
     pub(crate) agent: AgentKey,
@@ -80,7 +80,7 @@ impl Group {
     }
 
     fn add(&mut self, offer: &Offer<'_>, config: &Config) {
-        let taker = Taker::new(offer, config.revocable);
+        let taker = Taker::new(offer, config);
         for resource in offer.resources {
             // Most that are offered are of no use: nobody need ask whose they are.
             match resource.kind {
@@ -166,7 +166,7 @@ impl Group {
         };
         let executors = by_cores.min(by_memory).min(by_gpus).min(by_port);
         let executors = u32::try_from(executors).unwrap_or(u32::MAX).min(self.agent_room);
-        Ok(Room { executors, cores, last: self.failed })
+        Ok(Room { executors, cores, last: self.failed && config.conduct.replace_elsewhere })
     }
 }
 
@@ -222,6 +222,7 @@ impl Survey {
         let refuse = &policy.config.refuse;
         let constraint = &policy.config.constraint;
         let maintenance_lead = policy.config.maintenance_lead;
+        let merge = policy.config.conduct.merge_offers;
         sightings.tidy(now);
         for (offer, position) in offers.iter().zip(0u32..) {
             let ahead = position as usize % LOCATED_AHEAD;
@@ -250,7 +251,7 @@ impl Survey {
                 decline(Reason::AgentMaintenance { begins_in });
                 continue;
             }
-            let group = if sighting.batch == self.batch {
+            let group = if sighting.batch == self.batch && merge {
                 self.group_of_role(sighting.group, offer.role, offers, position)
             } else {
                 sighting.batch = self.batch;

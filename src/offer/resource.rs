@@ -1,6 +1,7 @@
 //! An entry of an offer's resources, and what the kernel may take of it.
 
 use super::{DEFAULT_ROLE, Offer, Reservations, ReservedBy};
+use crate::config::Config;
 use crate::resources::{PortRange, Scalar};
 
 /// One entry of an offer's resources.
@@ -88,7 +89,8 @@ impl<'a> Resource<'a> {
             Standing::Revocable if taker.revocable => Supply::Revocable,
             Standing::Revocable | Standing::Shared | Standing::Disk => return None,
         };
-        self.reservations.open_to(taker.role).then_some(supply)
+        let is_open = self.reservations.open_to(taker.role) || taker.any_role;
+        is_open.then_some(supply)
     }
 
     /// How much can be cut from it as its kind, in thousandths. GPUs are cut whole.
@@ -167,16 +169,18 @@ pub enum Value<'a> {
     Set(&'a [&'a str]),
 }
 
-/// For whom resources are taken, and whether revocable ones will do.
+/// For whom resources are taken, and whether revocable ones and those of other roles will do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Taker<'a> {
     role: &'a str,
     revocable: bool,
+    any_role: bool,
 }
 
 impl<'a> Taker<'a> {
-    pub(crate) fn new(offer: &Offer<'a>, revocable: bool) -> Taker<'a> {
-        Taker { role: offer.role, revocable }
+    pub(crate) fn new(offer: &Offer<'a>, config: &Config) -> Taker<'a> {
+        let (revocable, any_role) = (config.revocable, config.conduct.any_role);
+        Taker { role: offer.role, revocable, any_role }
     }
 }
 
