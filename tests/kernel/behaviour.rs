@@ -1,6 +1,7 @@
 //! The kernel's documented behaviour, one readable example a sentence.
 
 mod adopting;
+mod conduct;
 mod demand;
 mod draining;
 mod explaining;

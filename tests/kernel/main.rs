@@ -6,6 +6,7 @@
 //! | [`algebra`] | are cut pieces and what is left exactly what was offered? |
 //! | [`behaviour`] | does it do what its documentation says, sentence by sentence? |
 //! | [`state_machine`] | does any [`history`] of events take it away from [`reference`]? |
+//! | [`spark`] | what would Spark's own backend answer? |
 //! | [`threads`] | do its promises hold while threads race? |
 //! | [`linearizability`] | are the answers of concurrent calls those of some order of them? |
 //! | [`memory`] | what does it allocate, when, and does it give it back? |
@@ -22,6 +23,7 @@ mod history;
 mod linearizability;
 mod memory;
 mod reference;
+mod spark;
 mod state_machine;
 #[path = "../support/algebra/mod.rs"]
 mod support;

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use offermill::config::{
-    ExclusionRule, ExecutorCores, ExecutorGpus, Placement, RefuseDurations, UnreachableRule,
+    Conduct, ExclusionRule, ExecutorCores, ExecutorGpus, Placement, RefuseDurations,
+    UnreachableRule,
 };
 use offermill::resources::{Gpus, Mebibytes, MilliCpus, PortRange};
 use offermill::{
@@ -66,6 +67,7 @@ impl Entry {
 pub(crate) struct Sheet {
     pub(crate) id: String,
     pub(crate) agent: String,
+    pub(crate) host: String,
     pub(crate) role: &'static str,
     pub(crate) zone: Option<&'static str>,
     pub(crate) entries: Vec<Entry>,
@@ -75,7 +77,8 @@ impl Sheet {
     pub(crate) fn new(agent: &str, cpus: f64, memory: f64) -> Sheet {
         let entries = vec![Entry::scalar("cpus", cpus), Entry::scalar("mem", memory)];
         let id = format!("offer of {agent}");
-        Sheet { id, agent: agent.to_owned(), role: DEFAULT_ROLE, zone: None, entries }
+        let (agent, host) = (agent.to_owned(), "host".to_owned());
+        Sheet { id, agent, host, role: DEFAULT_ROLE, zone: None, entries }
     }
 
     pub(crate) fn with(mut self, entry: Entry) -> Sheet {
@@ -85,6 +88,10 @@ impl Sheet {
 
     pub(crate) fn for_role(self, role: &'static str) -> Sheet {
         Sheet { role, ..self }
+    }
+
+    pub(crate) fn on_host(self, host: &str) -> Sheet {
+        Sheet { host: host.to_owned(), ..self }
     }
 
     pub(crate) fn in_zone(self, zone: &'static str) -> Sheet {
@@ -104,7 +111,8 @@ pub(crate) fn lend<R>(sheets: &[Sheet], use_them: impl FnOnce(&[Offer<'_>]) -> R
         .iter()
         .zip(resources.iter().zip(&attributes))
         .map(|(sheet, (resources, attributes))| {
-            Offer::new(&sheet.id, &sheet.agent, "host", resources, attributes).with_role(sheet.role)
+            Offer::new(&sheet.id, &sheet.agent, &sheet.host, resources, attributes)
+                .with_role(sheet.role)
         })
         .collect();
     use_them(&offers)
@@ -130,6 +138,7 @@ pub(crate) struct Setup {
     pub(crate) refuse: RefuseDurations,
     pub(crate) exclusion: Option<ExclusionRule>,
     pub(crate) consolidate: bool,
+    pub(crate) conduct: Conduct,
     pub(crate) unreachable: UnreachableRule,
     pub(crate) launch_timeout: Duration,
     pub(crate) revive_interval: Duration,
@@ -153,6 +162,7 @@ impl Default for Setup {
             refuse: RefuseDurations::default(),
             exclusion: Some(ExclusionRule::default()),
             consolidate: false,
+            conduct: Conduct::default(),
             unreachable: UnreachableRule::default(),
             launch_timeout: secs(180),
             revive_interval: secs(5),
@@ -185,6 +195,7 @@ impl Setup {
             .refuse_durations(self.refuse)
             .exclusion(self.exclusion)
             .placement(placement)
+            .conduct(self.conduct)
             .unreachable(self.unreachable)
             .launch_timeout(self.launch_timeout)
             .revive_interval(self.revive_interval)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use offermill::config::{ExclusionRule, RefuseDurations, UnreachableRule};
+use offermill::config::{Conduct, ExclusionRule, RefuseDurations, UnreachableRule};
 use offermill::resources::PortRange;
 use offermill::{DEFAULT_ROLE, Scope, Standing, TaskState, UpdateReason};
 use proptest::collection::vec;
@@ -99,6 +99,7 @@ fn setups() -> BoxedStrategy<Setup> {
                     expiry: expiry.map(secs),
                 }),
                 consolidate,
+                conduct: Conduct::default(),
                 unreachable: UnreachableRule {
                     release_after: release.map(secs),
                     forget_after: secs(forget),
@@ -222,6 +223,7 @@ fn sheets() -> BoxedStrategy<Sheet> {
     ];
     (id, agent, role, zone, entries)
         .prop_map(|(id, agent, role, zone, entries)| Sheet {
+            host: "host".to_owned(),
             id: id.to_owned(),
             agent: agent.to_owned(),
             role,

@@ -1,0 +1,144 @@
+//! The ways in which schedulers differ.
+
+use offermill::config::{Conduct, ExclusionRule};
+use offermill::{Amount, ExecutorId, ReasonKind, TaskState};
+use proptest::prelude::*;
+use std::time::Duration;
+
+use super::House;
+use crate::spark::{Launch, Refusal, Spark};
+use crate::world::{Entry, Setup, Sheet};
+
+const PORT: u16 = 31_000;
+
+/// The settings that Spark has, and its conduct.
+pub(super) fn spark_setup() -> Setup {
+    let rule = ExclusionRule { failures: 2, window: Duration::MAX, expiry: None };
+    Setup { conduct: Conduct::SPARK_3_5, exclusion: Some(rule), ..Setup::default() }
+}
+
+fn setups() -> impl Strategy<Value = Setup> {
+    let caps = (prop::option::of(0u64..12), prop::option::of(1u64..4), 0u32..4);
+    let rest = (prop::option::of(0u32..6), any::<bool>(), any::<bool>());
+    (caps, rest).prop_map(|((cap, cores, gpu_cap), (limit, port, constraint))| Setup {
+        core_cap: cap.map(|cap| cap * 1000),
+        executor_cores: cores.map(|cores| cores * 1000),
+        gpu_cap,
+        limit,
+        port: port.then_some(PORT),
+        zones: if constraint { vec!["east"] } else { vec![] },
+        ..spark_setup()
+    })
+}
+
+fn entries() -> impl Strategy<Value = Entry> {
+    let role = prop::sample::select(vec!["*", "etl", "web"]);
+    (0u8..7, 0u32..20, role).prop_map(|(kind, amount, role)| {
+        let quarters = f64::from(amount) / 4.0;
+        let entry = match kind {
+            0..=2 => Entry::scalar("cpus", quarters),
+            3 | 4 => Entry::scalar("mem", quarters * 100.0),
+            5 => Entry::scalar("gpus", f64::from(amount % 3)),
+            _ => Entry::ports(u64::from(PORT) - 10 + u64::from(amount), u64::from(PORT) + 15),
+        };
+        entry.reserved_for(role)
+    })
+}
+
+fn sheets() -> impl Strategy<Value = Sheet> {
+    let zone = prop::sample::select(vec![None, Some("east"), Some("west")]);
+    let role = prop::sample::select(vec!["*", "etl"]);
+    (0u8..4, zone, role, prop::collection::vec(entries(), 0..9)).prop_map(
+        |(agent, zone, role, entries)| Sheet {
+            zone,
+            entries,
+            ..Sheet::new(&format!("S{agent}"), 0.0, 0.0).for_role(role)
+        },
+    )
+}
+
+/// What happens.
+#[derive(Clone, Debug)]
+enum Step {
+    Offer(Vec<Sheet>),
+    End(prop::sample::Index, bool),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let offer = prop::collection::vec(sheets(), 1..6).prop_map(Step::Offer);
+    let end = (any::<prop::sample::Index>(), any::<bool>());
+    let step = prop_oneof![3 => offer, 1 => end.prop_map(|(at, failed)| Step::End(at, failed))];
+    prop::collection::vec(step, 1..12)
+}
+
+/// What the kernel's last answer launches, in order, with the ids.
+pub(super) fn launched(house: &House, sheets: &[Sheet]) -> Vec<(ExecutorId, Launch)> {
+    let mut all = Vec::new();
+    for accept in house.decisions.accepts() {
+        let [offer] = accept.offers else { panic!("one offer an accept, not {:?}", accept.offers) };
+        let offer = *offer as usize;
+        for executor in accept.executors {
+            let piece = |piece: &offermill::Piece| match piece.amount {
+                Amount::Scalar(amount) => (piece.resource as usize, amount.thousandths()),
+                Amount::Port(port) => (piece.resource as usize, u64::from(port)),
+            };
+            let launch = Launch {
+                offer,
+                agent: sheets[offer].agent.clone(),
+                cores: executor.cores.whole_cores(),
+                gpus: u64::from(executor.gpus.get()),
+                pieces: accept.pieces(executor).iter().map(piece).collect(),
+            };
+            all.push((executor.id, launch));
+        }
+    }
+    all.sort_by_key(|(id, _)| *id);
+    all
+}
+
+/// Why the offers of the kernel's last answer aren't used.
+pub(super) fn refused(house: &House, offers: usize) -> Vec<Option<Refusal>> {
+    let mut all = vec![None; offers];
+    for decline in house.declines() {
+        let refusal = match decline.reason.kind() {
+            ReasonKind::ConstraintUnmet => Refusal::UnmetConstraint,
+            ReasonKind::CoreCap => Refusal::ReachedCores,
+            _ => Refusal::Other,
+        };
+        assert_eq!(all[decline.offer as usize].replace(refusal), None, "two answers");
+    }
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Goal: with Spark's conduct the kernel places and refuses as Spark does, piece by piece. Method: random batches
+    /// and ends of executors under random settings, against Spark's loop told anew.
+    #[test]
+    fn spark_would_do_the_same(setup in setups(), steps in steps()) {
+        let mut house = House::new(&setup);
+        let mut spark = Spark::new(&setup);
+        let mut live = Vec::new();
+        for (step, now) in steps.iter().zip(0..) {
+            match step {
+                Step::Offer(sheets) => {
+                    house.offer(sheets, now);
+                    let (launches, refusals) = spark.offers(sheets);
+                    let (ids, own): (Vec<_>, Vec<_>) = launched(&house, sheets).into_iter().unzip();
+                    prop_assert_eq!(own, launches);
+                    prop_assert_eq!(refused(&house, sheets.len()), refusals);
+                    live.extend(ids);
+                    house.kernel.check().unwrap();
+                }
+                Step::End(at, failed) if !live.is_empty() => {
+                    let at = at.index(live.len());
+                    let state = if *failed { TaskState::Failed } else { TaskState::Finished };
+                    house.tell(live.remove(at), state, now);
+                    spark.end(at, *failed);
+                }
+                Step::End(..) => {}
+            }
+        }
+    }
+}
