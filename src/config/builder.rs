@@ -36,6 +36,7 @@ pub struct ConfigBuilder {
     exclusion: Option<ExclusionRule>,
     placement: Placement,
     conduct: Conduct,
+    locality_wait: Option<Duration>,
     unreachable: UnreachableRule,
     maintenance_lead: Duration,
     launch_timeout: Duration,
@@ -60,6 +61,7 @@ impl Default for ConfigBuilder {
             exclusion: Some(ExclusionRule::default()),
             placement: Placement::default(),
             conduct: Conduct::default(),
+            locality_wait: None,
             unreachable: UnreachableRule::default(),
             maintenance_lead: Duration::from_secs(600),
             launch_timeout: Duration::from_secs(180),
@@ -186,6 +188,16 @@ impl ConfigBuilder {
         self
     }
 
+    /// For how long only the hosts will do that [`request_executors`](crate::Kernel::request_executors) or
+    /// [`set_locality`](crate::Kernel::set_locality) named (`spark.locality.wait`), each for one executor. The wait
+    /// begins with each such call, and again with the first batch below the executor limit after one at it; its last
+    /// millisecond is part of it. Default: none, hosts don't matter.
+    #[must_use]
+    pub fn locality_wait(mut self, wait: Option<Duration>) -> Self {
+        self.locality_wait = wait;
+        self
+    }
+
     /// What becomes of executors out of sight.
     #[must_use]
     pub fn unreachable(mut self, rule: UnreachableRule) -> Self {
@@ -243,6 +255,7 @@ impl ConfigBuilder {
             exclusion: self.exclusion,
             placement: self.placement,
             conduct: self.conduct,
+            locality_wait: self.locality_wait,
             unreachable: self.unreachable,
             maintenance_lead: self.maintenance_lead,
             launch_timeout: self.launch_timeout,

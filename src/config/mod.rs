@@ -36,6 +36,7 @@ pub struct Config {
     pub(crate) exclusion: Option<ExclusionRule>,
     pub(crate) placement: Placement,
     pub(crate) conduct: Conduct,
+    pub(crate) locality_wait: Option<Duration>,
     pub(crate) unreachable: UnreachableRule,
     pub(crate) maintenance_lead: Duration,
     pub(crate) launch_timeout: Duration,

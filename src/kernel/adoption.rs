@@ -131,6 +131,7 @@ impl Core {
     fn take_in(&self, former: &Former<'_>, now: Timestamp) -> Option<ExecutorId> {
         let agent = self.agents.meet(former.agent_id, former.hostname, now)?;
         self.agents.reserve(agent, 1, now).ok()?;
+        self.policy.load().locality.note(former.hostname, agent, &self.agents);
         let give_back = || self.agents.release(agent.index(), 1);
         let mut cells = Vec::with_capacity(1);
         if !self.executors.claim(1, &mut cells) {

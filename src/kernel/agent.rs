@@ -62,6 +62,16 @@ impl AgentKey {
     pub(super) fn generation(self) -> u64 {
         self.0 >> GENERATION_SHIFT
     }
+
+    /// The key as a number below 2⁶⁴ - 1 …
+    pub(crate) fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// … and back.
+    pub(crate) fn from_bits(bits: u64) -> AgentKey {
+        AgentKey(bits)
+    }
 }
 
 /// What an agent takes.
@@ -233,6 +243,19 @@ impl Agent {
     pub(super) fn executors(&self, generation: u64) -> u32 {
         let word = self.word.load(Ordering::Acquire);
         if word >> GENERATION_SHIFT == generation { (word & EXECUTORS_MASK) as u32 } else { 0 }
+    }
+
+    /// Whether the cell is still the agent's.
+    pub(super) fn is(&self, generation: u64) -> bool {
+        let word = self.word.load(Ordering::Acquire);
+        word & LIVE != 0 && word >> GENERATION_SHIFT == generation
+    }
+
+    /// The agent in the cell, and its name, if it holds executors.
+    pub(super) fn holder(&self) -> Option<(u64, Arc<AgentName>)> {
+        let word = self.word.load(Ordering::Acquire);
+        let holds = word & LIVE != 0 && word & EXECUTORS_MASK != 0;
+        if holds { Some((word >> GENERATION_SHIFT, self.name()?)) } else { None }
     }
 
     /// Lets nothing start on the agent before `until`.

@@ -135,6 +135,18 @@ impl Agents {
         self.cells.get(key.index()).map_or(0, |cell| cell.executors(key.generation()))
     }
 
+    /// Whether the agent was not forgotten.
+    pub(crate) fn knows(&self, key: AgentKey) -> bool {
+        self.cells.get(key.index()).is_some_and(|cell| cell.is(key.generation()))
+    }
+
+    /// The agents that hold executors, as they are while this walks by.
+    pub(crate) fn holders(&self) -> impl Iterator<Item = (AgentKey, Arc<AgentName>)> {
+        self.cells.iter().filter_map(|(index, cell)| {
+            cell.holder().map(|(generation, name)| (AgentKey::new(index, generation), name))
+        })
+    }
+
     /// Lets nothing start on the agent before `until`.
     pub(crate) fn suspect(&self, key: AgentKey, until: Timestamp) {
         if let Some(cell) = self.cells.get(key.index()) {

@@ -279,6 +279,11 @@ pub enum Reason {
     },
     /// Another thread took the agent away between plan and commit; the next offer of it is looked at afresh.
     Raced,
+    /// Other hosts are wanted, or the agent's has an executor or gets one in the same batch.
+    Locality {
+        /// Until then.
+        until: Timestamp,
+    },
 }
 
 /// The kinds of [`Reason`], for counting.
@@ -319,11 +324,13 @@ pub enum ReasonKind {
     Port,
     /// See [`Reason::Raced`].
     Raced,
+    /// See [`Reason::Locality`].
+    Locality,
 }
 
 impl ReasonKind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [ReasonKind; 17] = [
+    pub const ALL: [ReasonKind; 18] = [
         ReasonKind::Stopping,
         ReasonKind::Disconnected,
         ReasonKind::Malformed,
@@ -341,6 +348,7 @@ impl ReasonKind {
         ReasonKind::Gpus,
         ReasonKind::Port,
         ReasonKind::Raced,
+        ReasonKind::Locality,
     ];
 
     /// The kind in a few words.
@@ -364,6 +372,7 @@ impl ReasonKind {
             ReasonKind::Gpus => "too few GPUs",
             ReasonKind::Port => "port not offered",
             ReasonKind::Raced => "raced",
+            ReasonKind::Locality => "other hosts wanted",
         }
     }
 }
@@ -392,6 +401,7 @@ impl Reason {
             Reason::Gpus { .. } => ReasonKind::Gpus,
             Reason::Port { .. } => ReasonKind::Port,
             Reason::Raced => ReasonKind::Raced,
+            Reason::Locality { .. } => ReasonKind::Locality,
         }
     }
 
@@ -426,7 +436,9 @@ impl Reason {
             }
             reason if reason.is_cap() => durations.reached_cap,
             Reason::AgentExcluded { until } => until.since(now).min(durations.unmet_constraint),
-            Reason::AgentSuspect { until } => until.since(now).min(durations.other),
+            Reason::AgentSuspect { until } | Reason::Locality { until } => {
+                until.since(now).min(durations.other)
+            }
             _ => durations.other,
         }
     }
@@ -462,6 +474,7 @@ impl fmt::Display for Reason {
             }
             Reason::Gpus { asked, offered } => write!(f, "{offered} of {asked} GPUs"),
             Reason::Port { port } => write!(f, "port {port} is not offered"),
+            Reason::Locality { until } => write!(f, "other hosts are wanted until {until}"),
             other => f.write_str(other.kind().as_str()),
         }
     }

@@ -224,6 +224,9 @@ impl Miss {
             Reason::AgentSuspect { until } => {
                 format!("lost a moment ago, not used {}", time_left(until, self.asked_at))
             }
+            Reason::Locality { until } => {
+                format!("other hosts are wanted {}", time_left(until, self.asked_at))
+            }
             Reason::ConstraintUnmet(unmet) => match &self.condition {
                 Some(condition) => format!("{}: {}", quoted(condition), unmet.mismatch),
                 None => unmet.mismatch.to_string(),

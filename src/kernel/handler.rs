@@ -42,6 +42,8 @@ struct Desk {
     survey: Survey,
     plan: Plan,
     left: Vec<(u32, u32)>,
+    /// Which of the wanted hosts get an executor.
+    taken: Vec<bool>,
 }
 
 /// How a batch was answered.
@@ -73,6 +75,7 @@ impl Handler {
             survey: Survey::default(),
             plan: Plan::new(core.executors.join()),
             left: Vec::new(),
+            taken: Vec::new(),
         };
         Handler { policy: core.policy.view(), tally: core.tallies.join(), core, desk }
     }
@@ -127,6 +130,7 @@ impl Desk {
         decisions: &mut Decisions,
     ) -> Answered {
         let closed = core.closed_to_all(policy, books);
+        let vicinity = core.vicinity(policy, closed.as_ref(), now);
         if let Some(reason) = closed.filter(|reason| !policy.outranks(reason)) {
             decline_all(offers, reason, policy, now, decisions);
             // Offers that come though nothing can be placed: suppression has to be said again.
@@ -136,8 +140,11 @@ impl Desk {
             }
             return Answered::Alike;
         }
-        let Desk { sightings, survey, plan, left } = self;
+        let Desk { sightings, survey, plan, left, taken } = self;
         survey.look(offers, policy, sightings, &core.agents, now, &mut decisions.declines);
+        if let Some(vicinity) = vicinity {
+            vicinity.narrow(survey, offers, &core.agents, taken);
+        }
         plan.clear();
         let closing = if make_plan(core, policy, books, survey, plan, left) {
             match core.commit(policy, books, survey, plan, now) {

@@ -196,7 +196,9 @@ pub(crate) fn nearness(reason: &Reason) -> u64 {
 /// Whether what barred the agent has ended.
 pub(crate) fn is_over(reason: &Reason, now: Timestamp) -> bool {
     match reason {
-        Reason::AgentExcluded { until } | Reason::AgentSuspect { until } => *until <= now,
+        Reason::AgentExcluded { until }
+        | Reason::AgentSuspect { until }
+        | Reason::Locality { until } => *until <= now,
         _ => false,
     }
 }
@@ -212,9 +214,9 @@ fn encode(reason: &Reason) -> Numbers {
         Reason::GpuCap { cap, acquired, asked } => {
             [cap, acquired, asked].map(|gpus| u64::from(gpus.get()))
         }
-        Reason::AgentExcluded { until } | Reason::AgentSuspect { until } => {
-            [until.as_millis(), 0, 0]
-        }
+        Reason::AgentExcluded { until }
+        | Reason::AgentSuspect { until }
+        | Reason::Locality { until } => [until.as_millis(), 0, 0],
         Reason::AgentMaintenance { begins_in } => {
             [u64::try_from(begins_in.as_millis()).unwrap_or(u64::MAX), 0, 0]
         }
@@ -278,6 +280,7 @@ fn decode(kind: ReasonKind, numbers: Numbers) -> Reason {
         }
         ReasonKind::Port => Reason::Port { port: u16::try_from(a).unwrap_or(u16::MAX) },
         ReasonKind::Raced => Reason::Raced,
+        ReasonKind::Locality => Reason::Locality { until: Timestamp::from_millis(a) },
     }
 }
 
@@ -286,7 +289,7 @@ fn decode(kind: ReasonKind, numbers: Numbers) -> Reason {
 mod tests {
     use super::*;
 
-    const REASONS: [Reason; 17] = [
+    const REASONS: [Reason; 18] = [
         Reason::Stopping,
         Reason::Disconnected,
         Reason::Malformed,
@@ -308,6 +311,7 @@ mod tests {
         Reason::Gpus { asked: Gpus::new(1), offered: Gpus::new(2) },
         Reason::Port { port: u16::MAX },
         Reason::Raced,
+        Reason::Locality { until: Timestamp::from_millis(u64::MAX - 1) },
     ];
 
     fn note(misses: &Misses, agent: &str, reason: Reason, terms: u64, now: u64) {

@@ -28,6 +28,7 @@ mod drain;
 pub(crate) mod executors;
 mod explain;
 mod handler;
+mod locality;
 mod losses;
 mod misses;
 mod placement;
@@ -77,7 +78,8 @@ use budget::Budget;
 use demand::Demand;
 use drain::Drain;
 use executors::Executor;
-use policy::PolicyCell;
+use locality::Launching;
+use policy::{PolicyCell, check_limit};
 use silence::Silence;
 use slab::Slab;
 use subscription::Subscription;
@@ -108,6 +110,7 @@ pub(crate) struct Core {
     pub(crate) demand: CachePadded<Demand>,
     pub(crate) admission: CachePadded<Admission>,
     gpus: CachePadded<Budget>,
+    launching: Launching,
     /// The next executor's number. Relaxed: it only hands out numbers.
     sequence: CachePadded<AtomicU64>,
     /// How many executors are in limbo or adrift. Relaxed: it only saves a tick from looking for them.
@@ -144,6 +147,7 @@ impl Kernel {
             demand: CachePadded::new(Demand::new()),
             admission: CachePadded::new(Admission::new()),
             gpus: CachePadded::new(Budget::new()),
+            launching: Launching::new(),
             sequence: CachePadded::new(AtomicU64::new(0)),
             out_of_sight: CachePadded::new(AtomicU64::new(0)),
             strays: AtomicU64::new(0),
@@ -205,16 +209,9 @@ impl Kernel {
     /// # Errors
     /// When the limit is over [`limits::EXECUTORS_MAX`].
     pub fn set_executor_limit(&self, limit: Option<u32>) -> Result<(), Error> {
-        match limit {
-            Some(limit) if limit > limits::EXECUTORS_MAX => {
-                let allowed = format!("at most {}", limits::EXECUTORS_MAX);
-                Err(Error::setting("executor limit", limit, allowed))
-            }
-            limit => {
-                self.0.policy.set_limit(limit, &self.0.admission);
-                Ok(())
-            }
-        }
+        check_limit(limit)?;
+        self.0.policy.set_limit(limit, &self.0.admission);
+        Ok(())
     }
 
     /// The executor limit in force.

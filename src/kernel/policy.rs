@@ -2,7 +2,7 @@
 //!
 //! | who | does | pairs with |
 //! |---|---|---|
-//! | [`PolicyCell::set_config`], [`PolicyCell::set_limit`] | publish, then [`Admission::bump_version`] | a handler that sees the new version sees the new policy |
+//! | [`PolicyCell::set_config`], [`PolicyCell::set_limit`], [`PolicyCell::set_locality`] | publish, then [`Admission::bump_version`] | a handler that sees the new version sees the new policy |
 //! | handler | loads the admission word, *then* the policy | so its policy is at least as new as the word's version |
 //!
 //! A commit fails if the version changed since the word was loaded. So once a setter has returned, no executor is
@@ -16,7 +16,9 @@ use crate::sync::{Mutex, Swap, View, lock};
 use super::admission::{Admission, Books};
 use super::decision::Reason;
 use super::limits;
+use super::locality::Locality;
 use crate::config::{Config, ExecutorCores, ExecutorGpus};
+use crate::error::Error;
 use crate::resources::{Gpus, MilliCpus};
 
 /// What handlers follow.
@@ -25,6 +27,8 @@ pub(crate) struct Policy {
     pub(crate) config: Config,
     /// The executor limit in force: the config's at first, then what `set_executor_limit` said.
     pub(crate) limit: Option<u32>,
+    /// The wanted hosts.
+    pub(crate) locality: Arc<Locality>,
     /// Changes with the settings, but not when `set_executor_limit` alone is called: what was asked of offers is the
     /// same under one number.
     pub(crate) terms: u64,
@@ -114,6 +118,17 @@ impl Policy {
     }
 }
 
+/// Whether there may be such an executor limit.
+pub(crate) fn check_limit(limit: Option<u32>) -> Result<(), Error> {
+    match limit {
+        Some(limit) if limit > limits::EXECUTORS_MAX => {
+            let allowed = format!("at most {}", limits::EXECUTORS_MAX);
+            Err(Error::setting("executor limit", limit, allowed))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The policy in force, and who may replace it.
 #[derive(Debug)]
 pub(crate) struct PolicyCell {
@@ -127,7 +142,7 @@ pub(crate) type PolicyView = View<Policy>;
 impl PolicyCell {
     pub(crate) fn new(config: Config) -> PolicyCell {
         let limit = config.executor_limit;
-        let policy = Policy { config, limit, terms: 0 };
+        let policy = Policy { config, limit, locality: Arc::default(), terms: 0 };
         PolicyCell { current: Swap::new(policy), publisher: Mutex::new(()) }
     }
 
@@ -148,7 +163,8 @@ impl PolicyCell {
         }
         let limit = config.executor_limit;
         let terms = old.terms + u64::from(old.config != config);
-        self.current.store(Arc::new(Policy { config, limit, terms }));
+        let locality = Arc::clone(&old.locality);
+        self.current.store(Arc::new(Policy { config, limit, locality, terms }));
         admission.bump_version();
         true
     }
@@ -161,5 +177,23 @@ impl PolicyCell {
             self.current.store(Arc::new(Policy { limit, ..Policy::clone(&old) }));
             admission.bump_version();
         }
+    }
+
+    /// Puts wanted hosts in force, with what `limit` makes of the executor limit.
+    pub(crate) fn set_locality(
+        &self,
+        locality: Arc<Locality>,
+        limit: impl FnOnce(Option<u32>) -> Option<u32>,
+        admission: &Admission,
+    ) {
+        let _publisher = lock(&self.publisher);
+        let old = self.load();
+        let limit = limit(old.limit);
+        let nobody_waits = old.config.locality_wait.is_none();
+        if nobody_waits && limit == old.limit && locality.same_hosts(&old.locality) {
+            return;
+        }
+        self.current.store(Arc::new(Policy { limit, locality, ..Policy::clone(&old) }));
+        admission.bump_version();
     }
 }

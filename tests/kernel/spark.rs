@@ -12,6 +12,7 @@ pub(crate) struct Launch {
     /// The offer's position in its batch.
     pub(crate) offer: usize,
     pub(crate) agent: String,
+    pub(crate) host: String,
     pub(crate) cores: u64,
     pub(crate) gpus: u64,
     /// Pieces: which resource of the offer, and how many thousandths of it; or the port.
@@ -32,11 +33,25 @@ pub(crate) struct Spark<'a> {
     setup: &'a Setup,
     pub(crate) live: Vec<Launch>,
     failures: HashMap<String, u32>,
+    limit: Option<u32>,
+    /// The hosts on which executors are wanted.
+    wanted: Vec<String>,
+    /// When the wait for them began, in milliseconds.
+    clock: u64,
+    launching: bool,
 }
 
 impl<'a> Spark<'a> {
     pub(crate) fn new(setup: &'a Setup) -> Spark<'a> {
-        Spark { setup, live: Vec::new(), failures: HashMap::new() }
+        Spark {
+            setup,
+            live: Vec::new(),
+            failures: HashMap::new(),
+            limit: setup.limit,
+            wanted: Vec::new(),
+            clock: 0,
+            launching: false,
+        }
     }
 
     /// The core cap, a multiple of an executor's cores.
@@ -50,13 +65,33 @@ impl<'a> Spark<'a> {
     }
 
     fn at_limit(&self) -> bool {
-        self.setup.limit.is_some_and(|limit| self.live.len() >= limit as usize)
+        self.limit.is_some_and(|limit| self.live.len() >= limit as usize)
+    }
+
+    /// A request for so many executors, on these hosts if they can be had soon.
+    pub(crate) fn request(&mut self, limit: Option<u32>, wanted: &[String], now: u64) {
+        (self.limit, self.wanted, self.clock) = (limit, wanted.to_vec(), now);
+    }
+
+    fn is_local(&self, host: &str, now: u64) -> bool {
+        let has_executor = self.live.iter().any(|launch| launch.host == host);
+        let is_wanted = self.wanted.iter().any(|wanted| wanted == host) && !has_executor;
+        let wait = self.setup.locality_wait.filter(|_| !self.wanted.is_empty());
+        is_wanted || wait.is_none_or(|wait| u128::from(now - self.clock) > wait.as_millis())
     }
 
     /// Answers a batch: what is launched, in order, and for each offer why it isn't used if so.
-    pub(crate) fn offers(&mut self, batch: &[Sheet]) -> (Vec<Launch>, Vec<Option<Refusal>>) {
+    pub(crate) fn offers(
+        &mut self,
+        batch: &[Sheet],
+        now: u64,
+    ) -> (Vec<Launch>, Vec<Option<Refusal>>) {
         if self.at_limit() {
+            self.launching = false;
             return (Vec::new(), vec![Some(Refusal::Other); batch.len()]);
+        }
+        if !std::mem::replace(&mut self.launching, true) {
+            self.clock = now;
         }
         let meets = |sheet: &Sheet| {
             let zones = &self.setup.zones;
@@ -68,7 +103,7 @@ impl<'a> Spark<'a> {
         loop {
             let before = launches.len();
             for (offer, sheet) in batch.iter().enumerate().filter(|(offer, _)| matched[*offer]) {
-                if let Some(launch) = self.launch(offer, sheet, &mut left[offer]) {
+                if let Some(launch) = self.launch(offer, sheet, &mut left[offer], now) {
                     self.live.push(launch.clone());
                     launches.push(launch);
                 }
@@ -93,7 +128,7 @@ impl<'a> Spark<'a> {
     }
 
     /// One executor on what is left of an offer, if it can be.
-    fn launch(&self, offer: usize, sheet: &Sheet, left: &mut [Entry]) -> Option<Launch> {
+    fn launch(&self, offer: usize, sheet: &Sheet, left: &mut [Entry], now: u64) -> Option<Launch> {
         let offered = sum(left, "cpus") / 1000;
         let fixed = self.setup.executor_cores.map(|cores| cores / 1000);
         let cores = fixed.unwrap_or_else(|| offered.min(self.cores_max() - self.cores()));
@@ -105,7 +140,8 @@ impl<'a> Spark<'a> {
             && memory <= sum(left, "mem")
             && !self.at_limit()
             && self.failures.get(&sheet.agent).is_none_or(|failures| *failures < 2)
-            && port.is_none_or(|port| left.iter().any(|entry| has_port(entry, port)));
+            && port.is_none_or(|port| left.iter().any(|entry| has_port(entry, port)))
+            && self.is_local(&sheet.host, now);
         if !can {
             return None;
         }
@@ -122,7 +158,8 @@ impl<'a> Spark<'a> {
                 .filter(|entry| entry.name == "ports")
                 .for_each(|entry| entry.name = "used");
         }
-        Some(Launch { offer, agent: sheet.agent.clone(), cores, gpus, pieces })
+        let (agent, host) = (sheet.agent.clone(), sheet.host.clone());
+        Some(Launch { offer, agent, host, cores, gpus, pieces })
     }
 
     /// An executor, by its position among those that live, ends.

@@ -139,6 +139,7 @@ pub(crate) struct Setup {
     pub(crate) exclusion: Option<ExclusionRule>,
     pub(crate) consolidate: bool,
     pub(crate) conduct: Conduct,
+    pub(crate) locality_wait: Option<Duration>,
     pub(crate) unreachable: UnreachableRule,
     pub(crate) launch_timeout: Duration,
     pub(crate) revive_interval: Duration,
@@ -163,6 +164,7 @@ impl Default for Setup {
             exclusion: Some(ExclusionRule::default()),
             consolidate: false,
             conduct: Conduct::default(),
+            locality_wait: None,
             unreachable: UnreachableRule::default(),
             launch_timeout: secs(180),
             revive_interval: secs(5),
@@ -196,6 +198,7 @@ impl Setup {
             .exclusion(self.exclusion)
             .placement(placement)
             .conduct(self.conduct)
+            .locality_wait(self.locality_wait)
             .unreachable(self.unreachable)
             .launch_timeout(self.launch_timeout)
             .revive_interval(self.revive_interval)

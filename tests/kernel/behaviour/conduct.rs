@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::House;
 use crate::spark::{Launch, Refusal, Spark};
-use crate::world::{Entry, Setup, Sheet};
+use crate::world::{Entry, Setup, Sheet, at};
 
 const PORT: u16 = 31_000;
 
@@ -20,10 +20,12 @@ pub(super) fn spark_setup() -> Setup {
 fn setups() -> impl Strategy<Value = Setup> {
     let caps = (prop::option::of(0u64..12), prop::option::of(1u64..4), 0u32..4);
     let rest = (prop::option::of(0u32..6), any::<bool>(), any::<bool>());
-    (caps, rest).prop_map(|((cap, cores, gpu_cap), (limit, port, constraint))| Setup {
-        core_cap: cap.map(|cap| cap * 1000),
-        executor_cores: cores.map(|cores| cores * 1000),
-        gpu_cap,
+    let wait = prop::option::of(0u64..6).prop_map(|wait| wait.map(Duration::from_millis));
+    (caps, rest, wait).prop_map(|(caps, (limit, port, constraint), locality_wait)| Setup {
+        core_cap: caps.0.map(|cap| cap * 1000),
+        executor_cores: caps.1.map(|cores| cores * 1000),
+        gpu_cap: caps.2,
+        locality_wait,
         limit,
         port: port.then_some(PORT),
         zones: if constraint { vec!["east"] } else { vec![] },
@@ -48,11 +50,13 @@ fn entries() -> impl Strategy<Value = Entry> {
 fn sheets() -> impl Strategy<Value = Sheet> {
     let zone = prop::sample::select(vec![None, Some("east"), Some("west")]);
     let role = prop::sample::select(vec!["*", "etl"]);
-    (0u8..4, zone, role, prop::collection::vec(entries(), 0..9)).prop_map(
+    (0u8..6, zone, role, prop::collection::vec(entries(), 0..9)).prop_map(
         |(agent, zone, role, entries)| Sheet {
             zone,
             entries,
-            ..Sheet::new(&format!("S{agent}"), 0.0, 0.0).for_role(role)
+            ..Sheet::new(&format!("S{agent}"), 0.0, 0.0)
+                .for_role(role)
+                .on_host(&format!("h{}", agent / 2))
         },
     )
 }
@@ -62,13 +66,25 @@ fn sheets() -> impl Strategy<Value = Sheet> {
 enum Step {
     Offer(Vec<Sheet>),
     End(prop::sample::Index, bool),
+    /// An executor limit and wanted hosts.
+    Request(Option<u32>, Vec<String>),
+    /// Milliseconds pass.
+    Wait(u64),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let offer = prop::collection::vec(sheets(), 1..6).prop_map(Step::Offer);
     let end = (any::<prop::sample::Index>(), any::<bool>());
-    let step = prop_oneof![3 => offer, 1 => end.prop_map(|(at, failed)| Step::End(at, failed))];
-    prop::collection::vec(step, 1..12)
+    let hosts = prop::sample::subsequence(vec!["h0", "h1", "h2", "elsewhere"], 0..4);
+    let hosts = hosts.prop_map(|hosts| hosts.into_iter().map(str::to_owned).collect());
+    let request = (prop::option::of(0u32..8), hosts);
+    let step = prop_oneof![
+        6 => offer,
+        2 => end.prop_map(|(at, failed)| Step::End(at, failed)),
+        1 => request.prop_map(|(limit, hosts)| Step::Request(limit, hosts)),
+        1 => (0u64..8).prop_map(Step::Wait),
+    ];
+    prop::collection::vec(step, 1..16)
 }
 
 /// What the kernel's last answer launches, in order, with the ids.
@@ -85,6 +101,7 @@ pub(super) fn launched(house: &House, sheets: &[Sheet]) -> Vec<(ExecutorId, Laun
             let launch = Launch {
                 offer,
                 agent: sheets[offer].agent.clone(),
+                host: sheets[offer].host.clone(),
                 cores: executor.cores.whole_cores(),
                 gpus: u64::from(executor.gpus.get()),
                 pieces: accept.pieces(executor).iter().map(piece).collect(),
@@ -113,18 +130,20 @@ pub(super) fn refused(house: &House, offers: usize) -> Vec<Option<Refusal>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Goal: with Spark's conduct the kernel places and refuses as Spark does, piece by piece. Method: random batches
-    /// and ends of executors under random settings, against Spark's loop told anew.
+    /// Goal: with Spark's conduct the kernel places and refuses as Spark does, piece by piece, and waits for wanted
+    /// hosts as long. Method: random batches, ends of executors and requests under random settings, with two agents a
+    /// host, against Spark's loop told anew.
     #[test]
     fn spark_would_do_the_same(setup in setups(), steps in steps()) {
         let mut house = House::new(&setup);
         let mut spark = Spark::new(&setup);
         let mut live = Vec::new();
-        for (step, now) in steps.iter().zip(0..) {
+        let mut now = 1000;
+        for step in &steps {
             match step {
                 Step::Offer(sheets) => {
                     house.offer(sheets, now);
-                    let (launches, refusals) = spark.offers(sheets);
+                    let (launches, refusals) = spark.offers(sheets, now);
                     let (ids, own): (Vec<_>, Vec<_>) = launched(&house, sheets).into_iter().unzip();
                     prop_assert_eq!(own, launches);
                     prop_assert_eq!(refused(&house, sheets.len()), refusals);
@@ -138,6 +157,12 @@ proptest! {
                     spark.end(at, *failed);
                 }
                 Step::End(..) => {}
+                Step::Request(limit, hosts) => {
+                    spark.request(*limit, hosts, now);
+                    let hosts = hosts.iter().map(String::as_str);
+                    house.kernel.request_executors(*limit, hosts, at(now)).unwrap();
+                }
+                Step::Wait(millis) => now += millis,
             }
         }
     }

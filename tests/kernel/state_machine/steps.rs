@@ -100,6 +100,7 @@ fn setups() -> BoxedStrategy<Setup> {
                 }),
                 consolidate,
                 conduct: Conduct::default(),
+                locality_wait: None,
                 unreachable: UnreachableRule {
                     release_after: release.map(secs),
                     forget_after: secs(forget),
