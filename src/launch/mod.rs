@@ -6,6 +6,7 @@
 mod read;
 mod setup;
 mod shell;
+pub mod spark;
 mod template;
 
 use std::sync::Arc;
@@ -29,6 +30,17 @@ pub struct Command {
     pub form: Form,
     /// What executors share; nothing special if there is none.
     pub setup: Option<Arc<Setup>>,
+    /// What only a shell can do before the program begins. Only for [`Form::Shell`].
+    pub prelude: Prelude,
+}
+
+/// What a shell does before a program begins. Nothing of it is read as a part of a shell's language, whatever it says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Prelude {
+    /// It goes into the first folder whose name begins with this.
+    pub folder: Option<Arc<str>>,
+    /// It puts this before what `LD_LIBRARY_PATH` says.
+    pub library_path: Option<Arc<str>>,
 }
 
 /// How a cluster is given a command's arguments. Either way the program gets them as they are.
@@ -38,7 +50,7 @@ pub enum Form {
     #[default]
     Argv,
     /// As a line for `/bin/sh -c`, in which everything is in quotation marks: [`Command::shell_line`]. For containers
-    /// whose entry point is a shell, and agents that start nothing else.
+    /// whose entry point is a shell, agents that start nothing else, and commands with a [`Prelude`].
     Shell,
 }
 

@@ -1,6 +1,6 @@
 //! An argument list as a line for a shell.
 
-use super::Command;
+use super::{Command, Prelude};
 use crate::error::Error;
 
 /// What has no meaning to any shell, wherever it stands.
@@ -8,12 +8,24 @@ const PLAIN: &str = "%+,-./:=@_";
 
 impl Command {
     /// A line that makes `/bin/sh -c` become this command, with just these arguments: nothing in them means anything to
-    /// the shell. It begins with `exec`, so that no program of the shell's own takes the place of the one meant, and
+    /// the shell. The program begins after `exec`, so that none of the shell's own takes the place of the one meant, and
     /// signals reach it.
     ///
     /// # Errors
     /// When there is no program, its name begins with `-`, or something has a NUL or the end of a line in it.
     pub fn shell_line(&self) -> Result<String, Error> {
+        self.line("exec ")
+    }
+
+    /// The same line without `exec`, to show what is started; for a command in any form.
+    ///
+    /// # Errors
+    /// When there is no line: see [`Command::shell_line`].
+    pub fn shown_line(&self) -> Result<String, Error> {
+        self.line("")
+    }
+
+    fn line(&self, before_program: &str) -> Result<String, Error> {
         let refused = |argument: &str, allowed| Err(Error::setting("command", argument, allowed));
         match self.argv.first() {
             None => return refused("", "a program and its arguments"),
@@ -25,12 +37,28 @@ impl Command {
             }
             Some(_) => {}
         }
-        let mut line = "exec".to_owned();
-        for argument in &self.argv {
-            if argument.contains(['\0', '\n', '\r']) {
-                return refused(argument, "without NUL and ends of lines, to go through a shell");
+        let Prelude { folder, library_path } = &self.prelude;
+        let prelude = [folder, library_path].into_iter().flatten().map(|text| &**text);
+        for text in self.argv.iter().map(String::as_str).chain(prelude) {
+            if text.contains(['\0', '\n', '\r']) {
+                return refused(text, "without NUL and ends of lines, to go through a shell");
             }
-            line.push(' ');
+        }
+        let mut line = String::new();
+        if let Some(folder) = folder {
+            // What begins with '-' would be an option.
+            line.push_str(if folder.starts_with('-') { "cd ./" } else { "cd " });
+            push_quoted(&mut line, folder);
+            line.push_str("*; ");
+        }
+        if let Some(path) = library_path {
+            line.push_str("LD_LIBRARY_PATH=");
+            push_quoted(&mut line, path);
+            line.push_str(":\"$LD_LIBRARY_PATH\" ");
+        }
+        line.push_str(before_program);
+        for (index, argument) in self.argv.iter().enumerate() {
+            line.push_str(if index > 0 { " " } else { "" });
             push_quoted(&mut line, argument);
         }
         Ok(line)

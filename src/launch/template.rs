@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Command, Facts, Form, Launcher, Setup};
+use super::{Command, Facts, Form, Launcher, Prelude, Setup};
 
 /// An argument list in which `{{EXECUTOR_ID}}`, `{{APP_ID}}`, `{{AGENT_ID}}`, `{{HOSTNAME}}`, `{{CORES}}`,
 /// `{{MEMORY_MB}}` and `{{PORT}}` stand for an executor's own. The same facts are passed as environment variables
@@ -65,12 +65,13 @@ impl Launcher for CommandTemplate {
         let own = self.environment.iter().map(|(name, value)| (name.clone(), fill(value, &known)));
         let facts = known.iter().map(|(name, value)| (format!("OFFERMILL_{name}"), value.clone()));
         let environment = facts.chain(own).collect();
-        Command { argv, environment, form: self.form, setup: self.setup.clone() }
+        let (setup, prelude) = (self.setup.clone(), Prelude::default());
+        Command { argv, environment, form: self.form, setup, prelude }
     }
 }
 
 /// Fills in placeholders in one pass, so that what is filled in is never read as a placeholder itself.
-fn fill(text: &str, known: &[(&str, String)]) -> String {
+pub(super) fn fill(text: &str, known: &[(&str, impl AsRef<str>)]) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("{{") {
@@ -80,7 +81,7 @@ fn fill(text: &str, known: &[(&str, String)]) -> String {
             .and_then(|(name, tail)| Some((known.iter().find(|(known, _)| *known == name)?, tail)));
         match found {
             Some(((_, value), tail)) => {
-                filled.push_str(value);
+                filled.push_str(value.as_ref());
                 rest = tail;
             }
             None => {
