@@ -1,20 +1,22 @@
 //! Settings while they are read, and the complaints that come up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use offermill::cluster::local::AgentAttributes;
-use offermill::config::{ExclusionRule, ExecutorCores, Placement, RefuseDurations};
+use offermill::config::{ExclusionRule, ExecutorCores, ExecutorGpus, Placement, RefuseDurations};
 use offermill::launch::Form;
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{Constraint, Error};
 
+use crate::allocation_settings::{self, AllocationSettings, ShuffleSettings};
 use crate::container_settings::ContainerSettings;
 use crate::keys::{self, Key, Otherwise, Scope};
 use crate::layers::{Given, Layer, Layers};
 use crate::master::{Kind, Master};
 use crate::mesos_settings::MesosSettings;
+use crate::spark_settings::SparkSettings;
 
 /// What the rows of the table of keys write to.
 #[derive(Debug)]
@@ -28,8 +30,10 @@ pub(crate) struct Draft {
     pub(crate) executor_cores: ExecutorCores,
     pub(crate) memory: Mebibytes,
     pub(crate) overhead: Option<Mebibytes>,
+    pub(crate) overhead_factor: Option<f64>,
     pub(crate) extra_cores: u32,
     pub(crate) gpu_cap: Gpus,
+    pub(crate) executor_gpus: ExecutorGpus,
     pub(crate) port: Option<u16>,
     pub(crate) revocable: bool,
     pub(crate) maintenance_lead: Duration,
@@ -40,16 +44,28 @@ pub(crate) struct Draft {
     pub(crate) excludes: bool,
     pub(crate) exclusion: ExclusionRule,
     pub(crate) failures_max: Option<u64>,
+    pub(crate) failures_window: Option<Duration>,
     pub(crate) shutdown_timeout: Duration,
     pub(crate) form: Form,
     pub(crate) mesos: MesosSettings,
     pub(crate) container: ContainerSettings,
+    pub(crate) spark: SparkSettings,
+    pub(crate) allocation: AllocationSettings,
+    pub(crate) shuffle: ShuffleSettings,
+    pub(crate) network_timeout: Duration,
+    /// How long executors are only placed where their work is.
+    pub(crate) locality_wait: Duration,
+    /// The share of the cores that has to have registered before work begins, and the longest that this is waited for.
+    pub(crate) registered_ratio: f64,
+    pub(crate) registered_wait: Duration,
     /// What doesn't stop anything.
     pub(crate) remarks: Vec<String>,
     /// One sentence each.
     pub(crate) problems: Vec<String>,
     /// What was given, for naming settings as their author does.
     given: BTreeMap<String, Given>,
+    /// The keys with values that can't be had.
+    unread: BTreeSet<&'static str>,
 }
 
 impl Default for Draft {
@@ -65,8 +81,10 @@ impl Default for Draft {
             executor_cores: ExecutorCores::WholeOffer,
             memory: Mebibytes::ZERO,
             overhead: None,
+            overhead_factor: None,
             extra_cores: 0,
             gpu_cap: Gpus::ZERO,
+            executor_gpus: ExecutorGpus::WhatThereIs,
             port: None,
             revocable: false,
             maintenance_lead: Duration::from_secs(600),
@@ -77,13 +95,22 @@ impl Default for Draft {
             excludes: true,
             exclusion: ExclusionRule::default(),
             failures_max: None,
+            failures_window: None,
             shutdown_timeout: Duration::ZERO,
             form: Form::default(),
             mesos: MesosSettings::default(),
             container: ContainerSettings::default(),
+            spark: SparkSettings::default(),
+            allocation: AllocationSettings::default(),
+            shuffle: ShuffleSettings::default(),
+            network_timeout: Duration::from_secs(120),
+            locality_wait: Duration::from_secs(3),
+            registered_ratio: 0.0,
+            registered_wait: Duration::from_secs(30),
             remarks: Vec::new(),
             problems: Vec::new(),
             given: BTreeMap::new(),
+            unread: BTreeSet::new(),
         }
     }
 }
@@ -106,13 +133,18 @@ impl Draft {
             if let (true, Otherwise::Reads(text)) = (given.is_empty(), &key.default) {
                 given.push(Given::default_of(key.name, text));
             }
+            let before = draft.problems.len();
             for given in &given {
                 if let Err(error) = (key.read)(&mut draft, given) {
                     let sentence = sentence(key, given, &error);
                     draft.problems.push(sentence);
                 }
             }
+            if draft.problems.len() > before {
+                draft.unread.insert(key.name);
+            }
         }
+        allocation_settings::settle(&mut draft);
         draft.tell_strangers(&strangers);
         draft
     }
@@ -150,6 +182,40 @@ impl Draft {
     /// Adds a complaint about a value that isn't `allowed`.
     pub(crate) fn refuse(&mut self, given: &Given, allowed: &str) {
         self.problems.push(format!("{} is {:?}, but must be {allowed}", given.name, given.text));
+    }
+
+    /// Adds a complaint about settings that don't go together, with the value of each; not if one of them can't be had
+    /// anyway.
+    pub(crate) fn contradict(&mut self, keys: &[&str], why: &str) {
+        if keys.iter().any(|key| self.unread.contains(key)) {
+            return;
+        }
+        let stated: Vec<String> = keys.iter().map(|key| self.stated(key)).collect();
+        self.problems.push(format!("{}: {why}", stated.join(", and ")));
+    }
+
+    /// A setting with its value, as a part of a sentence.
+    fn stated(&self, key: &str) -> String {
+        let name = self.name_of(key);
+        match (self.given.get(key), keys::all().find(|known| known.name == key)) {
+            (Some(given), _) if given.secret.is_some() => format!("{name} is set"),
+            (Some(given), _) => format!("{name} is {:?}", given.text),
+            (None, Some(Key { default: Otherwise::Reads(text) | Otherwise::Is(text), .. })) => {
+                format!("{name} is {text}")
+            }
+            (None, None) => name,
+        }
+    }
+
+    /// What an executor takes besides its memory, if it isn't what the library makes of that.
+    pub(crate) fn overhead(&self) -> Option<Mebibytes> {
+        /// The least that follows from a factor, in MiB.
+        const LEAST: f64 = 384.0;
+        let by_factor = |factor: f64| {
+            // What doesn't fit ends at the largest number.
+            Mebibytes::new((factor * self.memory.get() as f64).max(LEAST) as u64)
+        };
+        self.overhead.or(self.overhead_factor.map(by_factor))
     }
 
     /// Adds a variable of the executors' environment.

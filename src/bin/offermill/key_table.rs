@@ -6,7 +6,7 @@
 
 use offermill::cluster::local::AgentAttributes;
 use offermill::config::text::{TimeUnit, parse_bool, parse_cores, parse_count, parse_memory};
-use offermill::config::{ExecutorCores, Placement};
+use offermill::config::{ExecutorCores, ExecutorGpus, Placement};
 use offermill::launch::Form;
 use offermill::resources::Gpus;
 use offermill::{Constraint, limits};
@@ -61,9 +61,6 @@ pub(crate) const KEYS: &[Key] = &[
                 parse_count(name, text, 0..=limits::EXECUTORS_MAX.into())
                     .map(|count| Some(count as u32))
             })?;
-            if draft.executors == Some(0) {
-                draft.refuse(given, "at least 1, as nothing could raise it later");
-            }
             Ok(())
         }),
     Key::spark("spark.cores.max", "cores")
@@ -94,6 +91,17 @@ pub(crate) const KEYS: &[Key] = &[
         .read(|draft, given| {
             given.read_into(&mut draft.overhead, |name, text| parse_memory(name, text).map(Some))
         }),
+    Key::spark("spark.executor.memoryOverheadFactor", "number above 0").otherwise("0.1").read(
+        |draft, given| {
+            match given.text.trim().parse::<f64>() {
+                Ok(factor) if factor > 0.0 && factor.is_finite() => {
+                    draft.overhead_factor = Some(factor);
+                }
+                _ => draft.refuse(given, "a number above 0, such as 0.1"),
+            }
+            Ok(())
+        },
+    ),
     Key::spark_on_mesos("spark.mesos.extra.cores", "number").default("0").read(|draft, given| {
         given.read_into(&mut draft.extra_cores, |name, text| {
             parse_count(name, text, 0..=1_000_000).map(|count| count as u32)
@@ -104,6 +112,17 @@ pub(crate) const KEYS: &[Key] = &[
             parse_count(name, text, 0..=u32::MAX.into()).map(|count| Gpus::new(count as u32))
         })
     }),
+    Key::spark_on_mesos("spark.mesos.executor.gpus", "number, 0 being what there is")
+        .inside("executor GPUs")
+        .default("0")
+        .read(|draft, given| {
+            given.read_into(&mut draft.executor_gpus, |name, text| {
+                parse_count(name, text, 0..=u32::MAX.into()).map(|count| match count {
+                    0 => ExecutorGpus::WhatThereIs,
+                    count => ExecutorGpus::Exactly(Gpus::new(count as u32)),
+                })
+            })
+        }),
     Key::spark("spark.blockManager.port", "port").inside("executor port").default("0").read(
         |draft, given| {
             given.read_into(&mut draft.port, |name, text| {
@@ -225,12 +244,24 @@ pub(crate) const KEYS: &[Key] = &[
             Ok(())
         }),
     Key::spark("spark.executor.maxNumFailures", "number")
+        .formerly(&["spark.yarn.max.executor.failures"])
         .flag("--max-executor-failures")
         .otherwise("twice the executors, at least 3")
         .read(|draft, given| {
             given.read_into(&mut draft.failures_max, |name, text| {
                 parse_count(name, text, 1..=u64::MAX).map(Some)
             })
+        }),
+    Key::spark("spark.executor.failuresValidityInterval", "duration (ms)")
+        .formerly(&["spark.yarn.executor.failuresValidityInterval"])
+        .otherwise("for ever")
+        .read(|draft, given| {
+            let window = given.duration(TimeUnit::Milliseconds)?;
+            if window.is_zero() {
+                draft.refuse(given, "more than 0");
+            }
+            draft.failures_window = Some(window);
+            Ok(())
         }),
     Key::spark_on_mesos("spark.mesos.coarse.shutdownTimeout", "duration (ms)")
         .flag("--shutdown-timeout")

@@ -1,16 +1,18 @@
 //! What a setting is, and how `--help` shows all of them. The settings themselves are in
-//! `key_table.rs` and `mesos_key_table.rs`.
+//! `key_table.rs`, `allocation_key_table.rs`, `spark_key_table.rs` and `mesos_key_table.rs`.
 
 use std::time::Duration;
 
 use offermill::Error;
 use offermill::config::text::{TimeUnit, parse_duration};
 
+use crate::allocation_key_table::ALLOCATION_KEYS;
 use crate::draft::Draft;
 use crate::key_table::KEYS;
 use crate::layers::{Given, Layer};
 use crate::master::Kind;
 use crate::mesos_key_table::MESOS_KEYS;
+use crate::spark_key_table::SPARK_KEYS;
 
 /// A setting.
 pub(crate) struct Key {
@@ -175,7 +177,7 @@ impl Key {
 
 /// All settings, in the order in which they are read.
 pub(crate) fn all() -> impl Iterator<Item = &'static Key> {
-    KEYS.iter().chain(MESOS_KEYS)
+    KEYS.iter().chain(ALLOCATION_KEYS).chain(SPARK_KEYS).chain(MESOS_KEYS)
 }
 
 impl Given {

@@ -16,6 +16,8 @@
 //! What is known of executors is in `roster.rs`; how it looks is in the faces. Nothing else writes
 //! to standard output.
 
+mod allocation_key_table;
+mod allocation_settings;
 mod arguments;
 mod constraints;
 mod container_settings;
@@ -42,6 +44,8 @@ mod settings;
 mod signals;
 mod simulate;
 mod site;
+mod spark_key_table;
+mod spark_settings;
 mod storm;
 mod summary;
 mod table;

@@ -137,7 +137,7 @@ fn too_little_memory(draft: &Draft, taken: Mebibytes, memory: Mebibytes, master:
         Some(text) => format!("{text:?} ({})", draft.memory),
         None => draft.memory.to_string(),
     };
-    let most = match draft.overhead {
+    let most = match draft.overhead() {
         Some(overhead) => memory.get().saturating_sub(overhead.get()),
         // Its own tenth, rounded down, or 384.
         None => memory.get().saturating_sub(384).min((memory.get() * 10 + 9) / 11),

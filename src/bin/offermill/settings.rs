@@ -10,11 +10,13 @@ use offermill::engine::seam::ClusterManager;
 use offermill::launch::{Command, CommandTemplate, Form};
 use offermill::{Config, ConfigBuilder, IdScheme};
 
+use crate::allocation_settings;
 use crate::arguments::RunArguments;
 use crate::container_settings;
 use crate::draft::Draft;
 use crate::layers::Layers;
 use crate::site::{self, Site};
+use crate::spark_settings;
 
 /// Everything that a run needs to know.
 #[derive(Debug)]
@@ -82,6 +84,9 @@ fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
     let command = site::find_command(&arguments.command, draft);
     check_form(draft, &arguments.command);
     container_settings::check(draft);
+    allocation_settings::check(draft);
+    spark_settings::check(draft);
+    check_limit(draft);
     let name = draft.name.clone().unwrap_or_else(|| name_after(&arguments.command));
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let epoch = u64::try_from(since.as_millis()).unwrap_or_default();
@@ -138,6 +143,15 @@ fn template(draft: &Draft, command: &[String]) -> CommandTemplate {
     }
 }
 
+/// Complains about a limit that lets nothing start.
+fn check_limit(draft: &mut Draft) {
+    if draft.executors == Some(0) && !draft.allocation.enabled {
+        let name = draft.name_of("spark.executor.instances");
+        let allowed = "at least 1, as nothing could raise it later";
+        draft.problems.push(format!("{name} is \"0\", but must be {allowed}"));
+    }
+}
+
 /// Complains about a command that can't be said in its form.
 fn check_form(draft: &mut Draft, command: &[String]) {
     let command = Command { argv: command.to_vec(), ..Command::default() };
@@ -153,9 +167,10 @@ fn builder(draft: &Draft, limit: Option<u32>, exclusion: Option<ExclusionRule>) 
         .core_cap(draft.core_cap)
         .executor_cores(draft.executor_cores)
         .executor_memory(draft.memory)
-        .memory_overhead(draft.overhead)
+        .memory_overhead(draft.overhead())
         .extra_cores(draft.extra_cores)
         .gpu_cap(draft.gpu_cap)
+        .executor_gpus(draft.executor_gpus)
         .executor_limit(limit)
         .fixed_port(draft.port)
         .revocable(draft.revocable)

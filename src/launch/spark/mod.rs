@@ -14,6 +14,24 @@ const BACKEND: &str = "org.apache.spark.executor.CoarseGrainedExecutorBackend";
 /// The name under which executors find a driver.
 const ENDPOINT: &str = "CoarseGrainedScheduler";
 
+/// The options without which newer Javas than 11 can't run Spark. Older ones pass them over. Spark's driver puts them
+/// before others by itself; executors that are started without one need them as well.
+pub const MODULE_OPTIONS: &str = "-XX:+IgnoreUnrecognizedVMOptions \
+    --add-opens=java.base/java.lang=ALL-UNNAMED \
+    --add-opens=java.base/java.lang.invoke=ALL-UNNAMED \
+    --add-opens=java.base/java.lang.reflect=ALL-UNNAMED \
+    --add-opens=java.base/java.io=ALL-UNNAMED \
+    --add-opens=java.base/java.net=ALL-UNNAMED \
+    --add-opens=java.base/java.nio=ALL-UNNAMED \
+    --add-opens=java.base/java.util=ALL-UNNAMED \
+    --add-opens=java.base/java.util.concurrent=ALL-UNNAMED \
+    --add-opens=java.base/java.util.concurrent.atomic=ALL-UNNAMED \
+    --add-opens=java.base/sun.nio.ch=ALL-UNNAMED \
+    --add-opens=java.base/sun.nio.cs=ALL-UNNAMED \
+    --add-opens=java.base/sun.security.action=ALL-UNNAMED \
+    --add-opens=java.base/sun.util.calendar=ALL-UNNAMED \
+    --add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED";
+
 /// Starts executors of Spark, which register with a driver and take tasks from it.
 ///
 /// The command is the one of Spark 3.5's backend for Mesos, with the same arguments in the same order, and the same

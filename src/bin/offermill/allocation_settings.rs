@@ -1,0 +1,166 @@
+//! How many executors there are to be and when, while it is read: dynamic allocation, the shuffle service that it needs,
+//! locality, and how much has to be there before work begins.
+
+use std::time::Duration;
+
+use offermill::Error;
+use offermill::config::text::TimeUnit;
+
+use crate::draft::Draft;
+use crate::layers::Given;
+
+/// The most executors that Spark can count.
+pub(crate) const UNLIMITED: u32 = i32::MAX as u32;
+
+/// What the rows about dynamic allocation write to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct AllocationSettings {
+    /// Whether the number of executors follows the load.
+    pub(crate) enabled: bool,
+    pub(crate) min: u32,
+    /// [`UNLIMITED`] if there is no maximum.
+    pub(crate) max: u32,
+    /// As it was given.
+    pub(crate) asked_initial: Option<u32>,
+    /// What there is to begin with: the most of the minimum, what was asked for, and `spark.executor.instances`.
+    pub(crate) initial: u32,
+    /// How many executors there are for as many tasks as fit into one.
+    pub(crate) ratio: f64,
+    pub(crate) backlog_timeout: Duration,
+    pub(crate) sustained_timeout: Duration,
+    pub(crate) idle_timeout: Duration,
+    /// For executors with cached data; `None` is never.
+    pub(crate) cached_idle_timeout: Option<Duration>,
+    /// Whether executors with shuffle files are kept.
+    pub(crate) shuffle_tracking: bool,
+    /// For how long; `None` is for ever.
+    pub(crate) shuffle_tracking_timeout: Option<Duration>,
+}
+
+impl Default for AllocationSettings {
+    fn default() -> AllocationSettings {
+        AllocationSettings {
+            enabled: false,
+            min: 0,
+            max: UNLIMITED,
+            asked_initial: None,
+            initial: 0,
+            ratio: 1.0,
+            backlog_timeout: Duration::from_secs(1),
+            sustained_timeout: Duration::from_secs(1),
+            idle_timeout: Duration::from_secs(60),
+            cached_idle_timeout: None,
+            shuffle_tracking: true,
+            shuffle_tracking_timeout: None,
+        }
+    }
+}
+
+/// What the rows about the shuffle service write to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ShuffleSettings {
+    /// Whether agents have the service.
+    pub(crate) enabled: bool,
+    pub(crate) port: u16,
+    pub(crate) registration_timeout: Duration,
+    pub(crate) heartbeat_interval: Duration,
+    /// After so long a silence the service removes the files.
+    pub(crate) heartbeat_timeout: Duration,
+}
+
+impl Default for ShuffleSettings {
+    fn default() -> ShuffleSettings {
+        ShuffleSettings {
+            enabled: false,
+            port: 7337,
+            registration_timeout: Duration::from_secs(5),
+            heartbeat_interval: Duration::from_secs(10),
+            heartbeat_timeout: Duration::from_secs(120),
+        }
+    }
+}
+
+/// Settles what follows from other settings.
+pub(crate) fn settle(draft: &mut Draft) {
+    let instances = draft.executors.unwrap_or(0);
+    let allocation = &mut draft.allocation;
+    let asked = allocation.asked_initial.unwrap_or(0);
+    allocation.initial = allocation.min.max(asked).max(instances);
+}
+
+/// Complains about settings that contradict each other.
+pub(crate) fn check(draft: &mut Draft) {
+    check_timeouts(draft);
+    let AllocationSettings { enabled, min, max, asked_initial, .. } = draft.allocation;
+    if !enabled {
+        return;
+    }
+    const MIN: &str = "spark.dynamicAllocation.minExecutors";
+    const MAX: &str = "spark.dynamicAllocation.maxExecutors";
+    const INITIAL: &str = "spark.dynamicAllocation.initialExecutors";
+    let above_max = |key: &str, number: u32| (number > max).then(|| (key.to_owned(), number));
+    let too_many = [
+        above_max(MIN, min),
+        asked_initial.and_then(|asked| above_max(INITIAL, asked)),
+        draft.executors.and_then(|count| above_max("spark.executor.instances", count)),
+    ];
+    for (key, number) in too_many.into_iter().flatten() {
+        draft.contradict(&[&key, MAX], &format!("{number} executors are more than {max}"));
+    }
+    if asked_initial.is_some_and(|asked| asked < min) {
+        let (initial, least) = (draft.name_of(INITIAL), draft.name_of(MIN));
+        let remark = format!("{initial} is less than {least}, so there are {min} to begin with");
+        draft.remarks.push(remark);
+    }
+    if !draft.shuffle.enabled && !draft.allocation.shuffle_tracking {
+        const KEYS: [&str; 3] = [
+            "spark.dynamicAllocation.enabled",
+            "spark.shuffle.service.enabled",
+            "spark.dynamicAllocation.shuffleTracking.enabled",
+        ];
+        let why = "executors that end would take shuffle files with them that are still needed; set one of the last \
+                   two to true";
+        draft.contradict(&KEYS, why);
+    }
+}
+
+fn check_timeouts(draft: &mut Draft) {
+    const INTERVAL: &str = "spark.executor.heartbeatInterval";
+    const TIMEOUT: &str = "spark.network.timeout";
+    const SERVICE: &str = "spark.storage.blockManagerHeartbeatTimeoutMs";
+    let interval = draft.shuffle.heartbeat_interval;
+    if interval >= draft.network_timeout {
+        let why = "executors would be taken for lost between two heartbeats";
+        draft.contradict(&[INTERVAL, TIMEOUT], why);
+    }
+    if draft.text_of(SERVICE).is_some() && interval >= draft.shuffle.heartbeat_timeout {
+        let why = "the shuffle service would miss heartbeats that are not due yet";
+        draft.contradict(&[INTERVAL, SERVICE], why);
+    }
+    if draft.shuffle.enabled && draft.spark.authenticate {
+        let why =
+            "the shuffle service would want a proof of who registers, which Offermill can't give";
+        draft.contradict(&["spark.authenticate", "spark.shuffle.service.enabled"], why);
+    }
+}
+
+/// Reads a duration that has to be more than nothing.
+pub(crate) fn positive(
+    draft: &mut Draft,
+    given: &Given,
+    unit: TimeUnit,
+) -> Result<Duration, Error> {
+    let duration = given.duration(unit)?;
+    if duration.is_zero() {
+        draft.refuse(given, "more than 0");
+    }
+    Ok(duration)
+}
+
+/// Reads a share above 0, up to all.
+pub(crate) fn ratio(draft: &mut Draft, given: &Given) {
+    match given.text.trim().parse::<f64>() {
+        Ok(ratio) if ratio > 0.0 && ratio <= 1.0 => draft.allocation.ratio = ratio,
+        _ => draft.refuse(given, "a number above 0 and up to 1, such as 0.5"),
+    }
+}
