@@ -239,6 +239,20 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "NAME=VALUE", help_heading = "Executors")]
     pub(crate) env: Vec<String>,
 
+    /// Start executors of Spark that register with this driver, in place of a command. Spark is
+    /// found by spark.mesos.executor.home, $SPARK_HOME or (on Mesos) spark.executor.uri
+    #[arg(long, value_name = "URL", help_heading = "Spark")]
+    pub(crate) spark_driver: Option<String>,
+
+    /// The driver's id of its application [default: the framework's id]
+    #[arg(long, value_name = "ID", help_heading = "Spark")]
+    pub(crate) spark_app_id: Option<String>,
+
+    /// The name or address that executors listen at [default: their agent's name; 127.0.0.1 or this
+    /// machine's name on local agents]
+    #[arg(long, value_name = "NAME", help_heading = "Spark")]
+    pub(crate) spark_hostname: Option<String>,
+
     /// What an agent's attributes must say, such as 'zone:east,west;rack:' or 'expr:: zone = east
     /// and tier >= 3'; see constraints check --help
     #[arg(long, value_name = "CONSTRAINT", help_heading = "Placement")]
@@ -290,8 +304,8 @@ pub(crate) struct RunArguments {
     #[arg(long, help_heading = "Output")]
     pub(crate) plain: bool,
 
-    /// The command of the executors and its arguments, after "--"
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    /// The command of the executors and its arguments, after "--"; none with --spark-driver
+    #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
 
@@ -316,6 +330,9 @@ impl RunArguments {
             "--executor-cores" => &self.executor_cores,
             "--executor-memory" => &self.executor_memory,
             "--memory-overhead" => &self.memory_overhead,
+            "--spark-driver" => &self.spark_driver,
+            "--spark-app-id" => &self.spark_app_id,
+            "--spark-hostname" => &self.spark_hostname,
             "--constraints" => &self.constraints,
             "--placement" => &self.placement,
             "--exclude-after" => &self.exclude_after,

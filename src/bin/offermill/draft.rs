@@ -239,6 +239,11 @@ impl Draft {
         flag.unwrap_or(key).to_owned()
     }
 
+    /// The setting as it was given, if it was.
+    pub(crate) fn given(&self, key: &str) -> Option<&Given> {
+        self.given.get(key)
+    }
+
     /// The setting's text as it was given, if it was.
     pub(crate) fn text_of(&self, key: &str) -> Option<&str> {
         self.given.get(key).map(|given| given.text.as_str())

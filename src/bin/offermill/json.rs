@@ -38,7 +38,7 @@ impl Face for Json {
             json!({
                 "name": settings.name,
                 "master": settings.site.master,
-                "command": settings.command,
+                "command": settings.executors.shown(),
                 "executor_limit": config.executor_limit(),
                 "memory_mib": config.memory_taken().get(),
                 "until_finished": settings.until_finished,

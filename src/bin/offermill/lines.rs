@@ -44,7 +44,7 @@ pub(crate) fn line(happening: &Happening) -> String {
 
 /// What the run is about to do, in a line.
 pub(crate) fn opening(settings: &Settings) -> String {
-    let what = settings.command.join(" ");
+    let what = settings.executors.shown().join(" ");
     let what: String = crate::words::printable(&what).chars().take(60).collect();
     let most = match settings.config.executor_limit() {
         Some(limit) => format!("up to {}", count(u64::from(limit), "executor")),

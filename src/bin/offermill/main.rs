@@ -23,6 +23,7 @@ mod constraints;
 mod container_settings;
 mod draft;
 mod end_reason;
+mod executors;
 mod exit;
 mod face;
 mod grid;

@@ -50,6 +50,42 @@ pub(crate) fn find_command(command: &[String], draft: &mut Draft) -> Option<Vec<
     }
 }
 
+/// Complains if Spark or a Java for it isn't there. Makes its home absolute: executors start in their sandboxes.
+pub(crate) fn find_spark(draft: &mut Draft) {
+    const HOME: &str = "spark.mesos.executor.home";
+    let Some(home) = draft.spark.home.clone() else { return };
+    let found = absolute(&home).map_err(|error| error.to_string());
+    let found = found.and_then(|home| {
+        let script = home.join("bin/spark-class");
+        examine(&script).map_err(|why| format!("bin/spark-class: {why}")).map(|()| home)
+    });
+    match found {
+        Ok(home) => draft.spark.home = Some(home.to_string_lossy().into_owned()),
+        Err(why) => {
+            let name = draft.name_of(HOME);
+            let allowed = format!("the folder of Spark on this machine ({why})");
+            draft.problems.push(format!("{name} is {home:?}, but must be {allowed}"));
+        }
+    }
+    if !has_java(draft) {
+        let sentence = "Spark's executors need Java: there is none in JAVA_HOME or PATH";
+        draft.problems.push(sentence.to_owned());
+    }
+}
+
+/// Whether Spark's script can find a Java.
+fn has_java(draft: &Draft) -> bool {
+    let variable =
+        |name: &str| draft.variables.get(name).map(Into::into).or_else(|| env::var_os(name));
+    match variable("JAVA_HOME").filter(|home| !home.is_empty()) {
+        Some(home) => examine(&Path::new(&home).join("bin/java")).is_ok(),
+        None => {
+            let path = variable("PATH").unwrap_or_default();
+            env::split_paths(&path).any(|folder| examine(&folder.join("java")).is_ok())
+        }
+    }
+}
+
 fn examine(path: &Path) -> Result<(), String> {
     let metadata = fs::metadata(path).map_err(|error| error.to_string())?;
     if metadata.is_dir() {

@@ -78,7 +78,7 @@ fn start(
     // A face that can't be shown finds out again soon, in the loop.
     let _gone = face.begin(&settings, SystemTime::now());
     let kernel = Kernel::new(settings.config.clone(), settings.ids.clone());
-    let launcher = Arc::new(settings.template.clone());
+    let launcher = Arc::new(settings.executors.clone());
     let mut options = EngineOptions::default();
     options.kill_grace = settings.shutdown_timeout;
     options.finished_count_down = settings.until_finished.is_some();

@@ -1,19 +1,18 @@
 //! Settings that are checked, each by itself and against the others.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use offermill::cluster::local::AgentAttributes;
 use offermill::config::{ExclusionRule, ExecutorCores};
 use offermill::engine::seam::ClusterManager;
-use offermill::launch::{Command, CommandTemplate, Form};
 use offermill::{Config, ConfigBuilder, IdScheme};
 
 use crate::allocation_settings;
 use crate::arguments::RunArguments;
 use crate::container_settings;
 use crate::draft::Draft;
+use crate::executors::{self, Executors};
 use crate::layers::Layers;
 use crate::site::{self, Site};
 use crate::spark_settings;
@@ -29,10 +28,8 @@ pub(crate) struct Settings {
     pub(crate) config: Config,
     /// How executors' ids are written.
     pub(crate) ids: IdScheme,
-    /// The executors' command.
-    pub(crate) command: Vec<String>,
-    /// The same with all that they are started with.
-    pub(crate) template: CommandTemplate,
+    /// What executors are.
+    pub(crate) executors: Executors,
     /// End when so many have finished.
     pub(crate) until_finished: Option<u32>,
     /// End when so many have failed.
@@ -81,13 +78,12 @@ pub(crate) fn gather(arguments: &RunArguments) -> Gathered {
 fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
     // What can't be read has no value that could be checked against others.
     let is_readable = draft.problems.is_empty();
-    let command = site::find_command(&arguments.command, draft);
-    check_form(draft, &arguments.command);
+    let executors = executors::find(arguments, draft);
     container_settings::check(draft);
     allocation_settings::check(draft);
     spark_settings::check(draft);
     check_limit(draft);
-    let name = draft.name.clone().unwrap_or_else(|| name_after(&arguments.command));
+    let name = draft.name.clone().unwrap_or_else(|| executors::name_after(&arguments.command));
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let epoch = u64::try_from(since.as_millis()).unwrap_or_default();
     let ids = IdScheme::unique(&name, epoch).map_err(|error| draft.complain(&error)).ok();
@@ -102,7 +98,7 @@ fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
     if !draft.problems.is_empty() {
         return None;
     }
-    let (config, ids, command) = (config?, ids?, command?);
+    let (config, ids, executors) = (config?, ids?, executors?);
     let (site, manager) = site::prepare(draft, &name, &config)?;
     let most = [limit, derived, site.fitting].into_iter().flatten().min().unwrap_or(1);
     if let (Some(fitting), Some(limit)) = (site.fitting, limit)
@@ -115,9 +111,8 @@ fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
         name,
         site,
         config,
-        ids,
-        template: template(draft, &command),
-        command,
+        ids: executors.ids(ids),
+        executors,
         until_finished,
         failures_max: draft.failures_max.unwrap_or((2 * u64::from(most)).max(3)),
         exclusion,
@@ -131,34 +126,12 @@ fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
     Some((settings, manager))
 }
 
-/// What executors are started with.
-fn template(draft: &Draft, command: &[String]) -> CommandTemplate {
-    let mut template = CommandTemplate::new(command.to_vec()).form(draft.form);
-    for (name, value) in &draft.variables {
-        template = template.variable(name, value);
-    }
-    match draft.container.setup() {
-        Some(setup) => template.setup(setup),
-        None => template,
-    }
-}
-
 /// Complains about a limit that lets nothing start.
 fn check_limit(draft: &mut Draft) {
     if draft.executors == Some(0) && !draft.allocation.enabled {
         let name = draft.name_of("spark.executor.instances");
         let allowed = "at least 1, as nothing could raise it later";
         draft.problems.push(format!("{name} is \"0\", but must be {allowed}"));
-    }
-}
-
-/// Complains about a command that can't be said in its form.
-fn check_form(draft: &mut Draft, command: &[String]) {
-    let command = Command { argv: command.to_vec(), ..Command::default() };
-    if draft.form == Form::Shell
-        && let Err(error) = command.shell_line()
-    {
-        draft.problems.push(format!("the {error}"));
     }
 }
 
@@ -202,13 +175,6 @@ fn finish_line(draft: &mut Draft, derived: Option<u32>) -> Option<u32> {
         }
         known => known,
     }
-}
-
-/// The command's file name, if ids can begin with it.
-fn name_after(command: &[String]) -> String {
-    let program = command.first().map(String::as_str).unwrap_or_default();
-    let name = Path::new(program).file_stem().and_then(|name| name.to_str()).unwrap_or_default();
-    if IdScheme::unique(name, 0).is_ok() { name.to_owned() } else { "app".to_owned() }
 }
 
 /// The attributes of the agent with this number, if they can be had.

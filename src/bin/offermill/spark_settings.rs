@@ -1,5 +1,6 @@
 //! What Spark's executors are started with, while it is read; and the launcher that comes of it.
 
+use offermill::cluster::local::LocalMaster;
 use offermill::config::ExecutorCores;
 use offermill::launch::spark::{Hostname, MODULE_OPTIONS, Software, SparkExecutor};
 use offermill::{Error, launch::Setup};
@@ -69,6 +70,45 @@ pub(crate) fn spark_executor(draft: &Draft) -> Result<Option<SparkExecutor>, Err
         None => Hostname::OfAgent,
     };
     Ok(Some(executor.hostname(hostname)))
+}
+
+/// The same for a run, which has to do some things that the driver saw to in Spark.
+///
+/// # Errors
+/// When the library can't do with one of the settings.
+pub(crate) fn for_run(draft: &Draft, is_local: bool) -> Result<Option<SparkExecutor>, Error> {
+    let Some(mut executor) = spark_executor(draft)? else { return Ok(None) };
+    let settings = &draft.spark;
+    if settings.opens_modules {
+        executor = executor.java_options(java_options(settings, Some(MODULE_OPTIONS)));
+    }
+    if settings.hostname.is_none() && is_local {
+        executor = executor.hostname(Hostname::Fixed(local_hostname(settings)));
+    }
+    let user = std::env::var("USER").ok().filter(|user| !user.is_empty());
+    Ok(Some(match (&settings.user, user) {
+        (None, Some(user)) => executor.user(user),
+        _ => executor,
+    }))
+}
+
+/// Whether there is a driver that executors could register with.
+pub(crate) fn has_driver(draft: &Draft) -> bool {
+    matches!(driver_url(&draft.spark), Ok(Some(_)) | Err(_))
+}
+
+/// A name of this machine under which the driver can reach executors: agents here have names that nobody else knows.
+fn local_hostname(settings: &SparkSettings) -> String {
+    const HERE: &str = "127.0.0.1";
+    let url = driver_url(settings).ok().flatten().unwrap_or_default();
+    let address = url.rsplit_once('@').map_or("", |(_, address)| address);
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    let is_here = host == "localhost" || host == "[::1]" || host.starts_with("127.");
+    let machine = "local".parse().map(|machine: LocalMaster| machine.hostname(0));
+    match machine {
+        Ok(name) if !is_here && !name.is_empty() => name,
+        _ => HERE.to_owned(),
+    }
 }
 
 /// The URL that was given, or the one that follows from the driver's host and port.
