@@ -27,7 +27,8 @@
 //! 4. [`launch`]: what an executor is started with.
 //! 5. [`engine`]: threads around the kernel, and the seam to clusters.
 //! 6. [`cluster`]: cluster managers, each behind a feature.
-//! 7. The command line, `offermill`, behind the feature `cli`.
+//! 7. `spark`: what Spark's other services are told, behind a feature.
+//! 8. The command line, `offermill`, behind the feature `cli`.
 //!
 //! A framework with threads and transport of its own uses 1 to 4 and never meets the rest. Nothing is global: many
 //! kernels live side by side.
@@ -115,6 +116,7 @@
 //! * `simulated`: the simulated cluster. No dependencies.
 //! * `mesos`: a Mesos cluster over its v1 scheduler API. Brings tokio (one thread), hyper, rustls, prost and serde.
 //! * `local`: the embedded cluster, executors as child processes of this machine. Unix.
+//! * `spark`: registers with Spark's external shuffle services. No dependencies.
 //! * `cli`: the command line. Nobody who links the library needs it.
 //!
 //! The default has none of them, and brings no async runtime, no HTTP and no allocator. (Hosts that want mimalloc set
@@ -123,6 +125,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod attributes;
+#[cfg(any(feature = "mesos", feature = "spark"))]
+mod backoff;
 pub mod cluster;
 pub mod config;
 pub mod constraint;
@@ -134,6 +138,8 @@ pub mod launch;
 pub mod limits;
 mod offer;
 pub mod resources;
+#[cfg(feature = "spark")]
+pub mod spark;
 mod status;
 mod sync;
 mod time;

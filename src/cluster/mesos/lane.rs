@@ -23,7 +23,6 @@ use std::time::Duration;
 use hyper::StatusCode;
 use tokio::sync::{mpsc, watch};
 
-use super::backoff::Backoff;
 use super::calls;
 use super::http::{Connection, SharedHttp, is_elsewhere};
 use super::ledger::SharedLedger;
@@ -32,6 +31,7 @@ use super::standing::{DoubtSender, Standing, StandingReceiver, doubt, standing};
 use super::wire::codec::Codec;
 use super::wire::messages::Call;
 use super::wire::messages::call::Type;
+use crate::backoff::Backoff;
 use crate::engine::seam::{Event, EventSink, Update};
 use crate::status::{TaskState, UpdateReason};
 

@@ -19,7 +19,6 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::backoff::Backoff;
 use super::calls;
 use super::config::MesosConfig;
 use super::http::SharedHttp;
@@ -31,6 +30,7 @@ use super::outgoing::Outgoing;
 use super::standing::{Standing, StandingSender};
 use super::subscription::{Stream, Unsubscribed, redirected};
 use super::wire::codec::Codec;
+use crate::backoff::Backoff;
 use crate::config::text::format_duration;
 use crate::engine::seam::{Event, EventSink};
 

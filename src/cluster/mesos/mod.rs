@@ -16,7 +16,6 @@
 //! dropped there. What a call's failure means is in `lane.rs`, what outlives the program in `ledger.rs`, and what a
 //! master is told of a constraint in `offer_constraints.rs`.
 
-mod backoff;
 mod calls;
 mod cluster;
 mod config;

@@ -5,24 +5,24 @@ use std::time::Duration;
 
 /// The first wait, at most.
 const FIRST: Duration = Duration::from_millis(200);
-/// No wait is longer: Mesos' documents ask for 15 s.
+/// No wait is longer: the documents of Mesos ask for 15 s.
 const LONGEST: Duration = Duration::from_secs(15);
 
 /// The waits between tries.
 #[derive(Debug, Default)]
-pub(super) struct Backoff {
+pub(crate) struct Backoff {
     tries: u32,
 }
 
 impl Backoff {
     /// It went well: the next wait is the first again.
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.tries = 0;
     }
 
     /// The next wait: between half of the longest that is due and all of it, so that a thousand frameworks that lost
     /// one master don't all come back at once.
-    pub(super) fn next(&mut self) -> Duration {
+    pub(crate) fn next(&mut self) -> Duration {
         let due = FIRST.saturating_mul(1 << self.tries.min(16)).min(LONGEST);
         self.tries = self.tries.saturating_add(1);
         // A hasher's keys are random, and that is all the chance needed here.

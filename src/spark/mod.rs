@@ -1,0 +1,3 @@
+//! What Spark's own services are told about an application whose executors this crate places.
+
+pub mod shuffle;

@@ -1,0 +1,287 @@
+//! Spark's transport: messages in frames.
+//!
+//! ```text
+//! frame        = length (8 bytes, its own included), type (1 byte), then by type:
+//! 3 request    = number (8), size (4), body       asks for an answer with its number
+//! 4 response   = number (8), size (4), body
+//! 5 failure    = number (8), size (4), text       of as many bytes, UTF-8
+//! 9 one way    = size (4), body                   nobody answers
+//! ```
+//!
+//! Numbers are big-endian. Spark has ten more types; none of them is for drivers.
+
+use std::fmt;
+
+/// No frame that is read or written is longer, in bytes. Those that are due here have less than a hundred; only a
+/// failure, which holds a stack trace, has more.
+pub const FRAME_MAX: usize = 1 << 20;
+
+const LENGTH: usize = 8;
+const REQUEST: u8 = 3;
+const RESPONSE: u8 = 4;
+const FAILURE: u8 = 5;
+const ONE_WAY: u8 = 9;
+
+/// A message of Spark's transport.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Message {
+    /// Asks for an answer.
+    Request {
+        /// Of the asker's choosing; the answer has it, too.
+        number: u64,
+        /// What is asked.
+        body: Vec<u8>,
+    },
+    /// A good answer.
+    Response {
+        /// The request's.
+        number: u64,
+        /// What is answered.
+        body: Vec<u8>,
+    },
+    /// A bad answer.
+    Failure {
+        /// The request's.
+        number: u64,
+        /// What went wrong, in the other side's words: a stack trace, mostly.
+        text: String,
+    },
+    /// Nobody answers this.
+    OneWay {
+        /// What is said.
+        body: Vec<u8>,
+    },
+}
+
+/// What came is no message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed(pub(super) &'static str);
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for Malformed {}
+
+impl Message {
+    /// The whole frame.
+    ///
+    /// # Errors
+    /// When it would be longer than [`FRAME_MAX`].
+    pub fn to_frame(&self) -> Result<Vec<u8>, Malformed> {
+        let (kind, number, content) = match self {
+            Message::Request { number, body } => (REQUEST, Some(number), body.as_slice()),
+            Message::Response { number, body } => (RESPONSE, Some(number), body.as_slice()),
+            Message::Failure { number, text } => (FAILURE, Some(number), text.as_bytes()),
+            Message::OneWay { body } => (ONE_WAY, None, body.as_slice()),
+        };
+        let head = LENGTH + 1 + number.map_or(0, |_| 8) + 4;
+        let length = head.saturating_add(content.len());
+        let size = u32::try_from(content.len()).ok().filter(|_| length <= FRAME_MAX);
+        let size = size.ok_or(Malformed("a frame that is too long"))?;
+        let mut frame = Vec::with_capacity(length);
+        frame.extend((length as u64).to_be_bytes());
+        frame.push(kind);
+        frame.extend(number.iter().flat_map(|number| number.to_be_bytes()));
+        frame.extend(size.to_be_bytes());
+        frame.extend(content);
+        Ok(frame)
+    }
+
+    /// Reads what stands in a frame behind its length.
+    fn read(content: &[u8]) -> Result<Message, Malformed> {
+        let mut rest = Bytes(content);
+        let kind = rest.byte()?;
+        match kind {
+            REQUEST => Ok(Message::Request { number: rest.long()?, body: rest.sized()?.to_vec() }),
+            RESPONSE => {
+                Ok(Message::Response { number: rest.long()?, body: rest.sized()?.to_vec() })
+            }
+            FAILURE => {
+                let (number, text) = (rest.long()?, rest.sized()?);
+                Ok(Message::Failure { number, text: String::from_utf8_lossy(text).into_owned() })
+            }
+            ONE_WAY => Ok(Message::OneWay { body: rest.sized()?.to_vec() }),
+            _ => Err(Malformed("a message of a type that is not due")),
+        }
+    }
+}
+
+/// Bytes that are read from their start.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
+
+impl<'a> Bytes<'a> {
+    fn take(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
+        let (taken, rest) =
+            self.0.split_at_checked(count).ok_or(Malformed("a message that is cut short"))?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    pub(super) fn byte(&mut self) -> Result<u8, Malformed> {
+        self.take(1).map(|taken| taken.iter().fold(0, |_, byte| *byte))
+    }
+
+    pub(super) fn long(&mut self) -> Result<u64, Malformed> {
+        Ok(self.take(8)?.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
+    }
+
+    /// A size, and as many bytes.
+    pub(super) fn with_size(&mut self) -> Result<&'a [u8], Malformed> {
+        let size = self.take(4)?.iter().fold(0, |sum: u32, byte| sum << 8 | u32::from(*byte));
+        self.take(usize::try_from(size).unwrap_or(usize::MAX))
+    }
+
+    /// A size, and as many bytes, behind which nothing comes.
+    fn sized(&mut self) -> Result<&'a [u8], Malformed> {
+        let taken = self.with_size()?;
+        self.end()?;
+        Ok(taken)
+    }
+
+    /// Complains about what comes behind the end.
+    pub(super) fn end(self) -> Result<(), Malformed> {
+        if self.0.is_empty() { Ok(()) } else { Err(Malformed("a message that goes on too long")) }
+    }
+}
+
+/// Puts messages together out of the pieces in which they come. It holds what came and was not read yet: never
+/// more than [`FRAME_MAX`] and the last piece, if it is read after each.
+///
+/// After an error nothing more is read: the next frame's beginning can't be known.
+#[derive(Debug, Default)]
+pub struct FrameReader {
+    held: Vec<u8>,
+    is_spoilt: bool,
+}
+
+impl FrameReader {
+    /// With nothing in it.
+    #[must_use]
+    pub fn new() -> FrameReader {
+        FrameReader::default()
+    }
+
+    /// Takes the next piece.
+    pub fn push(&mut self, piece: &[u8]) {
+        if !self.is_spoilt {
+            self.held.extend(piece);
+        }
+    }
+
+    /// The next message, if all of it is there.
+    ///
+    /// # Errors
+    /// When what came is no message.
+    pub fn next_message(&mut self) -> Result<Option<Message>, Malformed> {
+        if self.is_spoilt {
+            return Err(Malformed("nothing is read after a mistake"));
+        }
+        let read = self.read();
+        if read.is_err() {
+            *self = FrameReader { held: Vec::new(), is_spoilt: true };
+        }
+        read
+    }
+
+    fn read(&mut self) -> Result<Option<Message>, Malformed> {
+        let Ok(length) = Bytes(&self.held).long() else { return Ok(None) };
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        if length <= LENGTH || length > FRAME_MAX {
+            return Err(Malformed("a frame of a length that can't be"));
+        }
+        let Some(content) = self.held.get(LENGTH..length) else { return Ok(None) };
+        let message = Message::read(content)?;
+        self.held.drain(..length);
+        Ok(Some(message))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn messages() -> impl Strategy<Value = Message> {
+        let body = || prop::collection::vec(any::<u8>(), 0..40);
+        prop_oneof![
+            (any(), body()).prop_map(|(number, body)| Message::Request { number, body }),
+            (any(), body()).prop_map(|(number, body)| Message::Response { number, body }),
+            (any(), ".{0,20}").prop_map(|(number, text)| Message::Failure { number, text }),
+            body().prop_map(|body| Message::OneWay { body }),
+        ]
+    }
+
+    proptest! {
+        /// Goal: what is written is read, whatever pieces it comes in. Method: random messages in one row of bytes,
+        /// cut at random; each byte is pushed once.
+        #[test]
+        fn what_is_written_is_read(
+            all in prop::collection::vec(messages(), 1..6),
+            sizes in prop::collection::vec(1..30_usize, 1..10),
+        ) {
+            let bytes: Vec<u8> = all.iter().flat_map(|one| one.to_frame().unwrap()).collect();
+            let (mut reader, mut read, mut rest) = (FrameReader::new(), Vec::new(), &bytes[..]);
+            for size in sizes.into_iter().cycle() {
+                let (piece, later) = rest.split_at(size.min(rest.len()));
+                reader.push(piece);
+                while let Some(message) = reader.next_message().unwrap() {
+                    read.push(message);
+                }
+                rest = later;
+                if rest.is_empty() {
+                    break;
+                }
+            }
+            prop_assert_eq!(read, all);
+            prop_assert!(reader.held.is_empty());
+        }
+
+        /// Goal: any bytes are read without a panic, and what can be read is written as it came. Method: random
+        /// contents in frames of the right length, and random bytes.
+        #[test]
+        fn any_bytes_are_borne(
+            content in prop::collection::vec(any::<u8>(), 1..60),
+            kind in prop_oneof![3..6_u8, Just(9), any::<u8>()],
+            is_framed in any::<bool>(),
+        ) {
+            let length = (LENGTH + 1 + content.len()) as u64;
+            let mut bytes = [&length.to_be_bytes()[..], &[kind], &content].concat();
+            if !is_framed {
+                bytes = content;
+            }
+            let mut reader = FrameReader::new();
+            reader.push(&bytes);
+            match reader.next_message() {
+                Ok(Some(Message::Failure { .. })) | Ok(None) => {}
+                Ok(Some(message)) => prop_assert_eq!(message.to_frame().unwrap(), bytes),
+                Err(_) => prop_assert!(reader.next_message().is_err() && reader.held.is_empty()),
+            }
+        }
+    }
+
+    /// Goal: no length makes it wait for more than the longest frame. Method: lengths at the bounds.
+    #[test]
+    fn lengths_are_bounded() {
+        for (length, is_fine) in [
+            (0, false),
+            (8, false),
+            (9, true),
+            (FRAME_MAX as u64, true),
+            (FRAME_MAX as u64 + 1, false),
+            (u64::MAX, false),
+        ] {
+            let mut reader = FrameReader::new();
+            reader.push(&length.to_be_bytes());
+            assert_eq!(reader.next_message().is_ok(), is_fine, "{length}");
+        }
+        let long = Message::OneWay { body: vec![0; FRAME_MAX] };
+        assert!(long.to_frame().is_err());
+    }
+}

@@ -1,0 +1,376 @@
+//! The registrar: a thread that looks after all services, and a few for a moment that call them.
+//!
+//! ```text
+//!  running, lost ─► board: agents and their hosts ─► keeper ─► news
+//!  services      ◄──────── standings ◄──────────────┘  ▲ │
+//!                                                      │ ▼
+//!                                                callers, 8 at most
+//! ```
+//!
+//! The board is behind a mutex that nobody holds while he waits for a network: [`Registrar::running`] never does
+//! either. It has a row for each agent that is there, and so needs no bound of its own. Hosts that nothing was heard of
+//! are called before those that failed, so that dead ones delay others by one registration timeout at most.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::net::TcpStream;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::call::{self, Failure};
+use super::driver::DriverMessage;
+use super::frame::Message;
+use super::host::{Host, Pulse};
+use crate::error::Error;
+
+/// So many services are called at a time.
+const CALLS_MAX: usize = 8;
+/// The longest application id, in bytes.
+const ID_MAX: usize = 4096;
+/// With nothing to do the keeper sleeps for so long.
+const IDLE: Duration = Duration::from_secs(3600);
+
+/// What a registrar has to know.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ShuffleOptions {
+    /// The application's id, as its executors are told.
+    pub app_id: String,
+    /// Where the services listen, on each host: `spark.shuffle.service.port`.
+    pub port: u16,
+    /// The time from one heartbeat to the next: `spark.executor.heartbeatInterval`. 10 s.
+    pub heartbeat_interval: Duration,
+    /// After so long without one the services delete the application's files:
+    /// `spark.storage.blockManagerHeartbeatTimeoutMs`, else `spark.network.timeout`. 120 s.
+    pub heartbeat_timeout: Duration,
+    /// How long one try may take: `spark.shuffle.registration.timeout`. 5 s.
+    pub registration_timeout: Duration,
+}
+
+impl ShuffleOptions {
+    /// With Spark's defaults.
+    #[must_use]
+    pub fn new(app_id: impl Into<String>) -> ShuffleOptions {
+        ShuffleOptions {
+            app_id: app_id.into(),
+            port: 7337,
+            heartbeat_interval: Duration::from_secs(10),
+            heartbeat_timeout: Duration::from_secs(120),
+            registration_timeout: Duration::from_secs(5),
+        }
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let refuse = |name: &str, value: &dyn fmt::Display, allowed: &str| {
+            Err(Error::setting(name, value, allowed))
+        };
+        let millis = |duration: Duration| format!("{} ms", duration.as_millis());
+        if self.app_id.is_empty() || self.app_id.len() > ID_MAX {
+            return refuse("the application id", &self.app_id, "a text of 1 to 4096 bytes");
+        }
+        if self.port == 0 {
+            return refuse("the shuffle service's port", &self.port, "at least 1");
+        }
+        let (interval, timeout) = (self.heartbeat_interval, self.heartbeat_timeout);
+        if interval.is_zero() || interval >= timeout {
+            let allowed = format!("above 0 and below the timeout of {}", millis(timeout));
+            return refuse("the heartbeat interval", &millis(interval), &allowed);
+        }
+        if self.registration_timeout.is_zero() {
+            return refuse("the registration timeout", &"0 ms", "above 0");
+        }
+        Ok(())
+    }
+}
+
+/// What there is to tell of a service, each once until the other happens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum News {
+    /// It took the registration.
+    Registered {
+        /// The service's host.
+        host: String,
+        /// Whether it had been told of before: it works again, or was started again.
+        again: bool,
+    },
+    /// It can't be had. It is tried again, without a further word, until it can.
+    Failing {
+        /// The service's host.
+        host: String,
+        /// In a few words; others' ones, perhaps.
+        why: String,
+        /// Whether the service itself said no.
+        is_refusal: bool,
+    },
+}
+
+/// How a service stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Nothing was heard of it yet.
+    New,
+    /// The application is registered.
+    Registered,
+    /// It can't be had, and is tried again.
+    Failing,
+}
+
+/// A service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// Its host.
+    pub host: String,
+    /// How it stands.
+    pub standing: Standing,
+}
+
+/// Keeps an application registered with the shuffle service of each host that it has executors on.
+///
+/// Dropped, it stops as [`Registrar::stop`] does.
+#[derive(Debug)]
+pub struct Registrar {
+    shared: Arc<Shared>,
+    keeper: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    board: Mutex<Board>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Board {
+    /// The host of each agent that is there.
+    agents: HashMap<String, String>,
+    /// How many agents are there, by host.
+    hosts: BTreeMap<String, usize>,
+    /// Whether the keeper has yet to see those.
+    are_new: bool,
+    /// Calls that have ended: no more than there can be at a time.
+    called: Vec<(String, Result<TcpStream, Failure>)>,
+    standings: BTreeMap<String, Standing>,
+    is_stopping: bool,
+}
+
+impl Shared {
+    fn board(&self) -> MutexGuard<'_, Board> {
+        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Board {
+    /// An agent of this host is there no more.
+    fn left(&mut self, host: &str) {
+        self.are_new = true;
+        if let Some(agents) = self.hosts.get_mut(host) {
+            *agents -= 1;
+            if *agents == 0 {
+                self.hosts.remove(host);
+            }
+        }
+    }
+}
+
+impl Registrar {
+    /// Starts without services. `tell` is called on a thread of the registrar's, with nothing held.
+    ///
+    /// # Errors
+    /// When an option isn't allowed, or there can't be a thread.
+    pub fn start(
+        options: ShuffleOptions,
+        tell: impl FnMut(News) + Send + 'static,
+    ) -> Result<Registrar, Error> {
+        options.check()?;
+        let heartbeat = DriverMessage::Heartbeat { app_id: options.app_id.clone() };
+        let frame = Message::OneWay { body: heartbeat.to_body() }.to_frame();
+        let frame = frame.map_err(|error| Error::cluster("a heartbeat can't be written", error))?;
+        let (interval, timeout) = (options.heartbeat_interval, options.heartbeat_timeout);
+        let shared = Arc::new(Shared::default());
+        let keeper = Keeper {
+            shared: Arc::clone(&shared),
+            options: Arc::new(options),
+            pulse: Pulse { interval, timeout, frame },
+            hosts: BTreeMap::new(),
+            calls: 0,
+        };
+        let thread = Builder::new().name("offermill-shuffle".into());
+        let thread = thread.spawn(move || keeper.run(tell));
+        let thread = thread.map_err(|error| Error::cluster("no thread can be started", error))?;
+        Ok(Registrar { shared, keeper: Some(thread) })
+    }
+
+    /// An executor runs on this agent. The first time that its host is heard of, the application is registered there.
+    pub fn running(&self, agent_id: &str, host: &str) {
+        let mut board = self.shared.board();
+        match board.agents.get(agent_id).cloned() {
+            Some(known) if known == host => return,
+            Some(former) => board.left(&former),
+            None => {}
+        }
+        board.agents.insert(agent_id.to_owned(), host.to_owned());
+        *board.hosts.entry(host.to_owned()).or_default() += 1;
+        board.are_new = true;
+        self.shared.changed.notify_all();
+    }
+
+    /// This agent is lost. A service that still listens on its host goes on to get heartbeats, as it still has the
+    /// files; one that doesn't is not tried again.
+    pub fn lost(&self, agent_id: &str) {
+        let mut board = self.shared.board();
+        if let Some(host) = board.agents.remove(agent_id) {
+            board.left(&host);
+            self.shared.changed.notify_all();
+        }
+    }
+
+    /// How all services stand, by their hosts' names.
+    #[must_use]
+    pub fn services(&self) -> Vec<Service> {
+        let board = self.shared.board();
+        let services = board.standings.iter();
+        services
+            .map(|(host, standing)| Service { host: host.clone(), standing: *standing })
+            .collect()
+    }
+
+    /// Closes all connections; nothing is told any more. Services delete the application's files when its heartbeat
+    /// timeout is over. Calls that are under way end within the registration timeout, unheard.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.shared.board().is_stopping = true;
+        self.shared.changed.notify_all();
+        if let Some(keeper) = self.keeper.take() {
+            // If it panicked, that was said already.
+            let _panicked = keeper.join();
+        }
+    }
+}
+
+impl Drop for Registrar {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+struct Keeper {
+    shared: Arc<Shared>,
+    options: Arc<ShuffleOptions>,
+    pulse: Pulse,
+    hosts: BTreeMap<String, Host>,
+    calls: usize,
+}
+
+impl Keeper {
+    fn run(mut self, mut tell: impl FnMut(News)) {
+        let shared = Arc::clone(&self.shared);
+        let mut board = shared.board();
+        while !board.is_stopping {
+            let called = self.read(&mut board);
+            drop(board);
+            let news = self.turn(called);
+            news.into_iter().for_each(&mut tell);
+            board = shared.board();
+            self.publish(&mut board);
+            let wait =
+                self.wake_at().map_or(IDLE, |at| at.saturating_duration_since(Instant::now()));
+            if !board.is_stopping && !board.are_new && board.called.is_empty() {
+                let waited = shared.changed.wait_timeout(board, wait);
+                board = waited.unwrap_or_else(PoisonError::into_inner).0;
+            }
+        }
+    }
+
+    /// Takes in what stands on the board.
+    fn read(&mut self, board: &mut Board) -> Vec<(String, Result<TcpStream, Failure>)> {
+        if std::mem::take(&mut board.are_new) {
+            let now = Instant::now();
+            for (name, host) in &mut self.hosts {
+                host.is_wanted = board.hosts.contains_key(name);
+            }
+            for name in board.hosts.keys() {
+                self.hosts.entry(name.clone()).or_insert_with(|| Host::new(name, now));
+            }
+        }
+        std::mem::take(&mut board.called)
+    }
+
+    /// Does what is due.
+    fn turn(&mut self, called: Vec<(String, Result<TcpStream, Failure>)>) -> Vec<News> {
+        let mut news = Vec::new();
+        for (name, result) in called {
+            self.calls -= 1;
+            let host = self.hosts.get_mut(&name);
+            news.extend(host.and_then(|host| host.called(result, Instant::now())));
+        }
+        for host in self.hosts.values_mut() {
+            news.extend(host.look(Instant::now(), &self.pulse));
+        }
+        self.hosts.retain(|_, host| !host.is_idle());
+        news.extend(self.call());
+        news
+    }
+
+    /// Calls those that are due, as many as can be.
+    fn call(&mut self) -> Vec<News> {
+        let now = Instant::now();
+        let due = self.hosts.iter().filter_map(|(name, host)| Some((host.due()?, name)));
+        let mut due: Vec<_> = due.filter(|((_, at), _)| *at <= now).collect();
+        due.sort_unstable();
+        let room = CALLS_MAX.saturating_sub(self.calls);
+        let names: Vec<String> = due.into_iter().take(room).map(|(_, name)| name.clone()).collect();
+        let mut news = Vec::new();
+        for name in names {
+            let started = self.start_call(&name);
+            let Some(host) = self.hosts.get_mut(&name) else { continue };
+            match started {
+                Ok(()) => {
+                    self.calls += 1;
+                    host.calling();
+                }
+                Err(failure) => news.extend(host.called(Err(failure), now)),
+            }
+        }
+        news
+    }
+
+    fn start_call(&self, name: &str) -> Result<(), Failure> {
+        let (shared, options) = (Arc::clone(&self.shared), Arc::clone(&self.options));
+        let host = name.to_owned();
+        let call = move || {
+            let result = call::register(&host, &options);
+            let mut board = shared.board();
+            if !board.is_stopping {
+                board.called.push((host, result));
+                shared.changed.notify_all();
+            }
+        };
+        let thread = Builder::new().name("offermill-shuffle-call".into()).spawn(call);
+        thread.map(|_| ()).map_err(Failure::from)
+    }
+
+    fn publish(&self, board: &mut Board) {
+        board.standings.retain(|name, _| self.hosts.contains_key(name));
+        for (name, host) in &self.hosts {
+            match board.standings.get_mut(name) {
+                Some(standing) => *standing = host.standing(),
+                None => drop(board.standings.insert(name.clone(), host.standing())),
+            }
+        }
+    }
+
+    /// When something is due next.
+    fn wake_at(&self) -> Option<Instant> {
+        let has_room = self.calls < CALLS_MAX;
+        let times = self.hosts.values().filter_map(|host| match host.due() {
+            Some((_, at)) => has_room.then_some(at),
+            None => host.look_at(),
+        });
+        times.min()
+    }
+}
