@@ -211,9 +211,9 @@ mod tests {
     fn messages() -> impl Strategy<Value = Message> {
         let body = || prop::collection::vec(any::<u8>(), 0..40);
         prop_oneof![
-            (any(), body()).prop_map(|(number, body)| Message::Request { number, body }),
-            (any(), body()).prop_map(|(number, body)| Message::Response { number, body }),
-            (any(), ".{0,20}").prop_map(|(number, text)| Message::Failure { number, text }),
+            (any::<u64>(), body()).prop_map(|(number, body)| Message::Request { number, body }),
+            (any::<u64>(), body()).prop_map(|(number, body)| Message::Response { number, body }),
+            (any::<u64>(), ".{0,20}").prop_map(|(number, text)| Message::Failure { number, text }),
             body().prop_map(|body| Message::OneWay { body }),
         ]
     }

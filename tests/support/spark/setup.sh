@@ -1,0 +1,66 @@
+# What the programs here share: where Spark is, and how a JVM is started for it. To be sourced, with `here` and `dir`
+# set; after `set_up`, `dir` is an absolute path, and SPARK_HOME and `java_options` are there.
+
+# The one release that all of this was tried with.
+PYSPARK=3.5.9
+
+give_up() { echo "${0##*/}: $*" >&2; exit 2; }
+
+# Whether somebody listens on a port of this machine.
+listens() { (: > "/dev/tcp/127.0.0.1/$1") 2> /dev/null; }
+
+# Waits for up to 30 s until somebody listens on a port.
+await_port() {
+  local tries
+  for ((tries = 0; tries < 300; tries++)); do
+    listens "$1" && return 0
+    sleep 0.1
+  done
+  return 1
+}
+
+spark_home() { ls -d "$dir"/venv/lib/python3*/site-packages/pyspark 2> /dev/null | head -n 1; }
+
+# Spark touches parts of Java 17 that are closed by default.
+openings() {
+  local package
+  echo -n "-XX:+IgnoreUnrecognizedVMOptions"
+  echo -n " --add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED"
+  for package in java.lang java.lang.invoke java.lang.reflect java.io java.net java.nio java.util \
+    java.util.concurrent java.util.concurrent.atomic sun.nio.ch sun.nio.cs sun.security.action sun.util.calendar; do
+    echo -n " --add-opens=java.base/$package=ALL-UNNAMED"
+  done
+}
+
+set_up() {
+  command -v java > /dev/null || give_up "java is missing (Debian: openjdk-17-jre-headless)"
+  mkdir -p "$dir" || give_up "cannot make $dir"
+  dir=$(cd "$dir" && pwd)
+  if ! ls "$(spark_home)"/jars/spark-mesos_*.jar > /dev/null 2>&1; then
+    echo "${0##*/}: installing pyspark $PYSPARK, once" >&2
+    # One at a time, and all or nothing.
+    (
+      flock 9
+      ls "$(spark_home)"/jars/spark-mesos_*.jar > /dev/null 2>&1 && exit 0
+      rm -rf "$dir/venv" "$dir/venv.new"
+      python3 -m venv "$dir/venv.new" && "$dir/venv.new/bin/pip" install -q "pyspark==$PYSPARK" &&
+        mv "$dir/venv.new" "$dir/venv"
+    ) 9> "$dir/lock" > "$dir/install.log" 2>&1 || {
+      tail -n 5 "$dir/install.log" >&2
+      give_up "pyspark could not be installed; the whole story is in $dir/install.log"
+    }
+  fi
+  SPARK_HOME=$(spark_home)
+  java_options=$(openings)
+  export SPARK_LOCAL_IP=127.0.0.1 SPARK_LOCAL_HOSTNAME=127.0.0.1
+  unset SPARK_EXECUTOR_URI SPARK_TESTING
+  # Spark's own settings of this machine, if it has any, are none of ours.
+  unset SPARK_CONF_DIR
+}
+
+# A small JVM with Spark's classes, in place of this process.
+exec_jvm() {
+  set -f
+  # shellcheck disable=SC2086
+  exec java $java_options -Xmx256m -cp "$SPARK_HOME/jars/*" "$@"
+}
