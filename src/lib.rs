@@ -124,6 +124,7 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+pub mod allocation;
 pub mod attributes;
 #[cfg(any(feature = "mesos", feature = "spark"))]
 mod backoff;

@@ -102,6 +102,7 @@ fn atomics_stay_in_the_kernel() {
 fn layers_import_downwards() {
     let above = [
         ("src/resources/", &["crate::kernel", "crate::engine", "crate::cluster"][..]),
+        ("src/allocation/", &["crate::kernel", "crate::engine", "crate::cluster", "crate::launch"]),
         ("src/constraint/", &["crate::kernel", "crate::engine", "crate::cluster"]),
         ("src/config/", &["crate::kernel", "crate::engine", "crate::cluster", "crate::launch"]),
         ("src/kernel/", &["crate::engine", "crate::cluster", "crate::launch"]),

@@ -1,0 +1,224 @@
+//! The settings of dynamic allocation: validated once.
+
+use std::time::Duration;
+
+use crate::error::Error;
+use crate::limits;
+
+/// The validated settings of an [`Allocator`](super::Allocator). Made by [`Rule::builder`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rule {
+    pub(super) min: u32,
+    pub(super) max: u32,
+    pub(super) initial: u32,
+    pub(super) ratio: f64,
+    pub(super) slots: u32,
+    pub(super) backlog_timeout: Duration,
+    pub(super) sustained_timeout: Duration,
+    pub(super) idle_timeout: Duration,
+    pub(super) cached_idle_timeout: Option<Duration>,
+    pub(super) shuffle_timeout: Option<Duration>,
+}
+
+impl Rule {
+    /// Starts with every setting at its default, which is Spark's.
+    #[must_use]
+    pub fn builder() -> RuleBuilder {
+        RuleBuilder::default()
+    }
+
+    /// The fewest executors.
+    #[must_use]
+    pub fn min(&self) -> u32 {
+        self.min
+    }
+
+    /// The most executors.
+    #[must_use]
+    pub fn max(&self) -> u32 {
+        self.max
+    }
+
+    /// The limit at the start.
+    #[must_use]
+    pub fn initial(&self) -> u32 {
+        self.initial
+    }
+
+    /// How many tasks run on an executor at a time.
+    #[must_use]
+    pub fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    /// How long an executor that holds nothing stays without tasks.
+    #[must_use]
+    pub fn idle_timeout(&self) -> Duration {
+        self.idle_timeout
+    }
+}
+
+/// Collects settings; [`RuleBuilder::build`] checks them.
+#[derive(Clone, Debug)]
+pub struct RuleBuilder {
+    min: u32,
+    max: u32,
+    initial: u32,
+    ratio: f64,
+    slots: u32,
+    backlog_timeout: Duration,
+    sustained_timeout: Option<Duration>,
+    idle_timeout: Duration,
+    cached_idle_timeout: Option<Duration>,
+    shuffle_timeout: Option<Duration>,
+}
+
+impl Default for RuleBuilder {
+    fn default() -> RuleBuilder {
+        RuleBuilder {
+            min: 0,
+            max: limits::EXECUTORS_MAX,
+            initial: 0,
+            ratio: 1.0,
+            slots: 1,
+            backlog_timeout: Duration::from_secs(1),
+            sustained_timeout: None,
+            idle_timeout: Duration::from_secs(60),
+            cached_idle_timeout: None,
+            shuffle_timeout: None,
+        }
+    }
+}
+
+impl RuleBuilder {
+    /// The fewest executors (`spark.dynamicAllocation.minExecutors`). Default 0.
+    #[must_use]
+    pub fn min(mut self, executors: u32) -> Self {
+        self.min = executors;
+        self
+    }
+
+    /// The most executors, at least 1 (`spark.dynamicAllocation.maxExecutors`). Default and most:
+    /// [`limits::EXECUTORS_MAX`], which a larger number stands for: Spark's default is the largest number it has.
+    #[must_use]
+    pub fn max(mut self, executors: u32) -> Self {
+        self.max = executors.min(limits::EXECUTORS_MAX);
+        self
+    }
+
+    /// The limit at the start (`spark.dynamicAllocation.initialExecutors`, or `spark.executor.instances` if that is
+    /// more). Default and least: [`RuleBuilder::min`].
+    #[must_use]
+    pub fn initial(mut self, executors: u32) -> Self {
+        self.initial = executors;
+        self
+    }
+
+    /// Which part of the executors that would run all tasks at once is wanted, above 0 and up to 1
+    /// (`spark.dynamicAllocation.executorAllocationRatio`). Default 1.
+    #[must_use]
+    pub fn ratio(mut self, ratio: f64) -> Self {
+        self.ratio = ratio;
+        self
+    }
+
+    /// How many tasks run on an executor at a time, at least 1 (`spark.executor.cores ÷ spark.task.cpus`, rounded
+    /// down). Default 1.
+    #[must_use]
+    pub fn slots(mut self, slots: u32) -> Self {
+        self.slots = slots;
+        self
+    }
+
+    /// How long tasks wait before the limit grows, above 0 (`spark.dynamicAllocation.schedulerBacklogTimeout`). To a
+    /// millisecond, like all. Default 1 s.
+    #[must_use]
+    pub fn backlog_timeout(mut self, timeout: Duration) -> Self {
+        self.backlog_timeout = timeout;
+        self
+    }
+
+    /// How long they wait on before it grows again, above 0
+    /// (`spark.dynamicAllocation.sustainedSchedulerBacklogTimeout`). Default: [`RuleBuilder::backlog_timeout`].
+    #[must_use]
+    pub fn sustained_timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.sustained_timeout = timeout;
+        self
+    }
+
+    /// How long an executor that holds nothing stays without tasks
+    /// (`spark.dynamicAllocation.executorIdleTimeout`). Default 60 s.
+    #[must_use]
+    pub fn idle_timeout(mut self, timeout: Duration) -> Self {
+        self.idle_timeout = timeout;
+        self
+    }
+
+    /// How long one that holds cached blocks does (`spark.dynamicAllocation.cachedExecutorIdleTimeout`). Default:
+    /// `None`, for ever.
+    #[must_use]
+    pub fn cached_idle_timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.cached_idle_timeout = timeout;
+        self
+    }
+
+    /// How long one that holds shuffle data which no job needs does
+    /// (`spark.dynamicAllocation.shuffleTracking.timeout`). Means something only where [`Allocator::shuffle`] is told;
+    /// with an external shuffle service there is no reason to. Default: `None`, for ever.
+    ///
+    /// [`Allocator::shuffle`]: super::Allocator::shuffle
+    #[must_use]
+    pub fn shuffle_timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.shuffle_timeout = timeout;
+        self
+    }
+
+    /// Checks the settings, each by itself and against the others.
+    ///
+    /// # Errors
+    /// The first setting whose value isn't allowed.
+    pub fn build(self) -> Result<Rule, Error> {
+        let RuleBuilder { min, max, ratio, slots, .. } = self;
+        if max == 0 {
+            return Err(Error::setting("maximum of executors", max, "at least 1"));
+        }
+        if min > max {
+            let allowed = format!("at most the maximum, {max}");
+            return Err(Error::setting("minimum of executors", min, allowed));
+        }
+        let initial = self.initial.max(min);
+        if initial > max {
+            let allowed = format!("at most the maximum, {max}");
+            return Err(Error::setting("initial number of executors", initial, allowed));
+        }
+        if !(ratio > 0.0 && ratio <= 1.0) {
+            return Err(Error::setting("executor allocation ratio", ratio, "above 0, at most 1"));
+        }
+        if slots == 0 {
+            return Err(Error::setting("number of task slots", slots, "at least 1"));
+        }
+        let backlog_timeout = positive("backlog timeout", self.backlog_timeout)?;
+        let sustained = self.sustained_timeout.unwrap_or(backlog_timeout);
+        let sustained_timeout = positive("sustained backlog timeout", sustained)?;
+        let RuleBuilder { idle_timeout, cached_idle_timeout, shuffle_timeout, .. } = self;
+        Ok(Rule {
+            min,
+            max,
+            initial,
+            ratio,
+            slots,
+            backlog_timeout,
+            sustained_timeout,
+            idle_timeout,
+            cached_idle_timeout,
+            shuffle_timeout,
+        })
+    }
+}
+
+fn positive(name: &str, timeout: Duration) -> Result<Duration, Error> {
+    if timeout < Duration::from_millis(1) {
+        return Err(Error::setting(name, format!("{timeout:?}"), "at least 1 ms"));
+    }
+    Ok(timeout)
+}
