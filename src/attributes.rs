@@ -103,6 +103,20 @@ impl OwnedAttributeValue {
     }
 }
 
+impl From<&Attribute<'_>> for OwnedAttribute {
+    fn from(attribute: &Attribute<'_>) -> OwnedAttribute {
+        let value = match attribute.value {
+            AttributeValue::Text(text) => OwnedAttributeValue::Text(text.to_owned()),
+            AttributeValue::Scalar(number) => OwnedAttributeValue::Scalar(number),
+            AttributeValue::Ranges(ranges) => OwnedAttributeValue::Ranges(ranges.to_vec()),
+            AttributeValue::Set(items) => {
+                OwnedAttributeValue::Set(items.iter().map(|item| (*item).to_owned()).collect())
+            }
+        };
+        OwnedAttribute { name: attribute.name.to_owned(), value }
+    }
+}
+
 impl fmt::Display for OwnedAttribute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.name, self.value)

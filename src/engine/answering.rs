@@ -6,18 +6,19 @@ use std::time::Duration;
 use super::control::Control;
 use super::encoded::{EncodedOffer, ReadOffers};
 use super::intake::Waiting;
+use super::keeper::Keeper;
 use super::notice::PlacedExecutor;
 use super::owned::lend;
 use super::seam::{Accept, Call, Launch, Shape, Taken};
 use super::shared::Shared;
-use crate::kernel::{Accepted, Decisions, Handler, Kernel, Placed};
+use crate::kernel::{Accepted, Decisions, Handler, Placed};
 use crate::launch::{Facts, Launcher};
 use crate::offer::Offer;
 use crate::time::Timestamp;
 
 /// Answers offers until the intake is closed and empty: a handler thread's work.
 pub(super) fn answer_offers(shared: &Arc<Shared>) {
-    let mut answerer = Answerer::new(shared.kernel.clone(), Arc::clone(&shared.launcher));
+    let mut answerer = Answerer::new(shared.keeper.clone(), Arc::clone(&shared.launcher));
     let mut reader = shared.manager.offer_reader();
     let (mut batch, mut owned, mut encoded) = (Vec::new(), Vec::new(), Vec::new());
     while let Some(epoch) = shared.intake.pop(shared.options.batch_max, &mut batch) {
@@ -91,15 +92,16 @@ impl AnswerOutlet for &Shared {
 
 /// One handler, and what it needs to turn decisions into calls.
 pub(crate) struct Answerer {
-    kernel: Kernel,
+    keeper: Keeper,
     launcher: Arc<dyn Launcher>,
     handler: Handler,
     decisions: Decisions,
 }
 
 impl Answerer {
-    pub(crate) fn new(kernel: Kernel, launcher: Arc<dyn Launcher>) -> Answerer {
-        Answerer { handler: kernel.handler(), decisions: Decisions::new(), kernel, launcher }
+    pub(crate) fn new(keeper: impl Into<Keeper>, launcher: Arc<dyn Launcher>) -> Answerer {
+        let (keeper, decisions) = (keeper.into(), Decisions::new());
+        Answerer { handler: keeper.kernel().handler(), decisions, keeper, launcher }
     }
 
     /// Answers offers that came under one subscription.
@@ -111,14 +113,14 @@ impl Answerer {
         now: Timestamp,
         out: &mut dyn AnswerOutlet,
     ) {
-        self.handler.resource_offers(offers, now, &mut self.decisions);
+        let answered = self.keeper.answer(&mut self.handler, offers, now, &mut self.decisions);
         for accepted in self.decisions.accepts() {
             self.accept(app, epoch, offers, &accepted, out);
         }
         for (refuse, declined) in by_duration(offers, &self.decisions) {
             out.call(Call::Decline { epoch, offers: &declined, refuse });
         }
-        self.kernel.answers_sent(&self.decisions);
+        self.keeper.answers_sent(&self.decisions, answered, now);
     }
 
     /// The decisions of the last batch.
@@ -141,7 +143,7 @@ impl Answerer {
         let names: Vec<String> = accepted
             .executors
             .iter()
-            .map(|placed| self.kernel.executor_name(placed.id).to_string())
+            .map(|placed| self.keeper.kernel().executor_name(placed.id).to_string())
             .collect();
         let pairs = || accepted.executors.iter().zip(&names);
         // Told before the call, so that no update can come before it.

@@ -69,13 +69,21 @@ impl Outlet for Desk {
     }
 }
 
+impl Desk {
+    fn tell_journal_ended(&mut self, failure: Option<String>) {
+        if let Some(why) = failure {
+            self.notice(Notice::JournalEnded { why });
+        }
+    }
+}
+
 impl ControlThread {
     pub(super) fn new(
         shared: Arc<Shared>,
         inbox: Receiver<Control>,
         observer: Box<dyn Observer>,
     ) -> ControlThread {
-        let steward = Steward::new(shared.kernel.clone(), shared.options.clone());
+        let steward = Steward::new(shared.keeper.clone(), shared.options.clone());
         let desk = Desk { shared, observer, now: Timestamp::ORIGIN };
         ControlThread { steward, inbox, desk }
     }
@@ -86,11 +94,16 @@ impl ControlThread {
             let message = self.inbox.recv_timeout(POLL_EVERY);
             self.desk.now = self.desk.shared.clock.now();
             match message {
-                Ok(Control::End) | Err(RecvTimeoutError::Disconnected) => return,
+                Ok(Control::End) | Err(RecvTimeoutError::Disconnected) => {
+                    let failure = self.desk.shared.keeper.finish(self.desk.now);
+                    return self.desk.tell_journal_ended(failure);
+                }
                 Ok(message) => self.handle(message),
                 Err(RecvTimeoutError::Timeout) => {}
             }
             self.steward.let_time_pass(self.desk.now, &mut self.desk);
+            let failure = self.desk.shared.keeper.journal_failure();
+            self.desk.tell_journal_ended(failure);
         }
     }
 

@@ -17,6 +17,8 @@ mod clock;
 mod control;
 mod encoded;
 pub(crate) mod intake;
+pub mod journal;
+pub(crate) mod keeper;
 mod killing;
 mod notice;
 mod owned;
@@ -35,9 +37,13 @@ pub use notice::{Notice, Observer, PlacedExecutor, Unobserved};
 
 use crate::error::Error;
 use crate::ids::ExecutorId;
-use crate::kernel::{DrainReport, Kernel};
+use crate::kernel::{DrainReport, Kernel, Target};
 use crate::launch::Launcher;
+use crate::time::Timestamp;
 use control::{Control, ControlThread};
+use journal::Journal;
+use journal::recording::Recording;
+use keeper::Keeper;
 use seam::{ClusterManager, EventSink};
 use shared::Shared;
 
@@ -89,7 +95,7 @@ pub struct Engine {
 
 impl fmt::Debug for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Engine").field("kernel", &self.shared.kernel).finish_non_exhaustive()
+        f.debug_struct("Engine").field("kernel", self.kernel()).finish_non_exhaustive()
     }
 }
 
@@ -100,6 +106,43 @@ impl Engine {
     /// When an option is out of its range, a thread can't be started, or the manager can't start; nothing runs then.
     pub fn start(
         kernel: Kernel,
+        manager: Arc<dyn ClusterManager>,
+        launcher: Arc<dyn Launcher>,
+        options: EngineOptions,
+        observer: Box<dyn Observer>,
+    ) -> Result<Engine, Error> {
+        Engine::set_up(Keeper::from(kernel), manager, launcher, options, observer)
+    }
+
+    /// The same, with a [`Journal`] of all that is done with `kernel`, with which nothing was done before. There is one
+    /// handler thread then. While the engine runs, use [`Engine::set_executor_limit`]: what is done with the kernel
+    /// itself is not recorded, and what follows is not done again by whoever plays the journal.
+    ///
+    /// # Errors
+    /// As [`Engine::start`].
+    pub fn start_with_journal(
+        kernel: Kernel,
+        manager: Arc<dyn ClusterManager>,
+        launcher: Arc<dyn Launcher>,
+        options: EngineOptions,
+        observer: Box<dyn Observer>,
+        journal: Box<dyn Journal>,
+    ) -> Result<Engine, Error> {
+        let recording = Arc::new(Recording::new());
+        let keeper = Keeper::with(kernel, Some(Arc::clone(&recording)));
+        let options = EngineOptions { handlers: options.handlers.min(1), ..options };
+        let (mut journal, written) = (journal, Arc::clone(&recording));
+        // Nobody waits for this thread for long: what it writes to may hang.
+        spawn("offermill-journal", move || written.write(&mut *journal))?;
+        let engine = Engine::set_up(keeper.clone(), manager, launcher, options, observer);
+        if engine.is_err() {
+            let _untold = keeper.finish(Timestamp::ORIGIN);
+        }
+        engine
+    }
+
+    fn set_up(
+        keeper: Keeper,
         manager: Arc<dyn ClusterManager>,
         launcher: Arc<dyn Launcher>,
         options: EngineOptions,
@@ -116,7 +159,7 @@ impl Engine {
         }
         let (sender, inbox) = crossbeam_channel::bounded(CONTROL_QUEUE);
         let handlers = options.handlers;
-        let shared = Arc::new(Shared::new(kernel, manager, launcher, options, sender));
+        let shared = Arc::new(Shared::new(keeper, manager, launcher, options, sender));
         let mut engine = Engine { shared, handlers: Vec::new(), control: None, started: false };
         let control = ControlThread::new(Arc::clone(&engine.shared), inbox, observer);
         engine.control = Some(spawn("offermill-control", move || control.run())?);
@@ -131,10 +174,18 @@ impl Engine {
         Ok(engine)
     }
 
-    /// The kernel inside: for its limit, its settings, its counters.
+    /// The kernel inside: for its settings, its counters.
     #[must_use]
     pub fn kernel(&self) -> &Kernel {
-        &self.shared.kernel
+        self.shared.keeper.kernel()
+    }
+
+    /// [`Kernel::set_executor_limit`], on record if there is a journal.
+    ///
+    /// # Errors
+    /// When the limit is over [`limits::EXECUTORS_MAX`](crate::limits::EXECUTORS_MAX).
+    pub fn set_executor_limit(&self, limit: Option<u32>) -> Result<(), Error> {
+        self.shared.keeper.set_executor_limit(limit, self.shared.clock.now())
     }
 
     /// The clock that the kernel's moments are told by.
@@ -160,15 +211,19 @@ impl Engine {
     /// it, the observer was still told.
     pub fn shutdown(mut self, timeout: Duration) -> DrainReport {
         let started = std::time::Instant::now();
-        self.shared.kernel.close();
+        self.close();
         self.end_handlers();
-        let left = self.shared.kernel.close();
+        let left = self.close();
         let grace = self.shared.options.kill_grace.min(timeout);
         let executors = left.into_iter().map(|target| target.id).collect();
         self.shared.tell(Control::Kill { executors, grace });
-        let report = self.shared.kernel.drain(timeout.saturating_sub(started.elapsed()));
+        let report = self.kernel().drain(timeout.saturating_sub(started.elapsed()));
         self.end();
         report
+    }
+
+    fn close(&self) -> Vec<Target> {
+        self.shared.keeper.close(self.shared.clock.now())
     }
 
     fn end_handlers(&mut self) {
@@ -180,7 +235,7 @@ impl Engine {
     }
 
     fn end(&mut self) {
-        self.shared.kernel.close();
+        self.close();
         self.end_handlers();
         if std::mem::take(&mut self.started) {
             self.shared.manager.stop();

@@ -101,6 +101,11 @@ pub enum Notice {
         /// What was tried and why it failed.
         why: String,
     },
+    /// The journal was given up: what comes now is not recorded. Told once.
+    JournalEnded {
+        /// Why.
+        why: String,
+    },
     /// The cluster refuses this framework for good. Nothing more will come.
     Refused {
         /// In the cluster's words.

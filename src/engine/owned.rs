@@ -9,7 +9,8 @@ use crate::offer::{
 };
 use crate::resources::{PortRange, Scalar};
 
-use super::seam::Shape;
+use super::seam::{FormerExecutor, Shape};
+use crate::kernel::Former;
 
 /// An [`Offer`] that owns its parts.
 #[derive(Clone, Debug)]
@@ -187,6 +188,84 @@ pub(super) fn lend<R>(owned: &[OwnedOffer], use_them: impl FnOnce(&[Offer<'_>]) 
     use_them(&borrowed.offers())
 }
 
+/// Former executors as a kernel takes them.
+pub(super) fn borrow_former(former: &[FormerExecutor]) -> Vec<Former<'_>> {
+    let borrowed = former.iter().map(|it| Former {
+        executor: &it.executor,
+        agent_id: &it.agent_id,
+        hostname: &it.hostname,
+        cores: it.cores,
+        memory: it.memory,
+        gpus: it.gpus,
+        port: it.port,
+    });
+    borrowed.collect()
+}
+
+impl From<&Offer<'_>> for OwnedOffer {
+    fn from(offer: &Offer<'_>) -> OwnedOffer {
+        OwnedOffer {
+            id: offer.id.to_owned(),
+            agent_id: offer.agent_id.to_owned(),
+            hostname: offer.hostname.to_owned(),
+            role: offer.role.to_owned(),
+            resources: offer.resources.iter().map(OwnedResource::from).collect(),
+            attributes: offer.attributes.iter().map(OwnedAttribute::from).collect(),
+            region: offer.region.map(str::to_owned),
+            zone: offer.zone.map(str::to_owned),
+            maintenance_in: offer.maintenance_in,
+            shape: None,
+        }
+    }
+}
+
+impl From<&Resource<'_>> for OwnedResource {
+    fn from(resource: &Resource<'_>) -> OwnedResource {
+        OwnedResource {
+            name: resource.name.to_owned(),
+            reservations: OwnedReservations::from(&resource.reservations),
+            value: match resource.value {
+                Value::Scalar(scalar) => OwnedValue::Scalar(scalar),
+                Value::Ranges(ranges) => OwnedValue::Ranges(ranges.to_vec()),
+                // Nothing is ever taken of a set: it only has to keep its place.
+                Value::Set(_) => OwnedValue::Ranges(Vec::new()),
+            },
+            standing: resource.standing,
+        }
+    }
+}
+
+impl From<&Reservations<'_>> for OwnedReservations {
+    fn from(reservations: &Reservations<'_>) -> OwnedReservations {
+        match reservations {
+            Reservations::Old { role, dynamic } => OwnedReservations::Old {
+                role: (*role).to_owned(),
+                dynamic: dynamic.map(OwnedReservedBy::from),
+            },
+            Reservations::Refined(stack) => OwnedReservations::Refined(
+                stack
+                    .iter()
+                    .map(|one| OwnedReservation {
+                        kind: one.kind,
+                        role: one.role.to_owned(),
+                        by: OwnedReservedBy::from(&one.by),
+                    })
+                    .collect(),
+            ),
+        }
+    }
+}
+
+impl From<&ReservedBy<'_>> for OwnedReservedBy {
+    fn from(by: &ReservedBy<'_>) -> OwnedReservedBy {
+        let label = |(key, value): &Label<'_>| ((*key).to_owned(), value.map(str::to_owned));
+        OwnedReservedBy {
+            principal: by.principal.map(str::to_owned),
+            labels: by.labels.iter().map(label).collect(),
+        }
+    }
+}
+
 /// Cuts the first `count` off `rest`, which has as many.
 fn split<'a, T>(rest: &mut &'a [T], count: usize) -> &'a [T] {
     let (own, others) = rest.split_at(count);
@@ -237,12 +316,6 @@ mod tests {
         prop_oneof![old, prop::collection::vec(one, 0..4).prop_map(OwnedReservations::Refined)]
     }
 
-    fn owned(lent: &ReservedBy<'_>) -> OwnedReservedBy {
-        let label = |(key, value): &Label<'_>| (key.to_string(), value.map(str::to_owned));
-        let principal = lent.principal.map(str::to_owned);
-        OwnedReservedBy { principal, labels: lent.labels.iter().map(label).collect() }
-    }
-
     proptest! {
         /// Goal: a reservation of either form passes through the intake whole, with its own resource. Method: random
         /// offers; what is lent, made owned again, is what it was.
@@ -266,18 +339,7 @@ mod tests {
                 shape: None,
             }).collect();
             let back: Vec<Vec<OwnedReservations>> = lend(&batch, |lent| {
-                let of = |resource: &Resource<'_>| match resource.reservations {
-                    Reservations::Old { role, dynamic } => {
-                        OwnedReservations::Old { role: role.into(), dynamic: dynamic.map(owned) }
-                    }
-                    Reservations::Refined(stack) => OwnedReservations::Refined(
-                        stack.iter().map(|one| OwnedReservation {
-                            kind: one.kind,
-                            role: one.role.into(),
-                            by: owned(&one.by),
-                        }).collect(),
-                    ),
-                };
+                let of = |resource: &Resource<'_>| OwnedResource::from(resource).reservations;
                 lent.iter().map(|offer| offer.resources.iter().map(of).collect()).collect()
             });
             prop_assert_eq!(back, offers);

@@ -8,13 +8,13 @@ use super::EngineOptions;
 use super::clock::Clock;
 use super::control::Control;
 use super::intake::{Intake, Waiting};
+use super::keeper::Keeper;
 use super::notice::PlacedExecutor;
 use super::seam::{Call, ClusterManager, Event, Events, FormerExecutor};
-use crate::kernel::{Former, Kernel};
 use crate::launch::Launcher;
 
 pub(super) struct Shared {
-    pub(super) kernel: Kernel,
+    pub(super) keeper: Keeper,
     pub(super) manager: Arc<dyn ClusterManager>,
     pub(super) launcher: Arc<dyn Launcher>,
     pub(super) intake: Intake,
@@ -26,14 +26,14 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn new(
-        kernel: Kernel,
+        keeper: Keeper,
         manager: Arc<dyn ClusterManager>,
         launcher: Arc<dyn Launcher>,
         options: EngineOptions,
         control: Sender<Control>,
     ) -> Shared {
         Shared {
-            kernel,
+            keeper,
             manager,
             launcher,
             intake: Intake::new(options.offers_queued_max),
@@ -67,26 +67,14 @@ impl Shared {
 
     /// Takes over a former run and its executors, at once: the next event may be about them.
     fn resume(&self, executors: Vec<FormerExecutor>, finished: u64) {
-        if let Some(limit) =
-            self.kernel.executor_limit().filter(|_| self.options.finished_count_down)
-        {
+        let (keeper, now) = (&self.keeper, self.clock.now());
+        let counting = self.options.finished_count_down;
+        if let Some(limit) = keeper.kernel().executor_limit().filter(|_| counting) {
             let left = limit.saturating_sub(u32::try_from(finished).unwrap_or(u32::MAX));
             // Less than a limit that was allowed is allowed.
-            let _allowed = self.kernel.set_executor_limit(Some(left));
+            let _allowed = keeper.set_executor_limit(Some(left), now);
         }
-        let former: Vec<Former<'_>> = executors
-            .iter()
-            .map(|it| Former {
-                executor: &it.executor,
-                agent_id: &it.agent_id,
-                hostname: &it.hostname,
-                cores: it.cores,
-                memory: it.memory,
-                gpus: it.gpus,
-                port: it.port,
-            })
-            .collect();
-        let ids = match self.kernel.adopt(&former, self.clock.now()) {
+        let ids = match keeper.adopt(&executors, now) {
             Ok(ids) => ids,
             Err(error) => return self.tell(Control::CallFailed(error.to_string())),
         };
@@ -113,7 +101,7 @@ impl Shared {
     /// A subscription began: everything before it is dead, at once and for whatever follows on the same thread.
     fn registered(&self, framework_id: &str) {
         *self.app.lock().unwrap_or_else(PoisonError::into_inner) = framework_id.into();
-        self.intake.reset(self.kernel.registered());
+        self.intake.reset(self.keeper.registered(self.clock.now()));
     }
 
     /// Queues offers, and has those declined that there is no room for.
@@ -121,7 +109,7 @@ impl Shared {
         let overflow = self.intake.push(offers);
         if !overflow.is_empty() {
             let offers = overflow.into_iter().map(Waiting::into_id).collect();
-            self.tell(Control::Overflow { epoch: self.kernel.epoch(), offers });
+            self.tell(Control::Overflow { epoch: self.keeper.kernel().epoch(), offers });
         }
     }
 }
@@ -137,7 +125,7 @@ impl Events for Shared {
             }
             Event::Rescinded { offer_id } => {
                 self.intake.rescind(&offer_id);
-                self.kernel.offer_rescinded(&offer_id);
+                self.keeper.kernel().offer_rescinded(&offer_id);
             }
             Event::Former { executors, finished } => self.resume(executors, finished),
             Event::Registered { ref framework_id, .. } => {
@@ -145,8 +133,8 @@ impl Events for Shared {
                 self.tell(Control::Event(event));
             }
             Event::Disconnected => {
-                self.kernel.disconnected();
-                self.intake.reset(self.kernel.epoch());
+                self.keeper.disconnected(self.clock.now());
+                self.intake.reset(self.keeper.kernel().epoch());
                 self.tell(Control::Event(event));
             }
             other => self.tell(Control::Event(other)),

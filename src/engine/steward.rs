@@ -7,13 +7,14 @@
 use std::time::Duration;
 
 use super::EngineOptions;
+use super::keeper::Keeper;
 use super::killing::Kills;
 use super::notice::Notice;
 use super::reconciliation::{Reconciliation, ask};
 use super::seam::{Call, Event, Shape, Update, Want};
 use crate::config::ExecutorCores;
 use crate::ids::ExecutorId;
-use crate::kernel::{Change, DemandCall, Kernel, Target};
+use crate::kernel::{Change, DemandCall, Target, Ticked};
 use crate::status::{Fate, StatusUpdate, TaskState, UpdateReason};
 use crate::time::Timestamp;
 
@@ -30,7 +31,7 @@ pub(crate) trait Outlet {
 }
 
 pub(crate) struct Steward {
-    kernel: Kernel,
+    keeper: Keeper,
     options: EngineOptions,
     kills: Kills,
     wanted: u32,
@@ -40,9 +41,9 @@ pub(crate) struct Steward {
 }
 
 impl Steward {
-    pub(crate) fn new(kernel: Kernel, options: EngineOptions) -> Steward {
+    pub(crate) fn new(keeper: impl Into<Keeper>, options: EngineOptions) -> Steward {
         Steward {
-            kernel,
+            keeper: keeper.into(),
             options,
             kills: Kills::default(),
             wanted: 0,
@@ -55,8 +56,25 @@ impl Steward {
     /// Does what time alone asks for: demand, ticks, reconciliation, kills that are due again. Called at least each
     /// [`POLL_EVERY`], and after each event.
     pub(crate) fn let_time_pass(&mut self, now: Timestamp, out: &mut dyn Outlet) {
-        self.follow_demand(now, out);
-        self.tick(now, out);
+        if self.keeper.has_grid() {
+            while let Some(passed) = self.keeper.pass(now) {
+                self.demanded(passed.demand, out);
+                if let Some(ticked) = passed.ticked {
+                    self.ticked(ticked, passed.at, out);
+                }
+            }
+            return;
+        }
+        if now.since(self.polled) >= POLL_EVERY {
+            self.polled = now;
+            let demand = self.keeper.kernel().poll_demand(now);
+            self.demanded(demand, out);
+        }
+        if now.since(self.ticked) >= TICK_EVERY {
+            self.ticked = now;
+            let ticked = self.keeper.kernel().tick(now);
+            self.ticked(ticked, now, out);
+        }
     }
 
     /// Takes in what the cluster tells, offers and rescissions excepted.
@@ -64,20 +82,20 @@ impl Steward {
         match event {
             Event::Registered { framework_id, again } => {
                 if again {
-                    self.reconciliation.ask_about_all(&self.kernel, now, out);
+                    self.reconciliation.ask_about_all(self.keeper.kernel(), now, out);
                 }
                 out.notice(Notice::Registered { framework_id, again });
             }
             Event::Disconnected => out.notice(Notice::Disconnected),
             Event::Update(update) => self.update(&update, now, out),
             Event::AgentLost { agent_id } => {
-                let doubtful = self.kernel.agent_lost(&agent_id, now);
-                ask(&self.kernel, doubtful, out);
+                let doubtful = self.keeper.agent_lost(&agent_id, now);
+                ask(self.keeper.kernel(), doubtful, out);
                 out.notice(Notice::AgentLost { agent_id });
             }
             Event::ExecutorLost { executor } => {
-                let doubtful = self.kernel.executor_lost(&executor);
-                ask(&self.kernel, doubtful.into_iter().collect(), out);
+                let doubtful = self.keeper.executor_lost(&executor, now);
+                ask(self.keeper.kernel(), doubtful.into_iter().collect(), out);
             }
             Event::CallFailed { why } => out.notice(Notice::CallFailed { why }),
             Event::Refused { why } => out.notice(Notice::Refused { why }),
@@ -93,12 +111,12 @@ impl Steward {
         let report = StatusUpdate::new(&update.executor, update.state).because(update.reason);
         let counting = update.state == TaskState::Finished && self.options.finished_count_down;
         // Lowered before the executor's place is free, or another could take it.
-        let lowered = counting && self.lower_limit();
-        let outcome = self.kernel.status_update(&report, now);
+        let lowered = counting && self.lower_limit(now);
+        let outcome = self.keeper.status_update(&report, now);
         let ended = matches!(outcome.change, Change::Ended(_));
         self.reconciliation.heard_of(&update.executor);
         if lowered && outcome.change != Change::Ended(Fate::Finished) {
-            self.raise_limit();
+            self.raise_limit(now);
         }
         if let Some(uuid) = &update.uuid {
             out.call(Call::Acknowledge { update, uuid });
@@ -140,8 +158,8 @@ impl Steward {
 
     /// Declines offers that the intake had no room for.
     pub(crate) fn overflow(&mut self, epoch: u64, offers: &[String], out: &mut dyn Outlet) {
-        let refuse = if self.kernel.totals().closed {
-            self.kernel.config().refuse_durations().stopping
+        let refuse = if self.keeper.kernel().totals().closed {
+            self.keeper.kernel().config().refuse_durations().stopping
         } else {
             self.options.overflow_refuse
         };
@@ -151,7 +169,7 @@ impl Steward {
 
     /// Declines offers that couldn't be read. What has no id that could be read is only noticed.
     pub(crate) fn unreadable(&mut self, epoch: u64, offers: &[String], out: &mut dyn Outlet) {
-        let refuse = self.kernel.config().refuse_durations().other;
+        let refuse = self.keeper.kernel().config().refuse_durations().other;
         decline(epoch, offers, refuse, out);
         out.notice(Notice::Unreadable { offers: offers.len(), refuse });
     }
@@ -177,28 +195,25 @@ impl Steward {
         now: Timestamp,
         out: &mut dyn Outlet,
     ) {
-        for Target { id, agent_id } in self.kernel.kill_executors(executors) {
-            let executor = self.kernel.executor_name(id).to_string();
+        for Target { id, agent_id } in self.keeper.kill_executors(executors, now) {
+            let executor = self.keeper.kernel().executor_name(id).to_string();
             self.kills.ask(executor, &agent_id, grace, now, out);
         }
     }
 
-    fn follow_demand(&mut self, now: Timestamp, out: &mut dyn Outlet) {
-        if now.since(self.polled) < POLL_EVERY {
-            return;
-        }
-        self.polled = now;
-        if let Some(call) = self.kernel.poll_demand(now) {
+    /// Makes the call that was due, if one was, and says how many executors are wanted.
+    fn demanded(&mut self, demand: Option<DemandCall>, out: &mut dyn Outlet) {
+        if let Some(call) = demand {
             out.call(match call {
                 DemandCall::Revive => Call::Revive,
                 DemandCall::Suppress => Call::Suppress,
             });
             out.notice(Notice::Demand(call));
         }
-        let wanted = self.kernel.wanted();
+        let wanted = self.keeper.kernel().wanted();
         if wanted != self.wanted {
             self.wanted = wanted;
-            let config = self.kernel.config();
+            let config = self.keeper.kernel().config();
             let cores = match config.executor_cores() {
                 ExecutorCores::Fixed(cores) => Some(cores),
                 ExecutorCores::WholeOffer => None,
@@ -209,37 +224,33 @@ impl Steward {
         }
     }
 
-    fn tick(&mut self, now: Timestamp, out: &mut dyn Outlet) {
-        if now.since(self.ticked) < TICK_EVERY {
-            return;
-        }
-        self.ticked = now;
-        let ticked = self.kernel.tick(now);
+    /// Time has passed for the kernel; now for the rest.
+    fn ticked(&mut self, ticked: Ticked, now: Timestamp, out: &mut dyn Outlet) {
         for target in ticked.given_up {
-            let executor = self.kernel.executor_name(target.id).to_string();
+            let executor = self.keeper.kernel().executor_name(target.id).to_string();
             out.notice(Notice::GivenUp { executor });
         }
         for target in ticked.forgotten {
-            let executor = self.kernel.executor_name(target.id).to_string();
+            let executor = self.keeper.kernel().executor_name(target.id).to_string();
             self.kills.ended(&executor);
             self.reconciliation.heard_of(&executor);
             out.call(Call::Forget { executor: &executor });
             out.notice(Notice::Forgotten { executor });
         }
-        self.reconciliation.let_time_pass(&self.kernel, now, out);
+        self.reconciliation.let_time_pass(self.keeper.kernel(), now, out);
         self.kills.repeat(now, out);
     }
 
     /// Lowers the executor limit by one, if there is one. Only the steward does this, so that no count is lost.
-    fn lower_limit(&self) -> bool {
-        let lower = self.kernel.executor_limit().and_then(|limit| limit.checked_sub(1));
-        lower.is_some_and(|limit| self.kernel.set_executor_limit(Some(limit)).is_ok())
+    fn lower_limit(&self, now: Timestamp) -> bool {
+        let lower = self.keeper.kernel().executor_limit().and_then(|limit| limit.checked_sub(1));
+        lower.is_some_and(|limit| self.keeper.set_executor_limit(Some(limit), now).is_ok())
     }
 
-    fn raise_limit(&self) {
-        if let Some(limit) = self.kernel.executor_limit() {
+    fn raise_limit(&self, now: Timestamp) {
+        if let Some(limit) = self.keeper.kernel().executor_limit() {
             // One more than a limit that was allowed a moment ago is what it was then.
-            let _allowed = self.kernel.set_executor_limit(Some(limit + 1));
+            let _allowed = self.keeper.set_executor_limit(Some(limit + 1), now);
         }
     }
 }
@@ -259,7 +270,7 @@ mod tests {
     use crate::config::Config;
     use crate::engine::killing::STRAY_TRIES;
     use crate::ids::IdScheme;
-    use crate::kernel::Decisions;
+    use crate::kernel::{Decisions, Kernel};
     use crate::offer::{Offer, Resource};
 
     /// The calls that were made, in short.
