@@ -40,6 +40,7 @@ mod preflight;
 mod rate;
 mod record;
 mod roster;
+mod scenario;
 mod session;
 mod settings;
 mod signals;

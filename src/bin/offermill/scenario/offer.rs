@@ -1,0 +1,374 @@
+//! Offers as lines have them, and as the kernel wants them.
+
+use std::fmt;
+use std::time::Duration;
+
+use bumpalo::Bump;
+use offermill::resources::{PortRange, Scalar};
+use offermill::{
+    Attribute, AttributeValue, DEFAULT_ROLE, Label, Offer, Reservation, ReservationKind,
+    Reservations, ReservedBy, Resource, Standing, Timestamp, Value,
+};
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// An offer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OfferLine {
+    pub(crate) id: String,
+    pub(crate) agent: String,
+    pub(crate) host: String,
+    /// The role that it is allocated to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) role: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) region: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) zone: Option<String>,
+    /// How long after the event the agent's maintenance begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) maintenance_in_ms: Option<u64>,
+    pub(crate) resources: Vec<ResourceLine>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) attributes: Vec<AttributeLine>,
+}
+
+/// An entry of its resources.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ResourceLine {
+    pub(crate) name: String,
+    /// The role that it is reserved for, in the old form; none is `*`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) role: Option<String>,
+    /// Who reserved it, in the old form, if it was reserved while the agent ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reservation: Option<ReservedLine>,
+    /// The reservations in the form that refines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reservations: Option<Vec<RefinedLine>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) standing: Option<StandingLine>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) scalar: Option<Number>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ranges: Option<Vec<(u64, u64)>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) set: Option<Vec<String>>,
+}
+
+/// Who reserved a resource.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ReservedLine {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) principal: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) role: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) labels: Vec<LabelLine>,
+}
+
+/// One reservation of a stack.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RefinedLine {
+    #[serde(rename = "type")]
+    pub(crate) kind: KindLine,
+    pub(crate) role: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) principal: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) labels: Vec<LabelLine>,
+}
+
+/// A key, and its value if it has one.
+pub(crate) type LabelLine = (String, Option<String>);
+
+/// How a reservation came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum KindLine {
+    Static,
+    Dynamic,
+}
+
+/// What isn't had alone and for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum StandingLine {
+    Revocable,
+    Shared,
+    Disk,
+}
+
+/// An attribute of the agent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AttributeLine {
+    pub(crate) name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) text: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) scalar: Option<Number>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ranges: Option<Vec<(u64, u64)>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) set: Option<Vec<String>>,
+}
+
+/// A number, finite or not.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Number(pub(crate) f64);
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            number if number.is_finite() => serializer.serialize_f64(number),
+            number if number.is_nan() => serializer.serialize_str("NaN"),
+            number if number > 0.0 => serializer.serialize_str("Infinity"),
+            _ => serializer.serialize_str("-Infinity"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Number, D::Error> {
+        struct Any;
+
+        impl Visitor<'_> for Any {
+            type Value = Number;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number, \"NaN\", \"Infinity\" or \"-Infinity\"")
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Number, E> {
+                Ok(Number(number))
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Number, E> {
+                Ok(Number(number as f64))
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Number, E> {
+                Ok(Number(number as f64))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Number, E> {
+                match text {
+                    "NaN" => Ok(Number(f64::NAN)),
+                    "Infinity" => Ok(Number(f64::INFINITY)),
+                    "-Infinity" => Ok(Number(f64::NEG_INFINITY)),
+                    _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
+                }
+            }
+        }
+
+        deserializer.deserialize_any(Any)
+    }
+}
+
+impl OfferLine {
+    /// What is missing or too much, in words.
+    pub(crate) fn fault(&self) -> Option<String> {
+        let values = |count: usize, of: &str, allowed: &str| {
+            (count != 1).then(|| format!("{of:?} has {count} values, expected one: {allowed}"))
+        };
+        for it in &self.resources {
+            let count = [it.scalar.is_some(), it.ranges.is_some(), it.set.is_some()];
+            let count = count.into_iter().filter(|given| *given).count();
+            if let Some(fault) = values(count, &it.name, "scalar, ranges or set") {
+                return Some(format!("offer {:?}: the resource {fault}", self.id));
+            }
+            if it.reservations.is_some() && (it.role.is_some() || it.reservation.is_some()) {
+                return Some(format!(
+                    "offer {:?}: the resource {:?} is reserved in two forms, expected role and reservation, or \
+                     reservations",
+                    self.id, it.name
+                ));
+            }
+        }
+        for it in &self.attributes {
+            let given =
+                [it.text.is_some(), it.scalar.is_some(), it.ranges.is_some(), it.set.is_some()];
+            let count = given.into_iter().filter(|given| *given).count();
+            if let Some(fault) = values(count, &it.name, "text, scalar, ranges or set") {
+                return Some(format!("offer {:?}: the attribute {fault}", self.id));
+            }
+        }
+        None
+    }
+
+    /// The line of an offer.
+    pub(crate) fn of(offer: &Offer<'_>) -> OfferLine {
+        let own = |text: Option<&str>| text.map(str::to_owned);
+        OfferLine {
+            id: offer.id.to_owned(),
+            agent: offer.agent_id.to_owned(),
+            host: offer.hostname.to_owned(),
+            role: (offer.role != DEFAULT_ROLE).then(|| offer.role.to_owned()),
+            region: own(offer.region),
+            zone: own(offer.zone),
+            maintenance_in_ms: offer
+                .maintenance_in
+                .map(|it| Timestamp::ORIGIN.plus(it).as_millis()),
+            resources: offer.resources.iter().map(ResourceLine::of).collect(),
+            attributes: offer.attributes.iter().map(AttributeLine::of).collect(),
+        }
+    }
+
+    /// Borrows it as the kernel wants it.
+    fn lend<'a>(&'a self, arena: &'a Bump) -> Offer<'a> {
+        let resources = arena.alloc_slice_fill_iter(self.resources.iter().map(|it| it.lend(arena)));
+        let attributes =
+            arena.alloc_slice_fill_iter(self.attributes.iter().map(|it| it.lend(arena)));
+        let mut offer = Offer::new(&self.id, &self.agent, &self.host, resources, attributes);
+        offer.role = self.role.as_deref().unwrap_or(DEFAULT_ROLE);
+        offer.region = self.region.as_deref();
+        offer.zone = self.zone.as_deref();
+        offer.maintenance_in = self.maintenance_in_ms.map(Duration::from_millis);
+        offer
+    }
+}
+
+/// Borrows offers as the kernel wants them.
+pub(crate) fn lend<'a>(offers: &'a [OfferLine], arena: &'a Bump) -> &'a [Offer<'a>] {
+    arena.alloc_slice_fill_iter(offers.iter().map(|offer| offer.lend(arena)))
+}
+
+impl ResourceLine {
+    pub(super) fn of(resource: &Resource<'_>) -> ResourceLine {
+        let mut line = ResourceLine { name: resource.name.to_owned(), ..ResourceLine::default() };
+        line.standing = match resource.standing {
+            Standing::Revocable => Some(StandingLine::Revocable),
+            Standing::Shared => Some(StandingLine::Shared),
+            Standing::Disk => Some(StandingLine::Disk),
+            _ => None,
+        };
+        match resource.reservations {
+            Reservations::Old { role, dynamic } => {
+                line.role = (role != DEFAULT_ROLE).then(|| role.to_owned());
+                line.reservation = dynamic.map(|by| ReservedLine {
+                    principal: by.principal.map(str::to_owned),
+                    role: None,
+                    labels: labels_of(by),
+                });
+            }
+            Reservations::Refined(stack) => {
+                line.reservations = Some(stack.iter().map(RefinedLine::of).collect());
+            }
+        }
+        match resource.value {
+            Value::Scalar(scalar) => line.scalar = Some(Number(scalar.as_f64())),
+            Value::Ranges(ranges) => line.ranges = Some(pairs(ranges)),
+            Value::Set(items) => line.set = Some(owned(items)),
+        }
+        line
+    }
+
+    fn lend<'a>(&'a self, arena: &'a Bump) -> Resource<'a> {
+        let value = if let Some(Number(number)) = self.scalar {
+            Value::Scalar(Scalar::from_f64_lenient(number))
+        } else if let Some(ranges) = &self.ranges {
+            Value::Ranges(lend_ranges(ranges, arena))
+        } else {
+            Value::Set(lend_texts(self.set.as_deref().unwrap_or_default(), arena))
+        };
+        let standing = match self.standing {
+            None => Standing::Firm,
+            Some(StandingLine::Revocable) => Standing::Revocable,
+            Some(StandingLine::Shared) => Standing::Shared,
+            Some(StandingLine::Disk) => Standing::Disk,
+        };
+        let reservations = match &self.reservations {
+            Some(stack) => Reservations::Refined(
+                arena.alloc_slice_fill_iter(stack.iter().map(|it| it.lend(arena))),
+            ),
+            None => Reservations::Old {
+                role: self.role.as_deref().unwrap_or(DEFAULT_ROLE),
+                dynamic: self.reservation.as_ref().map(|by| {
+                    let labels = lend_labels(&by.labels, arena);
+                    &*arena.alloc(ReservedBy { principal: by.principal.as_deref(), labels })
+                }),
+            },
+        };
+        Resource::new(&self.name, value).with_standing(standing).with_reservations(reservations)
+    }
+}
+
+impl RefinedLine {
+    fn of(reservation: &Reservation<'_>) -> RefinedLine {
+        RefinedLine {
+            kind: match reservation.kind {
+                ReservationKind::Static => KindLine::Static,
+                ReservationKind::Dynamic => KindLine::Dynamic,
+            },
+            role: reservation.role.to_owned(),
+            principal: reservation.by.principal.map(str::to_owned),
+            labels: labels_of(&reservation.by),
+        }
+    }
+
+    fn lend<'a>(&'a self, arena: &'a Bump) -> Reservation<'a> {
+        let kind = match self.kind {
+            KindLine::Static => ReservationKind::Static,
+            KindLine::Dynamic => ReservationKind::Dynamic,
+        };
+        let labels = lend_labels(&self.labels, arena);
+        let by = ReservedBy { principal: self.principal.as_deref(), labels };
+        Reservation { kind, role: &self.role, by }
+    }
+}
+
+impl AttributeLine {
+    fn of(attribute: &Attribute<'_>) -> AttributeLine {
+        let mut line =
+            AttributeLine { name: attribute.name.to_owned(), ..AttributeLine::default() };
+        match attribute.value {
+            AttributeValue::Text(text) => line.text = Some(text.to_owned()),
+            AttributeValue::Scalar(number) => line.scalar = Some(Number(number)),
+            AttributeValue::Ranges(ranges) => line.ranges = Some(pairs(ranges)),
+            AttributeValue::Set(items) => line.set = Some(owned(items)),
+        }
+        line
+    }
+
+    fn lend<'a>(&'a self, arena: &'a Bump) -> Attribute<'a> {
+        let value = if let Some(text) = &self.text {
+            AttributeValue::Text(text)
+        } else if let Some(Number(number)) = self.scalar {
+            AttributeValue::Scalar(number)
+        } else if let Some(ranges) = &self.ranges {
+            AttributeValue::Ranges(lend_ranges(ranges, arena))
+        } else {
+            AttributeValue::Set(lend_texts(self.set.as_deref().unwrap_or_default(), arena))
+        };
+        Attribute { name: &self.name, value }
+    }
+}
+
+fn labels_of(by: &ReservedBy<'_>) -> Vec<LabelLine> {
+    by.labels.iter().map(|(key, value)| ((*key).to_owned(), value.map(str::to_owned))).collect()
+}
+
+fn lend_labels<'a>(labels: &'a [LabelLine], arena: &'a Bump) -> &'a [Label<'a>] {
+    arena.alloc_slice_fill_iter(labels.iter().map(|(key, value)| (key.as_str(), value.as_deref())))
+}
+
+fn lend_ranges<'a>(ranges: &[(u64, u64)], arena: &'a Bump) -> &'a [PortRange] {
+    arena.alloc_slice_fill_iter(ranges.iter().map(|(begin, end)| PortRange::new(*begin, *end)))
+}
+
+fn lend_texts<'a>(texts: &'a [String], arena: &'a Bump) -> &'a [&'a str] {
+    arena.alloc_slice_fill_iter(texts.iter().map(String::as_str))
+}
+
+fn pairs(ranges: &[PortRange]) -> Vec<(u64, u64)> {
+    ranges.iter().map(|range| (range.begin, range.end)).collect()
+}
+
+fn owned(items: &[&str]) -> Vec<String> {
+    items.iter().map(|item| (*item).to_owned()).collect()
+}
