@@ -2,7 +2,7 @@
 //!
 //! | key | value | what it is |
 //! |---|---|---|
-//! | `registered` | `{"framework_id"}` | a subscription begins |
+//! | `registered` | `{"framework_id"?}` | a subscription begins |
 //! | `reregistered`, `disconnected` | `true` | a further one begins; it ends |
 //! | `offers` | offers, see [`super::offer`] | one batch, in order |
 //! | `rescinded` | offer | it is no longer valid |
@@ -14,6 +14,7 @@
 //! | `executor_registered` | `{"cores"}` | one has told the driver that it is there |
 //! | `former` | executors, see [`FormerLine`] | those that a former run has left are taken over |
 //! | `error` | text | the cluster has no more to do with this framework |
+//! | `answers_late` | `true` | the last batch's answers left only after a revive that came meanwhile |
 //! | `stop` | `true` | the end begins |
 //! | `await_stop` | `true` | until it is over |
 //! | `advance_ms` | number | so much time passes |
@@ -44,6 +45,7 @@ const KINDS: &[&str] = &[
     "executor_registered",
     "former",
     "error",
+    "answers_late",
     "stop",
     "await_stop",
     "advance_ms",
@@ -73,6 +75,7 @@ pub(crate) enum What {
     ExecutorRegistered(Cores),
     Former(Vec<FormerLine>),
     Error(String),
+    AnswersLate,
     Stop,
     AwaitStop,
     AdvanceMs(u64),
@@ -82,7 +85,8 @@ pub(crate) enum What {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Registered {
-    pub(crate) framework_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) framework_id: Option<String>,
 }
 
 /// A status update.
@@ -236,6 +240,7 @@ impl Serialize for Event {
             What::ExecutorRegistered(cores) => map.serialize_entry("executor_registered", cores)?,
             What::Former(former) => map.serialize_entry("former", former)?,
             What::Error(message) => map.serialize_entry("error", message)?,
+            What::AnswersLate => map.serialize_entry("answers_late", &true)?,
             What::Stop => map.serialize_entry("stop", &true)?,
             What::AwaitStop => map.serialize_entry("await_stop", &true)?,
             What::AdvanceMs(ms) => map.serialize_entry("advance_ms", ms)?,
@@ -321,6 +326,7 @@ fn read_what<'de, A: MapAccess<'de>>(kind: &str, map: &mut A) -> Result<What, A:
         "executor_registered" => What::ExecutorRegistered(map.next_value()?),
         "former" => What::Former(map.next_value()?),
         "error" => What::Error(map.next_value()?),
+        "answers_late" => truly(map, What::AnswersLate)?,
         "stop" => truly(map, What::Stop)?,
         "await_stop" => truly(map, What::AwaitStop)?,
         "advance_ms" => What::AdvanceMs(map.next_value()?),
