@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod asking;
 mod shuffle;
 
 use std::time::{Duration, Instant};

@@ -1,0 +1,210 @@
+//! Drafts of scenarios: what may happen, at random. Whose task something happens to is left to whoever plays it.
+
+use serde_json::{Value, json};
+
+use super::dice::Dice;
+use super::settings::{Theme, settings};
+
+const STATES: &[&str] = &[
+    "TASK_STAGING",
+    "TASK_STARTING",
+    "TASK_RUNNING",
+    "TASK_RUNNING",
+    "TASK_RUNNING",
+    "TASK_KILLING",
+    "TASK_FINISHED",
+    "TASK_FAILED",
+    "TASK_KILLED",
+    "TASK_LOST",
+    "TASK_ERROR",
+    "TASK_DROPPED",
+    "TASK_GONE",
+    "TASK_GONE_BY_OPERATOR",
+    "TASK_UNKNOWN",
+    "TASK_UNREACHABLE",
+];
+const CPUS: &[f64] = &[0.0, 0.5, 0.999, 1.0, 1.001, 2.0, 2.5, 3.0, 4.0, 7.9, 8.0, 16.0];
+const MEMORY: &[f64] =
+    &[0.0, 100.0, 896.0, 895.999, 1408.0, 1400.0, 2432.0, 2816.0, 4000.5, 8192.0, 20_000.0];
+const GPUS: &[f64] = &[0.0, 1.0, 2.0, 4.0, 1.5];
+
+struct Agent {
+    id: String,
+    host: String,
+    attributes: Vec<Value>,
+}
+
+struct Writer<'a> {
+    theme: Theme,
+    dice: &'a mut Dice,
+    agents: Vec<Agent>,
+    offers: usize,
+    is_stopped: bool,
+}
+
+/// The lines of a draft, head included.
+pub(crate) fn draft(name: &str, seed: u64) -> Vec<String> {
+    let mut dice = Dice(seed);
+    let theme = *dice.pick(&Theme::ALL);
+    let conf = settings(theme, &mut dice);
+    let has_attributes = conf.contains_key("spark.mesos.constraints");
+    let count = dice.between(1, 8);
+    let agents = (1..=count).map(|number| Agent {
+        id: format!("a{number}"),
+        // Now and then two agents of one host.
+        host: format!("host{}.example", if dice.percent(5) { 1 } else { number }),
+        attributes: if has_attributes { attributes(&mut dice) } else { Vec::new() },
+    });
+    let agents = agents.collect();
+    let mut writer = Writer { theme, dice: &mut dice, agents, offers: 0, is_stopped: false };
+    let head = json!({
+        "name": name, "theme": format!("{theme:?}"), "seed": seed, "format": 1, "conf": conf,
+    });
+    let mut lines = vec![head, json!({"registered": {"framework_id": "20171002-1234-fw-0042"}})];
+    for _ in 0..writer.dice.between(15, 60) {
+        lines.extend(writer.event(lines.len()));
+    }
+    if theme == Theme::Stop && !writer.is_stopped {
+        lines.push(json!({"stop": true}));
+    }
+    lines.iter().map(Value::to_string).collect()
+}
+
+fn attributes(dice: &mut Dice) -> Vec<Value> {
+    let mut attributes = Vec::new();
+    let zones = ["a", "b", "c"];
+    if dice.percent(80) {
+        attributes.push(json!({"name": "zone", "text": dice.pick(&zones)}));
+    }
+    if dice.percent(60) {
+        attributes.push(json!({"name": "rack", "text": dice.pick(&["r1", "r2"])}));
+    }
+    if dice.percent(60) {
+        let tier = dice.number(&[1.0, 2.0, 2.5, 5.0, 10.0]);
+        attributes.push(json!({"name": "tier", "scalar": tier}));
+    }
+    if dice.percent(30) {
+        let sets = [&["ssd"][..], &["ssd", "nvme"], &["hdd"], &["hdd", "nvme", "ssd"]];
+        attributes.push(json!({"name": "disk", "set": dice.pick(&sets)}));
+    }
+    if dice.percent(30) {
+        attributes.push(json!({"name": "ports", "ranges": [[8000, 8100]]}));
+    }
+    attributes
+}
+
+impl Writer<'_> {
+    fn event(&mut self, so_far: usize) -> Option<Value> {
+        let is_dynamic = self.theme.is_dynamic();
+        let any = self.dice.roll(100);
+        Some(match self.dice.roll(100) {
+            0..40 => json!({"offers": self.batch()}),
+            40..75 => {
+                let fails = self.theme == Theme::Failures && self.dice.percent(40);
+                let state = if fails { "TASK_FAILED" } else { self.dice.pick(STATES) };
+                json!({"status": {"task": format!("?{any}"), "agent": "a1", "state": state}})
+            }
+            75..82 if is_dynamic => {
+                let total = self.dice.roll(9);
+                if self.theme == Theme::Locality || any < 30 {
+                    json!({"request_total": total, "local": self.local()})
+                } else {
+                    json!({"request_total": total})
+                }
+            }
+            82..85 => json!({"kill": [format!("?{any}")]}),
+            85..88 => json!({"advance_ms": self.dice.pick(&[&1_000, &500_000, &3_600_001])}),
+            88..90 => json!({"slave_lost": self.dice_agent().id}),
+            90..92 => json!({"rescinded": format!("o{any}")}),
+            92 => json!({"disconnected": true}),
+            93 => json!({"reregistered": true}),
+            94..96 => json!({"executor_registered": {"cores": self.dice.between(1, 4)}}),
+            96.. if self.is_stopped && any < 50 => json!({"await_stop": true}),
+            96.. if self.theme == Theme::Stop && so_far > 10 => {
+                self.is_stopped = true;
+                json!({"stop": true})
+            }
+            _ => return None,
+        })
+    }
+
+    fn dice_agent(&mut self) -> &Agent {
+        let at = self.dice.roll(self.agents.len());
+        &self.agents[at]
+    }
+
+    /// Tasks that would like to run on some hosts.
+    fn local(&mut self) -> Value {
+        let mut local = serde_json::Map::new();
+        for _ in 0..self.dice.roll(4) {
+            let tasks = self.dice.between(1, 5);
+            local.insert(self.dice_agent().host.clone(), tasks.into());
+        }
+        local.into()
+    }
+
+    fn batch(&mut self) -> Vec<Value> {
+        let mut left: Vec<usize> = (0..self.agents.len()).collect();
+        let mut chosen = Vec::new();
+        for _ in 0..self.dice.roll(left.len() + 1) {
+            chosen.push(left.swap_remove(self.dice.roll(left.len())));
+        }
+        if self.theme == Theme::SameAgent {
+            let more = self.dice.roll(4);
+            chosen.extend((0..more).map(|_| self.dice.roll(self.agents.len())));
+        }
+        chosen.into_iter().map(|agent| self.offer(agent)).collect()
+    }
+
+    fn offer(&mut self, agent: usize) -> Value {
+        self.offers += 1;
+        let mut roles = vec!["*"];
+        if self.theme == Theme::Roles && self.dice.percent(70) {
+            let mixes = [&["r1"][..], &["r1", "*"], &["*", "r1"], &["r2", "*", "r1"], &["*", "r2"]];
+            roles = self.dice.pick(&mixes).to_vec();
+        }
+        let mut resources = Vec::new();
+        for role in roles {
+            self.resources(role, &mut resources);
+        }
+        let Agent { id, host, attributes } = &self.agents[agent];
+        let mut offer = json!({
+            "id": format!("o{}", self.offers), "agent": id, "host": host, "resources": resources,
+        });
+        if !attributes.is_empty() {
+            offer["attributes"] = attributes.clone().into();
+        }
+        offer
+    }
+
+    fn resources(&mut self, role: &str, resources: &mut Vec<Value>) {
+        let is_dynamic = role != "*" && self.dice.percent(60);
+        let mut put = |name: &str, kind: &str, value: Value| {
+            let mut resource = json!({"name": name, kind: value});
+            if role != "*" {
+                resource["role"] = role.into();
+            }
+            if is_dynamic {
+                resource["reservation"] = json!({"principal": "spark"});
+            }
+            resources.push(resource);
+        };
+        let dice = &mut *self.dice;
+        if dice.percent(95) {
+            put("cpus", "scalar", dice.number(CPUS).into());
+        }
+        if dice.percent(95) {
+            put("mem", "scalar", dice.number(MEMORY).into());
+        }
+        if dice.percent(if self.theme == Theme::Gpus { 90 } else { 10 }) {
+            put("gpus", "scalar", dice.number(GPUS).into());
+        }
+        if dice.percent(30) {
+            put("disk", "scalar", 10_000.into());
+        }
+        if dice.percent(70) {
+            let ranges = [json!([[31_000, 32_000]]), json!([[30_000, 30_100], [31_005, 31_010]])];
+            put("ports", "ranges", ranges[dice.roll(2)].clone());
+        }
+    }
+}
