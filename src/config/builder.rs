@@ -190,8 +190,8 @@ impl ConfigBuilder {
 
     /// For how long only the hosts will do that [`request_executors`](crate::Kernel::request_executors) or
     /// [`set_locality`](crate::Kernel::set_locality) named (`spark.locality.wait`), each for one executor. The wait
-    /// begins with each such call, and again with the first batch below the executor limit after one at it; its last
-    /// millisecond is part of it. Default: none, hosts don't matter.
+    /// begins with each such call, and again with the first batch of all below the executor limit and the first after
+    /// one at it; its last millisecond is part of it. Default: none, hosts don't matter.
     #[must_use]
     pub fn locality_wait(mut self, wait: Option<Duration>) -> Self {
         self.locality_wait = wait;

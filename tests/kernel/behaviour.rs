@@ -5,6 +5,7 @@ mod conduct;
 mod demand;
 mod draining;
 mod explaining;
+mod locality;
 mod placing;
 mod policing;
 mod updating;

@@ -10,7 +10,7 @@ use offermill::{
     Resource, StatusUpdate, TaskState,
 };
 
-use crate::world::{Setup, at};
+use crate::world::{Setup, at, secs};
 
 const HOSTNAME: &str = "host.example.org";
 
@@ -160,11 +160,14 @@ impl Round<'_> {
 
 /// Runs rounds of offers until memory has its size, and then counts the allocations of more.
 fn allocations(setup: &Setup, offers: &[Offer<'_>], executors: usize) -> (u64, Decisions) {
-    let kernel = kernel(setup);
+    allocations_of(&kernel(setup), offers, executors)
+}
+
+fn allocations_of(kernel: &Kernel, offers: &[Offer<'_>], executors: usize) -> (u64, Decisions) {
     let (mut handler, decisions, placed) = (kernel.handler(), Decisions::new(), Vec::new());
     let handler = &mut handler;
     let clerk = Clerk::default();
-    let mut round = Round { kernel: &kernel, handler, decisions, placed, clerk };
+    let mut round = Round { kernel, handler, decisions, placed, clerk };
     for now in 0..3 {
         round.run(offers, now);
     }
@@ -219,4 +222,24 @@ fn the_steady_state_allocates_nothing() {
     let matching = Setup { zones: vec!["west"], executor_cores: None, ..Setup::default() };
     let (count, _) = allocations(&matching, &offers, offers.len());
     assert_eq!(count, 0, "accepted whole, under a constraint");
+}
+
+/// Goal: to mind wanted hosts allocates nothing in the steady state. Method: offers of 1000 agents, half of them on
+/// wanted hosts, during the wait and after it.
+#[test]
+fn waiting_for_hosts_allocates_nothing() {
+    let names: Vec<(String, String)> =
+        (0..1000).map(|number| (format!("agent-{number}"), format!("host-{number}"))).collect();
+    let resources = [Resource::scalar("cpus", 1.0), Resource::scalar("mem", 900.0)];
+    let offers: Vec<Offer<'_>> = names
+        .iter()
+        .map(|(agent, host)| Offer::new("offer", agent, host, &resources, &[]))
+        .collect();
+    let wanted = || names.iter().step_by(2).map(|(_, host)| &**host);
+    for (wait, executors) in [(secs(3600), 500), (secs(0), 1000)] {
+        let kernel = kernel(&Setup { locality_wait: Some(wait), ..Setup::default() });
+        kernel.request_executors(None, wanted(), at(0)).unwrap();
+        let (count, _) = allocations_of(&kernel, &offers, executors);
+        assert_eq!(count, 0);
+    }
 }

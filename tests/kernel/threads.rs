@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use offermill::config::UnreachableRule;
+use offermill::config::{Conduct, UnreachableRule};
 use offermill::{
     Change, Decisions, DrainReport, ExecutorId, Fate, Handler, IdScheme, Kernel, Phase, Reason,
     Scope, StatusUpdate, TaskState, Timestamp, UpdateReason,
@@ -49,6 +49,8 @@ pub(crate) fn seed() -> u64 {
 /// What the threads share.
 struct Yard {
     kernel: Kernel,
+    /// What all settings of the round have in common.
+    base: Setup,
     /// Virtual time, in milliseconds.
     clock: AtomicU64,
     /// Executors that an update may be about, ended ones included.
@@ -64,9 +66,10 @@ struct Yard {
 }
 
 impl Yard {
-    fn new(scheme: IdScheme) -> Yard {
+    fn new(scheme: IdScheme, base: Setup) -> Yard {
         Yard {
-            kernel: Kernel::new(setup(2, Some(LIMIT_MAX)).config(), scheme),
+            kernel: Kernel::new(setup(&base, 2, Some(LIMIT_MAX)).config(), scheme),
+            base,
             clock: AtomicU64::new(0),
             known: Mutex::default(),
             placed: Mutex::default(),
@@ -85,7 +88,7 @@ impl Yard {
     }
 }
 
-fn setup(cores: u64, limit: Option<u32>) -> Setup {
+fn setup(base: &Setup, cores: u64, limit: Option<u32>) -> Setup {
     Setup {
         core_cap: Some(CORES_MAX * 1000),
         executor_cores: Some(cores * 1000),
@@ -100,7 +103,7 @@ fn setup(cores: u64, limit: Option<u32>) -> Setup {
             window: secs(1),
             expiry: Some(Duration::from_millis(50)),
         }),
-        ..Setup::default()
+        ..base.clone()
     }
 }
 
@@ -110,8 +113,9 @@ fn offer(yard: &Yard, handler: &mut Handler, mut dice: Dice) {
     for _ in 0..BATCHES {
         let sheets: Vec<Sheet> = (0..1 + dice.roll(6))
             .map(|_| {
-                let agent = format!("S{}", dice.roll(12));
-                let sheet = Sheet::new(&agent, dice.roll(7) as f64, 1000.0);
+                let agent = dice.roll(12);
+                let sheet = Sheet::new(&format!("S{agent}"), dice.roll(7) as f64, 1000.0);
+                let sheet = sheet.on_host(&format!("h{}", agent / 2));
                 sheet.with(Entry::scalar("gpus", dice.roll(3) as f64))
             })
             .collect();
@@ -189,7 +193,10 @@ fn govern(yard: &Yard, mut dice: Dice) {
     while !yard.done.load(Ordering::Relaxed) {
         let limit = dice.roll(u64::from(LIMIT_MAX) + 1) as u32;
         if dice.roll(3) == 0 {
-            yard.kernel.reconfigure(setup(1 + dice.roll(3), Some(limit)).config());
+            yard.kernel.reconfigure(setup(&yard.base, 1 + dice.roll(3), Some(limit)).config());
+        } else if yard.base.locality_wait.is_some() {
+            let hosts = ["h0", "h2", "h4"];
+            yard.kernel.request_executors(Some(limit), hosts, yard.now()).unwrap();
         } else {
             yard.kernel.set_executor_limit(Some(limit)).unwrap();
         }
@@ -287,8 +294,8 @@ fn end(yard: &Yard, handlers: &mut [Handler], seed: u64) {
     assert_eq!((yard.kernel.totals().executors, yard.kernel.totals().cores.millis()), (0, 0));
 }
 
-fn stress(scheme: IdScheme, seed: u64) {
-    let yard = Yard::new(scheme);
+fn stress(scheme: IdScheme, base: Setup, seed: u64) {
+    let yard = Yard::new(scheme, base);
     let mut handlers: Vec<Handler> = (0..4).map(|_| yard.kernel.handler()).collect();
     let mut exact = 0;
     for round in 0..ROUNDS {
@@ -313,13 +320,22 @@ fn stress(scheme: IdScheme, seed: u64) {
 /// two threads in the middle of work.
 #[test]
 fn promises_hold_while_threads_race() {
-    stress(IdScheme::unique("race", 36).unwrap(), seed());
+    stress(IdScheme::unique("race", 36).unwrap(), Setup::default(), seed());
 }
 
 /// Goal: the same with plain ids, which go through a map. Method: the same.
 #[test]
 fn promises_hold_with_plain_ids() {
-    stress(IdScheme::plain(), seed() + 7);
+    stress(IdScheme::plain(), Setup::default(), seed() + 7);
+}
+
+/// Goal: the same with Spark's conduct, and while hosts are wanted for a while, again and again. Method: the same; who
+/// governs requests executors on half of the hosts.
+#[test]
+fn promises_hold_while_hosts_are_wanted() {
+    let locality_wait = Some(Duration::from_millis(100));
+    let base = Setup { conduct: Conduct::SPARK_3_5, locality_wait, ..Setup::default() };
+    stress(IdScheme::plain(), base, seed() + 14);
 }
 
 /// Goal: agents that are met by several handlers at the same moment, while others are forgotten, are entered once.
