@@ -16,6 +16,7 @@ mod commit;
 mod demand;
 mod drain;
 mod executors;
+mod locality;
 mod policy;
 mod scenes;
 mod seqlock;

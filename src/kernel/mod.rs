@@ -28,7 +28,7 @@ mod drain;
 pub(crate) mod executors;
 mod explain;
 mod handler;
-mod locality;
+pub(crate) mod locality;
 mod losses;
 mod misses;
 mod placement;
@@ -110,7 +110,7 @@ pub(crate) struct Core {
     pub(crate) demand: CachePadded<Demand>,
     pub(crate) admission: CachePadded<Admission>,
     gpus: CachePadded<Budget>,
-    launching: Launching,
+    pub(crate) launching: Launching,
     /// The next executor's number. Relaxed: it only hands out numbers.
     sequence: CachePadded<AtomicU64>,
     /// How many executors are in limbo or adrift. Relaxed: it only saves a tick from looking for them.

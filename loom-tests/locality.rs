@@ -1,0 +1,106 @@
+//! Wanted hosts: who sees them waits, and knows of executors that are in the books.
+
+use std::time::Duration;
+
+use loom::sync::Arc;
+
+use super::scenes::{LATER, NOW, config, kernel, offer_of};
+use super::{explore, race};
+use crate::kernel::admission::Admission;
+use crate::kernel::agents::{AgentKey, Agents};
+use crate::kernel::locality::{Host, Locality};
+use crate::resources::MilliCpus;
+use crate::{Decisions, Kernel, Timestamp};
+
+/// A batch long after the last, while `set` asks for another host. The wait is shorter than the pause between the
+/// batches, so only one that begins anew keeps the executor back.
+fn batch_and_setter(set: fn(&Kernel)) {
+    let kernel = kernel(config().locality_wait(Some(Duration::from_millis(500))));
+    let (here, there) = (kernel.clone(), kernel.clone());
+    let mut handler = here.handler();
+    let ((), after_setting) = race(
+        move || {
+            let mut decisions = Decisions::new();
+            offer_of("S0", 1, |offers| handler.resource_offers(offers, LATER, &mut decisions));
+        },
+        move || {
+            set(&there);
+            there.totals().executors
+        },
+    );
+    assert_eq!(kernel.totals().executors, after_setting, "nobody waited for the new hosts");
+}
+
+/// Goal: once `set_locality` has returned nothing starts elsewhere before the wait is over. Method: a batch at the same
+/// time; the count after the setter bounds that at the end.
+#[test]
+fn who_sees_hosts_waits_for_them() {
+    explore("locality/set-launch", Some(3), || {
+        batch_and_setter(|kernel| kernel.set_locality(["elsewhere"]));
+    });
+}
+
+/// Mutant: the hosts are there before the wait begins anew.
+#[test]
+#[ignore = "mutant"]
+fn mutant_hosts_before_the_wait() {
+    explore("mutant locality/set-launch", Some(3), || {
+        batch_and_setter(|kernel| {
+            let core = &*kernel.0;
+            let locality = Locality::new(["elsewhere"], Timestamp::ORIGIN, &core.agents);
+            core.policy.set_locality(std::sync::Arc::new(locality), |limit| limit, &core.admission);
+            core.launching.pause();
+        });
+    });
+}
+
+struct Place {
+    host: Host,
+    agents: Agents,
+    admission: Admission,
+}
+
+impl Place {
+    fn launch(&self, agent: AgentKey) {
+        self.agents.reserve(agent, 1, NOW).unwrap();
+        self.admission.commit(self.admission.load(), 1, MilliCpus::from_cores(1)).unwrap();
+    }
+}
+
+/// An executor is placed on an agent of a wanted host by `place`, while another handler looks at the host.
+fn placement_and_look(place: fn(&Place, AgentKey)) {
+    let agents = Agents::new();
+    let agent = agents.meet("S0", "host", NOW).unwrap();
+    let shared = Arc::new(Place { host: Host::new(0), agents, admission: Admission::new() });
+    let (here, there) = (Arc::clone(&shared), shared);
+    race(
+        move || place(&here, agent),
+        move || {
+            let counted = there.admission.load().executors() > 0;
+            assert!(!counted || there.host.has_executors(&there.agents), "counted, not seen");
+        },
+    );
+}
+
+/// Goal: who sees an executor in the books sees that its host has one. Method: a placement and a look at once.
+#[test]
+fn an_executor_in_the_books_is_seen_on_its_host() {
+    explore("locality/place-look", None, || {
+        placement_and_look(|place, agent| {
+            place.host.note(agent, &place.agents);
+            place.launch(agent);
+        });
+    });
+}
+
+/// Mutant: the agent is noted when its executor has a place.
+#[test]
+#[ignore = "mutant"]
+fn mutant_noted_too_late() {
+    explore("mutant locality/place-look", None, || {
+        placement_and_look(|place, agent| {
+            place.launch(agent);
+            place.host.note(agent, &place.agents);
+        });
+    });
+}
