@@ -296,6 +296,10 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "FILE", help_heading = "Settings")]
     pub(crate) properties_file: Option<String>,
 
+    /// Print each setting with its value and where that comes from, and start nothing
+    #[arg(long, help_heading = "Settings")]
+    pub(crate) print_config: bool,
+
     /// Print one JSON object a line
     #[arg(long, help_heading = "Output", conflicts_with = "plain")]
     pub(crate) json: bool,

@@ -58,6 +58,8 @@ pub(crate) struct Draft {
     /// The share of the cores that has to have registered before work begins, and the longest that this is waited for.
     pub(crate) registered_ratio: f64,
     pub(crate) registered_wait: Duration,
+    /// Whether nothing will be started.
+    pub(crate) only_looks: bool,
     /// What doesn't stop anything.
     pub(crate) remarks: Vec<String>,
     /// One sentence each.
@@ -107,6 +109,7 @@ impl Default for Draft {
             locality_wait: Duration::from_secs(3),
             registered_ratio: 0.0,
             registered_wait: Duration::from_secs(30),
+            only_looks: false,
             remarks: Vec::new(),
             problems: Vec::new(),
             given: BTreeMap::new(),
@@ -122,8 +125,7 @@ impl Draft {
         let mut draft = Draft { given, problems, remarks, ..Draft::default() };
         let mut strangers = Vec::new();
         for key in keys::all() {
-            let mut given: Vec<Given> =
-                draft.given.values().filter(|given| key.stands_for(&given.key)).cloned().collect();
+            let mut given: Vec<Given> = draft.given_to(key).cloned().collect();
             if draft.is_strange(key) {
                 // Variables may be there for other programs.
                 given.retain(|given| given.layer > Layer::Environment);
@@ -150,7 +152,7 @@ impl Draft {
     }
 
     /// Whether a setting means nothing on the cluster that was asked for.
-    fn is_strange(&self, key: &Key) -> bool {
+    pub(crate) fn is_strange(&self, key: &Key) -> bool {
         match (key.scope, &self.master) {
             (Scope::Only(kind) | Scope::Needs(kind), Some((_, master))) => master.kind() != kind,
             _ => false,
@@ -187,11 +189,16 @@ impl Draft {
     /// Adds a complaint about settings that don't go together, with the value of each; not if one of them can't be had
     /// anyway.
     pub(crate) fn contradict(&mut self, keys: &[&str], why: &str) {
-        if keys.iter().any(|key| self.unread.contains(key)) {
+        if !keys.iter().all(|key| self.is_read(key)) {
             return;
         }
         let stated: Vec<String> = keys.iter().map(|key| self.stated(key)).collect();
         self.problems.push(format!("{}: {why}", stated.join(", and ")));
+    }
+
+    /// Whether what was given for a key, if anything, could be had.
+    pub(crate) fn is_read(&self, key: &str) -> bool {
+        !self.unread.contains(key)
     }
 
     /// A setting with its value, as a part of a sentence.
@@ -242,6 +249,11 @@ impl Draft {
     /// The setting as it was given, if it was.
     pub(crate) fn given(&self, key: &str) -> Option<&Given> {
         self.given.get(key)
+    }
+
+    /// All that was given of what a row stands for.
+    pub(crate) fn given_to(&self, key: &Key) -> impl Iterator<Item = &Given> {
+        self.given.values().filter(|given| key.stands_for(&given.key))
     }
 
     /// The setting's text as it was given, if it was.

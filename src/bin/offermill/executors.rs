@@ -88,6 +88,10 @@ const SPARKS_OWN: &[&str] = &[
 /// The executors that were asked for. Complains about what can't be started.
 pub(crate) fn find(arguments: &RunArguments, draft: &mut Draft) -> Option<Executors> {
     if arguments.command.is_empty() {
+        if draft.only_looks && !spark_settings::has_driver(draft) {
+            let (template, shown) = (CommandTemplate::new(Vec::new()), Vec::new());
+            return Some(Executors::Command { template, shown });
+        }
         return sparks(draft);
     }
     if draft.spark.driver_url.is_some() {

@@ -27,6 +27,8 @@ pub(crate) struct Given {
     pub(crate) secret: Option<Secret>,
     /// Where it was given.
     pub(crate) layer: Layer,
+    /// The flag, the variable or the file that gave it.
+    pub(crate) place: Option<String>,
 }
 
 /// Where a setting can be given; later ones count more.
@@ -49,7 +51,13 @@ impl Given {
     }
 
     fn new(name: String, key: &str, text: &str, layer: Layer) -> Given {
-        Given { name, key: key.to_owned(), text: text.to_owned(), secret: None, layer }
+        let (key, text) = (key.to_owned(), text.to_owned());
+        Given { name, key, text, secret: None, layer, place: None }
+    }
+
+    /// The same with the flag, the variable or the file that gave it.
+    fn at(self, place: &str) -> Given {
+        Given { place: Some(place.to_owned()), ..self }
     }
 
     /// The value of `key`; a secret is kept where it can't be shown.
@@ -80,6 +88,8 @@ pub(crate) struct Layers {
     pub(crate) problems: Vec<String>,
     pub(crate) remarks: Vec<String>,
     unknown: Vec<String>,
+    /// Keys that Spark knows, by why they aren't used.
+    unused: BTreeMap<&'static str, Vec<String>>,
 }
 
 impl Layers {
@@ -105,7 +115,7 @@ impl Layers {
         for key in keys::all() {
             let Some(flag) = key.flag else { continue };
             if let Some(text) = arguments.value_of(flag) {
-                let given = Given::of(key, flag.to_owned(), key.name, text, Layer::Flag);
+                let given = Given::of(key, flag.to_owned(), key.name, text, Layer::Flag).at(flag);
                 layers.given.insert(key.name.to_owned(), given);
             }
         }
@@ -113,13 +123,17 @@ impl Layers {
             match variable.split_once('=') {
                 Some((name, value)) if !name.is_empty() => {
                     let key = format!("spark.executorEnv.{name}");
-                    let given = Given::new("--env".to_owned(), &key, value, Layer::Flag);
+                    let given =
+                        Given::new("--env".to_owned(), &key, value, Layer::Flag).at("--env");
                     layers.given.insert(key, given);
                 }
                 _ => {
                     layers.problems.push(format!("--env is {variable:?}, but must be NAME=VALUE"));
                 }
             }
+        }
+        for (why, names) in &layers.unused {
+            layers.remarks.push(format!("ignored, as {why}: {}", names.join(", ")));
         }
         if !layers.unknown.is_empty() {
             let unknown = layers.unknown.join(", ");
@@ -132,9 +146,9 @@ impl Layers {
         for (key, variable) in keys::all().filter_map(|key| Some((key, key.variable?))) {
             match env::var(variable) {
                 Ok(text) if !text.is_empty() => {
-                    let given =
-                        Given::of(key, variable.to_owned(), key.name, &text, Layer::Environment);
-                    self.given.insert(key.name.to_owned(), given);
+                    let name = variable.to_owned();
+                    let given = Given::of(key, name, key.name, &text, Layer::Environment);
+                    self.given.insert(key.name.to_owned(), given.at(variable));
                 }
                 Ok(_) | Err(VarError::NotPresent) => {}
                 Err(VarError::NotUnicode(_)) => {
@@ -174,6 +188,13 @@ impl Layers {
 
     fn key(&mut self, name: &str, text: &str, layer: Layer, place: &str) {
         let Some(key) = keys::all().find(|key| key.stands_for(name)) else {
+            if let Some(why) = why_unused(name) {
+                let names = self.unused.entry(why).or_default();
+                if !names.iter().any(|known| known == name) {
+                    names.push(name.to_owned());
+                }
+                return;
+            }
             let hint = nearest(name).map(|near| format!("is {near} meant?"));
             let is_stray = layer == Layer::Conf && !name.starts_with("spark.");
             if is_stray || name.starts_with("offermill.") {
@@ -194,15 +215,73 @@ impl Layers {
         if full != name {
             self.remarks.push(format!("{name} is an older name of {full}"));
         }
-        let given = Given::of(key, format!("{name} ({place})"), full, text, layer);
+        let mut given = Given::of(key, format!("{name} ({place})"), full, text, layer);
+        if layer == Layer::File {
+            given = given.at(place);
+        }
         if key.is_secret && layer == Layer::Conf {
             self.remarks.push(format!(
                 "{name} (--conf) can be read by whoever lists this machine's processes; \
                  --secret-file keeps it to yourself"
             ));
         }
-        self.given.insert(full.to_owned(), given);
+        // Of two names in one place the newer one counts.
+        let is_newer = |it: &Given| it.layer == layer && it.name.starts_with(&format!("{full} ("));
+        if full == name || !self.given.get(full).is_some_and(is_newer) {
+            self.given.insert(full.to_owned(), given);
+        }
     }
+}
+
+/// What Spark knows and Offermill doesn't use, and why. A name that ends in a dot stands for all that begin with it.
+const UNUSED: &[(&str, &[&str])] = &[
+    (
+        "they are for drivers that Spark's dispatcher starts",
+        &[
+            "spark.mesos.dispatcher.",
+            "spark.mesos.driver.constraints",
+            "spark.mesos.driver.labels",
+            "spark.mesos.driver.memoryOverhead",
+            "spark.mesos.driver.secret.",
+            "spark.mesos.driverEnv.",
+            "spark.mesos.maxDrivers",
+            "spark.mesos.retainedDrivers",
+            "spark.mesos.cluster.retry.wait.max",
+            "spark.mesos.proxy.baseURL",
+            "spark.mesos.appJar.local.resolution.mode",
+        ],
+    ),
+    ("there is no fine-grained mode", &["spark.mesos.mesosExecutor.cores"]),
+    (
+        "they are for standalone clusters",
+        &["spark.deploy.", "spark.worker.", "spark.dead.worker.persistence"],
+    ),
+    ("they are for Kubernetes", &["spark.kubernetes."]),
+    ("they are for YARN", &["spark.yarn."]),
+    ("they are the shuffle service's own", &["spark.shuffle.cleaner.interval"]),
+    (
+        "executors of excluded agents run on until they end",
+        &[
+            "spark.excludeOnFailure.killExcludedExecutors",
+            "spark.excludeOnFailure.killExcludedExecutors.decommission",
+            "spark.blacklist.killBlacklistedExecutors",
+        ],
+    ),
+    ("executors are ended without being decommissioned before", &["spark.decommission.enabled"]),
+    (
+        "on Mesos it is spark.mesos.executor.memoryOverhead that counts",
+        &["spark.executor.memoryOverhead"],
+    ),
+    ("it is --framework-id-file that keeps a framework's id", &["spark.mesos.driver.frameworkId"]),
+];
+
+/// Why a key of Spark's isn't used, if it is one of those.
+fn why_unused(name: &str) -> Option<&'static str> {
+    let is_it = |known: &&str| match known.ends_with('.') {
+        true => name.len() > known.len() && name.starts_with(*known),
+        false => name == *known,
+    };
+    UNUSED.iter().find(|(_, names)| names.iter().any(|known| is_it(&known))).map(|(why, _)| *why)
 }
 
 /// Whether everybody on this machine may read a file.

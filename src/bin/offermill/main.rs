@@ -26,6 +26,7 @@ mod end_reason;
 mod executors;
 mod exit;
 mod face;
+mod failures;
 mod grid;
 mod happening;
 mod json;
@@ -37,6 +38,7 @@ mod master;
 mod mesos_key_table;
 mod mesos_settings;
 mod preflight;
+mod print_config;
 mod rate;
 mod record;
 mod roster;
@@ -69,6 +71,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let exit = match Arguments::parse().action {
+        Action::Run(arguments) if arguments.print_config => print_config::print_config(&arguments),
         Action::Run(arguments) => session::run(&arguments),
         Action::Simulate(arguments) => simulate::simulate(&arguments),
         Action::Constraints { action: ConstraintsAction::Check(arguments) } => {

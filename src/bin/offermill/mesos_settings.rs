@@ -73,6 +73,10 @@ pub(crate) fn principal_file(draft: &mut Draft, given: &Given) {
 }
 
 fn take_principal(draft: &mut Draft, given: &Given, text: String) {
+    if let Some((before, _)) = &draft.mesos.principal {
+        let before = before.clone();
+        check_one(draft, &before, given);
+    }
     if is_above(&draft.mesos.principal, given) {
         draft.mesos.principal = Some((given.clone(), text));
     }
@@ -101,10 +105,32 @@ pub(crate) fn secret_file(draft: &mut Draft, given: &Given) {
 }
 
 fn take_secret(draft: &mut Draft, given: &Given, secret: Secret) {
+    if let Some((before, _)) = &draft.mesos.secret {
+        let before = before.clone();
+        check_one(draft, &before, given);
+    }
     if secret.is_empty() {
         draft.problems.push(format!("{} must not be empty", given.name));
     } else if is_above(&draft.mesos.secret, given) {
         draft.mesos.secret = Some((given.clone(), secret));
+    }
+}
+
+/// Complains about the same thing said twice in one place, which can't both be meant.
+fn check_one(draft: &mut Draft, before: &Given, given: &Given) {
+    if before.layer == given.layer {
+        let (one, other) = (&before.name, &given.name);
+        draft.problems.push(format!("{one} and {other} are both given; give one of them"));
+    }
+}
+
+/// Complains about a secret that is nobody's.
+pub(crate) fn check(draft: &mut Draft) {
+    let is_read = ["spark.mesos.principal", "spark.mesos.principal.file"];
+    if is_read.into_iter().all(|key| draft.is_read(key))
+        && let Err(complaint) = draft.mesos.credential()
+    {
+        draft.problems.push(complaint);
     }
 }
 

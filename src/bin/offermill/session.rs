@@ -14,6 +14,7 @@ use crate::arguments::RunArguments;
 use crate::end_reason::Ending;
 use crate::exit::Exit;
 use crate::face::{Face, Faceless, View, choose, remark};
+use crate::failures::Failures;
 use crate::happening::{Happening, What};
 use crate::rate::Rate;
 use crate::record::State;
@@ -98,6 +99,7 @@ fn start(
         roster: Roster::new(engine.clock(), settings.site.leavings, failures),
         clock: engine.clock(),
         engine: Some(engine),
+        failures: Failures::new(settings.failures_window),
         settings,
         kernel,
         face,
@@ -121,6 +123,7 @@ struct Session {
     rate: Rate,
     waiting: Waiting,
     storm: Storm,
+    failures: Failures,
     ending: Option<Ending>,
     sender: Sender<Message>,
 }
@@ -162,7 +165,8 @@ impl Session {
         if let Some(why) = refused {
             self.stop(Ending::Refused(why));
         }
-        let (finished, failed) = (self.roster.finished(), self.roster.count(State::Failed));
+        let finished = self.roster.finished();
+        let failed = self.failures.count(at, self.roster.count(State::Failed));
         if let Some(goal) = self.settings.until_finished
             && finished >= u64::from(goal)
         {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use offermill::cluster::local::AgentAttributes;
-use offermill::config::{ExclusionRule, ExecutorCores};
+use offermill::config::{ExclusionRule, ExecutorCores, ExecutorGpus};
 use offermill::engine::seam::ClusterManager;
 use offermill::{Config, ConfigBuilder, IdScheme};
 
@@ -14,6 +14,7 @@ use crate::container_settings;
 use crate::draft::Draft;
 use crate::executors::{self, Executors};
 use crate::layers::Layers;
+use crate::mesos_settings;
 use crate::site::{self, Site};
 use crate::spark_settings;
 
@@ -34,6 +35,8 @@ pub(crate) struct Settings {
     pub(crate) until_finished: Option<u32>,
     /// End when so many have failed.
     pub(crate) failures_max: u64,
+    /// Failures count for so long; `None` is for ever.
+    pub(crate) failures_window: Option<Duration>,
     /// When agents are excluded.
     pub(crate) exclusion: Option<ExclusionRule>,
     /// How long executors may take to end.
@@ -63,6 +66,20 @@ pub(crate) struct Gathered {
 /// Settings that are fine, and what carries out the engine's calls.
 pub(crate) type Checked = (Settings, Arc<dyn ClusterManager>);
 
+/// Reads and checks all settings, and leaves everything as it is.
+pub(crate) fn look(arguments: &RunArguments) -> Looked {
+    let mut draft = Draft::read(Layers::collect(arguments));
+    draft.only_looks = true;
+    let settings = finish(arguments, &mut draft).map(|(settings, _)| settings);
+    Looked { draft, settings }
+}
+
+/// Settings, if they are fine, and what they were made of.
+pub(crate) struct Looked {
+    pub(crate) draft: Draft,
+    pub(crate) settings: Option<Settings>,
+}
+
 /// Reads and checks all settings.
 pub(crate) fn gather(arguments: &RunArguments) -> Gathered {
     let layers = Layers::collect(arguments);
@@ -83,6 +100,7 @@ fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
     allocation_settings::check(draft);
     spark_settings::check(draft);
     check_limit(draft);
+    mesos_settings::check(draft);
     let name = draft.name.clone().unwrap_or_else(|| executors::name_after(&arguments.command));
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let epoch = u64::try_from(since.as_millis()).unwrap_or_default();
@@ -91,7 +109,7 @@ fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
     let until_finished = arguments.until_finished.then(|| finish_line(draft, derived)).flatten();
     let limit = draft.executors.or(until_finished);
     let exclusion = draft.excludes.then_some(draft.exclusion);
-    let builder = builder(draft, limit, exclusion);
+    let builder = check_caps(draft, builder(draft, limit, exclusion));
     let built = is_readable.then(|| builder.build());
     let config = built.and_then(|built| built.map_err(|error| draft.complain(&error)).ok());
     // What follows from wrong settings needs no complaint of its own.
@@ -100,7 +118,8 @@ fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
     }
     let (config, ids, executors) = (config?, ids?, executors?);
     let (site, manager) = site::prepare(draft, &name, &config)?;
-    let most = [limit, derived, site.fitting].into_iter().flatten().min().unwrap_or(1);
+    let dynamic = draft.allocation.enabled.then_some(draft.allocation.max);
+    let most = [dynamic.or(limit), derived, site.fitting].into_iter().flatten().min().unwrap_or(1);
     if let (Some(fitting), Some(limit)) = (site.fitting, limit)
         && (1..limit).contains(&fitting)
     {
@@ -115,6 +134,7 @@ fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
         executors,
         until_finished,
         failures_max: draft.failures_max.unwrap_or((2 * u64::from(most)).max(3)),
+        failures_window: draft.failures_window,
         exclusion,
         shutdown_timeout: draft.shutdown_timeout,
         output: match arguments {
@@ -124,6 +144,27 @@ fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
         },
     };
     Some((settings, manager))
+}
+
+/// Complains about caps below one executor. What comes of the others can then be checked without them.
+fn check_caps(draft: &mut Draft, mut builder: ConfigBuilder) -> ConfigBuilder {
+    if let (Some(cap), ExecutorCores::Fixed(cores)) = (draft.core_cap, draft.executor_cores)
+        && cap < cores
+    {
+        let (name, other) =
+            (draft.name_of("spark.cores.max"), draft.name_of("spark.executor.cores"));
+        let allowed = format!("at least the {cores} cores of one executor ({other})");
+        draft.problems.push(format!("{name} is \"{cap}\", but must be {allowed}"));
+        builder = builder.core_cap(None);
+    }
+    if let ExecutorGpus::Exactly(gpus) = draft.executor_gpus
+        && gpus > draft.gpu_cap
+    {
+        let why = "the second is for all executors together, and must be enough for one";
+        draft.contradict(&["spark.mesos.executor.gpus", "spark.mesos.gpus.max"], why);
+        builder = builder.executor_gpus(ExecutorGpus::WhatThereIs);
+    }
+    builder
 }
 
 /// Complains about a limit that lets nothing start.

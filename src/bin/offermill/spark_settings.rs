@@ -112,7 +112,7 @@ fn local_hostname(settings: &SparkSettings) -> String {
 }
 
 /// The URL that was given, or the one that follows from the driver's host and port.
-fn driver_url(settings: &SparkSettings) -> Result<Option<String>, Error> {
+pub(crate) fn driver_url(settings: &SparkSettings) -> Result<Option<String>, Error> {
     match (&settings.driver_url, &settings.driver_host, settings.driver_port) {
         (Some(url), ..) => Ok(Some(url.clone())),
         (None, Some(host), Some(port)) => SparkExecutor::driver_url(host, port).map(Some),

@@ -21,7 +21,7 @@ pub(super) fn prepare(
     let room = preflight::check_room(draft, config, &text, master)?;
     let cluster = LocalCluster::new(local_config(draft, master));
     let cluster = cluster.map_err(|error| draft.complain(&error)).ok()?;
-    if draft.problems.is_empty() {
+    if draft.problems.is_empty() && !draft.only_looks {
         preflight::check_work_dir(draft);
     }
     let site = Site {
