@@ -4,6 +4,7 @@
 //! as the container that they run in, is a [`Setup`], made once.
 
 mod read;
+mod secret;
 mod setup;
 mod shell;
 pub mod spark;
@@ -12,8 +13,10 @@ mod template;
 use std::sync::Arc;
 
 pub use read::{labels, parameters, port_mappings, uris, volumes};
+pub use secret::Secret;
 pub use setup::{
-    Container, ContainerKind, Label, Network, PortMapping, Protocol, Setup, Uri, Volume,
+    Container, ContainerKind, Label, Network, PortMapping, Protocol, SecretSource, Setup, Uri,
+    Volume,
 };
 pub use template::CommandTemplate;
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::Secret;
+
 /// What executors share, besides their command. The default is nothing special.
 ///
 /// A cluster that can't give one of these refuses to start the executor, and says why.
@@ -16,12 +18,25 @@ pub struct Setup {
     pub labels: Vec<Label>,
     /// How long it may take to end when it is asked to, before it is killed, where no call says otherwise.
     pub kill_grace: Option<Duration>,
+    /// Variables of its environment that are secrets, by their names.
+    pub secret_variables: Vec<(String, SecretSource)>,
+    /// Files that are secrets, by the paths at which it finds them; relative ones are in its sandbox.
+    pub secret_files: Vec<(String, SecretSource)>,
     /// The user that it runs as; the framework's own if there is none.
     pub user: Option<String>,
 }
 
 /// A key, and its value if it has one.
 pub type Label = (String, Option<String>);
+
+/// Where a secret comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SecretSource {
+    /// It is this.
+    Value(Secret),
+    /// The cluster's store of secrets has it under this name.
+    Reference(String),
+}
 
 /// Something to fetch into a sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,11 +164,21 @@ impl Setup {
     /// What of it takes more than starting a process: in a word or two, to say what can't be had.
     #[must_use]
     pub fn beyond_a_process(&self) -> Option<&'static str> {
-        let Setup { uris, container, user, labels: _, kill_grace: _ } = self;
+        let Setup {
+            uris,
+            container,
+            user,
+            secret_variables,
+            secret_files,
+            labels: _,
+            kill_grace: _,
+        } = self;
         if container.is_some() {
             Some("containers")
         } else if !uris.is_empty() {
             Some("a fetcher for URIs")
+        } else if !secret_variables.is_empty() || !secret_files.is_empty() {
+            Some("secrets for executors")
         } else {
             user.is_some().then_some("other users")
         }

@@ -2,8 +2,8 @@
 
 use offermill::Error;
 use offermill::launch::{
-    Container, ContainerKind, Label, Network, PortMapping, Setup, Uri, Volume, labels, parameters,
-    port_mappings, uris, volumes,
+    Container, ContainerKind, Label, Network, PortMapping, Secret, SecretSource, Setup, Uri,
+    Volume, labels, parameters, port_mappings, uris, volumes,
 };
 
 use crate::draft::Draft;
@@ -23,6 +23,14 @@ pub(crate) struct ContainerSettings {
     uris: Vec<Uri>,
     pub(crate) is_cached: bool,
     labels: Vec<Label>,
+    /// The names that the cluster's store of secrets has for some.
+    pub(crate) secret_names: Vec<String>,
+    /// Others as they are.
+    pub(crate) secret_values: Vec<Secret>,
+    /// The variables that the secrets become.
+    pub(crate) secret_variables: Vec<String>,
+    /// The files that they become.
+    pub(crate) secret_files: Vec<String>,
 }
 
 /// Who makes containers of images.
@@ -43,7 +51,16 @@ impl ContainerSettings {
         setup.uris.iter_mut().for_each(|uri| uri.cache = self.is_cached);
         setup.labels.clone_from(&self.labels);
         setup.container = self.container();
+        setup.secret_variables = self.secrets(&self.secret_variables);
+        setup.secret_files = self.secrets(&self.secret_files);
         (setup != Setup::default()).then_some(setup)
+    }
+
+    /// The secrets, each for one of `places`.
+    fn secrets(&self, places: &[String]) -> Vec<(String, SecretSource)> {
+        let values = self.secret_values.iter().cloned().map(SecretSource::Value);
+        let names = self.secret_names.iter().cloned().map(SecretSource::Reference);
+        places.iter().cloned().zip(names.chain(values)).collect()
     }
 
     /// A container, if anything asks for one.
@@ -81,6 +98,7 @@ pub(crate) fn check(draft: &mut Draft) {
     let is_docker = image.is_some() && *made_by == MadeBy::Docker;
     let (has_parameters, has_ports) = (!parameters.is_empty(), !port_mappings.is_empty());
     let has_network = network.is_some();
+    check_secrets(draft, is_docker);
     if !is_docker && !has_network && has_ports {
         let name = draft.name_of("spark.mesos.executor.docker.portmaps");
         draft.problems.push(format!(
@@ -93,6 +111,58 @@ pub(crate) fn check(draft: &mut Draft) {
         draft.problems.push(format!(
             "{name} are for docker run; give --container-image, with spark.mesos.containerizer docker"
         ));
+    }
+}
+
+const NAMES: &str = "spark.mesos.executor.secret.names";
+const VALUES: &str = "spark.mesos.executor.secret.values";
+const VARIABLES: &str = "spark.mesos.executor.secret.envkeys";
+const FILES: &str = "spark.mesos.executor.secret.filenames";
+
+/// Complains about secrets that there is no place for, and places without secrets.
+fn check_secrets(draft: &mut Draft, is_docker: bool) {
+    let ContainerSettings { secret_names, secret_values, secret_variables, secret_files, .. } =
+        &draft.container;
+    let (names, values) = (secret_names.len(), secret_values.len());
+    let places = [(VARIABLES, secret_variables.len()), (FILES, secret_files.len())];
+    if names > 0 && values > 0 {
+        draft.contradict(&[NAMES, VALUES], "secrets are given by one of them");
+        return;
+    }
+    let secrets = names + values;
+    let from = if values > 0 { VALUES } else { NAMES };
+    for (key, count) in places {
+        if count > 0 && count != secrets {
+            let why = format!("the first are {count}, and the secrets {secrets}");
+            draft.contradict(&[key, from], &why);
+        }
+    }
+    if secrets == 0 {
+        return;
+    }
+    if places.iter().all(|(_, count)| *count == 0) {
+        let name = draft.name_of(from);
+        draft
+            .problems
+            .push(format!("{name} must come with {VARIABLES} or {FILES}, where the secrets go"));
+    }
+    if is_docker {
+        let why = "Docker's containers can't have secrets, those of the agent can: with mesos";
+        draft.contradict(&[from, "spark.mesos.containerizer"], why);
+    }
+}
+
+/// Reads a list with commas between.
+pub(crate) fn list(given: &Given) -> Vec<String> {
+    let items = given.text.split(',').map(str::trim).filter(|item| !item.is_empty());
+    items.map(str::to_owned).collect()
+}
+
+/// Reads the names of variables.
+pub(crate) fn read_secret_variables(draft: &mut Draft, given: &Given) {
+    draft.container.secret_variables = list(given);
+    if given.text.contains(['=', '\0']) {
+        draft.refuse(given, "names of variables without \"=\", with commas between");
     }
 }
 

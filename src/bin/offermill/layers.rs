@@ -220,9 +220,13 @@ impl Layers {
             given = given.at(place);
         }
         if key.is_secret && layer == Layer::Conf {
+            let instead = match key.name {
+                "spark.mesos.secret" => "--secret-file",
+                _ => "a properties file",
+            };
             self.remarks.push(format!(
                 "{name} (--conf) can be read by whoever lists this machine's processes; \
-                 --secret-file keeps it to yourself"
+                 {instead} keeps it to yourself"
             ));
         }
         // Of two names in one place the newer one counts.

@@ -2,6 +2,7 @@
 //! `key_table.rs`.
 
 use offermill::config::text::parse_bool;
+use offermill::launch::Secret;
 
 use crate::container_settings as container;
 use crate::keys::Key;
@@ -190,6 +191,36 @@ pub(crate) const MESOS_KEYS: &[Key] = &[
         .default("false")
         .only(Kind::Mesos)
         .read(|draft, given| given.read_into(&mut draft.container.is_cached, parse_bool)),
+    Key::spark_on_mesos("spark.mesos.executor.secret.names", "NAME[,...] in the store of secrets")
+        .otherwise("none")
+        .needs(Kind::Mesos)
+        .read(|draft, given| {
+            draft.container.secret_names = container::list(given);
+            Ok(())
+        }),
+    Key::spark_on_mesos("spark.mesos.executor.secret.values", "SECRET[,...], for properties files")
+        .secret()
+        .otherwise("none")
+        .needs(Kind::Mesos)
+        .read(|draft, given| {
+            let secret = given.secret.as_ref();
+            draft.container.secret_values = secret.map(Secret::list).unwrap_or_default();
+            Ok(())
+        }),
+    Key::spark_on_mesos("spark.mesos.executor.secret.envkeys", "VARIABLE[,...] for the secrets")
+        .otherwise("none")
+        .needs(Kind::Mesos)
+        .read(|draft, given| {
+            container::read_secret_variables(draft, given);
+            Ok(())
+        }),
+    Key::spark_on_mesos("spark.mesos.executor.secret.filenames", "PATH[,...] for the secrets")
+        .otherwise("none")
+        .needs(Kind::Mesos)
+        .read(|draft, given| {
+            draft.container.secret_files = container::list(given);
+            Ok(())
+        }),
     Key::spark_on_mesos("spark.mesos.task.labels", "KEY:VALUE[,...]")
         .inside("label")
         .otherwise("none")

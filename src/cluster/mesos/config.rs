@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::masters::Masters;
-use super::secret::Secret;
 use crate::config::{Config, ExecutorGpus};
 use crate::constraint::{Constraint, Repeats};
 use crate::error::Error;
+use crate::launch::Secret;
 use crate::offer::DEFAULT_ROLE;
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 

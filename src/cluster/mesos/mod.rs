@@ -29,7 +29,6 @@ mod news;
 mod offer_constraints;
 mod outgoing;
 mod owned;
-mod secret;
 mod standing;
 mod status;
 mod subscription;
@@ -37,7 +36,7 @@ mod task;
 mod tls;
 pub mod wire;
 
+pub use crate::launch::Secret;
 pub use cluster::MesosCluster;
 pub use config::{AtEnd, Credential, Encoding, Least, MesosConfig};
 pub use masters::{Master, Masters};
-pub use secret::Secret;

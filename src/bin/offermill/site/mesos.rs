@@ -37,6 +37,14 @@ pub(super) fn prepare(
         ));
         return None;
     }
+    if !draft.container.secret_values.is_empty() && !is_sealed && !made.secret_over_plain_http {
+        let name = draft.name_of("spark.mesos.executor.secret.values");
+        draft.problems.push(format!(
+            "{name} would go over the network unencrypted to {text}; take https://, or give \
+             --allow-plain-secret"
+        ));
+        return None;
+    }
     let leavings = Leavings::Kept(made.failover_timeout);
     let cluster = MesosCluster::new(made).map_err(|error| draft.complain(&error)).ok()?;
     if let (Some((given, _)), Leavings::Kept(Duration::ZERO)) =

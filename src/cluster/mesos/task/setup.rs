@@ -4,26 +4,89 @@ use std::time::Duration;
 
 use crate::cluster::mesos::wire::messages::{
     ContainerInfo, ContainerType, DockerImage, DockerInfo, DockerNetwork, DockerPortMapping,
-    DurationInfo, Image, ImageType, KillPolicy, Label as WireLabel, Labels, MesosInfo, NetworkInfo,
-    Parameter, PortMapping as NetworkPort, TaskInfo, Uri as WireUri, Volume as WireVolume,
-    VolumeMode,
+    DurationInfo, Environment, Image, ImageType, KillPolicy, Label as WireLabel, Labels, MesosInfo,
+    NetworkInfo, Parameter, PortMapping as NetworkPort, Secret, SecretReference, SecretType,
+    SecretValue, TaskInfo, Uri as WireUri, Variable, VariableType, Volume as WireVolume,
+    VolumeMode, VolumeSource, VolumeSourceType,
 };
 use crate::error::Error;
-use crate::launch::{Container, ContainerKind, Label, Network, PortMapping, Setup, Uri, Volume};
+use crate::launch::{
+    Container, ContainerKind, Label, Network, PortMapping, SecretSource, Setup, Uri, Volume,
+};
 
 /// Adds a setup to a task.
 ///
 /// # Errors
-/// When its container has ports but no network that could have them.
+/// When its container has ports but no network that could have them, or there are secrets and Docker makes it: only
+/// agents' own containers can have some.
 pub(super) fn add(setup: &Setup, task: &mut TaskInfo) -> Result<(), Error> {
     if let Some(command) = &mut task.command {
         command.uris = setup.uris.iter().map(uri).collect();
         command.user.clone_from(&setup.user);
+        if !setup.secret_variables.is_empty() {
+            let environment = command.environment.get_or_insert_with(Environment::default);
+            environment.variables.extend(setup.secret_variables.iter().map(secret_variable));
+        }
     }
     task.labels = labels(&setup.labels);
     task.kill_policy = setup.kill_grace.map(kill_policy);
-    task.container = setup.container.as_ref().map(container).transpose()?.map(Box::new);
+    task.container = match (&setup.container, setup.secret_files.is_empty()) {
+        (Some(asked), _) => Some(container(asked)?),
+        (None, true) => None,
+        // Files are volumes, which only containers have.
+        (None, false) => {
+            let kind = ContainerKind::Mesos { image: None, force_pull: false };
+            Some(container(&Container::new(kind))?)
+        }
+    }
+    .map(Box::new);
+    let has_secrets = !setup.secret_variables.is_empty() || !setup.secret_files.is_empty();
+    if let Some(info) = &mut task.container {
+        if has_secrets && info.r#type == i32::from(ContainerType::Docker) {
+            let allowed = "left out for a Docker container: only agents' own have them";
+            return Err(Error::setting("secret for executors", "set", allowed));
+        }
+        info.volumes.extend(setup.secret_files.iter().map(secret_file));
+    }
     Ok(())
+}
+
+fn secret_variable((name, source): &(String, SecretSource)) -> Variable {
+    Variable {
+        name: name.clone(),
+        r#type: Some(VariableType::Secret.into()),
+        value: None,
+        secret: Some(secret(source)),
+    }
+}
+
+fn secret_file((path, source): &(String, SecretSource)) -> WireVolume {
+    let source = VolumeSource {
+        r#type: Some(VolumeSourceType::Secret.into()),
+        secret: Some(secret(source)),
+        ..VolumeSource::default()
+    };
+    WireVolume {
+        mode: VolumeMode::Ro.into(),
+        container_path: path.clone(),
+        source: Some(source),
+        ..WireVolume::default()
+    }
+}
+
+fn secret(source: &SecretSource) -> Secret {
+    match source {
+        SecretSource::Value(value) => Secret {
+            r#type: Some(SecretType::Value.into()),
+            value: Some(SecretValue { data: value.reveal().as_bytes().to_vec() }),
+            reference: None,
+        },
+        SecretSource::Reference(name) => Secret {
+            r#type: Some(SecretType::Reference.into()),
+            reference: Some(SecretReference { name: name.clone(), key: None }),
+            value: None,
+        },
+    }
 }
 
 /// How long a task may take to end when it is asked to.

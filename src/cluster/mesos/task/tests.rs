@@ -13,7 +13,9 @@ use prost::Message as _;
 use super::*;
 use crate::cluster::mesos::wire::messages::Call;
 use crate::engine::seam::Shape;
-use crate::launch::{Container, Network, PortMapping, Protocol, Setup, Uri, Volume};
+use crate::launch::{
+    Container, Network, PortMapping, Protocol, Secret, SecretSource, Setup, Uri, Volume,
+};
 use crate::offer::{Offer, Reservation, Value};
 use crate::resources::{Gpus, Mebibytes, MilliCpus, PortRange, Scalar as Thousandths};
 
@@ -189,6 +191,55 @@ fn setups_are_told_whole() {
     let offer = Offer::new("O1", "S2", "h", &[], &[]);
     let error = call_of(&[&offer], &[launch]).unwrap_err().to_string();
     assert!(error.starts_with("port mapping is \"set\", but must be left out"), "{error}");
+}
+
+/// Goal: secrets reach Mesos as such, and nothing else that is written shows them. Method: a value and a reference, each
+/// as a variable and as a file, with and without a container; Docker, which can't have them.
+#[test]
+fn secrets_are_told_as_secrets() {
+    let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    let value = SecretSource::Value(Secret::new("hunter2"));
+    let reference = SecretSource::Reference("/store/key".into());
+    let mut setup = Setup::default();
+    setup.secret_variables = vec![("A".into(), value.clone()), ("B".into(), reference.clone())];
+    setup.secret_files = vec![("etc/a".into(), value), ("/b".into(), reference)];
+    assert!(!format!("{setup:?}").contains("hunter2"));
+    let task = json_of(setup.clone());
+    let kept = r#"{"type": "VALUE", "value": {"data": "aHVudGVyMg=="}}"#;
+    let named = r#"{"type": "REFERENCE", "reference": {"name": "/store/key"}}"#;
+    let variables = format!(
+        r#"[{{"name": "A", "type": "SECRET", "secret": {kept}}}, {{"name": "B", "type": "SECRET", "secret": {named}}}]"#
+    );
+    assert_eq!(task["command"]["environment"]["variables"], json(&variables));
+    let volume = |path: &str, secret: &str| {
+        let source = format!(r#"{{"type": "SECRET", "secret": {secret}}}"#);
+        format!(r#"{{"mode": "RO", "container_path": "{path}", "source": {source}}}"#)
+    };
+    let volumes = format!("[{}, {}]", volume("etc/a", kept), volume("/b", named));
+    let container = &task["container"];
+    assert_eq!((&container["type"], &container["volumes"]), (&"MESOS".into(), &json(&volumes)));
+
+    let with_secrets = |kind, files| {
+        let Setup { secret_variables, secret_files, .. } = setup.clone();
+        let secret_files = if files { secret_files } else { Vec::new() };
+        Setup { secret_variables, secret_files, ..with_container(kind, 1) }
+    };
+    let image = || "i:1".to_owned();
+    let kind = ContainerKind::Mesos { image: Some(image()), force_pull: false };
+    let task = json_of(with_secrets(kind, true));
+    assert_eq!(task["container"]["volumes"].as_array().map(Vec::len), Some(3));
+    for files in [false, true] {
+        let parameters = Vec::new();
+        let kind = ContainerKind::Docker { image: image(), force_pull: false, parameters };
+        let mut launch = launch("e", &["run"], Vec::new());
+        launch.command.setup = Some(Arc::new(with_secrets(kind, files)));
+        let offer = Offer::new("O1", "S2", "h", &[], &[]);
+        let error = call_of(&[&offer], &[launch]).unwrap_err().to_string();
+        assert!(
+            error.starts_with("secret for executors is \"set\", but must be left out"),
+            "{error}"
+        );
+    }
 }
 
 /// A resource of an offer: name, whether it is revocable, and the roles that it is reserved for, refined or not.
