@@ -53,8 +53,8 @@ const JSON_NOTES: &str = "\
   started, registered, disconnected, resumed (a former run), adopted (an executor of
   it), placed, running, ending, out_of_sight, returned, given_up, refused_return,
   ended, excluded, all_excluded, waiting, agent_lost, demand, overflow, call_failed,
-  refused, totals (each 10 s), stopping, summary (the last, except after a second
-  Ctrl-C).
+  shuffle_registered, shuffle_failing, refused, totals (each 10 s), stopping, summary
+  (the last, except after a second Ctrl-C).
 Those about executors have \"executor\", \"agent_id\", \"host\", \"state\", \"cores\",
 \"memory_mib\", \"gpus\", \"port\" and \"message\"; \"placed\" has \"replaces\" too, and
 \"ended\" has \"ran_ms\". \"excluded\" has \"failures\", \"why\", \"until\" and \"for_ms\" (null:
@@ -63,9 +63,12 @@ and again when that has changed; it has \"wanted\" (null: as many as fit), \"off
 \"last_offers_ms\", \"suppressed\", \"agents_excluded\", \"first_exclusion_ends_ms\" (null:
 never) and \"nearest_misses\", each with \"reason\", \"offers\" (all that were declined
 for it), \"agent_id\", \"host\", \"why\", \"asked\", \"offered\" and \"declined_ms\".
+\"shuffle_registered\" and \"shuffle_failing\", each told once until the other comes, have
+\"host\" and \"port\" of the service; the one \"again\", the other \"refused\" and \"why\".
 \"summary\" has \"ending\", \"exit_code\", \"ran_ms\", \"executors\", \"agents\", \"offers\"
-(with \"declined\" by reason), \"nearest_misses\", and \"waiting\" as it was when the run
-was stopped, or null.";
+(with \"declined\" by reason), \"nearest_misses\", \"shuffle_services\" (how many stand how;
+null: there are none), and \"waiting\" as it was when the run was stopped,
+or null.";
 
 /// Runs a command as executors on a cluster: accepts resource offers, places executors within
 /// limits and constraints, replaces those that fail, leaves out agents on which they keep failing,

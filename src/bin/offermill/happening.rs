@@ -3,9 +3,11 @@
 use std::time::{Duration, SystemTime};
 
 use offermill::config::text::format_duration;
+use offermill::spark::shuffle::News;
 use offermill::{DemandCall, Timestamp};
 
 use crate::record::{Record, State};
+use crate::shuffle;
 use crate::site::Leavings;
 use crate::waiting::{self, Waits};
 use crate::wall::time_for_people;
@@ -61,6 +63,8 @@ pub(crate) enum What {
     Overflow { offers: usize },
     /// The cluster didn't take so many calls; why it didn't take the last.
     CallFailed { why: String, calls: u64 },
+    /// Something about an agent's shuffle service.
+    Shuffle { news: News, port: u16 },
     /// The cluster can't be reached, or refuses this framework.
     Refused { why: String },
     /// The run stops.
@@ -127,11 +131,13 @@ impl What {
             | What::AgentLost { .. }
             | What::CallFailed { .. }
             | What::Refused { .. }
+            | What::Shuffle { news: News::Failing { .. }, .. }
             | What::RefusedReturn(_)
             | What::GivenUp(_) => Weight::Bad,
             What::Registered { again: true, .. }
             | What::Placed { replaces: Some(_), .. }
             | What::Resumed { .. }
+            | What::Shuffle { news: News::Registered { again: true, .. }, .. }
             | What::Adopted(_)
             | What::OutOfSight(_)
             | What::Returned(_)
@@ -195,6 +201,7 @@ impl What {
             What::CallFailed { why, calls } => {
                 format!("{} failed; the last: {}", count(*calls, "call"), printable(why))
             }
+            What::Shuffle { news, port } => shuffle::sentence(news, *port),
             What::Refused { why } => format!("the cluster can't be had: {}", printable(why)),
             What::Stopping { why, timeout, executors, by_signal } => {
                 stopping(why, *timeout, *executors, *by_signal)

@@ -10,6 +10,7 @@ use crate::face::{Face, View, print};
 use crate::happening::{Exclusion, Happening, What};
 use crate::record::{Record, State};
 use crate::settings::Settings;
+use crate::shuffle;
 use crate::summary::Summary;
 use crate::waiting::Waits;
 use crate::wall::rfc3339;
@@ -114,6 +115,7 @@ impl Face for Json {
                 "finished_before": summary.roster.finished_before,
                 "agents": agents,
                 "offers": offers(&summary.counts),
+                "shuffle_services": summary.shuffle,
                 "waiting": summary.waiting.map(waiting),
                 "nearest_misses": misses(&summary.declined),
                 "sandboxes": summary.sandboxes.place(&summary.roster.framework_id),
@@ -170,6 +172,7 @@ fn body(what: &What) -> (&'static str, Value) {
         }
         What::Overflow { offers } => ("overflow", json!({ "offers": offers })),
         What::CallFailed { why, calls } => ("call_failed", json!({ "why": why, "calls": calls })),
+        What::Shuffle { news, port } => shuffle::event(news, *port),
         What::Refused { why } => ("refused", json!({ "why": why })),
         What::Stopping { why, timeout, executors, .. } => {
             let timeout = millis(*timeout);

@@ -45,6 +45,7 @@ mod roster;
 mod scenario;
 mod session;
 mod settings;
+mod shuffle;
 mod signals;
 mod simulate;
 mod site;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use offermill::engine::seam::ClusterManager;
 use offermill::engine::{Clock, Engine, EngineOptions, Notice, Observer};
+use offermill::spark::shuffle::News;
 use offermill::{DrainReport, Fate, Kernel, Timestamp};
 
 use crate::arguments::RunArguments;
@@ -20,6 +21,7 @@ use crate::rate::Rate;
 use crate::record::State;
 use crate::roster::Roster;
 use crate::settings::{Gathered, Settings, gather};
+use crate::shuffle::Shuffle;
 use crate::signals;
 use crate::site::Agents;
 use crate::storm::Storm;
@@ -34,6 +36,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 pub(crate) enum Message {
     /// By the engine.
     Notice(Timestamp, Notice),
+    /// By the registrar, of the shuffle services at this port.
+    Shuffle { news: News, port: u16 },
     /// A signal came.
     Signal(&'static str),
     /// The engine has shut down.
@@ -98,6 +102,7 @@ fn start(
     let session = Session {
         roster: Roster::new(engine.clock(), settings.site.leavings, failures),
         clock: engine.clock(),
+        shuffle: Shuffle::new(settings.shuffle.clone(), sender.clone()),
         engine: Some(engine),
         failures: Failures::new(settings.failures_window),
         settings,
@@ -124,6 +129,7 @@ struct Session {
     waiting: Waiting,
     storm: Storm,
     failures: Failures,
+    shuffle: Shuffle,
     ending: Option<Ending>,
     sender: Sender<Message>,
 }
@@ -135,6 +141,9 @@ impl Session {
             let wait = look_at.saturating_duration_since(Instant::now());
             match inbox.recv_timeout(wait) {
                 Ok(Message::Notice(at, notice)) => self.notice(at, notice),
+                Ok(Message::Shuffle { news, port }) => {
+                    self.tell(self.clock.now(), What::Shuffle { news, port });
+                }
                 Ok(Message::Signal(_)) if self.ending.is_some() => return self.end_at_once(),
                 Ok(Message::Signal(name)) => self.stop(Ending::Asked(name)),
                 Ok(Message::Drained(report)) => return self.end(&report),
@@ -149,6 +158,7 @@ impl Session {
 
     fn notice(&mut self, at: Timestamp, notice: Notice) {
         let Some(what) = self.roster.take(at, notice) else { return };
+        self.shuffle.heard(&what);
         let refused = match &what {
             What::Refused { why } => Some(why.clone()),
             _ => None,
@@ -299,7 +309,8 @@ impl Session {
             let executors = count(left.len() as u64, "executor");
             sentence.push_str(&format!("; {executors} {}", late.sentence));
         }
-        let now = self.clock.now();
+        let (now, shuffle) = (self.clock.now(), self.shuffle.json());
+        self.shuffle.stop();
         let summary = Summary {
             name: &self.settings.name,
             ending: sentence,
@@ -312,6 +323,7 @@ impl Session {
             waiting: self.waiting.why.as_ref(),
             declined: self.kernel.explain(now).declined,
             sandboxes: &self.settings.site.sandboxes,
+            shuffle,
         };
         // Nobody is left to be told, if so.
         let _gone = self.face.end(&summary);

@@ -15,6 +15,7 @@ use crate::draft::Draft;
 use crate::executors::{self, Executors};
 use crate::layers::Layers;
 use crate::mesos_settings;
+use crate::shuffle::ShufflePlan;
 use crate::site::{self, Site};
 use crate::spark_settings;
 
@@ -39,6 +40,8 @@ pub(crate) struct Settings {
     pub(crate) failures_window: Option<Duration>,
     /// When agents are excluded.
     pub(crate) exclusion: Option<ExclusionRule>,
+    /// What is done about agents' shuffle services; nothing if there are none.
+    pub(crate) shuffle: Option<ShufflePlan>,
     /// How long executors may take to end.
     pub(crate) shutdown_timeout: Duration,
     /// How events are shown.
@@ -136,6 +139,7 @@ fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
         failures_max: draft.failures_max.unwrap_or((2 * u64::from(most)).max(3)),
         failures_window: draft.failures_window,
         exclusion,
+        shuffle: ShufflePlan::of(draft),
         shutdown_timeout: draft.shutdown_timeout,
         output: match arguments {
             RunArguments { json: true, .. } => Output::Json,

@@ -40,6 +40,8 @@ pub(crate) struct Summary<'a> {
     /// Why offers were declined, with the nearest misses.
     pub(crate) declined: Vec<Declined>,
     pub(crate) sandboxes: &'a Sandboxes,
+    /// How many shuffle services stand how.
+    pub(crate) shuffle: serde_json::Value,
 }
 
 impl Summary<'_> {
