@@ -68,6 +68,7 @@ use crate::config::{Config, ExecutorCores};
 use crate::error::Error;
 use crate::ids::{ExecutorId, IdScheme};
 use crate::limits;
+use crate::resources::MilliCpus;
 use crate::status::StatusUpdate;
 use crate::sync::{AtomicU64, Map, Ordering};
 use crate::time::Timestamp;
@@ -241,24 +242,31 @@ impl Kernel {
         self.0.kill(ids)
     }
 
-    /// Whether executors that are running hold at least `ratio` (0 to 1) of the cores that may be had: of the core cap
-    /// (rounded down to whole executors), else of the executor limit where executors have a fixed size, else of
-    /// nothing, which is always so.
+    /// Whether executors that are running hold at least `ratio` (0 to 1) of the [cores that may be
+    /// had](Kernel::cores_expected).
     ///
     /// Counts executors at each call: O(executors).
     #[must_use]
     pub fn sufficient_resources_registered(&self, ratio: f64) -> bool {
+        self.0.running_cores().millis() as f64 >= self.cores_expected().millis() as f64 * ratio
+    }
+
+    /// The cores that may be had: the core cap (rounded down to whole executors), else those of as many executors as
+    /// the limit allows, where they have a fixed size, else none.
+    #[must_use]
+    pub fn cores_expected(&self) -> MilliCpus {
         let policy = self.0.policy.load();
-        let target = match (policy.config.core_cap, policy.limit, policy.config.executor_cores) {
+        match (policy.config.core_cap, policy.limit, policy.config.executor_cores) {
             // A part of an executor can never be had.
             (Some(cap), _, ExecutorCores::Fixed(cores)) => {
-                cap.millis() / cores.millis() * cores.millis()
+                MilliCpus::from_millis(cap.millis() / cores.millis() * cores.millis())
             }
-            (Some(cap), _, ExecutorCores::WholeOffer) => cap.millis(),
-            (None, Some(limit), ExecutorCores::Fixed(cores)) => cores.millis() * u64::from(limit),
-            _ => 0,
-        };
-        self.0.running_cores().millis() as f64 >= target as f64 * ratio
+            (Some(cap), _, ExecutorCores::WholeOffer) => cap,
+            (None, Some(limit), ExecutorCores::Fixed(cores)) => {
+                MilliCpus::from_millis(cores.millis() * u64::from(limit))
+            }
+            _ => MilliCpus::ZERO,
+        }
     }
 
     /// An agent is lost, as far as the cluster knows. A hint: nothing is freed, but nothing is started there for 10 s,

@@ -6,6 +6,7 @@
 //! | [`ending`] | does it end in time, with the right code, and leave nothing behind? |
 //! | [`output`] | can machines read what it says, and does it bear a reader that goes away? |
 //! | [`settings`] | which setting counts, and is a bad one refused in a sentence? |
+//! | [`controlling`] | does it do what it is told while it goes on, and bear who tells it? |
 //! | [`mesos`] | is a run on Mesos set up as its user says, and does it keep secrets? |
 //! | [`checking`] | does it say what a constraint says, and of which agents? |
 //! | [`simulating`] | does a simulation tell, write and refuse what it should? |
@@ -13,6 +14,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod checking;
+mod controlling;
 mod ending;
 mod mesos;
 mod output;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::{JoinHandle, sleep, spawn};
@@ -114,7 +114,17 @@ pub(crate) struct Run {
 
 impl Run {
     pub(crate) fn start(folder: &Folder, arguments: &[&str]) -> Run {
-        let mut child = offermill(&folder.0, arguments).spawn().unwrap();
+        Run::watch(offermill(&folder.0, arguments).spawn().unwrap())
+    }
+
+    /// With standard input to write to.
+    pub(crate) fn start_fed(folder: &Folder, arguments: &[&str]) -> (Run, ChildStdin) {
+        let mut child = offermill(&folder.0, arguments).stdin(Stdio::piped()).spawn().unwrap();
+        let input = child.stdin.take().unwrap();
+        (Run::watch(child), input)
+    }
+
+    fn watch(mut child: Child) -> Run {
         let (sender, lines) = channel();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));

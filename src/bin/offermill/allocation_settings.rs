@@ -4,10 +4,14 @@
 use std::time::Duration;
 
 use offermill::Error;
+use offermill::allocation::Rule;
+use offermill::config::ExecutorCores;
 use offermill::config::text::TimeUnit;
 
+use crate::arguments::RunArguments;
 use crate::draft::Draft;
 use crate::layers::Given;
+use crate::words::count;
 
 /// The most executors that Spark can count.
 pub(crate) const UNLIMITED: u32 = i32::MAX as u32;
@@ -122,6 +126,56 @@ pub(crate) fn check(draft: &mut Draft) {
                    two to true";
         draft.contradict(&KEYS, why);
     }
+}
+
+/// How the number of executors follows the load, if it does; with a remark that it has to be told of.
+pub(crate) fn rule(draft: &mut Draft, arguments: &RunArguments) -> Option<Rule> {
+    let settings = draft.allocation.clone();
+    if !settings.enabled {
+        return None;
+    }
+    const ENABLED: &str = "spark.dynamicAllocation.enabled";
+    if arguments.until_finished {
+        let (enabled, name) = (draft.name_of(ENABLED), "--until-finished");
+        let why = "executors that finish are not replaced, whatever the load";
+        draft.problems.push(format!("{enabled} and {name} don't go together: {why}"));
+    }
+    let tasks = draft.spark.task_cores.max(1);
+    let slots = match draft.executor_cores {
+        ExecutorCores::Fixed(cores) => cores.millis() / 1000 / u64::from(tasks),
+        // As Spark does, which doesn't know better either.
+        ExecutorCores::WholeOffer => 1,
+    };
+    let rule = Rule::builder()
+        .min(settings.min)
+        .max(settings.max)
+        .initial(settings.initial)
+        .ratio(settings.ratio)
+        .slots(u32::try_from(slots).unwrap_or(u32::MAX).max(1))
+        .backlog_timeout(settings.backlog_timeout)
+        .sustained_timeout(Some(settings.sustained_timeout))
+        .idle_timeout(settings.idle_timeout)
+        .cached_idle_timeout(settings.cached_idle_timeout)
+        .shuffle_timeout(settings.shuffle_tracking_timeout)
+        .build();
+    // What is wrong with the settings was said by `check`, in the words of who gave them.
+    let said = !draft.problems.is_empty();
+    let rule = rule
+        .map_err(|error| {
+            if !said {
+                draft.complain(&error)
+            }
+        })
+        .ok()?;
+    let (initial, min, max) = (rule.initial(), rule.min(), settings.max.min(rule.max()));
+    let begins = format!("dynamic allocation begins with {}", count(initial.into(), "executor"));
+    draft.remarks.push(match arguments.control.is_empty() {
+        true => format!("{begins} and stays there: only --control could tell of the load"),
+        false => {
+            format!("{begins} and follows the load from {min} to {max}, once it is told of any")
+        }
+    });
+    Some(rule)
 }
 
 fn check_timeouts(draft: &mut Draft) {

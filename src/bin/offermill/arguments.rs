@@ -4,6 +4,7 @@
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+use crate::control::HELP;
 use crate::simulate::arguments::SimulateArguments;
 use crate::{exit, keys};
 
@@ -53,12 +54,14 @@ const JSON_NOTES: &str = "\
   started, registered, disconnected, resumed (a former run), adopted (an executor of
   it), placed, running, ending, out_of_sight, returned, given_up, refused_return,
   ended, excluded, all_excluded, waiting, agent_lost, demand, overflow, call_failed,
-  shuffle_registered, shuffle_failing, refused, totals (each 10 s), stopping, summary
-  (the last, except after a second Ctrl-C).
+  shuffle_registered, shuffle_failing, refused, limit, kill, answer, totals (each
+  10 s), stopping, summary (the last, except after a second Ctrl-C).
 Those about executors have \"executor\", \"agent_id\", \"host\", \"state\", \"cores\",
 \"memory_mib\", \"gpus\", \"port\" and \"message\"; \"placed\" has \"replaces\" too, and
 \"ended\" has \"ran_ms\". \"excluded\" has \"failures\", \"why\", \"until\" and \"for_ms\" (null:
-for ever). \"waiting\" comes when executors are wanted and none was placed for 5 s,
+for ever). \"limit\" has \"from\" and \"to\" (null: none) and \"why\"; \"kill\" has
+\"executors\" and \"why\"; \"answer\", to a command from standard input, has \"ok\" and
+\"answer\". \"waiting\" comes when executors are wanted and none was placed for 5 s,
 and again when that has changed; it has \"wanted\" (null: as many as fit), \"offers\",
 \"last_offers_ms\", \"suppressed\", \"agents_excluded\", \"first_exclusion_ends_ms\" (null:
 never) and \"nearest_misses\", each with \"reason\", \"offers\" (all that were declined
@@ -86,6 +89,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Action {
     /// Run a command as executors
     Run(Box<RunArguments>),
+    /// Say a command to a run that has --control
+    Ctl(CtlArguments),
     /// Try the kernel on a simulated cluster, with faults and in virtual time
     Simulate(Box<SimulateArguments>),
     /// Read constraints without a cluster
@@ -107,6 +112,19 @@ pub(crate) enum ConstraintsAction {
     /// condition
     Check(CheckArguments),
 }
+
+const CTL_EXAMPLES: &str = "\
+Examples:
+    offermill ctl /run/etl.sock status
+    offermill ctl /run/etl.sock limit 20
+    offermill ctl /run/etl.sock kill 17 18
+
+Exit codes:
+    0  the command was done, its answer is on standard output
+    1  it was refused, for what reason is on standard error
+    2  it is no line
+    4  no run answers at the socket
+    5  standard output can't be written (a closed pipe is fine)";
 
 const CHECK_EXAMPLES: &str = "\
 Spark's syntax: NAME:VALUE[,VALUE...][;...], each of which must hold; see
@@ -151,6 +169,20 @@ pub(crate) struct CheckArguments {
     /// The zone of the agent's fault domain
     #[arg(long, value_name = "NAME")]
     pub(crate) zone: Option<String>,
+}
+
+/// The arguments of `offermill ctl`.
+#[derive(Debug, Args)]
+#[command(after_help = format!("Commands:\n{HELP}\n\n{CTL_EXAMPLES}"))]
+pub(crate) struct CtlArguments {
+    /// The socket that the run was given with --control
+    #[arg(value_name = "SOCKET")]
+    pub(crate) socket: String,
+
+    /// The command and what belongs to it
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) command: Vec<String>,
 }
 
 /// The flags of `offermill run`.
@@ -302,6 +334,10 @@ pub(crate) struct RunArguments {
     /// Print each setting with its value and where that comes from, and start nothing
     #[arg(long, help_heading = "Settings")]
     pub(crate) print_config: bool,
+    /// Take commands while the run goes on, at a socket that is made there, or (-) from standard
+    /// input; may be repeated. See ctl --help for the commands
+    #[arg(long, value_name = "SOCKET", help_heading = "Control")]
+    pub(crate) control: Vec<String>,
 
     /// Print one JSON object a line
     #[arg(long, help_heading = "Output", conflicts_with = "plain")]

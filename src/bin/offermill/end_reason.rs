@@ -9,6 +9,8 @@ pub(crate) enum Ending {
     TooManyFailures(u64),
     NoAgentLeft,
     Asked(&'static str),
+    /// By a command of a client's.
+    Commanded,
     /// With so many executors that should have finished and had not.
     OutputClosed {
         unfinished: u64,
@@ -27,6 +29,7 @@ impl Ending {
                 format!("{} failed, no more are tolerated", count(*failures, "executor"))
             }
             Ending::NoAgentLeft => "no agent is left, executors failed on all".to_owned(),
+            Ending::Commanded => "stopped by a command".to_owned(),
             Ending::Asked(signal) => format!("stopped by {signal}"),
             Ending::OutputClosed { .. } => "standard output was closed".to_owned(),
             Ending::Refused(why) => format!("the cluster can't be had: {}", printable(why)),

@@ -9,6 +9,8 @@ pub(crate) enum Exit {
     ExecutorsFailed,
     /// `constraints check`: the agent doesn't meet the constraint.
     NoMatch,
+    /// `ctl`: the run didn't do what it was told.
+    CommandRefused,
     /// A flag or setting isn't allowed. Nothing was started.
     BadInput,
     /// Executors had not ended within the shutdown timeout and were killed.
@@ -30,11 +32,12 @@ Exit codes:
     0  all executors finished; or the run was stopped (Ctrl-C, SIGTERM, closed output)
        and all executors ended within the shutdown timeout
     1  executors failed: as many as --max-executor-failures allows, or (with --until-finished)
-       on every agent; constraints check: the agent doesn't meet the constraint
+       on every agent; constraints check: the agent doesn't meet the constraint; ctl: the
+       run refused the command
     2  a flag or setting isn't allowed; nothing was started
     3  the run was stopped, and executors that had not ended within the shutdown
        timeout were killed (on Mesos: or had to be left behind, with the master gone)
-    4  the cluster could not be had, or refused this framework
+    4  the cluster could not be had, or refused this framework; ctl: no run answers
     5  with --until-finished: standard output was closed before all executors had
        finished; simulate: standard output can't be written (a closed pipe is fine)
     6  simulate: the simulator found a violation
@@ -46,7 +49,7 @@ impl Exit {
     pub(crate) const fn code(self) -> u8 {
         match self {
             Exit::Done => 0,
-            Exit::ExecutorsFailed | Exit::NoMatch => 1,
+            Exit::ExecutorsFailed | Exit::NoMatch | Exit::CommandRefused => 1,
             Exit::BadInput => 2,
             Exit::TimedOut => 3,
             Exit::Cluster => 4,

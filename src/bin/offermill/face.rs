@@ -36,6 +36,8 @@ pub(crate) struct View<'a> {
     pub(crate) counts: OfferCounts,
     pub(crate) offers_per_second: f64,
     pub(crate) now: Timestamp,
+    /// The executor limit in force.
+    pub(crate) limit: Option<u32>,
     /// Why executors are waited for, if they have been for a while.
     pub(crate) waiting: Option<&'a Waits>,
     /// Whether the run is stopping.

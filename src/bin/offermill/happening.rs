@@ -6,6 +6,7 @@ use offermill::config::text::format_duration;
 use offermill::spark::shuffle::News;
 use offermill::{DemandCall, Timestamp};
 
+use crate::control::Answer;
 use crate::record::{Record, State};
 use crate::shuffle;
 use crate::site::Leavings;
@@ -67,6 +68,12 @@ pub(crate) enum What {
     Shuffle { news: News, port: u16 },
     /// The cluster can't be reached, or refuses this framework.
     Refused { why: String },
+    /// The executor limit changed.
+    LimitSet { from: Option<u32>, to: Option<u32>, why: String },
+    /// Executors were asked to end.
+    KillAsked { executors: Vec<String>, why: String },
+    /// A command from standard input was answered.
+    Answered(Answer),
     /// The run stops.
     Stopping { why: String, timeout: Duration, executors: usize, by_signal: bool },
 }
@@ -133,6 +140,7 @@ impl What {
             | What::Refused { .. }
             | What::Shuffle { news: News::Failing { .. }, .. }
             | What::RefusedReturn(_)
+            | What::Answered(Answer::Refused(_))
             | What::GivenUp(_) => Weight::Bad,
             What::Registered { again: true, .. }
             | What::Placed { replaces: Some(_), .. }
@@ -142,6 +150,9 @@ impl What {
             | What::OutOfSight(_)
             | What::Returned(_)
             | What::Overflow { .. }
+            | What::LimitSet { .. }
+            | What::KillAsked { .. }
+            | What::Answered(_)
             | What::Stopping { .. } => Weight::Notable,
             _ => Weight::Routine,
         }
@@ -203,11 +214,38 @@ impl What {
             }
             What::Shuffle { news, port } => shuffle::sentence(news, *port),
             What::Refused { why } => format!("the cluster can't be had: {}", printable(why)),
+            What::LimitSet { from, to, why } => format!("{}: {why}", limit_change(*from, *to)),
+            What::KillAsked { executors, why } => {
+                format!("asked to end: {}: {why}", printable(&list(executors)))
+            }
+            What::Answered(Answer::Done(text) | Answer::Refused(text)) => printable(text),
+            // Further lines stand below the first.
+            What::Answered(Answer::Block(text)) => text.trim_end().replace('\n', "\n           "),
+            What::Answered(Answer::Object(object)) => object.to_string(),
             What::Stopping { why, timeout, executors, by_signal } => {
                 stopping(why, *timeout, *executors, *by_signal)
             }
         }
     }
+}
+
+/// As in `limit 3 -> 6`.
+pub(crate) fn limit_change(from: Option<u32>, to: Option<u32>) -> String {
+    let [from, to] = [from, to].map(limit_text);
+    format!("limit {from} -> {to}")
+}
+
+/// A limit, or `none`.
+pub(crate) fn limit_text(limit: Option<u32>) -> String {
+    limit.map_or("none".to_owned(), |limit| limit.to_string())
+}
+
+/// As in `etl-1, etl-2`; of many, how many more there are.
+pub(crate) fn list(names: &[String]) -> String {
+    const NAMED_MAX: usize = 10;
+    let more = names.len().saturating_sub(NAMED_MAX);
+    let named = names.get(..NAMED_MAX).unwrap_or(names).join(", ");
+    if more == 0 { named } else { format!("{named} and {more} more") }
 }
 
 /// As in `etl-1 placed on agent-1: 1 core, 512 MiB`.

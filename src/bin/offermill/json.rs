@@ -6,9 +6,11 @@ use std::time::{Duration, SystemTime};
 use offermill::{Declined, DemandCall, OfferCounts, Reason, Timestamp};
 use serde_json::{Map, Value, json};
 
+use crate::control::Answer;
 use crate::face::{Face, View, print};
 use crate::happening::{Exclusion, Happening, What};
 use crate::record::{Record, State};
+use crate::roster::Roster;
 use crate::settings::Settings;
 use crate::shuffle;
 use crate::summary::Summary;
@@ -59,10 +61,7 @@ impl Face for Json {
             return Ok(());
         }
         self.totals_at = view.now.plus(TOTALS_EVERY);
-        let executors: Map<String, Value> = State::ALL
-            .into_iter()
-            .map(|state| (key(state.as_str()), json!(view.roster.count(state))))
-            .collect();
+        let executors = states(view.roster);
         let offers = offers(&view.counts);
         let per_second = (view.offers_per_second * 10.0).round() / 10.0;
         say(
@@ -136,6 +135,12 @@ fn say(event: &str, at: Timestamp, body: Value) -> io::Result<()> {
     }
 }
 
+/// How many executors are in each state.
+pub(crate) fn states(roster: &Roster) -> Value {
+    let count = |state: State| (key(state.as_str()), json!(roster.count(state)));
+    State::ALL.into_iter().map(count).collect()
+}
+
 fn body(what: &What) -> (&'static str, Value) {
     match what {
         What::Registered { framework_id, again } => {
@@ -174,6 +179,13 @@ fn body(what: &What) -> (&'static str, Value) {
         What::CallFailed { why, calls } => ("call_failed", json!({ "why": why, "calls": calls })),
         What::Shuffle { news, port } => shuffle::event(news, *port),
         What::Refused { why } => ("refused", json!({ "why": why })),
+        What::LimitSet { from, to, why } => {
+            ("limit", json!({ "from": from, "to": to, "why": why }))
+        }
+        What::KillAsked { executors, why } => {
+            ("kill", json!({ "executors": executors, "why": why }))
+        }
+        What::Answered(answer) => ("answer", answer_body(answer)),
         What::Stopping { why, timeout, executors, .. } => {
             let timeout = millis(*timeout);
             ("stopping", json!({ "why": why, "timeout_ms": timeout, "executors": executors }))
@@ -181,7 +193,16 @@ fn body(what: &What) -> (&'static str, Value) {
     }
 }
 
-fn record(record: &Record) -> Value {
+fn answer_body(answer: &Answer) -> Value {
+    let body = match answer {
+        Answer::Done(text) | Answer::Refused(text) => json!(text),
+        Answer::Block(text) => text.lines().collect(),
+        Answer::Object(object) => object.clone(),
+    };
+    json!({ "ok": !matches!(answer, Answer::Refused(_)), "answer": body })
+}
+
+pub(crate) fn record(record: &Record) -> Value {
     json!({
         "executor": record.name,
         "agent_id": record.agent_id,
@@ -206,7 +227,7 @@ fn exclusion(exclusion: &Exclusion) -> Value {
     })
 }
 
-fn waiting(waits: &Waits) -> Value {
+pub(crate) fn waiting(waits: &Waits) -> Value {
     let explanation = &waits.explanation;
     let at_ms = |at: Option<Timestamp>| at.map(Timestamp::as_millis);
     let first_ends = explanation.excluded.first_ends.filter(|until| *until != Timestamp::MAX);
@@ -258,10 +279,10 @@ fn offers(counts: &OfferCounts) -> Value {
 }
 
 /// Words as a key: `too few cores` is `too_few_cores`.
-fn key(words: &str) -> String {
+pub(crate) fn key(words: &str) -> String {
     words.to_ascii_lowercase().replace(' ', "_")
 }
 
-fn millis(duration: Duration) -> u64 {
+pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

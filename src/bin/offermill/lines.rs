@@ -9,6 +9,7 @@ use offermill::Timestamp;
 use crate::face::{Face, View, print};
 use crate::happening::{Happening, Weight};
 use crate::record::State;
+use crate::roster::Roster;
 use crate::settings::Settings;
 use crate::summary::{self, Summary};
 use crate::totals;
@@ -47,6 +48,9 @@ pub(crate) fn opening(settings: &Settings) -> String {
     let what = settings.executors.shown().join(" ");
     let what: String = crate::words::printable(&what).chars().take(60).collect();
     let most = match settings.config.executor_limit() {
+        Some(limit) if settings.allocation.is_some() => {
+            format!("{} at first", count(u64::from(limit), "executor"))
+        }
         Some(limit) => format!("up to {}", count(u64::from(limit), "executor")),
         None => "as many executors as fit".to_owned(),
     };
@@ -71,7 +75,7 @@ impl Face for Lines {
             return Ok(());
         }
         self.totals_at = view.now.plus(TOTALS_EVERY);
-        let states = states(view);
+        let states = states(view.roster);
         let (offers, rate) = (totals::offers(&view.counts), totals::rate(view.offers_per_second));
         print(&format!("{}  executors {states}; offers {offers}, {rate}\n", stamp(view.now)))
     }
@@ -84,8 +88,8 @@ impl Face for Lines {
 }
 
 /// As in `6 running, 1 failed`.
-pub(crate) fn states(view: &View<'_>) -> String {
-    let count = |state: State| (view.roster.count(state), state);
+pub(crate) fn states(roster: &Roster) -> String {
+    let count = |state: State| (roster.count(state), state);
     let counts = State::ALL.into_iter().map(count).filter(|(number, _)| *number > 0);
     let texts: Vec<String> =
         counts.map(|(number, state)| format!("{number} {}", state.as_str())).collect();

@@ -2,13 +2,15 @@
 //! and ends cleanly.
 //!
 //! ```text
-//! arguments ─► layers ─► draft ─► settings ─► site ───────► session ◄─ signals
+//! arguments ─► layers ─► draft ─► settings ─► site ───────► session ◄─ signals, control
 //!  (clap)     flag, file  keys.rs  checked     local, Mesos: │  ▲
 //!             --conf, env reads                what differs  │  └ notices of the engine
 //!                                              by cluster    ▼
 //!                                               roster ─► happenings ─► face: lines, table or JSON
 //!                                                  └───────────────────► summary
 //! ```
+//!
+//! Commands come in through the doors of `control/` while a run goes on, and `session/` does what they say.
 //!
 //! `offermill simulate` is a program of its own, in `simulate/`, and `offermill constraints` a small one in
 //! `constraints.rs`.
@@ -21,6 +23,7 @@ mod allocation_settings;
 mod arguments;
 mod constraints;
 mod container_settings;
+mod control;
 mod draft;
 mod end_reason;
 mod executors;
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
         Action::Constraints { action: ConstraintsAction::Check(arguments) } => {
             constraints::check(&arguments)
         }
+        Action::Ctl(arguments) => control::ctl::say_command(&arguments),
         Action::Completions { shell } => completions(shell),
     };
     ExitCode::from(exit.code())

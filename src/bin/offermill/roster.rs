@@ -9,6 +9,7 @@ use crate::happening::{Exclusion, What};
 use crate::record::{AgentRecord, Record, State};
 use crate::site::Leavings;
 use crate::wall::time_of;
+use crate::words::printable;
 
 /// So many executors that have ended are remembered one by one; of older ones only the sums.
 const ENDED_KEPT_MAX: usize = 10_000;
@@ -64,6 +65,36 @@ impl Roster {
     /// Executors in the order in which they were placed.
     pub(crate) fn records(&self) -> impl DoubleEndedIterator<Item = &Record> {
         self.records.values()
+    }
+
+    /// The executor that lives and has this name; or whose name has this after its last `-`; or whose number it is.
+    ///
+    /// # Errors
+    /// A sentence about none, or several.
+    pub(crate) fn find(&self, text: &str) -> Result<&Record, String> {
+        let living = |number: &u64| self.records.get(number);
+        if let Some(record) = self.by_name.get(text).and_then(living) {
+            return Ok(record);
+        }
+        let text = text.trim_start_matches("…-");
+        let is_meant = |name: &str| {
+            let end = name.rsplit_once('-').map_or(name, |(_, end)| end);
+            end == text || end.split_once('.').is_some_and(|(number, _)| number == text)
+        };
+        let named = self.by_name.iter().filter(|(name, _)| is_meant(name));
+        let mut found: Vec<&Record> = named.filter_map(|(_, number)| living(number)).collect();
+        found.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        let text = printable(text);
+        match found[..] {
+            [record] => Ok(record),
+            [first, second, ..] => Err(format!(
+                "{text:?} may be {} or {}; expected one executor",
+                first.name, second.name
+            )),
+            [] => Err(format!(
+                "no executor {text:?} lives; expected an id, what is after its last \"-\", or its number"
+            )),
+        }
     }
 
     /// How many executors are or ended in this state.

@@ -1,5 +1,11 @@
 //! One run, from checked settings to the exit code: an event loop between the engine, signals and
 //! the face.
+//!
+//! What clients tell it to do is in `session/steering.rs`, how it follows a load in `session/allocating.rs`.
+
+mod allocating;
+mod status;
+mod steering;
 
 use std::io;
 use std::sync::Arc;
@@ -9,9 +15,11 @@ use std::time::{Duration, Instant, SystemTime};
 use offermill::engine::seam::ClusterManager;
 use offermill::engine::{Clock, Engine, EngineOptions, Notice, Observer};
 use offermill::spark::shuffle::News;
+use offermill::resources::MilliCpus;
 use offermill::{DrainReport, Fate, Kernel, Timestamp};
 
 use crate::arguments::RunArguments;
+use crate::control::{self, Doors, Request};
 use crate::end_reason::Ending;
 use crate::exit::Exit;
 use crate::face::{Face, Faceless, View, choose, remark};
@@ -28,6 +36,7 @@ use crate::storm::Storm;
 use crate::summary::Summary;
 use crate::waiting::Waiting;
 use crate::words::count;
+use allocating::Allocating;
 
 /// How often the face is given a look at things when nothing happens.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -40,6 +49,8 @@ pub(crate) enum Message {
     Shuffle { news: News, port: u16 },
     /// A signal came.
     Signal(&'static str),
+    /// By a client.
+    Command(Request),
     /// The engine has shut down.
     Drained(DrainReport),
 }
@@ -70,12 +81,20 @@ pub(crate) fn run(arguments: &RunArguments) -> Exit {
         remark(&format!("signals can't be handled: {error}"));
         return Exit::Cluster;
     }
-    start(settings, manager, sender, &inbox)
+    let doors = match control::open(&arguments.control, &sender) {
+        Ok(doors) => doors,
+        Err(problem) => {
+            remark(&problem);
+            return Exit::BadInput;
+        }
+    };
+    start(settings, manager, doors, sender, &inbox)
 }
 
 fn start(
     settings: Settings,
     manager: Arc<dyn ClusterManager>,
+    doors: Doors,
     sender: Sender<Message>,
     inbox: &Receiver<Message>,
 ) -> Exit {
@@ -105,6 +124,10 @@ fn start(
         shuffle: Shuffle::new(settings.shuffle.clone(), sender.clone()),
         engine: Some(engine),
         failures: Failures::new(settings.failures_window),
+        doors: Some(doors),
+        allocating: settings.allocation.clone().map(Allocating::new),
+        registered: None,
+        hosts: Vec::new(),
         settings,
         kernel,
         face,
@@ -123,6 +146,14 @@ struct Session {
     clock: Clock,
     /// Until it is told to shut down.
     engine: Option<Engine>,
+    /// Until the end.
+    doors: Option<Doors>,
+    /// With dynamic allocation.
+    allocating: Option<Allocating>,
+    /// How many cores have registered with the framework's driver, if a client tells.
+    registered: Option<MilliCpus>,
+    /// Where executors had better start, as clients told last.
+    hosts: Vec<String>,
     roster: Roster,
     face: Box<dyn Face>,
     rate: Rate,
@@ -146,6 +177,7 @@ impl Session {
                 }
                 Ok(Message::Signal(_)) if self.ending.is_some() => return self.end_at_once(),
                 Ok(Message::Signal(name)) => self.stop(Ending::Asked(name)),
+                Ok(Message::Command(request)) => self.command(request),
                 Ok(Message::Drained(report)) => return self.end(&report),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
@@ -163,6 +195,7 @@ impl Session {
             What::Refused { why } => Some(why.clone()),
             _ => None,
         };
+        self.note_executor(at, &what);
         let is_exclusion = matches!(what, What::Excluded(_));
         let what = (!self.is_noise(&what)).then_some(what);
         let what = what.and_then(|what| match what {
@@ -224,12 +257,14 @@ impl Session {
         {
             self.tell(now, What::Waiting(waits));
         }
+        self.follow_load(now);
         let view = View {
             settings: &self.settings,
             roster: &self.roster,
             counts,
             offers_per_second: self.rate.per_second(),
             now,
+            limit: self.kernel.executor_limit(),
             waiting: self.waiting.why.as_ref().filter(|_| self.ending.is_none()),
             stopping: self.ending.is_some(),
         };
@@ -333,6 +368,8 @@ impl Session {
     /// Leaves; the wardens end what still runs.
     fn end_at_once(mut self) -> Exit {
         self.face.leave();
+        // What follows leaves no time for it.
+        drop(self.doors.take());
         remark(&self.settings.site.leavings.at_once());
         std::process::exit(i32::from(Exit::AtOnce.code()))
     }

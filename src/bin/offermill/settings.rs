@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use offermill::allocation::Rule;
 use offermill::cluster::local::AgentAttributes;
 use offermill::config::{ExclusionRule, ExecutorCores, ExecutorGpus};
 use offermill::engine::seam::ClusterManager;
@@ -44,8 +45,21 @@ pub(crate) struct Settings {
     pub(crate) shuffle: Option<ShufflePlan>,
     /// How long executors may take to end.
     pub(crate) shutdown_timeout: Duration,
+    /// How the number of executors follows the load, with dynamic allocation.
+    pub(crate) allocation: Option<Rule>,
+    /// How much has to be there before work begins.
+    pub(crate) readiness: Readiness,
     /// How events are shown.
     pub(crate) output: Output,
+}
+
+/// How much has to be there before a framework begins its work.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Readiness {
+    /// The share of the cores that have to be registered, 0 to 1.
+    pub(crate) ratio: f64,
+    /// After so long it begins anyway.
+    pub(crate) wait: Duration,
 }
 
 /// How events are shown.
@@ -110,7 +124,11 @@ fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
     let ids = IdScheme::unique(&name, epoch).map_err(|error| draft.complain(&error)).ok();
     let derived = derived_limit(draft);
     let until_finished = arguments.until_finished.then(|| finish_line(draft, derived)).flatten();
-    let limit = draft.executors.or(until_finished);
+    let allocation = allocation_settings::rule(draft, arguments);
+    let limit = match &allocation {
+        Some(rule) => Some(rule.initial()),
+        None => draft.executors.or(until_finished),
+    };
     let exclusion = draft.excludes.then_some(draft.exclusion);
     let builder = check_caps(draft, builder(draft, limit, exclusion));
     let built = is_readable.then(|| builder.build());
@@ -123,6 +141,8 @@ fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
     let (site, manager) = site::prepare(draft, &name, &config)?;
     let dynamic = draft.allocation.enabled.then_some(draft.allocation.max);
     let most = [dynamic.or(limit), derived, site.fitting].into_iter().flatten().min().unwrap_or(1);
+    let ceiling = allocation.as_ref().map(Rule::max).or(limit);
+    let most = [ceiling, derived, site.fitting].into_iter().flatten().min().unwrap_or(1);
     if let (Some(fitting), Some(limit)) = (site.fitting, limit)
         && (1..limit).contains(&fitting)
     {
@@ -141,6 +161,8 @@ fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
         exclusion,
         shuffle: ShufflePlan::of(draft),
         shutdown_timeout: draft.shutdown_timeout,
+        allocation,
+        readiness: Readiness { ratio: draft.registered_ratio, wait: draft.registered_wait },
         output: match arguments {
             RunArguments { json: true, .. } => Output::Json,
             RunArguments { plain: true, .. } => Output::Lines,
@@ -190,6 +212,7 @@ fn builder(draft: &Draft, limit: Option<u32>, exclusion: Option<ExclusionRule>) 
         .gpu_cap(draft.gpu_cap)
         .executor_gpus(draft.executor_gpus)
         .executor_limit(limit)
+        .locality_wait(Some(draft.locality_wait))
         .fixed_port(draft.port)
         .revocable(draft.revocable)
         .maintenance_lead(draft.maintenance_lead)

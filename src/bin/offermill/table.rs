@@ -151,7 +151,7 @@ fn states(view: &View<'_>) -> String {
         };
         parts.push(style(text).red().to_string());
     }
-    if let (Some(limit), None) = (view.settings.config.executor_limit(), goal) {
+    if let (Some(limit), None) = (view.limit, goal) {
         parts.push(format!("limit {}", grouped(u64::from(limit))));
     }
     if !view.roster.is_connected && !view.stopping {

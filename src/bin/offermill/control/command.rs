@@ -1,0 +1,317 @@
+//! What a line says.
+
+use std::fmt;
+
+use offermill::allocation::{Load, ShuffleData};
+use offermill::config::text::parse_cores;
+use offermill::resources::MilliCpus;
+
+/// The commands, for people.
+pub(crate) const HELP: &str = "\
+limit N | none       set the executor limit. A lower one ends nobody: kill does
+kill NAME...         ask executors to end. The limit stays as it is, so others take
+                     their places, unless it is lowered before
+status               tell how the run stands; ends with an empty line
+status json          the same as one JSON object in a line
+load pending=N running=N [speculative=N] [unschedulable=N]
+                     tell how many tasks there are, until told otherwise; what isn't
+                     named is 0. With dynamic allocation the limit follows
+executor NAME WHAT   tell what an executor does, for dynamic allocation: busy or idle
+                     (until told busy it counts as idle), cached or uncached (whether
+                     it holds cached blocks), shuffle-needed, shuffle-kept or
+                     shuffle-gone (whether it holds shuffle data, and a job needs it)
+registered CORES     tell how many cores have registered with the framework's driver;
+                     with + or - before it, how many more or fewer
+locality HOST=N...   tell on how many tasks' data hosts have, to place executors there;
+                     or \"locality none\"
+stop                 stop the run, as Ctrl-C does
+help                 this; ends with an empty line
+quit                 hear no more from this client
+Names are executors' ids, or what comes after the last \"-\" of one, or its number.";
+
+/// What the first word may be.
+const WORDS: &str = "limit, kill, status, load, executor, registered, locality, stop, help or quit";
+
+/// A command.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Command {
+    Limit(Option<u32>),
+    /// At least one name.
+    Kill(Vec<String>),
+    Status {
+        is_json: bool,
+    },
+    Load(Load),
+    Executor {
+        name: String,
+        activity: Activity,
+    },
+    Registered(Registered),
+    /// Hosts, and how many tasks have their data there.
+    Locality(Vec<(String, u32)>),
+    Stop,
+    Help,
+    Quit,
+}
+
+/// What an executor does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Activity {
+    Busy,
+    Idle,
+    Cached(bool),
+    Shuffle(ShuffleData),
+}
+
+/// How many cores have registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Registered {
+    InAll(MilliCpus),
+    More(MilliCpus),
+    Fewer(MilliCpus),
+}
+
+impl Command {
+    /// Reads a line. `None` if it is blank.
+    ///
+    /// # Errors
+    /// A sentence that says what was expected.
+    pub(super) fn parse(line: &str) -> Result<Option<Command>, String> {
+        let mut words = line.split_whitespace();
+        let Some(first) = words.next() else { return Ok(None) };
+        let rest: Vec<&str> = words.collect();
+        Ok(Some(match (first, &rest[..]) {
+            ("limit", [limit]) => Command::Limit(read_limit(limit)?),
+            ("limit", _) => return Err(expected("limit", "a number of executors, or \"none\"")),
+            ("kill", []) => return Err(expected("kill", "names of executors")),
+            ("kill", names) => Command::Kill(names.iter().map(|&name| name.to_owned()).collect()),
+            ("status", []) => Command::Status { is_json: false },
+            ("status", ["json"]) => Command::Status { is_json: true },
+            ("status", _) => return Err(expected("status", "nothing, or \"json\"")),
+            ("load", counts) => Command::Load(read_load(counts)?),
+            ("executor", [name, activity]) => {
+                Command::Executor { name: (*name).to_owned(), activity: read_activity(activity)? }
+            }
+            ("executor", _) => {
+                return Err(expected("executor", "a name and one of its activities"));
+            }
+            ("registered", [cores]) => Command::Registered(read_registered(cores)?),
+            ("registered", _) => return Err(expected("registered", "a number of cores")),
+            ("locality", hosts) => Command::Locality(read_hosts(hosts)?),
+            ("stop", []) => Command::Stop,
+            ("help", []) => Command::Help,
+            ("quit", []) => Command::Quit,
+            ("stop" | "help" | "quit", _) => return Err(expected(first, "nothing")),
+            _ => return Err(format!("{} is no command; expected {WORDS}", quoted(first))),
+        }))
+    }
+}
+
+/// As in `"limit" is followed by a number of executors, or "none"`.
+fn expected(word: &str, what: &str) -> String {
+    format!("after \"{word}\" was expected: {what}")
+}
+
+/// A word of the client's, shortened and without anything that a terminal wouldn't show.
+fn quoted(word: &str) -> String {
+    const SHOWN_MAX: usize = 60;
+    let mut shown: String = word.chars().take(SHOWN_MAX).collect();
+    if shown.len() < word.len() {
+        shown.push('…');
+    }
+    format!("{shown:?}")
+}
+
+fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
+    // "+5" is no number here.
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+}
+
+fn read_limit(text: &str) -> Result<Option<u32>, String> {
+    if text == "none" {
+        return Ok(None);
+    }
+    let what = || format!("a number of executors, or \"none\", not {}", quoted(text));
+    number(text).map(Some).ok_or_else(|| expected("limit", &what()))
+}
+
+/// Numbers with names, each at most once.
+fn read_load(words: &[&str]) -> Result<Load, String> {
+    const WHAT: &str = "pending=N and running=N, and maybe speculative=N and unschedulable=N";
+    let wrong = |why: fmt::Arguments<'_>| expected("load", &format!("{WHAT}; {why}"));
+    let (mut load, mut seen) = (Load::default(), Vec::new());
+    for word in words {
+        let Some((name, count)) = word.split_once('=') else {
+            return Err(wrong(format_args!("{} is none of them", quoted(word))));
+        };
+        let place = match name {
+            "pending" => &mut load.pending,
+            "running" => &mut load.running,
+            "speculative" => &mut load.speculative,
+            "unschedulable" => &mut load.unschedulable,
+            _ => return Err(wrong(format_args!("{} is none of them", quoted(name)))),
+        };
+        if seen.contains(&name) {
+            return Err(wrong(format_args!("{name} comes twice")));
+        }
+        seen.push(name);
+        let whole = "a whole number";
+        *place =
+            number(count).ok_or_else(|| wrong(format_args!("{} is not {whole}", quoted(count))))?;
+    }
+    if seen.is_empty() { Err(expected("load", WHAT)) } else { Ok(load) }
+}
+
+fn read_activity(text: &str) -> Result<Activity, String> {
+    Ok(match text {
+        "busy" => Activity::Busy,
+        "idle" => Activity::Idle,
+        "cached" => Activity::Cached(true),
+        "uncached" => Activity::Cached(false),
+        "shuffle-needed" => Activity::Shuffle(ShuffleData::Needed),
+        "shuffle-kept" => Activity::Shuffle(ShuffleData::Kept),
+        "shuffle-gone" => Activity::Shuffle(ShuffleData::None),
+        _ => {
+            let all = "busy, idle, cached, uncached, shuffle-needed, shuffle-kept or shuffle-gone";
+            return Err(expected("executor NAME", &format!("{all}, not {}", quoted(text))));
+        }
+    })
+}
+
+fn read_registered(text: &str) -> Result<Registered, String> {
+    let (kind, cores): (fn(MilliCpus) -> Registered, &str) = match text.split_at_checked(1) {
+        Some(("+", cores)) => (Registered::More, cores),
+        Some(("-", cores)) => (Registered::Fewer, cores),
+        _ => (Registered::InAll, text),
+    };
+    match (cores, parse_cores("registered", cores)) {
+        // An executor that has no cores is none, but none is a number of cores.
+        ("0", _) => Ok(kind(MilliCpus::ZERO)),
+        (_, Ok(cores)) => Ok(kind(cores)),
+        _ => {
+            let what = format!("a number of cores, maybe with + or -, not {}", quoted(text));
+            Err(expected("registered", &what))
+        }
+    }
+}
+
+fn read_hosts(words: &[&str]) -> Result<Vec<(String, u32)>, String> {
+    const WHAT: &str = "HOST=N, a number of tasks for each host, or \"none\"";
+    if words == ["none"] {
+        return Ok(Vec::new());
+    }
+    if words.is_empty() {
+        return Err(expected("locality", WHAT));
+    }
+    let hosts = words.iter().map(|word| {
+        let host = word.rsplit_once('=').filter(|(host, _)| !host.is_empty());
+        let read = host.and_then(|(host, tasks)| Some((host.to_owned(), number(tasks)?)));
+        read.ok_or_else(|| expected("locality", &format!("{WHAT}, not {}", quoted(word))))
+    });
+    hosts.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Goal: each command is read as help says. Method: a row each.
+    #[test]
+    fn commands_are_read() {
+        let cores = MilliCpus::from_cores;
+        let load = Load { pending: 20, running: 4, ..Load::default() };
+        let all = Load { speculative: 2, unschedulable: 1, ..load };
+        let executor = |activity| Command::Executor { name: "17.4".into(), activity };
+        let rows = [
+            ("limit 5", Command::Limit(Some(5))),
+            ("limit none", Command::Limit(None)),
+            ("  kill\ta-1.0  17 ", Command::Kill(vec!["a-1.0".into(), "17".into()])),
+            ("status\r", Command::Status { is_json: false }),
+            ("status json", Command::Status { is_json: true }),
+            ("load pending=20 running=4", Command::Load(load)),
+            ("load running=4 pending=20 unschedulable=1 speculative=2", Command::Load(all)),
+            ("load pending=0", Command::Load(Load::default())),
+            ("executor 17.4 busy", executor(Activity::Busy)),
+            ("executor 17.4 idle", executor(Activity::Idle)),
+            ("executor 17.4 uncached", executor(Activity::Cached(false))),
+            ("executor 17.4 shuffle-kept", executor(Activity::Shuffle(ShuffleData::Kept))),
+            ("registered 4", Command::Registered(Registered::InAll(cores(4)))),
+            ("registered 0", Command::Registered(Registered::InAll(cores(0)))),
+            ("registered +2", Command::Registered(Registered::More(cores(2)))),
+            ("registered -2", Command::Registered(Registered::Fewer(cores(2)))),
+            ("locality a=3 b=1", Command::Locality(vec![("a".into(), 3), ("b".into(), 1)])),
+            ("locality none", Command::Locality(Vec::new())),
+            ("stop", Command::Stop),
+            ("help", Command::Help),
+            ("quit", Command::Quit),
+        ];
+        for (line, command) in rows {
+            assert_eq!(Command::parse(line), Ok(Some(command)), "{line}");
+        }
+        assert_eq!(Command::parse(" \t "), Ok(None));
+    }
+
+    /// Goal: what isn't a command is refused with what was expected. Method: a row each.
+    #[test]
+    fn others_are_refused_with_what_was_expected() {
+        let rows = [
+            ("Limit 5", "\"Limit\" is no command; expected limit, kill, status,"),
+            ("limit", "after \"limit\" was expected: a number of executors, or \"none\""),
+            ("limit 5 6", "after \"limit\" was expected"),
+            ("limit -1", "a number of executors, or \"none\", not \"-1\""),
+            ("limit +1", "not \"+1\""),
+            ("limit 4294967296", "not \"4294967296\""),
+            ("kill", "after \"kill\" was expected: names of executors"),
+            ("status yaml", "nothing, or \"json\""),
+            ("load", "after \"load\" was expected: pending=N and running=N"),
+            ("load 5", "\"5\" is none of them"),
+            ("load waiting=5", "\"waiting\" is none of them"),
+            ("load pending=x", "\"x\" is not a whole number"),
+            ("load pending=", "\"\" is not a whole number"),
+            ("load pending=1 pending=1", "pending comes twice"),
+            ("executor 17", "a name and one of its activities"),
+            ("executor 17 asleep", "shuffle-gone, not \"asleep\""),
+            ("registered many", "a number of cores, maybe with + or -, not \"many\""),
+            ("registered +", "not \"+\""),
+            ("registered +-2", "not \"+-2\""),
+            ("locality", "HOST=N"),
+            ("locality a", "not \"a\""),
+            ("locality =1", "not \"=1\""),
+            ("stop now", "after \"stop\" was expected: nothing"),
+            ("\u{1b}[2J", "\"\\u{1b}[2J\" is no command"),
+        ];
+        for (line, sentence) in rows {
+            let error = Command::parse(line).unwrap_err();
+            assert!(error.contains(sentence), "{line}: {error}");
+        }
+    }
+
+    proptest! {
+        /// Goal: every line has its answer: a command, or a sentence in one line of bearable length; and none makes
+        /// the reader fall over. Method: words of the language and any text, in any order.
+        #[test]
+        fn every_line_has_an_answer(
+            words in vec(prop_oneof![
+                Just("limit".to_owned()), Just("kill".to_owned()), Just("load".to_owned()),
+                Just("pending=".to_owned()), Just("running=3".to_owned()), Just("json".to_owned()),
+                Just("executor".to_owned()), Just("registered".to_owned()),
+                Just("locality".to_owned()), Just("none".to_owned()), Just("status".to_owned()),
+                Just("+é".to_owned()), Just("é".to_owned()), "[-+=0-9.]{0,24}", ".{0,200}",
+            ], 0..6),
+            gap in "[ \t]{1,3}",
+        ) {
+            let line = words.join(&gap);
+            match Command::parse(&line) {
+                Ok(None) => prop_assert!(line.trim().is_empty()),
+                Ok(Some(_)) => {}
+                Err(sentence) => {
+                    prop_assert!(!sentence.contains('\n') && sentence.len() < 2_000, "{}", sentence);
+                    prop_assert!(sentence.contains("expected"), "{}", sentence);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,441 @@
+//! Runs that are told what to do while they go on.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{Ended, Folder, Run, finish, offermill, small};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A client of a run's socket.
+struct Client(BufReader<UnixStream>);
+
+impl Client {
+    fn new(socket: &Path) -> Client {
+        let stream = UnixStream::connect(socket).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Client(BufReader::new(stream))
+    }
+
+    fn say(&mut self, line: &str) {
+        self.0.get_mut().write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    fn hear(&mut self) -> String {
+        let mut line = String::new();
+        self.0.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    fn ask(&mut self, line: &str) -> String {
+        self.say(line);
+        self.hear()
+    }
+
+    /// The lines up to an empty one.
+    fn ask_for_block(&mut self, line: &str) -> Vec<String> {
+        self.say(line);
+        std::iter::from_fn(|| Some(self.hear()).filter(|line| !line.is_empty())).collect()
+    }
+
+    fn status(&mut self) -> Value {
+        serde_json::from_str(&self.ask("status json")).unwrap()
+    }
+
+    /// Waits for a status.
+    fn wait_for(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            let status = self.status();
+            if is_it(&status) {
+                return status;
+            }
+            assert!(Instant::now() < give_up, "{status}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// A run on two agents with four cores each, with JSON and a socket.
+fn start(folder: &Folder, flags: &[&str]) -> (Run, PathBuf) {
+    let socket = folder.0.join("control");
+    let control = ["--master", "local-cluster[2,4,128]", "--json", "--control"];
+    let all = [&control[..], &[socket.to_str().unwrap()], flags].concat();
+    let mut run = Run::start(folder, &small(&all, &["sleep", "1000"]));
+    run.event_named("started");
+    (run, socket)
+}
+
+fn running(number: u64) -> impl Fn(&Value) -> bool {
+    move |status| status["executors"]["running"] == number && living(status) as u64 == number
+}
+
+fn living(status: &Value) -> usize {
+    status["living"].as_array().unwrap().len()
+}
+
+/// The name of a living executor.
+fn name(status: &Value, place: usize) -> String {
+    status["living"][place]["executor"].as_str().unwrap().to_owned()
+}
+
+/// Goal: the limit goes up and down over the socket, a lower one ends nobody, kills leave it alone, and the run ends
+/// when told to. Method: real executors, the answers, the events and what is left of the socket.
+#[test]
+fn a_run_is_steered_over_its_socket() {
+    let folder = Folder::new();
+    let (mut run, socket) = start(&folder, &["--num-executors", "2", "--name", "etl"]);
+    assert_eq!(fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
+    let mut client = Client::new(&socket);
+    let status = client.wait_for(running(2));
+    assert_eq!(status["limit"], 2);
+    let lines = client.ask_for_block("status");
+    assert!(lines[0].starts_with("etl on local-cluster[2,4,128], running for "), "{lines:?}");
+    assert!(lines.contains(&"executors   2 running".to_owned()), "{lines:?}");
+    assert!(lines.contains(&"limit       2".to_owned()), "{lines:?}");
+
+    // A kill alone is a replacement.
+    let victim = name(&status, 0);
+    assert_eq!(
+        client.ask(&format!("kill {victim}")),
+        "ok: 1 executor asked to end, the limit stays 2"
+    );
+    let kill = run.event_named("kill");
+    assert_eq!((&kill["executors"], &kill["why"]), (&json!([victim]), &json!("by command")));
+    let ended = run.event_named("ended");
+    assert_eq!((&ended["executor"], &ended["state"]), (&json!(victim), &json!("killed")));
+    client.wait_for(running(2));
+
+    assert_eq!(client.ask("limit 3"), "ok: limit 2 -> 3");
+    let limit = run.event_named("limit");
+    assert_eq!(
+        (&limit["from"], &limit["to"], &limit["why"]),
+        (&json!(2), &json!(3), &json!("by command"))
+    );
+    let status = client.wait_for(running(3));
+    assert_eq!(client.ask("limit 3"), "ok: limit 3 as before");
+    assert_eq!(client.ask("limit 1"), "ok: limit 3 -> 1");
+    assert_eq!(living(&client.status()), 3, "a lower limit ends nobody");
+    // By what is after the last "-", and by the number.
+    let [first, second] = [0, 1].map(|place| name(&status, place));
+    let first = first.rsplit_once('-').unwrap().1;
+    let second = second.rsplit_once('-').unwrap().1.split_once('.').unwrap().0;
+    assert_eq!(
+        client.ask(&format!("kill {first} {second}")),
+        "ok: 2 executors asked to end, the limit stays 1"
+    );
+    let status = client.wait_for(running(1));
+    assert_eq!(client.ask("limit none"), "ok: limit 1 -> none");
+    assert_eq!(client.wait_for(running(8))["limit"], Value::Null);
+    assert_eq!(client.status()["living"][0], status["living"][0].clone());
+
+    assert_eq!(client.ask("stop"), "ok: stopping");
+    assert_eq!(run.event_named("stopping")["why"], "stopped by a command");
+    let ended = run.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.errors);
+    assert!(!socket.exists());
+    folder.assert_deserted();
+}
+
+/// Goal: a line that is no command is answered with what was expected, and the client goes on. Method: bad lines of
+/// all kinds, all at once.
+#[test]
+fn bad_lines_are_answered() {
+    let folder = Folder::new();
+    let (run, socket) = start(&folder, &["--num-executors", "1"]);
+    let mut client = Client::new(&socket);
+    let long = format!("kill {}", "x".repeat(70_000));
+    let lines = [
+        "limit many",
+        "no such",
+        "",
+        "kill 99",
+        &long,
+        "load pending=1",
+        "executor 0 busy",
+        "limit 5000000",
+    ];
+    client.say(&lines.join("\n"));
+    client.0.get_mut().write_all(b"\xff\xfe\nquit\nstatus\n").unwrap();
+    let answers: Vec<String> =
+        std::iter::from_fn(|| Some(client.hear()).filter(|line| !line.is_empty())).collect();
+    let expected = [
+        "error: after \"limit\" was expected: a number of executors, or \"none\", not \"many\"",
+        "error: \"no\" is no command; expected limit, kill, status, load, executor,",
+        "error: no executor \"99\" lives; expected an id, what is after its last",
+        "error: the line is too long; expected at most 65536 bytes",
+        "error: there is no dynamic allocation that it could matter to; expected spark.dynamic",
+        "error: ",
+        "error: executor limit is \"5000000\", but must be at most 4194303",
+        "error: the line is no text; expected UTF-8",
+        "ok: goodbye",
+    ];
+    assert_eq!(answers.len(), expected.len(), "{answers:#?}");
+    for (answer, expected) in answers.iter().zip(expected) {
+        assert!(answer.starts_with(expected), "{answer}");
+    }
+    run.signal("TERM");
+    assert_eq!(run.end().code, Some(0));
+    assert!(!socket.exists());
+}
+
+/// Goal: standard input steers a run, too, its answers are events, and its end is not the run's. Method: several lines
+/// at once, then none.
+#[test]
+fn standard_input_steers_a_run() {
+    let folder = Folder::new();
+    let flags =
+        ["--master", "local-cluster[2,4,128]", "--num-executors", "1", "--json", "--control", "-"];
+    let (mut run, mut input) = Run::start_fed(&folder, &small(&flags, &["sleep", "1000"]));
+    input.write_all(b"limit 2\nlimit\n\nstatus json\nhelp\nquit nothing").unwrap();
+    drop(input);
+    let mut answers = Vec::new();
+    for _ in 0..5 {
+        let event = run.event_named("answer");
+        answers.push((event["ok"].clone(), event["answer"].clone()));
+    }
+    assert_eq!(answers[0], (json!(true), json!("limit 1 -> 2")));
+    assert_eq!(answers[1].0, false);
+    assert_eq!(answers[2].1["limit"], 2);
+    assert!(answers[3].1.as_array().unwrap().len() > 10, "{}", answers[3].1);
+    assert_eq!(answers[4], (json!(false), json!("after \"quit\" was expected: nothing")));
+    std::thread::sleep(Duration::from_millis(500));
+    run.signal("TERM");
+    let ended = run.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.errors);
+    assert!(ended.output.contains("\"why\":\"stopped by SIGTERM\""), "{}", ended.output);
+}
+
+/// Goal: a socket that is in use isn't taken away, its remains are replaced, and nothing else is touched. Method: a
+/// second run, a socket nobody listens to, and a file.
+#[test]
+fn a_socket_belongs_to_one_run() {
+    let folder = Folder::new();
+    let (run, socket) = start(&folder, &["--num-executors", "1"]);
+    let path = socket.to_str().unwrap();
+    let again = |path: &str| -> Ended {
+        let flags = ["--master", "local", "--num-executors", "1", "--control", path];
+        finish(&folder, &small(&flags, &["true"]))
+    };
+    let refused = again(path);
+    assert_eq!(refused.code, Some(2), "{}", refused.errors);
+    assert!(refused.errors.contains("but somebody listens there already"), "{}", refused.errors);
+    assert!(socket.exists());
+    assert_eq!(Client::new(&socket).ask("limit 1"), "ok: limit 1 as before");
+    run.signal("KILL");
+    run.end();
+    assert!(socket.exists(), "remains");
+    let (run, _) = start(&folder, &["--num-executors", "1"]);
+    assert_eq!(Client::new(&socket).ask("stop"), "ok: stopping");
+    assert_eq!(run.end().code, Some(0));
+    drop(UnixListener::bind(&socket).unwrap());
+    let (run, _) = start(&folder, &["--num-executors", "1"]);
+    // Somebody else's in its place is not removed.
+    fs::remove_file(&socket).unwrap();
+    fs::write(&socket, "precious").unwrap();
+    run.signal("TERM");
+    assert_eq!(run.end().code, Some(0));
+    assert_eq!(fs::read_to_string(&socket).unwrap(), "precious");
+    for (path, why) in [
+        (path, "but there is something else already, and it is no socket"),
+        ("no/such/folder/x", "but no socket can be made there: No such file"),
+        (&"x".repeat(200), "but must be a path of 1 to 107 bytes"),
+    ] {
+        let refused = again(path);
+        assert_eq!(refused.code, Some(2), "{}", refused.errors);
+        assert!(refused.errors.contains(why), "{}", refused.errors);
+    }
+    assert_eq!(fs::read_to_string(&socket).unwrap(), "precious");
+}
+
+/// Goal: clients that don't read, don't write, or go away in the middle hinder neither the run nor other clients; too
+/// many are turned away. Method: one that asks on and on without reading, fifteen that are silent, then one more.
+#[test]
+fn bad_clients_hinder_nobody() {
+    let folder = Folder::new();
+    let (mut run, socket) = start(&folder, &["--num-executors", "1"]);
+    let deaf = UnixStream::connect(&socket).unwrap();
+    deaf.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
+    let mut writer = &deaf;
+    while writer.write_all(b"status\nstatus json\n").is_ok() {}
+    let mut client = Client::new(&socket);
+    assert_eq!(client.ask("limit 2"), "ok: limit 1 -> 2");
+    client.wait_for(running(2));
+    client.say("kill 0 1");
+    drop(client);
+    run.event_named("ended");
+    let mut silent: Vec<UnixStream> = Vec::new();
+    let turned_away = loop {
+        let mut next = Client::new(&socket);
+        next.0.get_mut().set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+        let mut line = String::new();
+        match next.0.read_line(&mut line) {
+            Ok(_) => break line,
+            Err(_) => silent.push(next.0.into_inner()),
+        }
+        assert!(silent.len() < 20);
+    };
+    assert_eq!(turned_away, "error: 16 clients are connected already, and no more are let in\n");
+    drop(silent);
+    let give_up = Instant::now() + PATIENCE;
+    while Client::new(&socket).ask("limit 2") != "ok: limit 2 as before" {
+        assert!(Instant::now() < give_up, "nobody is let in again");
+    }
+    assert_eq!(Client::new(&socket).ask("stop"), "ok: stopping");
+    assert_eq!(run.end().code, Some(0));
+}
+
+/// Goal: `offermill ctl` says a command and tells what came of it. Method: its output and exit codes.
+#[test]
+fn ctl_says_a_command() {
+    let folder = Folder::new();
+    let (run, socket) = start(&folder, &["--num-executors", "1"]);
+    let ctl = |words: &[&str]| {
+        let all = [&["ctl", socket.to_str().unwrap()], words].concat();
+        let ended = offermill(&folder.0, &all).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (ended.status.code(), text(ended.stdout), text(ended.stderr))
+    };
+    assert_eq!(ctl(&["limit", "2"]), (Some(0), "limit 1 -> 2\n".into(), String::new()));
+    let (code, output, _) = ctl(&["status"]);
+    assert!(code == Some(0) && output.contains("\nlimit       2\n"), "{output}");
+    let (_, output, _) = ctl(&["status", "json"]);
+    assert_eq!(serde_json::from_str::<Value>(&output).unwrap()["limit"], 2);
+    let (code, output, errors) = ctl(&["limit", "-3"]);
+    assert_eq!((code, &*output), (Some(1), ""));
+    assert!(errors.starts_with("offermill: after \"limit\" was expected"), "{errors}");
+    assert_eq!(ctl(&["limit 2\nstop"]).0, Some(2));
+    assert!(ctl(&["help"]).1.contains("kill NAME..."));
+    assert_eq!(ctl(&["stop"]).1, "stopping\n");
+    assert_eq!(run.end().code, Some(0));
+    let (code, _, errors) = ctl(&["status"]);
+    assert_eq!(code, Some(4));
+    assert!(errors.starts_with("offermill: no run answers at"), "{errors}");
+}
+
+/// What dynamic allocation is given: one to eight executors, two at first, and short timeouts.
+const DYNAMIC: [&str; 12] = [
+    "-c",
+    "spark.dynamicAllocation.enabled=true",
+    "-c",
+    "spark.dynamicAllocation.minExecutors=1",
+    "-c",
+    "spark.dynamicAllocation.maxExecutors=8",
+    "-c",
+    "spark.dynamicAllocation.initialExecutors=2",
+    "-c",
+    "spark.dynamicAllocation.executorIdleTimeout=1s",
+    "-c",
+    "spark.dynamicAllocation.schedulerBacklogTimeout=1s",
+];
+
+/// Goal: executors follow the load: a backlog doubles their growth up to the maximum, and without a load the idle ones
+/// end, down to the minimum. Method: a real run that is told of a load, of a busy executor, and of no load.
+#[test]
+fn executors_follow_the_load() {
+    let folder = Folder::new();
+    let (mut run, socket) = start(&folder, &DYNAMIC);
+    let mut client = Client::new(&socket);
+    client.wait_for(running(2));
+    assert_eq!(client.ask("load pending=40 running=0"), "ok: 40 pending, 0 running");
+    for (from, to) in [(2, 3), (3, 5), (5, 8)] {
+        let limit = run.event_named("limit");
+        assert_eq!((&limit["from"], &limit["to"]), (&json!(from), &json!(to)), "{limit}");
+        assert_eq!(limit["why"], "40 tasks pending");
+    }
+    let busy = name(&client.wait_for(running(8)), 3);
+    assert_eq!(client.ask(&format!("executor {busy} busy")), format!("ok: {busy} is busy"));
+    assert!(client.ask("limit 3").starts_with("error: the limit follows the load"));
+    assert!(
+        client.ask_for_block("status").contains(&"limit       8; dynamic, from 1 to 8".to_owned())
+    );
+    client.ask("load running=1");
+    let limit = run.event_named("limit");
+    assert_eq!((&limit["to"], &limit["why"]), (&json!(1), &json!("1 needed for 1 task")));
+    assert_eq!(run.event_named("kill")["why"], "idle for 1 s, and not needed");
+    let status = client.wait_for(running(1));
+    assert_eq!((name(&status, 0), &status["living"][0]["idle_ms"]), (busy.clone(), &Value::Null));
+    assert_eq!(status["dynamic_allocation"]["load"]["running"], 1);
+    // The last one, too, is idle now, and stays, as the minimum.
+    client.ask("load pending=0");
+    client.ask(&format!("executor {busy} idle"));
+    std::thread::sleep(Duration::from_millis(1500));
+    assert_eq!(name(&client.wait_for(running(1)), 0), busy);
+    assert_eq!(client.ask("stop"), "ok: stopping");
+    let ended = run.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.errors);
+    let remark = "dynamic allocation begins with 2 executors and follows the load from 1 to 8";
+    assert!(ended.errors.contains(remark), "{}", ended.errors);
+}
+
+/// Goal: without a load there is nothing to follow, and that is said; what doesn't go together is refused. Method: a
+/// run that nobody tells of a load, for longer than executors may be idle; one until all have finished.
+#[test]
+fn without_a_load_the_number_stays() {
+    let folder = Folder::new();
+    let flags = ["--master", "local-cluster[2,4,128]", "--json"];
+    let all = [&flags[..], &DYNAMIC].concat();
+    let mut run = Run::start(&folder, &small(&all, &["sleep", "1000"]));
+    for _ in 0..2 {
+        run.event_named("running");
+    }
+    std::thread::sleep(Duration::from_millis(2500));
+    run.signal("TERM");
+    let ended = run.end();
+    assert_eq!(ended.code, Some(0));
+    assert!(ended.errors.contains("2 executors and stays there"), "{}", ended.errors);
+    assert!(!ended.output.contains("\"limit\",") && !ended.output.contains("\"event\":\"kill\""));
+    let refused = finish(&folder, &small(&[&all[..], &["--until-finished"]].concat(), &["true"]));
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.errors.contains("don't go together"), "{}", refused.errors);
+}
+
+/// Goal: what has registered, and where work is, counts. Method: ratios in the status; and one wanted host of two, with
+/// an endless wait for it.
+#[test]
+fn registered_cores_and_wanted_hosts_count() {
+    let folder = Folder::new();
+    let more = [
+        "-c",
+        "spark.dynamicAllocation.initialExecutors=0",
+        "-c",
+        "spark.dynamicAllocation.minExecutors=0",
+        "-c",
+        "spark.locality.wait=1h",
+        "-c",
+        "spark.scheduler.minRegisteredResourcesRatio=0.5",
+        "-c",
+        "spark.scheduler.maxRegisteredResourcesWaitingTime=1h",
+        "--total-executor-cores",
+        "4",
+    ];
+    let (mut run, socket) = start(&folder, &[&DYNAMIC[..], &more].concat());
+    let mut client = Client::new(&socket);
+    assert_eq!(client.status()["sufficient"], false);
+    assert_eq!(
+        client.ask("locality agent-1=3 agent-0=0"),
+        "ok: executors had better start on 1 host"
+    );
+    client.ask("load pending=2");
+    assert_eq!(run.event_named("placed")["host"], "agent-1");
+    client.wait_for(|status| status["limit"] == 2 && status["executors"]["running"] == 1);
+    client.ask("locality none");
+    assert_eq!(run.event_named("placed")["host"], "agent-0");
+    client.wait_for(|status| running(2)(status) && status["sufficient"] == true);
+    let answer = client.ask("registered 1");
+    assert_eq!(
+        answer,
+        "ok: 1 cores registered; not sufficient yet: 1 of 4 cores, 0.5 of them asked for"
+    );
+    assert_eq!(client.status()["sufficient"], false);
+    assert!(client.ask("registered +1").contains("; sufficient: 2 of 4 cores"));
+    assert!(client.ask("registered -2").contains("0 cores registered; not sufficient"));
+    client.ask("stop");
+    assert_eq!(run.end().code, Some(0));
+}
