@@ -143,11 +143,12 @@ impl Keeper {
         ids
     }
 
-    pub(crate) fn registered(&self, now: Timestamp) -> u64 {
+    pub(crate) fn registered(&self, framework_id: &str, now: Timestamp) -> u64 {
         let Some(recording) = &self.recording else { return self.kernel.registered() };
         let mut turn = recording.turn(now);
         let epoch = self.kernel.registered();
-        turn.record(&self.kernel, Operation::Registered, Outcome::Done);
+        let operation = Operation::Registered { framework_id: framework_id.to_owned() };
+        turn.record(&self.kernel, operation, Outcome::Done);
         epoch
     }
 

@@ -101,7 +101,7 @@ impl Shared {
     /// A subscription began: everything before it is dead, at once and for whatever follows on the same thread.
     fn registered(&self, framework_id: &str) {
         *self.app.lock().unwrap_or_else(PoisonError::into_inner) = framework_id.into();
-        self.intake.reset(self.keeper.registered(self.clock.now()));
+        self.intake.reset(self.keeper.registered(framework_id, self.clock.now()));
     }
 
     /// Queues offers, and has those declined that there is no room for.

@@ -54,8 +54,8 @@ const JSON_NOTES: &str = "\
   started, registered, disconnected, resumed (a former run), adopted (an executor of
   it), placed, running, ending, out_of_sight, returned, given_up, refused_return,
   ended, excluded, all_excluded, waiting, agent_lost, demand, overflow, call_failed,
-  shuffle_registered, shuffle_failing, refused, limit, kill, answer, totals (each
-  10 s), stopping, summary (the last, except after a second Ctrl-C).
+  shuffle_registered, shuffle_failing, journal_ended, refused, limit, kill, answer,
+  totals (each 10 s), stopping, summary (the last, except after a second Ctrl-C).
 Those about executors have \"executor\", \"agent_id\", \"host\", \"state\", \"cores\",
 \"memory_mib\", \"gpus\", \"port\" and \"message\"; \"placed\" has \"replaces\" too, and
 \"ended\" has \"ran_ms\". \"excluded\" has \"failures\", \"why\", \"until\" and \"for_ms\" (null:
@@ -338,6 +338,10 @@ pub(crate) struct RunArguments {
     /// input; may be repeated. See ctl --help for the commands
     #[arg(long, value_name = "SOCKET", help_heading = "Control")]
     pub(crate) control: Vec<String>,
+    /// Record in this new file what the run is told, and in FILE.answers what it decides; offermill
+    /// replay FILE --expect FILE.answers does it again
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) journal: Option<String>,
 
     /// Print one JSON object a line
     #[arg(long, help_heading = "Output", conflicts_with = "plain")]

@@ -261,6 +261,21 @@ impl Draft {
         self.given.get(key).map(|given| given.text.as_str())
     }
 
+    /// The texts of these settings: as they were given, or else their defaults; not of secrets, nor of what has no text.
+    pub(crate) fn texts_of(&self, names: &[&str]) -> BTreeMap<String, String> {
+        let mut texts = BTreeMap::new();
+        for key in keys::all().filter(|key| names.contains(&key.name) && !key.is_secret) {
+            let default = match key.default {
+                Otherwise::Reads(text) => Some(text),
+                Otherwise::Is(_) => None,
+            };
+            if let Some(text) = self.text_of(key.name).or(default) {
+                texts.insert(key.name.to_owned(), text.to_owned());
+            }
+        }
+        texts
+    }
+
     /// Adds the library's complaint, with its name of the setting put into words that the author
     /// knows.
     pub(crate) fn complain(&mut self, error: &Error) {

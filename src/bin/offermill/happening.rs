@@ -66,6 +66,8 @@ pub(crate) enum What {
     CallFailed { why: String, calls: u64 },
     /// Something about an agent's shuffle service.
     Shuffle { news: News, port: u16 },
+    /// What happens is not recorded any more.
+    JournalEnded { why: String },
     /// The cluster can't be reached, or refuses this framework.
     Refused { why: String },
     /// The executor limit changed.
@@ -139,6 +141,7 @@ impl What {
             | What::CallFailed { .. }
             | What::Refused { .. }
             | What::Shuffle { news: News::Failing { .. }, .. }
+            | What::JournalEnded { .. }
             | What::RefusedReturn(_)
             | What::Answered(Answer::Refused(_))
             | What::GivenUp(_) => Weight::Bad,
@@ -213,6 +216,9 @@ impl What {
                 format!("{} failed; the last: {}", count(*calls, "call"), printable(why))
             }
             What::Shuffle { news, port } => shuffle::sentence(news, *port),
+            What::JournalEnded { why } => {
+                format!("the journal was given up: {}; the run goes on", printable(why))
+            }
             What::Refused { why } => format!("the cluster can't be had: {}", printable(why)),
             What::LimitSet { from, to, why } => format!("{}: {why}", limit_change(*from, *to)),
             What::KillAsked { executors, why } => {

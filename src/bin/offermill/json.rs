@@ -175,6 +175,7 @@ fn body(what: &What) -> (&'static str, Value) {
             let wanted = *call == DemandCall::Revive;
             ("demand", json!({ "offers_wanted": wanted }))
         }
+        What::JournalEnded { why } => ("journal_ended", json!({ "why": why })),
         What::Overflow { offers } => ("overflow", json!({ "offers": offers })),
         What::CallFailed { why, calls } => ("call_failed", json!({ "why": why, "calls": calls })),
         What::Shuffle { news, port } => shuffle::event(news, *port),

@@ -153,6 +153,7 @@ impl Roster {
             Notice::Demand(call) => What::Demand(call),
             Notice::Overflow { offers, .. } => What::Overflow { offers },
             Notice::CallFailed { why } => What::CallFailed { why, calls: 1 },
+            Notice::JournalEnded { why } => What::JournalEnded { why },
             Notice::Refused { why } => What::Refused { why },
             _ => return None,
         })

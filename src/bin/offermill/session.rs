@@ -92,7 +92,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Exit {
 }
 
 fn start(
-    settings: Settings,
+    mut settings: Settings,
     manager: Arc<dyn ClusterManager>,
     doors: Doors,
     sender: Sender<Message>,
@@ -107,7 +107,13 @@ fn start(
     options.kill_grace = settings.shutdown_timeout;
     options.finished_count_down = settings.until_finished.is_some();
     let watcher = Box::new(Watcher(sender.clone()));
-    let started = Engine::start(kernel.clone(), manager, launcher, options, watcher);
+    let started = match settings.journal.take() {
+        Some(journal) => {
+            let (kernel, journal) = (kernel.clone(), Box::new(journal));
+            Engine::start_with_journal(kernel, manager, launcher, options, watcher, journal)
+        }
+        None => Engine::start(kernel.clone(), manager, launcher, options, watcher),
+    };
     let engine = match started {
         Ok(engine) => engine,
         Err(error) => {

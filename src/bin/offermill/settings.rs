@@ -1,5 +1,7 @@
 //! Settings that are checked, each by itself and against the others.
 
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -17,6 +19,9 @@ use crate::executors::{self, Executors};
 use crate::layers::Layers;
 use crate::mesos_settings;
 use crate::shuffle::ShufflePlan;
+use crate::journal::{self, Files};
+use crate::layers::Layers;
+use crate::scenario::Ids;
 use crate::site::{self, Site};
 use crate::spark_settings;
 
@@ -49,6 +54,8 @@ pub(crate) struct Settings {
     pub(crate) allocation: Option<Rule>,
     /// How much has to be there before work begins.
     pub(crate) readiness: Readiness,
+    /// Where what happens is kept, so that it can be replayed.
+    pub(crate) journal: Option<Files>,
     /// How events are shown.
     pub(crate) output: Output,
 }
@@ -121,6 +128,7 @@ fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
     let name = draft.name.clone().unwrap_or_else(|| executors::name_after(&arguments.command));
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let epoch = u64::try_from(since.as_millis()).unwrap_or_default();
+    let prefix = Ids { prefix: name.clone(), epoch };
     let ids = IdScheme::unique(&name, epoch).map_err(|error| draft.complain(&error)).ok();
     let derived = derived_limit(draft);
     let until_finished = arguments.until_finished.then(|| finish_line(draft, derived)).flatten();
@@ -149,6 +157,11 @@ fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
         let remark = format!("{fitting} of {limit} executors fit on {} at a time", site.master);
         draft.remarks.push(remark);
     }
+    let journal = match &arguments.journal {
+        // Last of all, so that nothing is left of it when something else is wrong.
+        Some(path) => Some(open_journal(draft, path, prefix, &config)?),
+        None => None,
+    };
     let settings = Settings {
         name,
         site,
@@ -163,6 +176,7 @@ fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
         shutdown_timeout: draft.shutdown_timeout,
         allocation,
         readiness: Readiness { ratio: draft.registered_ratio, wait: draft.registered_wait },
+        journal,
         output: match arguments {
             RunArguments { json: true, .. } => Output::Json,
             RunArguments { plain: true, .. } => Output::Lines,
@@ -182,6 +196,27 @@ fn check_caps(draft: &mut Draft, mut builder: ConfigBuilder) -> ConfigBuilder {
         let allowed = format!("at least the {cores} cores of one executor ({other})");
         draft.problems.push(format!("{name} is \"{cap}\", but must be {allowed}"));
         builder = builder.core_cap(None);
+/// Makes the journal's files, or complains.
+fn open_journal(draft: &mut Draft, path: &str, ids: Ids, config: &Config) -> Option<Files> {
+    let head = journal::head(draft, ids, config);
+    let told = |(path, error): (PathBuf, io::Error)| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            format!("--journal: {path:?} is there already and isn't empty; nothing is written over")
+        }
+        _ => format!("--journal: {path:?} can't be made: {error}"),
+    };
+    let made = Files::create(Path::new(path)).and_then(|mut files| {
+        files.begin(&head, config).map_err(|error| (PathBuf::from(path), error))?;
+        Ok(files)
+    });
+    made.map_err(|failed| draft.problems.push(told(failed))).ok()
+}
+
+/// What executors are started with.
+fn template(draft: &Draft, command: &[String]) -> CommandTemplate {
+    let mut template = CommandTemplate::new(command.to_vec()).form(draft.form);
+    for (name, value) in &draft.variables {
+        template = template.variable(name, value);
     }
     if let ExecutorGpus::Exactly(gpus) = draft.executor_gpus
         && gpus > draft.gpu_cap

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::engine::owned::lend;
 use crate::engine::seam::{FormerExecutor, OwnedOffer};
 use crate::ids::ExecutorId;
 use crate::kernel::{
@@ -65,7 +66,10 @@ pub enum Operation {
     /// Executors of a former run were taken over.
     Former(Vec<FormerExecutor>),
     /// A subscription began.
-    Registered,
+    Registered {
+        /// The cluster's id for this framework.
+        framework_id: String,
+    },
     /// The subscription ended.
     Disconnected,
     /// The kernel was closed.
@@ -182,8 +186,17 @@ impl Operation {
         }
     }
 
+    /// The batch of [`Operation::Offers`] as a kernel takes it; of others nothing.
+    pub fn with_batch<R>(&self, use_it: impl FnOnce(&[Offer<'_>]) -> R) -> R {
+        match self {
+            Operation::Offers(offers) => lend(offers, use_it),
+            _ => use_it(&[]),
+        }
+    }
+
     /// A batch as it is recorded.
-    pub(crate) fn offers(batch: &[Offer<'_>]) -> Operation {
+    #[must_use]
+    pub fn offers(batch: &[Offer<'_>]) -> Operation {
         Operation::Offers(batch.iter().map(OwnedOffer::from).collect())
     }
 }

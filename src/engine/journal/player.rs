@@ -158,7 +158,7 @@ impl Player {
                 let adopted = kernel.adopt(&borrow_former(former), at);
                 return Outcome::adopted(adopted.as_deref().unwrap_or_default());
             }
-            Operation::Registered => {
+            Operation::Registered { .. } => {
                 kernel.registered();
             }
             Operation::Disconnected => kernel.disconnected(),

@@ -53,6 +53,9 @@ pub(crate) struct Init {
 pub(crate) struct CallLine {
     /// The event's number, from 0.
     pub(crate) ev: u64,
+    /// Its moment, if time alone asked for it: then it came before the event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) at_ms: Option<u64>,
     #[serde(flatten)]
     pub(crate) call: Call,
 }
@@ -65,11 +68,31 @@ pub(crate) enum Call {
     Decline(Decline),
     Revive,
     Suppress,
-    Kill { task: String },
-    DriverStop { failover: bool },
-    ExecutorRemoved { executor: String, reason: String },
-    ShuffleInit { app_id: String },
-    ShuffleRegister { host: String, port: u16 },
+    Kill {
+        task: String,
+    },
+    /// An executor is out of sight for so long that others get what it had.
+    GivenUp {
+        task: String,
+    },
+    /// An executor is out of sight for so long that it is forgotten.
+    Forget {
+        task: String,
+    },
+    DriverStop {
+        failover: bool,
+    },
+    ExecutorRemoved {
+        executor: String,
+        reason: String,
+    },
+    ShuffleInit {
+        app_id: String,
+    },
+    ShuffleRegister {
+        host: String,
+        port: u16,
+    },
     ShuffleClose,
 }
 
@@ -77,6 +100,9 @@ pub(crate) enum Call {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Accept {
     pub(crate) offers: Vec<String>,
+    /// How long what the tasks leave is refused for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) refuse_seconds: Option<f64>,
     pub(crate) tasks: Vec<Task>,
 }
 
@@ -240,12 +266,14 @@ impl Accept {
         };
         Accept {
             offers: offers.map(|offer| offer.id.to_owned()).collect(),
+            refuse_seconds: None,
             tasks: accepted.executors.iter().map(task).collect(),
         }
     }
 }
 
-fn pieces(batch: &[Offer<'_>], pieces: &[Piece]) -> Vec<PieceLine> {
+/// What an executor takes of a batch.
+pub(crate) fn pieces(batch: &[Offer<'_>], pieces: &[Piece]) -> Vec<PieceLine> {
     let line = |piece: &Piece| {
         let resource = batch.get(piece.offer as usize)?.resources.get(piece.resource as usize)?;
         let ResourceLine { name, role, reservation, reservations, .. } = ResourceLine::of(resource);
