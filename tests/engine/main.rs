@@ -1,6 +1,7 @@
 //! The engine against a cluster manager that records what it is told and sends what a test wants it to.
 #![allow(clippy::unwrap_used)]
 
+mod journal;
 mod recorder;
 
 use std::sync::Arc;

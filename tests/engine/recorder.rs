@@ -96,6 +96,16 @@ impl Recorder {
         declined(&state)
     }
 
+    /// All executors that were launched so far.
+    pub(crate) fn launched(&self) -> Vec<String> {
+        let state = self.state.lock().unwrap();
+        let executors = state.calls.iter().flat_map(|call| match call {
+            Call::Accept { executors, .. } => executors.clone(),
+            _ => Vec::new(),
+        });
+        executors.collect()
+    }
+
     pub(crate) fn refuse_accepts(&self, refuse: bool) {
         self.state.lock().unwrap().refuse_accepts = refuse;
     }
@@ -234,11 +244,15 @@ pub(crate) fn offer(id: &str, agent: &str, executors: u32) -> OwnedOffer {
 }
 
 pub(crate) fn update(executor: &str, state: TaskState) -> Event {
+    update_because(executor, state, UpdateReason::Other)
+}
+
+pub(crate) fn update_because(executor: &str, state: TaskState, reason: UpdateReason) -> Event {
     Event::Update(Update {
         executor: executor.to_owned(),
         agent_id: Some("S0".to_owned()),
         state,
-        reason: UpdateReason::Other,
+        reason,
         message: String::new(),
         uuid: Some(vec![1]),
     })

@@ -1,0 +1,319 @@
+//! Journals: what an engine did is done again, with the same outcomes.
+
+use std::io;
+use std::mem::discriminant;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use offermill::config::{ExclusionRule, ExecutorCores, RefuseDurations, UnreachableRule};
+use offermill::engine::journal::{Entry, Journal, Operation, Outcome, Player};
+use offermill::engine::seam::{Event, FormerExecutor};
+use offermill::engine::{Engine, EngineOptions, Notice};
+use offermill::launch::CommandTemplate;
+use offermill::resources::{Gpus, Mebibytes, MilliCpus};
+use offermill::{Config, DemandCall, IdScheme, Kernel, TaskState, Timestamp, UpdateReason};
+
+use crate::recorder::{Call, Notices, Recorder, encoded, offer, update, update_because};
+
+/// Keeps entries in memory.
+#[derive(Clone, Default)]
+struct Tape {
+    entries: Arc<Mutex<Vec<Entry>>>,
+    flushed: Arc<Mutex<usize>>,
+}
+
+impl Journal for Tape {
+    fn record(&mut self, entry: &Entry) -> io::Result<()> {
+        self.entries.lock().unwrap().push(entry.clone());
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        *self.flushed.lock().unwrap() = self.entries.lock().unwrap().len();
+        Ok(())
+    }
+}
+
+impl Tape {
+    /// All entries, once the engine has ended.
+    fn entries(&self) -> Vec<Entry> {
+        let entries = self.entries.lock().unwrap().clone();
+        assert_eq!(entries.len(), *self.flushed.lock().unwrap(), "flushed at the end");
+        assert!(matches!(entries.last().unwrap().operation, Operation::Wait), "the end is told");
+        entries
+    }
+}
+
+/// Numbers that follow from a seed.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, below: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % below
+    }
+
+    fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
+        if from.is_empty() { None } else { from.get(self.roll(from.len() as u64) as usize) }
+    }
+}
+
+/// A kernel in which much happens in little time.
+fn kernel() -> Kernel {
+    let second = Duration::from_secs(1);
+    let exclusion = ExclusionRule { failures: 2, window: 60 * second, expiry: Some(second) };
+    let unreachable = UnreachableRule { release_after: Some(second / 2), forget_after: second };
+    let config = Config::builder()
+        .executor_cores(ExecutorCores::Fixed(MilliCpus::from_cores(1)))
+        .executor_memory(Mebibytes::new(100))
+        .memory_overhead(Some(Mebibytes::new(28)))
+        .executor_limit(Some(9))
+        .core_cap(Some(MilliCpus::from_cores(12)))
+        .exclusion(Some(exclusion))
+        .unreachable(unreachable)
+        .revive_interval(Duration::from_millis(100))
+        .refuse_durations(RefuseDurations::default())
+        .build();
+    Kernel::new(config.unwrap(), IdScheme::unique("test", 1).unwrap())
+}
+
+fn start(
+    cluster: &Arc<Recorder>,
+    notices: &Notices,
+    journal: impl Journal + 'static,
+    counting: bool,
+) -> Engine {
+    let mut options = EngineOptions::default();
+    options.handlers = 4;
+    options.batch_max = 7;
+    options.offers_queued_max = 50;
+    options.finished_count_down = counting;
+    let launcher = Arc::new(CommandTemplate::new(vec!["run".to_owned()]));
+    let (manager, observer) = (Arc::clone(cluster) as _, Box::new(notices.clone()));
+    let journal = Box::new(journal);
+    Engine::start_with_journal(kernel(), manager, launcher, options, observer, journal).unwrap()
+}
+
+/// Plays entries on a new kernel. Says how they differ, if they do.
+fn play(entries: &[Entry]) -> Result<(), String> {
+    let mut player = Player::new(kernel());
+    let mut last = Timestamp::ORIGIN;
+    for (place, entry) in entries.iter().enumerate() {
+        assert!(entry.at >= last, "moments never fall");
+        last = entry.at;
+        let passed = player.pass(entry.at).unwrap();
+        let again = match entry.operation {
+            Operation::Point => passed.ok_or(format!("{place}: {entry:?} did not happen"))?,
+            _ if passed.is_some() => return Err(format!("{place}: {passed:?} before {entry:?}")),
+            _ => player.play(entry.at, entry.operation.clone()).unwrap(),
+        };
+        let state = |of: &Entry| (of.at, of.outcome.clone(), of.totals, of.limit);
+        if state(&again) != state(entry) {
+            return Err(format!("{place}: {entry:?}\nis now {again:?}"));
+        }
+    }
+    player.kernel().check().map_err(|violation| violation.to_string())
+}
+
+/// What one of several threads does with a cluster.
+fn act(engine: &Engine, cluster: &Recorder, thread: u64, dice: &mut Dice) {
+    const STATES: [TaskState; 7] = [
+        TaskState::Running,
+        TaskState::Finished,
+        TaskState::Failed,
+        TaskState::Lost,
+        TaskState::Unreachable,
+        TaskState::Dropped,
+        TaskState::Starting,
+    ];
+    const REASONS: [UpdateReason; 3] =
+        [UpdateReason::Other, UpdateReason::AgentRemoved, UpdateReason::Reconciliation];
+    let agent = format!("S{}", dice.roll(6));
+    let some_executor = |dice: &mut Dice| {
+        let launched = cluster.launched();
+        dice.pick(&launched).cloned().unwrap_or_else(|| "former-1".to_owned())
+    };
+    match dice.roll(40) {
+        0..=9 => {
+            let ids: Vec<u64> = (0..=dice.roll(4)).collect();
+            let name = |n: &u64| format!("{agent}-{thread}-{n}");
+            let offers = ids.iter().map(|n| offer(&name(n), &agent, 1 + *n as u32)).collect();
+            cluster.send(Event::Offers(offers));
+        }
+        10..=15 => {
+            let texts =
+                [format!("e{thread} {agent} 2"), format!("f{thread} S1 1"), "bad".to_owned()];
+            cluster.send(encoded(&[&texts[0], &texts[1], &texts[2]]));
+        }
+        16..=27 => {
+            let (executor, state) = (some_executor(dice), *dice.pick(&STATES).unwrap());
+            let reason = *dice.pick(&REASONS).unwrap();
+            cluster.send(update_because(&executor, state, reason));
+        }
+        28 => cluster.send(update("stranger", TaskState::Running)),
+        29 => cluster.send(Event::AgentLost { agent_id: agent }),
+        30 => cluster.send(Event::ExecutorLost { executor: some_executor(dice) }),
+        31 | 32 => {
+            let limit = Some(dice.roll(14) as u32).filter(|limit| *limit < 13);
+            engine.set_executor_limit(limit).unwrap();
+        }
+        33 => {
+            let name = some_executor(dice);
+            engine.kill(engine.kernel().executor_id(&name).into_iter().collect());
+        }
+        34 if dice.roll(4) == 0 => {
+            cluster.send(Event::Disconnected);
+            cluster.send(Event::Registered { framework_id: "F".to_owned(), again: true });
+        }
+        35 if dice.roll(3) == 0 => {
+            let held = cluster.hold_calls();
+            std::thread::sleep(Duration::from_millis(70));
+            drop(held);
+        }
+        _ => std::thread::sleep(Duration::from_millis(dice.roll(30))),
+    }
+}
+
+/// A run in which three threads do as they like. Its entries.
+fn run_wild(seed: u64) -> Vec<Entry> {
+    let (cluster, notices, tape) =
+        (Arc::new(Recorder::default()), Notices::default(), Tape::default());
+    let engine = start(&cluster, &notices, tape.clone(), seed.is_multiple_of(2));
+    let former = |number: u64| FormerExecutor {
+        executor: format!("former-{number}"),
+        agent_id: format!("S{number}"),
+        hostname: "host".to_owned(),
+        cores: MilliCpus::from_cores(1 + 5 * number),
+        memory: Mebibytes::new(128),
+        gpus: Gpus::ZERO,
+        port: None,
+    };
+    cluster.send(Event::Former { executors: (0..3).map(former).collect(), finished: seed });
+    cluster.send(Event::Registered { framework_id: "F".to_owned(), again: false });
+    let until = Instant::now() + Duration::from_millis(2_500);
+    std::thread::scope(|scope| {
+        for thread in 0..3 {
+            let (engine, cluster) = (&engine, &cluster);
+            scope.spawn(move || {
+                let mut dice = Dice(seed * 8 + thread);
+                while Instant::now() < until {
+                    act(engine, cluster, thread, &mut dice);
+                }
+            });
+        }
+    });
+    engine.shutdown(Duration::from_millis(100));
+    tape.entries()
+}
+
+/// Goal: whatever several threads do with an engine, its journal played again comes to the same outcomes, executors' ids
+/// included. Method: random runs; all kinds of operations are among them.
+#[test]
+fn a_journal_is_done_again() {
+    let mut seen = Vec::new();
+    for seed in 1..=4 {
+        let entries = run_wild(seed);
+        if let Err(difference) = play(&entries) {
+            panic!("seed {seed}: {difference}");
+        }
+        for entry in entries {
+            let kind = (discriminant(&entry.operation), discriminant(&entry.outcome));
+            if !seen.contains(&kind) {
+                seen.push(kind);
+            }
+        }
+    }
+    // All but answers that left late, which has a test of its own.
+    assert!(seen.len() >= 12, "{seen:?}");
+}
+
+/// Goal: the comparison above sees a difference. Method: a journal from which one operation is left out.
+#[test]
+fn a_journal_with_a_gap_is_found_out() {
+    let entries = run_wild(9);
+    let placed = |entry: &Entry| match &entry.outcome {
+        Outcome::Answers(answers) => !answers.accepts.is_empty(),
+        _ => false,
+    };
+    let first = entries.iter().position(placed).unwrap();
+    let mut gapped = entries.clone();
+    gapped.remove(first);
+    assert!(play(&entries).is_ok());
+    assert!(play(&gapped).is_err());
+}
+
+/// Goal: answers that leave only after a revive that came meanwhile are on record as such. Method: declines for a cap's
+/// sake are held up while the limit rises.
+#[test]
+fn answers_that_leave_late_are_on_record() {
+    let (cluster, notices, tape) =
+        (Arc::new(Recorder::default()), Notices::default(), Tape::default());
+    let engine = start(&cluster, &notices, tape.clone(), false);
+    cluster.send(Event::Registered { framework_id: "F".to_owned(), again: false });
+    engine.set_executor_limit(Some(0)).unwrap();
+    cluster.wait_for(|call| (*call == Call::Suppress).then_some(()));
+    let held = cluster.hold_calls();
+    cluster.send(Event::Offers(vec![offer("o", "S0", 1)]));
+    cluster.wait_until_held();
+    engine.set_executor_limit(Some(1)).unwrap();
+    // The revive is due at a point of the grid, and is on record before its call waits at the door.
+    let revived = |entry: &Entry| match entry.outcome {
+        Outcome::Passed { demand, .. } => demand == Some(DemandCall::Revive),
+        _ => false,
+    };
+    while !tape.entries.lock().unwrap().iter().any(revived) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    drop(held);
+    cluster.declined_when(1);
+    engine.shutdown(Duration::ZERO);
+    let entries = tape.entries();
+    let late = |entry: &Entry| matches!(entry.operation, Operation::AnswersLeftLate);
+    assert_eq!(entries.iter().filter(|entry| late(entry)).count(), 1);
+    play(&entries).unwrap();
+}
+
+/// Fails at some point.
+struct Failing {
+    after: usize,
+}
+
+impl Journal for Failing {
+    fn record(&mut self, _entry: &Entry) -> io::Result<()> {
+        match self.after.checked_sub(1) {
+            Some(left) => self.after = left,
+            None => return Err(io::Error::other("the disk is full")),
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Goal: a journal that fails is told once, and the run goes on as if there were none. Method: it fails at different
+/// operations, the last of all included.
+#[test]
+fn a_failing_journal_is_told_once() {
+    for after in [0, 1, 3, 6] {
+        let (cluster, notices) = (Arc::new(Recorder::default()), Notices::default());
+        let engine = start(&cluster, &notices, Failing { after }, false);
+        cluster.send(Event::Registered { framework_id: "F".to_owned(), again: false });
+        for round in 0..3 {
+            let id = format!("o{round}");
+            cluster.send(Event::Offers(vec![offer(&id, "S0", 1)]));
+            cluster.wait_for(|call| match call {
+                Call::Accept { offers, .. } if *offers == [id.as_str()] => Some(()),
+                _ => None,
+            });
+        }
+        engine.shutdown(Duration::ZERO);
+        let told = |notice: &Notice| match notice {
+            Notice::JournalEnded { why } => Some(why.clone()),
+            _ => None,
+        };
+        assert_eq!(notices.wait_for_many(1, told), ["the disk is full"], "after {after}");
+    }
+}
