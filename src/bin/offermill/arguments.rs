@@ -5,6 +5,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::control::HELP;
+use crate::replay::arguments::ReplayArguments;
 use crate::simulate::arguments::SimulateArguments;
 use crate::{exit, keys};
 
@@ -93,6 +94,8 @@ pub(crate) enum Action {
     Ctl(CtlArguments),
     /// Try the kernel on a simulated cluster, with faults and in virtual time
     Simulate(Box<SimulateArguments>),
+    /// Play what a scheduler was told, and see what would be decided
+    Replay(ReplayArguments),
     /// Read constraints without a cluster
     Constraints {
         #[command(subcommand)]

@@ -11,6 +11,8 @@ pub(crate) enum Exit {
     NoMatch,
     /// `ctl`: the run didn't do what it was told.
     CommandRefused,
+    /// `replay --expect`: something else was decided than was expected.
+    Differs,
     /// A flag or setting isn't allowed. Nothing was started.
     BadInput,
     /// Executors had not ended within the shutdown timeout and were killed.
@@ -33,7 +35,7 @@ Exit codes:
        and all executors ended within the shutdown timeout
     1  executors failed: as many as --max-executor-failures allows, or (with --until-finished)
        on every agent; constraints check: the agent doesn't meet the constraint; ctl: the
-       run refused the command
+       run refused the command; replay: something else was decided than was expected
     2  a flag or setting isn't allowed; nothing was started
     3  the run was stopped, and executors that had not ended within the shutdown
        timeout were killed (on Mesos: or had to be left behind, with the master gone)
@@ -49,7 +51,7 @@ impl Exit {
     pub(crate) const fn code(self) -> u8 {
         match self {
             Exit::Done => 0,
-            Exit::ExecutorsFailed | Exit::NoMatch | Exit::CommandRefused => 1,
+            Exit::ExecutorsFailed | Exit::NoMatch | Exit::CommandRefused | Exit::Differs => 1,
             Exit::BadInput => 2,
             Exit::TimedOut => 3,
             Exit::Cluster => 4,

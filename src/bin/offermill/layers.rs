@@ -142,6 +142,28 @@ impl Layers {
         layers
     }
 
+    /// The settings of a scenario, and nothing else: what this machine's environment says doesn't count. Whose secret
+    /// it was doesn't matter there, and no file is read because a scenario says so.
+    pub(crate) fn of_scenario(conf: &BTreeMap<String, String>) -> Layers {
+        const DEFAULTS: [(&str, &str); 3] = [
+            ("spark.master", "mesos://scenario:5050"),
+            ("spark.driver.host", "localhost"),
+            ("spark.driver.port", "7077"),
+        ];
+        let mut layers = Layers::default();
+        for (key, text) in DEFAULTS {
+            layers.given.insert(key.to_owned(), Given::default_of(key, text));
+        }
+        for (key, text) in conf {
+            if !key.starts_with("spark.mesos.principal") && !key.starts_with("spark.mesos.secret") {
+                layers.key(key, text, Layer::File, "conf");
+            }
+        }
+        // Settings that aren't known were known to whoever wrote the scenario.
+        layers.remarks.clear();
+        layers
+    }
+
     fn environment(&mut self) {
         for (key, variable) in keys::all().filter_map(|key| Some((key, key.variable?))) {
             match env::var(variable) {

@@ -12,8 +12,8 @@
 //!
 //! Commands come in through the doors of `control/` while a run goes on, and `session/` does what they say.
 //!
-//! `offermill simulate` is a program of its own, in `simulate/`, and `offermill constraints` a small one in
-//! `constraints.rs`.
+//! `offermill simulate` and `offermill replay` are programs of their own, in `simulate/` and `replay/`, and `offermill
+//! constraints` a small one in `constraints.rs`.
 //!
 //! What is known of executors is in `roster.rs`; how it looks is in the faces. Nothing else writes
 //! to standard output.
@@ -45,6 +45,7 @@ mod preflight;
 mod print_config;
 mod rate;
 mod record;
+mod replay;
 mod roster;
 mod scenario;
 mod session;
@@ -79,6 +80,7 @@ fn main() -> ExitCode {
         Action::Run(arguments) if arguments.print_config => print_config::print_config(&arguments),
         Action::Run(arguments) => session::run(&arguments),
         Action::Simulate(arguments) => simulate::simulate(&arguments),
+        Action::Replay(arguments) => replay::replay(&arguments),
         Action::Constraints { action: ConstraintsAction::Check(arguments) } => {
             constraints::check(&arguments)
         }

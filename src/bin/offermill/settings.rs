@@ -237,7 +237,8 @@ fn check_limit(draft: &mut Draft) {
     }
 }
 
-fn builder(draft: &Draft, limit: Option<u32>, exclusion: Option<ExclusionRule>) -> ConfigBuilder {
+/// The kernel's settings, with this limit and this exclusion.
+pub(crate) fn builder(draft: &Draft, limit: Option<u32>, exclusion: Option<ExclusionRule>) -> ConfigBuilder {
     Config::builder()
         .core_cap(draft.core_cap)
         .executor_cores(draft.executor_cores)

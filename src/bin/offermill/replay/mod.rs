@@ -1,0 +1,206 @@
+//! `offermill replay`: plays what a scheduler was told, and says what is decided.
+//!
+//! ```text
+//! FILE ─► scenario reader ─► start ─► player ─┬─► answers, on standard output
+//!         (../scenario)      settings  │      └─► compare, with --expect
+//!                            as of a   ├ spark: as Spark's backend decides
+//!                            run       └ own: in our own way
+//! ```
+//!
+//! Either way it is the kernel that decides. A player translates.
+//!
+//! # Spark's way
+//! Where Spark's backend throws out of a callback or believes nonsense, Offermill does the right thing in its place.
+//! `deviations.rs` lists all of these, for people in `--help`.
+//!
+//! # Our own way
+//! Time is that of the events' `at_ms` and `advance_ms`. Demand is polled each 50 ms of it, and the kernel's time passes
+//! each second. Calls that come of that belong to the event that comes next. No commands are shown: they are no
+//! decisions.
+
+pub(crate) mod arguments;
+mod argv;
+mod books;
+mod compare;
+mod deviations;
+mod differences;
+mod files;
+mod player;
+mod spark;
+mod start;
+mod tasks;
+
+use std::path::Path;
+
+use crate::exit::Exit;
+use crate::face::{Said, remark, say};
+use crate::scenario::reader::{self, Fault, Scenario};
+use crate::scenario::{Answer, Call, Closing, Conducts, Init, answer::CallLine, line};
+use crate::words::count;
+
+use arguments::{Compat, ReplayArguments};
+use compare::Comparison;
+use player::Player;
+use spark::Spark;
+
+/// So much is printed at once, in bytes.
+const CHUNK: usize = 64 * 1024;
+
+/// `offermill replay`.
+pub(crate) fn replay(arguments: &ReplayArguments) -> Exit {
+    let pairs = match files::pairs(&arguments.scenarios, &arguments.expect) {
+        Ok(pairs) => pairs,
+        Err(problem) => {
+            remark(&problem);
+            return Exit::BadInput;
+        }
+    };
+    let (mut sums, mut unreadable) = (Sums::default(), false);
+    for pair in &pairs {
+        let outcome = read(&pair.scenario, arguments.compat).and_then(|(scenario, compat)| {
+            let Some(expected) = &pair.expected else {
+                return Ok(print(&scenario, compat));
+            };
+            let expected = compare::read(expected)?;
+            let comparison = compared(&scenario, compat, &expected);
+            Ok(sums.tell(&pair.scenario, &comparison, arguments.show))
+        });
+        match outcome {
+            Ok(Said::Heard) => {}
+            Ok(Said::Unheard) if arguments.expect.is_empty() => return Exit::Done,
+            // Whether anything differs is still to be found out.
+            Ok(Said::Unheard) => {}
+            Ok(Said::Lost) => return Exit::OutputClosed,
+            Err(fault) => {
+                remark(&fault.to_string());
+                unreadable = true;
+            }
+        }
+    }
+    if !arguments.expect.is_empty() && say(&sums.told()) == Said::Lost {
+        return Exit::OutputClosed;
+    }
+    match (unreadable, sums.wrong) {
+        (true, _) => Exit::BadInput,
+        (false, 0) => Exit::Done,
+        (false, _) => Exit::Differs,
+    }
+}
+
+/// Reads a scenario, and says whose way of deciding is taken for it.
+fn read(path: &Path, compat: Option<Compat>) -> Result<(Scenario, bool), Fault> {
+    let scenario = reader::scenario(path)?;
+    if let Some(number) = scenario.cut {
+        let path = path.display();
+        remark(&format!("{path}:{number}: the file ends in the middle of this line, which is left out"));
+    }
+    let is_spark = compat.is_some() || scenario.head.conduct == Some(Conducts::Spark35);
+    Ok((scenario, is_spark))
+}
+
+/// A player for a scenario, and how its start went.
+fn start(scenario: &Scenario, is_spark: bool) -> (Init, Option<Box<dyn Player>>) {
+    let started = if is_spark { start::spark(&scenario.head) } else { start::own(&scenario.head) };
+    match started {
+        Err(init) => (init, None),
+        Ok(start) => {
+            let init = start.init.clone();
+            let player: Box<dyn Player> = Box::new(Spark::new(start));
+            (init, Some(player))
+        }
+    }
+}
+
+/// Plays a scenario; `take` gets each answer, and says whether to go on.
+fn play(scenario: &Scenario, is_spark: bool, mut take: impl FnMut(Answer) -> bool) {
+    let (init, player) = start(scenario, is_spark);
+    if !take(Answer::Init(init)) {
+        return;
+    }
+    let Some(mut player) = player else { return };
+    let mut calls: Vec<Call> = Vec::new();
+    for (ev, event) in (0..).zip(&scenario.events) {
+        let result = player.play(event.at_ms, &event.what, &mut calls);
+        for call in calls.drain(..) {
+            if !take(Answer::Call(CallLine { ev, call })) {
+                return;
+            }
+        }
+        if !take(Answer::Closing(Closing { ev, result, error: None, after: player.after() })) {
+            return;
+        }
+    }
+}
+
+fn print(scenario: &Scenario, is_spark: bool) -> Said {
+    let (mut text, mut said) = (String::new(), Said::Heard);
+    play(scenario, is_spark, |answer| {
+        text.push_str(&line(&answer));
+        if text.len() >= CHUNK {
+            said = say(&text);
+            text.clear();
+        }
+        said == Said::Heard
+    });
+    match said {
+        Said::Heard => say(&text),
+        other => other,
+    }
+}
+
+fn compared(scenario: &Scenario, is_spark: bool, expected: &[Answer]) -> Comparison {
+    let mut decided = Vec::new();
+    play(scenario, is_spark, |answer| {
+        decided.push(answer);
+        true
+    });
+    compare::compare(&scenario.events, expected, &decided, !is_spark)
+}
+
+/// What came of all comparisons.
+#[derive(Debug, Default)]
+struct Sums {
+    scenarios: u64,
+    answers: u64,
+    wrong: u64,
+    cut: u64,
+    alike: u64,
+}
+
+impl Sums {
+    /// Counts a comparison and tells what differs.
+    fn tell(&mut self, path: &Path, comparison: &Comparison, show: usize) -> Said {
+        let Comparison { answers, differences, cut, alike } = comparison;
+        self.scenarios += 1;
+        self.answers += answers;
+        self.alike += alike;
+        self.wrong += u64::from(!differences.is_empty());
+        self.cut += u64::from(cut.is_some());
+        let path = path.display();
+        let mut text = String::new();
+        for difference in differences.iter().take(show) {
+            text.push_str(&format!("{path}: {difference}\n"));
+        }
+        if differences.len() > show {
+            text.push_str(&format!("{path}: and {} more\n", differences.len() - show));
+        }
+        if text.is_empty() { Said::Heard } else { say(&text) }
+    }
+
+    fn told(&self) -> String {
+        let Sums { scenarios, answers, wrong, cut, alike } = self;
+        let differ = match wrong {
+            0 => "no difference".to_owned(),
+            wrong => format!("{} with differences", count(*wrong, "scenario")),
+        };
+        let (scenarios, answers) = (count(*scenarios, "scenario"), count(*answers, "answer"));
+        let mut text = format!("{scenarios}, {answers} compared ({alike} to the byte), {differ}\n");
+        if *cut > 0 {
+            text.push_str(&format!(
+                "{} compared only up to where Spark threw an exception or was told of a task that didn't live there\n",
+                count(*cut, "scenario"),
+            ));
+        }
+        text
+    }
+}

@@ -1,0 +1,161 @@
+//! From a scenario's head to settings.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use offermill::config::{Conduct, ExclusionRule, ExecutorCores, Placement};
+use offermill::launch::spark::SparkExecutor;
+use offermill::resources::MilliCpus;
+use offermill::{Config, IdScheme};
+
+use crate::draft::Draft;
+use crate::layers::Layers;
+use crate::scenario::answer::cores;
+use crate::scenario::{Head, Init};
+use crate::settings;
+use crate::spark_settings::spark_executor;
+
+/// What Spark has for a core cap that isn't given.
+const NO_CAP: u64 = i32::MAX as u64;
+/// So many failures exclude an agent from Spark, for ever.
+const SPARK_FAILURES: u8 = 2;
+
+/// Settings that can be played with.
+pub(super) struct Start {
+    pub(super) draft: Draft,
+    pub(super) config: Config,
+    pub(super) ids: IdScheme,
+    /// The core cap as it was given, 0 without.
+    pub(super) cap_given: f64,
+    /// What starts Spark's executors, if it is said where Spark is.
+    pub(super) launcher: Option<SparkExecutor>,
+    pub(super) init: Init,
+}
+
+/// Reads the settings of our own conduct. `Err` says what is wrong with them.
+pub(super) fn own(head: &Head) -> Result<Start, Init> {
+    let mut draft = Draft::read(Layers::of_scenario(&head.conf));
+    let ids = match &head.ids {
+        Some(ids) => IdScheme::unique(&ids.prefix, ids.epoch),
+        None => Ok(IdScheme::plain()),
+    };
+    let ids = ids.map_err(|error| draft.complain(&error)).ok();
+    let limit = first_limit(&draft);
+    let exclusion = draft.excludes.then_some(draft.exclusion);
+    let config = build(&mut draft, limit, exclusion, Conduct::OFFERMILL);
+    match (config, ids) {
+        (Some(config), Some(ids)) if draft.problems.is_empty() => {
+            let init = init(head, &draft, &config, draft.core_cap.map(cores));
+            let (cap_given, launcher) = (0.0, None);
+            Ok(Start { draft, config, ids, cap_given, launcher, init })
+        }
+        _ => Err(refusal(head, &draft)),
+    }
+}
+
+/// Reads the settings as Spark's backend for Mesos understands them. `Err` says what is wrong with them.
+pub(super) fn spark(head: &Head) -> Result<Start, Init> {
+    let mut draft = Draft::read(Layers::of_scenario(&head.conf));
+    let max_cores = draft.core_cap.map_or(NO_CAP, MilliCpus::whole_cores);
+    let cap_given = draft.core_cap.map_or(0.0, |cap| cap.millis() as f64 / 1000.0);
+    // Whole executors only.
+    let step = match draft.executor_cores {
+        ExecutorCores::Fixed(cores) => cores.whole_cores().max(1),
+        ExecutorCores::WholeOffer => 1,
+    };
+    let max_cores = max_cores - max_cores % step;
+    draft.core_cap = draft.core_cap.map(|_| MilliCpus::from_cores(max_cores));
+    draft.placement = Placement::RoundRobin;
+    let launcher = spark_executor(&draft).map_err(|error| draft.complain(&error)).ok().flatten();
+    if launcher.is_none() {
+        // What can't be started must not be placed.
+        draft.core_cap = Some(MilliCpus::ZERO);
+    }
+    let exclusion = ExclusionRule {
+        failures: SPARK_FAILURES,
+        window: std::time::Duration::MAX,
+        expiry: None,
+    };
+    // Nothing but a request sets a limit: that of dynamic allocation is 0 until then.
+    let limit = draft.allocation.enabled.then_some(0);
+    match build(&mut draft, limit, Some(exclusion), Conduct::SPARK_3_5) {
+        Some(config) if draft.problems.is_empty() => {
+            let init = init(head, &draft, &config, Some(max_cores.into()));
+            Ok(Start { draft, config, ids: IdScheme::plain(), cap_given, launcher, init })
+        }
+        _ => Err(refusal(head, &draft)),
+    }
+}
+
+/// How many executors there are to be at first.
+fn first_limit(draft: &Draft) -> Option<u32> {
+    match draft.allocation.enabled {
+        true => Some(draft.allocation.initial),
+        false => draft.executors,
+    }
+}
+
+fn build(
+    draft: &mut Draft,
+    limit: Option<u32>,
+    exclusion: Option<ExclusionRule>,
+    conduct: Conduct,
+) -> Option<Config> {
+    // What can't be read has no value that could be checked against others.
+    if !draft.problems.is_empty() {
+        return None;
+    }
+    let built = settings::builder(draft, limit, exclusion).conduct(conduct).build();
+    built.map_err(|error| draft.complain(&error)).ok()
+}
+
+fn init(head: &Head, draft: &Draft, config: &Config, cap: Option<serde_json::Number>) -> Init {
+    Init {
+        init: "ok".to_owned(),
+        executor_memory: Some(config.memory_taken().get()),
+        max_cores: Some(cap.unwrap_or_else(|| NO_CAP.into())),
+        reject_unmet_constraints_s: Some(draft.refusals.unmet_constraint.as_secs().into()),
+        reject_max_cores_s: Some(draft.refusals.reached_cap.as_secs().into()),
+        locality_wait_ms: u64::try_from(draft.locality_wait.as_millis()).ok(),
+        constraints: Some(listed(head.conf.get(CONSTRAINTS).map_or("", String::as_str))),
+        ..Init::default()
+    }
+}
+
+const CONSTRAINTS: &str = "spark.mesos.constraints";
+
+/// Settings that nothing can be played with, told as Spark does where it tells them.
+fn refusal(head: &Head, draft: &Draft) -> Init {
+    let told = draft.problems.join("; ");
+    let constraints = head.conf.get(CONSTRAINTS).filter(|_| {
+        let one = [draft.problems.len() == 1, told.starts_with(CONSTRAINTS)];
+        one == [true; 2]
+    });
+    let (error, cause) = match constraints {
+        Some(text) => (format!("Bad constraint string: {text}"), Some(told)),
+        None => (told, None),
+    };
+    let class = |text: String| format!("IllegalArgumentException: {text}");
+    Init {
+        init: "error".to_owned(),
+        error: Some(class(error)),
+        cause: cause.map(class),
+        ..Init::default()
+    }
+}
+
+/// The values that a constraint allows, by attribute. Only for showing: the library reads the constraint.
+fn listed(text: &str) -> BTreeMap<String, Vec<String>> {
+    let entry = |entry: &str| {
+        let (name, values) = entry.trim().split_once(':')?;
+        let values = values.trim_end_matches(',');
+        let values: BTreeSet<&str> = match values {
+            "" => BTreeSet::new(),
+            values => values.split(',').collect(),
+        };
+        Some((name.to_owned(), values.into_iter().map(str::to_owned).collect()))
+    };
+    match text {
+        text if text.trim_start().starts_with("expr::") => BTreeMap::new(),
+        text => text.split(';').filter_map(entry).collect(),
+    }
+}
