@@ -238,7 +238,11 @@ fn check_limit(draft: &mut Draft) {
 }
 
 /// The kernel's settings, with this limit and this exclusion.
-pub(crate) fn builder(draft: &Draft, limit: Option<u32>, exclusion: Option<ExclusionRule>) -> ConfigBuilder {
+pub(crate) fn builder(
+    draft: &Draft,
+    limit: Option<u32>,
+    exclusion: Option<ExclusionRule>,
+) -> ConfigBuilder {
     Config::builder()
         .core_cap(draft.core_cap)
         .executor_cores(draft.executor_cores)

@@ -32,15 +32,19 @@ struct Answered<'a> {
 
 /// Reads expected answers.
 pub(super) fn read(path: &Path) -> Result<Vec<Answer>, Fault> {
-    const EXPECTED: &str = "an answer: an object with \"init\", or with \"ev\" and \"call\" or \"after\"";
+    const EXPECTED: &str =
+        "an answer: an object with \"init\", or with \"ev\" and \"call\" or \"after\"";
     let mut lines = Lines::open(path)?;
     let mut answers = Vec::new();
     loop {
         match lines.next::<Answer>(EXPECTED)? {
             Next::Value(answer @ Answer::Init(_)) if answers.is_empty() => answers.push(answer),
-            Next::Value(answer) if !answers.is_empty() && !matches!(answer, Answer::Init(_)) => answers.push(answer),
+            Next::Value(answer) if !answers.is_empty() && !matches!(answer, Answer::Init(_)) => {
+                answers.push(answer)
+            }
             Next::Value(_) => {
-                return Err(lines.fault("\"init\" is out of place, expected it in the first line".to_owned()));
+                return Err(lines
+                    .fault("\"init\" is out of place, expected it in the first line".to_owned()));
             }
             Next::Cut | Next::End if answers.is_empty() => {
                 return Err(lines.fault(format!("no whole line, expected {EXPECTED}")));
@@ -52,7 +56,12 @@ pub(super) fn read(path: &Path) -> Result<Vec<Answer>, Fault> {
 
 /// Compares the answers to `events`. Our own are compared `exactly`; Spark's in what they mean, and only as far as it
 /// knew what it did.
-pub(super) fn compare(events: &[Event], expected: &[Answer], decided: &[Answer], exactly: bool) -> Comparison {
+pub(super) fn compare(
+    events: &[Event],
+    expected: &[Answer],
+    decided: &[Answer],
+    exactly: bool,
+) -> Comparison {
     let mut comparison = Comparison { answers: 1, ..Comparison::default() };
     let ((want, wanted), (got, gotten)) = (split(expected), split(decided));
     if let (Some(want), Some(got)) = (want, got) {
@@ -106,8 +115,12 @@ impl Comparison {
             differ("settings", line(want).trim_end().to_owned(), line(got).trim_end().to_owned());
             return;
         }
-        let text = |number: &Option<serde_json::Number>| number.as_ref().map_or_else(|| "none".into(), ToString::to_string);
-        let memory = |init: &Init| init.executor_memory.map_or_else(|| "none".to_owned(), |memory| format!("{memory} MiB"));
+        let text = |number: &Option<serde_json::Number>| {
+            number.as_ref().map_or_else(|| "none".into(), ToString::to_string)
+        };
+        let memory = |init: &Init| {
+            init.executor_memory.map_or_else(|| "none".to_owned(), |memory| format!("{memory} MiB"))
+        };
         for (what, want, got) in [
             ("memory of an executor", memory(want), memory(got)),
             ("core cap", text(&want.max_cores), text(&got.max_cores)),
@@ -116,7 +129,11 @@ impl Comparison {
                 text(&want.reject_unmet_constraints_s),
                 text(&got.reject_unmet_constraints_s),
             ),
-            ("refusal for the core cap, in s", text(&want.reject_max_cores_s), text(&got.reject_max_cores_s)),
+            (
+                "refusal for the core cap, in s",
+                text(&want.reject_max_cores_s),
+                text(&got.reject_max_cores_s),
+            ),
         ] {
             if want != got {
                 differ(what, want, got);
@@ -125,9 +142,17 @@ impl Comparison {
         self.alike += u64::from(line(want) == line(got));
     }
 
-    fn event(&mut self, number: u64, want: &Answered<'_>, got: &Answered<'_>, exactly: bool, at_limit: bool) {
+    fn event(
+        &mut self,
+        number: u64,
+        want: &Answered<'_>,
+        got: &Answered<'_>,
+        exactly: bool,
+        at_limit: bool,
+    ) {
         self.answers += want.lines.len() as u64;
-        self.alike += want.lines.iter().zip(&got.lines).filter(|(want, got)| want == got).count() as u64;
+        self.alike +=
+            want.lines.iter().zip(&got.lines).filter(|(want, got)| want == got).count() as u64;
         let mut found = calls_differ(&want.calls, &got.calls, at_limit);
         match (want.closing, got.closing) {
             (Some(want), Some(got)) => found.extend(state_differs(want, got)),

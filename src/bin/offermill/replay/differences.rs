@@ -22,7 +22,9 @@ pub(super) fn calls_differ(want: &[&Call], got: &[&Call], at_limit: bool) -> Vec
     let (wanted, gotten) = (by_offer(want), by_offer(got));
     for (offer, want) in &wanted {
         match (want, gotten.get(offer)) {
-            (want, None) => found.push(format!("offer {offer}: expected {}, decided nothing", want.told())),
+            (want, None) => {
+                found.push(format!("offer {offer}: expected {}, decided nothing", want.told()))
+            }
             (Answer::Declined(want), Some(Answer::Declined(got))) => {
                 found.extend(declines_differ(offer, want, got, at_limit));
             }
@@ -30,7 +32,11 @@ pub(super) fn calls_differ(want: &[&Call], got: &[&Call], at_limit: bool) -> Vec
                 found.extend(accepts_differ(offer, want, got));
             }
             (want, Some(got)) => {
-                found.push(format!("offer {offer}: expected {}, decided {}", want.told(), got.told()));
+                found.push(format!(
+                    "offer {offer}: expected {}, decided {}",
+                    want.told(),
+                    got.told()
+                ));
             }
         }
     }
@@ -91,6 +97,8 @@ fn others(calls: &[&Call]) -> Vec<String> {
         Call::Revive => Some("revive".to_owned()),
         Call::Suppress => Some("suppress".to_owned()),
         Call::Kill { task } => Some(format!("kill {task}")),
+        Call::GivenUp { task } => Some(format!("given_up {task}")),
+        Call::Forget { task } => Some(format!("forget {task}")),
         Call::DriverStop { .. } => Some("driver_stop".to_owned()),
         Call::ExecutorRemoved { executor, .. } => Some(format!("executor_removed {executor}")),
         Call::ShuffleRegister { host, port } => Some(format!("shuffle_register {host}:{port}")),
@@ -164,7 +172,11 @@ fn task_differs(want: &Task, got: &Task) -> Vec<String> {
     differ("URIs", format!("{:?}", want.uris), format!("{:?}", got.uris));
     differ("labels", format!("{:?}", want.labels), format!("{:?}", got.labels));
     let container = |task: &Task| task.container.as_ref().map_or_else(String::new, |it| line(it));
-    differ("container", container(want).trim_end().to_owned(), container(got).trim_end().to_owned());
+    differ(
+        "container",
+        container(want).trim_end().to_owned(),
+        container(got).trim_end().to_owned(),
+    );
     found
 }
 
@@ -180,7 +192,8 @@ fn pieces(pieces: &[PieceLine]) -> BTreeMap<String, Sum> {
     let mut sums = BTreeMap::<String, Sum>::new();
     for piece in pieces {
         let PieceLine { name, role, reservation, reservations, scalar, ranges, set } = piece;
-        let sum = sums.entry(format!("{name} {role} {reservation:?} {reservations:?}")).or_default();
+        let sum =
+            sums.entry(format!("{name} {role} {reservation:?} {reservations:?}")).or_default();
         sum.scalar += scalar.unwrap_or_default();
         sum.ranges.extend(ranges.iter().flatten());
         sum.ranges.sort_unstable();
@@ -192,7 +205,8 @@ fn pieces(pieces: &[PieceLine]) -> BTreeMap<String, Sum> {
 }
 
 fn same_pieces(a: &BTreeMap<String, Sum>, b: &BTreeMap<String, Sum>) -> bool {
-    let same = |a: &Sum, b: &Sum| near(a.scalar, b.scalar) && a.ranges == b.ranges && a.items == b.items;
+    let same =
+        |a: &Sum, b: &Sum| near(a.scalar, b.scalar) && a.ranges == b.ranges && a.items == b.items;
     a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
 }
 
@@ -204,14 +218,17 @@ fn pieces_told(pieces: &[PieceLine]) -> String {
 /// What differs in the state after an event.
 pub(super) fn state_differs(want: &Closing, got: &Closing) -> Vec<String> {
     let (want, got) = (&want.after, &got.after);
-    let number = |it: &Option<serde_json::Number>| it.as_ref().and_then(serde_json::Number::as_f64).unwrap_or_default();
+    let number = |it: &Option<serde_json::Number>| {
+        it.as_ref().and_then(serde_json::Number::as_f64).unwrap_or_default()
+    };
     let mut found = Vec::new();
     let mut differ = |what: &str, want: String, got: String| {
         if want != got {
             found.push(format!("{what} after it: expected {want}, decided {got}"));
         }
     };
-    let limit = |limit: Option<u64>| limit.map_or_else(|| "none".to_owned(), |limit| limit.to_string());
+    let limit =
+        |limit: Option<u64>| limit.map_or_else(|| "none".to_owned(), |limit| limit.to_string());
     if !near(number(&want.cores), number(&got.cores)) {
         differ("cores", number(&want.cores).to_string(), number(&got.cores).to_string());
     }

@@ -18,7 +18,9 @@ pub(super) fn pairs(scenarios: &[PathBuf], expected: &[PathBuf]) -> Result<Vec<P
     let shared = expected.first().filter(|path| expected.len() == 1 && path.is_dir());
     if !expected.is_empty() && shared.is_none() && expected.len() != scenarios.len() {
         let (wanted, given) = (scenarios.len(), expected.len());
-        return Err(format!("--expect is given {given} times, expected {wanted}: one for each FILE"));
+        return Err(format!(
+            "--expect is given {given} times, expected {wanted}: one for each FILE"
+        ));
     }
     for (number, path) in scenarios.iter().enumerate() {
         let expected = shared.or_else(|| expected.get(number));

@@ -4,7 +4,7 @@
 //! FILE ─► scenario reader ─► start ─► player ─┬─► answers, on standard output
 //!         (../scenario)      settings  │      └─► compare, with --expect
 //!                            as of a   ├ spark: as Spark's backend decides
-//!                            run       └ own: in our own way
+//!                            run       └ ../journal: in our own way
 //! ```
 //!
 //! Either way it is the kernel that decides. A player translates.
@@ -25,22 +25,23 @@ mod compare;
 mod deviations;
 mod differences;
 mod files;
-mod player;
 mod spark;
 mod start;
 mod tasks;
 
 use std::path::Path;
 
+use offermill::Kernel;
+
 use crate::exit::Exit;
 use crate::face::{Said, remark, say};
+use crate::journal;
 use crate::scenario::reader::{self, Fault, Scenario};
-use crate::scenario::{Answer, Call, Closing, Conducts, Init, answer::CallLine, line};
+use crate::scenario::{Answer, Call, Closing, Conducts, answer::CallLine, line};
 use crate::words::count;
 
 use arguments::{Compat, ReplayArguments};
 use compare::Comparison;
-use player::Player;
 use spark::Spark;
 
 /// So much is printed at once, in bytes.
@@ -92,55 +93,60 @@ fn read(path: &Path, compat: Option<Compat>) -> Result<(Scenario, bool), Fault> 
     let scenario = reader::scenario(path)?;
     if let Some(number) = scenario.cut {
         let path = path.display();
-        remark(&format!("{path}:{number}: the file ends in the middle of this line, which is left out"));
+        remark(&format!(
+            "{path}:{number}: the file ends in the middle of this line, which is left out"
+        ));
     }
+    scenario.check_moments(path)?;
     let is_spark = compat.is_some() || scenario.head.conduct == Some(Conducts::Spark35);
     Ok((scenario, is_spark))
 }
 
-/// A player for a scenario, and how its start went.
-fn start(scenario: &Scenario, is_spark: bool) -> (Init, Option<Box<dyn Player>>) {
-    let started = if is_spark { start::spark(&scenario.head) } else { start::own(&scenario.head) };
-    match started {
-        Err(init) => (init, None),
+/// Plays a scenario; `take` gets each answer.
+fn play(scenario: &Scenario, is_spark: bool, take: impl FnMut(Answer)) {
+    match is_spark {
+        true => play_as_spark(scenario, take),
+        false => play_as_ourselves(scenario, take),
+    }
+}
+
+fn play_as_ourselves(scenario: &Scenario, mut take: impl FnMut(Answer)) {
+    match start::own(&scenario.head) {
+        Err(init) => take(Answer::Init(init)),
         Ok(start) => {
-            let init = start.init.clone();
-            let player: Box<dyn Player> = Box::new(Spark::new(start));
-            (init, Some(player))
+            // Moments were looked at when the scenario was read.
+            let _in_order =
+                journal::play(&scenario.events, Kernel::new(start.config, start.ids), take);
         }
     }
 }
 
-/// Plays a scenario; `take` gets each answer, and says whether to go on.
-fn play(scenario: &Scenario, is_spark: bool, mut take: impl FnMut(Answer) -> bool) {
-    let (init, player) = start(scenario, is_spark);
-    if !take(Answer::Init(init)) {
-        return;
-    }
-    let Some(mut player) = player else { return };
+fn play_as_spark(scenario: &Scenario, mut take: impl FnMut(Answer)) {
+    let start = match start::spark(&scenario.head) {
+        Err(init) => return take(Answer::Init(init)),
+        Ok(start) => start,
+    };
+    take(Answer::Init(start.init.clone()));
+    let mut player = Spark::new(start);
     let mut calls: Vec<Call> = Vec::new();
     for (ev, event) in (0..).zip(&scenario.events) {
         let result = player.play(event.at_ms, &event.what, &mut calls);
-        for call in calls.drain(..) {
-            if !take(Answer::Call(CallLine { ev, call })) {
-                return;
-            }
-        }
-        if !take(Answer::Closing(Closing { ev, result, error: None, after: player.after() })) {
-            return;
-        }
+        calls.drain(..).for_each(|call| take(Answer::Call(CallLine { ev, at_ms: None, call })));
+        take(Answer::Closing(Closing { ev, result, error: None, after: player.after() }));
     }
 }
 
 fn print(scenario: &Scenario, is_spark: bool) -> Said {
     let (mut text, mut said) = (String::new(), Said::Heard);
     play(scenario, is_spark, |answer| {
+        if said != Said::Heard {
+            return;
+        }
         text.push_str(&line(&answer));
         if text.len() >= CHUNK {
             said = say(&text);
             text.clear();
         }
-        said == Said::Heard
     });
     match said {
         Said::Heard => say(&text),
@@ -150,10 +156,7 @@ fn print(scenario: &Scenario, is_spark: bool) -> Said {
 
 fn compared(scenario: &Scenario, is_spark: bool, expected: &[Answer]) -> Comparison {
     let mut decided = Vec::new();
-    play(scenario, is_spark, |answer| {
-        decided.push(answer);
-        true
-    });
+    play(scenario, is_spark, |answer| decided.push(answer));
     compare::compare(&scenario.events, expected, &decided, !is_spark)
 }
 

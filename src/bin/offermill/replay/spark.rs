@@ -5,18 +5,18 @@
 //! Spark makes whatever the kernel thinks (kills, revives). Books of its own it keeps where answers show what the
 //! kernel has no need for: the failures of each agent, tasks by agent, and whether the last batch found room.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use bumpalo::Bump;
 use offermill::launch::spark::SparkExecutor;
 use offermill::launch::{Facts, Launcher};
 use offermill::{
-    Accepted, Change, Decisions, Decline, Handler, Kernel, Offer, ReasonKind, StatusUpdate, TaskState,
-    Timestamp, limits,
+    Accepted, Attribute, AttributeValue, Change, Decisions, Decline, Handler, Kernel, Offer,
+    ReasonKind, StatusUpdate, TaskState, Timestamp, limits,
 };
 
 use super::books::Books;
-use super::player::Player;
 use super::start::Start;
 use super::tasks::describe;
 use crate::scenario::event::Status;
@@ -37,6 +37,8 @@ pub(super) struct Spark {
     shuffle_port: Option<u16>,
     shutdown_timeout: Duration,
     stop: Stop,
+    /// Whether hosts matter.
+    is_dynamic: bool,
     /// As it was asked for.
     limit: Option<u32>,
     launching: bool,
@@ -71,6 +73,7 @@ impl Spark {
             shuffle_port: draft.shuffle.enabled.then_some(draft.shuffle.port),
             shutdown_timeout: draft.shutdown_timeout,
             stop: Stop::No,
+            is_dynamic: draft.allocation.enabled,
             limit,
             launching: false,
             registered_cores: 0,
@@ -90,7 +93,7 @@ impl Spark {
     /// A batch: first what doesn't meet the constraint is declined, then the others are answered in their order.
     fn offers(&mut self, offers: &[OfferLine], calls: &mut Vec<Call>) {
         let arena = Bump::new();
-        let offers = lend(offers, &arena);
+        let offers = as_spark_sees(lend(offers, &arena), &arena);
         if self.stop == Stop::No {
             let executors = self.kernel.totals().executors;
             self.launching = self.limit.is_none_or(|limit| executors < limit);
@@ -154,7 +157,9 @@ impl Spark {
 
     fn status(&mut self, status: &Status, calls: &mut Vec<Call>) {
         let state = SparkState::of(status.state.0);
-        let outcome = self.kernel.status_update(&StatusUpdate::new(&status.task, state.for_kernel()), self.now);
+        let outcome = self
+            .kernel
+            .status_update(&StatusUpdate::new(&status.task, state.for_kernel()), self.now);
         if let (SparkState::Running, Some(port)) = (state, self.shuffle_port)
             && let Some(host) = self.books.new_shuffle_host(&status.task)
         {
@@ -178,12 +183,14 @@ impl Spark {
         }
     }
 
-    fn request_total(&mut self, total: Option<u32>, local: impl IntoIterator<Item = String>) {
+    fn request_total<'a>(&mut self, total: Option<u32>, local: impl Iterator<Item = &'a str>) {
         self.limit = total;
-        let allowed = total.map(|total| total.min(limits::EXECUTORS_MAX));
-        // There is no higher one.
-        let _allowed = self.kernel.set_executor_limit(allowed);
-        let _local = local;
+        let most = total.map(|total| total.min(limits::EXECUTORS_MAX));
+        // There is no higher limit.
+        let _allowed = match self.is_dynamic {
+            true => self.kernel.request_executors(most, local, self.now),
+            false => self.kernel.set_executor_limit(most),
+        };
     }
 
     /// Whether there is a driver to be told.
@@ -223,19 +230,25 @@ impl Spark {
     fn let_time_pass(&mut self, ms: u64) {
         self.now = self.now.plus(Duration::from_millis(ms));
     }
-}
 
-impl Player for Spark {
-    fn play(&mut self, at_ms: Option<u64>, what: &What, calls: &mut Vec<Call>) -> Option<serde_json::Value> {
+    /// Takes in an event; adds the calls that follow, in their order. Some events have a result.
+    pub(super) fn play(
+        &mut self,
+        at_ms: Option<u64>,
+        what: &What,
+        calls: &mut Vec<Call>,
+    ) -> Option<serde_json::Value> {
         if let Some(at) = at_ms {
             self.now = self.now.max(Timestamp::from_millis(at));
         }
         match what {
-            What::Registered(registered) => self.registered(registered.framework_id.as_deref(), calls),
+            What::Registered(registered) => {
+                self.registered(registered.framework_id.as_deref(), calls)
+            }
             What::Offers(offers) => self.offers(offers, calls),
             What::Status(status) => self.status(status, calls),
             What::RequestTotal { total, local } => {
-                self.request_total(*total, local.keys().cloned());
+                self.request_total(*total, local.keys().map(String::as_str));
                 return Some(true.into());
             }
             What::Kill(tasks) => return Some(self.kill(tasks, calls).into()),
@@ -259,7 +272,8 @@ impl Player for Spark {
         None
     }
 
-    fn after(&self) -> After {
+    /// How things stand now.
+    pub(super) fn after(&self) -> After {
         After {
             gpus: Some(self.books.gpus),
             tasks_with_cores: Some(self.books.live()),
@@ -272,6 +286,28 @@ impl Player for Spark {
             ..After::of(&self.kernel)
         }
     }
+}
+
+/// Offers as far as Spark can read them: of attributes with one name it knows the last, and in intervals it finds nothing.
+fn as_spark_sees<'a>(offers: &'a [Offer<'a>], arena: &'a Bump) -> &'a [Offer<'a>] {
+    let attributes = |offer: &Offer<'a>| {
+        let mut names = HashSet::new();
+        let mut last: Vec<Attribute<'a>> =
+            offer.attributes.iter().rev().filter(|it| names.insert(it.name)).copied().collect();
+        last.reverse();
+        for attribute in &mut last {
+            if let AttributeValue::Ranges(_) = attribute.value {
+                attribute.value = AttributeValue::Ranges(&[]);
+            }
+        }
+        &*arena.alloc_slice_copy(&last)
+    };
+    let seen = offers.iter().map(|offer| {
+        let mut seen = *offer;
+        seen.attributes = attributes(offer);
+        seen
+    });
+    arena.alloc_slice_fill_iter(seen)
 }
 
 fn is_unmet(decline: &Decline) -> bool {

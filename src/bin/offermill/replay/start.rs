@@ -54,7 +54,16 @@ pub(super) fn own(head: &Head) -> Result<Start, Init> {
 
 /// Reads the settings as Spark's backend for Mesos understands them. `Err` says what is wrong with them.
 pub(super) fn spark(head: &Head) -> Result<Start, Init> {
-    let mut draft = Draft::read(Layers::of_scenario(&head.conf));
+    let mut conf = head.conf.clone();
+    // A cap of nothing is one that our own conduct refuses.
+    let is_idle = conf.get(CORES_MAX).is_some_and(|text| text.trim() == "0");
+    if is_idle {
+        conf.remove(CORES_MAX);
+    }
+    let mut draft = Draft::read(Layers::of_scenario(&conf));
+    if is_idle {
+        draft.core_cap = Some(MilliCpus::ZERO);
+    }
     let max_cores = draft.core_cap.map_or(NO_CAP, MilliCpus::whole_cores);
     let cap_given = draft.core_cap.map_or(0.0, |cap| cap.millis() as f64 / 1000.0);
     // Whole executors only.
@@ -70,11 +79,8 @@ pub(super) fn spark(head: &Head) -> Result<Start, Init> {
         // What can't be started must not be placed.
         draft.core_cap = Some(MilliCpus::ZERO);
     }
-    let exclusion = ExclusionRule {
-        failures: SPARK_FAILURES,
-        window: std::time::Duration::MAX,
-        expiry: None,
-    };
+    let exclusion =
+        ExclusionRule { failures: SPARK_FAILURES, window: std::time::Duration::MAX, expiry: None };
     // Nothing but a request sets a limit: that of dynamic allocation is 0 until then.
     let limit = draft.allocation.enabled.then_some(0);
     match build(&mut draft, limit, Some(exclusion), Conduct::SPARK_3_5) {
@@ -104,7 +110,9 @@ fn build(
     if !draft.problems.is_empty() {
         return None;
     }
-    let built = settings::builder(draft, limit, exclusion).conduct(conduct).build();
+    let builder = settings::builder(draft, limit, exclusion).conduct(conduct);
+    let wait = draft.allocation.enabled.then_some(draft.locality_wait);
+    let built = builder.locality_wait(wait).build();
     built.map_err(|error| draft.complain(&error)).ok()
 }
 
@@ -121,6 +129,7 @@ fn init(head: &Head, draft: &Draft, config: &Config, cap: Option<serde_json::Num
     }
 }
 
+const CORES_MAX: &str = "spark.cores.max";
 const CONSTRAINTS: &str = "spark.mesos.constraints";
 
 /// Settings that nothing can be played with, told as Spark does where it tells them.

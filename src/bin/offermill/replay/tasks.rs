@@ -50,13 +50,14 @@ fn container(container: Option<&launch::Container>) -> Container {
         }
         _ => ("MESOS", None),
     };
-    let volumes = container.volumes.iter().map(|it| {
-        json!({"host": it.host, "container": it.container, "read_only": it.read_only})
-    });
+    let volumes = container
+        .volumes
+        .iter()
+        .map(|it| json!({"host": it.host, "container": it.container, "read_only": it.read_only}));
     add("volumes", volumes.collect());
-    let ports = container.port_mappings.iter().map(|it| {
-        json!({"host": it.host, "container": it.container, "protocol": it.protocol.as_str()})
-    });
+    let ports = container.port_mappings.iter().map(
+        |it| json!({"host": it.host, "container": it.container, "protocol": it.protocol.as_str()}),
+    );
     add("port_mappings", ports.collect());
     let networks =
         container.networks.iter().map(|it| json!({"name": it.name, "labels": it.labels}));

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
-use super::event::Event;
+use super::event::{Event, What};
 use super::head::{FORMAT, Head};
 use crate::words::printable;
 
@@ -48,6 +48,36 @@ pub(crate) struct Scenario {
 pub(crate) fn scenario(path: &Path) -> Result<Scenario, Fault> {
     let mut lines = Lines::open(path)?;
     read_scenario(&mut lines)
+}
+
+/// The longest time in which nothing happens, in milliseconds: a day.
+const GAP_MAX: u64 = 24 * 3_600_000;
+/// The longest time that a scenario may take, in milliseconds: a hundred days.
+const TIME_MAX: u64 = 100 * GAP_MAX;
+
+impl Scenario {
+    /// Looks whether moments follow each other, and not too far.
+    ///
+    /// # Errors
+    /// Says which line is out of place in time.
+    pub(crate) fn check_moments(&self, path: &Path) -> Result<(), Fault> {
+        let mut now = 0_u64;
+        for (line, event) in (2..).zip(&self.events) {
+            let at = match (event.at_ms, &event.what) {
+                (Some(at), _) => at,
+                (None, What::AdvanceMs(ms)) => now.saturating_add(*ms),
+                (None, _) => now,
+            };
+            let most = now.saturating_add(GAP_MAX).min(TIME_MAX);
+            if !(now..=most).contains(&at) {
+                let file = printable(&path.to_string_lossy());
+                let what = format!("its moment is {at} ms, expected {now} to {most}");
+                return Err(Fault { file, line, what });
+            }
+            now = at;
+        }
+        Ok(())
+    }
 }
 
 fn read_scenario(lines: &mut Lines<impl BufRead>) -> Result<Scenario, Fault> {
