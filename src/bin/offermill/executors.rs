@@ -48,12 +48,14 @@ impl Executors {
         }
     }
 
-    /// How their ids are written. Spark's drivers read them as numbers.
+    /// How their ids are written.
     pub(crate) fn ids(&self, unique: IdScheme) -> IdScheme {
-        match self {
-            Executors::Command { .. } => unique,
-            Executors::Spark(_) => IdScheme::plain(),
-        }
+        if self.are_named() { unique } else { IdScheme::plain() }
+    }
+
+    /// Whether their ids say whose they are. Spark's drivers read them as numbers.
+    pub(crate) fn are_named(&self) -> bool {
+        matches!(self, Executors::Command { .. })
     }
 }
 

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use offermill::engine::seam::ClusterManager;
 use offermill::engine::{Clock, Engine, EngineOptions, Notice, Observer};
-use offermill::spark::shuffle::News;
 use offermill::resources::MilliCpus;
+use offermill::spark::shuffle::News;
 use offermill::{DrainReport, Fate, Kernel, Timestamp};
 
 use crate::arguments::RunArguments;

@@ -16,12 +16,11 @@ use crate::arguments::RunArguments;
 use crate::container_settings;
 use crate::draft::Draft;
 use crate::executors::{self, Executors};
-use crate::layers::Layers;
-use crate::mesos_settings;
-use crate::shuffle::ShufflePlan;
 use crate::journal::{self, Files};
 use crate::layers::Layers;
+use crate::mesos_settings;
 use crate::scenario::Ids;
+use crate::shuffle::ShufflePlan;
 use crate::site::{self, Site};
 use crate::spark_settings;
 
@@ -147,8 +146,6 @@ fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
     }
     let (config, ids, executors) = (config?, ids?, executors?);
     let (site, manager) = site::prepare(draft, &name, &config)?;
-    let dynamic = draft.allocation.enabled.then_some(draft.allocation.max);
-    let most = [dynamic.or(limit), derived, site.fitting].into_iter().flatten().min().unwrap_or(1);
     let ceiling = allocation.as_ref().map(Rule::max).or(limit);
     let most = [ceiling, derived, site.fitting].into_iter().flatten().min().unwrap_or(1);
     if let (Some(fitting), Some(limit)) = (site.fitting, limit)
@@ -159,7 +156,10 @@ fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
     }
     let journal = match &arguments.journal {
         // Last of all, so that nothing is left of it when something else is wrong.
-        Some(path) => Some(open_journal(draft, path, prefix, &config)?),
+        Some(path) => {
+            let prefix = executors.are_named().then_some(prefix);
+            Some(open_journal(draft, path, prefix, &config)?)
+        }
         None => None,
     };
     let settings = Settings {
@@ -196,8 +196,19 @@ fn check_caps(draft: &mut Draft, mut builder: ConfigBuilder) -> ConfigBuilder {
         let allowed = format!("at least the {cores} cores of one executor ({other})");
         draft.problems.push(format!("{name} is \"{cap}\", but must be {allowed}"));
         builder = builder.core_cap(None);
+    }
+    if let ExecutorGpus::Exactly(gpus) = draft.executor_gpus
+        && gpus > draft.gpu_cap
+    {
+        let why = "the second is for all executors together, and must be enough for one";
+        draft.contradict(&["spark.mesos.executor.gpus", "spark.mesos.gpus.max"], why);
+        builder = builder.executor_gpus(ExecutorGpus::WhatThereIs);
+    }
+    builder
+}
+
 /// Makes the journal's files, or complains.
-fn open_journal(draft: &mut Draft, path: &str, ids: Ids, config: &Config) -> Option<Files> {
+fn open_journal(draft: &mut Draft, path: &str, ids: Option<Ids>, config: &Config) -> Option<Files> {
     let head = journal::head(draft, ids, config);
     let told = |(path, error): (PathBuf, io::Error)| match error.kind() {
         io::ErrorKind::AlreadyExists => {
@@ -210,22 +221,6 @@ fn open_journal(draft: &mut Draft, path: &str, ids: Ids, config: &Config) -> Opt
         Ok(files)
     });
     made.map_err(|failed| draft.problems.push(told(failed))).ok()
-}
-
-/// What executors are started with.
-fn template(draft: &Draft, command: &[String]) -> CommandTemplate {
-    let mut template = CommandTemplate::new(command.to_vec()).form(draft.form);
-    for (name, value) in &draft.variables {
-        template = template.variable(name, value);
-    }
-    if let ExecutorGpus::Exactly(gpus) = draft.executor_gpus
-        && gpus > draft.gpu_cap
-    {
-        let why = "the second is for all executors together, and must be enough for one";
-        draft.contradict(&["spark.mesos.executor.gpus", "spark.mesos.gpus.max"], why);
-        builder = builder.executor_gpus(ExecutorGpus::WhatThereIs);
-    }
-    builder
 }
 
 /// Complains about a limit that lets nothing start.

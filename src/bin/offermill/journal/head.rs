@@ -19,6 +19,7 @@ const DECISIVE: &[&str] = &[
     "spark.mesos.gpus.max",
     "spark.mesos.executor.gpus",
     "spark.blockManager.port",
+    "spark.locality.wait",
     "spark.mesos.constraints",
     "offermill.placement",
     "offermill.maintenanceLead",
@@ -33,17 +34,17 @@ const DECISIVE: &[&str] = &[
 ];
 
 /// The head of a run with this configuration.
-pub(crate) fn head(draft: &Draft, ids: Ids, config: &Config) -> Head {
+pub(crate) fn head(draft: &Draft, ids: Option<Ids>, config: &Config) -> Head {
     let mut conf = draft.texts_of(DECISIVE);
     if let Some(limit) = config.executor_limit() {
         // It may follow from others.
         conf.insert("spark.executor.instances".to_owned(), limit.to_string());
     }
     Head {
-        name: ids.prefix.clone(),
+        name: ids.as_ref().map(|ids| ids.prefix.clone()).unwrap_or_default(),
         format: FORMAT,
         conduct: Some(Conducts::Offermill),
-        ids: Some(ids),
+        ids,
         conf,
         ..Head::default()
     }

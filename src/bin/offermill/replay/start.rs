@@ -110,9 +110,12 @@ fn build(
     if !draft.problems.is_empty() {
         return None;
     }
-    let builder = settings::builder(draft, limit, exclusion).conduct(conduct);
-    let wait = draft.allocation.enabled.then_some(draft.locality_wait);
-    let built = builder.locality_wait(wait).build();
+    let mut builder = settings::builder(draft, limit, exclusion).conduct(conduct);
+    if conduct == Conduct::SPARK_3_5 && !draft.allocation.enabled {
+        // Spark waits for wanted hosts only then.
+        builder = builder.locality_wait(None);
+    }
+    let built = builder.build();
     built.map_err(|error| draft.complain(&error)).ok()
 }
 
