@@ -56,6 +56,14 @@ impl ContainerSettings {
         (setup != Setup::default()).then_some(setup)
     }
 
+    /// Without an image there are neither volumes nor ports, on Spark.
+    pub(crate) fn leave_images_what_is_theirs(&mut self) {
+        if self.image.is_none() {
+            self.volumes.clear();
+            self.port_mappings.clear();
+        }
+    }
+
     /// The secrets, each for one of `places`.
     fn secrets(&self, places: &[String]) -> Vec<(String, SecretSource)> {
         let values = self.secret_values.iter().cloned().map(SecretSource::Value);

@@ -21,7 +21,8 @@ const DEVIATIONS: &[(&str, &str)] = &[
     ),
     ("A task runs that nobody has started, or that has ended: Spark does nothing", "it is killed"),
     (
-        "It isn't said where Spark is: Spark throws at each offer, and counts executors that never start",
+        "It isn't said where Spark is, or labels can't be read: Spark throws at each offer, and counts executors that \
+         never start",
         "offers are declined, and nothing is counted",
     ),
     ("The cluster tells an error: Spark throws, and goes on", "all later offers are declined"),

@@ -200,7 +200,10 @@ fn pieces(pieces: &[PieceLine]) -> BTreeMap<String, Sum> {
         sum.items.extend(set.iter().flatten().cloned());
         sum.items.sort_unstable();
     }
-    sums.retain(|_, sum| *sum != Sum::default());
+    // Less than a thousandth is what is left over when Spark subtracts; for Mesos it is nothing.
+    let is_nothing =
+        |sum: &Sum| sum.scalar < 0.0005 && sum.ranges.is_empty() && sum.items.is_empty();
+    sums.retain(|_, sum| !is_nothing(sum));
     sums
 }
 

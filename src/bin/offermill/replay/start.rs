@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use offermill::config::{Conduct, ExclusionRule, ExecutorCores, Placement};
-use offermill::launch::spark::SparkExecutor;
+use offermill::launch::{self, spark::SparkExecutor};
 use offermill::resources::MilliCpus;
 use offermill::{Config, IdScheme};
 
@@ -60,7 +60,10 @@ pub(super) fn spark(head: &Head) -> Result<Start, Init> {
     if is_idle {
         conf.remove(CORES_MAX);
     }
+    leave_out_unreadable(&mut conf);
+    let can_launch = take_out_what_fails_late(&mut conf);
     let mut draft = Draft::read(Layers::of_scenario(&conf));
+    draft.container.leave_images_what_is_theirs();
     if is_idle {
         draft.core_cap = Some(MilliCpus::ZERO);
     }
@@ -75,6 +78,7 @@ pub(super) fn spark(head: &Head) -> Result<Start, Init> {
     draft.core_cap = draft.core_cap.map(|_| MilliCpus::from_cores(max_cores));
     draft.placement = Placement::RoundRobin;
     let launcher = spark_executor(&draft).map_err(|error| draft.complain(&error)).ok().flatten();
+    let launcher = launcher.filter(|_| can_launch);
     if launcher.is_none() {
         // What can't be started must not be placed.
         draft.core_cap = Some(MilliCpus::ZERO);
@@ -90,6 +94,33 @@ pub(super) fn spark(head: &Head) -> Result<Start, Init> {
         }
         _ => Err(refusal(head, &draft)),
     }
+}
+
+/// Drops items of lists that can't be read, as Spark does with a warning.
+fn leave_out_unreadable(conf: &mut BTreeMap<String, String>) {
+    const LISTS: [(&str, fn(&str) -> bool); 4] = [
+        ("spark.mesos.executor.docker.volumes", |item| launch::volumes(item).is_ok()),
+        ("spark.mesos.executor.docker.portmaps", |item| launch::port_mappings(item).is_ok()),
+        ("spark.mesos.executor.docker.parameters", |item| launch::parameters(item).is_ok()),
+        ("spark.mesos.uris", |item| launch::uris(item).is_ok()),
+    ];
+    for (key, is_readable) in LISTS {
+        if let Some(text) = conf.get_mut(key) {
+            let items = text.split(',').map(str::trim);
+            let readable: Vec<&str> =
+                items.filter(|item| !item.is_empty() && is_readable(item)).collect();
+            *text = readable.join(",");
+        }
+    }
+}
+
+/// Drops labels that can't be read: Spark begins all the same, and throws whenever it would launch something. Whether
+/// there were none.
+fn take_out_what_fails_late(conf: &mut BTreeMap<String, String>) -> bool {
+    const LABELS: [&str; 2] = ["spark.mesos.task.labels", "spark.mesos.network.labels"];
+    let given = conf.len();
+    conf.retain(|key, text| !LABELS.contains(&key.as_str()) || launch::labels(text).is_ok());
+    conf.len() == given
 }
 
 /// How many executors there are to be at first.

@@ -45,6 +45,9 @@ fn container(container: Option<&launch::Container>) -> Container {
         }
         ContainerKind::Docker { image, force_pull, parameters } => {
             add("force_pull", json!(force_pull));
+            // Spark tells Docker itself of the network, too.
+            let networks = container.networks.iter().map(|it| ("net".to_owned(), it.name.clone()));
+            let parameters: Vec<_> = parameters.iter().cloned().chain(networks).collect();
             add("parameters", json!(parameters));
             ("DOCKER", Some(image.clone()))
         }

@@ -164,6 +164,7 @@ object AskSpark {
         thread.start()
         def waits = asked.isStopping && thread.getState == Thread.State.TIMED_WAITING
         while (thread.isAlive && !waits) Thread.sleep(1)
+        if (!asked.hasTasks) thread.join()
     }
 
     def end(): Unit = {

@@ -129,7 +129,7 @@ object Messages {
       line.put("image", docker.getImage)
       if (docker.getForcePullImage) line.put("force_pull", true)
       if (docker.getPortMappingsCount > 0) {
-        val ports = line.putArray("portmaps")
+        val ports = line.putArray("port_mappings")
         docker.getPortMappingsList.asScala.foreach { port =>
           ports.addObject().put("host", port.getHostPort).put("container", port.getContainerPort)
             .put("protocol", port.getProtocol)
@@ -148,14 +148,16 @@ object Messages {
       val volumes = line.putArray("volumes")
       container.getVolumesList.asScala.foreach { volume =>
         val one = volumes.addObject()
-        if (volume.hasHostPath) one.put("host", volume.getHostPath)
-        one.put("container", volume.getContainerPath).put("mode", volume.getMode.name)
+        one.put("host", if (volume.hasHostPath) volume.getHostPath else null)
+        one.put("container", volume.getContainerPath).put("read_only", volume.getMode == Volume.Mode.RO)
       }
     }
     if (container.getNetworkInfosCount > 0) {
       val networks = line.putArray("networks")
       container.getNetworkInfosList.asScala.foreach { network =>
-        networks.addObject().put("name", network.getName).set[JsonNode]("labels", fromLabels(network.getLabels))
+        val one = networks.addObject().put("name", network.getName)
+        one.set[JsonNode]("labels", fromLabels(network.getLabels))
+        if (network.getPortMappingsCount > 0) one.put("port_mappings", network.getPortMappingsCount)
       }
     }
     line
