@@ -87,6 +87,7 @@
 //! | 28 | No secret is shown by a `Debug`, an error, a notice, an event or the argument list | M with a canary |
 //! | 29 | When faults are over, the kernel's executors are the cluster's | D; M after ten minutes of random faults |
 //! | 30 | The nearest miss that an explanation names was one, with these numbers, under the settings in force | L `seqlock`; P |
+//! | 31 | With [`Conduct::SPARK_3_5`](config::Conduct) batches are answered as Spark 3.5 answers them, one after the other; once hosts are wanted nothing starts elsewhere before the wait is over | P against Spark's loop told anew; L `locality` |
 //!
 //! **Lock-free** are: [`Handler::resource_offers`] for agents that the handler has met, and
 //! [`Kernel::status_update`] except for failures and for [plain ids](IdScheme::plain). First sights of agents,

@@ -230,7 +230,8 @@ impl ConfigBuilder {
     ///
     /// # Errors
     /// Names the first setting that isn't allowed, its value and what is: an executor without cores or memory, a cap
-    /// below one executor (unless [`Conduct::idle_allowed`]), a refusal over 365 days, an exclusion after no failure, and sizes that no cluster has.
+    /// below one executor (unless [`Conduct::idle_allowed`]), a refusal over 365 days, an exclusion after no failure,
+    /// and sizes that no cluster has.
     pub fn build(self) -> Result<Config, Error> {
         self.check_executor()?;
         self.check_caps()?;

@@ -27,7 +27,8 @@ use crate::time::Timestamp;
 /// threads do, the core cap and the executor limit are never exceeded, and once
 /// [`set_executor_limit`](crate::Kernel::set_executor_limit), [`reconfigure`](crate::Kernel::reconfigure) or
 /// [`close`](crate::Kernel::close) has returned, no executor is placed under the older state. Declines follow the state
-/// that was in force when the batch began.
+/// that was in force when the batch began. One executor a wanted host during the
+/// [wait](crate::ConfigBuilder::locality_wait) is a preference and no cap.
 pub struct Handler {
     core: Arc<Core>,
     policy: PolicyView,
