@@ -191,11 +191,12 @@ impl Desk {
                 Placed::new(plan.id(position), cores, gpus, &policy.config);
             group.placed += 1;
         }
+        let cap = closing.filter(|cap| policy.outranks(cap));
         for group in &survey.groups {
             let first_offer = decisions.accepted.len() as u32;
             if group.placed == 0 {
-                let cap = closing.filter(|cap| policy.outranks(cap));
-                let reason = cap.or(group.reason).or(closing).unwrap_or(Reason::Raced);
+                let own = || group.reason.or(closing).unwrap_or(Reason::Raced);
+                let reason = cap.unwrap_or_else(own);
                 let refuse = reason.refuse(refuse, now);
                 let declines = survey.offers_of(group.first);
                 decisions.declines.extend(declines.map(|offer| Decline { offer, reason, refuse }));

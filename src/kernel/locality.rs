@@ -155,6 +155,7 @@ pub(super) struct Vicinity<'a> {
 impl Vicinity<'_> {
     /// Leaves room for one executor on each wanted host that has none, and nowhere else. To be called when all else
     /// that an offer may lack is known.
+    #[inline(never)]
     pub(super) fn narrow(
         &self,
         survey: &mut Survey,

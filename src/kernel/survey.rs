@@ -222,7 +222,6 @@ impl Survey {
         let refuse = &policy.config.refuse;
         let constraint = &policy.config.constraint;
         let maintenance_lead = policy.config.maintenance_lead;
-        let merge = policy.config.conduct.merge_offers;
         sightings.tidy(now);
         for (offer, position) in offers.iter().zip(0u32..) {
             let ahead = position as usize % LOCATED_AHEAD;
@@ -251,7 +250,7 @@ impl Survey {
                 decline(Reason::AgentMaintenance { begins_in });
                 continue;
             }
-            let group = if sighting.batch == self.batch && merge {
+            let group = if sighting.batch == self.batch && policy.config.conduct.merge_offers {
                 self.group_of_role(sighting.group, offer.role, offers, position)
             } else {
                 sighting.batch = self.batch;
