@@ -31,6 +31,14 @@ Examples:
         --secret-file etl.secret --failover-timeout 1h --framework-id-file etl.framework \\
         --num-executors 20 --executor-cores 2 --executor-memory 4g -- /opt/etl/worker
 
+  Executors for a Spark driver, until it ends (SPARK_HOME says where Spark is):
+    offermill run --master 'local-cluster[2,2,2048]' --num-executors 2 --until-finished \\
+        --executor-cores 1 --executor-memory 512m --spark-app-id app-7 \\
+        --spark-driver spark://CoarseGrainedScheduler@127.0.0.1:7078
+
+  What all settings come to, and where each is given:
+    offermill run --properties-file conf/spark-defaults.conf --print-config
+
   Completions for this shell:
     source <(offermill completions bash)
 ";
@@ -43,6 +51,10 @@ In the command, {{EXECUTOR_ID}}, {{APP_ID}}, {{AGENT_ID}}, {{HOSTNAME}}, {{CORES
 {{MEMORY_MB}} and (with a fixed port) {{PORT}} stand for an executor's own; it
 finds the same in its environment as OFFERMILL_EXECUTOR_ID and so on. Its output
 goes to the files stdout and stderr in its sandbox.
+
+Executors of Spark end (with exit code 0) when their driver does. With --until-finished
+the run ends then; without, they are replaced, and the run ends when as many of the new
+ones have failed to find the driver as --max-executor-failures allows.
 
 A flag counts more than --conf, --conf more than the properties file, and that more
 than the environment. Durations are whole numbers with us, ms, s, m, min, h or d,

@@ -136,6 +136,10 @@ fn sparks(draft: &mut Draft) -> Option<Executors> {
             format!("{name} is \"{cores}\", but must be a whole number: Spark counts whole cores");
         draft.problems.push(sentence);
     }
+    if draft.mesos.framework_id_file.is_some() {
+        let why = "Spark's drivers know executors by numbers, which the next run would give again";
+        draft.contradict(&["offermill.mesos.frameworkIdFile", "offermill.spark.driver"], why);
+    }
     match spark_settings::for_run(draft, is_local) {
         Ok(Some(executor)) => {
             check_form(draft, executor.command(&SAMPLE));
