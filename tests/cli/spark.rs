@@ -22,7 +22,9 @@ const VARIABLES: &[&str] = &[
 /// Runs `run` with these flags and variables.
 fn run(folder: &Folder, flags: &[&str], variables: &[(&str, &str)]) -> Ended {
     let mut command = offermill(&folder.0, &[&["run"], flags].concat());
-    VARIABLES.iter().for_each(|name| drop(command.env_remove(name)));
+    for name in VARIABLES {
+        command.env_remove(name);
+    }
     command.envs(variables.iter().copied());
     let output = command.output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();

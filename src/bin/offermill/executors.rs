@@ -48,6 +48,17 @@ impl Executors {
         }
     }
 
+    /// What they are, for people.
+    pub(crate) fn phrase(&self) -> String {
+        match self {
+            Executors::Command { shown, .. } => shown.join(" "),
+            Executors::Spark(executor) => {
+                let argv = executor.command(&SAMPLE).argv;
+                format!("Spark for {}", argv.get(3).map_or("a driver", String::as_str))
+            }
+        }
+    }
+
     /// How their ids are written.
     pub(crate) fn ids(&self, unique: IdScheme) -> IdScheme {
         if self.are_named() { unique } else { IdScheme::plain() }

@@ -45,7 +45,7 @@ pub(crate) fn line(happening: &Happening) -> String {
 
 /// What the run is about to do, in a line.
 pub(crate) fn opening(settings: &Settings) -> String {
-    let what = settings.executors.shown().join(" ");
+    let what = settings.executors.phrase();
     let what: String = crate::words::printable(&what).chars().take(60).collect();
     let most = match settings.config.executor_limit() {
         Some(limit) if settings.allocation.is_some() => {
