@@ -9,7 +9,8 @@
 //! ```
 //!
 //! White space around items is dropped, but in labels, where a backslash takes a comma or a colon as it is. An empty
-//! text has no items. Spark leaves out items that it can't read; here they are errors.
+//! text has no items. Spark leaves out items that it can't read; here they are errors. Whoever wants to leave them out
+//! reads a list item by item.
 
 use super::{Label, PortMapping, Protocol, Uri, Volume};
 use crate::error::Error;

@@ -183,21 +183,37 @@ pub(crate) fn containerizer(draft: &mut Draft, given: &Given) {
     }
 }
 
+/// The items of a list that can be read. The others are left out, as on Spark, and told.
+fn readable<T>(
+    draft: &mut Draft,
+    given: &Given,
+    read: fn(&str) -> Result<Vec<T>, Error>,
+) -> Vec<T> {
+    let mut all = Vec::new();
+    for item in list(given) {
+        match read(&item) {
+            Ok(items) => all.extend(items),
+            Err(error) => draft.remarks.push(format!("{}: {error}; it is left out", given.name)),
+        }
+    }
+    all
+}
+
 /// Reads volumes.
 pub(crate) fn read_volumes(draft: &mut Draft, given: &Given) -> Result<(), Error> {
-    draft.container.volumes = volumes(&given.text)?;
+    draft.container.volumes = readable(draft, given, volumes);
     Ok(())
 }
 
 /// Reads port mappings.
 pub(crate) fn read_ports(draft: &mut Draft, given: &Given) -> Result<(), Error> {
-    draft.container.port_mappings = port_mappings(&given.text)?;
+    draft.container.port_mappings = readable(draft, given, port_mappings);
     Ok(())
 }
 
 /// Reads options of `docker run`.
 pub(crate) fn read_parameters(draft: &mut Draft, given: &Given) -> Result<(), Error> {
-    draft.container.parameters = parameters(&given.text)?;
+    draft.container.parameters = readable(draft, given, parameters);
     Ok(())
 }
 
@@ -209,7 +225,7 @@ pub(crate) fn read_network_labels(draft: &mut Draft, given: &Given) -> Result<()
 
 /// Reads what is to be fetched.
 pub(crate) fn read_uris(draft: &mut Draft, given: &Given) -> Result<(), Error> {
-    draft.container.uris = uris(&given.text)?;
+    draft.container.uris = uris(&list(given).join(","))?;
     Ok(())
 }
 
