@@ -303,11 +303,11 @@ const UNUSED: &[(&str, &[&str])] = &[
 
 /// Why a key of Spark's isn't used, if it is one of those.
 fn why_unused(name: &str) -> Option<&'static str> {
-    let is_it = |known: &&str| match known.ends_with('.') {
-        true => name.len() > known.len() && name.starts_with(*known),
-        false => name == *known,
+    let is_it = |known: &str| match known.ends_with('.') {
+        true => name.len() > known.len() && name.starts_with(known),
+        false => name == known,
     };
-    UNUSED.iter().find(|(_, names)| names.iter().any(|known| is_it(&known))).map(|(why, _)| *why)
+    UNUSED.iter().find(|(_, names)| names.iter().any(|known| is_it(known))).map(|(why, _)| *why)
 }
 
 /// Whether everybody on this machine may read a file.

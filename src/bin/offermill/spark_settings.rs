@@ -1,9 +1,9 @@
 //! What Spark's executors are started with, while it is read; and the launcher that comes of it.
 
+use offermill::Error;
 use offermill::cluster::local::LocalMaster;
 use offermill::config::ExecutorCores;
 use offermill::launch::spark::{Hostname, MODULE_OPTIONS, Software, SparkExecutor};
-use offermill::{Error, launch::Setup};
 
 use crate::draft::Draft;
 use crate::layers::Given;
@@ -47,7 +47,7 @@ pub(crate) fn spark_executor(draft: &Draft) -> Result<Option<SparkExecutor>, Err
     let mut executor = SparkExecutor::new(&url, software)?
         .java_options(java_options(settings, None))
         .task_cores(settings.task_cores)
-        .setup(draft.container.setup().unwrap_or_else(Setup::default))
+        .setup(draft.container.setup().unwrap_or_default())
         .form(draft.form);
     if let Some(id) = &settings.app_id {
         executor = executor.app_id(id);

@@ -200,9 +200,11 @@ fn secrets_are_told_as_secrets() {
     let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
     let value = SecretSource::Value(Secret::new("hunter2"));
     let reference = SecretSource::Reference("/store/key".into());
-    let mut setup = Setup::default();
-    setup.secret_variables = vec![("A".into(), value.clone()), ("B".into(), reference.clone())];
-    setup.secret_files = vec![("etc/a".into(), value), ("/b".into(), reference)];
+    let setup = Setup {
+        secret_variables: vec![("A".into(), value.clone()), ("B".into(), reference.clone())],
+        secret_files: vec![("etc/a".into(), value), ("/b".into(), reference)],
+        ..Setup::default()
+    };
     assert!(!format!("{setup:?}").contains("hunter2"));
     let task = json_of(setup.clone());
     let kept = r#"{"type": "VALUE", "value": {"data": "aHVudGVyMg=="}}"#;
