@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// A password, say. It has no `Display`, its `Debug` hides it, and nothing in this crate writes it anywhere but into the
-/// header or the task that it is for.
+/// A password, say. It has no `Display`, its `Debug` hides it, and nothing in this crate writes it anywhere but into
+/// the header or the task that it is for.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Box<str>);
 

@@ -7,9 +7,9 @@ use crate::error::Error;
 const PLAIN: &str = "%+,-./:=@_";
 
 impl Command {
-    /// A line that makes `/bin/sh -c` become this command, with just these arguments: nothing in them means anything to
-    /// the shell. The program begins after `exec`, so that none of the shell's own takes the place of the one meant, and
-    /// signals reach it.
+    /// A line that makes `/bin/sh -c` become this command, with just these arguments: nothing in them means anything
+    /// to the shell. The program begins after `exec`, so that none of the shell's own takes the place of the one
+    /// meant, and signals reach it.
     ///
     /// # Errors
     /// When there is no program, its name begins with `-`, or something has a NUL or the end of a line in it.

@@ -7,7 +7,8 @@
 //! | [`output`] | can machines read what it says, and does it bear a reader that goes away? |
 //! | [`settings`] | which setting counts, and is a bad one refused in a sentence? |
 //! | [`controlling`] | does it do what it is told while it goes on, and bear who tells it? |
-//! | [`spark`] | are settings those of Spark, shown with their origins, and its executors started as by itself? |
+//! | [`spark`] | are settings those of Spark, and are they shown with their origins? |
+//! | [`spark_executors`] | are Spark's executors started as by Spark itself? |
 //! | [`mesos`] | is a run on Mesos set up as its user says, and does it keep secrets? |
 //! | [`checking`] | does it say what a constraint says, and of which agents? |
 //! | [`simulating`] | does a simulation tell, write and refuse what it should? |
@@ -23,4 +24,5 @@ mod running;
 mod settings;
 mod simulating;
 mod spark;
+mod spark_executors;
 mod support;

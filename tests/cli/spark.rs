@@ -1,12 +1,10 @@
-//! Settings as Spark has them: what they are without being given, which contradict each other, how they are shown, and
-//! executors of Spark.
+//! Settings as Spark has them: what they are without being given, which contradict each other, how they are shown.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{Ended, Folder, finish, offermill};
+use crate::support::{Ended, Folder, offermill};
 
 /// What no test should find in its environment.
 const VARIABLES: &[&str] = &[
@@ -20,7 +18,7 @@ const VARIABLES: &[&str] = &[
 ];
 
 /// Runs `run` with these flags and variables.
-fn run(folder: &Folder, flags: &[&str], variables: &[(&str, &str)]) -> Ended {
+pub(crate) fn run(folder: &Folder, flags: &[&str], variables: &[(&str, &str)]) -> Ended {
     let mut command = offermill(&folder.0, &[&["run"], flags].concat());
     for name in VARIABLES {
         command.env_remove(name);
@@ -84,8 +82,8 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("spark.mesos.secret", "unset"),
 ];
 
-/// Goal: without settings all is as it is on Spark; other settings follow from what is given. Method: the defaults, then
-/// a few settings that others follow from.
+/// Goal: without settings all is as it is on Spark; other settings follow from what is given. Method: the defaults,
+/// then a few settings that others follow from.
 #[test]
 fn defaults_are_those_of_spark() {
     let folder = Folder::new();
@@ -132,25 +130,27 @@ fn defaults_are_those_of_spark() {
     }
 }
 
+/// A file like those of Spark's users, with secrets where they have them.
+const FILE: &str = "# Defaults of this cluster\n\
+    spark.master         mesos://m1,m2:5051\n\
+    spark.executor.memory            4g\n\
+    spark.cores.max=40\n\
+    spark.executor.cores: 4\n\
+    spark.eventLog.enabled           true\n\
+    spark.kubernetes.namespace       etl\n\
+    spark.mesos.principal            etl\n\
+    spark.mesos.secret               cAnAry1\n\
+    spark.blacklist.timeout          2h\n\
+    spark.executorEnv.API_TOKEN      cAnAry2\n\
+    spark.executorEnv.LANG           C\n\
+    spark.executor.extraJavaOptions  -XX:+UseG1GC -Dkey.password=cAnAry3\n";
+
 /// Goal: each setting is shown with where it comes from, no secret is, and nothing is started or left behind. Method:
 /// settings in every place, one by an older name, with secrets among them; as a table and as objects.
 #[test]
 fn settings_are_shown_with_their_origins() {
     let folder = Folder::new();
-    let file = "# Defaults of this cluster\n\
-                spark.master                     mesos://m1,m2:5051\n\
-                spark.executor.memory            4g\n\
-                spark.cores.max=40\n\
-                spark.executor.cores: 4\n\
-                spark.eventLog.enabled           true\n\
-                spark.kubernetes.namespace       etl\n\
-                spark.mesos.principal            etl\n\
-                spark.mesos.secret               cAnAry1\n\
-                spark.blacklist.timeout          2h\n\
-                spark.executorEnv.API_TOKEN      cAnAry2\n\
-                spark.executorEnv.LANG           C\n\
-                spark.executor.extraJavaOptions  -XX:+UseG1GC -Dkey.password=cAnAry3\n";
-    let path = folder.write("spark-defaults.conf", file);
+    let path = folder.write("spark-defaults.conf", FILE);
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
     let flags = ["--properties-file", "spark-defaults.conf", "--executor-memory", "3g"];
     let more = ["--allow-plain-secret", "-c", "spark.task.cpus=2", "--print-config"];
@@ -344,162 +344,4 @@ fn contradictions_are_told_with_both_names() {
     let errors = refused(&[&all[..], &["spark.mesos.extra.cores=x"]].concat());
     assert!((8..count).contains(&errors.lines().count()), "{errors}");
     assert!(!errors.contains("such as 2"), "{errors}");
-}
-
-/// Makes a folder like Spark's, with a script that tells what it was started with, and one like Java's.
-fn fake_spark(folder: &Folder) {
-    let script = |path: &str, text: &str| {
-        let path = folder.0.join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, text).unwrap();
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
-    };
-    let told = "#!/bin/sh\nprintf '%s\\n' \"$@\" \"$SPARK_EXECUTOR_OPTS\" \"$SPARK_EXECUTOR_MEMORY\" \
-                \"$SPARK_EXECUTOR_CLASSPATH\" \"$OMP_NUM_THREADS\" \"$SPARK_USER\" \"$LD_LIBRARY_PATH\" \"$A\"\n";
-    script("my spark/bin/spark-class", told);
-    script("java/bin/java", "#!/bin/sh\n");
-}
-
-const URL: &str = "spark://CoarseGrainedScheduler@127.0.0.1:7078";
-
-/// Goal: executors of Spark are started as Spark did it, and what is set comes through whatever it says. Method: a
-/// stand-in for Spark's script, which prints what it is given.
-#[test]
-fn executors_of_spark_are_started() {
-    let folder = Folder::new();
-    fake_spark(&folder);
-    let java = format!("JAVA_HOME={}", folder.0.join("java").display());
-    let hostile = "$(touch x); '\"";
-    let (path, app) =
-        (format!("spark.executor.extraClassPath={hostile}"), format!("spark.app.id={hostile}"));
-    let flags = [
-        &["--master", "local-cluster[1,4,2048]", "--num-executors", "1", "--until-finished"][..],
-        &["--executor-cores", "2", "--executor-memory", "512m", "--json"],
-        &["--env", &java, "--env", "A=b c", "-c", &path, "-c", &app],
-        &["-c", "spark.executor.extraJavaOptions=-Dx={{EXECUTOR_ID}}", "-c", "spark.task.cpus=2"],
-        &["-c", "spark.mesos.extra.cores=1", "-c", "offermill.spark.moduleOptions=false"],
-    ]
-    .concat();
-    let spark = ["-c", "spark.mesos.executor.home=my spark", "--spark-driver", URL];
-    let variables = [("SPARK_USER", "etl"), ("LD_LIBRARY_PATH", "/old")];
-    let home = folder.0.join("my spark");
-    let told = |hostname: &str, library: &str| {
-        let options =
-            ["org.apache.spark.executor.CoarseGrainedExecutorBackend", "--driver-url", URL];
-        let more =
-            ["--executor-id", "0", "--cores", "3", "--app-id", hostile, "--hostname", hostname];
-        let environment = ["-Dx=0", "512m", hostile, "2", "etl", library, "b c"];
-        let lines = [&options[..], &more, &environment].concat();
-        lines.iter().flat_map(|line| [*line, "\n"]).collect::<String>()
-    };
-    let ended = run(&folder, &[&flags[..], &spark].concat(), &variables);
-    assert_eq!(ended.code, Some(0), "{}{}", ended.output, ended.errors);
-    let started = &ended.events()[0];
-    assert_eq!(started["name"], "spark");
-    assert_eq!(started["command"][0], format!("{}/./bin/spark-class", home.display()));
-    assert_eq!(folder.outputs(), [told("127.0.0.1", "/old")]);
-    assert!(!folder.0.join("x").exists());
-    std::fs::remove_dir_all(folder.0.join("sandboxes")).unwrap();
-
-    // From the driver's host and port, with Spark in the environment's folder; and through a shell.
-    let more = [
-        "-c",
-        "spark.driver.host=127.0.0.1",
-        "-c",
-        "spark.driver.port=7078",
-        "-c",
-        "spark.executor.extraLibraryPath=/n $(touch y)",
-        "--spark-hostname",
-        "h1",
-    ];
-    let variables = [&variables[..], &[("SPARK_HOME", home.to_str().unwrap())]].concat();
-    let ended = run(&folder, &[&flags[..], &more].concat(), &variables);
-    assert_eq!(ended.code, Some(0), "{}{}", ended.output, ended.errors);
-    assert_eq!(folder.outputs(), [told("h1", "/n $(touch y):/old")]);
-    assert!(folder.outputs().len() == 1 && !Path::new("y").exists());
-}
-
-/// Goal: what Spark's executors lack is told before anything is started. Method: each lack; and settings of theirs beside
-/// a command of another kind.
-#[test]
-fn executors_of_spark_are_checked_beforehand() {
-    let folder = Folder::new();
-    fake_spark(&folder);
-    let java = format!("JAVA_HOME={}", folder.0.join("java").display());
-    let start = ["--env", &java, "--executor-memory", "64m", "--memory-overhead", "0"];
-    let home = ["-c", "spark.mesos.executor.home=my spark"];
-    let cases: &[(&[&str], &str)] = &[
-        (
-            &[],
-            "there is no command for executors: give one after \"--\", or --spark-driver for Spark's",
-        ),
-        (
-            &["--spark-driver", URL],
-            "it isn't said where Spark is: give spark.mesos.executor.home or SPARK_HOME\n",
-        ),
-        (
-            &["--spark-driver", URL, "--master", "mesos://127.0.0.1:1"],
-            "or SPARK_HOME, or an archive with Spark: spark.executor.uri",
-        ),
-        (
-            &["--spark-driver", URL, "-c", "spark.mesos.executor.home=java"],
-            "spark.mesos.executor.home (--conf) is \"java\", but must be the folder of Spark on this \
-             machine (bin/spark-class: No such file",
-        ),
-        (
-            &["--spark-driver", URL, home[0], home[1], "--env", "JAVA_HOME=/nowhere"],
-            "Spark's executors need Java: there is none in JAVA_HOME or PATH",
-        ),
-        (
-            &["--spark-driver", "spark://h", home[0], home[1]],
-            "--spark-driver is \"spark://h\", but must be spark://CoarseGrainedScheduler@HOST:PORT",
-        ),
-        (
-            &["--spark-driver", URL, home[0], home[1], "--executor-cores", "0.5"],
-            "--executor-cores is \"0.5\", but must be a whole number: Spark counts whole cores",
-        ),
-        (
-            &[
-                "--spark-driver",
-                URL,
-                home[0],
-                home[1],
-                "-c",
-                "offermill.command.form=shell",
-                "-c",
-                "spark.app.id=a\nb",
-            ],
-            "without NUL and ends of lines, to go through a shell",
-        ),
-        (
-            &[
-                "--spark-driver",
-                URL,
-                home[0],
-                home[1],
-                "--master",
-                "mesos://127.0.0.1:1",
-                "--framework-id-file",
-                "f",
-            ],
-            "--framework-id-file is \"f\", and --spark-driver is \"spark://",
-        ),
-        (
-            &["--spark-driver", URL, "--", "true"],
-            "--spark-driver is for executors of Spark, and a command",
-        ),
-    ];
-    for (flags, sentence) in cases {
-        let ended = run(&folder, &[&start[..], flags].concat(), &[]);
-        assert_eq!((ended.code, &*ended.output), (Some(2), ""), "{flags:?}: {}", ended.errors);
-        assert!(ended.errors.contains(sentence), "{flags:?}: {}", ended.errors);
-    }
-    assert!(!folder.0.join("sandboxes").exists());
-    let local = ["run", "--num-executors", "1", "--until-finished", "-c", "spark.task.cpus=2"];
-    let ended = finish(&folder, &[&local[..], &start[2..], &["--", "true"]].concat());
-    assert_eq!(ended.code, Some(0));
-    assert_eq!(
-        ended.errors,
-        "offermill: ignored without --spark-driver: spark.task.cpus (--conf)\n"
-    );
 }

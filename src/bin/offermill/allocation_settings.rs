@@ -1,5 +1,5 @@
-//! How many executors there are to be and when, while it is read: dynamic allocation, the shuffle service that it needs,
-//! locality, and how much has to be there before work begins.
+//! How many executors there are to be and when, while it is read: dynamic allocation, the shuffle service that it
+//! needs, locality, and how much has to be there before work begins.
 
 use std::time::Duration;
 

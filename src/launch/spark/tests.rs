@@ -143,7 +143,8 @@ fn what_cannot_start_is_refused() {
 }
 
 /// Goal: no setting becomes a part of the shell's language. Method: random settings of everything that means something
-/// to shells, in a folder with what an archive would leave there, through each real shell; a program prints what it got.
+/// to shells, in a folder with what an archive would leave there, through each real shell; a program prints what it
+/// got.
 #[cfg(unix)]
 #[test]
 fn settings_stay_values_in_a_shell() {

@@ -193,8 +193,8 @@ fn setups_are_told_whole() {
     assert!(error.starts_with("port mapping is \"set\", but must be left out"), "{error}");
 }
 
-/// Goal: secrets reach Mesos as such, and nothing else that is written shows them. Method: a value and a reference, each
-/// as a variable and as a file, with and without a container; Docker, which can't have them.
+/// Goal: secrets reach Mesos as such, and nothing else that is written shows them. Method: a value and a reference,
+/// each as a variable and as a file, with and without a container; Docker, which can't have them.
 #[test]
 fn secrets_are_told_as_secrets() {
     let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
