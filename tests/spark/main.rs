@@ -1,9 +1,21 @@
-//! What this crate says to Spark's own services, against stand-ins of them that misbehave in every way.
+//! What has to do with Spark's own programs.
+//!
+//! | module | question |
+//! |---|---|
+//! | [`shuffle`] | are shuffle services registered with, however they misbehave? |
+//! | [`real`] | do Spark's own executors run Spark's own jobs, where Offermill places them? (ignored by a plain `cargo test`; `.ci/spark` runs them) |
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod asking;
+#[path = "../mesos/http.rs"]
+#[allow(dead_code)]
+mod http;
+mod real;
 mod shuffle;
+#[path = "../cli/support.rs"]
+#[allow(dead_code)]
+mod support;
 
 use std::time::{Duration, Instant};
 

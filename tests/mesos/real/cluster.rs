@@ -27,6 +27,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) per_process: u16,
     /// Their attributes, as `mesos-up --attributes` reads them.
     pub(crate) attributes: &'a str,
+    /// Their host names, likewise.
+    pub(crate) hostnames: &'a str,
     /// Each one's resources.
     pub(crate) resources: &'a str,
     /// Whether a lost agent is noticed in 3 seconds, not in 75.
@@ -41,6 +43,7 @@ impl Default for Setup<'_> {
             agents: 3,
             per_process: 1,
             attributes: "",
+            hostnames: "agent-%d",
             resources: "cpus:8;mem:4096;disk:20000;ports:[31000-32000]",
             fast: true,
             master_flags: &[],
@@ -68,6 +71,7 @@ impl RealCluster {
         up.args(["--port", &port.to_string(), "--agents", &setup.agents.to_string()]);
         up.args(["--per-process", &setup.per_process.to_string()]);
         up.args(["--resources", setup.resources, "--attributes", setup.attributes]);
+        up.args(["--hostname", setup.hostnames]);
         for flag in setup.master_flags {
             up.args(["--master-flag", flag]);
         }

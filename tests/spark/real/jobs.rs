@@ -1,0 +1,150 @@
+//! Real jobs on executors that Offermill placed. Spark's driver checks their answers.
+
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::cluster::{RealCluster, Setup};
+use super::driver::{Driver, free_ports};
+use super::service::ShuffleService;
+use crate::eventually;
+use crate::support::{Ended, Folder, Run, send_signal};
+
+const LOCAL: &str = "local-cluster[2,2,2048]";
+
+/// A Mesos with room for two executors on each of two agents, whose names are addresses of this machine: executors
+/// listen there, and shuffle services are looked for there.
+fn mesos() -> RealCluster {
+    let resources = "cpus:2;mem:2048;disk:20000;ports:[31000-32000]";
+    let hostnames = "127.0.1%d.1";
+    RealCluster::start(Setup { agents: 2, hostnames, resources, ..Setup::default() })
+}
+
+fn home(driver: &Driver) -> String {
+    format!("spark.mesos.executor.home={}", driver.home)
+}
+
+/// The process of a driver's executor.
+fn process_of(driver: &Driver, executor: &str) -> u32 {
+    eventually(Duration::from_secs(30), "an executor's process", || {
+        let is_it = |number: &u32| {
+            let words = fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
+            let words = String::from_utf8_lossy(&words);
+            let words: Vec<&str> = words.split('\0').collect();
+            let has = |pair: [&str; 2]| words.windows(2).any(|two| two == pair);
+            let is_java = words.first().is_some_and(|program| program.ends_with("java"));
+            is_java && has(["--driver-url", &driver.url]) && has(["--executor-id", executor])
+        };
+        let names = fs::read_dir("/proc")
+            .unwrap()
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+        names.into_iter().find(is_it).ok_or_else(|| "there is none".to_owned())
+    })
+}
+
+/// The states in which executors ended, in the order of the alphabet.
+fn ends(ended: &Ended) -> Vec<String> {
+    let events = ended.events();
+    let ends = events.iter().filter(|event| event["event"] == "ended");
+    let mut ends: Vec<String> = ends.map(|event| event["state"].as_str().unwrap().into()).collect();
+    ends.sort_unstable();
+    ends
+}
+
+#[track_caller]
+fn assert_good(ended: &Ended, states: &[&str]) {
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.output, ended.errors);
+    assert_eq!(ends(ended), states, "{}", ended.output);
+}
+
+/// Runs a driver's jobs to their end.
+fn run_a_job(master: &str) {
+    let (folder, driver) = (Folder::new(), Driver::start(&["--rounds", "2"]));
+    let home = home(&driver);
+    let mut run = Run::start(&folder, &driver.arguments(master, &home));
+    for _ in 0..2 {
+        run.event_named("running");
+    }
+    driver.succeed();
+    assert_good(&run.end(), &["finished", "finished"]);
+}
+
+/// Runs a driver's jobs, kills an executor while they are at it, and goes on until another has worked in its place.
+fn run_a_job_and_kill(master: &str, conf: &[&str]) {
+    let folder = Folder::new();
+    let until = folder.0.join("enough").display().to_string();
+    let for_driver = [&["--rounds", "4", "--until", &until], conf].concat();
+    let mut driver = Driver::start(&for_driver);
+    let home = home(&driver);
+    let arguments = [&driver.arguments(master, &home), conf].concat();
+    let mut run = Run::start(&folder, &arguments);
+    driver.round();
+    send_signal("KILL", process_of(&driver, "0"));
+    let placed = run.event(|event| event["event"] == "placed" && event["replaces"] != Value::Null);
+    assert_eq!((&placed["replaces"], &placed["executor"]), (&"0".into(), &"2".into()));
+    run.event_named("running");
+    // Its driver has it when it has worked.
+    let newcomer = process_of(&driver, "2");
+    eventually(Duration::from_secs(60), "a Python worker of the new executor", || {
+        let output = Command::new("pgrep").args(["-P", &newcomer.to_string(), "python"]).output();
+        let has_one = output.unwrap().status.success();
+        if has_one { Ok(()) } else { Err("it has none".to_owned()) }
+    });
+    driver.round();
+    driver.round();
+    fs::write(&until, "").unwrap();
+    driver.succeed();
+    assert_good(&run.end(), &["failed", "finished", "finished"]);
+}
+
+/// Goal: Spark's executors, placed on local agents, do Spark's jobs and end well with them. Method: two executors for a
+/// driver that has none, until they have finished.
+#[test]
+#[ignore = "needs Spark"]
+fn a_job_runs_on_local_agents() {
+    run_a_job(LOCAL);
+}
+
+/// Goal: an executor that is killed is replaced, and the job's answers stay right. Method: SIGKILL after the first
+/// round; the driver goes on until the replacement has worked.
+#[test]
+#[ignore = "needs Spark"]
+fn a_killed_executor_is_replaced_on_local_agents() {
+    run_a_job_and_kill(LOCAL, &[]);
+}
+
+/// Goal: the same on a real Mesos. Method: the same.
+#[test]
+#[ignore = "needs Spark"]
+fn a_job_runs_on_mesos() {
+    let cluster = mesos();
+    run_a_job(&cluster.url());
+    cluster.assert_deserted();
+}
+
+/// Goal: the same on a real Mesos, with shuffle files in the hands of the real shuffle service, which is told of the
+/// application on each agent, and forgets it when it is over. Method: the same; the service's log.
+#[test]
+#[ignore = "needs Spark"]
+fn a_killed_executor_is_replaced_on_mesos() {
+    let cluster = mesos();
+    let [port] = free_ports();
+    let mut service = ShuffleService::start(port);
+    let port = format!("spark.shuffle.service.port={port}");
+    let conf = [
+        ["--conf", "spark.shuffle.service.enabled=true"],
+        ["--conf", &port],
+        ["--conf", "spark.executor.heartbeatInterval=1s"],
+        ["--conf", "spark.network.timeout=8s"],
+    ];
+    run_a_job_and_kill(&cluster.url(), &conf.concat());
+    cluster.assert_deserted();
+    let app = service.logs("Received registration request from app ");
+    let app = app.split(' ').next().unwrap().to_owned();
+    // The other agent is on the same machine, and so is its service.
+    service.logs("but it was already registered");
+    let rest = service.logs(&format!("Application {app}"));
+    assert!(rest.starts_with("timed out."), "{rest}");
+}

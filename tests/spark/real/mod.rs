@@ -1,0 +1,15 @@
+//! Scenes with Spark's own driver, executors and shuffle service. `tests/support/spark/README.md` says what they are.
+
+#[path = "../../mesos/real/cluster.rs"]
+#[allow(dead_code)]
+mod cluster;
+mod driver;
+mod jobs;
+mod process;
+mod registering;
+mod service;
+#[path = "../../mesos/real/state.rs"]
+#[allow(dead_code)]
+mod state;
+
+use crate::eventually;
