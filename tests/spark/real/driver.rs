@@ -71,5 +71,8 @@ impl Driver {
     pub(crate) fn succeed(mut self) {
         assert_eq!(self.watched.line("RESULT "), "ok");
         assert_eq!(self.watched.end(), Some(0));
+        let rounds = self.watched.seen().iter().filter(|line| line.starts_with("ROUND ")).count();
+        // `.ci/spark` counts these.
+        println!("jobs: {rounds} rounds");
     }
 }

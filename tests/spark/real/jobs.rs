@@ -72,14 +72,14 @@ fn run_a_job(master: &str) {
 }
 
 /// Runs a driver's jobs, kills an executor while they are at it, and goes on until another has worked in its place.
-fn run_a_job_and_kill(master: &str, conf: &[&str]) {
-    let folder = Folder::new();
+/// `conf` is for the driver and for the run, `flags` for the run alone.
+fn run_a_job_and_kill(folder: &Folder, master: &str, conf: &[&str], flags: &[&str]) {
     let until = folder.0.join("enough").display().to_string();
     let for_driver = [&["--rounds", "4", "--until", &until], conf].concat();
     let mut driver = Driver::start(&for_driver);
     let home = home(&driver);
-    let arguments = [&driver.arguments(master, &home), conf].concat();
-    let mut run = Run::start(&folder, &arguments);
+    let arguments = [&driver.arguments(master, &home), conf, flags].concat();
+    let mut run = Run::start(folder, &arguments);
     driver.round();
     send_signal("KILL", process_of(&driver, "0"));
     let placed = run.event(|event| event["event"] == "placed" && event["replaces"] != Value::Null);
@@ -112,7 +112,7 @@ fn a_job_runs_on_local_agents() {
 #[test]
 #[ignore = "needs Spark"]
 fn a_killed_executor_is_replaced_on_local_agents() {
-    run_a_job_and_kill(LOCAL, &[]);
+    run_a_job_and_kill(&Folder::new(), LOCAL, &[], &[]);
 }
 
 /// Goal: the same on a real Mesos. Method: the same.
@@ -139,7 +139,7 @@ fn a_killed_executor_is_replaced_on_mesos() {
         ["--conf", "spark.executor.heartbeatInterval=1s"],
         ["--conf", "spark.network.timeout=8s"],
     ];
-    run_a_job_and_kill(&cluster.url(), &conf.concat());
+    run_a_job_and_kill(&Folder::new(), &cluster.url(), &conf.concat(), &[]);
     cluster.assert_deserted();
     let app = service.logs("Received registration request from app ");
     let app = app.split(' ').next().unwrap().to_owned();
