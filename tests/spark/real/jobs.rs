@@ -10,7 +10,7 @@ use super::cluster::{RealCluster, Setup};
 use super::driver::{Driver, free_ports};
 use super::service::ShuffleService;
 use crate::eventually;
-use crate::support::{Ended, Folder, Run, send_signal};
+use crate::support::{Ended, Folder, Run, finish, send_signal};
 
 const LOCAL: &str = "local-cluster[2,2,2048]";
 
@@ -99,6 +99,14 @@ fn run_a_job_and_kill(folder: &Folder, master: &str, conf: &[&str], flags: &[&st
     assert_good(&run.end(), &["failed", "finished", "finished"]);
 }
 
+/// Plays a run again from its journal, and compares.
+#[track_caller]
+fn play_again(folder: &Folder) {
+    let replayed = finish(folder, &["replay", "journal", "--expect", "journal.answers"]);
+    assert_eq!(replayed.code, Some(0), "{}\n{}", replayed.output, replayed.errors);
+    println!("replayed: {}", replayed.output.lines().last().unwrap_or_default());
+}
+
 /// Goal: Spark's executors, placed on local agents, do Spark's jobs and end well with them. Method: two executors for a
 /// driver that has none, until they have finished.
 #[test]
@@ -107,12 +115,14 @@ fn a_job_runs_on_local_agents() {
     run_a_job(LOCAL);
 }
 
-/// Goal: an executor that is killed is replaced, and the job's answers stay right. Method: SIGKILL after the first
-/// round; the driver goes on until the replacement has worked.
+/// Goal: an executor that is killed is replaced, the job's answers stay right, and the run can be played again from its
+/// journal. Method: SIGKILL after the first round; the driver goes on until the replacement has worked; a replay.
 #[test]
 #[ignore = "needs Spark"]
 fn a_killed_executor_is_replaced_on_local_agents() {
-    run_a_job_and_kill(&Folder::new(), LOCAL, &[], &[]);
+    let folder = Folder::new();
+    run_a_job_and_kill(&folder, LOCAL, &[], &["--journal", "journal"]);
+    play_again(&folder);
 }
 
 /// Goal: the same on a real Mesos. Method: the same.
@@ -139,7 +149,9 @@ fn a_killed_executor_is_replaced_on_mesos() {
         ["--conf", "spark.executor.heartbeatInterval=1s"],
         ["--conf", "spark.network.timeout=8s"],
     ];
-    run_a_job_and_kill(&Folder::new(), &cluster.url(), &conf.concat(), &[]);
+    let folder = Folder::new();
+    run_a_job_and_kill(&folder, &cluster.url(), &conf.concat(), &["--journal", "journal"]);
+    play_again(&folder);
     cluster.assert_deserted();
     let app = service.logs("Received registration request from app ");
     let app = app.split(' ').next().unwrap().to_owned();
