@@ -87,7 +87,7 @@ fn run_a_job_and_kill(folder: &Folder, master: &str, conf: &[&str], flags: &[&st
     run.event_named("running");
     // Its driver has it when it has worked.
     let newcomer = process_of(&driver, "2");
-    eventually(Duration::from_secs(60), "a Python worker of the new executor", || {
+    eventually(Duration::from_secs(120), "a Python worker of the new executor", || {
         let output = Command::new("pgrep").args(["-P", &newcomer.to_string(), "python"]).output();
         let has_one = output.unwrap().status.success();
         if has_one { Ok(()) } else { Err("it has none".to_owned()) }

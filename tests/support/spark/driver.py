@@ -37,6 +37,8 @@ def arguments():
 def context(args):
     conf = SparkConf().setMaster(args.master).setAppName("offermill")
     conf.set("spark.driver.port", args.port).set("spark.driver.memory", "512m").set("spark.executor.memory", "512m")
+    # The files of an executor that was killed are given up after three seconds, not fifteen.
+    conf.set("spark.shuffle.io.retryWait", "1s")
     for key in ["spark.driver.host", "spark.driver.bindAddress"]:
         conf.set(key, "127.0.0.1")
     for key in ["spark.ui.enabled", "spark.ui.showConsoleProgress"]:
