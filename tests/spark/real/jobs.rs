@@ -143,14 +143,11 @@ fn a_killed_executor_is_replaced_on_mesos() {
     let [port] = free_ports();
     let mut service = ShuffleService::start(port);
     let port = format!("spark.shuffle.service.port={port}");
-    let conf = [
-        ["--conf", "spark.shuffle.service.enabled=true"],
-        ["--conf", &port],
-        ["--conf", "spark.executor.heartbeatInterval=1s"],
-        ["--conf", "spark.network.timeout=8s"],
-    ];
+    let conf = [["--conf", "spark.shuffle.service.enabled=true"], ["--conf", &port]];
+    let patience = ["spark.executor.heartbeatInterval=1s", "spark.network.timeout=8s"];
+    let flags = ["--conf", patience[0], "--conf", patience[1], "--journal", "journal"];
     let folder = Folder::new();
-    run_a_job_and_kill(&folder, &cluster.url(), &conf.concat(), &["--journal", "journal"]);
+    run_a_job_and_kill(&folder, &cluster.url(), &conf.concat(), &flags);
     play_again(&folder);
     cluster.assert_deserted();
     let app = service.logs("Received registration request from app ");
