@@ -73,7 +73,7 @@ impl Policy {
     pub(crate) fn has_room_for(&self, books: Books, cores: MilliCpus) -> bool {
         let limit = self.limit.unwrap_or(limits::EXECUTORS_MAX).min(limits::EXECUTORS_MAX);
         books.executors() < limit
-            && books.cores().millis() + cores.millis() <= self.core_cap().millis()
+            && books.cores().millis().saturating_add(cores.millis()) <= self.core_cap().millis()
     }
 
     /// The most GPUs that may be taken now, unless an executor wants more than the cap leaves.

@@ -11,15 +11,19 @@
 //! | [`spark_executors`] | are Spark's executors started as by Spark itself? |
 //! | [`mesos`] | is a run on Mesos set up as its user says, and does it keep secrets? |
 //! | [`checking`] | does it say what a constraint says, and of which agents? |
+//! | [`replaying`] | is decided again what was decided, and as Spark did if so asked? |
+//! | [`deviations`] | is Spark's nonsense left out, and the right thing done in its place? |
 //! | [`simulating`] | does a simulation tell, write and refuse what it should? |
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod checking;
 mod controlling;
+mod deviations;
 mod ending;
 mod mesos;
 mod output;
+mod replaying;
 mod running;
 mod settings;
 mod simulating;

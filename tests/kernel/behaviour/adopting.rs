@@ -79,6 +79,22 @@ fn who_is_not_adopted_is_a_stray() {
     house.kernel.check().unwrap();
 }
 
+/// Goal: an executor of a size that can't be is not adopted, and nothing overflows. Method: the largest numbers, after
+/// an executor that fits.
+#[test]
+fn what_is_too_large_is_not_adopted() {
+    let house = House::new(&Setup::default());
+    let huge = Former {
+        cores: MilliCpus::from_millis(u64::MAX),
+        memory: Mebibytes::new(u64::MAX),
+        gpus: Gpus::new(u32::MAX),
+        ..former("huge", "S1", 1)
+    };
+    let adopted = house.kernel.adopt(&[former("old", "S1", 1), huge], at(1)).unwrap();
+    assert_eq!(adopted.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false]);
+    house.kernel.check().unwrap();
+}
+
 proptest! {
     /// Goal: whatever is adopted, the caps hold and the books add up, then and when all have ended. Method: random
     /// former executors under random caps; ends in a random order, some twice.

@@ -6,7 +6,7 @@ use std::path::Path;
 use offermill::TaskState;
 
 use super::differences::{calls_differ, state_differs};
-use crate::scenario::reader::{Fault, Lines, Next};
+use crate::scenario::reader::{Fault, Lines, Next, Scenario};
 use crate::scenario::{Answer, Call, Closing, Event, Init, What, line};
 
 /// How a comparison went.
@@ -17,9 +17,18 @@ pub(super) struct Comparison {
     /// One sentence each.
     pub(super) differences: Vec<String>,
     /// Why the rest wasn't compared, if so.
-    pub(super) cut: Option<String>,
+    pub(super) cut: Option<Cut>,
     /// How many of the answers are the same to the byte, and at the same place.
     pub(super) alike: u64,
+}
+
+/// Why a comparison ended before its scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// Spark threw an exception, or was told of a task that didn't live there.
+    Nonsense,
+    /// There are no more answers: whoever wrote them was killed.
+    NoMore,
 }
 
 /// Answers of one event.
@@ -54,10 +63,10 @@ pub(super) fn read(path: &Path) -> Result<Vec<Answer>, Fault> {
     }
 }
 
-/// Compares the answers to `events`. Our own are compared `exactly`; Spark's in what they mean, and only as far as it
-/// knew what it did.
+/// Compares answers to a scenario. Our own are compared `exactly`; Spark's in what they mean, and only as far as it knew
+/// what it did.
 pub(super) fn compare(
-    events: &[Event],
+    scenario: &Scenario,
     expected: &[Answer],
     decided: &[Answer],
     exactly: bool,
@@ -66,29 +75,38 @@ pub(super) fn compare(
     let ((want, wanted), (got, gotten)) = (split(expected), split(decided));
     if let (Some(want), Some(got)) = (want, got) {
         comparison.start(want, got, exactly);
+        if want.init != got.init || want.init == "error" {
+            return comparison;
+        }
     }
+    let last = wanted.keys().next_back().copied();
     let mut truth = Truth::default();
     let nothing = Answered::default();
-    for (number, event) in (0..).zip(events) {
+    for (number, event) in (0..).zip(&scenario.events) {
         let want = wanted.get(&number).unwrap_or(&nothing);
         let got = gotten.get(&number).unwrap_or(&nothing);
         let Some(closing) = want.closing else {
-            // Whoever wrote them came no further.
-            if wanted.keys().next_back().is_none_or(|last| *last <= number) && exactly {
-                comparison.cut = Some(format!("event {number}: the expected answers end here"));
+            if exactly && last.is_none_or(|last| last <= number) {
+                comparison.cut = Some(Cut::NoMore);
                 return comparison;
             }
-            let place = place(number);
-            comparison.differences.push(format!("{place}: no answer is expected, and one came"));
+            let what = "no answer was expected, and one was given".to_owned();
+            comparison.differences.push(format!("{}: {what}", place(number)));
             continue;
         };
-        if !exactly && let Some(why) = truth.doubt(event, closing) {
-            comparison.cut = Some(format!("event {number}: {why}"));
+        if !exactly && truth.is_doubtful(event, closing) {
+            comparison.cut = Some(Cut::Nonsense);
             return comparison;
         }
         truth.take_in(event, want);
         comparison.event(number, want, got, exactly, truth.at_limit);
         truth.remember(closing);
+    }
+    if let (Some(last), None) = (last, scenario.cut)
+        && last >= scenario.events.len() as u64
+    {
+        let what = format!("answers are expected up to event {last}, but the scenario has no such");
+        comparison.differences.push(what);
     }
     comparison
 }
@@ -177,15 +195,13 @@ struct Truth<'a> {
 }
 
 impl<'a> Truth<'a> {
-    /// Why the answers from here on prove nothing, if so.
-    fn doubt(&self, event: &Event, closing: &Closing) -> Option<String> {
-        if let Some(error) = &closing.error {
-            let class = error.split(':').next().unwrap_or_default();
-            return Some(format!("Spark threw {class}"));
+    /// Whether the answers from here on prove nothing.
+    fn is_doubtful(&self, event: &Event, closing: &Closing) -> bool {
+        if closing.error.is_some() {
+            return true;
         }
-        let What::Status(status) = &event.what else { return None };
-        let is_there = self.live.get(&*status.task).copied() == status.agent.as_deref();
-        (!is_there).then(|| "an update for a task that doesn't live there".to_owned())
+        let What::Status(status) = &event.what else { return false };
+        self.live.get(&*status.task).copied() != status.agent.as_deref()
     }
 
     fn take_in(&mut self, event: &'a Event, want: &Answered<'a>) {

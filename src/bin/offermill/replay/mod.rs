@@ -28,6 +28,8 @@ mod files;
 mod spark;
 mod start;
 mod tasks;
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 
@@ -41,7 +43,7 @@ use crate::scenario::{Answer, Call, Closing, Conducts, answer::CallLine, line};
 use crate::words::count;
 
 use arguments::{Compat, ReplayArguments};
-use compare::Comparison;
+use compare::{Comparison, Cut};
 use spark::Spark;
 
 /// So much is printed at once, in bytes.
@@ -157,7 +159,7 @@ fn print(scenario: &Scenario, is_spark: bool) -> Said {
 fn compared(scenario: &Scenario, is_spark: bool, expected: &[Answer]) -> Comparison {
     let mut decided = Vec::new();
     play(scenario, is_spark, |answer| decided.push(answer));
-    compare::compare(&scenario.events, expected, &decided, !is_spark)
+    compare::compare(scenario, expected, &decided, !is_spark)
 }
 
 /// What came of all comparisons.
@@ -167,6 +169,7 @@ struct Sums {
     answers: u64,
     wrong: u64,
     cut: u64,
+    short: u64,
     alike: u64,
 }
 
@@ -178,7 +181,8 @@ impl Sums {
         self.answers += answers;
         self.alike += alike;
         self.wrong += u64::from(!differences.is_empty());
-        self.cut += u64::from(cut.is_some());
+        self.cut += u64::from(*cut == Some(Cut::Nonsense));
+        self.short += u64::from(*cut == Some(Cut::NoMore));
         let path = path.display();
         let mut text = String::new();
         for difference in differences.iter().take(show) {
@@ -191,7 +195,7 @@ impl Sums {
     }
 
     fn told(&self) -> String {
-        let Sums { scenarios, answers, wrong, cut, alike } = self;
+        let Sums { scenarios, answers, wrong, cut, short, alike } = self;
         let differ = match wrong {
             0 => "no difference".to_owned(),
             wrong => format!("{} with differences", count(*wrong, "scenario")),
@@ -203,6 +207,10 @@ impl Sums {
                 "{} compared only up to where Spark threw an exception or was told of a task that didn't live there\n",
                 count(*cut, "scenario"),
             ));
+        }
+        if *short > 0 {
+            let short = count(*short, "scenario");
+            text.push_str(&format!("{short} compared only up to where the expected answers end\n"));
         }
         text
     }

@@ -80,6 +80,12 @@ impl Scenario {
     }
 }
 
+/// Reads a scenario that is in memory.
+#[cfg(test)]
+pub(crate) fn from_text(text: &str) -> Result<Scenario, Fault> {
+    read_scenario(&mut Lines::new("text".to_owned(), text.as_bytes()))
+}
+
 fn read_scenario(lines: &mut Lines<impl BufRead>) -> Result<Scenario, Fault> {
     let head = match lines.next::<Head>("a head such as {\"format\":1,\"conf\":{}}")? {
         Next::Value(head) => head,

@@ -1,0 +1,138 @@
+//! Where Spark's backend throws or believes nonsense, the right thing is done instead, also in Spark's way: one test for
+//! each line of `offermill replay --help`.
+
+use serde_json::{Value, json};
+
+use crate::replaying::{offer, replay, scenario};
+
+/// The answers in Spark's way: the calls of each event, in short, and its closing line.
+fn answers(conf: &Value, events: &[Value]) -> Vec<(Vec<String>, Value)> {
+    let ended = replay(&["--compat", "spark-3.5"], &scenario(conf, events));
+    assert_eq!((ended.code, &*ended.errors), (Some(0), ""));
+    let mut all: Vec<(Vec<String>, Value)> = Vec::new();
+    let mut calls = Vec::new();
+    for answer in ended.events().into_iter().skip(1) {
+        match answer["call"].as_str() {
+            None => all.push((std::mem::take(&mut calls), answer["after"].clone())),
+            Some(call) => {
+                let what =
+                    ["offers", "offer", "task", "executor"].iter().find_map(|key| answer.get(key));
+                let what =
+                    what.map_or_else(String::new, |what| format!(" {what}").replace('"', ""));
+                let refuse =
+                    answer.get("refuse_seconds").map_or_else(String::new, |it| format!(" {it}"));
+                calls.push(format!("{call}{what}{refuse}"));
+            }
+        }
+    }
+    // The first is the registration.
+    all.remove(0);
+    all
+}
+
+fn status(task: &str, agent: &str, state: &str) -> Value {
+    json!({"status": {"task": task, "agent": agent, "state": format!("TASK_{state}")}})
+}
+
+fn batch(id: &str) -> Value {
+    json!({"offers": [offer(id, "a1", 1.0, &json!([]))]})
+}
+
+/// Goal: a word against a number is a mismatch, and other offers are answered. Method: one agent with a number.
+#[test]
+fn a_word_is_no_number() {
+    for word in ["abc", "1,x", "0x", "1_0", "é"] {
+        let number = offer("o1", "a1", 1.0, &json!([{"name": "tier", "scalar": 0}]));
+        let text =
+            offer("o2", "a2", 1.0, &json!([{"name": "tier", "text": word.split(',').next()}]));
+        let conf = json!({"spark.mesos.constraints": format!("tier:{word}")});
+        let all = answers(&conf, &[json!({"offers": [number, text]})]);
+        assert_eq!(all[0].0, ["decline o1 120.0", "accept [o2]"], "{word}");
+    }
+}
+
+/// Goal: an update counts by its task's id. Method: an end that names an agent that Spark never used, and one that names
+/// another that it did.
+#[test]
+fn an_update_may_name_any_agent() {
+    for agent in ["nowhere", "a2"] {
+        let both = [offer("o1", "a1", 1.0, &json!([])), offer("o2", "a2", 1.0, &json!([]))];
+        let all = answers(&json!({}), &[json!({"offers": both}), status("0", agent, "FAILED")]);
+        let (calls, after) = &all[1];
+        assert_eq!(calls[..], ["executor_removed 0", "revive"], "{agent}");
+        assert_eq!((&after["executors"], &after["cores"]), (&json!(1), &json!(1)), "{agent}");
+        assert_eq!(after["agents"]["a1"], json!({"failures": 1, "tasks": []}), "{agent}");
+    }
+}
+
+/// Goal: an end counts once. Method: the same end again, and one of a task that never was.
+#[test]
+fn an_end_counts_once() {
+    let again = [
+        batch("o1"),
+        status("0", "a1", "LOST"),
+        status("0", "a1", "LOST"),
+        status("7", "a1", "FAILED"),
+    ];
+    let all = answers(&json!({}), &again);
+    assert_eq!(all[1].0, ["executor_removed 0", "revive"]);
+    assert!(all[2].0.is_empty() && all[3].0.is_empty());
+    assert_eq!(all[3].1["agents"]["a1"]["failures"], 1);
+}
+
+/// Goal: what nobody has started, or what has ended, isn't left to run. Method: both, running.
+#[test]
+fn strays_are_killed() {
+    let events = [
+        batch("o1"),
+        status("0", "a1", "FINISHED"),
+        status("0", "a1", "RUNNING"),
+        status("7", "a1", "RUNNING"),
+    ];
+    let all = answers(&json!({}), &events);
+    assert_eq!(
+        (&all[2].0[..], &all[3].0[..]),
+        (&["kill 0".to_owned()][..], &["kill 7".to_owned()][..])
+    );
+}
+
+/// Goal: what can't be started isn't counted. Method: neither a home nor an archive.
+#[test]
+fn without_spark_nothing_starts() {
+    let text = scenario(&json!({"spark.cores.max": "4"}), &[batch("o1")]);
+    let text = text.replace("spark.mesos.executor.home", "spark.mesos.executor.house");
+    let ended = replay(&["--compat", "spark-3.5"], &text);
+    let all = ended.events();
+    assert_eq!(
+        (ended.code, &all[0]["init"], &all[0]["max_cores"]),
+        (Some(0), &json!("ok"), &json!(4))
+    );
+    assert_eq!((&all[2]["call"], &all[2]["refuse_seconds"]), (&json!("decline"), &Value::Null));
+    assert_eq!(
+        (&all[3]["after"]["executors"], &all[3]["after"]["agents"]),
+        (&json!(0), &json!({}))
+    );
+}
+
+/// Goal: a framework that the cluster has no more to do with places nothing. Method: an error, then an offer.
+#[test]
+fn after_an_error_nothing_starts() {
+    let all = answers(&json!({}), &[json!({"error": "Framework has been removed"}), batch("o1")]);
+    assert_eq!((all[0].0.len(), &all[1].0[..]), (0, &["decline o1 null".to_owned()][..]));
+}
+
+/// Goal: settings that can't work end at the start. Method: those of which Spark finds out later or never.
+#[test]
+fn settings_that_cannot_work_end_at_the_start() {
+    for conf in [
+        json!({"spark.executor.cores": "0"}),
+        json!({"spark.cores.max": "-3"}),
+        json!({"spark.mesos.task.labels": "a"}),
+        json!({"spark.executor.uri": "hdfs://nn/a b.tgz"}),
+        json!({"spark.blockManager.port": "99999"}),
+    ] {
+        let ended = replay(&["--compat", "spark-3.5"], &scenario(&conf, &[batch("o1")]));
+        let [init] = &ended.events()[..] else { panic!("{conf}: {}", ended.output) };
+        assert_eq!(init["init"], "error", "{conf}: {init}");
+    }
+}
