@@ -119,6 +119,24 @@ impl Keeper {
         set
     }
 
+    pub(super) fn request_executors(
+        &self,
+        limit: Option<u32>,
+        hosts: &[&str],
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let own = hosts.iter().copied();
+        let Some(recording) = &self.recording else {
+            return self.kernel.request_executors(limit, own, now);
+        };
+        let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
+        let mut turn = recording.turn(now);
+        let set = self.kernel.request_executors(limit, own, turn.at());
+        let outcome = if set.is_ok() { Outcome::Done } else { Outcome::Refused };
+        turn.record(&self.kernel, Operation::Request { limit, hosts }, outcome);
+        set
+    }
+
     pub(crate) fn kill_executors(&self, ids: Vec<ExecutorId>, now: Timestamp) -> Vec<Target> {
         let Some(recording) = &self.recording else { return self.kernel.kill_executors(ids) };
         let names = ids.iter().map(|id| self.kernel.executor_name(*id).to_string());

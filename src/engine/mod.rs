@@ -115,8 +115,8 @@ impl Engine {
     }
 
     /// The same, with a [`Journal`] of all that is done with `kernel`, with which nothing was done before. There is one
-    /// handler thread then. While the engine runs, use [`Engine::set_executor_limit`]: what is done with the kernel
-    /// itself is not recorded, and what follows is not done again by whoever plays the journal.
+    /// handler thread then. While the engine runs, use [`Engine::set_executor_limit`] and
+    /// [`Engine::request_executors`]: what is done with the kernel itself is not recorded, and what follows is not done again by whoever plays the journal.
     ///
     /// # Errors
     /// As [`Engine::start`].
@@ -186,6 +186,14 @@ impl Engine {
     /// When the limit is over [`limits::EXECUTORS_MAX`](crate::limits::EXECUTORS_MAX).
     pub fn set_executor_limit(&self, limit: Option<u32>) -> Result<(), Error> {
         self.shared.keeper.set_executor_limit(limit, self.shared.clock.now())
+    }
+
+    /// [`Kernel::request_executors`], on record if there is a journal.
+    ///
+    /// # Errors
+    /// When the limit is over [`limits::EXECUTORS_MAX`](crate::limits::EXECUTORS_MAX).
+    pub fn request_executors(&self, limit: Option<u32>, hosts: &[&str]) -> Result<(), Error> {
+        self.shared.keeper.request_executors(limit, hosts, self.shared.clock.now())
     }
 
     /// The clock that the kernel's moments are told by.

@@ -72,6 +72,7 @@ fn kernel() -> Kernel {
         .core_cap(Some(MilliCpus::from_cores(12)))
         .exclusion(Some(exclusion))
         .unreachable(unreachable)
+        .locality_wait(Some(second / 4))
         .revive_interval(Duration::from_millis(100))
         .refuse_durations(RefuseDurations::default())
         .build();
@@ -156,7 +157,10 @@ fn act(engine: &Engine, cluster: &Recorder, thread: u64, dice: &mut Dice) {
         30 => cluster.send(Event::ExecutorLost { executor: some_executor(dice) }),
         31 | 32 => {
             let limit = Some(dice.roll(14) as u32).filter(|limit| *limit < 13);
-            engine.set_executor_limit(limit).unwrap();
+            match dice.roll(2) {
+                0 => engine.set_executor_limit(limit).unwrap(),
+                _ => engine.request_executors(limit, &["host-of-S1", "host"]).unwrap(),
+            }
         }
         33 => {
             let name = some_executor(dice);
@@ -253,16 +257,18 @@ fn answers_that_leave_late_are_on_record() {
     cluster.send(Event::Registered { framework_id: "F".to_owned(), again: false });
     engine.set_executor_limit(Some(0)).unwrap();
     cluster.wait_for(|call| (*call == Call::Suppress).then_some(()));
-    let held = cluster.hold_calls();
+    let held = cluster.hold_answers();
     cluster.send(Event::Offers(vec![offer("o", "S0", 1)]));
     cluster.wait_until_held();
     engine.set_executor_limit(Some(1)).unwrap();
-    // The revive is due at a point of the grid, and is on record before its call waits at the door.
+    // The revive is due at a point of the grid, and is on record a moment later.
     let revived = |entry: &Entry| match entry.outcome {
         Outcome::Passed { demand, .. } => demand == Some(DemandCall::Revive),
         _ => false,
     };
+    let until = Instant::now() + Duration::from_secs(20);
     while !tape.entries.lock().unwrap().iter().any(revived) {
+        assert!(Instant::now() < until, "waited in vain");
         std::thread::sleep(Duration::from_millis(5));
     }
     drop(held);

@@ -45,6 +45,8 @@ pub(crate) struct Recorder {
     illiterate: bool,
     /// Held by a test that wants calls to wait.
     door: Mutex<()>,
+    /// The same, of answers to offers alone.
+    answers_door: Mutex<()>,
 }
 
 impl Recorder {
@@ -61,6 +63,11 @@ impl Recorder {
     /// Makes every call wait until the guard is dropped.
     pub(crate) fn hold_calls(&self) -> MutexGuard<'_, ()> {
         self.door.lock().unwrap()
+    }
+
+    /// Makes every answer to an offer wait until the guard is dropped, but no other call.
+    pub(crate) fn hold_answers(&self) -> MutexGuard<'_, ()> {
+        self.answers_door.lock().unwrap()
     }
 
     /// Waits until the answer to an offer waits at the door.
@@ -139,6 +146,9 @@ impl ClusterManager for Recorder {
         self.state.lock().unwrap().waiting += answers;
         self.changed.notify_all();
         drop(self.door.lock().unwrap());
+        if answers > 0 {
+            drop(self.answers_door.lock().unwrap());
+        }
         let mut state = self.state.lock().unwrap();
         state.waiting -= answers;
         if state.refuse_all {

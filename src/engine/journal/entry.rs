@@ -61,6 +61,13 @@ pub enum Operation {
     },
     /// A new executor limit was put in force.
     Limit(Option<u32>),
+    /// A new executor limit and wanted hosts were put in force.
+    Request {
+        /// The limit.
+        limit: Option<u32>,
+        /// The hosts.
+        hosts: Vec<String>,
+    },
     /// These executors were noted as asked to end.
     Kill(Vec<String>),
     /// Executors of a former run were taken over.
@@ -85,10 +92,10 @@ pub enum Operation {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// Of [`Operation::Registered`], [`Operation::Disconnected`], [`Operation::AnswersLeftLate`], [`Operation::Limit`]
-    /// and [`Operation::Wait`].
+    /// Of [`Operation::Registered`], [`Operation::Disconnected`], [`Operation::AnswersLeftLate`], [`Operation::Limit`],
+    /// [`Operation::Request`] and [`Operation::Wait`].
     Done,
-    /// Of [`Operation::Limit`]: the limit is none that there can be.
+    /// Of [`Operation::Limit`] and [`Operation::Request`]: the limit is none that there can be.
     Refused,
     /// Of [`Operation::Offers`].
     Answers(Answers),
@@ -181,6 +188,7 @@ impl Operation {
         match self {
             Operation::Offers(offers) => 1 + offers.len(),
             Operation::Kill(executors) => 1 + executors.len() / 8,
+            Operation::Request { hosts, .. } => 1 + hosts.len() / 8,
             Operation::Former(executors) => 1 + executors.len() / 4,
             _ => 1,
         }

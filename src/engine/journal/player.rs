@@ -149,6 +149,12 @@ impl Player {
                     return Outcome::Refused;
                 }
             }
+            Operation::Request { limit, hosts } => {
+                let hosts = hosts.iter().map(String::as_str);
+                if kernel.request_executors(*limit, hosts, at).is_err() {
+                    return Outcome::Refused;
+                }
+            }
             Operation::Kill(executors) => {
                 let ids: Vec<ExecutorId> =
                     executors.iter().filter_map(|it| kernel.executor_id(it)).collect();

@@ -37,9 +37,11 @@ pub(super) fn event(entry: &Entry, last: Timestamp) -> Option<Event> {
         Operation::ExecutorLost { executor } => {
             What::ExecutorLost(Lost { executor: executor.clone(), agent: None })
         }
-        Operation::Limit(total) => {
-            What::RequestTotal { total: *total, local: std::collections::BTreeMap::new() }
-        }
+        Operation::Limit(limit) => What::Limit(*limit),
+        Operation::Request { limit, hosts } => What::RequestTotal {
+            total: *limit,
+            local: hosts.iter().map(|host| (host.clone(), 1)).collect(),
+        },
         Operation::Kill(executors) => What::Kill(executors.clone()),
         Operation::Former(former) => What::Former(former.iter().map(former_line).collect()),
         Operation::Registered { framework_id } => {
@@ -66,7 +68,10 @@ pub(super) fn operation(what: &What) -> Operation {
         },
         What::SlaveLost(agent_id) => Operation::AgentLost { agent_id: agent_id.clone() },
         What::ExecutorLost(lost) => Operation::ExecutorLost { executor: lost.executor.clone() },
-        What::RequestTotal { total, .. } => Operation::Limit(*total),
+        What::Limit(limit) => Operation::Limit(*limit),
+        What::RequestTotal { total, local } => {
+            Operation::Request { limit: *total, hosts: local.keys().cloned().collect() }
+        }
         What::Kill(executors) => Operation::Kill(executors.clone()),
         What::Former(former) => Operation::Former(former.iter().map(former_executor).collect()),
         What::Registered(registered) => Operation::Registered {

@@ -10,6 +10,7 @@
 //! | `slave_lost` | agent | it is lost |
 //! | `executor_lost` | `{"executor","agent"?}` | it is lost |
 //! | `request_total` | number or `null`, and beside it `local`: tasks by host | the executor limit, and where tasks want to run |
+//! | `limit` | number or `null` | the executor limit alone: where tasks want to run stays as it is |
 //! | `kill` | executors | they are to end |
 //! | `executor_registered` | `{"cores"}` | one has told the driver that it is there |
 //! | `former` | executors, see [`FormerLine`] | those that a former run has left are taken over |
@@ -41,6 +42,7 @@ const KINDS: &[&str] = &[
     "slave_lost",
     "executor_lost",
     "request_total",
+    "limit",
     "kill",
     "executor_registered",
     "former",
@@ -71,6 +73,7 @@ pub(crate) enum What {
     SlaveLost(String),
     ExecutorLost(Lost),
     RequestTotal { total: Option<u32>, local: BTreeMap<String, u64> },
+    Limit(Option<u32>),
     Kill(Vec<String>),
     ExecutorRegistered(Cores),
     Former(Vec<FormerLine>),
@@ -236,6 +239,7 @@ impl Serialize for Event {
                     map.serialize_entry("local", local)?;
                 }
             }
+            What::Limit(total) => map.serialize_entry("limit", total)?,
             What::Kill(executors) => map.serialize_entry("kill", executors)?,
             What::ExecutorRegistered(cores) => map.serialize_entry("executor_registered", cores)?,
             What::Former(former) => map.serialize_entry("former", former)?,
@@ -322,6 +326,7 @@ fn read_what<'de, A: MapAccess<'de>>(kind: &str, map: &mut A) -> Result<What, A:
         "slave_lost" => What::SlaveLost(map.next_value()?),
         "executor_lost" => What::ExecutorLost(map.next_value()?),
         "request_total" => What::RequestTotal { total: map.next_value()?, local: BTreeMap::new() },
+        "limit" => What::Limit(map.next_value()?),
         "kill" => What::Kill(map.next_value()?),
         "executor_registered" => What::ExecutorRegistered(map.next_value()?),
         "former" => What::Former(map.next_value()?),
