@@ -183,14 +183,20 @@ impl Spark {
         }
     }
 
-    fn request_total<'a>(&mut self, total: Option<u32>, local: impl Iterator<Item = &'a str>) {
-        self.limit = total;
-        let most = total.map(|total| total.min(limits::EXECUTORS_MAX));
+    fn request_limit(&mut self, limit: Option<u32>) {
+        self.limit = limit;
+        let most = limit.map(|limit| limit.min(limits::EXECUTORS_MAX));
         // There is no higher limit.
-        let _allowed = match self.is_dynamic {
-            true => self.kernel.request_executors(most, local, self.now),
-            false => self.kernel.set_executor_limit(most),
-        };
+        let _allowed = self.kernel.set_executor_limit(most);
+    }
+
+    fn request_total<'a>(&mut self, total: Option<u32>, local: impl Iterator<Item = &'a str>) {
+        self.request_limit(total);
+        if self.is_dynamic {
+            // The limit is in force already, and none that can't be.
+            let limit = self.kernel.executor_limit();
+            let _allowed = self.kernel.request_executors(limit, local, self.now);
+        }
     }
 
     /// Whether there is a driver to be told.
@@ -251,6 +257,7 @@ impl Spark {
                 self.request_total(*total, local.keys().map(String::as_str));
                 return Some(true.into());
             }
+            What::Limit(limit) => self.request_limit(*limit),
             What::Kill(tasks) => return Some(self.kill(tasks, calls).into()),
             What::ExecutorRegistered(cores) => {
                 self.registered_cores = self.registered_cores.saturating_add(cores.cores);
