@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`running`] | do executors run, fail and get replaced as they should? |
 //! | [`ending`] | does it end in time, with the right code, and leave nothing behind? |
+//! | [`journaling`] | can a run be done again from its journal, and does a journal keep secrets? |
 //! | [`output`] | can machines read what it says, and does it bear a reader that goes away? |
 //! | [`settings`] | which setting counts, and is a bad one refused in a sentence? |
 //! | [`controlling`] | does it do what it is told while it goes on, and bear who tells it? |
@@ -21,6 +22,7 @@ mod checking;
 mod controlling;
 mod deviations;
 mod ending;
+mod journaling;
 mod mesos;
 mod output;
 mod replaying;

@@ -19,6 +19,7 @@ use crate::executors::{self, Executors};
 use crate::journal::{self, Files};
 use crate::layers::Layers;
 use crate::mesos_settings;
+use crate::replay;
 use crate::scenario::Ids;
 use crate::shuffle::ShufflePlan;
 use crate::site::{self, Site};
@@ -210,6 +211,10 @@ fn check_caps(draft: &mut Draft, mut builder: ConfigBuilder) -> ConfigBuilder {
 /// Makes the journal's files, or complains.
 fn open_journal(draft: &mut Draft, path: &str, ids: Option<Ids>, config: &Config) -> Option<Files> {
     let head = journal::head(draft, ids, config);
+    if replay::own_config(&head).as_ref() != Some(config) {
+        let remark = "--journal: a setting that decisions depend on is none that a journal can hold; a replay may differ";
+        draft.remarks.push(remark.to_owned());
+    }
     let told = |(path, error): (PathBuf, io::Error)| match error.kind() {
         io::ErrorKind::AlreadyExists => {
             format!("--journal: {path:?} is there already and isn't empty; nothing is written over")

@@ -31,6 +31,7 @@ const DECISIVE: &[&str] = &[
     "spark.excludeOnFailure.application.maxFailedExecutorsPerNode",
     "spark.excludeOnFailure.timeout",
     "offermill.exclusion.window",
+    "spark.locality.wait",
 ];
 
 /// The head of a run with this configuration.

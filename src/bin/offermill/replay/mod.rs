@@ -45,6 +45,7 @@ use crate::words::count;
 use arguments::{Compat, ReplayArguments};
 use compare::{Comparison, Cut};
 use spark::Spark;
+pub(crate) use start::own_config;
 
 /// So much is printed at once, in bytes.
 const CHUNK: usize = 64 * 1024;

@@ -52,6 +52,11 @@ pub(super) fn own(head: &Head) -> Result<Start, Init> {
     }
 }
 
+/// The kernel's settings that our own conduct takes from a head.
+pub(crate) fn own_config(head: &Head) -> Option<Config> {
+    own(head).ok().map(|start| start.config)
+}
+
 /// Reads the settings as Spark's backend for Mesos understands them. `Err` says what is wrong with them.
 pub(super) fn spark(head: &Head) -> Result<Start, Init> {
     let mut conf = head.conf.clone();
