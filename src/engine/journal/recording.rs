@@ -30,6 +30,8 @@ pub(crate) struct Recording {
     filled: Condvar,
     /// There is room, or all is written.
     drained: Condvar,
+    /// How long is waited for that: [`PATIENCE`].
+    patience: Duration,
 }
 
 #[derive(Debug)]
@@ -68,7 +70,12 @@ impl Recording {
             written: false,
             untold: None,
         };
-        Recording { state: Mutex::new(state), filled: Condvar::new(), drained: Condvar::new() }
+        Recording {
+            state: Mutex::new(state),
+            filled: Condvar::new(),
+            drained: Condvar::new(),
+            patience: PATIENCE,
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -86,7 +93,7 @@ impl Recording {
 
     fn turn_of_time(&self) -> Turn<'_> {
         let is_full = |state: &mut State| !state.ended && state.weight > WEIGHT_MAX;
-        let waited = self.drained.wait_timeout_while(self.state(), PATIENCE, is_full);
+        let waited = self.drained.wait_timeout_while(self.state(), self.patience, is_full);
         let (mut state, waited) = waited.unwrap_or_else(PoisonError::into_inner);
         if waited.timed_out() && is_full(&mut state) {
             self.give_up(&mut state, "it is written too slowly".to_owned());
@@ -127,7 +134,7 @@ impl Recording {
         state.ended = true;
         self.filled.notify_all();
         let unwritten = |state: &mut State| !state.written;
-        let waited = self.drained.wait_timeout_while(state, PATIENCE, unwritten);
+        let waited = self.drained.wait_timeout_while(state, self.patience, unwritten);
         let (mut state, waited) = waited.unwrap_or_else(PoisonError::into_inner);
         if waited.timed_out() && !state.written {
             self.give_up(&mut state, "its end is written too slowly".to_owned());
@@ -209,5 +216,59 @@ impl Turn<'_> {
         let entry = Entry::after(kernel, self.state.at, operation, outcome);
         self.state.queue.push(entry);
         self.recording.filled.notify_one();
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::ids::IdScheme;
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    fn kernel() -> Kernel {
+        Kernel::new(Config::builder().build().unwrap(), IdScheme::plain())
+    }
+
+    /// Goal: a journal that hangs takes no memory without an end and holds nobody up for long. Method: nobody writes
+    /// what is recorded.
+    #[test]
+    fn a_journal_that_hangs_is_given_up() {
+        let recording = Recording { patience: Duration::from_millis(20), ..Recording::new() };
+        let kernel = kernel();
+        for _ in 0..WEIGHT_MAX + 2 {
+            recording.turn(at(1)).record(&kernel, Operation::Wait, Outcome::Done);
+        }
+        assert_eq!(recording.untold().as_deref(), Some("it is written too slowly"));
+        assert!(recording.state().queue.is_empty());
+        assert_eq!(recording.untold(), None, "told once");
+        assert_eq!(recording.finish(&kernel, at(2)), None);
+
+        let recording = Recording { patience: Duration::from_millis(20), ..Recording::new() };
+        let told = recording.finish(&kernel, at(2));
+        assert_eq!(told.as_deref(), Some("its end is written too slowly"));
+    }
+
+    /// Goal: no operation comes at or after a point that is still to be made, none before the one that precedes it, and
+    /// no point is left out. Method: a clock that leaps, and falls back.
+    #[test]
+    fn moments_keep_to_the_grid() {
+        let (recording, kernel) = (Recording::new(), kernel());
+        let moment = |clock: u64| recording.turn(at(clock)).at().as_millis();
+        assert_eq!(
+            [moment(3), moment(1), moment(49), moment(50), moment(9_999)],
+            [3, 3, 49, 49, 49]
+        );
+        let mut points = Vec::new();
+        while let Some(passed) = recording.pass(&kernel, at(2_049)) {
+            points.push((passed.at.as_millis(), passed.ticked.is_some()));
+        }
+        let expected = (1..=40).map(|point| (point * 50, point % 20 == 0));
+        assert_eq!(points, expected.collect::<Vec<_>>());
+        assert_eq!([moment(1_000), moment(2_010), moment(7_000)], [2_000, 2_010, 2_049]);
     }
 }
