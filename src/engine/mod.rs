@@ -116,7 +116,8 @@ impl Engine {
 
     /// The same, with a [`Journal`] of all that is done with `kernel`, with which nothing was done before. There is one
     /// handler thread then. While the engine runs, use [`Engine::set_executor_limit`] and
-    /// [`Engine::request_executors`]: what is done with the kernel itself is not recorded, and what follows is not done again by whoever plays the journal.
+    /// [`Engine::request_executors`]: what is done with the kernel itself is not recorded, and what follows is not done
+    /// again by whoever plays the journal.
     ///
     /// # Errors
     /// As [`Engine::start`].

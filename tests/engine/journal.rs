@@ -211,8 +211,8 @@ fn run_wild(seed: u64) -> Vec<Entry> {
     tape.entries()
 }
 
-/// Goal: whatever several threads do with an engine, its journal played again comes to the same outcomes, executors' ids
-/// included. Method: random runs; all kinds of operations are among them.
+/// Goal: whatever several threads do with an engine, its journal played again comes to the same outcomes,
+/// executors' ids included. Method: random runs; all kinds of operations are among them.
 #[test]
 fn a_journal_is_done_again() {
     let mut seen = Vec::new();

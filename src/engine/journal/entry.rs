@@ -113,7 +113,8 @@ pub enum Outcome {
     /// Of [`Operation::AgentLost`], [`Operation::ExecutorLost`], [`Operation::Kill`] and [`Operation::Close`]: the
     /// executors that are to be asked about or to be killed, and their agents.
     Targets(Vec<(String, String)>),
-    /// Of [`Operation::Former`]: for each executor whether there was room for it. Empty if there was an adoption before.
+    /// Of [`Operation::Former`]: for each executor whether there was room for it. Empty if there was an adoption
+    /// before.
     Adopted(Vec<bool>),
     /// Of [`Operation::Point`].
     Passed {
