@@ -30,6 +30,8 @@
 //! 7. `spark`: what Spark's other services are told, behind a feature.
 //! 8. The command line, `offermill`, behind the feature `cli`.
 //!
+//! Beside them stands [`allocation`]: how many executors a load of tasks needs, and which of the idle ones may go.
+//!
 //! A framework with threads and transport of its own uses 1 to 4 and never meets the rest. Nothing is global: many
 //! kernels live side by side.
 //!

@@ -374,6 +374,27 @@ fn executors_follow_the_load() {
     assert!(ended.errors.contains(remark), "{}", ended.errors);
 }
 
+/// Goal: executors are as large as their tasks leave room for; and a limit that counts down is left alone. Method: what
+/// the status says of slots, and a limit for a run until all have finished.
+#[test]
+fn other_settings_have_their_say() {
+    let folder = Folder::new();
+    let size = ["--executor-cores", "4", "-c", "spark.task.cpus=2"];
+    let (run, socket) = start(&folder, &[&DYNAMIC[..], &size].concat());
+    let mut client = Client::new(&socket);
+    assert_eq!(client.status()["dynamic_allocation"]["slots"], 2);
+    assert!(
+        client.ask_for_block("status").iter().any(|line| line == "load        none was told of")
+    );
+    client.ask("stop");
+    assert_eq!(run.end().code, Some(0));
+    let (run, socket) = start(&folder, &["--num-executors", "2", "--until-finished"]);
+    let answer = Client::new(&socket).ask("limit 1");
+    assert!(answer.starts_with("error: the limit counts down as executors finish"), "{answer}");
+    run.signal("TERM");
+    assert_eq!(run.end().code, Some(0));
+}
+
 /// Goal: without a load there is nothing to follow, and that is said; what doesn't go together is refused. Method: a
 /// run that nobody tells of a load, for longer than executors may be idle; one until all have finished.
 #[test]

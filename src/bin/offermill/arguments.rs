@@ -39,6 +39,11 @@ Examples:
   What all settings come to, and where each is given:
     offermill run --properties-file conf/spark-defaults.conf --print-config
 
+  Executors that follow the load that the run is told of, from none to twenty:
+    offermill run --control etl.sock -c spark.dynamicAllocation.enabled=true \\
+        -c spark.dynamicAllocation.maxExecutors=20 --executor-cores 2 -- ./worker
+    offermill ctl etl.sock load pending=30 running=4
+
   Completions for this shell:
     source <(offermill completions bash)
 ";

@@ -80,6 +80,9 @@ pub(crate) enum Output {
     Json,
 }
 
+/// Where the limit follows a load, offers are asked for as often as it may grow, so that executors come in time.
+const FOLLOWED_WITHIN: Duration = Duration::from_secs(1);
+
 /// What became of the arguments, with remarks that don't stop anything.
 pub(crate) struct Gathered {
     pub(crate) remarks: Vec<String>,
@@ -243,7 +246,11 @@ pub(crate) fn builder(
     limit: Option<u32>,
     exclusion: Option<ExclusionRule>,
 ) -> ConfigBuilder {
-    Config::builder()
+    let mut builder = Config::builder();
+    if draft.allocation.enabled {
+        builder = builder.revive_interval(FOLLOWED_WITHIN);
+    }
+    builder
         .core_cap(draft.core_cap)
         .executor_cores(draft.executor_cores)
         .executor_memory(draft.memory)

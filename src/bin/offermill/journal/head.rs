@@ -31,7 +31,7 @@ const DECISIVE: &[&str] = &[
     "spark.excludeOnFailure.application.maxFailedExecutorsPerNode",
     "spark.excludeOnFailure.timeout",
     "offermill.exclusion.window",
-    "spark.locality.wait",
+    "spark.dynamicAllocation.enabled",
 ];
 
 /// The head of a run with this configuration.
@@ -39,7 +39,11 @@ pub(crate) fn head(draft: &Draft, ids: Option<Ids>, config: &Config) -> Head {
     let mut conf = draft.texts_of(DECISIVE);
     if let Some(limit) = config.executor_limit() {
         // It may follow from others.
-        conf.insert("spark.executor.instances".to_owned(), limit.to_string());
+        let key = match draft.allocation.enabled {
+            true => "spark.dynamicAllocation.initialExecutors",
+            false => "spark.executor.instances",
+        };
+        conf.insert(key.to_owned(), limit.to_string());
     }
     Head {
         name: ids.as_ref().map(|ids| ids.prefix.clone()).unwrap_or_default(),

@@ -44,7 +44,10 @@ impl Sufficiency {
             true => format!(", and {} are over", age(readiness.wait)),
             false => String::new(),
         };
-        let ratio = readiness.ratio;
+        let ratio = match readiness.ratio {
+            none if none <= 0.0 => "none".to_owned(),
+            ratio => ratio.to_string(),
+        };
         match expected.millis() {
             0 => format!("{verdict}: {registered} cores, and no number is expected{waited}"),
             _ => format!(
