@@ -190,6 +190,8 @@ fn the_needed_executors_are_counted_as_spark_does() {
         (tasks(100, 0), 4, 0.5, 13),
         (tasks(1, 0), 4, 0.01, 1),
         (Load { speculative: 1, running: 1, ..Load::default() }, 4, 1.0, 2),
+        (tasks(1, 2), 4, 1.0, 1),
+        (Load { speculative: 1, ..Load::default() }, 4, 1.0, 2),
         (Load { speculative: 1, ..Load::default() }, 1, 1.0, 1),
         (Load { speculative: 5, ..Load::default() }, 4, 1.0, 2),
         (Load { unschedulable: 1, ..tasks(4, 0) }, 4, 1.0, 4),
@@ -440,9 +442,13 @@ proptest! {
         let _ = allocator.step(at(after).plus(longest), &tasks(u64::MAX, 0));
         prop_assert!(allocator.limit() > before || before == rule.max(), "growth waits too long");
         let now = at(after).plus(longest);
-        (0..12).for_each(|it| allocator.removed(id(it)));
-        (20..40).for_each(|it| allocator.added(id(it), now));
-        let kill = allocator.step(now.plus(rule.idle_timeout), &Load::default()).kill;
-        prop_assert_eq!(kill.len(), 20 - rule.min() as usize, "idleness lasts too long");
+        for it in (0..32).map(id) {
+            allocator.added(it, now);
+            allocator.idle(it, now);
+            allocator.cached(it, false);
+            allocator.shuffle(it, ShuffleData::None);
+        }
+        let _ = allocator.step(now.plus(rule.idle_timeout), &Load::default());
+        prop_assert_eq!(allocator.executors(), rule.min() as usize, "idleness lasts too long");
     }
 }

@@ -246,11 +246,7 @@ pub(crate) fn builder(
     limit: Option<u32>,
     exclusion: Option<ExclusionRule>,
 ) -> ConfigBuilder {
-    let mut builder = Config::builder();
-    if draft.allocation.enabled {
-        builder = builder.revive_interval(FOLLOWED_WITHIN);
-    }
-    builder
+    let builder = Config::builder()
         .core_cap(draft.core_cap)
         .executor_cores(draft.executor_cores)
         .executor_memory(draft.memory)
@@ -259,14 +255,18 @@ pub(crate) fn builder(
         .gpu_cap(draft.gpu_cap)
         .executor_gpus(draft.executor_gpus)
         .executor_limit(limit)
-        .locality_wait(Some(draft.locality_wait))
         .fixed_port(draft.port)
         .revocable(draft.revocable)
         .maintenance_lead(draft.maintenance_lead)
         .constraint(draft.constraint.clone())
         .refuse_durations(draft.refusals)
         .exclusion(exclusion)
-        .placement(draft.placement)
+        .placement(draft.placement);
+    // Who tells where work is tells how much there is, too.
+    match draft.allocation.enabled {
+        true => builder.locality_wait(Some(draft.locality_wait)).revive_interval(FOLLOWED_WITHIN),
+        false => builder,
+    }
 }
 
 /// How many executors the core cap leaves room for, where executors have a size.

@@ -22,8 +22,8 @@ executor NAME WHAT   tell what an executor does, for dynamic allocation: busy or
                      shuffle-gone (whether it holds shuffle data, and a job needs it)
 registered CORES     tell how many cores have registered with the framework's driver;
                      with + or - before it, how many more or fewer
-locality HOST=N...   tell on how many tasks' data hosts have, to place executors there;
-                     or \"locality none\"
+locality HOST=N...   tell which hosts have the data of how many tasks: with dynamic
+                     allocation executors start there if they can; or \"locality none\"
 stop                 stop the run, as Ctrl-C does
 help                 this; ends with an empty line
 quit                 hear no more from this client

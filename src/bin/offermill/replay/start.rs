@@ -146,12 +146,7 @@ fn build(
     if !draft.problems.is_empty() {
         return None;
     }
-    let mut builder = settings::builder(draft, limit, exclusion).conduct(conduct);
-    if conduct == Conduct::SPARK_3_5 && !draft.allocation.enabled {
-        // Spark waits for wanted hosts only then.
-        builder = builder.locality_wait(None);
-    }
-    let built = builder.build();
+    let built = settings::builder(draft, limit, exclusion).conduct(conduct).build();
     built.map_err(|error| draft.complain(&error)).ok()
 }
 

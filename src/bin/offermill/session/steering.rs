@@ -53,7 +53,7 @@ impl Session {
                 None => Err(NO_ALLOCATION.to_owned()),
             },
             Command::Executor { name, activity } => self.command_executor(name, *activity),
-            Command::Locality(hosts) => Ok(self.note_locality(hosts)),
+            Command::Locality(hosts) => self.command_locality(hosts),
         };
         done.map_or_else(Answer::Refused, Answer::Done)
     }
@@ -79,11 +79,13 @@ impl Session {
     pub(super) fn set_limit(&mut self, limit: Option<u32>, why: &str) -> Result<(), String> {
         let Some(engine) = &self.engine else { return Err(STOPPING.to_owned()) };
         let before = self.kernel.executor_limit();
-        engine.set_executor_limit(limit).map_err(|error| error.to_string())?;
-        if !self.hosts.is_empty() {
+        let hosts: Vec<&str> = self.hosts.iter().map(String::as_str).collect();
+        let set = match hosts.is_empty() {
+            true => engine.set_executor_limit(limit),
             // The wait for wanted hosts begins anew, as with each request of Spark's.
-            self.kernel.set_locality(self.hosts.iter().map(String::as_str));
-        }
+            false => engine.request_executors(limit, &hosts),
+        };
+        set.map_err(|error| error.to_string())?;
         let what = What::LimitSet { from: before, to: limit, why: why.to_owned() };
         self.tell(self.clock.now(), what);
         Ok(())
@@ -134,13 +136,19 @@ impl Session {
         format!("{registered} cores registered; {}", self.sufficiency().sentence())
     }
 
-    fn note_locality(&mut self, hosts: &[(String, u32)]) -> String {
-        let wanted = hosts.iter().filter(|(_, tasks)| *tasks > 0);
-        self.hosts = wanted.map(|(host, _)| host.clone()).collect();
-        self.kernel.set_locality(self.hosts.iter().map(String::as_str));
-        match self.hosts.len() as u64 {
+    fn command_locality(&mut self, hosts: &[(String, u32)]) -> Done {
+        let Some(engine) = &self.engine else { return Err(STOPPING.to_owned()) };
+        if self.allocating.is_none() {
+            return Err(NO_ALLOCATION.to_owned());
+        }
+        let wanted = hosts.iter().filter(|(_, tasks)| *tasks > 0).map(|(host, _)| host.as_str());
+        let wanted: Vec<&str> = wanted.collect();
+        let requested = engine.request_executors(self.kernel.executor_limit(), &wanted);
+        requested.map_err(|error| error.to_string())?;
+        self.hosts = wanted.iter().map(|&host| host.to_owned()).collect();
+        Ok(match wanted.len() as u64 {
             0 => "executors start wherever they fit".to_owned(),
             hosts => format!("executors had better start on {}", count(hosts, "host")),
-        }
+        })
     }
 }
