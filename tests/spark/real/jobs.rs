@@ -35,7 +35,12 @@ fn process_of(driver: &Driver, executor: &str) -> u32 {
             let words: Vec<&str> = words.split('\0').collect();
             let has = |pair: [&str; 2]| words.windows(2).any(|two| two == pair);
             let is_java = words.first().is_some_and(|program| program.ends_with("java"));
-            is_java && has(["--driver-url", &driver.url]) && has(["--executor-id", executor])
+            // One with the same words works out how the executor is to be started.
+            let is_launcher = words.contains(&"org.apache.spark.launcher.Main");
+            is_java
+                && !is_launcher
+                && has(["--driver-url", &driver.url])
+                && has(["--executor-id", executor])
         };
         let names = fs::read_dir("/proc")
             .unwrap()
