@@ -1,4 +1,5 @@
-//! The registrar against stand-ins of the shuffle service.
+//! The registrar, and runs with one, against stand-ins of the shuffle service.
 
 mod registering;
+mod running;
 mod service;

@@ -56,7 +56,7 @@ pub(crate) struct FakeService {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Any of the addresses that all mean this machine, by a number.
+/// Any of the addresses that all mean this machine, by a number; 0 is the one that local agents are looked for at.
 pub(crate) fn host(number: u8) -> String {
     Ipv4Addr::new(127, 0, number, 1).to_string()
 }
