@@ -160,11 +160,11 @@ fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
     }
     let journal = match &arguments.journal {
         // Last of all, so that nothing is left of it when something else is wrong.
-        Some(path) => {
+        Some(path) if !draft.only_looks => {
             let prefix = executors.are_named().then_some(prefix);
             Some(open_journal(draft, path, prefix, &config)?)
         }
-        None => None,
+        _ => None,
     };
     let settings = Settings {
         name,
