@@ -171,7 +171,7 @@ fn task_differs(want: &Task, got: &Task) -> Vec<String> {
     differ("environment", environment(want), environment(got));
     differ("URIs", format!("{:?}", want.uris), format!("{:?}", got.uris));
     differ("labels", format!("{:?}", want.labels), format!("{:?}", got.labels));
-    let container = |task: &Task| task.container.as_ref().map_or_else(String::new, |it| line(it));
+    let container = |task: &Task| task.container.as_ref().map_or_else(String::new, line);
     differ(
         "container",
         container(want).trim_end().to_owned(),

@@ -115,18 +115,17 @@ fn play(scenario: &Scenario, is_spark: bool, take: impl FnMut(Answer)) {
 
 fn play_as_ourselves(scenario: &Scenario, mut take: impl FnMut(Answer)) {
     match start::own(&scenario.head) {
-        Err(init) => take(Answer::Init(init)),
-        Ok(start) => {
+        Err(init) => take(Answer::Init(*init)),
+        Ok((config, ids)) => {
             // Moments were looked at when the scenario was read.
-            let _in_order =
-                journal::play(&scenario.events, Kernel::new(start.config, start.ids), take);
+            let _in_order = journal::play(&scenario.events, Kernel::new(config, ids), take);
         }
     }
 }
 
 fn play_as_spark(scenario: &Scenario, mut take: impl FnMut(Answer)) {
     let start = match start::spark(&scenario.head) {
-        Err(init) => return take(Answer::Init(init)),
+        Err(init) => return take(Answer::Init(*init)),
         Ok(start) => start,
     };
     take(Answer::Init(start.init.clone()));

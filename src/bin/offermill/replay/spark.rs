@@ -12,8 +12,8 @@ use bumpalo::Bump;
 use offermill::launch::spark::SparkExecutor;
 use offermill::launch::{Facts, Launcher};
 use offermill::{
-    Accepted, Attribute, AttributeValue, Change, Decisions, Decline, Handler, Kernel, Offer,
-    ReasonKind, StatusUpdate, TaskState, Timestamp, limits,
+    Accepted, Attribute, AttributeValue, Change, Decisions, Decline, Handler, IdScheme, Kernel,
+    Offer, ReasonKind, StatusUpdate, TaskState, Timestamp, limits,
 };
 
 use super::books::Books;
@@ -59,9 +59,9 @@ enum Stop {
 
 impl Spark {
     pub(super) fn new(start: Start) -> Spark {
-        let Start { draft, config, ids, cap_given, launcher, init: _ } = start;
+        let Start { draft, config, cap_given, launcher, init: _ } = start;
         let limit = config.executor_limit();
-        let kernel = Kernel::new(config, ids);
+        let kernel = Kernel::new(config, IdScheme::plain());
         Spark {
             handler: kernel.handler(),
             kernel,
@@ -150,7 +150,7 @@ impl Spark {
         let is_said = is_unmet(decline) || at_cap;
         Some(Call::Decline(answer::Decline {
             offer: batch.get(decline.offer as usize)?.id.to_owned(),
-            refuse_seconds: is_said.then(|| decline.refuse.as_secs() as f64),
+            refuse_seconds: is_said.then_some(decline.refuse.as_secs() as f64),
             reason: None,
         }))
     }

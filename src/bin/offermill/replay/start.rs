@@ -9,7 +9,6 @@ use offermill::{Config, IdScheme};
 
 use crate::draft::Draft;
 use crate::layers::Layers;
-use crate::scenario::answer::cores;
 use crate::scenario::{Head, Init};
 use crate::settings;
 use crate::spark_settings::spark_executor;
@@ -19,11 +18,10 @@ const NO_CAP: u64 = i32::MAX as u64;
 /// So many failures exclude an agent from Spark, for ever.
 const SPARK_FAILURES: u8 = 2;
 
-/// Settings that can be played with.
+/// Settings that can be played with in Spark's way.
 pub(super) struct Start {
     pub(super) draft: Draft,
     pub(super) config: Config,
-    pub(super) ids: IdScheme,
     /// The core cap as it was given, 0 without.
     pub(super) cap_given: f64,
     /// What starts Spark's executors, if it is said where Spark is.
@@ -32,7 +30,7 @@ pub(super) struct Start {
 }
 
 /// Reads the settings of our own conduct. `Err` says what is wrong with them.
-pub(super) fn own(head: &Head) -> Result<Start, Init> {
+pub(super) fn own(head: &Head) -> Result<(Config, IdScheme), Box<Init>> {
     let mut draft = Draft::read(Layers::of_scenario(&head.conf));
     let ids = match &head.ids {
         Some(ids) => IdScheme::unique(&ids.prefix, ids.epoch),
@@ -43,12 +41,8 @@ pub(super) fn own(head: &Head) -> Result<Start, Init> {
     let exclusion = draft.excludes.then_some(draft.exclusion);
     let config = build(&mut draft, limit, exclusion, Conduct::OFFERMILL);
     match (config, ids) {
-        (Some(config), Some(ids)) if draft.problems.is_empty() => {
-            let init = init(head, &draft, &config, draft.core_cap.map(cores));
-            let (cap_given, launcher) = (0.0, None);
-            Ok(Start { draft, config, ids, cap_given, launcher, init })
-        }
-        _ => Err(refusal(head, &draft)),
+        (Some(config), Some(ids)) if draft.problems.is_empty() => Ok((config, ids)),
+        _ => Err(Box::new(refusal(head, &draft))),
     }
 }
 
@@ -58,7 +52,7 @@ pub(crate) fn own_config(head: &Head) -> Option<Config> {
 }
 
 /// Reads the settings as Spark's backend for Mesos understands them. `Err` says what is wrong with them.
-pub(super) fn spark(head: &Head) -> Result<Start, Init> {
+pub(super) fn spark(head: &Head) -> Result<Start, Box<Init>> {
     let mut conf = head.conf.clone();
     // A cap of nothing is one that our own conduct refuses.
     let is_idle = conf.get(CORES_MAX).is_some_and(|text| text.trim() == "0");
@@ -94,10 +88,10 @@ pub(super) fn spark(head: &Head) -> Result<Start, Init> {
     let limit = draft.allocation.enabled.then_some(0);
     match build(&mut draft, limit, Some(exclusion), Conduct::SPARK_3_5) {
         Some(config) if draft.problems.is_empty() => {
-            let init = init(head, &draft, &config, Some(max_cores.into()));
-            Ok(Start { draft, config, ids: IdScheme::plain(), cap_given, launcher, init })
+            let init = init(head, &draft, &config, max_cores);
+            Ok(Start { draft, config, cap_given, launcher, init })
         }
-        _ => Err(refusal(head, &draft)),
+        _ => Err(Box::new(refusal(head, &draft))),
     }
 }
 
@@ -150,11 +144,11 @@ fn build(
     built.map_err(|error| draft.complain(&error)).ok()
 }
 
-fn init(head: &Head, draft: &Draft, config: &Config, cap: Option<serde_json::Number>) -> Init {
+fn init(head: &Head, draft: &Draft, config: &Config, max_cores: u64) -> Init {
     Init {
         init: "ok".to_owned(),
         executor_memory: Some(config.memory_taken().get()),
-        max_cores: Some(cap.unwrap_or_else(|| NO_CAP.into())),
+        max_cores: Some(max_cores.into()),
         reject_unmet_constraints_s: Some(draft.refusals.unmet_constraint.as_secs().into()),
         reject_max_cores_s: Some(draft.refusals.reached_cap.as_secs().into()),
         locality_wait_ms: u64::try_from(draft.locality_wait.as_millis()).ok(),
