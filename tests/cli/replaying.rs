@@ -120,6 +120,36 @@ fn differences_are_told_in_words() {
     }
 }
 
+/// Goal: expectations that are shorter or longer than their scenario are told. Method: both, in our own way and in
+/// Spark's.
+#[test]
+fn expectations_of_another_length_are_told() {
+    let folder = Folder::new();
+    let text = scenario(&json!({}), &[json!({"kill": []}), json!({"stop": true})]);
+    folder.write("scenario.jsonl", &text);
+    let compat = ["--compat", "spark-3.5"];
+    for (flags, short) in [(&[][..], 0), (&compat, 1)] {
+        let ended = finish(&folder, &[&["replay", "scenario.jsonl"], flags].concat());
+        let all: Vec<&str> = ended.output.split_inclusive('\n').collect();
+        let compare = |expected: &str| {
+            folder.write("expected.jsonl", expected);
+            finish(
+                &folder,
+                &[&["replay", "scenario.jsonl", "--expect", "expected.jsonl"], flags].concat(),
+            )
+        };
+        let ended = compare(&all[..3].concat());
+        assert_eq!(ended.code, Some(short), "{}", ended.output);
+        let told =
+            ["only up to where the expected answers end", "no answer was expected"][short as usize];
+        assert!(ended.output.contains(told), "{}", ended.output);
+        let further = all.last().unwrap().replace("\"ev\":2", "\"ev\":3");
+        let ended = compare(&format!("{}{further}", all.concat()));
+        assert_eq!(ended.code, Some(1), "{}", ended.output);
+        assert!(ended.output.contains("expected up to event 3"), "{}", ended.output);
+    }
+}
+
 /// Goal: the same scenarios can be played in our own way. Method: each event has its closing line, and what is said is
 /// what is said again.
 #[test]

@@ -63,52 +63,103 @@ pub(super) fn read(path: &Path) -> Result<Vec<Answer>, Fault> {
     }
 }
 
-/// Compares answers to a scenario. Our own are compared `exactly`; Spark's in what they mean, and only as far as it knew
-/// what it did.
-pub(super) fn compare(
-    scenario: &Scenario,
-    expected: &[Answer],
-    decided: &[Answer],
+/// Compares answers to a scenario, as they come. Our own are compared exactly; Spark's in what they mean, and only as far
+/// as it knew what it did.
+pub(super) struct Comparer<'a> {
+    scenario: &'a Scenario,
+    init: Option<&'a Init>,
+    expected: BTreeMap<u64, Answered<'a>>,
     exactly: bool,
-) -> Comparison {
-    let mut comparison = Comparison { answers: 1, ..Comparison::default() };
-    let ((want, wanted), (got, gotten)) = (split(expected), split(decided));
-    if let (Some(want), Some(got)) = (want, got) {
-        comparison.start(want, got, exactly);
-        if want.init != got.init || want.init == "error" {
-            return comparison;
+    truth: Truth<'a>,
+    comparison: Comparison,
+    /// What was decided since the last event's end.
+    decided: Vec<Answer>,
+    is_over: bool,
+}
+
+impl<'a> Comparer<'a> {
+    pub(super) fn new(
+        scenario: &'a Scenario,
+        expected: &'a [Answer],
+        exactly: bool,
+    ) -> Comparer<'a> {
+        let (init, expected) = split(expected);
+        Comparer {
+            scenario,
+            init,
+            expected,
+            exactly,
+            truth: Truth::default(),
+            comparison: Comparison { answers: 1, ..Comparison::default() },
+            decided: Vec::new(),
+            is_over: false,
         }
     }
-    let last = wanted.keys().next_back().copied();
-    let mut truth = Truth::default();
-    let nothing = Answered::default();
-    for (number, event) in (0..).zip(&scenario.events) {
-        let want = wanted.get(&number).unwrap_or(&nothing);
-        let got = gotten.get(&number).unwrap_or(&nothing);
-        let Some(closing) = want.closing else {
-            if exactly && last.is_none_or(|last| last <= number) {
-                comparison.cut = Some(Cut::NoMore);
-                return comparison;
+
+    /// Takes the next answer.
+    pub(super) fn take(&mut self, answer: Answer) {
+        if self.is_over {
+            return;
+        }
+        match answer {
+            Answer::Init(got) => {
+                let Some(want) = self.init else { return };
+                self.comparison.start(want, &got, self.exactly);
+                self.is_over = want.init != got.init || want.init == "error";
             }
-            let what = "no answer was expected, and one was given".to_owned();
-            comparison.differences.push(format!("{}: {what}", place(number)));
-            continue;
-        };
-        if !exactly && truth.is_doubtful(event, closing) {
-            comparison.cut = Some(Cut::Nonsense);
-            return comparison;
+            Answer::Closing(closing) => {
+                let number = closing.ev;
+                self.decided.push(Answer::Closing(closing));
+                let decided = std::mem::take(&mut self.decided);
+                self.event(number, &decided);
+            }
+            call @ Answer::Call(_) => self.decided.push(call),
         }
-        truth.take_in(event, want);
-        comparison.event(number, want, got, exactly, truth.at_limit);
-        truth.remember(closing);
     }
-    if let (Some(last), None) = (last, scenario.cut)
-        && last >= scenario.events.len() as u64
-    {
-        let what = format!("answers are expected up to event {last}, but the scenario has no such");
-        comparison.differences.push(what);
+
+    fn event(&mut self, number: u64, decided: &[Answer]) {
+        let at = usize::try_from(number).unwrap_or(usize::MAX);
+        let Some(event) = self.scenario.events.get(at) else { return };
+        let nothing = Answered::default();
+        let (_, gotten) = split(decided);
+        let got = gotten.get(&number).unwrap_or(&nothing);
+        let last = self.expected.keys().next_back().copied();
+        let want = self.expected.get(&number).unwrap_or(&nothing);
+        let Some(closing) = want.closing else {
+            if self.exactly && last.is_none_or(|last| last <= number) {
+                self.cut(Cut::NoMore);
+            } else {
+                let what = "no answer was expected, and one was given";
+                self.comparison.differences.push(format!("{}: {what}", place(number)));
+            }
+            return;
+        };
+        if !self.exactly && self.truth.is_doubtful(event, closing) {
+            self.cut(Cut::Nonsense);
+            return;
+        }
+        self.truth.take_in(event, want);
+        self.comparison.event(number, want, got, self.exactly, self.truth.at_limit);
+        self.truth.remember(closing);
     }
-    comparison
+
+    fn cut(&mut self, why: Cut) {
+        self.comparison.cut = Some(why);
+        self.is_over = true;
+    }
+
+    /// How it went.
+    pub(super) fn end(mut self) -> Comparison {
+        let last = self.expected.keys().next_back().copied();
+        if let (Some(last), None, false) = (last, self.scenario.cut, self.is_over)
+            && last >= self.scenario.events.len() as u64
+        {
+            let what =
+                format!("answers are expected up to event {last}, but the scenario has no such");
+            self.comparison.differences.push(what);
+        }
+        self.comparison
+    }
 }
 
 /// Where an event stands: the head is line 1.

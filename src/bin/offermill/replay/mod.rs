@@ -43,7 +43,7 @@ use crate::scenario::{Answer, Call, Closing, Conducts, answer::CallLine, line};
 use crate::words::count;
 
 use arguments::{Compat, ReplayArguments};
-use compare::{Comparison, Cut};
+use compare::{Comparer, Comparison, Cut};
 use spark::Spark;
 pub(crate) use start::own_config;
 
@@ -157,9 +157,9 @@ fn print(scenario: &Scenario, is_spark: bool) -> Said {
 }
 
 fn compared(scenario: &Scenario, is_spark: bool, expected: &[Answer]) -> Comparison {
-    let mut decided = Vec::new();
-    play(scenario, is_spark, |answer| decided.push(answer));
-    compare::compare(scenario, expected, &decided, !is_spark)
+    let mut comparer = Comparer::new(scenario, expected, !is_spark);
+    play(scenario, is_spark, |answer| comparer.take(answer));
+    comparer.end()
 }
 
 /// What came of all comparisons.
