@@ -48,7 +48,7 @@ pub(super) fn own(head: &Head) -> Result<(Config, IdScheme), Box<Init>> {
 
 /// The kernel's settings that our own conduct takes from a head.
 pub(crate) fn own_config(head: &Head) -> Option<Config> {
-    own(head).ok().map(|start| start.config)
+    own(head).ok().map(|(config, _)| config)
 }
 
 /// Reads the settings as Spark's backend for Mesos understands them. `Err` says what is wrong with them.
