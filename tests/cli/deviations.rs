@@ -1,5 +1,5 @@
-//! Where Spark's backend throws or believes nonsense, the right thing is done instead, also in Spark's way: one test for
-//! each line of `offermill replay --help`.
+//! Where Spark's backend throws or believes nonsense, the right thing is done instead, also in Spark's way: one test
+//! for each line of `offermill replay --help`.
 
 use serde_json::{Value, json};
 
@@ -51,8 +51,8 @@ fn a_word_is_no_number() {
     }
 }
 
-/// Goal: an update counts by its task's id. Method: an end that names an agent that Spark never used, and one that names
-/// another that it did.
+/// Goal: an update counts by its task's id. Method: an end that names an agent that Spark never used, and one that
+/// names another that it did.
 #[test]
 fn an_update_may_name_any_agent() {
     for agent in ["nowhere", "a2"] {

@@ -63,8 +63,8 @@ pub(super) fn read(path: &Path) -> Result<Vec<Answer>, Fault> {
     }
 }
 
-/// Compares answers to a scenario, as they come. Our own are compared exactly; Spark's in what they mean, and only as far
-/// as it knew what it did.
+/// Compares answers to a scenario, as they come. Our own are compared exactly; Spark's in what they mean, and only as
+/// far as it knew what it did.
 pub(super) struct Comparer<'a> {
     scenario: &'a Scenario,
     init: Option<&'a Init>,

@@ -27,7 +27,7 @@ const DEVIATIONS: &[(&str, &str)] = &[
     ),
     ("The cluster tells an error: Spark throws, and goes on", "all later offers are declined"),
     (
-        "A setting can't work, such as executors with half a core: Spark takes it, or throws later",
+        "A setting can't work, such as a label without a value: Spark takes it, and throws later",
         "the start fails, and says why",
     ),
 ];

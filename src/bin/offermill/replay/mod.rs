@@ -10,13 +10,25 @@
 //! Either way it is the kernel that decides. A player translates.
 //!
 //! # Spark's way
-//! Where Spark's backend throws out of a callback or believes nonsense, Offermill does the right thing in its place.
-//! `deviations.rs` lists all of these, for people in `--help`.
+//! Where Spark's backend throws out of a callback or believes nonsense, Offermill does the right thing in its place:
+//!
+//! | what happens | Spark | here |
+//! |---|---|---|
+//! | a constraint compares a word with a number | throws, answers no offer of the batch | it isn't met |
+//! | an update names an agent that Spark never used | throws, what ended stays counted | the task's id counts |
+//! | a task's end names another agent | counts the executor for ever | the task's id counts |
+//! | an end is told twice, or of no known task | counts a failure, revives | nothing |
+//! | a task runs that nobody started, or that ended | nothing | it is killed |
+//! | it isn't said where Spark is | throws, counts what never starts | offers are declined |
+//! | the cluster tells an error | throws, goes on | later offers are declined |
+//! | a setting can't work | takes it, or throws later | the start fails |
+//!
+//! `deviations.rs` says the same to people, in `--help`.
 //!
 //! # Our own way
-//! Time is that of the events' `at_ms` and `advance_ms`. Demand is polled each 50 ms of it, and the kernel's time passes
-//! each second. Calls that come of that belong to the event that comes next. No commands are shown: they are no
-//! decisions.
+//! Time is that of the events' `at_ms` and `advance_ms`. Demand is polled each 50 ms of it, and the kernel's time
+//! passes each second. Calls that come of that belong to the event that comes next. No commands are shown: they are
+//! no decisions.
 
 pub(crate) mod arguments;
 mod argv;

@@ -295,7 +295,8 @@ impl Spark {
     }
 }
 
-/// Offers as far as Spark can read them: of attributes with one name it knows the last, and in intervals it finds nothing.
+/// Offers as far as Spark can read them: of attributes with one name it knows the last, and in intervals it finds
+/// nothing.
 fn as_spark_sees<'a>(offers: &'a [Offer<'a>], arena: &'a Bump) -> &'a [Offer<'a>] {
     let attributes = |offer: &Offer<'a>| {
         let mut names = HashSet::new();

@@ -71,7 +71,10 @@ fn number() -> impl Strategy<Value = Value> {
         8 => (0..40_000_u32).prop_map(|it| json!(f64::from(it) / 1000.0)),
         8 => (0..10_u32).prop_map(|it| json!(it)),
         4 => (0..20_000_u32).prop_map(|it| json!(it)),
-        1 => select(vec![json!("NaN"), json!("Infinity"), json!("-Infinity"), json!(-1), json!(1e300), json!(1e-300), json!(u64::MAX)]),
+        1 => select(vec![
+            json!("NaN"), json!("Infinity"), json!("-Infinity"), json!(-1), json!(1e300), json!(1e-300),
+            json!(u64::MAX),
+        ]),
     ]
 }
 
@@ -120,13 +123,17 @@ fn attribute() -> impl Strategy<Value = Value> {
 
 fn offer() -> impl Strategy<Value = Value> {
     let few = |max| prop::collection::vec(attribute(), 0..max);
-    let plenty = json!([{"name": "cpus", "scalar": 6.5}, {"name": "mem", "scalar": 8000}, {"name": "ports", "ranges": [[31000, 32000]]}, {"name": "gpus", "scalar": 2.5}]);
+    let plenty = json!([
+        {"name": "cpus", "scalar": 6.5}, {"name": "mem", "scalar": 8000}, {"name": "gpus", "scalar": 2.5},
+        {"name": "ports", "ranges": [[31000, 32000]]},
+    ]);
     let resources = prop_oneof![
         Just(plenty),
         prop::collection::vec(resource(), 0..8).prop_map(|all| json!(all)),
     ];
     ("o[0-9]", "(a[1-4]|)", resources, few(4)).prop_map(|(id, agent, resources, attributes)| {
-        json!({"id": id, "agent": agent, "host": format!("{agent}.h"), "resources": resources, "attributes": attributes})
+        let host = format!("{agent}.h");
+        json!({"id": id, "agent": agent, "host": host, "resources": resources, "attributes": attributes})
     })
 }
 
