@@ -46,6 +46,8 @@ fn spark_itself_answers_as_offermill_does() {
     write_drafts(&drafts, seed, count);
     let support = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/spark");
     let asked = Command::new(support.join("ask-spark"))
+        .arg("--dir")
+        .arg(Path::new(env!("CARGO_TARGET_TMPDIR")).join("spark-build"))
         .args([&drafts, &scenarios, &answers])
         .status()
         .unwrap();
