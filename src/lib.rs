@@ -53,6 +53,7 @@
 //! | **P** properties | random inputs against a reference: the whole kernel as a state machine against a sequential model, and parts against naive ones | `tests/kernel/`, unit tests |
 //! | **D** simulator | the kernel and the engine's protocol on a simulated cluster with faults, judged after each step | `tests/simulated/`, `offermill simulate` |
 //! | **F** fuzzing | inputs that grow towards new code: constraints, attributes, resources, histories of events through the whole kernel, and what Mesos sends | `fuzz/`, `.ci/fuzz` |
+//! | **A** asking | Spark itself: recorded answers of Spark 3.5's own backend for Mesos, its answers to scenarios that each run makes up, its executors and its shuffle service | `tests/cli/replaying.rs`, `tests/spark/`, `.ci/spark` |
 //! | **M** Mesos | a real master and real agents, killed, stopped and started at will; a fake master for faults that the real one can't be made to show; recorded sessions | `tests/mesos/`, `.ci/mesos` |
 //!
 //! `.ci/planted` plants known mistakes in the real code, one after the other, and demands that the tool catches them.
@@ -89,7 +90,11 @@
 //! | 28 | No secret is shown by a `Debug`, an error, a notice, an event or the argument list | M with a canary |
 //! | 29 | When faults are over, the kernel's executors are the cluster's | D; M after ten minutes of random faults |
 //! | 30 | The nearest miss that an explanation names was one, with these numbers, under the settings in force | L `seqlock`; P |
-//! | 31 | With [`Conduct::SPARK_3_5`](config::Conduct) batches are answered as Spark 3.5 answers them, one after the other; once hosts are wanted nothing starts elsewhere before the wait is over | P against Spark's loop told anew; L `locality` |
+//! | 31 | With [`Conduct::SPARK_3_5`](config::Conduct) batches are answered as Spark 3.5 answers them, one after the other; once hosts are wanted nothing starts elsewhere before the wait is over | A; P against Spark's loop told anew; L `locality` |
+//! | 32 | Spark's executors are told what Spark's backend told them, and no setting breaks out of a command | A; P through a real shell |
+//! | 33 | A run that keeps a journal is decided again as it was, to the byte, from the journal alone | P; runs on local agents, on Mesos and with real Spark executors |
+//! | 34 | Dynamic allocation keeps its bounds: nobody ends before their time, or below what limit and load need | P |
+//! | 35 | A shuffle service that is down, slow or talks nonsense delays no placement, and is registered with when it is back | stand-ins in `tests/spark/`; A |
 //!
 //! **Lock-free** are: [`Handler::resource_offers`] for agents that the handler has met, and
 //! [`Kernel::status_update`] except for failures and for [plain ids](IdScheme::plain). First sights of agents,
