@@ -11,13 +11,21 @@ use serde::Serialize;
 
 use super::lines;
 use crate::scenario::reader::{FILE_BYTES_MAX, LINE_BYTES_MAX};
-use crate::scenario::{Head, line};
+use crate::scenario::{Answer, Head, line};
 
-/// A journal's files while they are written. A closing line of answers is never ahead of its event.
+/// So many bytes of answers wait for their events to be in the file, roughly.
+const DUE_MAX: usize = 64 * 1024;
+
+/// A journal's files while they are written. Whatever ends this process, no answer is in its file before its event is.
 #[derive(Debug)]
 pub(crate) struct Files {
     events: Sheet,
     answers: Sheet,
+    /// Answers to events that may not be in their file yet.
+    due: Vec<Answer>,
+    due_bytes: usize,
+    /// Answers that belong to the next event.
+    early: Vec<Answer>,
     /// The next event's number.
     ev: u64,
     /// The last event's moment.
@@ -41,7 +49,8 @@ impl Files {
         let mut answers = path.as_os_str().to_owned();
         answers.push(".answers");
         let (events, answers) = (Sheet::create(path)?, Sheet::create(Path::new(&answers))?);
-        Ok(Files { events, answers, ev: 0, last: Timestamp::ORIGIN })
+        let (due, early, last) = (Vec::new(), Vec::new(), Timestamp::ORIGIN);
+        Ok(Files { events, answers, due, due_bytes: 0, early, ev: 0, last })
     }
 
     /// Writes the first line of each.
@@ -50,23 +59,31 @@ impl Files {
     /// When that fails.
     pub(crate) fn begin(&mut self, head: &Head, config: &Config) -> io::Result<()> {
         self.events.write(head)?;
-        self.answers.write(&lines::init(config))
+        self.due.push(lines::init(config));
+        Ok(())
     }
 }
 
 impl Journal for Files {
     fn record(&mut self, entry: &Entry) -> io::Result<()> {
-        let ev = self.ev;
-        if let Some(event) = lines::event(entry, self.last) {
-            self.events.write(&event)?;
-            self.ev += 1;
-            self.last = entry.at;
-        }
-        lines::answers(ev, entry).iter().try_for_each(|answer| self.answers.write(answer))
+        let answers = lines::answers(self.ev, entry);
+        let Some(event) = lines::event(entry, self.last) else {
+            self.early.extend(answers);
+            return Ok(());
+        };
+        self.due_bytes += self.events.write(&event)?;
+        self.ev += 1;
+        self.last = entry.at;
+        self.due.append(&mut self.early);
+        self.due.extend(answers);
+        // Answers are about as long as what they answer to.
+        if self.due_bytes > DUE_MAX { self.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         self.events.flush()?;
+        self.due_bytes = 0;
+        self.due.drain(..).try_for_each(|answer| self.answers.write(&answer).map(drop))?;
         self.answers.flush()
     }
 }
@@ -83,14 +100,16 @@ impl Sheet {
         Ok(Sheet { path: path.to_owned(), file: BufWriter::new(file), bytes: 0 })
     }
 
-    fn write(&mut self, value: &impl Serialize) -> io::Result<()> {
+    /// Returns how many bytes it wrote.
+    fn write(&mut self, value: &impl Serialize) -> io::Result<usize> {
         let line = line(value);
         self.bytes += line.len() as u64;
         if line.len() > LINE_BYTES_MAX || self.bytes > FILE_BYTES_MAX {
             let why = format!("{}: it would be too long to be read again", self.path.display());
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
         }
-        self.file.write_all(line.as_bytes()).map_err(|error| self.named(&error))
+        self.file.write_all(line.as_bytes()).map_err(|error| self.named(&error))?;
+        Ok(line.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
