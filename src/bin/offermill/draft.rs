@@ -261,7 +261,8 @@ impl Draft {
         self.given.get(key).map(|given| given.text.as_str())
     }
 
-    /// The texts of these settings: as they were given, or else their defaults; not of secrets, nor of what has no text.
+    /// The texts of these settings, as they were given or else their defaults; neither of secrets nor of what has no
+    /// text.
     pub(crate) fn texts_of(&self, names: &[&str]) -> BTreeMap<String, String> {
         let mut texts = BTreeMap::new();
         for key in keys::all().filter(|key| names.contains(&key.name) && !key.is_secret) {

@@ -188,15 +188,7 @@ impl What {
                 about(record, "back too late, is ended", "its place was given to another")
             }
             What::GivenUp(record) => about(record, "given up", "out of sight for too long"),
-            What::Ended(record) => {
-                let Record { name, host, state, .. } = record;
-                let ran = passed(record.ran().unwrap_or_default());
-                let message = printable(&record.message);
-                let after = if state == &State::Lost { "lost on" } else { state.as_str() };
-                let on = if state == &State::Lost { "" } else { "on " };
-                let colon = if message.is_empty() { "" } else { ": " };
-                format!("{name} {after} {on}{host} after {ran}{colon}{message}")
-            }
+            What::Ended(record) => ended(record),
             What::Excluded(exclusion) => exclusion.sentence(),
             What::AllExcluded { agents } => match agents {
                 1 => "no agent is left: the only one of use is excluded".to_owned(),
@@ -233,6 +225,16 @@ impl What {
             }
         }
     }
+}
+
+fn ended(record: &Record) -> String {
+    let Record { name, host, state, .. } = record;
+    let ran = passed(record.ran().unwrap_or_default());
+    let message = printable(&record.message);
+    let after = if state == &State::Lost { "lost on" } else { state.as_str() };
+    let on = if state == &State::Lost { "" } else { "on " };
+    let colon = if message.is_empty() { "" } else { ": " };
+    format!("{name} {after} {on}{host} after {ran}{colon}{message}")
 }
 
 /// As in `limit 3 -> 6`.

@@ -215,7 +215,8 @@ fn check_caps(draft: &mut Draft, mut builder: ConfigBuilder) -> ConfigBuilder {
 fn open_journal(draft: &mut Draft, path: &str, ids: Option<Ids>, config: &Config) -> Option<Files> {
     let head = journal::head(draft, ids, config);
     if replay::own_config(&head).as_ref() != Some(config) {
-        let remark = "--journal: a setting that decisions depend on is none that a journal can hold; a replay may differ";
+        let remark = "--journal: a setting that decisions depend on is none that a journal can \
+                      hold; a replay may differ";
         draft.remarks.push(remark.to_owned());
     }
     let told = |(path, error): (PathBuf, io::Error)| match error.kind() {

@@ -97,7 +97,9 @@ pub(super) fn spark(head: &Head) -> Result<Start, Box<Init>> {
 
 /// Drops items of lists that can't be read, as Spark does with a warning.
 fn leave_out_unreadable(conf: &mut BTreeMap<String, String>) {
-    const LISTS: [(&str, fn(&str) -> bool); 4] = [
+    /// A key, and whether an item can be read.
+    type List = (&'static str, fn(&str) -> bool);
+    const LISTS: [List; 4] = [
         ("spark.mesos.executor.docker.volumes", |item| launch::volumes(item).is_ok()),
         ("spark.mesos.executor.docker.portmaps", |item| launch::port_mappings(item).is_ok()),
         ("spark.mesos.executor.docker.parameters", |item| launch::parameters(item).is_ok()),
