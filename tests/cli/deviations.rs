@@ -96,22 +96,40 @@ fn strays_are_killed() {
     );
 }
 
-/// Goal: what can't be started isn't counted. Method: neither a home nor an archive.
+/// Goal: what can't be started isn't counted. Method: neither a home nor an archive; labels that can't be read.
 #[test]
 fn without_spark_nothing_starts() {
-    let text = scenario(&json!({"spark.cores.max": "4"}), &[batch("o1")]);
-    let text = text.replace("spark.mesos.executor.home", "spark.mesos.executor.house");
-    let ended = replay(&["--compat", "spark-3.5"], &text);
-    let all = ended.events();
-    assert_eq!(
-        (ended.code, &all[0]["init"], &all[0]["max_cores"]),
-        (Some(0), &json!("ok"), &json!(4))
-    );
-    assert_eq!((&all[2]["call"], &all[2]["refuse_seconds"]), (&json!("decline"), &Value::Null));
-    assert_eq!(
-        (&all[3]["after"]["executors"], &all[3]["after"]["agents"]),
-        (&json!(0), &json!({}))
-    );
+    let cap = json!({"spark.cores.max": "4"});
+    let homeless = scenario(&cap, &[batch("o1")]);
+    let homeless = homeless.replace("spark.mesos.executor.home", "spark.mesos.executor.house");
+    let labels = json!({"spark.cores.max": "4", "spark.mesos.task.labels": "a"});
+    for text in [homeless, scenario(&labels, &[batch("o1")])] {
+        let ended = replay(&["--compat", "spark-3.5"], &text);
+        let all = ended.events();
+        assert_eq!(
+            (ended.code, &all[0]["init"], &all[0]["max_cores"]),
+            (Some(0), &json!("ok"), &json!(4))
+        );
+        let answer = (&all[2]["call"], &all[2]["refuse_seconds"]);
+        assert_eq!(answer, (&json!("decline"), &Value::Null));
+        let after = &all[3]["after"];
+        assert_eq!((&after["executors"], &after["agents"]), (&json!(0), &json!({})));
+    }
+}
+
+/// Goal: a cap of nothing, or less, is Spark's to have: all that would do is refused for the cap. Method: both.
+#[test]
+fn a_cap_may_be_nothing_or_less() {
+    for (cap, shown) in [("0", 0), ("-3", -2)] {
+        let conf = json!({"spark.cores.max": cap, "spark.executor.cores": "2"});
+        let ended = replay(&["--compat", "spark-3.5"], &scenario(&conf, &[batch("o1")]));
+        let all = ended.events();
+        assert_eq!(all[0]["max_cores"], shown, "{cap}");
+        assert_eq!(
+            (&all[2]["call"], &all[2]["refuse_seconds"]),
+            (&json!("decline"), &json!(120.0))
+        );
+    }
 }
 
 /// Goal: a framework that the cluster has no more to do with places nothing. Method: an error, then an offer.
@@ -126,8 +144,7 @@ fn after_an_error_nothing_starts() {
 fn settings_that_cannot_work_end_at_the_start() {
     for conf in [
         json!({"spark.executor.cores": "0"}),
-        json!({"spark.cores.max": "-3"}),
-        json!({"spark.mesos.task.labels": "a"}),
+        json!({"spark.cores.max": "many"}),
         json!({"spark.executor.uri": "hdfs://nn/a b.tgz"}),
         json!({"spark.blockManager.port": "99999"}),
     ] {

@@ -54,16 +54,17 @@ pub(crate) fn own_config(head: &Head) -> Option<Config> {
 /// Reads the settings as Spark's backend for Mesos understands them. `Err` says what is wrong with them.
 pub(super) fn spark(head: &Head) -> Result<Start, Box<Init>> {
     let mut conf = head.conf.clone();
-    // A cap of nothing is one that our own conduct refuses.
-    let is_idle = conf.get(CORES_MAX).is_some_and(|text| text.trim() == "0");
-    if is_idle {
+    // A cap of nothing, or less, is one that our own conduct refuses.
+    let idle = conf.get(CORES_MAX).and_then(|text| text.trim().parse::<i32>().ok());
+    let idle = idle.filter(|cap| *cap <= 0).map(i64::from);
+    if idle.is_some() {
         conf.remove(CORES_MAX);
     }
     leave_out_unreadable(&mut conf);
     let can_launch = take_out_what_fails_late(&mut conf);
     let mut draft = Draft::read(Layers::of_scenario(&conf));
     draft.container.leave_images_what_is_theirs();
-    if is_idle {
+    if idle.is_some() {
         draft.core_cap = Some(MilliCpus::ZERO);
     }
     let max_cores = draft.core_cap.map_or(NO_CAP, MilliCpus::whole_cores);
@@ -74,6 +75,10 @@ pub(super) fn spark(head: &Head) -> Result<Start, Box<Init>> {
         ExecutorCores::WholeOffer => 1,
     };
     let max_cores = max_cores - max_cores % step;
+    let shown: serde_json::Number = match idle {
+        Some(cap) => (cap - cap % i64::try_from(step).unwrap_or(i64::MAX)).into(),
+        None => max_cores.into(),
+    };
     draft.core_cap = draft.core_cap.map(|_| MilliCpus::from_cores(max_cores));
     draft.placement = Placement::RoundRobin;
     let launcher = spark_executor(&draft).map_err(|error| draft.complain(&error)).ok().flatten();
@@ -88,7 +93,7 @@ pub(super) fn spark(head: &Head) -> Result<Start, Box<Init>> {
     let limit = draft.allocation.enabled.then_some(0);
     match build(&mut draft, limit, Some(exclusion), Conduct::SPARK_3_5) {
         Some(config) if draft.problems.is_empty() => {
-            let init = init(head, &draft, &config, max_cores);
+            let init = init(head, &draft, &config, shown);
             Ok(Start { draft, config, cap_given, launcher, init })
         }
         _ => Err(Box::new(refusal(head, &draft))),
@@ -146,11 +151,11 @@ fn build(
     built.map_err(|error| draft.complain(&error)).ok()
 }
 
-fn init(head: &Head, draft: &Draft, config: &Config, max_cores: u64) -> Init {
+fn init(head: &Head, draft: &Draft, config: &Config, max_cores: serde_json::Number) -> Init {
     Init {
         init: "ok".to_owned(),
         executor_memory: Some(config.memory_taken().get()),
-        max_cores: Some(max_cores.into()),
+        max_cores: Some(max_cores),
         reject_unmet_constraints_s: Some(draft.refusals.unmet_constraint.as_secs().into()),
         reject_max_cores_s: Some(draft.refusals.reached_cap.as_secs().into()),
         locality_wait_ms: u64::try_from(draft.locality_wait.as_millis()).ok(),
