@@ -117,6 +117,19 @@ fn without_spark_nothing_starts() {
     }
 }
 
+/// Goal: what is empty is as if not given. Method: the settings that Spark takes as they are, empty and left out.
+#[test]
+fn empty_is_as_if_not_given() {
+    let played =
+        |conf: Value| replay(&["--compat", "spark-3.5"], &scenario(&conf, &[batch("o1")])).output;
+    let empty = json!({
+        "spark.mesos.executor.docker.image": "",
+        "spark.mesos.network.name": "",
+        "spark.executor.extraClassPath": "",
+    });
+    assert_eq!(played(empty), played(json!({})));
+}
+
 /// Goal: a cap of nothing, or less, is Spark's to have: all that would do is refused for the cap. Method: both.
 #[test]
 fn a_cap_may_be_nothing_or_less() {
@@ -145,6 +158,8 @@ fn settings_that_cannot_work_end_at_the_start() {
     for conf in [
         json!({"spark.executor.cores": "0"}),
         json!({"spark.cores.max": "many"}),
+        json!({"spark.executor.cores": "1", "spark.task.cpus": "2"}),
+        json!({"spark.task.cpus": "2"}),
         json!({"spark.executor.uri": "hdfs://nn/a b.tgz"}),
         json!({"spark.blockManager.port": "99999"}),
     ] {

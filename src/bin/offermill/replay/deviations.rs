@@ -25,6 +25,10 @@ const DEVIATIONS: &[(&str, &str)] = &[
          never start",
         "offers are declined, and nothing is counted",
     ),
+    (
+        "An image, a network or a class path is given, but empty: Spark passes on that it is empty",
+        "it is as if not given",
+    ),
     ("The cluster tells an error: Spark throws, and goes on", "all later offers are declined"),
     (
         "A setting can't work, such as a label without a value: Spark takes it, and throws later",

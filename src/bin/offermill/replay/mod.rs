@@ -19,7 +19,8 @@
 //! | a task's end names another agent | counts the executor for ever | the task's id counts |
 //! | an end is told twice, or of no known task | counts a failure, revives | nothing |
 //! | a task runs that nobody started, or that ended | nothing | it is killed |
-//! | it isn't said where Spark is | throws, counts what never starts | offers are declined |
+//! | it isn't said where Spark is, or labels can't be read | throws, counts what never starts | offers are declined |
+//! | an image, a network or a class path is given, but empty | passes that on | as if not given |
 //! | the cluster tells an error | throws, goes on | later offers are declined |
 //! | a setting can't work | takes it, or throws later | the start fails |
 //!

@@ -11,7 +11,7 @@ use crate::draft::Draft;
 use crate::layers::Layers;
 use crate::scenario::{Head, Init};
 use crate::settings;
-use crate::spark_settings::spark_executor;
+use crate::spark_settings::{self, spark_executor};
 
 /// What Spark has for a core cap that isn't given.
 const NO_CAP: u64 = i32::MAX as u64;
@@ -60,10 +60,17 @@ pub(super) fn spark(head: &Head) -> Result<Start, Box<Init>> {
     if idle.is_some() {
         conf.remove(CORES_MAX);
     }
+    // Not one of Spark's.
+    conf.remove("spark.mesos.executor.gpus");
     leave_out_unreadable(&mut conf);
     let can_launch = take_out_what_fails_late(&mut conf);
     let mut draft = Draft::read(Layers::of_scenario(&conf));
     draft.container.leave_images_what_is_theirs();
+    spark_settings::check(&mut draft);
+    if draft.executor_cores == ExecutorCores::WholeOffer && draft.spark.task_cores > 1 {
+        // Spark takes what isn't said for 1 here.
+        draft.problems.push("spark.task.cpus must be at most spark.executor.cores".to_owned());
+    }
     if idle.is_some() {
         draft.core_cap = Some(MilliCpus::ZERO);
     }
