@@ -159,7 +159,6 @@ fn settings_that_cannot_work_end_at_the_start() {
         json!({"spark.executor.cores": "0"}),
         json!({"spark.cores.max": "many"}),
         json!({"spark.executor.cores": "1", "spark.task.cpus": "2"}),
-        json!({"spark.task.cpus": "2"}),
         json!({"spark.executor.uri": "hdfs://nn/a b.tgz"}),
         json!({"spark.blockManager.port": "99999"}),
     ] {

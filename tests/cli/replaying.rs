@@ -253,7 +253,7 @@ fn settings_that_cannot_be_had_are_an_answer() {
             "IllegalArgumentException: Bad constraint string: zone",
         ),
         (json!({"spark.executor.memory": "much"}), "spark.executor.memory"),
-        (json!({"spark.cores.max": "-1"}), "spark.cores.max"),
+        (json!({"spark.cores.max": "many"}), "spark.cores.max"),
     ] {
         for flags in [&[][..], &["--compat", "spark-3.5"]] {
             let ended = replay(flags, &scenario(&conf, &[json!({"stop": true})]));

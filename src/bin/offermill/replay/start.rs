@@ -67,10 +67,6 @@ pub(super) fn spark(head: &Head) -> Result<Start, Box<Init>> {
     let mut draft = Draft::read(Layers::of_scenario(&conf));
     draft.container.leave_images_what_is_theirs();
     spark_settings::check(&mut draft);
-    if draft.executor_cores == ExecutorCores::WholeOffer && draft.spark.task_cores > 1 {
-        // Spark takes what isn't said for 1 here.
-        draft.problems.push("spark.task.cpus must be at most spark.executor.cores".to_owned());
-    }
     if idle.is_some() {
         draft.core_cap = Some(MilliCpus::ZERO);
     }
