@@ -6,6 +6,8 @@ mod cable;
 mod cluster;
 mod ending;
 mod endurance;
+#[path = "../../support/eventually.rs"]
+mod eventually;
 mod masters;
 mod operators;
 mod program;
@@ -14,29 +16,17 @@ mod soak;
 mod state;
 mod wishes;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use offermill::cluster::mesos::MesosConfig;
 
 use crate::framework::Framework;
 use crate::framework::small_executors;
 use cluster::RealCluster;
+use eventually::eventually;
 
 /// What executors do: as little as can be, for longer than any test takes.
 const SLEEP: &str = "exec sleep 100000";
-
-/// Waits until `look` finds something, and tells what was waited for if it doesn't in time.
-#[track_caller]
-fn eventually<T>(within: Duration, what: &str, mut look: impl FnMut() -> Result<T, String>) -> T {
-    let give_up = Instant::now() + within;
-    loop {
-        match look() {
-            Ok(found) => return found,
-            Err(why) if Instant::now() > give_up => panic!("{what}: not within {within:?}: {why}"),
-            Err(_) => std::thread::sleep(Duration::from_millis(100)),
-        }
-    }
-}
 
 /// Settings for a framework that may be away for a while.
 fn mesos(port: u16) -> MesosConfig {
