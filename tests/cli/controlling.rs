@@ -471,3 +471,21 @@ fn registered_cores_and_wanted_hosts_count() {
     assert_eq!(run.end().code, Some(0));
     assert_done_again(&folder);
 }
+
+/// Goal: nobody is kept for shuffle data that a service keeps; who is named twice is asked to end once. Method: an
+/// executor that is said to hold some where there is a service; a kill with a name twice.
+#[test]
+fn what_does_not_matter_is_refused() {
+    let folder = Folder::new();
+    let service =
+        ["-c", "spark.shuffle.service.enabled=true", "-c", "spark.shuffle.service.port=9"];
+    let (run, socket) = start(&folder, &[&DYNAMIC[..], &service].concat());
+    let mut client = Client::new(&socket);
+    client.wait_for(running(2));
+    let told = client.ask("executor 0 shuffle-needed");
+    assert!(told.starts_with("error: ") && told.contains("shuffleTracking"), "{told}");
+    let told = client.ask("kill 0 0");
+    assert!(told.starts_with("ok: 1 executor asked to end"), "{told}");
+    client.ask("stop");
+    assert_eq!(run.end().code, Some(0));
+}

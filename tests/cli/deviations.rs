@@ -117,6 +117,19 @@ fn without_spark_nothing_starts() {
     }
 }
 
+/// Goal: what fits exactly is used. Method: two cores, of two roles, whose doubles add up to less once one is taken.
+#[test]
+fn amounts_are_exact() {
+    let piece =
+        |name: &str, role: &str, scalar: f64| json!({"name": name, "role": role, "scalar": scalar});
+    let resources =
+        [piece("cpus", "*", 1.001), piece("cpus", "r1", 0.999), piece("mem", "*", 8192.0)];
+    let offer = json!({"id": "o1", "agent": "a1", "host": "h", "resources": resources});
+    let conf = json!({"spark.executor.cores": "1", "spark.mesos.role": "r1"});
+    let all = answers(&conf, &[json!({"offers": [offer]})]);
+    assert_eq!(all[0].1["executors"], 2, "{:?}", all[0]);
+}
+
 /// Goal: what is empty is as if not given. Method: the settings that Spark takes as they are, empty and left out.
 #[test]
 fn empty_is_as_if_not_given() {

@@ -156,3 +156,37 @@ fn nothing_is_written_over() {
     assert_eq!(ended.code, Some(2), "{}", ended.errors);
     assert!(ended.errors.contains("--journal: \"nowhere/J\" can't be made: "), "{}", ended.errors);
 }
+
+/// Goal: two runs don't share a journal. Method: a second run while the first goes on, which doesn't record much yet.
+#[test]
+fn a_journal_has_one_run() {
+    let folder = Folder::new();
+    let mut first = Run::start(&folder, &small(&CLUSTER, &["sleep", "100"]));
+    first.line(|line| line.contains(" running on "));
+    let second = finish(&folder, &small(&CLUSTER, &["true"]));
+    assert_eq!(second.code, Some(2), "{}", second.errors);
+    assert!(second.errors.contains("--journal: \"J\" "), "{}", second.errors);
+    first.signal("INT");
+    assert_eq!(first.end().code, Some(0));
+    assert_alike(&folder);
+}
+
+/// Goal: a start that is refused leaves no journal in the way of the next. Method: a control socket where a file is;
+/// names that can't be a journal's.
+#[test]
+fn a_refused_start_leaves_no_journal() {
+    let folder = Folder::new();
+    folder.write("file", "mine");
+    let refused =
+        finish(&folder, &small(&[&CLUSTER[..], &["--control", "file"]].concat(), &["true"]));
+    assert_eq!(refused.code, Some(2), "{}", refused.errors);
+    assert!(!folder.0.join("J").exists() && !folder.0.join("J.answers").exists());
+    fs::create_dir(folder.0.join("J.answers")).unwrap();
+    let refused = finish(&folder, &small(&CLUSTER, &["true"]));
+    assert_eq!(refused.code, Some(2), "{}", refused.errors);
+    assert!(!folder.0.join("J").exists());
+    let flags = ["--master", "local-cluster[3,2,64]", "--journal", "-"];
+    let refused = finish(&folder, &small(&flags, &["true"]));
+    assert_eq!(refused.code, Some(2), "{}", refused.errors);
+    assert!(!folder.0.join("-").exists());
+}

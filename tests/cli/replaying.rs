@@ -1,7 +1,7 @@
 //! `offermill replay`.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -120,15 +120,16 @@ fn differences_are_told_in_words() {
     }
 }
 
-/// Goal: expectations that are shorter or longer than their scenario are told. Method: both, in our own way and in
-/// Spark's.
+/// Goal: expectations that are shorter or longer than their scenario are told; only those of a run of our own that was
+/// killed may be shorter. Method: both, in our own way, with and without an orderly end, and in Spark's.
 #[test]
 fn expectations_of_another_length_are_told() {
     let folder = Folder::new();
-    let text = scenario(&json!({}), &[json!({"kill": []}), json!({"stop": true})]);
-    folder.write("scenario.jsonl", &text);
     let compat = ["--compat", "spark-3.5"];
-    for (flags, short) in [(&[][..], 0), (&compat, 1)] {
+    let (stop, kill) = (json!({"stop": true}), json!({"kill": []}));
+    for (flags, last, short) in [(&[][..], &kill, 0), (&[], &stop, 1), (&compat, &stop, 1)] {
+        let text = scenario(&json!({}), &[kill.clone(), last.clone()]);
+        folder.write("scenario.jsonl", &text);
         let ended = finish(&folder, &[&["replay", "scenario.jsonl"], flags].concat());
         let all: Vec<&str> = ended.output.split_inclusive('\n').collect();
         let compare = |expected: &str| {
@@ -275,6 +276,22 @@ fn a_cut_file_is_played_with_a_remark() {
         "{}",
         ended.errors
     );
+}
+
+/// Goal: what nobody reads any more isn't played to its end. Method: a hundred days, of which one line is read.
+#[test]
+fn a_reader_that_goes_away_ends_the_play() {
+    let folder = Folder::new();
+    let day = json!({"advance_ms": 86_400_000});
+    folder.write("scenario.jsonl", &scenario(&json!({}), &vec![day; 99]));
+    let mut child =
+        offermill(&folder.0, &["replay", "scenario.jsonl"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    output.read_line(&mut line).unwrap();
+    drop(output);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(line.contains("init"), "{line}");
 }
 
 /// Goal: standard input will do, and a reader that goes away or a full disk is borne as elsewhere. Method: each.

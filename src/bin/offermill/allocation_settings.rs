@@ -128,6 +128,11 @@ pub(crate) fn check(draft: &mut Draft) {
     }
 }
 
+/// Whether executors that hold shuffle data are kept for it. A service keeps it when they end.
+pub(crate) fn tracks_shuffle(draft: &Draft) -> bool {
+    draft.allocation.shuffle_tracking && !draft.shuffle.enabled
+}
+
 /// How the number of executors follows the load, if it does; with a remark that it has to be told of.
 pub(crate) fn rule(draft: &mut Draft, arguments: &RunArguments) -> Option<Rule> {
     let settings = draft.allocation.clone();
@@ -156,7 +161,7 @@ pub(crate) fn rule(draft: &mut Draft, arguments: &RunArguments) -> Option<Rule> 
         .sustained_timeout(Some(settings.sustained_timeout))
         .idle_timeout(settings.idle_timeout)
         .cached_idle_timeout(settings.cached_idle_timeout)
-        .shuffle_timeout(settings.shuffle_tracking_timeout)
+        .shuffle_timeout(settings.shuffle_tracking_timeout.filter(|_| tracks_shuffle(draft)))
         .build();
     // What is wrong with the settings was said by `check`, in the words of who gave them.
     let said = !draft.problems.is_empty();

@@ -16,6 +16,7 @@ use crate::keys::{self, Key, Otherwise, Scope};
 use crate::layers::{Given, Layer, Layers};
 use crate::master::{Kind, Master};
 use crate::mesos_settings::MesosSettings;
+use crate::secrecy;
 use crate::spark_settings::SparkSettings;
 
 /// What the rows of the table of keys write to.
@@ -183,7 +184,8 @@ impl Draft {
 
     /// Adds a complaint about a value that isn't `allowed`.
     pub(crate) fn refuse(&mut self, given: &Given, allowed: &str) {
-        self.problems.push(format!("{} is {:?}, but must be {allowed}", given.name, given.text));
+        let shown = secrecy::without_secrets(&given.text);
+        self.problems.push(format!("{} is {shown:?}, but must be {allowed}", given.name));
     }
 
     /// Adds a complaint about settings that don't go together, with the value of each; not if one of them can't be had
@@ -206,7 +208,9 @@ impl Draft {
         let name = self.name_of(key);
         match (self.given.get(key), keys::all().find(|known| known.name == key)) {
             (Some(given), _) if given.secret.is_some() => format!("{name} is set"),
-            (Some(given), _) => format!("{name} is {:?}", given.text),
+            (Some(given), _) => {
+                format!("{name} is {:?}", secrecy::without_secrets(&given.text))
+            }
             (None, Some(Key { default: Otherwise::Reads(text) | Otherwise::Is(text), .. })) => {
                 format!("{name} is {text}")
             }
@@ -300,9 +304,14 @@ impl Draft {
 /// The complaint of a reader, which names the setting as its author does.
 fn sentence(key: &Key, given: &Given, error: &Error) -> String {
     let text = error.to_string();
-    match key.inside.and_then(|inside| text.strip_prefix(inside)) {
+    let sentence = match key.inside.and_then(|inside| text.strip_prefix(inside)) {
         Some(rest) => format!("{}{rest}", given.name),
         None if text.starts_with(&given.name) => text,
         None => format!("{}: {text}", given.name),
+    };
+    // Constraints say nothing that agents don't.
+    if key.name == "spark.mesos.constraints" {
+        return sentence;
     }
+    secrecy::about(sentence, &given.text)
 }

@@ -48,6 +48,7 @@ mod record;
 mod replay;
 mod roster;
 mod scenario;
+mod secrecy;
 mod session;
 mod settings;
 mod shuffle;

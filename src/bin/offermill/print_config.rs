@@ -10,6 +10,7 @@ use crate::exit::Exit;
 use crate::face::{Said, remark, say};
 use crate::keys::{self, Key, Otherwise};
 use crate::layers::{Given, Layer};
+use crate::secrecy::{sounds_secret, without_secrets};
 use crate::settings::{Looked, Settings, look};
 use crate::spark_settings;
 use crate::words::printable;
@@ -85,40 +86,6 @@ fn value_of(key: &Key, given: &Given) -> String {
     }
     let text = printable(&without_secrets(given.text.trim()));
     if text.is_empty() { "none".to_owned() } else { text }
-}
-
-/// A text without passwords in URLs, and without all that comes after `NAME=` if that sounds like a secret: where the
-/// secret ends can't be known.
-fn without_secrets(text: &str) -> String {
-    let secret = text.match_indices('=').find(|(at, _)| {
-        let before = text.get(..*at).unwrap_or_default();
-        let name = before.rsplit([' ', ',', ';', '=', '&', '"', '\'']).next().unwrap_or_default();
-        sounds_secret(name)
-    });
-    let (text, hidden) = match secret {
-        Some((at, _)) => (text.get(..=at).unwrap_or_default(), "…"),
-        None => (text, ""),
-    };
-    let mut parts = text.split("://");
-    let mut shown = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let end = part.find(['/', ',', ' ']).unwrap_or(part.len());
-        let (authority, rest) = part.split_at(end);
-        let kept = match authority.rsplit_once('@') {
-            Some((user, host)) if user.contains(':') => format!("…@{host}"),
-            _ => authority.to_owned(),
-        };
-        shown.push_str(&format!("://{kept}{rest}"));
-    }
-    shown + hidden
-}
-
-/// Whether the value of something with this name is probably one to be kept.
-fn sounds_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    ["secret", "password", "passwd", "token", "accesskey", "access.key", "access_key"]
-        .iter()
-        .any(|word| name.contains(word))
 }
 
 /// What follows from other settings.
@@ -206,24 +173,4 @@ fn objects(all: &[Shown]) -> String {
         format!("{object}\n")
     };
     all.iter().map(object).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Goal: what sounds like a secret isn't shown, all else is. Method: the places where people put them.
-    #[test]
-    fn secrets_in_texts_are_left_out() {
-        for (text, shown) in [
-            ("-Dx=1 -XX:+Y", "-Dx=1 -XX:+Y"),
-            ("-Dx=1 -Dkey.password=\"a b\" -Dz", "-Dx=1 -Dkey.password=…"),
-            ("env=A=b,env=API_TOKEN=c,env=D=e", "env=A=b,env=API_TOKEN=…"),
-            ("https://h/a?x=1&token=2", "https://h/a?x=1&token=…"),
-            ("https://u:p@h:1/a,ftp://v:q@i/b@c:d", "https://…@h:1/a,ftp://…@i/b@c:d"),
-            ("spark://CoarseGrainedScheduler@h:7", "spark://CoarseGrainedScheduler@h:7"),
-        ] {
-            assert_eq!(without_secrets(text), shown);
-        }
-    }
 }

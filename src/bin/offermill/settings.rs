@@ -52,6 +52,8 @@ pub(crate) struct Settings {
     pub(crate) shutdown_timeout: Duration,
     /// How the number of executors follows the load, with dynamic allocation.
     pub(crate) allocation: Option<Rule>,
+    /// Whether executors that hold shuffle data are kept for it.
+    pub(crate) tracks_shuffle: bool,
     /// How much has to be there before work begins.
     pub(crate) readiness: Readiness,
     /// Where what happens is kept, so that it can be replayed.
@@ -179,6 +181,7 @@ fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
         shuffle: ShufflePlan::of(draft),
         shutdown_timeout: draft.shutdown_timeout,
         allocation,
+        tracks_shuffle: allocation_settings::tracks_shuffle(draft),
         readiness: Readiness { ratio: draft.registered_ratio, wait: draft.registered_wait },
         journal,
         output: match arguments {
@@ -213,6 +216,11 @@ fn check_caps(draft: &mut Draft, mut builder: ConfigBuilder) -> ConfigBuilder {
 
 /// Makes the journal's files, or complains.
 fn open_journal(draft: &mut Draft, path: &str, ids: Option<Ids>, config: &Config) -> Option<Files> {
+    if path == "-" {
+        let sentence = "--journal is \"-\", but must be a file: its answers have one, too";
+        draft.problems.push(sentence.to_owned());
+        return None;
+    }
     let head = journal::head(draft, ids, config);
     if replay::own_config(&head).as_ref() != Some(config) {
         let remark = "--journal: a setting that decisions depend on is none that a journal can \

@@ -24,6 +24,7 @@ const STATES: &[&str] = &[
     "TASK_UNREACHABLE",
 ];
 const CPUS: &[f64] = &[0.0, 0.5, 0.999, 1.0, 1.001, 2.0, 2.5, 3.0, 4.0, 7.9, 8.0, 16.0];
+const ROLES_CPUS: &[f64] = &[0.0, 0.5, 0.999, 1.0, 2.0, 2.5, 3.0, 4.0, 7.9, 16.0];
 const MEMORY: &[f64] =
     &[0.0, 100.0, 896.0, 895.999, 1408.0, 1400.0, 2432.0, 2816.0, 4000.5, 8192.0, 20_000.0];
 const GPUS: &[f64] = &[0.0, 1.0, 2.0, 4.0, 1.5];
@@ -191,7 +192,9 @@ impl Writer<'_> {
         };
         let dice = &mut *self.dice;
         if dice.percent(95) {
-            put("cpus", "scalar", dice.number(CPUS).into());
+            // Of several roles Spark adds up doubles, and finds less than the 2 cores of 1.001 and 0.999.
+            let cpus = if self.theme == Theme::Roles { ROLES_CPUS } else { CPUS };
+            put("cpus", "scalar", dice.number(cpus).into());
         }
         if dice.percent(95) {
             put("mem", "scalar", dice.number(MEMORY).into());

@@ -49,7 +49,7 @@ impl Theme {
 /// A setting: in so many of a hundred scenarios of its theme, and of others, one of these.
 struct Row(&'static str, Theme, [usize; 2], &'static [&'static str]);
 
-const MEMORY: &[&str] = &["512m", "1g", "2g", "600m", "1536m", "1025k"];
+const MEMORY: &[&str] = &["512m", "1g", "2g", "600m", "1536m"];
 const CONSTRAINTS: &[&str] = &[
     "zone:a",
     "zone:a,b",

@@ -1,22 +1,26 @@
 //! A journal, or any scenario, played with this program's own conduct.
 
+use std::ops::ControlFlow::{self, Break, Continue};
+
 use offermill::engine::journal::Player;
 use offermill::{Kernel, Timestamp};
 
 use super::lines;
 use crate::scenario::{Answer, Event, What};
 
-/// Plays `events` on a kernel that nothing was done with, and tells each line of the answers, the first included. An
-/// event without a moment comes when the one before did.
+/// Plays `events` on a kernel that nothing was done with, and tells each line of the answers, the first included, until
+/// it is told to break. An event without a moment comes when the one before did.
 ///
 /// # Errors
 /// With the position of an event whose moment is before that of the one before, or a day or more after it.
 pub(crate) fn play(
     events: &[Event],
     kernel: Kernel,
-    mut tell: impl FnMut(Answer),
+    mut tell: impl FnMut(Answer) -> ControlFlow<()>,
 ) -> Result<(), (usize, String)> {
-    tell(lines::init(&kernel.config()));
+    if let Break(()) = tell(lines::init(&kernel.config())) {
+        return Ok(());
+    }
     let mut player = Player::new(kernel);
     let mut last = Timestamp::ORIGIN;
     for (number, event) in events.iter().enumerate() {
@@ -29,11 +33,15 @@ pub(crate) fn play(
         let misplaced = |error: offermill::Error| (number, format!("\"at_ms\": the {error}"));
         let ev = number as u64;
         while let Some(entry) = player.pass(at).map_err(misplaced)? {
-            lines::answers(ev, &entry).into_iter().for_each(&mut tell);
+            if let Break(()) = lines::answers(ev, &entry).into_iter().try_for_each(&mut tell) {
+                return Ok(());
+            }
         }
         let entry = player.play(at, lines::operation(&event.what)).map_err(misplaced)?;
-        lines::answers(ev, &entry).into_iter().for_each(&mut tell);
-        last = at;
+        match lines::answers(ev, &entry).into_iter().try_for_each(&mut tell) {
+            Break(()) => return Ok(()),
+            Continue(()) => last = at,
+        }
     }
     Ok(())
 }

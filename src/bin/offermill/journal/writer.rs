@@ -1,12 +1,13 @@
 //! The two files of a journal.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use offermill::engine::journal::{Entry, Journal};
 use offermill::{Config, Timestamp};
+use rustix::fs::OFlags;
 use serde::Serialize;
 
 use super::lines;
@@ -32,19 +33,29 @@ pub(crate) struct Files {
     last: Timestamp,
 }
 
+/// One of the files, locked. One that was made here goes again if nothing came to be recorded.
 #[derive(Debug)]
 struct Sheet {
     path: PathBuf,
     file: BufWriter<File>,
     bytes: u64,
+    is_fleeting: bool,
+}
+
+impl Drop for Sheet {
+    fn drop(&mut self) {
+        if self.is_fleeting {
+            // What can't be removed is as good as empty.
+            let _left = fs::remove_file(&self.path);
+        }
+    }
 }
 
 impl Files {
-    /// Makes both files, readable only to their owner. An empty one that is there already will do, as will what isn't
-    /// a file, such as a pipe.
+    /// Makes both files, readable only to their owner. An empty one that is there already will do, as will a device.
     ///
     /// # Errors
-    /// With the file's name, when one is there and isn't empty, or can't be made.
+    /// With the file's name, when one is there and isn't empty, or is another run's, or can't be made.
     pub(crate) fn create(path: &Path) -> Result<Files, (PathBuf, io::Error)> {
         let mut answers = path.as_os_str().to_owned();
         answers.push(".answers");
@@ -72,6 +83,7 @@ impl Journal for Files {
             return Ok(());
         };
         self.due_bytes += self.events.write(&event)?;
+        (self.events.is_fleeting, self.answers.is_fleeting) = (false, false);
         self.ev += 1;
         self.last = entry.at;
         self.due.append(&mut self.early);
@@ -91,13 +103,17 @@ impl Journal for Files {
 impl Sheet {
     fn create(path: &Path) -> Result<Sheet, (PathBuf, io::Error)> {
         let told = |error| (path.to_owned(), error);
+        let is_fleeting = !path.exists();
         let mut options = OpenOptions::new();
-        let file = options.create(true).append(true).mode(0o600).open(path).map_err(told)?;
+        // A pipe that nobody reads is refused, not waited for.
+        let flags = OFlags::NONBLOCK.bits().cast_signed();
+        options.create(true).append(true).mode(0o600).custom_flags(flags);
+        let file = options.open(path).map_err(told)?;
         let metadata = file.metadata().map_err(told)?;
-        if metadata.is_file() && metadata.len() > 0 {
-            return Err(told(io::ErrorKind::AlreadyExists.into()));
+        if metadata.is_file() {
+            take_over(&file).map_err(told)?;
         }
-        Ok(Sheet { path: path.to_owned(), file: BufWriter::new(file), bytes: 0 })
+        Ok(Sheet { path: path.to_owned(), file: BufWriter::new(file), bytes: 0, is_fleeting })
     }
 
     /// Returns how many bytes it wrote.
@@ -119,4 +135,17 @@ impl Sheet {
     fn named(&self, error: &io::Error) -> io::Error {
         io::Error::new(error.kind(), format!("{}: {error}", self.path.display()))
     }
+}
+
+/// Locks a file, so that no other run can have it, and hides it from others.
+fn take_over(file: &File) -> io::Result<()> {
+    file.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => io::Error::other("another run writes it"),
+        TryLockError::Error(error) => error,
+    })?;
+    // Not before: another run may have written just now.
+    if file.metadata()?.len() > 0 {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    file.set_permissions(Permissions::from_mode(0o600))
 }

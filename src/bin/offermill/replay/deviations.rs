@@ -29,6 +29,10 @@ const DEVIATIONS: &[(&str, &str)] = &[
         "An image, a network or a class path is given, but empty: Spark passes on that it is empty",
         "it is as if not given",
     ),
+    (
+        "An executor fits exactly into amounts of several roles: Spark adds up doubles, and may miss by 10^-16",
+        "it fits: amounts are thousandths, as for Mesos",
+    ),
     ("The cluster tells an error: Spark throws, and goes on", "all later offers are declined"),
     (
         "A setting can't work, such as a label without a value: Spark takes it, and throws later",

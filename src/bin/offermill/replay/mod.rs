@@ -21,6 +21,7 @@
 //! | a task runs that nobody started, or that ended | nothing | it is killed |
 //! | it isn't said where Spark is, or labels can't be read | throws, counts what never starts | offers are declined |
 //! | an image, a network or a class path is given, but empty | passes that on | as if not given |
+//! | an executor fits exactly into amounts of several roles | adds doubles, may miss by 10⁻¹⁶ | it fits |
 //! | the cluster tells an error | throws, goes on | later offers are declined |
 //! | a setting can't work | takes it, or throws later | the start fails |
 //!
@@ -44,7 +45,9 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 
+use std::ops::ControlFlow::{self, Break, Continue};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use offermill::Kernel;
 
@@ -62,6 +65,8 @@ pub(crate) use start::own_config;
 
 /// So much is printed at once, in bytes.
 const CHUNK: usize = 64 * 1024;
+/// Answers don't wait longer to be said, so that it is seen when nobody reads them any more.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// `offermill replay`.
 pub(crate) fn replay(arguments: &ReplayArguments) -> Exit {
@@ -118,17 +123,17 @@ fn read(path: &Path, compat: Option<Compat>) -> Result<(Scenario, bool), Fault> 
     Ok((scenario, is_spark))
 }
 
-/// Plays a scenario; `take` gets each answer.
-fn play(scenario: &Scenario, is_spark: bool, take: impl FnMut(Answer)) {
+/// Plays a scenario; `take` gets each answer, until it breaks.
+fn play(scenario: &Scenario, is_spark: bool, take: impl FnMut(Answer) -> ControlFlow<()>) {
     match is_spark {
-        true => play_as_spark(scenario, take),
+        true => drop(play_as_spark(scenario, take)),
         false => play_as_ourselves(scenario, take),
     }
 }
 
-fn play_as_ourselves(scenario: &Scenario, mut take: impl FnMut(Answer)) {
+fn play_as_ourselves(scenario: &Scenario, mut take: impl FnMut(Answer) -> ControlFlow<()>) {
     match start::own(&scenario.head) {
-        Err(init) => take(Answer::Init(*init)),
+        Err(init) => drop(take(Answer::Init(*init))),
         Ok((config, ids)) => {
             // Moments were looked at when the scenario was read.
             let _in_order = journal::play(&scenario.events, Kernel::new(config, ids), take);
@@ -136,32 +141,37 @@ fn play_as_ourselves(scenario: &Scenario, mut take: impl FnMut(Answer)) {
     }
 }
 
-fn play_as_spark(scenario: &Scenario, mut take: impl FnMut(Answer)) {
+fn play_as_spark(
+    scenario: &Scenario,
+    mut take: impl FnMut(Answer) -> ControlFlow<()>,
+) -> ControlFlow<()> {
     let start = match start::spark(&scenario.head) {
         Err(init) => return take(Answer::Init(*init)),
         Ok(start) => start,
     };
-    take(Answer::Init(start.init.clone()));
+    take(Answer::Init(start.init.clone()))?;
     let mut player = Spark::new(start);
     let mut calls: Vec<Call> = Vec::new();
     for (ev, event) in (0..).zip(&scenario.events) {
         let result = player.play(event.at_ms, &event.what, &mut calls);
-        calls.drain(..).for_each(|call| take(Answer::Call(CallLine { ev, at_ms: None, call })));
-        take(Answer::Closing(Closing { ev, result, error: None, after: player.after() }));
+        for call in calls.drain(..) {
+            take(Answer::Call(CallLine { ev, at_ms: None, call }))?;
+        }
+        take(Answer::Closing(Closing { ev, result, error: None, after: player.after() }))?;
     }
+    Continue(())
 }
 
 fn print(scenario: &Scenario, is_spark: bool) -> Said {
-    let (mut text, mut said) = (String::new(), Said::Heard);
+    let (mut text, mut said, mut said_at) = (String::new(), Said::Heard, Instant::now());
     play(scenario, is_spark, |answer| {
-        if said != Said::Heard {
-            return;
-        }
         text.push_str(&line(&answer));
-        if text.len() >= CHUNK {
+        if text.len() >= CHUNK || said_at.elapsed() >= PATIENCE {
             said = say(&text);
+            said_at = Instant::now();
             text.clear();
         }
+        if said == Said::Heard { Continue(()) } else { Break(()) }
     });
     match said {
         Said::Heard => say(&text),
@@ -171,7 +181,10 @@ fn print(scenario: &Scenario, is_spark: bool) -> Said {
 
 fn compared(scenario: &Scenario, is_spark: bool, expected: &[Answer]) -> Comparison {
     let mut comparer = Comparer::new(scenario, expected, !is_spark);
-    play(scenario, is_spark, |answer| comparer.take(answer));
+    play(scenario, is_spark, |answer| {
+        comparer.take(answer);
+        Continue(())
+    });
     comparer.end()
 }
 

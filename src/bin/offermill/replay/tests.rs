@@ -216,7 +216,10 @@ proptest! {
         prop_assert!(scenario.check_moments(Path::new("x")).is_ok());
         for is_spark in [false, true] {
             let mut answers = Vec::new();
-            play(&scenario, is_spark, |answer| answers.push(answer));
+            play(&scenario, is_spark, |answer| {
+                answers.push(answer);
+                std::ops::ControlFlow::Continue(())
+            });
             let Some(Answer::Init(init)) = answers.first() else { panic!("no start") };
             if init.init == "error" {
                 prop_assert!(init.error.is_some() && answers.len() == 1);

@@ -1,5 +1,7 @@
 //! What clients tell a run to do while it goes on.
 
+use std::collections::BTreeSet;
+
 use offermill::ExecutorId;
 use offermill::resources::MilliCpus;
 
@@ -16,6 +18,8 @@ type Done = Result<String, String>;
 const STOPPING: &str = "the run is stopping";
 const NO_ALLOCATION: &str = "there is no dynamic allocation that it could matter to; expected \
      spark.dynamicAllocation.enabled=true";
+const NO_TRACKING: &str = "shuffle data matters only with spark.dynamicAllocation.shuffleTracking.enabled, and without \
+     spark.shuffle.service.enabled, which keeps it when executors end";
 
 impl Session {
     /// Does what a client wants, and answers.
@@ -93,7 +97,8 @@ impl Session {
 
     fn command_kill(&mut self, names: &[String]) -> Done {
         let found = |name: &String| self.roster.find(name).map(|record| record.name.clone());
-        let names: Vec<String> = names.iter().map(found).collect::<Result<_, _>>()?;
+        // Who is named twice is asked once.
+        let names: BTreeSet<String> = names.iter().map(found).collect::<Result<_, _>>()?;
         let ids = names.iter().filter_map(|name| self.kernel.executor_id(name));
         self.kill(ids.collect(), "by command".to_owned());
         let executors = count(names.len() as u64, "executor");
@@ -112,6 +117,10 @@ impl Session {
     }
 
     fn command_executor(&mut self, name: &str, activity: Activity) -> Done {
+        let tracks = self.settings.tracks_shuffle || self.allocating.is_none();
+        if let (Activity::Shuffle(_), false) = (activity, tracks) {
+            return Err(NO_TRACKING.to_owned());
+        }
         let record: Record = self.roster.find(name)?.clone();
         let what = match activity {
             Activity::Busy => "is busy",
