@@ -154,12 +154,7 @@ fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
     let (site, manager) = site::prepare(draft, &name, &config)?;
     let ceiling = allocation.as_ref().map(Rule::max).or(limit);
     let most = [ceiling, derived, site.fitting].into_iter().flatten().min().unwrap_or(1);
-    if let (Some(fitting), Some(limit)) = (site.fitting, limit)
-        && (1..limit).contains(&fitting)
-    {
-        let remark = format!("{fitting} of {limit} executors fit on {} at a time", site.master);
-        draft.remarks.push(remark);
-    }
+    remark_on_room(draft, &site, limit);
     let journal = match &arguments.journal {
         // Last of all, so that nothing is left of it when something else is wrong.
         Some(path) if !draft.only_looks => {
@@ -191,6 +186,16 @@ fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
         },
     };
     Some((settings, manager))
+}
+
+/// Says so if not all executors fit at a time.
+fn remark_on_room(draft: &mut Draft, site: &Site, limit: Option<u32>) {
+    if let (Some(fitting), Some(limit)) = (site.fitting, limit)
+        && (1..limit).contains(&fitting)
+    {
+        let remark = format!("{fitting} of {limit} executors fit on {} at a time", site.master);
+        draft.remarks.push(remark);
+    }
 }
 
 /// Complains about caps below one executor. What comes of the others can then be checked without them.
