@@ -4,14 +4,18 @@
 //! To add a setting, add a row, and a field to [`Draft`](crate::draft::Draft) that the row's reader
 //! writes to. Readers are run in the order of the rows.
 
+use std::time::Duration;
+
 use offermill::cluster::local::AgentAttributes;
 use offermill::config::text::{TimeUnit, parse_bool, parse_cores, parse_count, parse_memory};
 use offermill::config::{ExecutorCores, ExecutorGpus, Placement};
 use offermill::launch::Form;
 use offermill::resources::Gpus;
-use offermill::{Constraint, limits};
+use offermill::{Constraint, Error, limits};
 
+use crate::draft::Draft;
 use crate::keys::Key;
+use crate::layers::Given;
 use crate::master::Kind;
 
 /// The settings of every cluster, and of the embedded one.
@@ -184,7 +188,7 @@ pub(crate) const KEYS: &[Key] = &[
         .inside("refusal while stopping")
         .default("120s")
         .read(|draft, given| {
-            let duration = given.duration(TimeUnit::Seconds)?;
+            let duration = refusal(draft, given)?;
             let refuse = &mut draft.refusals;
             (refuse.unmet_constraint, refuse.reached_cap, refuse.stopping) =
                 (duration, duration, duration);
@@ -194,14 +198,14 @@ pub(crate) const KEYS: &[Key] = &[
         .inside("refusal for an unmet constraint")
         .otherwise("rejectOfferDuration")
         .read(|draft, given| {
-            draft.refusals.unmet_constraint = given.duration(TimeUnit::Seconds)?;
+            draft.refusals.unmet_constraint = refusal(draft, given)?;
             Ok(())
         }),
     Key::spark_on_mesos("spark.mesos.rejectOfferDurationForReachedMaxCores", "duration (s)")
         .inside("refusal for a reached cap")
         .otherwise("rejectOfferDuration")
         .read(|draft, given| {
-            draft.refusals.reached_cap = given.duration(TimeUnit::Seconds)?;
+            draft.refusals.reached_cap = refusal(draft, given)?;
             Ok(())
         }),
     Key::spark("spark.excludeOnFailure.enabled", "true or false")
@@ -271,3 +275,13 @@ pub(crate) const KEYS: &[Key] = &[
             Ok(())
         }),
 ];
+
+/// Reads for how long offers are refused; complains about more than Mesos knows.
+fn refusal(draft: &mut Draft, given: &Given) -> Result<Duration, Error> {
+    const MOST: Duration = Duration::from_secs(365 * 24 * 3600);
+    let duration = given.duration(TimeUnit::Seconds)?;
+    if duration > MOST {
+        draft.refuse(given, "at most 365d");
+    }
+    Ok(duration)
+}

@@ -13,8 +13,9 @@ use crate::words::printable;
 
 /// The longest line, in bytes.
 pub(crate) const LINE_BYTES_MAX: usize = 16 << 20;
-/// The longest file, in bytes: a scenario is kept in memory while it is played.
-pub(crate) const FILE_BYTES_MAX: u64 = 1 << 30;
+/// The longest file, in bytes. A scenario is kept in memory while it is played, where it takes a few times as much; one
+/// of nothing but tiny events, up to thirty times.
+pub(crate) const FILE_BYTES_MAX: u64 = 256 << 20;
 /// The longest complaint, in characters.
 const COMPLAINT_MAX: usize = 400;
 
@@ -194,6 +195,8 @@ impl<R: BufRead> Lines<R> {
                 false => Ok(Next::Cut),
             };
         };
+        // Some editors begin a file so.
+        let text = text.strip_prefix('\u{feff}').filter(|_| self.number == 1).unwrap_or(text);
         match serde_json::from_str(text) {
             Ok(value) => Ok(Next::Value(value)),
             Err(error) if error.is_eof() && !is_whole => Ok(Next::Cut),
@@ -228,6 +231,13 @@ mod tests {
     }
 
     const HEAD: &str = "{\"format\":1,\"conf\":{}}\n";
+
+    /// Goal: a byte order mark at the beginning is no mistake, and one later is. Method: both.
+    #[test]
+    fn a_byte_order_mark_may_begin_a_file() {
+        assert!(read(format!("\u{feff}{HEAD}").as_bytes()).is_ok());
+        assert!(read(format!("{HEAD}\u{feff}{{\"stop\":true}}\n").as_bytes()).is_err());
+    }
 
     /// Goal: what isn't a scenario is told with its line and what was expected. Method: each kind of
     /// mistake.
