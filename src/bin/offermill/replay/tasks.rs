@@ -40,7 +40,7 @@ fn container(container: Option<&launch::Container>) -> Container {
     };
     let (kind, image) = match &container.kind {
         ContainerKind::Mesos { image, force_pull } => {
-            add("force_pull", json!(force_pull));
+            add("force_pull", json!(*force_pull && image.is_some()));
             ("MESOS", image.clone())
         }
         ContainerKind::Docker { image, force_pull, parameters } => {
