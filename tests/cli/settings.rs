@@ -133,7 +133,7 @@ const BAD: &[(&[&str], &str)] = &[
     ),
     (
         &["-c", "spark.mesos.rejectOfferDuration=9999d"],
-        "is \"863913600 s\", but must be at most 365 days",
+        "spark.mesos.rejectOfferDuration (--conf) is \"9999d\", but must be at most 365d",
     ),
     (
         &["--properties-file", "/nowhere/x"],
