@@ -241,6 +241,7 @@ fn setup(values: &mut Values<'_>) -> Setup {
         revive_interval: secs(values.number() as u64 % 10),
         consolidate: values.flag(),
         revocable: values.flag(),
+        ..Setup::default()
     }
 }
 
@@ -337,7 +338,7 @@ fn sheet(mut values: Values<'_>) -> Sheet {
     while !values.0.is_empty() && entries.len() < ENTRIES_MAX {
         entries.push(entry(&mut values));
     }
-    Sheet { id, agent, role, zone, entries }
+    Sheet { id, agent, host: "host".to_owned(), role, zone, entries }
 }
 
 fn entry(values: &mut Values<'_>) -> Entry {
