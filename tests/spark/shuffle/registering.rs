@@ -155,11 +155,15 @@ fn a_service_that_takes_and_closes_fails() {
     assert!(matches!(next(&news), News::Failing { .. }));
     sleep(Duration::from_secs(2));
     let registrations = service.registrations();
-    assert!((3..10).contains(&registrations), "{registrations} in 2 s");
+    assert!((2..10).contains(&registrations), "{registrations} in 2 s");
     assert!(news.try_recv().is_err(), "told once");
     service.behave(Manner::Good);
     assert_eq!(next(&news), registered(1, true));
-    assert_eq!(registrar.services()[0].standing, Standing::Registered);
+    // A connection that was made before may still be closed.
+    eventually(PATIENCE, "the service is registered with", || {
+        let standing = registrar.services()[0].standing;
+        (standing == Standing::Registered).then_some(()).ok_or(format!("{standing:?}"))
+    });
 }
 
 /// Goal: hosts that don't answer delay one that does by one registration timeout at most, and the end by nothing.
