@@ -1,4 +1,6 @@
-//! The kernel's hard limits: what its words have room for.
+//! The kernel's hard limits: what its words have room for, and what Mesos takes.
+
+use std::time::Duration;
 
 use crate::resources::MilliCpus;
 
@@ -10,3 +12,5 @@ pub const TOTAL_CORES_MAX: MilliCpus = MilliCpus::from_millis((1 << 33) - 1);
 pub const EXECUTOR_CORES_MAX: MilliCpus = MilliCpus::from_cores(1_000_000);
 /// The most live executors of one kernel on one agent.
 pub const EXECUTORS_PER_AGENT_MAX: u32 = (1 << 16) - 1;
+/// The longest that an offer can be refused for: Mesos knows no longer.
+pub const REFUSE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);

@@ -15,8 +15,6 @@ use crate::resources::{Gpus, Mebibytes, MilliCpus};
 const OVERHEAD_MEBIBYTES_MIN: u64 = 384;
 /// An executor larger than this (1 EiB) is a typing mistake.
 const MEMORY_MEBIBYTES_MAX: u64 = 1 << 40;
-/// Mesos' own longest refusal.
-const REFUSE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Collects settings; [`ConfigBuilder::build`] checks them.
 #[derive(Clone, Debug)]
@@ -326,7 +324,7 @@ impl ConfigBuilder {
             ("refusal while stopping", stopping),
         ];
         for (name, duration) in refusals {
-            if duration > REFUSE_MAX {
+            if duration > limits::REFUSE_MAX {
                 let value = format!("{} s", duration.as_secs());
                 return Err(Error::setting(name, value, "at most 365 days"));
             }

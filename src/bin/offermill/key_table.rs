@@ -278,9 +278,8 @@ pub(crate) const KEYS: &[Key] = &[
 
 /// Reads for how long offers are refused; complains about more than Mesos knows.
 fn refusal(draft: &mut Draft, given: &Given) -> Result<Duration, Error> {
-    const MOST: Duration = Duration::from_secs(365 * 24 * 3600);
     let duration = given.duration(TimeUnit::Seconds)?;
-    if duration > MOST {
+    if duration > limits::REFUSE_MAX {
         draft.refuse(given, "at most 365d");
     }
     Ok(duration)

@@ -4,11 +4,9 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use crate::engine::seam::{OwnedAttribute, OwnedOffer, OwnedResource};
+use crate::limits::REFUSE_MAX;
 use crate::offer::DEFAULT_ROLE;
 use crate::resources::{Mebibytes, MilliCpus, PortRange, Scalar};
-
-/// A refusal lasts at most this long, as in Mesos.
-const REFUSE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Cores and memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

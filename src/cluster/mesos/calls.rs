@@ -15,9 +15,7 @@ use super::wire::messages::{
     AgentId, ExecutorId, Filters, OfferId, OperationStatus, ResourceRequest, TaskId,
 };
 use crate::engine::seam::Questioned;
-
-/// Mesos takes no refusal for longer than 365 days seriously.
-const REFUSE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+use crate::limits::REFUSE_MAX;
 
 fn call(kind: Type) -> Call {
     Call { r#type: Some(kind.into()), ..Call::default() }
