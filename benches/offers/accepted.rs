@@ -8,12 +8,20 @@ use offermill::resources::MilliCpus;
 
 use crate::support::desk::{Baseline, Desk, Ours, Spent, Stream};
 use crate::support::fleet::Fleet;
+use crate::support::locked::Locked;
 use crate::support::{self, MET, agreement};
 
 pub(crate) const BATCH: usize = 100;
 
+/// More than is ever used.
+const ENOUGH: MilliCpus = MilliCpus::from_cores(1_000_000);
+
 pub(crate) fn baseline() -> Baseline {
-    Baseline::new(&support::config(MET, None), MET, MilliCpus::from_cores(1_000_000))
+    Baseline::new(&support::config(MET, None), MET, ENOUGH)
+}
+
+pub(crate) fn locked() -> Locked {
+    Locked::new(&support::config(MET, None), MET, ENOUGH)
 }
 
 pub(crate) fn all(criterion: &mut Criterion) {

@@ -6,6 +6,7 @@ use offermill::resources::MilliCpus;
 
 use crate::support::desk::{Baseline, Desk, Ours, Stream};
 use crate::support::fleet::Fleet;
+use crate::support::locked::Locked;
 use crate::support::{self, EXECUTOR_CORES, MET, UNMET, agreement};
 
 const AGENTS: usize = 10_000;
@@ -45,6 +46,10 @@ impl Cause {
 
     pub(crate) fn baseline(self) -> Baseline {
         Baseline::new(&self.config(), self.constraint(), self.cap())
+    }
+
+    pub(crate) fn locked(self) -> Locked {
+        Locked::new(&self.config(), self.constraint(), self.cap())
     }
 }
 

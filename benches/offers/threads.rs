@@ -1,6 +1,6 @@
 //! The same work on one thread and on two. Every thread has a handler and sees offers of all agents.
 //!
-//! `plain apart` is the baseline on two threads that share nothing: the most that this machine gives a second thread.
+//! `mutex` is the baseline behind one lock, which all threads share; `plain apart` is the baseline on two threads that share nothing: the most that this machine gives a second thread.
 
 use criterion::{BenchmarkId, Criterion, Throughput};
 
@@ -23,6 +23,12 @@ pub(crate) fn all(criterion: &mut Criterion) {
             let kernel = support::kernel(&cause.config());
             let ours = || declined::full(Ours::new(&kernel), &fleet);
             answer(&mut group, BenchmarkId::new("offermill", threads), &mut crew(threads, ours));
+            let locked = declined::full(cause.locked(), &fleet);
+            answer(
+                &mut group,
+                BenchmarkId::new("mutex", threads),
+                &mut crew(threads, || locked.clone()),
+            );
             let plain = || declined::full(cause.baseline(), &fleet);
             answer(&mut group, BenchmarkId::new("plain apart", threads), &mut crew(threads, plain));
         }
@@ -36,6 +42,9 @@ pub(crate) fn all(criterion: &mut Criterion) {
             let ours = || Stream::new(Ours::new(&kernel), &fleet);
             let mut ours = crew(threads, ours);
             start_and_end(&mut group, BenchmarkId::new("offermill", threads), part, &mut ours);
+            let locked = Stream::new(accepted::locked(), &fleet);
+            let mut locked = crew(threads, || locked.clone());
+            start_and_end(&mut group, BenchmarkId::new("mutex", threads), part, &mut locked);
             let plain = || Stream::new(accepted::baseline(), &fleet);
             let mut plain = crew(threads, plain);
             start_and_end(&mut group, BenchmarkId::new("plain apart", threads), part, &mut plain);

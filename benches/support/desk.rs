@@ -106,7 +106,7 @@ impl Desk for Baseline {
 }
 
 /// Writes one text an item, in the memory that earlier texts had.
-fn reuse<T>(
+pub(super) fn reuse<T>(
     names: &mut Vec<String>,
     items: impl Iterator<Item = T>,
     write: impl Fn(T, &mut String),
@@ -124,6 +124,7 @@ fn reuse<T>(
 }
 
 /// A desk with its stream of offers, which begins anew when it is through.
+#[derive(Clone)]
 pub(crate) struct Stream<D> {
     pub(crate) desk: D,
     batches: Vec<Batch>,

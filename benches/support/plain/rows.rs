@@ -6,7 +6,7 @@ use offermill::resources::{Mebibytes, MilliCpus, Scalar};
 use offermill::{Amount, Decline, Offer, Piece, ResourceKind, Standing, Value};
 
 /// The answer to a batch.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Answer {
     pub(crate) accepts: Vec<Accept>,
     pub(crate) placed: Vec<Placed>,
@@ -24,6 +24,7 @@ impl Answer {
     }
 }
 
+#[derive(Clone)]
 pub(crate) struct Accept {
     pub(crate) offer: u32,
     pub(crate) placed: (u32, u32),

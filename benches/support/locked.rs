@@ -1,0 +1,58 @@
+//! The baseline behind one lock: what one writes when somebody else is there, too.
+//!
+//! A [`Plain`] loop in a mutex that each thread takes for a batch or an update, and no longer. Its decisions are the
+//! loop's, and so the kernel's; its answers are in the thread's own rows.
+
+use std::hint::black_box;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use offermill::resources::MilliCpus;
+use offermill::{Config, StatusUpdate, TaskState};
+
+use super::desk::{Desk, reuse};
+use super::fleet::Batch;
+use super::plain::{Answer, Placed, Plain};
+use super::{EXECUTOR_CORES, NOW};
+
+/// A thread's part in a loop that several share.
+#[derive(Clone)]
+pub(crate) struct Locked {
+    plain: Arc<Mutex<Plain>>,
+    answer: Answer,
+    noted: Vec<Placed>,
+}
+
+impl Locked {
+    /// The first thread's; a clone is another's.
+    pub(crate) fn new(config: &Config, constraint: &str, cap: MilliCpus) -> Locked {
+        let plain = Plain::new(config, constraint, EXECUTOR_CORES, cap);
+        Locked { plain: Arc::new(Mutex::new(plain)), answer: Answer::default(), noted: Vec::new() }
+    }
+
+    fn plain(&self) -> MutexGuard<'_, Plain> {
+        self.plain.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Desk for Locked {
+    fn answer(&mut self, batch: Batch) {
+        let mut plain = self.plain.lock().unwrap_or_else(PoisonError::into_inner);
+        plain.answer(batch, NOW, &mut self.answer);
+        drop(plain);
+        black_box(&self.answer);
+    }
+
+    fn note(&mut self) {
+        self.noted.extend_from_slice(&self.answer.placed);
+    }
+
+    fn noted(&mut self, names: &mut Vec<String>) {
+        let noted = std::mem::take(&mut self.noted);
+        let plain = self.plain();
+        reuse(names, noted.into_iter(), |placed, name| plain.write_name(&placed, name));
+    }
+
+    fn end(&mut self, name: &str) {
+        black_box(self.plain().update(&StatusUpdate::new(name, TaskState::Finished)));
+    }
+}
