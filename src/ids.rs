@@ -73,11 +73,15 @@ impl IdScheme {
     /// Reads the text of an id. `None` when it is none of this scheme's.
     pub(crate) fn parse(&self, text: &str) -> Option<Parsed> {
         match &self.0 {
-            Scheme::Plain => Some(Parsed::Sequence(parse_number(text)?)),
+            Scheme::Plain => match leading_number(text.as_bytes())? {
+                (sequence, []) => Some(Parsed::Sequence(sequence)),
+                _ => None,
+            },
             Scheme::Unique { stem } => {
-                let (sequence, slot) = text.strip_prefix(stem.as_str())?.split_once('.')?;
-                let slot = u32::try_from(parse_number(slot)?).ok()?;
-                Some(Parsed::Id(ExecutorId { sequence: parse_number(sequence)?, slot }))
+                let numbers = text.strip_prefix(stem.as_str())?;
+                let (sequence, rest) = leading_number(numbers.as_bytes())?;
+                let (slot, []) = leading_number(rest.strip_prefix(b".")?)? else { return None };
+                Some(Parsed::Id(ExecutorId { sequence, slot: u32::try_from(slot).ok()? }))
             }
         }
     }
@@ -97,12 +101,28 @@ pub(crate) enum Parsed {
     Sequence(u64),
 }
 
-/// A decimal number in its only spelling: no sign, no leading zero, so that one executor has one text.
-fn parse_number(text: &str) -> Option<u64> {
-    let digits = text.as_bytes();
-    let canonical = digits == b"0"
-        || matches!(digits, [b'1'..=b'9', rest @ ..] if rest.iter().all(u8::is_ascii_digit));
-    if canonical { text.parse().ok() } else { None }
+/// So many digits make a number below 2⁶⁴, whatever they are.
+const SAFE_DIGITS: usize = 19;
+
+/// The decimal number that a text begins with, in its only spelling (no sign, no leading zero, so that one executor has
+/// one text), and what follows it.
+fn leading_number(text: &[u8]) -> Option<(u64, &[u8])> {
+    let digit = |at: usize| text.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|it| *it < 10);
+    let (mut number, mut length) = (0u64, 0);
+    while length < SAFE_DIGITS
+        && let Some(digit) = digit(length)
+    {
+        number = number * 10 + u64::from(digit);
+        length += 1;
+    }
+    if length == SAFE_DIGITS
+        && let Some(last) = digit(length)
+    {
+        number = number.checked_mul(10)?.checked_add(u64::from(last))?;
+        length += 1;
+    }
+    let canonical = length == 1 || length > 1 && text[0] != b'0';
+    canonical.then(|| (number, &text[length..]))
 }
 
 struct IdText<'a> {
@@ -157,11 +177,19 @@ mod tests {
             "etl-s44we8-017.4",
             "etl-s44we8-+17.4",
             "etl-s44we8-17.99999999999",
+            "etl-s44we8-17.4.",
+            "etl-s44we8-17.04",
+            "etl-s44we8-.4",
+            "etl-s44we8-00.4",
+            "etl-s44we8-18446744073709551616.4",
             "x-s44we8-17.4",
         ] {
             assert_eq!(scheme.parse(other), None, "{other}");
         }
         assert_eq!(IdScheme::plain().parse("17"), Some(Parsed::Sequence(17)));
+        assert_eq!(IdScheme::plain().parse("0"), Some(Parsed::Sequence(0)));
+        let last = u64::MAX.to_string();
+        assert_eq!(IdScheme::plain().parse(&last), Some(Parsed::Sequence(u64::MAX)));
         assert_eq!(IdScheme::plain().parse("1-7"), None);
     }
 
