@@ -1,7 +1,7 @@
 //! Cutting executors' resources from offers: exact pieces, each kind from one supply, reserved resources first.
 
 use super::decision::{Amount, Piece};
-use super::survey::Sums;
+use super::survey::{Spot, Spots, Sums};
 use crate::config::Config;
 use crate::offer::{Offer, Resource, ResourceKind, Supply, Taker};
 use crate::resources::Scalar;
@@ -25,9 +25,11 @@ struct Cursor {
     kind: ResourceKind,
     supply: Supply,
     turn: Turn,
-    /// Position of the offer among the group's, and of the resource in it.
+    /// Where to look on: the offer's position among the group's, and the resource's in it.
     offer: usize,
     resource: usize,
+    /// The resource that is taken from: its offer's position in the batch, and its own in that.
+    at: (u32, u32),
     /// What is left of that resource, in thousandths.
     left: u64,
     /// What is left of all firm ones, in thousandths.
@@ -43,7 +45,16 @@ impl Turn {
 impl Cursor {
     fn new(kind: ResourceKind, supply: Supply, lot: &Lot<'_>, firm: u64) -> Cursor {
         let turn = if lot.reserved_first { Turn::Reserved } else { Turn::Any };
-        Cursor { kind, supply, turn, offer: 0, resource: 0, left: 0, firm }
+        Cursor { kind, supply, turn, offer: 0, resource: 0, at: (0, 0), left: 0, firm }
+    }
+
+    /// A cursor of what is `firm`. Lies all of that in one place, as mostly, there is no need to look for it again.
+    fn of_firm(kind: ResourceKind, lot: &Lot<'_>, firm: u64, spot: Spot) -> Cursor {
+        let cursor = Cursor::new(kind, Supply::Firm, lot, firm);
+        match spot {
+            Spot::One { offer, resource } => Cursor { at: (offer, resource), left: firm, ..cursor },
+            Spot::Nowhere | Spot::Many => cursor,
+        }
     }
 
     /// Moves to the next resource that something can be taken from. `false` at the end.
@@ -61,6 +72,7 @@ impl Cursor {
                 self.resource = 0;
                 continue;
             };
+            self.at = (*offer, self.resource as u32);
             self.resource += 1;
             // What tells most apart comes first.
             if resource.kind == self.kind
@@ -74,7 +86,20 @@ impl Cursor {
     }
 
     /// Takes `thousandths`, as much for each executor of the group.
-    fn take(&mut self, lot: &Lot<'_>, mut thousandths: u64, pieces: &mut Vec<Piece>) {
+    #[inline]
+    fn take(&mut self, lot: &Lot<'_>, thousandths: u64, pieces: &mut Vec<Piece>) {
+        if thousandths == 0 {
+            return;
+        }
+        if thousandths > self.left {
+            return self.take_on(lot, thousandths, pieces);
+        }
+        self.firm = self.firm.saturating_sub(thousandths);
+        self.take_here(thousandths, pieces);
+    }
+
+    /// Takes `thousandths` from several resources, or from the next.
+    fn take_on(&mut self, lot: &Lot<'_>, mut thousandths: u64, pieces: &mut Vec<Piece>) {
         if self.supply == Supply::Firm && self.firm < thousandths {
             *self = Cursor::new(self.kind, Supply::Revocable, lot, 0);
         }
@@ -86,15 +111,17 @@ impl Cursor {
             }
             let taken = self.left.min(thousandths);
             if taken > 0 {
-                pieces.push(Piece {
-                    offer: lot.group[self.offer],
-                    resource: self.resource as u32 - 1,
-                    amount: Amount::Scalar(Scalar::from_thousandths(taken)),
-                });
+                self.take_here(taken, pieces);
             }
-            self.left -= taken;
             thousandths -= taken;
         }
+    }
+
+    fn take_here(&mut self, thousandths: u64, pieces: &mut Vec<Piece>) {
+        let (offer, resource) = self.at;
+        let amount = Amount::Scalar(Scalar::from_thousandths(thousandths));
+        pieces.push(Piece { offer, resource, amount });
+        self.left -= thousandths;
     }
 }
 
@@ -118,21 +145,21 @@ pub(crate) struct Cutter<'a> {
 
 impl<'a> Cutter<'a> {
     /// `group` are the positions of its offers in `batch`, of which there is at least one; `firm` is what there is to
-    /// take that is not revocable.
+    /// take that is not revocable, and `spots` where it lies.
     pub(crate) fn new(
         batch: &'a [Offer<'a>],
         group: &'a [u32],
         config: &Config,
         firm: Sums,
+        spots: Spots,
     ) -> Cutter<'a> {
         // All offers of a group are to one role.
         let taker = Taker::new(&batch[group[0] as usize], config);
         let lot = Lot { batch, group, taker, reserved_first: config.conduct.reserved_first };
-        let cursor = |kind, firm| Cursor::new(kind, Supply::Firm, &lot, firm);
         Cutter {
-            cpus: cursor(ResourceKind::Cpus, firm.cpus),
-            memory: cursor(ResourceKind::Memory, firm.memory),
-            gpus: cursor(ResourceKind::Gpus, firm.gpus),
+            cpus: Cursor::of_firm(ResourceKind::Cpus, &lot, firm.cpus, spots.cpus),
+            memory: Cursor::of_firm(ResourceKind::Memory, &lot, firm.memory, spots.memory),
+            gpus: Cursor::new(ResourceKind::Gpus, Supply::Firm, &lot, firm.gpus),
             lot,
         }
     }
@@ -209,7 +236,18 @@ mod tests {
             let fit = (sum(0, false) / executor).min(sum(1, false) / executor);
             let config = Config::builder().build().unwrap();
             let firm = Sums { cpus: sum(0, false), memory: sum(1, false), gpus: 0 };
-            let mut cutter = Cutter::new(&batch, &group, &config, firm);
+            let mut spots = Spots::default();
+            for (offer, at) in batch.iter().zip(0u32..) {
+                for (resource, position) in offer.resources.iter().zip(0u32..) {
+                    let spot = match resource.kind {
+                        ResourceKind::Cpus => &mut spots.cpus,
+                        ResourceKind::Memory => &mut spots.memory,
+                        _ => continue,
+                    };
+                    spot.add(at, position, resource.quantity());
+                }
+            }
+            let mut cutter = Cutter::new(&batch, &group, &config, firm, spots);
             let mut pieces = Vec::new();
             for number in 0..fit {
                 let start = pieces.len();

@@ -136,8 +136,7 @@ impl Desk {
             decline_all(offers, reason, policy, now, decisions);
             // Offers that come though nothing can be placed: suppression has to be said again.
             if !offers.is_empty() && (reason.is_cap() || reason == Reason::Stopping) {
-                core.demand.note_refused();
-                decisions.at_cap = true;
+                core.note_at_cap(decisions);
             }
             return Answered::Alike;
         }
@@ -145,6 +144,13 @@ impl Desk {
         survey.look(offers, policy, sightings, &core.agents, now, &mut decisions.declines);
         if let Some(vicinity) = vicinity {
             vicinity.narrow(survey, offers, &core.agents, taken);
+        }
+        if survey.groups.is_empty() {
+            // Nobody is a candidate: nothing to plan, and no more to write out.
+            if closed.is_some() {
+                core.note_at_cap(decisions);
+            }
+            return Answered::Each;
         }
         plan.clear();
         let closing = if make_plan(core, policy, books, survey, plan, left) {
@@ -157,8 +163,7 @@ impl Desk {
         };
         if closing.is_some() {
             // What is left of the accepted offers is refused for the cap's sake, as others are.
-            core.demand.note_refused();
-            decisions.at_cap = true;
+            core.note_at_cap(decisions);
         }
         self.write_out(policy, offers, closing, now, decisions);
         Answered::Each
@@ -204,7 +209,7 @@ impl Desk {
             }
             decisions.accepted.extend(survey.offers_of(group.first));
             let own = &decisions.accepted[first_offer as usize..];
-            let mut cutter = Cutter::new(offers, own, &policy.config, group.firm);
+            let mut cutter = Cutter::new(offers, own, &policy.config, group.firm, group.spots);
             let placed = (group.start, group.start + group.placed);
             for executor in &mut decisions.placed[placed.0 as usize..placed.1 as usize] {
                 let start = decisions.pieces.len() as u32;
@@ -227,6 +232,12 @@ impl Core {
             return Some(Reason::Disconnected);
         }
         self.caps_reached(policy, books)
+    }
+
+    /// Notes that offers were refused for a cap's sake.
+    fn note_at_cap(&self, decisions: &mut Decisions) {
+        self.demand.note_refused();
+        decisions.at_cap = true;
     }
 
     /// The cap that leaves no room for any executor, if one does.

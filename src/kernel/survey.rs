@@ -35,6 +35,8 @@ pub(crate) struct Group {
     /// Sums over its offers.
     pub(crate) firm: Sums,
     pub(crate) revocable: Sums,
+    /// Where the firm ones lie.
+    pub(crate) spots: Spots,
     has_port: bool,
     /// How many executors its agent takes.
     agent_room: u32,
@@ -59,6 +61,38 @@ pub(crate) struct Sums {
     pub(crate) gpus: u64,
 }
 
+/// Where what there is of cores and memory lies.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Spots {
+    pub(crate) cpus: Spot,
+    pub(crate) memory: Spot,
+}
+
+/// Where what there is of one scalar lies.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Spot {
+    #[default]
+    Nowhere,
+    /// In one resource: its offer's position in the batch, and its own in that.
+    One {
+        offer: u32,
+        resource: u32,
+    },
+    Many,
+}
+
+impl Spot {
+    /// Some lies in this resource, too, unless it is nothing.
+    pub(crate) fn add(&mut self, offer: u32, resource: u32, quantity: u64) {
+        if quantity > 0 {
+            *self = match self {
+                Spot::Nowhere => Spot::One { offer, resource },
+                Spot::One { .. } | Spot::Many => Spot::Many,
+            };
+        }
+    }
+}
+
 impl Group {
     fn new(sighting: u32, offer: u32) -> Group {
         Group {
@@ -68,6 +102,7 @@ impl Group {
             last: offer,
             firm: Sums::default(),
             revocable: Sums::default(),
+            spots: Spots::default(),
             has_port: false,
             agent_room: 0,
             failed: false,
@@ -79,9 +114,10 @@ impl Group {
         }
     }
 
-    fn add(&mut self, offer: &Offer<'_>, config: &Config) {
+    /// Adds what is in an offer, which has this `position` in the batch.
+    fn add(&mut self, offer: &Offer<'_>, position: u32, config: &Config) {
         let taker = Taker::new(offer, config);
-        for resource in offer.resources {
+        for (resource, at) in offer.resources.iter().zip(0u32..) {
             // Most that are offered are of no use: nobody need ask whose they are.
             match resource.kind {
                 ResourceKind::Cpus | ResourceKind::Memory | ResourceKind::Gpus => {}
@@ -92,8 +128,16 @@ impl Group {
                 }
                 ResourceKind::Other => continue,
             }
+            let quantity = resource.quantity();
             let sums = match resource.supply(taker) {
-                Some(Supply::Firm) => &mut self.firm,
+                Some(Supply::Firm) => {
+                    match resource.kind {
+                        ResourceKind::Cpus => self.spots.cpus.add(position, at, quantity),
+                        ResourceKind::Memory => self.spots.memory.add(position, at, quantity),
+                        _ => {}
+                    }
+                    &mut self.firm
+                }
                 Some(Supply::Revocable) => &mut self.revocable,
                 None => continue,
             };
@@ -102,7 +146,7 @@ impl Group {
                 ResourceKind::Memory => &mut sums.memory,
                 _ => &mut sums.gpus,
             };
-            *sum = sum.saturating_add(resource.quantity());
+            *sum = sum.saturating_add(quantity);
         }
     }
 
@@ -259,7 +303,7 @@ impl Survey {
                 sighting.group
             };
             if let Some(group) = self.groups.get_mut(group as usize) {
-                group.add(offer, &policy.config);
+                group.add(offer, position, &policy.config);
             }
         }
         self.open_rooms(offers, policy, sightings, agents, now);
