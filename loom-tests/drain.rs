@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use loom::thread;
 
-use super::scenes::{STILL_LATER, adrift, cell, config, finish, kernel, offer, offer_to};
+use super::scenes::{NOW, STILL_LATER, adrift, cell, config, finish, kernel, offer, offer_to};
 use super::{explore, race};
 use crate::kernel::executors::{Stage, State};
 use crate::resources::MilliCpus;
 use crate::sync::{DEADLINE, Ordering, lock};
-use crate::{DrainReport, ExecutorId, Fate, Kernel};
+use crate::{DrainReport, ExecutorId, Fate, Kernel, StatusUpdate, TaskState};
 
 /// A deadline that passes when the model says so.
 const SOMETIME: Duration = Duration::from_secs(1);
@@ -61,6 +61,54 @@ fn the_last_end_wakes_the_waiter() {
 fn mutant_notify_without_the_lock() {
     explore("mutant drain/end-wait", Some(3), || {
         end_and_wait(|kernel, executor| finish_and(kernel, executor, notify_without_the_lock));
+    });
+}
+
+/// Both executors end by `end` while the kernel is drained.
+fn last_two_end_and_wait(end: fn(&Kernel, &[String])) {
+    let kernel = kernel(config());
+    let executors = offer(&kernel, 2);
+    let (here, there) = (kernel.clone(), kernel.clone());
+    let ((), report) = race(move || end(&here, &executors), move || there.drain(Duration::MAX));
+    assert!(report.drained);
+    assert!(fates(&report).iter().all(|fate| *fate == Fate::Finished), "{report:?}");
+    kernel.check().unwrap();
+}
+
+/// Ends all executors in one batch.
+fn finish_all(kernel: &Kernel, executors: &[String]) {
+    let end = |name: &'static str| StatusUpdate::new(name, TaskState::Finished);
+    let names = executors.iter().map(|name| &*name.clone().leak());
+    let updates: Vec<StatusUpdate<'_>> = names.map(end).collect();
+    kernel.status_updates(&updates, NOW, &mut Vec::new());
+}
+
+/// Goal: a batch that ends the last executors wakes the waiter, and the report knows how they ended. Method: both at
+/// once.
+#[test]
+fn a_batch_of_last_ends_wakes_the_waiter() {
+    explore("drain/batch-wait", Some(3), || last_two_end_and_wait(finish_all));
+}
+
+/// Mutant: the batch takes its executors out of the books in one step and looks at the first only for who is left.
+#[test]
+#[ignore = "mutant"]
+fn mutant_settle_without_waking() {
+    explore("mutant drain/batch-wait", Some(3), || {
+        last_two_end_and_wait(|kernel, executors| {
+            for executor in executors {
+                let (id, cell) = cell(kernel, executor);
+                let vacant =
+                    State { fate: Fate::Finished, ..State::new(id.sequence, Stage::Vacant) };
+                cell.change(id.sequence, |_| Some(vacant)).unwrap();
+                kernel.0.agents.release(cell.hold().agent, 1);
+            }
+            let books = kernel.0.admission.load();
+            kernel.0.admission.release(2, MilliCpus::from_cores(2));
+            if books.closed() && books.executors() == 0 {
+                kernel.0.drain.wake();
+            }
+        });
     });
 }
 

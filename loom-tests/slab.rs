@@ -73,6 +73,36 @@ fn a_claim_of_several_owns_them_all() {
     });
 }
 
+/// Goal: cells that are freed together are all there for who sees the uppermost, also when others free meanwhile.
+/// Method: two are freed together, one by another thread, which then claims two.
+#[test]
+fn cells_freed_together_are_found_together() {
+    explore("slab/free-two-claim", None, || {
+        let slab = Arc::new(Slab::<Plain>::new());
+        let mut cells = Vec::new();
+        assert!(slab.claim(3, &mut cells));
+        let third = cells.pop().unwrap();
+        let (here, there) = (Arc::clone(&slab), Arc::clone(&slab));
+        let ((), theirs) = race(
+            move || here.free_all(&cells),
+            move || {
+                there.free(third);
+                let mut theirs = Vec::new();
+                assert!(there.claim(2, &mut theirs));
+                theirs
+            },
+        );
+        let mut owned = theirs;
+        while owned.len() < 4 {
+            owned.push(claim(&slab));
+        }
+        owned.sort_unstable();
+        owned.dedup();
+        assert_eq!(owned.len(), 4, "a cell with two owners");
+        assert!(owned.iter().filter(|cell| **cell < 3).count() == 3, "a cell is lost: {owned:?}");
+    });
+}
+
 const NONE: u64 = 9;
 
 /// Two free cells, 0 above 1, as a head and the cell below each.
@@ -132,4 +162,26 @@ fn mutant_no_tag() {
 #[ignore = "mutant"]
 fn mutant_no_tag_for_several() {
     explore("mutant slab/claim-two-free", Some(3), || claim_untagged(2));
+}
+
+/// Mutant: a chain is hung up by its uppermost cell before its lowest is linked to what was there.
+#[test]
+#[ignore = "mutant"]
+fn mutant_hung_up_before_it_is_linked() {
+    explore("mutant slab/free-two-claim", Some(3), || {
+        // Cell 1 is free; cell 0 is freed.
+        let words = Arc::new((AtomicU64::new(1), [AtomicU64::new(NONE), AtomicU64::new(NONE)]));
+        let (here, there) = (Arc::clone(&words), Arc::clone(&words));
+        let ((), theirs) = race(
+            move || {
+                let below = here.0.swap(0, Ordering::AcqRel);
+                here.1[0].store(below, Ordering::Relaxed);
+            },
+            move || pop_untagged(&there, 1),
+        );
+        let mut owned = theirs;
+        owned.extend(pop_untagged(&words, 2));
+        owned.sort_unstable();
+        assert_eq!(owned, [0, 1], "a cell is lost");
+    });
 }

@@ -4,6 +4,7 @@ use super::scenes::{
     LATER, NOW, STILL_LATER, adrift, cell, config, finish, in_limbo, kernel, offer, update,
 };
 use super::{explore, race};
+use crate::kernel::departures::Departures;
 use crate::kernel::executors::{Hold, Stage, State};
 use crate::resources::MilliCpus;
 use crate::{Change, Fate, Kernel, Outcome, StatusUpdate, TaskState};
@@ -49,6 +50,53 @@ fn mutant_free_without_winning() {
             let _ = cell.change(id.sequence, |state| Some(State { stage: Stage::Vacant, ..state }));
             kernel.0.vacate(id, cell, state);
             true
+        });
+    });
+}
+
+/// Two executors end in one batch, made by `batch`, while one of them ends by itself, too.
+fn two_ends_and_one(batch: fn(&Kernel, &[String])) {
+    let kernel = kernel(config());
+    let executors = offer(&kernel, 2);
+    let (here, there) = ((kernel.clone(), executors.clone()), (kernel.clone(), executors));
+    race(move || batch(&here.0, &here.1), move || finish(&there.0, &there.1[1]));
+    assert_eq!(kernel.totals().executors, 0);
+    let again = offer(&kernel, 2);
+    assert_ne!(cell(&kernel, &again[0]).0.slot, cell(&kernel, &again[1]).0.slot, "freed twice");
+    kernel.check().unwrap();
+}
+
+/// Goal: what ends in a batch and elsewhere at once is taken out of the books once, and its cell is freed once.
+/// Method: two ends in a batch, one of them elsewhere, too.
+#[test]
+fn a_batch_frees_what_it_ended() {
+    explore("updates/batch-end", None, || {
+        two_ends_and_one(|kernel, executors| {
+            let end = |name: &'static str| StatusUpdate::new(name, TaskState::Finished);
+            let names = executors.iter().map(|name| &*name.clone().leak());
+            let updates: Vec<StatusUpdate<'_>> = names.map(end).collect();
+            kernel.status_updates(&updates, NOW, &mut Vec::new());
+        });
+    });
+}
+
+/// Mutant: the batch looks at all its executors first, and then writes off those that lived then.
+#[test]
+#[ignore = "mutant"]
+fn mutant_write_off_what_was_seen() {
+    explore("mutant updates/batch-end", None, || {
+        two_ends_and_one(|kernel, executors| {
+            let mut gone = Departures::<2>::new();
+            let found: Vec<_> = executors.iter().map(|name| cell(kernel, name)).collect();
+            let seen: Vec<State> = found.iter().map(|(_, cell)| cell.state()).collect();
+            for ((id, cell), state) in found.into_iter().zip(seen) {
+                if state.stage.live() {
+                    let vacant = |state| Some(State { stage: Stage::Vacant, ..state });
+                    let _ = cell.change(id.sequence, vacant);
+                    kernel.0.depart(id, &cell.hold(), state, &mut gone);
+                }
+            }
+            kernel.0.settle(&mut gone);
         });
     });
 }

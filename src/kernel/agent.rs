@@ -213,6 +213,11 @@ impl Agent {
         debug_assert!(before & EXECUTORS_MASK >= u64::from(executors), "released too many");
     }
 
+    /// Reads the word, to no other end than that it be near when it is changed.
+    pub(super) fn bring_near(&self) {
+        std::hint::black_box(self.word.load(Ordering::Relaxed));
+    }
+
     /// Notes that an executor failed that the caller still holds: for a while the agent comes last, until it gets
     /// another. An agent that failed is also one that is there.
     pub(super) fn mark_failed(&self, now: Timestamp) {

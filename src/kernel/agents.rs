@@ -113,6 +113,13 @@ impl Agents {
         }
     }
 
+    /// Makes the processor fetch the agent's line, which is about to be changed.
+    pub(crate) fn bring_near(&self, index: u32) {
+        if let Some(cell) = self.cells.get(index) {
+            cell.bring_near();
+        }
+    }
+
     /// See [`Agent::mark_failed`].
     pub(crate) fn mark_failed(&self, index: u32, now: Timestamp) {
         if let Some(cell) = self.cells.get(index) {

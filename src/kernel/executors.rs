@@ -49,7 +49,31 @@ pub(crate) enum Stage {
     Adrift,
 }
 
+/// The fate whose number this is. Others aren't written.
+const fn fate_from_bits(bits: u64) -> Fate {
+    match bits {
+        0 => Fate::Finished,
+        1 => Fate::Failed,
+        2 => Fate::Killed,
+        3 => Fate::Lost,
+        4 => Fate::Unreachable,
+        _ => Fate::Alive,
+    }
+}
+
 impl Stage {
+    /// The stage whose number this is. Others aren't written.
+    const fn from_bits(bits: u64) -> Stage {
+        match bits {
+            0 => Stage::Vacant,
+            1 => Stage::Reserved,
+            2 => Stage::Launching,
+            3 => Stage::Running,
+            4 => Stage::Limbo,
+            _ => Stage::Adrift,
+        }
+    }
+
     /// Whether the executor's resources are counted in the books.
     pub(crate) const fn counted(self) -> bool {
         matches!(self, Stage::Launching | Stage::Running | Stage::Limbo)
@@ -111,26 +135,10 @@ impl State {
     }
 
     fn unpack(word: u64) -> State {
-        const STAGES: [Stage; 6] = [
-            Stage::Vacant,
-            Stage::Reserved,
-            Stage::Launching,
-            Stage::Running,
-            Stage::Limbo,
-            Stage::Adrift,
-        ];
-        const FATES: [Fate; 6] = [
-            Fate::Finished,
-            Fate::Failed,
-            Fate::Killed,
-            Fate::Lost,
-            Fate::Unreachable,
-            Fate::Alive,
-        ];
         State {
             sequence: word >> SEQUENCE_SHIFT,
-            stage: STAGES[(word & 0xf) as usize % STAGES.len()],
-            fate: FATES[(word >> 4 & 0xf) as usize % FATES.len()],
+            stage: Stage::from_bits(word & 0xf),
+            fate: fate_from_bits(word >> 4 & 0xf),
             asked_to_end: word & ASKED_TO_END != 0,
             doubtful: word & DOUBTFUL != 0,
             refusals: (word >> REFUSALS_SHIFT) as u8 & REFUSALS_MASK,
@@ -259,6 +267,11 @@ impl Executor {
             gpus: Gpus::new(self.gpus.load(Ordering::Relaxed)),
             port: u16::try_from(port).ok().filter(|port| *port != 0),
         }
+    }
+
+    /// The index of the cell of its agent: of [`Executor::hold`] the part that says where to look next.
+    pub(crate) fn agent(&self) -> u32 {
+        self.agent.load(Ordering::Relaxed)
     }
 
     /// The last moment from which a clock runs: launched, or gone out of sight.

@@ -24,6 +24,7 @@ mod commit;
 mod cutting;
 mod decision;
 pub(crate) mod demand;
+pub(crate) mod departures;
 mod drain;
 pub(crate) mod executors;
 mod explain;
@@ -173,6 +174,20 @@ impl Kernel {
     /// ([`IdScheme::plain`]) go through a sharded map.
     pub fn status_update(&self, update: &StatusUpdate<'_>, now: Timestamp) -> Outcome {
         self.0.status_update(update, now)
+    }
+
+    /// Applies reports, in their order, and appends what each did to `outcomes`, in the same order: the outcomes are
+    /// those of [`Kernel::status_update`] one by one. Takes less time, as it looks at many executors at once and
+    /// changes the books once for 64 of those that end; until then others see these counted still.
+    ///
+    /// Allocates nothing but what `outcomes` needs to grow. Lock-free with the same exceptions.
+    pub fn status_updates(
+        &self,
+        updates: &[StatusUpdate<'_>],
+        now: Timestamp,
+        outcomes: &mut Vec<Outcome>,
+    ) {
+        self.0.status_updates(updates, now, outcomes);
     }
 
     /// The text of an executor's id.

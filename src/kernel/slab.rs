@@ -109,14 +109,38 @@ impl<T: Cell> Slab<T> {
 
     /// Puts a cell back that nobody uses any more.
     pub(crate) fn free(&self, index: u32) {
-        let Some(cell) = self.get(index) else { return };
-        // Relaxed: written by who claimed the cell.
-        let head = &self.heads[cell.next_free().load(Ordering::Relaxed) as usize % STACKS];
+        self.free_all(&[index]);
+    }
+
+    /// Puts cells back that nobody uses any more, each on its stack, those of one stack that come in a row together.
+    /// The last ends up on top.
+    pub(crate) fn free_all(&self, indices: &[u32]) {
+        let mut rest = indices.iter();
+        while let Some(&bottom) = rest.next() {
+            let Some(cell) = self.get(bottom) else { continue };
+            // Relaxed: written by who claimed the cell.
+            let stack = cell.next_free().load(Ordering::Relaxed);
+            let mut top = bottom;
+            while let Some((&above, next)) = rest.as_slice().split_first()
+                && let Some(cell) = self.get(above)
+                && cell.next_free().load(Ordering::Relaxed) == stack
+            {
+                // Relaxed: the exchange in `push` publishes it.
+                cell.next_free().store(top, Ordering::Relaxed);
+                (top, rest) = (above, next.iter());
+            }
+            self.push(stack, cell, top);
+        }
+    }
+
+    /// Puts a chain of cells on a stack, the lowest of which is `bottom`.
+    fn push(&self, stack: u32, bottom: &T, top: u32) {
+        let head = &self.heads[stack as usize % STACKS];
         let mut word = head.load(Ordering::Relaxed);
         loop {
             // Relaxed: the exchange below publishes it.
-            cell.next_free().store(word as u32, Ordering::Relaxed);
-            let next = (word & !u64::from(NONE)).wrapping_add(TAG_ONE) | u64::from(index);
+            bottom.next_free().store(word as u32, Ordering::Relaxed);
+            let next = (word & !u64::from(NONE)).wrapping_add(TAG_ONE) | u64::from(top);
             // Release: pairs with the Acquire in `pop`.
             match head.compare_exchange_weak(word, next, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return,
@@ -209,6 +233,23 @@ mod tests {
                 expected = (expected.0 + 1, 0);
             }
         }
+    }
+
+    /// Goal: cells that are freed together are found again one by one, each on the stack that it came from. Method: two
+    /// stacks' cells freed in one call, in runs of different lengths; claimed by who prefers the one and the other.
+    #[test]
+    fn cells_freed_together_lie_as_if_freed_one_by_one() {
+        let slab = Slab::<Plain>::new();
+        let (mut mine, mut yours) = (Vec::new(), Vec::new());
+        assert!(slab.claim_from(0, 5, &mut mine) && slab.claim_from(1, 5, &mut yours));
+        slab.free_all(&[0, 1, 2, 5, 3, 6, 7, 8, 9, 4, 1_000_000]);
+        let claimed = |stack, count| {
+            let mut indices = Vec::new();
+            assert!(slab.claim_from(stack, count, &mut indices));
+            indices
+        };
+        assert_eq!(claimed(1, 5), [9, 8, 7, 6, 5]);
+        assert_eq!(claimed(0, 6), [4, 3, 2, 1, 0, 10]);
     }
 
     /// Goal: cells are reused before the table grows. Method: claim, free and claim again.

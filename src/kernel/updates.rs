@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use super::Core;
-use super::admission::Books;
+use super::departures::Departures;
 use super::executors::{Executor, Hold, Stage, State};
 use crate::ids::{ExecutorId, Parsed};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::status::{Fate, Meaning, StatusUpdate};
 use crate::sync::Ordering;
 use crate::time::Timestamp;
+
+/// So many updates of a batch are applied before the books are changed.
+const AHEAD: usize = if cfg!(all(loom, test)) { 2 } else { 64 };
 
 /// What a status update did.
 #[derive(Clone, Debug)]
@@ -105,7 +108,53 @@ impl Core {
     }
 
     pub(crate) fn status_update(&self, update: &StatusUpdate<'_>, now: Timestamp) -> Outcome {
-        let found = self.find_executor(update.executor);
+        let mut gone = Departures::<1>::new();
+        let outcome = self.apply(update, self.find_executor(update.executor), now, &mut gone);
+        self.settle(&mut gone);
+        outcome
+    }
+
+    pub(crate) fn status_updates(
+        &self,
+        updates: &[StatusUpdate<'_>],
+        now: Timestamp,
+        outcomes: &mut Vec<Outcome>,
+    ) {
+        outcomes.reserve(updates.len());
+        let mut gone = Departures::<AHEAD>::new();
+        for ahead in updates.chunks(AHEAD) {
+            let located = self.locate(ahead);
+            for (update, located) in ahead.iter().zip(located) {
+                let found = located.or_else(|| self.find_executor(update.executor));
+                outcomes.push(self.apply(update, found, now, &mut gone));
+            }
+            self.settle(&mut gone);
+        }
+    }
+
+    /// Finds the executors of these updates, those whose ids say where they are, and brings in the lines that the
+    /// updates will change: in short passes, so that the processor waits for many at a time.
+    fn locate(&self, updates: &[StatusUpdate<'_>]) -> [Option<ExecutorId>; AHEAD] {
+        let mut located = [None; AHEAD];
+        for (located, update) in located.iter_mut().zip(updates) {
+            if let Some(Parsed::Id(id)) = self.ids.parse(update.executor) {
+                *located = Some(id);
+            }
+        }
+        let executor = |id: &Option<ExecutorId>| self.executors.get((*id)?.slot);
+        let agents = located.each_ref().map(|id| executor(id).map(Executor::agent));
+        agents.into_iter().flatten().for_each(|agent| self.agents.bring_near(agent));
+        located
+    }
+
+    /// Applies one update about the executor that was `found`. What it leaves if it has ended is written down in `gone`.
+    fn apply<const N: usize>(
+        &self,
+        update: &StatusUpdate<'_>,
+        found: Option<ExecutorId>,
+        now: Timestamp,
+        gone: &mut Departures<N>,
+    ) -> Outcome {
         let Some((id, executor)) = found.and_then(|id| Some((id, self.executors.get(id.slot)?)))
         else {
             return self.unknown(update, found);
@@ -122,6 +171,8 @@ impl Core {
         let (before, after) = match changed {
             Ok(change) => change,
             Err(state) if state.sequence == id.sequence && state.stage == Stage::Adrift => {
+                // It may want the room of those that ended just before.
+                self.settle(gone);
                 return self.readmit(id, executor, state, meaning);
             }
             Err(state) if state.sequence == id.sequence && state.stage != Stage::Vacant => {
@@ -136,7 +187,10 @@ impl Core {
                 if update.state.blames_agent(update.reason) && !before.asked_to_end {
                     outcome.excluded = self.blame(executor, now);
                 }
-                outcome.freed = Some(self.vacate(id, executor, before));
+                let hold = executor.hold();
+                self.depart(id, &hold, before, gone);
+                let counted = before.stage.counted();
+                outcome.freed = Some(if counted { hold.into() } else { Freed::default() });
             }
             Meaning::OutOfSight => {
                 self.out_of_sight.fetch_add(1, Ordering::Relaxed);
@@ -179,33 +233,10 @@ impl Core {
     }
 
     /// Frees what an executor holds. Only who moved it from `before` to `Vacant` may call this.
-    pub(crate) fn vacate(&self, id: ExecutorId, executor: &Executor, before: State) -> Freed {
-        let hold = executor.hold();
-        if matches!(before.stage, Stage::Limbo | Stage::Adrift) {
-            self.out_of_sight.fetch_sub(1, Ordering::Relaxed);
-        }
-        if let Some(index) = &self.by_sequence {
-            index.remove(&id.sequence);
-        }
-        self.agents.release(hold.agent, 1);
-        let counted = before.stage.counted();
-        let books = if counted { self.uncount(&hold) } else { self.admission.settle() };
-        // A closed kernel's cells stay as they are: they say how the executors on the roll have ended. Both words
-        // above are read-modify-writes, so that whoever sees the kernel open here is seen as vacant by the roll.
-        if !books.closed() {
-            self.executors.free(id.slot);
-        }
-        if counted { hold.into() } else { Freed::default() }
-    }
-
-    /// Takes a hold out of the books; wakes the drain if it was the last.
-    pub(crate) fn uncount(&self, hold: &Hold) -> Books {
-        self.gpus.release(u64::from(hold.gpus.get()));
-        let books = self.admission.release(1, hold.cores);
-        if books.closed() && books.executors() == 0 {
-            self.drain.wake();
-        }
-        books
+    pub(crate) fn vacate(&self, id: ExecutorId, executor: &Executor, before: State) {
+        let mut gone = Departures::<1>::new();
+        self.depart(id, &executor.hold(), before, &mut gone);
+        self.settle(&mut gone);
     }
 
     /// An executor that was given up, as `seen`, is heard of again: it gets its resources back if the caps allow.
@@ -270,7 +301,7 @@ fn step(state: State, meaning: Meaning) -> Option<State> {
     let live = matches!(state.stage, Stage::Launching | Stage::Running | Stage::Limbo);
     let next = match meaning {
         Meaning::Ended(fate) if live || state.stage == Stage::Adrift => {
-            State { stage: Stage::Vacant, fate, doubtful: false, ..state }
+            return Some(State { stage: Stage::Vacant, fate, doubtful: false, ..state });
         }
         Meaning::Running if live => State { stage: Stage::Running, doubtful: false, ..state },
         Meaning::Launching if state.stage == Stage::Limbo => {

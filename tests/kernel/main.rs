@@ -6,6 +6,7 @@
 //! | [`algebra`] | are cut pieces and what is left exactly what was offered? |
 //! | [`behaviour`] | does it do what its documentation says, sentence by sentence? |
 //! | [`state_machine`] | does any [`history`] of events take it away from [`reference`]? |
+//! | [`batched_updates`] | is a batch of updates the same as its updates one by one? |
 //! | [`spark`] | what would Spark's own backend answer? |
 //! | [`threads`] | do its promises hold while threads race? |
 //! | [`linearizability`] | are the answers of concurrent calls those of some order of them? |
@@ -18,6 +19,7 @@
 
 mod algebra;
 mod bad_input;
+mod batched_updates;
 mod behaviour;
 mod history;
 mod linearizability;

@@ -1,0 +1,94 @@
+//! Executors that have ended and left their cells, until the books know of it: up to `N` are taken out of them at once.
+//!
+//! Whoever moves an executor to `Vacant` writes it down here, and [settles](Core::settle) when it has a good number or
+//! has to know what there is room for. In between the books count more than there is, never less: so no cap is
+//! exceeded, and no drain ends early. What would be four words an executor that others want, too, is two (the
+//! executor's and its agent's), and two more for all of them together.
+
+use super::Core;
+use super::admission::Books;
+use super::executors::{Hold, Stage, State};
+use crate::ids::ExecutorId;
+use crate::resources::MilliCpus;
+use crate::sync::Ordering;
+
+/// What `N` executors leave.
+#[derive(Debug)]
+pub(crate) struct Departures<const N: usize> {
+    /// The cells.
+    slots: [u32; N],
+    left: usize,
+    /// How many of them were counted, and what they held.
+    counted: u32,
+    cores: MilliCpus,
+    gpus: u64,
+}
+
+impl<const N: usize> Departures<N> {
+    pub(crate) const fn new() -> Departures<N> {
+        let (counted, cores, gpus) = (0, MilliCpus::ZERO, 0);
+        Departures { slots: [0; N], left: 0, counted, cores, gpus }
+    }
+}
+
+impl Core {
+    /// Writes down what an executor leaves. Only who moved it from `before` to `Vacant` may call this, and has
+    /// to [settle](Core::settle).
+    pub(crate) fn depart<const N: usize>(
+        &self,
+        id: ExecutorId,
+        hold: &Hold,
+        before: State,
+        gone: &mut Departures<N>,
+    ) {
+        if matches!(before.stage, Stage::Limbo | Stage::Adrift) {
+            self.out_of_sight.fetch_sub(1, Ordering::Relaxed);
+        }
+        if let Some(index) = &self.by_sequence {
+            index.remove(&id.sequence);
+        }
+        self.agents.release(hold.agent, 1);
+        if gone.left == N {
+            self.settle(gone);
+        }
+        gone.slots[gone.left] = id.slot;
+        gone.left += 1;
+        if before.stage.counted() {
+            gone.counted += 1;
+            gone.cores = MilliCpus::from_millis(gone.cores.millis() + hold.cores.millis());
+            gone.gpus += u64::from(hold.gpus.get());
+        }
+    }
+
+    /// Takes what was written down out of the books, and frees the cells.
+    pub(crate) fn settle<const N: usize>(&self, gone: &mut Departures<N>) {
+        if gone.left == 0 {
+            return;
+        }
+        let books = match gone.counted {
+            0 => self.admission.settle(),
+            executors => self.release(executors, gone.cores, gone.gpus),
+        };
+        // A closed kernel's cells stay as they are: they say how the executors on the roll have ended. The agents'
+        // words and this one are changed by read-modify-writes, so that whoever sees the kernel open here is seen as
+        // vacant by the roll.
+        if !books.closed() {
+            self.executors.free_all(&gone.slots[..gone.left]);
+        }
+        *gone = Departures::new();
+    }
+
+    /// Takes a hold out of the books; wakes the drain if it was the last.
+    pub(crate) fn uncount(&self, hold: &Hold) -> Books {
+        self.release(1, hold.cores, u64::from(hold.gpus.get()))
+    }
+
+    fn release(&self, executors: u32, cores: MilliCpus, gpus: u64) -> Books {
+        self.gpus.release(gpus);
+        let books = self.admission.release(executors, cores);
+        if books.closed() && books.executors() == 0 {
+            self.drain.wake();
+        }
+        books
+    }
+}

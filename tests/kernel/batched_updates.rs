@@ -1,0 +1,159 @@
+//! Updates in batches do what the same updates do one by one.
+
+use std::time::Duration;
+
+use offermill::config::UnreachableRule;
+use offermill::{
+    Decisions, ExecutorId, Handler, IdScheme, Kernel, StatusUpdate, TaskState, UpdateReason,
+};
+use proptest::prelude::*;
+
+use crate::world::{Entry, Setup, Sheet, at, lend, secs};
+
+const STATES: [TaskState; 15] = [
+    TaskState::Staging,
+    TaskState::Starting,
+    TaskState::Running,
+    TaskState::Killing,
+    TaskState::Finished,
+    TaskState::Failed,
+    TaskState::Killed,
+    TaskState::Error,
+    TaskState::Lost,
+    TaskState::Dropped,
+    TaskState::Unreachable,
+    TaskState::Gone,
+    TaskState::GoneByOperator,
+    TaskState::Unknown,
+    // Once more, so that there are as many ends as launches.
+    TaskState::Finished,
+];
+const REASONS: [UpdateReason; 4] = [
+    UpdateReason::Other,
+    UpdateReason::AgentDisconnected,
+    UpdateReason::Reconciliation,
+    UpdateReason::AgentDraining,
+];
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// Agents offer; one executor a core.
+    Offers(Vec<(u8, u8)>),
+    /// Reports about executors, by number, or about somebody unknown.
+    Updates(Vec<(usize, usize, usize)>),
+    Kill(usize),
+    AgentLost(u8),
+    Tick(u64),
+    Close,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let offers = prop::collection::vec((0u8..4, 1u8..9), 1..6);
+    let states = 0..STATES.len();
+    let update = (any::<usize>(), states, prop_oneof![3 => Just(0), 1 => 0..REASONS.len()]);
+    prop_oneof![
+        6 => offers.prop_map(Step::Offers),
+        8 => prop::collection::vec(update, 0..150).prop_map(Step::Updates),
+        1 => any::<usize>().prop_map(Step::Kill),
+        1 => (0u8..4).prop_map(Step::AgentLost),
+        4 => (0u64..4_000).prop_map(Step::Tick),
+        1 => Just(Step::Close),
+    ]
+}
+
+/// A kernel, and all executors that it ever placed.
+struct Side {
+    kernel: Kernel,
+    handler: Handler,
+    decisions: Decisions,
+    placed: Vec<ExecutorId>,
+    now: u64,
+    batched: bool,
+}
+
+impl Side {
+    fn new(setup: &Setup, ids: &IdScheme, batched: bool) -> Side {
+        let kernel = Kernel::new(setup.config(), ids.clone());
+        let (handler, decisions) = (kernel.handler(), Decisions::new());
+        Side { kernel, handler, decisions, placed: Vec::new(), now: 0, batched }
+    }
+
+    /// Plays a step; returns what can be seen of it.
+    fn play(&mut self, step: &Step) -> String {
+        let Side { kernel, handler, decisions, placed, now, batched } = self;
+        let seen = match step {
+            Step::Offers(offers) => {
+                let sheet = |(agent, cores): &(u8, u8)| {
+                    let sheet = Sheet::new(&format!("S{agent}"), f64::from(*cores), 1000.0);
+                    sheet.with(Entry::scalar("gpus", 2.0))
+                };
+                let sheets: Vec<Sheet> = offers.iter().map(sheet).collect();
+                lend(&sheets, |offers| handler.resource_offers(offers, at(*now), decisions));
+                let new = decisions.accepts().flat_map(|accept| accept.executors);
+                placed.extend(new.map(|executor| executor.id));
+                format!("{:?}", placed)
+            }
+            Step::Updates(rows) => {
+                let name = |whom: &usize| match whom % (placed.len() + 1) {
+                    0 => "somebody".to_owned(),
+                    number => kernel.executor_name(placed[number - 1]).to_string(),
+                };
+                let names: Vec<String> = rows.iter().map(|(whom, ..)| name(whom)).collect();
+                let update = |(name, (_, state, reason)): (_, &(usize, usize, usize))| {
+                    StatusUpdate::new(name, STATES[*state]).because(REASONS[*reason])
+                };
+                let updates: Vec<StatusUpdate<'_>> =
+                    names.iter().map(String::as_str).zip(rows).map(update).collect();
+                let mut outcomes = Vec::new();
+                if *batched {
+                    kernel.status_updates(&updates, at(*now), &mut outcomes);
+                } else {
+                    let one = |update| kernel.status_update(update, at(*now));
+                    outcomes.extend(updates.iter().map(one));
+                }
+                format!("{outcomes:?}")
+            }
+            Step::Kill(whom) => {
+                format!(
+                    "{:?}",
+                    kernel.kill_executors(placed.get(whom % (placed.len() + 1)).copied())
+                )
+            }
+            Step::AgentLost(agent) => {
+                format!("{:?}", kernel.agent_lost(&format!("S{agent}"), at(*now)))
+            }
+            Step::Tick(millis) => {
+                *now += millis;
+                format!("{:?}", kernel.tick(at(*now)))
+            }
+            Step::Close => format!("{:?}", kernel.close()),
+        };
+        kernel.check().unwrap();
+        let snapshot = kernel.snapshot(at(*now));
+        format!("{seen} {snapshot:?} {} {}", kernel.wanted(), kernel.unknown_updates())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    /// Goal: a batch of updates has the outcomes, and leaves the kernel in the state, of the same updates one by one:
+    /// also when an executor returns into the room that another of the batch left. Method: random histories under
+    /// tight caps, played to two kernels; all that can be seen is compared after each step.
+    #[test]
+    fn a_batch_is_its_updates_one_by_one(
+        limit in prop::option::of(1u32..12), gpu_cap in prop_oneof![Just(0u32), 1u32..20], plain in any::<bool>(),
+        steps in prop::collection::vec(step(), 1..30),
+    ) {
+        let unreachable = UnreachableRule { release_after: Some(secs(1)), forget_after: secs(5) };
+        let executor_gpus = Some(u32::from(gpu_cap > 0));
+        let setup = Setup { limit, gpu_cap, executor_gpus, unreachable, ..Setup::default() };
+        let ids = if plain { IdScheme::plain() } else { IdScheme::unique("batch", 1).unwrap() };
+        let (mut batched, mut single) = (Side::new(&setup, &ids, true), Side::new(&setup, &ids, false));
+        for step in &steps {
+            prop_assert_eq!(batched.play(step), single.play(step), "{:?}", step);
+        }
+        let reports = [&batched, &single].map(|side| side.kernel.drain(Duration::ZERO));
+        prop_assert_eq!(format!("{:?}", reports[0]), format!("{:?}", reports[1]));
+    }
+}
