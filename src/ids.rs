@@ -107,18 +107,19 @@ const SAFE_DIGITS: usize = 19;
 /// The decimal number that a text begins with, in its only spelling (no sign, no leading zero, so that one executor has
 /// one text), and what follows it.
 fn leading_number(text: &[u8]) -> Option<(u64, &[u8])> {
-    let digit = |at: usize| text.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|it| *it < 10);
     let (mut number, mut length) = (0u64, 0);
-    while length < SAFE_DIGITS
-        && let Some(digit) = digit(length)
-    {
+    for byte in text.iter().take(SAFE_DIGITS) {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
         number = number * 10 + u64::from(digit);
         length += 1;
     }
     if length == SAFE_DIGITS
-        && let Some(last) = digit(length)
+        && let Some(last @ b'0'..=b'9') = text.get(length)
     {
-        number = number.checked_mul(10)?.checked_add(u64::from(last))?;
+        number = number.checked_mul(10)?.checked_add(u64::from(last - b'0'))?;
         length += 1;
     }
     let canonical = length == 1 || length > 1 && text[0] != b'0';

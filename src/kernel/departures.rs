@@ -34,6 +34,7 @@ impl<const N: usize> Departures<N> {
 impl Core {
     /// Writes down what an executor leaves. Only who moved it from `before` to `Vacant` may call this, and has
     /// to [settle](Core::settle).
+    #[inline]
     pub(crate) fn depart<const N: usize>(
         &self,
         id: ExecutorId,
@@ -61,6 +62,7 @@ impl Core {
     }
 
     /// Takes what was written down out of the books, and frees the cells.
+    #[inline]
     pub(crate) fn settle<const N: usize>(&self, gone: &mut Departures<N>) {
         if gone.left == 0 {
             return;
@@ -73,7 +75,10 @@ impl Core {
         // words and this one are changed by read-modify-writes, so that whoever sees the kernel open here is seen as
         // vacant by the roll.
         if !books.closed() {
-            self.executors.free_all(&gone.slots[..gone.left]);
+            match gone.slots[..gone.left] {
+                [slot] => self.executors.free(slot),
+                ref slots => self.executors.free_all(slots),
+            }
         }
         *gone = Departures::new();
     }
@@ -83,6 +88,7 @@ impl Core {
         self.release(1, hold.cores, u64::from(hold.gpus.get()))
     }
 
+    #[inline]
     fn release(&self, executors: u32, cores: MilliCpus, gpus: u64) -> Books {
         self.gpus.release(gpus);
         let books = self.admission.release(executors, cores);

@@ -109,7 +109,10 @@ impl<T: Cell> Slab<T> {
 
     /// Puts a cell back that nobody uses any more.
     pub(crate) fn free(&self, index: u32) {
-        self.free_all(&[index]);
+        let Some(cell) = self.get(index) else { return };
+        // Relaxed: written by who claimed the cell.
+        let stack = cell.next_free().load(Ordering::Relaxed);
+        self.push(stack, cell, index);
     }
 
     /// Puts cells back that nobody uses any more, each on its stack, those of one stack that come in a row together.
@@ -134,6 +137,7 @@ impl<T: Cell> Slab<T> {
     }
 
     /// Puts a chain of cells on a stack, the lowest of which is `bottom`.
+    #[inline]
     fn push(&self, stack: u32, bottom: &T, top: u32) {
         let head = &self.heads[stack as usize % STACKS];
         let mut word = head.load(Ordering::Relaxed);

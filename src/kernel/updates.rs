@@ -180,30 +180,30 @@ impl Core {
             }
             Err(_) => return self.unknown(update, Some(id)),
         };
-        let mut outcome = Outcome::of(Some(id), Change::Nothing);
-        match meaning {
+        let (mut freed, mut excluded) = (None, None);
+        let change = match meaning {
             Meaning::Ended(fate) => {
-                outcome.change = Change::Ended(fate);
                 if update.state.blames_agent(update.reason) && !before.asked_to_end {
-                    outcome.excluded = self.blame(executor, now);
+                    excluded = self.blame(executor, now);
                 }
                 let hold = executor.hold();
                 self.depart(id, &hold, before, gone);
                 let counted = before.stage.counted();
-                outcome.freed = Some(if counted { hold.into() } else { Freed::default() });
+                freed = Some(if counted { hold.into() } else { Freed::default() });
+                Change::Ended(fate)
             }
             Meaning::OutOfSight => {
                 self.out_of_sight.fetch_add(1, Ordering::Relaxed);
-                outcome.change = Change::OutOfSight;
+                Change::OutOfSight
             }
             Meaning::Running | Meaning::Launching if before.stage == Stage::Limbo => {
                 self.out_of_sight.fetch_sub(1, Ordering::Relaxed);
-                outcome.change = Change::Returned;
+                Change::Returned
             }
-            Meaning::Running if before.stage != after.stage => outcome.change = Change::Running,
-            Meaning::Running | Meaning::Launching => {}
-        }
-        outcome
+            Meaning::Running if before.stage != after.stage => Change::Running,
+            Meaning::Running | Meaning::Launching => Change::Nothing,
+        };
+        Outcome { executor: Some(id), change, freed, kill: false, excluded }
     }
 
     /// An update for an executor that isn't there: one that has ended, or one that nobody here has placed. Alive, it
