@@ -6,6 +6,9 @@ mod support;
 
 mod accepted;
 mod declined;
+mod measure;
+mod mixed;
+mod scene;
 mod threads;
 
 use criterion::Criterion;
@@ -16,6 +19,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
     declined::all(&mut criterion);
+    mixed::all(&mut criterion);
     accepted::all(&mut criterion);
     threads::all(&mut criterion);
     criterion.final_summary();

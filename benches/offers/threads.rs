@@ -1,91 +1,90 @@
-//! The same work on one thread and on two. Every thread has a handler and sees offers of all agents.
+//! The same work on one thread, on two and on four. Every thread has a handler and sees offers of all agents.
 //!
-//! `mutex` is the baseline behind one lock, which all threads share; `plain apart` is the baseline on two threads that share nothing: the most that this machine gives a second thread.
+//! `mutex` is the baseline behind one lock, which all threads share; `plain apart` is the baseline on threads that share
+//! nothing: the most that this machine gives a further thread. Four threads may be more than the machine has cores:
+//! then they take turns, and what they show is no gain but what it costs when a thread is stopped amid its work, with
+//! a lock or without.
+
+use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput};
 
-use crate::accepted::{self, BATCH, Part};
-use crate::declined::{self, Cause};
+use crate::measure::{AGENTS, BATCH, Part};
+use crate::scene::Scene;
+use crate::support;
 use crate::support::crew::together;
-use crate::support::desk::{BATCHES_LIVE, Desk, Ours, Spent, Stream};
+use crate::support::desk::{Desk, Ours};
 use crate::support::fleet::Fleet;
-use crate::support::{self, MET};
+use crate::support::stream::{EXECUTORS_LIVE, Spent, Stream};
 
-const AGENTS: usize = 10_000;
-const THREADS: [usize; 2] = [1, 2];
+const THREADS: [usize; 3] = [1, 2, 4];
 
 pub(crate) fn all(criterion: &mut Criterion) {
-    let fleet = Fleet::new(AGENTS, BATCH);
-    for cause in Cause::ALL {
-        let mut group = support::group(criterion, &format!("threads/{}", cause.name()));
-        group.throughput(Throughput::Elements(BATCH as u64));
-        for threads in THREADS {
-            let kernel = support::kernel(&cause.config());
-            let ours = || declined::full(Ours::new(&kernel), &fleet);
-            answer(&mut group, BenchmarkId::new("offermill", threads), &mut crew(threads, ours));
-            let locked = declined::full(cause.locked(), &fleet);
-            answer(
-                &mut group,
-                BenchmarkId::new("mutex", threads),
-                &mut crew(threads, || locked.clone()),
-            );
-            let plain = || declined::full(cause.baseline(), &fleet);
-            answer(&mut group, BenchmarkId::new("plain apart", threads), &mut crew(threads, plain));
-        }
-        group.finish();
+    for scene in [Scene::Unmet, Scene::CapReached] {
+        group(criterion, scene.name(), scene, Part::Declines);
     }
-    for part in Part::ALL {
-        let mut group = support::group(criterion, &format!("threads/{}", part.name()));
-        group.throughput(Throughput::Elements(BATCH as u64));
-        for threads in THREADS {
-            let kernel = support::kernel(&support::config(MET, None));
-            let ours = || Stream::new(Ours::new(&kernel), &fleet);
-            let mut ours = crew(threads, ours);
-            start_and_end(&mut group, BenchmarkId::new("offermill", threads), part, &mut ours);
-            let locked = Stream::new(accepted::locked(), &fleet);
-            let mut locked = crew(threads, || locked.clone());
-            start_and_end(&mut group, BenchmarkId::new("mutex", threads), part, &mut locked);
-            let plain = || Stream::new(accepted::baseline(), &fleet);
-            let mut plain = crew(threads, plain);
-            start_and_end(&mut group, BenchmarkId::new("plain apart", threads), part, &mut plain);
-        }
-        group.finish();
-    }
+    group(criterion, "mixed", Scene::Mixed, Part::Accepts);
+    group(criterion, "accept", Scene::Accepted, Part::Accepts);
+    group(criterion, "end", Scene::Accepted, Part::Ends);
 }
 
-type Group<'c> = criterion::BenchmarkGroup<'c, criterion::measurement::WallTime>;
+fn group(criterion: &mut Criterion, name: &str, scene: Scene, part: Part) {
+    let mut group = support::group(criterion, &format!("threads/{name}"));
+    group.throughput(Throughput::Elements(BATCH as u64));
+    for threads in THREADS {
+        bench(&mut group, BenchmarkId::new("offermill", threads), part, || {
+            let fleet = Fleet::new(AGENTS, BATCH);
+            // The proof; what is measured is another kernel.
+            scene.pair(&fleet);
+            let kernel = scene.kernel();
+            crew(threads, || scene.stream(Ours::new(&kernel), &fleet))
+        });
+        bench(&mut group, BenchmarkId::new("mutex", threads), part, || {
+            let first = scene.stream(scene.locked(), &Fleet::new(AGENTS, BATCH));
+            crew(threads, || first.clone())
+        });
+        bench(&mut group, BenchmarkId::new("plain apart", threads), part, || {
+            let fleet = Fleet::new(AGENTS, BATCH);
+            crew(threads, || scene.stream(scene.baseline(), &fleet))
+        });
+    }
+    group.finish();
+}
 
 /// Streams that are at different places of the round.
 fn crew<D: Desk>(threads: usize, stream: impl Fn() -> Stream<D>) -> Vec<Stream<D>> {
     (0..threads).map(|thread| stream().ahead(thread, threads)).collect()
 }
 
-fn answer<D: Desk>(group: &mut Group<'_>, id: BenchmarkId, crew: &mut [Stream<D>]) {
-    let run = |stream: &mut Stream<D>, turns| (0..turns).for_each(|_| stream.answer());
-    group.bench_function(id, |bencher| {
-        bencher.iter_custom(|turns| together(crew, turns, run));
-    });
-}
+type Group<'c> = criterion::BenchmarkGroup<'c, criterion::measurement::WallTime>;
 
-/// All threads accept at the same time, and then all end what they started. What counts is the time on the wall.
-fn start_and_end<D: Desk>(
+/// The crew is made when it is wanted first: a bench that isn't run needs none.
+fn bench<D: Desk>(
     group: &mut Group<'_>,
     id: BenchmarkId,
     part: Part,
-    crew: &mut [Stream<D>],
+    make: impl Fn() -> Vec<Stream<D>>,
 ) {
-    let round = (BATCHES_LIVE * crew.len()) as u64;
+    let mut crew = None;
     group.bench_function(id, |bencher| {
-        bencher.iter_custom(|mut turns| {
-            let mut spent = Spent::default();
-            while turns > 0 {
-                let share = turns.min(round);
-                spent.accept += together(crew, share, |stream, turns| stream.start(turns));
-                crew.iter_mut().for_each(Stream::name);
-                spent.end += together(crew, share, |stream, _| stream.end());
-                turns -= share;
-            }
-            part.of(spent)
-        });
+        let crew = crew.get_or_insert_with(&make);
+        bencher.iter_custom(|turns| time(crew, part, turns));
     });
+}
+
+/// The time on the wall. All threads accept at the same time, and then all end what they started.
+fn time<D: Desk>(crew: &mut [Stream<D>], part: Part, mut turns: u64) -> Duration {
+    if part == Part::Declines {
+        return together(crew, turns, |stream, turns| (0..turns).for_each(|_| stream.answer()));
+    }
+    let round = (EXECUTORS_LIVE / BATCH * crew.len()) as u64;
+    let mut spent = Spent::default();
+    while turns > 0 {
+        let share = turns.min(round);
+        spent.accept += together(crew, share, |stream, turns| stream.start(turns));
+        crew.iter_mut().for_each(Stream::name);
+        spent.end += together(crew, share, |stream, _| stream.end());
+        turns -= share;
+    }
+    part.of(spent)
 }

@@ -1,7 +1,10 @@
-//! The proof, at each start of a bench, that kernel and baseline give the same answers on its offers.
+//! The proof, at each start of a bench, that kernel and baseline give the same answers on its offers and updates.
+
+use offermill::{Change, TaskState};
 
 use super::desk::{Baseline, Desk, Ours};
 use super::fleet::{Batch, Fleet};
+use super::plain::Told;
 
 /// Compares all that both answer to the fleet's offers: to agents that they meet, and to agents that they know.
 /// Executors end once the next batch is answered, so that what they held is used again.
@@ -9,19 +12,46 @@ use super::fleet::{Batch, Fleet};
 /// # Panics
 /// When an answer differs.
 pub(crate) fn check(ours: &mut Ours, baseline: &mut Baseline, fleet: &Fleet) {
-    let mut live = (Vec::new(), Vec::new());
+    let mut live: (Vec<String>, Vec<String>) = Default::default();
     for batch in fleet.met.iter().chain(&fleet.stream) {
         ours.answer(batch);
         baseline.answer(batch);
         compare(ours, baseline, batch);
-        live.0.iter().for_each(|name: &String| ours.end(name));
-        live.1.iter().for_each(|name: &String| baseline.end(name));
+        ours.end_all(&live.0);
+        baseline.end_all(&live.1);
         ours.names(&mut live.0);
         baseline.names(&mut live.1);
         assert_eq!(live.0.len(), live.1.len());
     }
-    live.0.iter().for_each(|name| ours.end(name));
-    live.1.iter().for_each(|name| baseline.end(name));
+    ours.end_all(&live.0);
+    baseline.end_all(&live.1);
+    compare_totals(ours, baseline);
+}
+
+/// Compares what both make of an update about an executor, under the names that it has with each.
+///
+/// # Panics
+/// When that differs.
+pub(crate) fn check_update(
+    (ours, baseline): (&mut Ours, &mut Baseline),
+    (our_name, plain_name): (&str, &str),
+    state: TaskState,
+) {
+    let outcome = ours.told(our_name, state);
+    let told = match (outcome.change, outcome.freed) {
+        (Change::UnknownExecutor, None) => Told::Unknown,
+        (Change::Nothing, None) => Told::Nothing,
+        (Change::Running, None) => Told::Running,
+        (Change::Ended(_), Some(freed)) => Told::Ended(freed.cores, freed.memory),
+        other => unreachable!("{other:?}"),
+    };
+    assert_eq!(told, baseline.told(plain_name, state), "{our_name} {state:?}");
+    compare_totals(ours, baseline);
+}
+
+fn compare_totals(ours: &Ours, baseline: &Baseline) {
+    let (totals, strays) = (ours.kernel().totals(), ours.kernel().unknown_updates());
+    assert_eq!((totals.executors, totals.cores, strays), baseline.plain.totals());
 }
 
 fn compare(ours: &Ours, baseline: &Baseline, batch: Batch) {

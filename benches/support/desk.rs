@@ -1,16 +1,14 @@
 //! The kernel and the baseline behind one door, so that the same bench drives both.
 
-use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::hint::black_box;
-use std::time::{Duration, Instant};
 
 use offermill::resources::MilliCpus;
-use offermill::{Config, Decisions, ExecutorId, Handler, Kernel, StatusUpdate, TaskState};
+use offermill::{Config, Decisions, ExecutorId, Handler, Kernel, Outcome, StatusUpdate, TaskState};
 
-use super::fleet::{Batch, Fleet};
-use super::plain::{Answer, Placed, Plain};
-use super::{EXECUTOR_CORES, NOW};
+use super::NOW;
+use super::fleet::Batch;
+use super::plain::{Answer, Placed, Plain, Told};
 
 /// Something that answers offers, and hears of the end of what it started.
 pub(crate) trait Desk: Send {
@@ -29,8 +27,24 @@ pub(crate) trait Desk: Send {
         self.noted(names);
     }
 
+    /// The cluster says how an executor is.
+    fn update(&mut self, name: &str, state: TaskState);
+
+    /// The cluster says that several executors are in one state. A desk that takes updates in batches takes these in
+    /// one.
+    fn update_all(&mut self, names: &[String], state: TaskState) {
+        names.iter().for_each(|name| self.update(name, state));
+    }
+
     /// An executor has ended well.
-    fn end(&mut self, name: &str);
+    fn end(&mut self, name: &str) {
+        self.update(name, TaskState::Finished);
+    }
+
+    /// Executors have ended well.
+    fn end_all(&mut self, names: &[String]) {
+        self.update_all(names, TaskState::Finished);
+    }
 }
 
 /// A handler of a kernel.
@@ -45,6 +59,15 @@ impl Ours {
     pub(crate) fn new(kernel: &Kernel) -> Ours {
         let decisions = Decisions::new();
         Ours { kernel: kernel.clone(), handler: kernel.handler(), decisions, noted: Vec::new() }
+    }
+
+    pub(crate) fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// Applies an update and says what it did.
+    pub(crate) fn told(&mut self, name: &str, state: TaskState) -> Outcome {
+        self.kernel.status_update(&StatusUpdate::new(name, state), NOW)
     }
 }
 
@@ -65,23 +88,30 @@ impl Desk for Ours {
         });
     }
 
-    fn end(&mut self, name: &str) {
-        let update = StatusUpdate::new(name, TaskState::Finished);
-        black_box(self.kernel.status_update(&update, NOW));
+    fn update(&mut self, name: &str, state: TaskState) {
+        black_box(self.told(name, state));
     }
 }
 
 /// The baseline.
 pub(crate) struct Baseline {
-    plain: Plain,
+    pub(crate) plain: Plain,
     pub(crate) answer: Answer,
     noted: Vec<Placed>,
 }
 
 impl Baseline {
     pub(crate) fn new(config: &Config, constraint: &str, cap: MilliCpus) -> Baseline {
-        let plain = Plain::new(config, constraint, EXECUTOR_CORES, cap);
+        Baseline::over(Plain::new(config, constraint, cap))
+    }
+
+    pub(crate) fn over(plain: Plain) -> Baseline {
         Baseline { plain, answer: Answer::default(), noted: Vec::new() }
+    }
+
+    /// Applies an update and says what it did.
+    pub(crate) fn told(&mut self, name: &str, state: TaskState) -> Told {
+        self.plain.update(&StatusUpdate::new(name, state), NOW)
     }
 }
 
@@ -100,8 +130,8 @@ impl Desk for Baseline {
         reuse(names, self.noted.drain(..), |placed, name| plain.write_name(&placed, name));
     }
 
-    fn end(&mut self, name: &str) {
-        black_box(self.plain.update(&StatusUpdate::new(name, TaskState::Finished)));
+    fn update(&mut self, name: &str, state: TaskState) {
+        black_box(self.told(name, state));
     }
 }
 
@@ -121,94 +151,4 @@ pub(super) fn reuse<T>(
         count += 1;
     }
     names.truncate(count);
-}
-
-/// A desk with its stream of offers, which begins anew when it is through.
-#[derive(Clone)]
-pub(crate) struct Stream<D> {
-    pub(crate) desk: D,
-    batches: Vec<Batch>,
-    next: usize,
-    live: VecDeque<Vec<String>>,
-    /// The executors of [`Stream::start`].
-    started: Vec<String>,
-}
-
-/// The time that turns took, by what they did.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Spent {
-    pub(crate) accept: Duration,
-    pub(crate) end: Duration,
-}
-
-/// So many batches' executors live at a time.
-pub(crate) const BATCHES_LIVE: usize = 100;
-
-impl<D: Desk> Stream<D> {
-    /// `desk` has met the fleet's agents when this returns.
-    pub(crate) fn new(mut desk: D, fleet: &Fleet) -> Stream<D> {
-        let mut names = Vec::new();
-        for batch in &fleet.met {
-            desk.answer(batch);
-            desk.names(&mut names);
-            names.iter().for_each(|name| desk.end(name));
-        }
-        Stream {
-            desk,
-            batches: fleet.stream.clone(),
-            next: 0,
-            live: VecDeque::new(),
-            started: Vec::new(),
-        }
-    }
-
-    /// The same stream, `part` of `parts` of a round ahead.
-    pub(crate) fn ahead(mut self, part: usize, parts: usize) -> Stream<D> {
-        self.next = self.batches.len() * part / parts;
-        self
-    }
-
-    /// Answers the next batch.
-    pub(crate) fn answer(&mut self) {
-        let batch = self.batches[self.next];
-        self.next = if self.next + 1 == self.batches.len() { 0 } else { self.next + 1 };
-        self.desk.answer(batch);
-    }
-
-    /// Answers batches, whose executors [`Stream::end`] ends once they have been [named](Stream::name).
-    pub(crate) fn start(&mut self, turns: u64) {
-        for _ in 0..turns {
-            self.answer();
-            self.desk.note();
-        }
-    }
-
-    pub(crate) fn name(&mut self) {
-        self.desk.noted(&mut self.started);
-    }
-
-    pub(crate) fn end(&mut self) {
-        self.started.iter().for_each(|name| self.desk.end(name));
-    }
-
-    /// Answers batches whose executors end when [`BATCHES_LIVE`] more batches have been answered. Counts the desk's
-    /// time alone: the ids' texts are the cluster's work.
-    pub(crate) fn start_and_end(&mut self, turns: u64) -> Spent {
-        let mut spent = Spent::default();
-        for _ in 0..turns {
-            let mut names = Vec::new();
-            if self.live.len() == BATCHES_LIVE {
-                names = self.live.pop_front().unwrap_or_default();
-                let start = Instant::now();
-                names.iter().for_each(|name| self.desk.end(name));
-                spent.end += start.elapsed();
-            }
-            let start = Instant::now();
-            self.answer();
-            spent.accept += start.elapsed();
-            self.desk.names(&mut names);
-            self.live.push_back(names);
-        }
-        spent
-    }
 }

@@ -5,11 +5,24 @@
 //! in another order than the one in which they were met first, so that nothing that is kept for an agent is found by
 //! the accident of lying next.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
 use offermill::resources::PortRange;
 use offermill::{Attribute, Offer, Resource};
 
-/// A batch of offers. It lives as long as the process: setting up is not what is measured.
+/// A batch of offers. It lives as long as the process: setting up is not what is measured, and is done once.
 pub(crate) type Batch = &'static [Offer<'static>];
+
+/// The rounds that were made, by the number of agents.
+static MADE: Mutex<BTreeMap<usize, Round>> = Mutex::new(BTreeMap::new());
+
+/// One round of offers, as agents are met and as they come from then on.
+#[derive(Clone, Copy)]
+struct Round {
+    met: Batch,
+    stream: Batch,
+}
 
 /// One round of offers, cut into batches.
 pub(crate) struct Fleet {
@@ -22,17 +35,23 @@ pub(crate) struct Fleet {
 impl Fleet {
     /// `agents` agents, whose offers come in batches of `batch`, at most so many as there are agents.
     pub(crate) fn new(agents: usize, batch: usize) -> Fleet {
+        let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+        let round = *made.entry(agents).or_insert_with(|| Round::new(agents));
+        let cut = |offers: Batch| offers.chunks_exact(batch.min(agents)).collect();
+        Fleet { met: cut(round.met), stream: cut(round.stream) }
+    }
+}
+
+impl Round {
+    fn new(agents: usize) -> Round {
         let shapes = Shapes::new();
         let in_order: Vec<usize> = (0..agents).collect();
-        let cut = |order: &[usize]| -> Vec<Batch> {
-            shapes.offers(order).chunks_exact(batch.min(agents)).collect()
-        };
-        Fleet { met: cut(&in_order), stream: cut(&shuffled(in_order.clone())) }
+        Round { met: shapes.offers(&in_order), stream: shapes.offers(&shuffled(in_order)) }
     }
 }
 
 /// The same random order at each run.
-fn shuffled(mut order: Vec<usize>) -> Vec<usize> {
+pub(crate) fn shuffled(mut order: Vec<usize>) -> Vec<usize> {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     for last in (1..order.len()).rev() {
         state ^= state << 13;

@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use offermill::resources::MilliCpus;
 use offermill::{Config, StatusUpdate, TaskState};
 
+use super::NOW;
 use super::desk::{Desk, reuse};
 use super::fleet::Batch;
 use super::plain::{Answer, Placed, Plain};
-use super::{EXECUTOR_CORES, NOW};
 
 /// A thread's part in a loop that several share.
 #[derive(Clone)]
@@ -25,7 +25,10 @@ pub(crate) struct Locked {
 impl Locked {
     /// The first thread's; a clone is another's.
     pub(crate) fn new(config: &Config, constraint: &str, cap: MilliCpus) -> Locked {
-        let plain = Plain::new(config, constraint, EXECUTOR_CORES, cap);
+        Locked::over(Plain::new(config, constraint, cap))
+    }
+
+    pub(crate) fn over(plain: Plain) -> Locked {
         Locked { plain: Arc::new(Mutex::new(plain)), answer: Answer::default(), noted: Vec::new() }
     }
 
@@ -52,7 +55,7 @@ impl Desk for Locked {
         reuse(names, noted.into_iter(), |placed, name| plain.write_name(&placed, name));
     }
 
-    fn end(&mut self, name: &str) {
-        black_box(self.plain().update(&StatusUpdate::new(name, TaskState::Finished)));
+    fn update(&mut self, name: &str, state: TaskState) {
+        black_box(self.plain().update(&StatusUpdate::new(name, state), NOW));
     }
 }

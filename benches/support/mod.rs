@@ -1,4 +1,5 @@
 //! What the themes share: data, the baseline, the proof that both decide alike, threads.
+#![allow(dead_code, reason = "each theme takes what it needs")]
 
 pub(crate) mod agreement;
 pub(crate) mod crew;
@@ -6,12 +7,13 @@ pub(crate) mod desk;
 pub(crate) mod fleet;
 pub(crate) mod locked;
 pub(crate) mod plain;
+pub(crate) mod stream;
 
 use std::time::Duration;
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion};
-use offermill::config::ExecutorCores;
+use offermill::config::{ExclusionRule, ExecutorCores};
 use offermill::resources::MilliCpus;
 use offermill::{Config, Constraint, IdScheme, Kernel, Timestamp};
 
@@ -26,12 +28,28 @@ pub(crate) const MET: &str = "zone:east,west;tier:2";
 /// One that none of them meets, though they have the attribute.
 pub(crate) const UNMET: &str = "zone:north;tier:2";
 
+/// One that every other agent meets.
+pub(crate) const HALF: &str = "zone:east;tier:2";
+
+/// One failure excludes an agent.
+pub(crate) const EXCLUSION: ExclusionRule = ExclusionRule {
+    failures: 1,
+    window: Duration::from_secs(3600),
+    expiry: Some(Duration::from_secs(3600)),
+};
+
 /// Executors of one size, under a constraint and perhaps a cap.
 pub(crate) fn config(constraint: &str, core_cap: Option<MilliCpus>) -> Config {
+    config_of(EXECUTOR_CORES, constraint, core_cap)
+}
+
+/// The same, with executors of so many cores.
+pub(crate) fn config_of(cores: MilliCpus, constraint: &str, cap: Option<MilliCpus>) -> Config {
     Config::builder()
-        .executor_cores(ExecutorCores::Fixed(EXECUTOR_CORES))
+        .executor_cores(ExecutorCores::Fixed(cores))
         .constraint(Constraint::parse(constraint).expect("a constraint"))
-        .core_cap(core_cap)
+        .core_cap(cap)
+        .exclusion(Some(EXCLUSION))
         .build()
         .expect("settings")
 }
@@ -44,8 +62,8 @@ pub(crate) fn kernel(config: &Config) -> Kernel {
 /// A group whose measurements are short: there are many, and shared machines wobble anyway.
 pub(crate) fn group<'c>(criterion: &'c mut Criterion, name: &str) -> BenchmarkGroup<'c, WallTime> {
     let mut group = criterion.benchmark_group(name);
-    group.sample_size(30);
-    group.warm_up_time(Duration::from_millis(300));
-    group.measurement_time(Duration::from_millis(1500));
+    group.sample_size(20);
+    group.warm_up_time(Duration::from_millis(200));
+    group.measurement_time(Duration::from_millis(800));
     group
 }

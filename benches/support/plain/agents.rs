@@ -12,8 +12,16 @@ use offermill::{Constraint, Offer, Timestamp};
 pub(super) struct Agents {
     table: HashTable<Agent>,
     hasher: RandomState,
-    /// Live executors by the agent's number.
-    pub(super) held: Vec<u32>,
+    /// By the agent's number.
+    pub(super) books: Vec<Books>,
+}
+
+#[derive(Default)]
+pub(super) struct Books {
+    /// Live ones.
+    pub(super) executors: u32,
+    /// No executor is started there before.
+    pub(super) excluded_until: Timestamp,
 }
 
 struct Agent {
@@ -37,10 +45,10 @@ impl Agents {
         let agent = match self.table.entry(hash, known, |agent| self.hasher.hash_one(&*agent.id)) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
-                self.held.push(0);
+                self.books.push(Books::default());
                 let agent = Agent {
                     id: offer.agent_id.into(),
-                    number: self.held.len() as u32 - 1,
+                    number: self.books.len() as u32 - 1,
                     memo: Memo::default(),
                     seen: now,
                 };

@@ -3,25 +3,28 @@
 //! It is what one writes when nobody else is there: no atomics, fields instead of words, a table from agent id to all
 //! that is known of the agent. It has the kernel's own table, hash and memo of the constraint's answers, so that what
 //! differs is the kernel's part: sharing, and what the benches' offers don't ask for. For it leaves that out: GPUs,
-//! ports, executors without a size, several offers of one agent in a batch, exclusion, limbo, shutdown, change of
-//! policy. Each of these costs the kernel at least a look.
+//! ports, executors without a size, several offers of one agent in a batch, failures that exclude only together, limbo,
+//! shutdown, change of policy. Each of these costs the kernel at least a look.
 
 mod agents;
 mod rows;
+mod updates;
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
-use offermill::config::RefuseDurations;
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use offermill::config::{ExecutorCores, RefuseDurations};
 use offermill::resources::{Mebibytes, MilliCpus};
 use offermill::{
-    Config, Constraint, Decline, Offer, Reason, ReasonKind, ResourceKind, Standing, StatusUpdate,
-    TaskState, Timestamp, Value,
+    Config, Constraint, Decline, Offer, Reason, ReasonKind, ResourceKind, Standing, Timestamp,
+    Value,
 };
 
 use agents::Agents;
 use rows::{Accept, cut};
 pub(crate) use rows::{Answer, Placed};
+pub(crate) use updates::Told;
 
 /// The loop's state: a scheduler.
 pub(crate) struct Plain {
@@ -34,6 +37,8 @@ pub(crate) struct Plain {
     agents: Agents,
     executors: Vec<Executor>,
     free: Vec<u32>,
+    /// Where executors are by their numbers, if ids are no more than those.
+    by_number: Option<HashMap<u64, u32, RandomState>>,
     next_sequence: u64,
     live: u32,
     acquired: u64,
@@ -48,6 +53,7 @@ struct Executor {
     cores: u64,
     memory: u64,
     live: bool,
+    running: bool,
 }
 
 #[derive(Default)]
@@ -55,6 +61,8 @@ struct Counts {
     offers: u64,
     accepted: u64,
     executors: u64,
+    /// Updates about executors that were never started here.
+    strays: u64,
     declined: [u64; ReasonKind::ALL.len()],
 }
 
@@ -67,13 +75,14 @@ struct Candidate {
 }
 
 impl Plain {
-    /// `cores` are those of an executor.
-    pub(crate) fn new(
-        config: &Config,
-        constraint: &str,
-        cores: MilliCpus,
-        cap: MilliCpus,
-    ) -> Plain {
+    /// What the settings say; those that they keep to themselves are told again.
+    ///
+    /// # Panics
+    /// When the settings are others than the benches'.
+    pub(crate) fn new(config: &Config, constraint: &str, cap: MilliCpus) -> Plain {
+        let ExecutorCores::Fixed(cores) = config.executor_cores() else {
+            unreachable!("executors have a size");
+        };
         Plain {
             constraint: Constraint::parse(constraint).expect("a constraint"),
             cores_each: cores.millis(),
@@ -84,6 +93,7 @@ impl Plain {
             agents: Agents::default(),
             executors: Vec::new(),
             free: Vec::new(),
+            by_number: None,
             next_sequence: 0,
             live: 0,
             acquired: 0,
@@ -91,6 +101,11 @@ impl Plain {
             candidates: Vec::new(),
             order: Vec::new(),
         }
+    }
+
+    /// The same, with the plain numbers as ids.
+    pub(crate) fn numbered(self) -> Plain {
+        Plain { by_number: Some(HashMap::default()), ..self }
     }
 
     /// Answers a batch.
@@ -140,6 +155,11 @@ impl Plain {
             .agents
             .meeting(&self.constraint, offer, now)
             .map_err(|unmet| (Reason::ConstraintUnmet(unmet), self.refuse.unmet_constraint))?;
+        let until = self.agents.books[agent as usize].excluded_until;
+        if until > now {
+            let refuse = until.since(now).min(self.refuse.unmet_constraint);
+            return Err((Reason::AgentExcluded { until }, refuse));
+        }
         let (mut cpus, mut memory) = (0u64, 0u64);
         for resource in offer.resources {
             let sum = match resource.kind {
@@ -200,6 +220,7 @@ impl Plain {
                 cores: self.cores_each,
                 memory: self.memory_each,
                 live: true,
+                running: false,
             };
             let slot = match self.free.pop() {
                 Some(slot) => {
@@ -219,8 +240,11 @@ impl Plain {
                 pieces: (0, 0),
             };
             candidate.placed += 1;
+            if let Some(by_number) = &mut self.by_number {
+                by_number.insert(self.next_sequence, slot);
+            }
             self.next_sequence += 1;
-            self.agents.held[candidate.agent as usize] += 1;
+            self.agents.books[candidate.agent as usize].executors += 1;
         }
         self.live += rows;
         self.acquired += u64::from(rows) * self.cores_each;
@@ -256,28 +280,5 @@ impl Plain {
             answer.accepts.push(Accept { offer: candidate.offer, placed });
             self.counts.accepted += 1;
         }
-    }
-
-    /// Applies an update and says what was freed.
-    pub(crate) fn update(&mut self, update: &StatusUpdate<'_>) -> Option<(MilliCpus, Mebibytes)> {
-        let (sequence, slot) = update.executor.strip_prefix(&*self.stem)?.split_once('.')?;
-        let (sequence, slot) = (sequence.parse::<u64>().ok()?, slot.parse::<u32>().ok()?);
-        let executor = self.executors.get_mut(slot as usize)?;
-        if executor.sequence != sequence || !executor.live || update.state != TaskState::Finished {
-            return None;
-        }
-        executor.live = false;
-        self.agents.held[executor.agent as usize] -= 1;
-        self.live -= 1;
-        self.acquired -= executor.cores;
-        self.free.push(slot);
-        Some((MilliCpus::from_millis(executor.cores), Mebibytes::new(executor.memory)))
-    }
-
-    /// The text of an executor's id, as the kernel's: what a cluster sends back in an update.
-    pub(crate) fn write_name(&self, executor: &Placed, name: &mut String) {
-        name.clear();
-        let Placed { sequence, slot, .. } = executor;
-        write!(name, "{}{sequence}.{slot}", self.stem).expect("a string takes all");
     }
 }

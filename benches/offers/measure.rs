@@ -1,0 +1,108 @@
+//! How a scene is measured on one thread: by the size of batches, and by the number of agents.
+
+use std::time::{Duration, Instant};
+
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput};
+
+use crate::scene::Scene;
+use crate::support;
+use crate::support::desk::{Baseline, Desk, Ours};
+use crate::support::fleet::Fleet;
+use crate::support::stream::{Spent, Stream};
+
+/// Offers in a batch, where that isn't what varies.
+pub(crate) const BATCH: usize = 100;
+/// Agents, where that isn't what varies.
+pub(crate) const AGENTS: usize = 10_000;
+
+/// What varies from one bench of a group to the next.
+#[derive(Clone, Copy)]
+pub(crate) enum By {
+    Batch,
+    Agents,
+}
+
+impl By {
+    fn name(self) -> &'static str {
+        match self {
+            By::Batch => "by batch",
+            By::Agents => "by agents",
+        }
+    }
+
+    fn values(self) -> [usize; 4] {
+        match self {
+            By::Batch => [1, 10, 100, 1000],
+            By::Agents => [100, 1_000, 10_000, 100_000],
+        }
+    }
+
+    /// Agents and offers in a batch.
+    fn point(self, value: usize) -> (usize, usize) {
+        match self {
+            By::Batch => (AGENTS, value),
+            By::Agents => (value, BATCH),
+        }
+    }
+}
+
+/// Which work is timed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Answers to offers that start nothing.
+    Declines,
+    /// Answers to offers that start executors. They end meanwhile, beside the clock.
+    Accepts,
+    /// The ends of those executors.
+    Ends,
+}
+
+impl Part {
+    pub(crate) fn of(self, spent: Spent) -> Duration {
+        if self == Part::Ends { spent.end } else { spent.accept }
+    }
+
+    fn time<D: Desk>(self, stream: &mut Stream<D>, turns: u64) -> Duration {
+        if self != Part::Declines {
+            return self.of(stream.start_and_end(turns));
+        }
+        let start = Instant::now();
+        (0..turns).for_each(|_| stream.answer());
+        start.elapsed()
+    }
+}
+
+/// Measures parts of a scene, in a group each, whose names begin so.
+pub(crate) fn scene(criterion: &mut Criterion, scene: Scene, by: By, parts: &[(&str, Part)]) {
+    for value in by.values() {
+        let (agents, batch) = by.point(value);
+        let mut pair = None;
+        for (name, part) in parts {
+            let mut group = support::group(criterion, &format!("{name} {}", by.name()));
+            group.throughput(Throughput::Elements(batch as u64));
+            bench(&mut group, BenchmarkId::new("offermill", value), |turns| {
+                part.time(&mut made(&mut pair, scene, agents, batch).0, turns)
+            });
+            bench(&mut group, BenchmarkId::new("plain", value), |turns| {
+                part.time(&mut made(&mut pair, scene, agents, batch).1, turns)
+            });
+            group.finish();
+        }
+    }
+}
+
+type Pair = (Stream<Ours>, Stream<Baseline>);
+
+/// The desks, made when they are wanted first: a bench that isn't run needs none.
+fn made(pair: &mut Option<Pair>, scene: Scene, agents: usize, batch: usize) -> &mut Pair {
+    pair.get_or_insert_with(|| scene.pair(&Fleet::new(agents, batch)))
+}
+
+fn bench(
+    group: &mut BenchmarkGroup<'_, WallTime>,
+    id: BenchmarkId,
+    mut time: impl FnMut(u64) -> Duration,
+) {
+    group.bench_function(id, |bencher| bencher.iter_custom(&mut time));
+}
