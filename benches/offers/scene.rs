@@ -7,10 +7,8 @@ use crate::support::desk::{Baseline, Desk, Ours};
 use crate::support::fleet::Fleet;
 use crate::support::locked::Locked;
 use crate::support::stream::Stream;
-use crate::support::{self, EXECUTOR_CORES, HALF, MET, UNMET, agreement};
+use crate::support::{self, ENOUGH, EXECUTOR_CORES, HALF, MET, UNMET, agreement};
 
-/// More than is ever used.
-const ENOUGH: MilliCpus = MilliCpus::from_cores(1_000_000);
 /// More than an agent has.
 const TOO_MANY_CORES: MilliCpus = MilliCpus::from_cores(8);
 

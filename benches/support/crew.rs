@@ -10,6 +10,16 @@ pub(crate) fn together<W: Send>(
     turns: u64,
     run: impl Fn(&mut W, u64) + Sync,
 ) -> Duration {
+    together_once(workers, turns, |_| {}, run)
+}
+
+/// The same, once each worker is prepared, on its own thread, so that it finds there what it left in the caches.
+pub(crate) fn together_once<W: Send>(
+    workers: &mut [W],
+    turns: u64,
+    prepare: impl Fn(&mut W) + Sync,
+    run: impl Fn(&mut W, u64) + Sync,
+) -> Duration {
     let count = workers.len() as u64;
     let barrier = Barrier::new(workers.len());
     let spans: Vec<(Instant, Instant)> = std::thread::scope(|scope| {
@@ -18,8 +28,9 @@ pub(crate) fn together<W: Send>(
             .zip(0..count)
             .map(|(worker, at)| {
                 let share = turns / count + u64::from(at < turns % count);
-                let (barrier, run) = (&barrier, &run);
+                let (barrier, prepare, run) = (&barrier, &prepare, &run);
                 scope.spawn(move || {
+                    prepare(worker);
                     barrier.wait();
                     let start = Instant::now();
                     run(worker, share);

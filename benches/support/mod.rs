@@ -20,6 +20,9 @@ use offermill::{Config, Constraint, IdScheme, Kernel, Timestamp};
 /// The moment of everything: benches measure decisions, and time changes none of theirs.
 pub(crate) const NOW: Timestamp = Timestamp::from_millis(1_000);
 
+/// A cap on cores that is never reached.
+pub(crate) const ENOUGH: MilliCpus = MilliCpus::from_cores(1_000_000);
+
 /// What an executor takes; an offer of the [`fleet`] has room for exactly one.
 pub(crate) const EXECUTOR_CORES: MilliCpus = MilliCpus::from_cores(4);
 

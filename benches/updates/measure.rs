@@ -1,0 +1,64 @@
+//! How a kind of update is measured: on one thread and on two, ten thousand executors each, in random order.
+
+use std::time::Duration;
+
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput};
+
+use crate::kind::Kind;
+use crate::roster::{BATCH, Roster, Tell, one_by_one};
+use crate::support;
+use crate::support::crew::together_once;
+use crate::support::desk::{Desk, Ours};
+use crate::support::stream::EXECUTORS_LIVE;
+
+const THREADS: [usize; 2] = [1, 2];
+
+pub(crate) fn all(criterion: &mut Criterion, kind: Kind) {
+    let mut group = support::group(criterion, &format!("updates/{}", kind.name()));
+    group.throughput(Throughput::Elements(BATCH as u64));
+    for threads in THREADS {
+        bench(&mut group, BenchmarkId::new("offermill", threads), (kind, one_by_one), || {
+            kind.prove();
+            let kernel = kind.kernel();
+            (0..threads).map(|_| Ours::new(&kernel)).collect()
+        });
+        if threads == 1 {
+            bench(&mut group, BenchmarkId::new("plain", threads), (kind, one_by_one), || {
+                vec![kind.baseline()]
+            });
+        }
+        bench(&mut group, BenchmarkId::new("mutex", threads), (kind, one_by_one), || {
+            vec![kind.locked(); threads]
+        });
+    }
+    group.finish();
+}
+
+/// The desks are made when they are wanted first: a bench that isn't run needs none.
+fn bench<D: Desk>(
+    group: &mut BenchmarkGroup<'_, WallTime>,
+    id: BenchmarkId,
+    (kind, tell): (Kind, Tell<D>),
+    desks: impl Fn() -> Vec<D>,
+) {
+    let mut crew: Option<Vec<Roster<D>>> = None;
+    group.bench_function(id, |bencher| {
+        let crew = crew.get_or_insert_with(|| desks().into_iter().map(Roster::new).collect());
+        bencher.iter_custom(|turns| time(crew, kind, tell, turns));
+    });
+}
+
+/// The time on the wall that so many turns take, without what prepares them. Each thread prepares its own.
+fn time<D: Desk>(crew: &mut [Roster<D>], kind: Kind, tell: Tell<D>, mut turns: u64) -> Duration {
+    let round = (EXECUTORS_LIVE / BATCH * crew.len()) as u64;
+    let mut spent = Duration::ZERO;
+    while turns > 0 {
+        let share = turns.min(round);
+        let prepare = |roster: &mut Roster<D>| kind.prepare(roster);
+        let run = |roster: &mut Roster<D>, turns| roster.tell(kind.state(), tell, turns);
+        spent += together_once(crew, share, prepare, run);
+        turns -= share;
+    }
+    spent
+}
