@@ -1,13 +1,13 @@
 //! The same work on one thread, on two and on four. Every thread has a handler and sees offers of all agents.
 //!
-//! `mutex` is the baseline behind one lock, which all threads share; `plain apart` is the baseline on threads that share
-//! nothing: the most that this machine gives a further thread. Four threads may be more than the machine has cores:
-//! then they take turns, and what they show is no gain but what it costs when a thread is stopped amid its work, with
-//! a lock or without.
+//! `mutex` is the baseline behind one lock, which all threads share; `plain apart` is the baseline on threads that
+//! share nothing: the most that this machine gives a further thread. Four threads may be more than the machine has
+//! cores: then they take turns, and what they show is no gain but what it costs when a thread is stopped amid its work,
+//! with a lock or without.
 
 use std::time::Duration;
 
-use criterion::{BenchmarkId, Criterion, Throughput};
+use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput};
 
 use crate::measure::{AGENTS, BATCH, Part};
 use crate::scene::Scene;
@@ -30,6 +30,8 @@ pub(crate) fn all(criterion: &mut Criterion) {
 
 fn group(criterion: &mut Criterion, name: &str, scene: Scene, part: Part) {
     let mut group = support::group(criterion, &format!("threads/{name}"));
+    // Samples of one length: in short ones the threads' start would show.
+    group.sampling_mode(SamplingMode::Flat);
     group.throughput(Throughput::Elements(BATCH as u64));
     for threads in THREADS {
         bench(&mut group, BenchmarkId::new("offermill", threads), part, || {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use criterion::measurement::WallTime;
-use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput};
+use criterion::{BenchmarkGroup, BenchmarkId, Criterion, SamplingMode, Throughput};
 
 use crate::kind::Kind;
 use crate::roster::{BATCH, Roster, Tell, one_by_one};
@@ -16,6 +16,8 @@ const THREADS: [usize; 2] = [1, 2];
 
 pub(crate) fn all(criterion: &mut Criterion, kind: Kind) {
     let mut group = support::group(criterion, &format!("updates/{}", kind.name()));
+    // Samples of one length: in short ones the threads' start would show.
+    group.sampling_mode(SamplingMode::Flat);
     group.throughput(Throughput::Elements(BATCH as u64));
     for threads in THREADS {
         bench(&mut group, BenchmarkId::new("offermill", threads), (kind, one_by_one), || {
