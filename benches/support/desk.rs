@@ -52,13 +52,19 @@ pub(crate) struct Ours {
     kernel: Kernel,
     handler: Handler,
     pub(crate) decisions: Decisions,
+    outcomes: Vec<Outcome>,
     noted: Vec<ExecutorId>,
 }
 
 impl Ours {
     pub(crate) fn new(kernel: &Kernel) -> Ours {
-        let decisions = Decisions::new();
-        Ours { kernel: kernel.clone(), handler: kernel.handler(), decisions, noted: Vec::new() }
+        Ours {
+            kernel: kernel.clone(),
+            handler: kernel.handler(),
+            decisions: Decisions::new(),
+            outcomes: Vec::new(),
+            noted: Vec::new(),
+        }
     }
 
     pub(crate) fn kernel(&self) -> &Kernel {
@@ -90,6 +96,19 @@ impl Desk for Ours {
 
     fn update(&mut self, name: &str, state: TaskState) {
         black_box(self.told(name, state));
+    }
+
+    /// In batches of 100: as many as a batch of offers starts.
+    fn update_all(&mut self, names: &[String], state: TaskState) {
+        let mut updates = [StatusUpdate::new("", state); 100];
+        for names in names.chunks(updates.len()) {
+            for (update, name) in updates.iter_mut().zip(names) {
+                *update = StatusUpdate::new(name, state);
+            }
+            self.outcomes.clear();
+            self.kernel.status_updates(&updates[..names.len()], NOW, &mut self.outcomes);
+            black_box(&self.outcomes);
+        }
     }
 }
 

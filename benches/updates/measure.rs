@@ -6,7 +6,7 @@ use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, SamplingMode, Throughput};
 
 use crate::kind::Kind;
-use crate::roster::{BATCH, Roster, Tell, one_by_one};
+use crate::roster::{BATCH, Roster, Tell, in_batches, one_by_one};
 use crate::support;
 use crate::support::crew::together_once;
 use crate::support::desk::{Desk, Ours};
@@ -25,6 +25,15 @@ pub(crate) fn all(criterion: &mut Criterion, kind: Kind) {
             let kernel = kind.kernel();
             (0..threads).map(|_| Ours::new(&kernel)).collect()
         });
+        bench(
+            &mut group,
+            BenchmarkId::new("offermill in batches", threads),
+            (kind, in_batches),
+            || {
+                let kernel = kind.kernel();
+                (0..threads).map(|_| Ours::new(&kernel)).collect()
+            },
+        );
         if threads == 1 {
             bench(&mut group, BenchmarkId::new("plain", threads), (kind, one_by_one), || {
                 vec![kind.baseline()]

@@ -31,6 +31,11 @@ pub(crate) fn one_by_one<D: Desk>(desk: &mut D, names: &[String], state: TaskSta
     names.iter().for_each(|name| desk.update(name, state));
 }
 
+/// Updates in batches of [`BATCH`], by a desk that takes such.
+pub(crate) fn in_batches<D: Desk>(desk: &mut D, names: &[String], state: TaskState) {
+    desk.update_all(names, state);
+}
+
 impl<D: Desk> Roster<D> {
     pub(crate) fn new(desk: D) -> Roster<D> {
         Roster {

@@ -14,6 +14,9 @@ use crate::time::Timestamp;
 /// So many updates of a batch are applied before the books are changed.
 const AHEAD: usize = if cfg!(all(loom, test)) { 2 } else { 64 };
 
+/// An executor's id and cell. The cell may hold another one by now: its state says so.
+type Found<'k> = (ExecutorId, &'k Executor);
+
 /// What a status update did.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -109,7 +112,8 @@ impl Core {
 
     pub(crate) fn status_update(&self, update: &StatusUpdate<'_>, now: Timestamp) -> Outcome {
         let mut gone = Departures::<1>::new();
-        let outcome = self.apply(update, self.find_executor(update.executor), now, &mut gone);
+        let found = self.find_cell(update.executor);
+        let outcome = self.apply(update, found, now, &mut gone, |outcome| outcome);
         self.settle(&mut gone);
         outcome
     }
@@ -124,9 +128,9 @@ impl Core {
         let mut gone = Departures::<AHEAD>::new();
         for ahead in updates.chunks(AHEAD) {
             let located = self.locate(ahead);
-            for (update, located) in ahead.iter().zip(located) {
-                let found = located.or_else(|| self.find_executor(update.executor));
-                outcomes.push(self.apply(update, found, now, &mut gone));
+            for (update, located) in ahead.iter().zip(&located) {
+                let found = located.or_else(|| self.find_cell(update.executor));
+                self.apply(update, found, now, &mut gone, |outcome| outcomes.push(outcome));
             }
             self.settle(&mut gone);
         }
@@ -134,31 +138,35 @@ impl Core {
 
     /// Finds the executors of these updates, those whose ids say where they are, and brings in the lines that the
     /// updates will change: in short passes, so that the processor waits for many at a time.
-    fn locate(&self, updates: &[StatusUpdate<'_>]) -> [Option<ExecutorId>; AHEAD] {
+    fn locate(&self, updates: &[StatusUpdate<'_>]) -> [Option<Found<'_>>; AHEAD] {
         let mut located = [None; AHEAD];
         for (located, update) in located.iter_mut().zip(updates) {
             if let Some(Parsed::Id(id)) = self.ids.parse(update.executor) {
-                *located = Some(id);
+                *located = self.executors.get(id.slot).map(|cell| (id, cell));
             }
         }
-        let executor = |id: &Option<ExecutorId>| self.executors.get((*id)?.slot);
-        let agents = located.each_ref().map(|id| executor(id).map(Executor::agent));
+        let agents = located.map(|found| found.map(|(_, executor)| executor.agent()));
         agents.into_iter().flatten().for_each(|agent| self.agents.bring_near(agent));
         located
     }
 
+    fn find_cell(&self, text: &str) -> Option<Found<'_>> {
+        let id = self.find_executor(text)?;
+        Some((id, self.executors.get(id.slot)?))
+    }
+
     /// Applies one update about the executor that was `found`. What it leaves if it has ended is written down in `gone`.
-    fn apply<const N: usize>(
+    /// The outcome goes to `emit`, which puts it where it is to lie: moving it afterwards takes long.
+    #[inline]
+    fn apply<const N: usize, R>(
         &self,
         update: &StatusUpdate<'_>,
-        found: Option<ExecutorId>,
+        found: Option<Found<'_>>,
         now: Timestamp,
         gone: &mut Departures<N>,
-    ) -> Outcome {
-        let Some((id, executor)) = found.and_then(|id| Some((id, self.executors.get(id.slot)?)))
-        else {
-            return self.unknown(update, found);
-        };
+        emit: impl FnOnce(Outcome) -> R,
+    ) -> R {
+        let Some((id, executor)) = found else { return emit(self.unknown(update)) };
         let meaning = update.state.meaning(update.reason);
         if meaning == Meaning::OutOfSight {
             let state = executor.state();
@@ -170,27 +178,24 @@ impl Core {
         let changed = executor.change(id.sequence, |state| step(state, meaning));
         let (before, after) = match changed {
             Ok(change) => change,
-            Err(state) if state.sequence == id.sequence && state.stage == Stage::Adrift => {
-                // It may want the room of those that ended just before.
-                self.settle(gone);
-                return self.readmit(id, executor, state, meaning);
+            Err(state) => {
+                if state.stage == Stage::Adrift {
+                    // It may want the room of those that ended just before.
+                    self.settle(gone);
+                }
+                return emit(self.stayed(update, id, executor, state, meaning));
             }
-            Err(state) if state.sequence == id.sequence && state.stage != Stage::Vacant => {
-                return Outcome::of(Some(id), Change::Nothing);
-            }
-            Err(_) => return self.unknown(update, Some(id)),
         };
-        let (mut freed, mut excluded) = (None, None);
         let change = match meaning {
             Meaning::Ended(fate) => {
-                if update.state.blames_agent(update.reason) && !before.asked_to_end {
-                    excluded = self.blame(executor, now);
-                }
+                let blamed = update.state.blames_agent(update.reason) && !before.asked_to_end;
+                let excluded = if blamed { self.blame(executor, now) } else { None };
                 let hold = executor.hold();
                 self.depart(id, &hold, before, gone);
                 let counted = before.stage.counted();
-                freed = Some(if counted { hold.into() } else { Freed::default() });
-                Change::Ended(fate)
+                let freed = Some(if counted { hold.into() } else { Freed::default() });
+                let (executor, change) = (Some(id), Change::Ended(fate));
+                return emit(Outcome { executor, change, freed, kill: false, excluded });
             }
             Meaning::OutOfSight => {
                 self.out_of_sight.fetch_add(1, Ordering::Relaxed);
@@ -203,23 +208,46 @@ impl Core {
             Meaning::Running if before.stage != after.stage => Change::Running,
             Meaning::Running | Meaning::Launching => Change::Nothing,
         };
-        Outcome { executor: Some(id), change, freed, kill: false, excluded }
+        emit(Outcome::of(Some(id), change))
+    }
+
+    /// What an update comes to that left the executor's cell as it was, in `state`.
+    #[cold]
+    fn stayed(
+        &self,
+        update: &StatusUpdate<'_>,
+        id: ExecutorId,
+        executor: &Executor,
+        state: State,
+        meaning: Meaning,
+    ) -> Outcome {
+        if state.sequence != id.sequence || state.stage == Stage::Vacant {
+            return self.unknown(update);
+        }
+        if state.stage == Stage::Adrift {
+            return self.readmit(id, executor, state, meaning);
+        }
+        Outcome::of(Some(id), Change::Nothing)
     }
 
     /// An update for an executor that isn't there: one that has ended, or one that nobody here has placed. Alive, it
     /// is a stray.
-    fn unknown(&self, update: &StatusUpdate<'_>, found: Option<ExecutorId>) -> Outcome {
+    #[cold]
+    fn unknown(&self, update: &StatusUpdate<'_>) -> Outcome {
         // Relaxed: the number is compared, nothing is read by it.
         let placed = self.sequence.load(Ordering::Relaxed);
-        // Not by `found`: plain ids of executors that have ended find nothing.
+        // Not by whether it is found: plain ids of executors that have ended are not.
         let known = match self.ids.parse(update.executor) {
             Some(Parsed::Id(id)) => id.sequence < placed,
             Some(Parsed::Sequence(sequence)) => sequence < placed,
             None => self.adopted.find(update.executor).is_some(),
         };
-        let change = if known { Change::Nothing } else { Change::UnknownExecutor };
-        self.strays.fetch_add(u64::from(!known), Ordering::Relaxed);
-        let executor = found.filter(|_| known);
+        let (executor, change) = if known {
+            (self.find_executor(update.executor), Change::Nothing)
+        } else {
+            self.strays.fetch_add(1, Ordering::Relaxed);
+            (None, Change::UnknownExecutor)
+        };
         Outcome { kill: update.state.alive(), ..Outcome::of(executor, change) }
     }
 
