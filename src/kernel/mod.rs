@@ -117,8 +117,8 @@ pub(crate) struct Core {
     sequence: CachePadded<AtomicU64>,
     /// How many executors are in limbo or adrift. Relaxed: it only saves a tick from looking for them.
     out_of_sight: CachePadded<AtomicU64>,
-    /// Updates about executors that nobody here placed. Relaxed: a counter.
-    strays: AtomicU64,
+    /// Updates about executors that nobody here placed. Relaxed: a counter. Not beside what each batch reads.
+    strays: CachePadded<AtomicU64>,
     /// The next snapshot's number. Relaxed: it only hands out numbers.
     snapshots: AtomicU64,
     /// When agents were looked through last, in milliseconds.
@@ -152,7 +152,7 @@ impl Kernel {
             launching: Launching::new(),
             sequence: CachePadded::new(AtomicU64::new(0)),
             out_of_sight: CachePadded::new(AtomicU64::new(0)),
-            strays: AtomicU64::new(0),
+            strays: CachePadded::new(AtomicU64::new(0)),
             snapshots: AtomicU64::new(1),
             swept_at: AtomicU64::new(0),
         }))
