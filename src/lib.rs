@@ -49,6 +49,7 @@
 //! |---|---|---|
 //! | **L** loom | every interleaving and every reordering that C11 allows, of two or three threads on one or two words; each model has a mutant that it must catch | `loom-tests/`, `.ci/loom` |
 //! | **S** shuttle | random and adversarial schedules of the whole kernel with many threads, maps included; no weak memory | `tests/shuttle/`, `.ci/shuttle` |
+//! | **C** counting | the real kernel on words that note each write: how many lines a batch and an update write, to the last one | `counting-tests/`, `.ci/counting` |
 //! | **T** threads | real threads: the books at standstills, short histories judged for linearizability, ThreadSanitizer | `tests/kernel/`, `tests/sanitizer/`, `.ci/sanitizer` |
 //! | **P** properties | random inputs against a reference: the whole kernel as a state machine against a sequential model, and parts against naive ones | `tests/kernel/`, unit tests |
 //! | **D** simulator | the kernel and the engine's protocol on a simulated cluster with faults, judged after each step | `tests/simulated/`, `offermill simulate` |
@@ -95,6 +96,7 @@
 //! | 33 | A run that keeps a journal is decided again as it was, to the byte, from the journal alone | P; runs on local agents, on Mesos and with real Spark executors |
 //! | 34 | Dynamic allocation keeps its bounds: nobody ends before their time, or below what limit and load need | P |
 //! | 35 | A shuffle service that is down, slow or talks nonsense delays no placement, and is registered with when it is back | stand-ins in `tests/spark/`; A |
+//! | 36 | Declines write no line that another handler reads or writes, but for the first at a cap after each call about demand, and an agent's line once a minute; a batch that launches writes the admission word once, unless others do meanwhile | C |
 //!
 //! **Lock-free** are: [`Handler::resource_offers`] for agents that the handler has met, and
 //! [`Kernel::status_update`] except for failures and for [plain ids](IdScheme::plain). First sights of agents,
@@ -153,6 +155,9 @@ mod status;
 mod sync;
 mod time;
 
+#[cfg(all(test, counting))]
+#[path = "../counting-tests/mod.rs"]
+mod counting_tests;
 #[cfg(all(test, loom))]
 #[path = "../loom-tests/mod.rs"]
 mod loom_tests;

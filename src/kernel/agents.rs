@@ -54,6 +54,12 @@ impl Agents {
         Agents { cells: Slab::new(), by_id: Map::new(), met: AtomicU64::new(0) }
     }
 
+    /// The cells, and the words beside them.
+    #[cfg(all(counting, test))]
+    pub(super) fn words(&self) -> (&Slab<Agent>, &Map<impl Eq + Hash, AgentKey>, &AtomicU64) {
+        (&self.cells, &self.by_id, &self.met)
+    }
+
     /// The agent with `id`, as it is known.
     pub(crate) fn find(&self, id: &str) -> Option<AgentKey> {
         self.by_id.get(id)

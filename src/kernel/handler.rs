@@ -81,6 +81,12 @@ impl Handler {
         Handler { policy: core.policy.view(), tally: core.tallies.join(), core, desk }
     }
 
+    /// The words that no other handler writes.
+    #[cfg(all(counting, test))]
+    pub(super) fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
     /// Answers `offers`, each exactly once, in `decisions`, whose former content is gone.
     ///
     /// Offers that meet the constraint get executors, as the placement says and as the caps allow; all others are

@@ -80,7 +80,16 @@ impl Default for Misses {
     }
 }
 
+/// What a miss is kept in.
+#[cfg(all(counting, test))]
+pub(super) type Cell = Seqlock<WORDS>;
+
 impl Misses {
+    #[cfg(all(counting, test))]
+    pub(super) fn cells(&self) -> impl Iterator<Item = &Cell> {
+        self.0.iter().filter_map(|cell| cell.get().map(|cell| &**cell))
+    }
+
     /// Looks at declines of one kind, all alike in their numbers too if `alike`, and keeps the nearest if it is nearer
     /// than what is held. Only the handler whose cells they are calls this.
     pub(crate) fn note(&self, declines: &[Decline], alike: bool, batch: &Circumstances<'_>) {

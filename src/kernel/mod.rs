@@ -29,6 +29,8 @@ mod drain;
 pub(crate) mod executors;
 mod explain;
 mod handler;
+#[cfg(all(counting, test))]
+pub(crate) mod lines;
 pub(crate) mod locality;
 mod losses;
 mod misses;

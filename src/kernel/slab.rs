@@ -72,6 +72,12 @@ impl<T: Cell> Slab<T> {
         self.segments.get(segment)?.get()?.get(offset)
     }
 
+    /// The words beside the cells: the stacks' heads, and the count of cells.
+    #[cfg(all(counting, test))]
+    pub(super) fn words(&self) -> (impl Iterator<Item = &AtomicU64>, &AtomicU32) {
+        (self.heads.iter().map(|head| &**head), &self.grown)
+    }
+
     /// All cells that were ever in use, with their indices.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         // Relaxed: a cell that comes into use meanwhile may be missed; its words say whether it is in use.

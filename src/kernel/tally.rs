@@ -74,6 +74,12 @@ impl OfferCounts {
 }
 
 impl Tally {
+    /// The cells of its misses, which lie elsewhere.
+    #[cfg(all(counting, test))]
+    pub(super) fn misses(&self) -> impl Iterator<Item = &super::misses::Cell> {
+        self.misses.cells()
+    }
+
     /// Counts a batch, whose declines are all for one reason if `alike`. Only the tally's own handler calls this.
     pub(crate) fn count(&self, decisions: &Decisions, alike: bool, batch: &Circumstances<'_>) {
         let add = |counter: &AtomicU64, more: u64| {

@@ -5,8 +5,9 @@
 //! | `real` | else | the product: std's words and locks, `arc-swap`, `dashmap` |
 //! | `under_loom` | `all(loom, test)` | small scenes, each interleaving and each stale value that C11 allows |
 //! | `under_shuttle` | `shuttle` | the whole kernel, many interleavings, each memory access at once seen by all |
+//! | `counting` | `all(counting, test)` | the real one in coats that note each write: how many lines a batch or an update writes |
 //!
-//! Loom's gate is not `loom` alone, because `--cfg loom` reaches every crate of a build.
+//! One at a time. Loom's gate is not `loom` alone, because `--cfg loom` reaches every crate of a build.
 //!
 //! Each world has the same names:
 //!
@@ -28,9 +29,12 @@
 //! word read with each access would drown the searches. It makes memory appear once and decides nothing, and its
 //! initialiser has no point at which a checker would switch threads.
 
+#[cfg(all(counting, test))]
+pub(crate) mod counting;
 #[cfg(any(shuttle, thread_sanitizer, all(loom, test)))]
 mod once;
 #[cfg(not(any(shuttle, all(loom, test))))]
+#[cfg_attr(all(counting, test), expect(unused_imports, reason = "the words have coats"))]
 mod real;
 #[cfg(any(shuttle, all(loom, test)))]
 mod twins;
@@ -39,6 +43,9 @@ mod under_loom;
 #[cfg(all(shuttle, not(all(loom, test))))]
 mod under_shuttle;
 
+// Named, and so before what the real world has of the same names.
+#[cfg(all(counting, test))]
+pub(crate) use counting::{AtomicU32, AtomicU64, Map, Mutex, Swap};
 #[cfg(any(shuttle, thread_sanitizer, all(loom, test)))]
 pub(crate) use once::OnceLock;
 #[cfg(thread_sanitizer)]

@@ -17,7 +17,7 @@ pub(crate) const SLAB_FIRST_BITS: u32 = 5;
 
 /// Waits, under `mutex`, until `done` or until `timeout` has passed, and says whether it was done.
 pub(crate) fn wait_for(
-    mutex: &Mutex<()>,
+    mutex: &super::Mutex<()>,
     condvar: &Condvar,
     timeout: Duration,
     mut done: impl FnMut() -> bool,

@@ -1,0 +1,58 @@
+//! How often lines are written that other threads use, too. `counting-tests` asserts these numbers, the bench `growth`
+//! reckons with them.
+
+/// Writes of a batch or an update in the steady state. Where a field counts words of many lines, each line is written
+/// once, but for executors' cells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Writes {
+    /// The admission word.
+    pub(crate) admission: u64,
+    /// The next executor's number.
+    pub(crate) sequence: u64,
+    /// The head of a stack of free executors' cells, of which there are eight.
+    pub(crate) stack: u64,
+    /// Agents' cells.
+    pub(crate) agents: u64,
+    /// Executors' cells …
+    pub(crate) executors: u64,
+    /// … and the words written in them.
+    pub(crate) words: u64,
+    /// Counters in the handler's own lines, which nobody else writes.
+    pub(crate) own: u64,
+}
+
+/// A batch that is declined, each offer for the same kind of reason: batches, offers, declines, and when they came.
+pub(crate) const DECLINED: Writes =
+    Writes { admission: 0, sequence: 0, stack: 0, agents: 0, executors: 0, words: 0, own: 4 };
+
+/// A batch that is accepted altogether, on so many agents: whatever its size, the lines that all handlers share are
+/// written once each.
+pub(crate) const fn launched(agents: u64, executors: u64) -> Writes {
+    Writes {
+        admission: 1,
+        sequence: 1,
+        stack: 1,
+        agents,
+        executors,
+        // The stack that it goes back to, seven words of what it holds, the state, and the state again.
+        words: 10 * executors,
+        // Batches, offers, accepts, executors, and when they came.
+        own: 5,
+    }
+}
+
+/// An update that ends an executor.
+pub(crate) const ENDED: Writes = Writes {
+    admission: 1,
+    sequence: 0,
+    stack: 1,
+    agents: 1,
+    executors: 1,
+    // The state, and the next free cell.
+    words: 2,
+    own: 0,
+};
+
+/// The first update that says that an executor runs.
+pub(crate) const RUNNING: Writes =
+    Writes { admission: 0, sequence: 0, stack: 0, agents: 0, executors: 1, words: 1, own: 0 };

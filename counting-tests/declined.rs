@@ -1,0 +1,115 @@
+//! Offers that are declined write nothing that another thread reads or writes, but for the few cases said here.
+
+use super::counts::DECLINED;
+use super::scenes::{Counts, NOW, Scene, Size, after, config, expected};
+use crate::config::{ExclusionRule, ExecutorGpus};
+use crate::kernel::lines::Word;
+use crate::resources::{Gpus, MilliCpus};
+use crate::{ConfigBuilder, Constraint, DemandCall, ReasonKind, TaskState};
+
+const AGENTS: usize = 50;
+const ROOMY: Size = Size { agents: AGENTS, cores: 4.0, memory: 100.0 };
+
+/// What a batch writes that comes after one like it, and that is declined for this reason.
+fn declined(mut scene: Scene, size: Size, kind: ReasonKind) -> Counts {
+    scene.offer(size, NOW);
+    let writes = scene.offer(size, NOW);
+    let declines = scene.decisions.declines();
+    assert_eq!(declines.len(), AGENTS);
+    assert!(declines.iter().all(|decline| decline.reason.kind() == kind), "{:?}", declines[0]);
+    scene.count(&writes)
+}
+
+/// A scene in which there is no room but for the executors that run.
+fn full(config: ConfigBuilder) -> Scene {
+    let mut scene = Scene::new(config);
+    scene.offer(ROOMY, NOW);
+    assert_eq!(scene.decisions.executors(), 1);
+    scene
+}
+
+/// A scene in which an executor has failed on each agent.
+fn failed() -> Scene {
+    let rule = ExclusionRule { failures: 1, ..ExclusionRule::default() };
+    let mut scene = Scene::new(config().exclusion(Some(rule)));
+    scene.offer(Size::of(AGENTS, 1), NOW);
+    scene.started().into_iter().for_each(|id| drop(scene.update(id, TaskState::Failed)));
+    scene
+}
+
+/// Goal: whatever the reason, a declined batch writes its handler's own counters and nothing else. Method: a batch for
+/// each kind of reason that can be that of all offers, after one like it.
+#[test]
+fn declines_write_no_shared_line() {
+    let own = expected(DECLINED);
+    let constraint = config().constraint(Constraint::parse("zone:north").unwrap());
+    assert_eq!(declined(Scene::new(constraint), ROOMY, ReasonKind::ConstraintUnmet), own);
+    let small = Size { cores: 0.5, ..ROOMY };
+    assert_eq!(declined(Scene::new(config()), small, ReasonKind::Cpus), own);
+    let small = Size { memory: 0.0, ..ROOMY };
+    assert_eq!(declined(Scene::new(config()), small, ReasonKind::Memory), own);
+    let gpus = config().gpu_cap(Gpus::new(9)).executor_gpus(ExecutorGpus::Exactly(Gpus::new(1)));
+    assert_eq!(declined(Scene::new(gpus), ROOMY, ReasonKind::Gpus), own);
+    let port = config().fixed_port(Some(7000));
+    assert_eq!(declined(Scene::new(port), ROOMY, ReasonKind::Port), own);
+    assert_eq!(declined(failed(), ROOMY, ReasonKind::AgentExcluded), own);
+    let limited = full(config().executor_limit(Some(1)));
+    assert_eq!(declined(limited, ROOMY, ReasonKind::ExecutorLimit), own);
+    let capped = full(config().core_cap(Some(MilliCpus::from_cores(1))));
+    assert_eq!(declined(capped, ROOMY, ReasonKind::CoreCap), own);
+    let closed = Scene::new(config());
+    closed.kernel.close();
+    assert_eq!(declined(closed, ROOMY, ReasonKind::Stopping), own);
+    let disconnected = Scene::new(config());
+    disconnected.kernel.disconnected();
+    assert_eq!(declined(disconnected, ROOMY, ReasonKind::Disconnected), own);
+}
+
+/// Goal: agents under suspicion are no exception. Method: lose all, and offer them.
+#[test]
+fn suspects_are_declined_without_a_shared_write() {
+    let mut scene = Scene::new(config());
+    scene.warm_up(Size::of(AGENTS, 1));
+    for agent in 0..AGENTS {
+        scene.kernel.agent_lost(&format!("S{agent}"), NOW);
+    }
+    assert_eq!(declined(scene, ROOMY, ReasonKind::AgentSuspect), expected(DECLINED));
+}
+
+/// Goal: that a cap is reached is said once between two calls about demand, not once a batch. Method: three batches
+/// between polls that lead to a call, and one after a poll that doesn't.
+#[test]
+fn a_cap_is_noted_once_a_call() {
+    let mut scene = Scene::new(config().executor_limit(Some(0)));
+    for seconds in [0, 2, 4] {
+        let mut demands = Vec::new();
+        for batch in 0..4 {
+            let writes = scene.offer(ROOMY, after(seconds));
+            let mut counts = scene.count(&writes);
+            demands.push(counts.remove(&Word::Demand).map_or(0, |count| count.writes));
+            assert!(counts.keys().all(|word| *word == Word::Own(0)), "{counts:?}");
+            if batch == 2 {
+                assert_eq!(scene.kernel.poll_demand(after(seconds)), Some(DemandCall::Suppress));
+                assert_eq!(scene.kernel.poll_demand(after(seconds)), None);
+            }
+        }
+        let first = u64::from(seconds == 0);
+        assert_eq!(demands, [first, 0, 0, 1], "{seconds}");
+    }
+}
+
+/// Goal: what time brings is little: a candidate's cell once a minute, and the nearest miss, which is the handler's
+/// own. Method: a batch after a minute, and the one after it.
+#[test]
+fn a_candidate_is_seen_once_a_minute() {
+    let small = Size { memory: 0.0, ..ROOMY };
+    let mut scene = Scene::new(config());
+    scene.offer(small, NOW);
+    scene.offer(small, NOW);
+    let minute = scene.offer(small, after(60));
+    let counts = scene.count(&minute);
+    assert!(counts.keys().all(|word| matches!(word, Word::Agent | Word::Own(0))), "{counts:?}");
+    assert!(counts.get(&Word::Agent).is_none_or(|count| count.writes == AGENTS as u64));
+    let soon = scene.offer(small, after(60));
+    assert_eq!(scene.count(&soon), expected(DECLINED));
+}

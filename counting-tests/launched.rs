@@ -1,0 +1,80 @@
+//! Batches that launch: the lines that all handlers share are written once a batch, whatever is in it.
+
+use super::counts::launched;
+use super::scenes::{NOW, Scene, Size, and, config, expected};
+use crate::IdScheme;
+use crate::config::ExecutorGpus;
+use crate::kernel::lines::Word;
+use crate::resources::Gpus;
+use crate::{Resource, TaskState};
+
+/// Goal: the numbers that the model reckons with. Method: batches of one to a hundred agents with one to eight
+/// executors each, in a kernel that has cells for them.
+#[test]
+fn a_launching_batch_writes_each_global_line_once() {
+    for agents in [1, 2, 10, 100] {
+        for each in [1, 3, 8] {
+            let mut scene = Scene::new(config());
+            let size = Size::of(agents, each);
+            scene.warm_up(size);
+            let writes = scene.offer(size, NOW);
+            let executors = agents as u64 * u64::from(each);
+            assert_eq!(scene.decisions.executors() as u64, executors);
+            assert_eq!(scene.count(&writes), expected(launched(agents as u64, executors)));
+        }
+    }
+}
+
+/// Goal: a kernel that grows writes the table's length in place of a stack's head. Method: agents that are known, and
+/// no cell that was ever in use.
+#[test]
+fn growing_writes_one_word_more_and_a_stack_less() {
+    let mut scene = Scene::new(config());
+    scene.offer(Size { memory: 0.0, ..Size::of(10, 2) }, NOW);
+    let writes = scene.offer(Size::of(10, 2), NOW);
+    let mut counts = expected(launched(10, 20));
+    counts.remove(&Word::Stack);
+    assert_eq!(scene.count(&writes), and(counts, &[(Word::Grown, 1, 1)]));
+}
+
+/// Goal: what options cost. Method: GPUs that are counted in a word of their own, once a batch if executors take a
+/// fixed number; ids without a cell's number, which need a map.
+#[test]
+fn options_cost_what_is_said_here() {
+    let resources = [("cpus", 1.0), ("mem", 1.0), ("gpus", 1.0)]
+        .map(|(name, much)| Resource::scalar(name, much));
+    let exactly = ExecutorGpus::Exactly(Gpus::new(1));
+    for (gpus, reservations) in [(exactly, 1), (ExecutorGpus::WhatThereIs, 10)] {
+        let mut scene = Scene::new(config().gpu_cap(Gpus::new(1000)).executor_gpus(gpus));
+        scene.warm_up(Size::of(10, 1));
+        scene.offer_all(10, &resources, NOW);
+        scene.started().into_iter().for_each(|id| drop(scene.update(id, TaskState::Finished)));
+        let writes = scene.offer_all(10, &resources, NOW);
+        let counts = and(expected(launched(10, 10)), &[(Word::Gpus, reservations, 1)]);
+        assert_eq!(scene.count(&writes), counts);
+    }
+    let mut scene = Scene::with_ids(config(), IdScheme::plain());
+    scene.warm_up(Size::of(10, 1));
+    let writes = scene.offer(Size::of(10, 1), NOW);
+    assert_eq!(scene.count(&writes), and(expected(launched(10, 10)), &[(Word::Maps, 10, 1)]));
+}
+
+/// Goal: first sights are the exception: each agent's cell and entry. Method: agents that no handler has met, agents
+/// that another handler has met, and both again.
+#[test]
+fn an_agent_is_met_once() {
+    let mut scene = Scene::new(config().executor_limit(Some(1_000)));
+    scene.warm_up(Size::of(1, 1));
+    let small = Size { memory: 0.0, ..Size::of(10, 1) };
+    let first = scene.offer(small, NOW);
+    let met = scene.count(&first);
+    assert_eq!(met[&Word::Maps].writes, 9 * 2, "the nine new ones: looked for, and entered");
+    let mut other = Scene::beside(&scene.kernel);
+    let second = other.offer(small, NOW);
+    let met = other.count(&second);
+    assert_eq!(met[&Word::Maps].writes, 10, "found");
+    assert_eq!(met.get(&Word::Agent).map_or(0, |count| count.writes), 10, "seen");
+    assert!(!met.contains_key(&Word::Meeting), "{met:?}");
+    let again = other.offer(small, NOW);
+    assert_eq!(other.count(&again), expected(super::counts::DECLINED));
+}

@@ -1,0 +1,59 @@
+//! Which words share a line: what each batch reads must not lie where others write.
+
+use super::scenes::{Scene, Size, config};
+use crate::IdScheme;
+use crate::kernel::lines::{LINE, Lines, Word};
+
+/// Goal: the words that all write have lines of their own, even lines that the processor fetches in pairs. Method: no
+/// word that is named lies within 128 bytes, evenly cut, of another kind's.
+#[test]
+fn shared_words_have_lines_of_their_own() {
+    let mut scene = Scene::with_ids(config(), IdScheme::plain());
+    scene.warm_up(Size::of(40, 2));
+    let lines = Lines::of(&scene.kernel, &[&scene.handler]);
+    let pair = |address: usize| address / (2 * LINE);
+    let alone = [
+        Word::Admission,
+        Word::Sequence,
+        Word::Demand,
+        Word::Gpus,
+        Word::OutOfSight,
+        Word::Stack,
+        Word::Strays,
+    ];
+    let others = alone.iter().copied().chain([
+        Word::Policy,
+        Word::Settings,
+        Word::Maps,
+        Word::Grown,
+        Word::Meeting,
+        Word::Agent,
+        Word::Executor,
+        Word::Own(0),
+    ]);
+    let others: Vec<Word> = others.collect();
+    for word in alone {
+        for place in lines.places(word) {
+            for other in &others {
+                for there in lines.places(*other).filter(|there| *there != place) {
+                    let apart = pair(there.end - 1) < pair(place.start)
+                        || pair(there.start) > pair(place.end - 1);
+                    assert!(apart, "{word:?} shares a line with {other:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Goal: a cell is a line. Method: each starts where a line does, and no two in the same.
+#[test]
+fn cells_are_lines() {
+    let mut scene = Scene::new(config());
+    scene.warm_up(Size::of(40, 2));
+    let lines = Lines::of(&scene.kernel, &[]);
+    for word in [Word::Agent, Word::Executor] {
+        let places: Vec<_> = lines.places(word).collect();
+        assert!(places.len() >= 40);
+        assert!(places.iter().all(|place| place.start % LINE == 0 && place.len() == LINE));
+    }
+}

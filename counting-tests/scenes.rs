@@ -1,0 +1,151 @@
+//! What the tests share: a kernel with one handler, offers of many agents, and what is written while it answers.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::counts::Writes;
+use crate::config::ExecutorCores;
+use crate::kernel::lines::{Count, Lines, Word};
+use crate::resources::{Mebibytes, MilliCpus};
+use crate::sync::counting::{Write, watched};
+use crate::{
+    Config, ConfigBuilder, Decisions, ExecutorId, Handler, IdScheme, Kernel, Offer, Resource,
+    StatusUpdate, TaskState, Timestamp,
+};
+
+pub(super) const NOW: Timestamp = Timestamp::from_millis(1_000_000);
+
+/// What was written, by kind of word.
+pub(super) type Counts = BTreeMap<Word, Count>;
+
+/// Executors of one core and 1 MiB each.
+pub(super) fn config() -> ConfigBuilder {
+    Config::builder()
+        .executor_cores(ExecutorCores::Fixed(MilliCpus::from_cores(1)))
+        .executor_memory(Mebibytes::new(1))
+        .memory_overhead(Some(Mebibytes::ZERO))
+}
+
+/// What agents offer.
+#[derive(Clone, Copy)]
+pub(super) struct Size {
+    pub(super) agents: usize,
+    pub(super) cores: f64,
+    pub(super) memory: f64,
+}
+
+impl Size {
+    /// So many agents with room for so many executors each.
+    pub(super) fn of(agents: usize, executors: u32) -> Size {
+        let room = f64::from(executors);
+        Size { agents, cores: room, memory: room }
+    }
+}
+
+pub(super) struct Scene {
+    pub(super) kernel: Kernel,
+    pub(super) handler: Handler,
+    pub(super) decisions: Decisions,
+}
+
+impl Scene {
+    pub(super) fn new(config: ConfigBuilder) -> Scene {
+        Scene::with_ids(config, IdScheme::unique("c", 0).unwrap())
+    }
+
+    pub(super) fn with_ids(config: ConfigBuilder, ids: IdScheme) -> Scene {
+        Scene::beside(&Kernel::new(config.build().unwrap(), ids))
+    }
+
+    /// Another handler of a kernel.
+    pub(super) fn beside(kernel: &Kernel) -> Scene {
+        let (kernel, handler) = (kernel.clone(), kernel.handler());
+        Scene { kernel, handler, decisions: Decisions::new() }
+    }
+
+    /// Answers one offer of each agent; what that wrote.
+    pub(super) fn offer(&mut self, size: Size, now: Timestamp) -> Vec<Write> {
+        let resources =
+            [Resource::scalar("cpus", size.cores), Resource::scalar("mem", size.memory)];
+        self.offer_all(size.agents, &resources, now)
+    }
+
+    pub(super) fn offer_all(
+        &mut self,
+        agents: usize,
+        resources: &[Resource<'_>],
+        now: Timestamp,
+    ) -> Vec<Write> {
+        let names: Vec<String> = (0..agents).map(|agent| format!("S{agent}")).collect();
+        let offers: Vec<Offer<'_>> =
+            names.iter().map(|name| Offer::new(name, name, name, resources, &[])).collect();
+        watched(|| self.handler.resource_offers(&offers, now, &mut self.decisions))
+    }
+
+    /// The executors that the last batch started.
+    pub(super) fn started(&self) -> Vec<ExecutorId> {
+        let executors = self.decisions.accepts().flat_map(|accept| accept.executors);
+        executors.map(|executor| executor.id).collect()
+    }
+
+    /// Answers offers that are accepted, and ends what started: then all that comes up once has come up.
+    pub(super) fn warm_up(&mut self, size: Size) {
+        for _ in 0..2 {
+            self.offer(size, NOW);
+            for id in self.started() {
+                self.update(id, TaskState::Finished);
+            }
+        }
+    }
+
+    pub(super) fn update(&self, id: ExecutorId, state: TaskState) -> Vec<Write> {
+        self.update_named(&self.kernel.executor_name(id).to_string(), state)
+    }
+
+    pub(super) fn update_named(&self, name: &str, state: TaskState) -> Vec<Write> {
+        let update = StatusUpdate::new(name, state);
+        watched(|| drop(self.kernel.status_update(&update, NOW)))
+    }
+
+    pub(super) fn count(&self, writes: &[Write]) -> Counts {
+        Lines::of(&self.kernel, &[&self.handler]).count(writes)
+    }
+}
+
+/// The sum of what each of several things wrote.
+pub(super) fn all(writes: impl IntoIterator<Item = Vec<Write>>) -> Vec<Write> {
+    writes.into_iter().flatten().collect()
+}
+
+/// So many writes, each to a line of its own unless `lines` says otherwise.
+fn put(counts: &mut Counts, word: Word, writes: u64, lines: u64) {
+    if writes > 0 {
+        counts.insert(word, Count { writes, lines });
+    }
+}
+
+/// The numbers that the model reckons with, as counts.
+pub(super) fn expected(writes: Writes) -> Counts {
+    let mut counts = Counts::new();
+    put(&mut counts, Word::Admission, writes.admission, 1);
+    put(&mut counts, Word::Sequence, writes.sequence, 1);
+    put(&mut counts, Word::Stack, writes.stack, 1);
+    put(&mut counts, Word::Agent, writes.agents, writes.agents);
+    put(&mut counts, Word::Executor, writes.words, writes.executors);
+    put(&mut counts, Word::Own(0), writes.own, 1);
+    counts
+}
+
+/// Those, and some more.
+pub(super) fn and(mut counts: Counts, more: &[(Word, u64, u64)]) -> Counts {
+    for (word, writes, lines) in more {
+        let count = counts.entry(*word).or_default();
+        count.writes += writes;
+        count.lines += lines;
+    }
+    counts
+}
+
+pub(super) fn after(seconds: u64) -> Timestamp {
+    NOW.plus(Duration::from_secs(seconds))
+}

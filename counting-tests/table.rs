@@ -1,0 +1,98 @@
+//! The table that `.ci/counting` prints and `benches/README.md` shows.
+
+use super::scenes::{Counts, NOW, Scene, Size, config};
+use crate::kernel::lines::Word;
+use crate::sync::counting::Write;
+use crate::{Constraint, IdScheme, TaskState};
+
+/// The columns: what all write, what some may meet at, what is a handler's own.
+const COLUMNS: [(&str, &[Word]); 7] = [
+    ("admission", &[Word::Admission]),
+    ("sequence", &[Word::Sequence]),
+    ("demand", &[Word::Demand]),
+    ("a stack of free cells", &[Word::Stack]),
+    ("agents' cells", &[Word::Agent]),
+    ("executors' cells", &[Word::Executor]),
+    ("own counters", &[Word::Own(0)]),
+];
+
+/// A number of writes, and of lines if they are fewer.
+fn field(counts: &Counts, words: &[Word]) -> String {
+    let counts = || words.iter().filter_map(|word| counts.get(word));
+    let writes: u64 = counts().map(|count| count.writes).sum();
+    let lines: u64 = counts().map(|count| count.lines).sum();
+    if writes == lines || words == [Word::Own(0)] {
+        writes.to_string()
+    } else {
+        format!("{writes} on {lines}")
+    }
+}
+
+fn row(name: &str, scene: &Scene, writes: &[Write]) {
+    let counts = scene.count(writes);
+    let fields: Vec<String> = COLUMNS.iter().map(|(_, words)| field(&counts, words)).collect();
+    let named = |word: &Word| COLUMNS.iter().any(|(_, words)| words.contains(word));
+    let rest: Vec<String> = counts
+        .iter()
+        .filter(|(word, _)| !named(word))
+        .map(|(word, count)| format!("{word:?} {}", count.writes))
+        .collect();
+    println!("counted: | {name} | {} | {} |", fields.join(" | "), rest.join(", "));
+}
+
+/// A kernel that has started and ended as much before.
+fn warm(size: Size, ids: IdScheme) -> Scene {
+    let mut scene = Scene::with_ids(config(), ids);
+    scene.warm_up(size);
+    scene
+}
+
+fn unique() -> IdScheme {
+    IdScheme::unique("c", 0).unwrap()
+}
+
+/// Goal: the numbers that the other tests assert, in one place. Method: what they do, printed.
+#[test]
+fn print() {
+    let names = COLUMNS.map(|(name, _)| name).join(" | ");
+    println!("counted: | writes of | {names} | others |");
+    println!("counted: |---{}", "|---".repeat(COLUMNS.len() + 1) + "|");
+    let roomy = Size::of(100, 4);
+    let unmet = config().constraint(Constraint::parse("zone:north").unwrap());
+    let mut scene = Scene::new(unmet);
+    scene.offer(roomy, NOW);
+    let writes = scene.offer(roomy, NOW);
+    row("100 offers declined: constraint unmet", &scene, &writes);
+    let mut scene = Scene::new(config());
+    let small = Size { memory: 0.0, ..roomy };
+    scene.offer(small, NOW);
+    let writes = scene.offer(small, NOW);
+    row("100 offers declined: too small", &scene, &writes);
+    let mut scene = Scene::new(config().executor_limit(Some(0)));
+    let first = scene.offer(roomy, NOW);
+    let writes = scene.offer(roomy, NOW);
+    row("100 offers declined: a cap reached, the first batch after a call", &scene, &first);
+    row("100 offers declined: a cap reached, all others", &scene, &writes);
+    for (agents, each, name) in [
+        (1, 1, "1 offer, 1 executor"),
+        (10, 1, "10 offers, 10 executors"),
+        (100, 1, "100 offers, 100 executors"),
+        (10, 10, "10 offers, 100 executors"),
+    ] {
+        let mut scene = warm(Size::of(agents, each), unique());
+        let writes = scene.offer(Size::of(agents, each), NOW);
+        row(name, &scene, &writes);
+    }
+    for (ids, name) in [(unique(), ""), (IdScheme::plain(), ", plain ids")] {
+        let mut scene = warm(Size::of(3, 1), ids);
+        scene.offer(Size::of(3, 1), NOW);
+        let started = scene.started();
+        let told = |state| scene.update(started[0], state);
+        row(&format!("an update: running{name}"), &scene, &told(TaskState::Running));
+        row(&format!("an update: running, told again{name}"), &scene, &told(TaskState::Running));
+        row(&format!("an update: ended{name}"), &scene, &told(TaskState::Finished));
+        row(&format!("an update: ended, told again{name}"), &scene, &told(TaskState::Finished));
+        let failed = scene.update(started[1], TaskState::Failed);
+        row(&format!("an update: failed{name}"), &scene, &failed);
+    }
+}

@@ -1,0 +1,93 @@
+//! Status updates, one by one.
+
+use super::counts::{ENDED, RUNNING};
+use super::scenes::{Counts, NOW, Scene, Size, and, config, expected};
+use crate::kernel::lines::Word;
+use crate::{IdScheme, TaskState};
+
+/// A kernel with ten executors on as many agents.
+fn ten(ids: IdScheme) -> Scene {
+    let mut scene = Scene::with_ids(config(), ids);
+    scene.warm_up(Size::of(10, 1));
+    scene.offer(Size::of(10, 1), NOW);
+    scene
+}
+
+fn unique() -> IdScheme {
+    IdScheme::unique("c", 0).unwrap()
+}
+
+/// Goal: the numbers that the model reckons with, and that telling the same again is free. Method: the life of ten
+/// executors, each update of it told twice.
+#[test]
+fn an_update_writes_what_it_changes() {
+    let scene = ten(unique());
+    for id in scene.started() {
+        for (state, counts) in [
+            (TaskState::Starting, Counts::new()),
+            (TaskState::Running, expected(RUNNING)),
+            (TaskState::Finished, expected(ENDED)),
+        ] {
+            let (told, again) = (scene.update(id, state), scene.update(id, state));
+            assert_eq!(scene.count(&told), counts, "{state:?}");
+            assert_eq!(scene.count(&again), Counts::new(), "{state:?} again");
+        }
+    }
+}
+
+/// Goal: a failure costs the agent's own line and the policy's owners more. Method: one.
+#[test]
+fn a_failure_asks_the_policy() {
+    let scene = ten(unique());
+    let writes = scene.update(scene.started()[0], TaskState::Failed);
+    // When it failed, that it is there, the lock of the times of failures: all on the agent's line.
+    let more = [(Word::Agent, 3, 0), (Word::Policy, 1, 1)];
+    assert_eq!(scene.count(&writes), and(expected(ENDED), &more));
+}
+
+/// Goal: what is lost from sight is counted, so that time need not look for it. Method: there and back, and the end of
+/// one that is out of sight.
+#[test]
+fn out_of_sight_is_counted() {
+    let scene = ten(unique());
+    let [one, other] = [scene.started()[0], scene.started()[1]];
+    let out = [(Word::OutOfSight, 1, 1)];
+    // The clock and the stage.
+    let gone = and(expected(RUNNING), &[(Word::OutOfSight, 1, 1), (Word::Executor, 1, 0)]);
+    assert_eq!(scene.count(&scene.update(one, TaskState::Unreachable)), gone);
+    assert_eq!(scene.count(&scene.update(one, TaskState::Running)), and(expected(RUNNING), &out));
+    assert_eq!(scene.count(&scene.update(other, TaskState::Unreachable)), gone);
+    assert_eq!(scene.count(&scene.update(other, TaskState::Finished)), and(expected(ENDED), &out));
+}
+
+/// Goal: strangers are counted, and cost no more. Method: ids that are nobody's.
+#[test]
+fn a_stray_is_counted() {
+    let scene = ten(unique());
+    let writes = scene.update_named("nobody", TaskState::Running);
+    assert_eq!(scene.count(&writes), and(Counts::new(), &[(Word::Strays, 1, 1)]));
+}
+
+/// Goal: ids without a cell's number cost a map's lock, or two. Method: the life of one.
+#[test]
+fn plain_ids_cost_a_map() {
+    let scene = ten(IdScheme::plain());
+    let id = scene.started()[0];
+    let running = scene.update(id, TaskState::Running);
+    assert_eq!(scene.count(&running), and(expected(RUNNING), &[(Word::Maps, 1, 1)]));
+    let ended = scene.update(id, TaskState::Finished);
+    assert_eq!(scene.count(&ended), and(expected(ENDED), &[(Word::Maps, 2, 1)]));
+}
+
+/// Goal: asking an executor to end writes its state, and no line more. Method: kill one, twice.
+#[test]
+fn a_kill_writes_a_state() {
+    let scene = ten(unique());
+    let id = scene.started()[0];
+    let kill = || crate::sync::counting::watched(|| drop(scene.kernel.kill_executors([id])));
+    let (first, second) = (kill(), kill());
+    assert!(first.iter().chain(&second).all(|write| {
+        let word = crate::kernel::lines::Lines::of(&scene.kernel, &[]).word(write.address);
+        matches!(word, Word::Executor | Word::Agent)
+    }));
+}

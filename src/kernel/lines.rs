@@ -1,0 +1,137 @@
+//! Whose lines are whose: the names of the shared words by their addresses, for the tests that count writes.
+//!
+//! | who can write it | words |
+//! |---|---|
+//! | all who launch or end, whatever they launch and end: the lines that cores wait for | [`Word::Admission`], [`Word::Sequence`], [`Word::Demand`], [`Word::Gpus`], [`Word::OutOfSight`], [`Word::Maps`], [`Word::Policy`] |
+//! | the handlers that prefer the same stack, and who ends what they started | [`Word::Stack`] |
+//! | whoever happens to be at the same agent or executor at the same time | [`Word::Agent`], [`Word::Executor`] |
+//! | one handler alone | [`Word::Own`] |
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::handler::Handler;
+use super::{Core, Kernel};
+use crate::sync::counting::Write;
+
+/// The bytes of a cache line.
+pub(crate) const LINE: usize = 64;
+
+/// A word, or several of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Word {
+    Admission,
+    Sequence,
+    Demand,
+    /// The counts of GPUs, and of executors out of sight.
+    Gpus,
+    OutOfSight,
+    /// Updates about executors that nobody placed.
+    Strays,
+    /// The count of owners of the policy in force.
+    Policy,
+    /// A shard of a map.
+    Maps,
+    /// The heads of the stacks of free executors' cells, and the count of those that ever were.
+    Stack,
+    Grown,
+    /// The same of agents' cells, and the number of the next agent.
+    Meeting,
+    Agent,
+    Executor,
+    /// The counters and nearest misses of a handler, by its number among those that were asked for.
+    Own(usize),
+    /// What batches and updates read, and nobody writes but when the cluster or the host says something new.
+    Settings,
+    /// None of the above.
+    Other,
+}
+
+/// How much of one kind was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Count {
+    pub(crate) writes: u64,
+    /// Different lines among them. A handler's own count as one: how many there are matters to nobody.
+    pub(crate) lines: u64,
+}
+
+/// Where the words of a kernel are. Cells that came into use since are missing.
+#[derive(Debug)]
+pub(crate) struct Lines(BTreeMap<usize, (usize, Word)>);
+
+impl Lines {
+    pub(crate) fn of(kernel: &Kernel, handlers: &[&Handler]) -> Lines {
+        let mut lines = Lines(BTreeMap::new());
+        lines.add_core(&kernel.0);
+        for (number, handler) in handlers.iter().enumerate() {
+            let tally = handler.tally();
+            lines.add(Word::Own(number), tally);
+            tally.misses().for_each(|cell| lines.add(Word::Own(number), cell));
+        }
+        lines
+    }
+
+    fn add_core(&mut self, core: &Core) {
+        self.add(Word::Admission, &*core.admission);
+        self.add(Word::Sequence, &*core.sequence);
+        self.add(Word::Demand, &*core.demand);
+        self.add(Word::Gpus, &*core.gpus);
+        self.add(Word::OutOfSight, &*core.out_of_sight);
+        self.add(Word::Strays, &*core.strays);
+        self.add(Word::Policy, &core.policy);
+        self.add(Word::Settings, &core.ids);
+        self.add(Word::Settings, &core.subscription);
+        self.add(Word::Settings, &core.adopted);
+        self.add(Word::Settings, &core.launching);
+        if let Some(map) = &core.by_sequence {
+            self.add(Word::Maps, map);
+        }
+        let (heads, grown) = core.executors.words();
+        heads.for_each(|head| self.add(Word::Stack, head));
+        self.add(Word::Grown, grown);
+        core.executors.iter().for_each(|(_, cell)| self.add(Word::Executor, cell));
+        let (cells, by_id, met) = core.agents.words();
+        let (heads, grown) = cells.words();
+        heads.for_each(|head| self.add(Word::Meeting, head));
+        self.add(Word::Meeting, grown);
+        self.add(Word::Meeting, met);
+        self.add(Word::Maps, by_id);
+        cells.iter().for_each(|(_, cell)| self.add(Word::Agent, cell));
+    }
+
+    fn add<T>(&mut self, word: Word, place: &T) {
+        let start = std::ptr::from_ref(place).addr();
+        self.0.insert(start, (start + size_of::<T>(), word));
+    }
+
+    /// What lies at an address.
+    pub(crate) fn word(&self, address: usize) -> Word {
+        let below = self.0.range(..=address).next_back();
+        below.filter(|(_, (end, _))| address < *end).map_or(Word::Other, |(_, (_, word))| *word)
+    }
+
+    /// The addresses of a kind of words.
+    pub(crate) fn places(&self, word: Word) -> impl Iterator<Item = Range<usize>> {
+        let places = self.0.iter().filter(move |(_, (_, is))| *is == word);
+        places.map(|(start, (end, _))| *start..*end)
+    }
+
+    /// Sums up by kind of word.
+    pub(crate) fn count(&self, writes: &[Write]) -> BTreeMap<Word, Count> {
+        let line = |write: &Write| match self.word(write.address) {
+            own @ Word::Own(_) => (own, 0),
+            word => (word, write.address / LINE),
+        };
+        let mut touched: Vec<(Word, usize)> = writes.iter().map(line).collect();
+        let mut counts = BTreeMap::<Word, Count>::new();
+        for (word, _) in &touched {
+            counts.entry(*word).or_default().writes += 1;
+        }
+        touched.sort_unstable();
+        touched.dedup();
+        for (word, _) in &touched {
+            counts.entry(*word).or_default().lines += 1;
+        }
+        counts
+    }
+}

@@ -1,0 +1,228 @@
+//! The counting world: the real one in coats that note each write, so that tests can say how many there are.
+//!
+//! What is noted is the address that was written, and how, by the thread that wrote it, while it is [`watched`]. Loads
+//! are free here: a line that nobody writes is soon in every core's cache, and stays there.
+//!
+//! | what | noted as |
+//! |---|---|
+//! | a store | one store |
+//! | a read-modify-write, one that changes nothing included | one exchange |
+//! | a compare-exchange that fails | one failure: it takes the line away from its owner all the same |
+//! | a lock | one exchange when it is taken; giving it back finds the line still here |
+//! | a call of a `Map`, reading included | one exchange: the shard's lock, and what lies behind it unsaid |
+//! | `Swap::load` | one exchange: the count of the value's owners. A `View` writes nothing while nothing changes |
+//! | `Swap::store` | one exchange |
+//!
+//! What the coats don't see: the counts in `Arc`s that aren't in a `Swap`, the allocator, and the inside of `OnceLock`.
+//! A weak compare-exchange is a strong one, which doesn't fail for no reason, so that the numbers are exact.
+
+use std::borrow::Borrow;
+use std::cell::RefCell;
+use std::hash::Hash;
+use std::sync::atomic::{self, Ordering};
+use std::sync::{Arc, LockResult, MutexGuard};
+
+use super::real;
+
+/// How a word was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    Store,
+    Exchange,
+    Failure,
+}
+
+/// A write.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Write {
+    /// Where the written word begins.
+    pub(crate) address: usize,
+    pub(crate) how: How,
+}
+
+thread_local! {
+    static WRITES: RefCell<Option<Vec<Write>>> = const { RefCell::new(None) };
+}
+
+/// Runs `run` and returns what this thread wrote meanwhile, in order.
+pub(crate) fn watched(run: impl FnOnce()) -> Vec<Write> {
+    WRITES.replace(Some(Vec::new()));
+    run();
+    WRITES.take().unwrap_or_default()
+}
+
+fn note<T: ?Sized>(word: &T, how: How) {
+    let address = std::ptr::from_ref(word).cast::<u8>().addr();
+    WRITES.with_borrow_mut(|writes| {
+        if let Some(writes) = writes {
+            writes.push(Write { address, how });
+        }
+    });
+}
+
+macro_rules! word {
+    ($name:ident, $number:ty) => {
+        #[derive(Debug, Default)]
+        #[repr(transparent)]
+        pub(crate) struct $name(atomic::$name);
+
+        #[allow(dead_code, reason = "both words have all that either needs")]
+        impl $name {
+            pub(crate) const fn new(value: $number) -> $name {
+                $name(atomic::$name::new(value))
+            }
+
+            pub(crate) fn load(&self, order: Ordering) -> $number {
+                self.0.load(order)
+            }
+
+            pub(crate) fn store(&self, value: $number, order: Ordering) {
+                note(self, How::Store);
+                self.0.store(value, order);
+            }
+
+            pub(crate) fn fetch_add(&self, value: $number, order: Ordering) -> $number {
+                note(self, How::Exchange);
+                self.0.fetch_add(value, order)
+            }
+
+            pub(crate) fn fetch_sub(&self, value: $number, order: Ordering) -> $number {
+                note(self, How::Exchange);
+                self.0.fetch_sub(value, order)
+            }
+
+            pub(crate) fn fetch_and(&self, value: $number, order: Ordering) -> $number {
+                note(self, How::Exchange);
+                self.0.fetch_and(value, order)
+            }
+
+            pub(crate) fn fetch_or(&self, value: $number, order: Ordering) -> $number {
+                note(self, How::Exchange);
+                self.0.fetch_or(value, order)
+            }
+
+            pub(crate) fn fetch_max(&self, value: $number, order: Ordering) -> $number {
+                note(self, How::Exchange);
+                self.0.fetch_max(value, order)
+            }
+
+            pub(crate) fn swap(&self, value: $number, order: Ordering) -> $number {
+                note(self, How::Exchange);
+                self.0.swap(value, order)
+            }
+
+            pub(crate) fn compare_exchange(
+                &self,
+                current: $number,
+                new: $number,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$number, $number> {
+                let swapped = self.0.compare_exchange(current, new, success, failure);
+                note(self, if swapped.is_ok() { How::Exchange } else { How::Failure });
+                swapped
+            }
+
+            pub(crate) fn compare_exchange_weak(
+                &self,
+                current: $number,
+                new: $number,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$number, $number> {
+                self.compare_exchange(current, new, success, failure)
+            }
+        }
+    };
+}
+
+word!(AtomicU32, u32);
+word!(AtomicU64, u64);
+
+/// Std's lock, which notes that it is taken.
+#[derive(Debug, Default)]
+pub(crate) struct Mutex<T>(std::sync::Mutex<T>);
+
+impl<T> Mutex<T> {
+    pub(crate) const fn new(value: T) -> Mutex<T> {
+        Mutex(std::sync::Mutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
+        note(self, How::Exchange);
+        self.0.lock()
+    }
+}
+
+/// The real one, which notes that its value's owners are counted.
+#[derive(Debug)]
+pub(crate) struct Swap<T>(real::Swap<T>);
+
+impl<T> Swap<T> {
+    pub(crate) fn new(value: T) -> Swap<T> {
+        Swap(real::Swap::new(value))
+    }
+
+    pub(crate) fn load(&self) -> Arc<T> {
+        note(self, How::Exchange);
+        self.0.load()
+    }
+
+    pub(crate) fn store(&self, value: Arc<T>) {
+        note(self, How::Exchange);
+        self.0.store(value);
+    }
+
+    pub(crate) fn view(&self) -> real::View<T> {
+        self.0.view()
+    }
+}
+
+/// The real one, which notes that a lock is taken.
+#[derive(Debug)]
+pub(crate) struct Map<K: Eq + Hash, V>(real::Map<K, V>);
+
+impl<K: Eq + Hash, V: Copy> Map<K, V> {
+    pub(crate) fn new() -> Map<K, V> {
+        Map(real::Map::new())
+    }
+
+    pub(crate) fn get<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        note(self, How::Exchange);
+        self.0.get(key)
+    }
+
+    pub(crate) fn insert(&self, key: K, value: V) {
+        note(self, How::Exchange);
+        self.0.insert(key, value);
+    }
+
+    pub(crate) fn get_or_insert_with(&self, key: K, make: impl FnOnce() -> V) -> V {
+        note(self, How::Exchange);
+        self.0.get_or_insert_with(key, make)
+    }
+
+    pub(crate) fn remove<Q: Eq + Hash + ?Sized>(&self, key: &Q)
+    where
+        K: Borrow<Q>,
+    {
+        note(self, How::Exchange);
+        self.0.remove(key);
+    }
+
+    pub(crate) fn remove_value<Q: Eq + Hash + ?Sized>(&self, key: &Q, value: &V)
+    where
+        K: Borrow<Q>,
+        V: PartialEq,
+    {
+        note(self, How::Exchange);
+        self.0.remove_value(key, value);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
