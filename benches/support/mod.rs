@@ -4,6 +4,7 @@
 pub(crate) mod agreement;
 pub(crate) mod crew;
 pub(crate) mod desk;
+pub(crate) mod figures;
 pub(crate) mod fleet;
 pub(crate) mod locked;
 pub(crate) mod plain;
