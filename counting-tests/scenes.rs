@@ -107,6 +107,16 @@ impl Scene {
         watched(|| drop(self.kernel.status_update(&update, NOW)))
     }
 
+    /// Tells of all that the last batch started, together.
+    pub(super) fn update_all(&self, state: TaskState) -> Vec<Write> {
+        let name = |id| self.kernel.executor_name(id).to_string();
+        let names: Vec<String> = self.started().into_iter().map(name).collect();
+        let updates: Vec<StatusUpdate<'_>> =
+            names.iter().map(|name| StatusUpdate::new(name, state)).collect();
+        let mut outcomes = Vec::new();
+        watched(|| self.kernel.status_updates(&updates, NOW, &mut outcomes))
+    }
+
     pub(super) fn count(&self, writes: &[Write]) -> Counts {
         Lines::of(&self.kernel, &[&self.handler]).count(writes)
     }

@@ -1,6 +1,6 @@
 //! Status updates, one by one.
 
-use super::counts::{ENDED, RUNNING};
+use super::counts::{ENDED, RUNNING, ended};
 use super::scenes::{Counts, NOW, Scene, Size, and, config, expected};
 use crate::kernel::lines::Word;
 use crate::{IdScheme, TaskState};
@@ -32,6 +32,25 @@ fn an_update_writes_what_it_changes() {
             assert_eq!(scene.count(&told), counts, "{state:?}");
             assert_eq!(scene.count(&again), Counts::new(), "{state:?} again");
         }
+    }
+}
+
+/// Goal: ends that are told together change the books once for 64 of them, and what is told again changes nothing.
+/// Method: batches of sizes around that, their executors on an agent each, told twice.
+#[test]
+fn updates_told_together_write_the_books_once() {
+    for size in [1, 2, 63, 64, 65, 100, 128, 200] {
+        let mut scene = Scene::new(config());
+        scene.warm_up(Size::of(size, 1));
+        scene.offer(Size::of(size, 1), NOW);
+        let (running, again) =
+            (scene.update_all(TaskState::Running), scene.update_all(TaskState::Running));
+        assert_eq!(running.len(), size);
+        assert!(again.is_empty());
+        let (told, again) =
+            (scene.update_all(TaskState::Finished), scene.update_all(TaskState::Finished));
+        assert_eq!(scene.count(&told), expected(ended(size as u64)), "{size}");
+        assert!(again.is_empty());
     }
 }
 

@@ -53,6 +53,23 @@ pub(crate) const ENDED: Writes = Writes {
     own: 0,
 };
 
+/// So many updates change the books and a stack together.
+pub(crate) const AHEAD: u64 = 64;
+
+/// Updates, told together, that end so many executors, each on an agent of its own.
+pub(crate) const fn ended(executors: u64) -> Writes {
+    let settled = executors.div_ceil(AHEAD);
+    Writes {
+        admission: settled,
+        sequence: 0,
+        stack: settled,
+        agents: executors,
+        executors,
+        words: 2 * executors,
+        own: 0,
+    }
+}
+
 /// The first update that says that an executor runs.
 pub(crate) const RUNNING: Writes =
     Writes { admission: 0, sequence: 0, stack: 0, agents: 0, executors: 1, words: 1, own: 0 };

@@ -23,7 +23,7 @@ pub(crate) struct Costs {
     contended: f64,
     /// A load of a line that the other core has just written.
     pub(crate) load: f64,
-    /// A compare-exchange of such a line.
+    /// A read-modify-write of such a line.
     pub(crate) take: f64,
     /// Half a round trip: a load that waits for the other core's write, and a compare-exchange.
     handover: f64,
@@ -50,12 +50,7 @@ impl Costs {
             own: median(&|turns| alone(turns, add), turns * 50),
             contended: median(&contended, turns * 10),
             load: chain(|line| line.load(Ordering::Acquire)),
-            take: chain(|line| {
-                let seen = line.load(Ordering::Relaxed);
-                let swapped =
-                    line.compare_exchange(seen, seen, Ordering::AcqRel, Ordering::Acquire);
-                swapped.unwrap_or_else(|current| current)
-            }),
+            take: chain(|line| line.fetch_or(0, Ordering::AcqRel)),
             handover: median(&handovers, turns),
         }
     }
@@ -72,7 +67,7 @@ impl Costs {
             ("a read-modify-write of an own line", &short(self.own)),
             ("one of two threads' on one line, as fast as they can", &short(self.contended)),
             ("a load of a line that the other core has just written", &short(self.load)),
-            ("the same, and a compare-exchange", &short(self.take)),
+            ("a read-modify-write of such a line", &short(self.take)),
             ("half a round trip of a word from core to core", &short(self.handover)),
         ];
         table(&rows.map(|(what, cost)| vec![what.to_owned(), cost.to_owned()]))

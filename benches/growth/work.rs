@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use offermill::resources::MilliCpus;
-use offermill::{Decisions, ExecutorId, Handler, Kernel, StatusUpdate, TaskState};
+use offermill::{Decisions, ExecutorId, Handler, Kernel, Outcome, StatusUpdate, TaskState};
 
 use crate::counts::{self, Writes};
 use crate::support::crew::together;
@@ -14,6 +14,8 @@ use crate::support::fleet::{Batch, Fleet};
 use crate::support::{self, EXECUTOR_CORES, MET, NOW, UNMET};
 
 const AGENTS: usize = 10_000;
+/// So many updates are told together.
+const TOGETHER: usize = 100;
 
 /// What is measured.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,6 +25,7 @@ pub(crate) enum Kind {
     Accepted { batch: usize },
     Running,
     Ended,
+    EndedTogether,
 }
 
 /// Nanoseconds a batch or an update, of the fastest lap.
@@ -30,16 +33,19 @@ pub(crate) struct Measured {
     pub(crate) alone: f64,
     /// With two threads, time on the wall by what both have done.
     pub(crate) together: f64,
+    /// The same with a kernel each: what the machine gives a second thread.
+    pub(crate) apart: f64,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Kind; 6] = [
+    pub(crate) const ALL: [Kind; 7] = [
         Kind::Unmet,
         Kind::AtCap,
         Kind::Accepted { batch: 10 },
         Kind::Accepted { batch: 100 },
         Kind::Running,
         Kind::Ended,
+        Kind::EndedTogether,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -50,6 +56,7 @@ impl Kind {
             Kind::Accepted { .. } => "accepted: executors by 100",
             Kind::Running => "running: updates one by one",
             Kind::Ended => "ended: updates one by one",
+            Kind::EndedTogether => "ended: updates by 100",
         }
     }
 
@@ -57,7 +64,7 @@ impl Kind {
         if let Kind::Accepted { batch } = self { batch } else { 100 }
     }
 
-    /// Offers a batch; an update is one.
+    /// Offers or updates a batch; an update that is told by itself is one.
     pub(crate) fn elements(self) -> f64 {
         if matches!(self, Kind::Running | Kind::Ended) { 1.0 } else { self.batch() as f64 }
     }
@@ -69,6 +76,7 @@ impl Kind {
             Kind::Accepted { batch } => counts::launched(batch as u64, batch as u64),
             Kind::Running => counts::RUNNING,
             Kind::Ended => counts::ENDED,
+            Kind::EndedTogether => counts::ended(TOGETHER as u64),
         }
     }
 
@@ -88,24 +96,26 @@ impl Measured {
     pub(crate) fn new(kind: Kind, extent: Extent) -> Measured {
         let (laps, turns) = if extent == Extent::Test { (1, 4) } else { (25, 400) };
         let fleet = Fleet::new(AGENTS, kind.batch());
-        let mut crews = [1, 2].map(|threads| crew(&kind.kernel(), &fleet, threads));
-        let mut fastest = [f64::INFINITY; 2];
+        let [alone, shared, one, other] = std::array::from_fn(|_| kind.kernel());
+        let kernels = [vec![&alone], vec![&shared, &shared], vec![&one, &other]];
+        let mut crews = kernels.map(|kernels| crew(&kernels, &fleet));
+        let mut fastest = [f64::INFINITY; 3];
         for _ in 0..laps {
             for (crew, fastest) in crews.iter_mut().zip(&mut fastest) {
                 let turns = turns * crew.len() as u64;
                 *fastest = fastest.min(lap(kind, crew, turns));
             }
         }
-        let [alone, together] = fastest;
-        Measured { alone, together }
+        let [alone, together, apart] = fastest;
+        Measured { alone, together, apart }
     }
 }
 
-/// Workers of one kernel that have met its agents, and are at different places of the round.
-fn crew(kernel: &Kernel, fleet: &Fleet, threads: usize) -> Vec<Worker> {
-    let place = |thread| fleet.stream.len() * thread / threads;
-    let mut crew: Vec<Worker> =
-        (0..threads).map(|thread| Worker::new(kernel, fleet, place(thread))).collect();
+/// Workers of these kernels that have met the agents, and are at different places of the round.
+fn crew(kernels: &[&Kernel], fleet: &Fleet) -> Vec<Worker> {
+    let place = |thread| fleet.stream.len() * thread / kernels.len();
+    let worker = |(thread, kernel): (usize, &&Kernel)| Worker::new(kernel, fleet, place(thread));
+    let mut crew: Vec<Worker> = kernels.iter().enumerate().map(worker).collect();
     for _ in 0..2 {
         crew.iter_mut().for_each(|worker| worker.answer(fleet.stream.len() as u64));
         crew.iter_mut().for_each(Worker::end_all);
@@ -125,10 +135,14 @@ fn lap(kind: Kind, crew: &mut [Worker], turns: u64) -> f64 {
     let answered = together(crew, turns, Worker::answer);
     crew.iter_mut().for_each(Worker::name);
     let named = crew.iter().map(|worker| worker.names.len() as u64).sum();
-    let mut tell = |state| together(crew, turns, |worker, _| worker.tell(state));
+    let tell = |crew: &mut [Worker], state| together(crew, turns, |worker, _| worker.tell(state));
     match kind {
-        Kind::Running => spread(tell(TaskState::Running), named),
-        Kind::Ended => spread(tell(TaskState::Finished), named),
+        Kind::Running => spread(tell(crew, TaskState::Running), named),
+        Kind::Ended => spread(tell(crew, TaskState::Finished), named),
+        Kind::EndedTogether => {
+            let told = together(crew, turns, |worker, _| worker.end_together());
+            spread(told, named / TOGETHER as u64)
+        }
         _ => spread(answered, turns),
     }
 }
@@ -142,6 +156,7 @@ struct Worker {
     next: usize,
     started: Vec<ExecutorId>,
     names: Vec<String>,
+    outcomes: Vec<Outcome>,
 }
 
 impl Worker {
@@ -154,6 +169,7 @@ impl Worker {
             next,
             started: Vec::new(),
             names: Vec::new(),
+            outcomes: Vec::new(),
         }
     }
 
@@ -181,6 +197,18 @@ impl Worker {
     fn tell(&mut self, state: TaskState) {
         for name in &self.names {
             black_box(self.kernel.status_update(&StatusUpdate::new(name, state), NOW));
+        }
+    }
+
+    /// Ends all that were named, so many at a time.
+    fn end_together(&mut self) {
+        let mut updates = Vec::with_capacity(TOGETHER);
+        for names in self.names.chunks(TOGETHER) {
+            updates.clear();
+            updates.extend(names.iter().map(|name| StatusUpdate::new(name, TaskState::Finished)));
+            self.outcomes.clear();
+            self.kernel.status_updates(&updates, NOW, &mut self.outcomes);
+            black_box(&self.outcomes);
         }
     }
 
