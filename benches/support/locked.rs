@@ -20,6 +20,8 @@ pub(crate) struct Locked {
     plain: Arc<Mutex<Plain>>,
     answer: Answer,
     noted: Vec<Placed>,
+    /// Whether ids are plain numbers.
+    numbered: bool,
 }
 
 impl Locked {
@@ -29,10 +31,11 @@ impl Locked {
     }
 
     pub(crate) fn over(plain: Plain) -> Locked {
-        Locked { plain: Arc::new(Mutex::new(plain)), answer: Answer::default(), noted: Vec::new() }
+        let (numbered, plain) = (plain.is_numbered(), Arc::new(Mutex::new(plain)));
+        Locked { plain, answer: Answer::default(), noted: Vec::new(), numbered }
     }
 
-    fn plain(&self) -> MutexGuard<'_, Plain> {
+    pub(crate) fn plain(&self) -> MutexGuard<'_, Plain> {
         self.plain.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -50,9 +53,8 @@ impl Desk for Locked {
     }
 
     fn noted(&mut self, names: &mut Vec<String>) {
-        let noted = std::mem::take(&mut self.noted);
-        let plain = self.plain();
-        reuse(names, noted.into_iter(), |placed, name| plain.write_name(&placed, name));
+        // Without the lock: ids' texts are the cluster's work.
+        reuse(names, self.noted.drain(..), |placed, name| placed.write_name(self.numbered, name));
     }
 
     fn update(&mut self, name: &str, state: TaskState) {

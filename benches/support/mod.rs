@@ -2,12 +2,15 @@
 #![allow(dead_code, reason = "each theme takes what it needs")]
 
 pub(crate) mod agreement;
+pub(crate) mod beside;
 pub(crate) mod crew;
 pub(crate) mod desk;
 pub(crate) mod figures;
 pub(crate) mod fleet;
 pub(crate) mod locked;
+pub(crate) mod pictured;
 pub(crate) mod plain;
+pub(crate) mod strangers;
 pub(crate) mod stream;
 
 use std::time::Duration;

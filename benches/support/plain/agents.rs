@@ -1,6 +1,7 @@
 //! What the plain loop knows of agents.
 
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
@@ -14,6 +15,14 @@ pub(super) struct Agents {
     hasher: RandomState,
     /// By the agent's number.
     pub(super) books: Vec<Books>,
+    /// By the agent's number, for reports.
+    pub(super) names: Vec<Name>,
+}
+
+/// What an agent is called.
+pub(super) struct Name {
+    pub(super) id: Arc<str>,
+    pub(super) hostname: Arc<str>,
 }
 
 #[derive(Default)]
@@ -25,7 +34,7 @@ pub(super) struct Books {
 }
 
 struct Agent {
-    id: Box<str>,
+    id: Arc<str>,
     number: u32,
     memo: Memo,
     seen: Timestamp,
@@ -46,8 +55,11 @@ impl Agents {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
                 self.books.push(Books::default());
+                let id: Arc<str> = offer.agent_id.into();
+                let hostname = offer.hostname.into();
+                self.names.push(Name { id: Arc::clone(&id), hostname });
                 let agent = Agent {
-                    id: offer.agent_id.into(),
+                    id,
                     number: self.books.len() as u32 - 1,
                     memo: Memo::default(),
                     seen: now,

@@ -7,6 +7,8 @@
 //! shutdown, change of policy. Each of these costs the kernel at least a look.
 
 mod agents;
+mod picture;
+mod roll;
 mod rows;
 mod updates;
 
@@ -25,6 +27,9 @@ use agents::Agents;
 use rows::{Accept, cut};
 pub(crate) use rows::{Answer, Placed};
 pub(crate) use updates::Told;
+
+/// What the texts of executors' ids begin with.
+const STEM: &str = "bench-plain-";
 
 /// The loop's state: a scheduler.
 pub(crate) struct Plain {
@@ -89,7 +94,7 @@ impl Plain {
             memory_each: config.memory_taken().get(),
             cap,
             refuse: config.refuse_durations(),
-            stem: "bench-plain-".to_owned(),
+            stem: STEM.to_owned(),
             agents: Agents::default(),
             executors: Vec::new(),
             free: Vec::new(),

@@ -1,9 +1,12 @@
 //! The plain loop's answer, in rows, as the kernel's.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use offermill::resources::{Mebibytes, MilliCpus, Scalar};
 use offermill::{Amount, Decline, Offer, Piece, ResourceKind, Standing, Value};
+
+use super::STEM;
 
 /// The answer to a batch.
 #[derive(Clone, Default)]
@@ -37,6 +40,20 @@ pub(crate) struct Placed {
     pub(crate) cores: MilliCpus,
     pub(crate) memory: Mebibytes,
     pub(crate) pieces: (u32, u32),
+}
+
+impl Placed {
+    /// The text of the executor's id: a plain number, or where it is as well.
+    pub(crate) fn write_name(&self, numbered: bool, name: &mut String) {
+        name.clear();
+        let Placed { sequence, slot, .. } = self;
+        let written = if numbered {
+            write!(name, "{sequence}")
+        } else {
+            write!(name, "{STEM}{sequence}.{slot}")
+        };
+        written.expect("a string takes all");
+    }
 }
 
 /// Cuts one executor's share, reserved resources first, from what the `before` thousandths of others left.

@@ -1,7 +1,5 @@
 //! The plain loop's updates: what becomes of executors.
 
-use std::fmt::Write as _;
-
 use offermill::resources::{Mebibytes, MilliCpus};
 use offermill::{StatusUpdate, TaskState, Timestamp};
 
@@ -83,13 +81,12 @@ impl Plain {
 
     /// The text of an executor's id, as the kernel's: what a cluster sends back in an update.
     pub(crate) fn write_name(&self, executor: &Placed, name: &mut String) {
-        name.clear();
-        let Placed { sequence, slot, .. } = executor;
-        match self.by_number {
-            Some(_) => write!(name, "{sequence}"),
-            None => write!(name, "{}{sequence}.{slot}", self.stem),
-        }
-        .expect("a string takes all");
+        executor.write_name(self.is_numbered(), name);
+    }
+
+    /// Whether ids are plain numbers.
+    pub(crate) fn is_numbered(&self) -> bool {
+        self.by_number.is_some()
     }
 
     /// How many executors live, their cores, and how many updates were about none.

@@ -1,0 +1,54 @@
+//! The plain loop's end: who lives, and what became of them. (That no offer is accepted any more is left to who asks
+//! for the end: nothing is offered after it.)
+
+use std::sync::Arc;
+
+use super::Plain;
+
+/// Who lived when the roll was called.
+pub(crate) struct Roll(Vec<Entry>);
+
+struct Entry {
+    sequence: u64,
+    slot: u32,
+    agent_id: Arc<str>,
+}
+
+/// One executor's part in a drain.
+pub(crate) struct Drained {
+    pub(crate) sequence: u64,
+    pub(crate) slot: u32,
+    pub(crate) agent_id: Arc<str>,
+    pub(crate) ended: bool,
+}
+
+impl Roll {
+    /// The executors to be asked to end, as the kernel says them: a list of their own.
+    pub(crate) fn targets(&self) -> Vec<(u64, u32, Arc<str>)> {
+        let target = |entry: &Entry| (entry.sequence, entry.slot, Arc::clone(&entry.agent_id));
+        self.0.iter().map(target).collect()
+    }
+}
+
+impl Plain {
+    pub(crate) fn call_the_roll(&self) -> Roll {
+        let live = self.executors.iter().zip(0u32..).filter(|(executor, _)| executor.live);
+        let entries = live.map(|(executor, slot)| Entry {
+            sequence: executor.sequence,
+            slot,
+            agent_id: Arc::clone(&self.agents.names[executor.agent as usize].id),
+        });
+        Roll(entries.collect())
+    }
+
+    /// What became of those on the roll.
+    pub(crate) fn report(&self, roll: &Roll) -> Vec<Drained> {
+        let fates = roll.0.iter().map(|entry| {
+            let executor = &self.executors[entry.slot as usize];
+            let Entry { sequence, slot, .. } = *entry;
+            let ended = executor.sequence != sequence || !executor.live;
+            Drained { sequence, slot, agent_id: Arc::clone(&entry.agent_id), ended }
+        });
+        fates.collect()
+    }
+}
