@@ -1,0 +1,102 @@
+//! What is kept for an agent and for an executor.
+
+use allocation_counter::measure;
+
+use crate::support::desk::{Baseline, Desk, Ours};
+use crate::support::fleet::{Batch, Fleet};
+use crate::support::{self, ENOUGH, MET};
+
+/// Few, so that what a batch takes isn't mistaken for what agents take.
+const BATCH: usize = 10;
+
+/// The table's rows, its head included.
+pub(crate) fn rows(counts: &[usize]) -> Vec<Vec<String>> {
+    let head = ["bytes", "how many", "kernel", "each handler", "plain"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for &count in counts {
+        let fleet = Fleet::new(count, BATCH);
+        let (ours, plain) = (Ourselves::new(&fleet), Plain::new(&fleet));
+        let texts = texts(&fleet);
+        let cells = [ours.shared - texts.both, ours.handler - texts.ids, plain.agents - texts.both];
+        rows.push(row("an agent", count, &cells.map(Some)));
+        rows.push(row("an executor", count, &[Some(ours.executors), None, Some(plain.executors)]));
+    }
+    rows.sort_by_key(|row| row[0] == "an executor");
+    rows
+}
+
+fn row(what: &str, count: usize, bytes: &[Option<i64>]) -> Vec<String> {
+    let each = |bytes: &Option<i64>| match bytes {
+        Some(bytes) => format!("{:.0}", *bytes as f64 / count as f64),
+        None => "—".to_owned(),
+    };
+    [what.to_owned(), count.to_string()].into_iter().chain(bytes.iter().map(each)).collect()
+}
+
+/// The bytes of agents' texts.
+struct Texts {
+    ids: i64,
+    /// Host names, too.
+    both: i64,
+}
+
+fn texts(fleet: &Fleet) -> Texts {
+    let offers = || fleet.met.iter().copied().flatten();
+    let ids = offers().map(|offer| offer.agent_id.len() as i64).sum();
+    Texts { ids, both: ids + offers().map(|offer| offer.hostname.len() as i64).sum::<i64>() }
+}
+
+/// Bytes of a kernel.
+struct Ourselves {
+    shared: i64,
+    handler: i64,
+    executors: i64,
+}
+
+impl Ourselves {
+    fn new(fleet: &Fleet) -> Ourselves {
+        let kernel = support::kernel(&support::config(MET, None));
+        let (first, mut desk) = met(|| Ours::new(&kernel), &fleet.met);
+        // Shared memory is there already: what grows is the handler's.
+        let (handler, _) = met(|| Ours::new(&kernel), &fleet.met);
+        let executors = placed(&mut desk, &fleet.stream);
+        Ourselves { shared: first - handler, handler, executors }
+    }
+}
+
+/// Bytes of the baseline.
+struct Plain {
+    agents: i64,
+    executors: i64,
+}
+
+impl Plain {
+    fn new(fleet: &Fleet) -> Plain {
+        let baseline = || Baseline::new(&support::config(MET, None), MET, ENOUGH);
+        let (agents, mut desk) = met(baseline, &fleet.met);
+        Plain { agents, executors: placed(&mut desk, &fleet.stream) }
+    }
+}
+
+/// A desk that has met all agents, and what it grew by.
+fn met<D: Desk>(desk: impl FnOnce() -> D, batches: &[Batch]) -> (i64, D) {
+    let mut made = None;
+    let mut names = Vec::new();
+    // The names' memory is the cluster's.
+    allocation_counter::opt_out(|| names.resize_with(BATCH, || String::with_capacity(100)));
+    let bytes = measure(|| {
+        let mut desk = desk();
+        for batch in batches {
+            desk.answer(batch);
+            desk.names(&mut names);
+            names.iter().for_each(|name| desk.end(name));
+        }
+        made = Some(desk);
+    });
+    (bytes.bytes_current, made.expect("a desk"))
+}
+
+/// What a desk grows by when each agent gets an executor.
+fn placed<D: Desk>(desk: &mut D, batches: &[Batch]) -> i64 {
+    measure(|| batches.iter().for_each(|batch| desk.answer(batch))).bytes_current
+}
