@@ -12,7 +12,7 @@ pub(crate) enum Extent {
 }
 
 /// Criterion's options that have no value: what follows any other one isn't a filter.
-const FLAGS: &str = "--bench --test --list --exact --ignored --include-ignored --nocapture --show-output --noplot \
+const FLAGS: &str = "--exact --ignored --include-ignored --nocapture --show-output --noplot \
                      --verbose --quiet --quick --discard-baseline -v -n";
 
 /// Runs a theme, if the command line asks for it as it would ask Criterion: prints its Markdown table, and keeps it for
@@ -28,18 +28,21 @@ pub(crate) fn run(theme: &str, table: impl FnOnce(Extent) -> String) {
 
 /// What the arguments ask of a theme: nothing, if they have a filter and it is about others.
 fn asked(theme: &str, mut arguments: impl Iterator<Item = String>) -> Option<Extent> {
-    let mut extent = Extent::Full;
+    let (mut bench, mut test) = (false, false);
     let mut filters = Vec::new();
     while let Some(argument) = arguments.next() {
         match &*argument {
             "--list" => return None,
-            "--test" => extent = Extent::Test,
+            "--bench" => bench = true,
+            "--test" => test = true,
             option if FLAGS.split(' ').any(|known| known == option) || option.contains('=') => {}
             option if option.starts_with('-') => drop(arguments.next()),
             _ => filters.push(argument),
         }
     }
     let about_this = |filter: &String| theme.contains(&**filter) || filter.starts_with(theme);
+    // Without `--bench` it is `cargo test` that asks.
+    let extent = if bench && !test { Extent::Full } else { Extent::Test };
     (filters.is_empty() || filters.iter().any(about_this)).then_some(extent)
 }
 
