@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use offermill::{Config, StatusUpdate, TaskState};
+use offermill::{Config, Kernel, StatusUpdate, TaskState};
 
 use crate::support::desk::{Baseline, Desk, Ours};
 use crate::support::fleet::Fleet;
@@ -42,16 +42,36 @@ impl Ends {
 
     /// The time from closing to the report, with updates from so many threads.
     pub(crate) fn ours(&mut self, threads: usize) -> Duration {
+        self.kernel(threads, |kernel, names| {
+            for name in names {
+                let update = StatusUpdate::new(name, TaskState::Finished);
+                black_box(kernel.status_update(&update, NOW));
+            }
+        })
+    }
+
+    /// The same, with updates in batches.
+    pub(crate) fn ours_in_batches(&mut self, threads: usize) -> Duration {
+        self.kernel(threads, |kernel, names| {
+            let (mut updates, mut outcomes) = (Vec::new(), Vec::new());
+            for names in names.chunks(BATCH) {
+                let all = names.iter().map(|name| StatusUpdate::new(name, TaskState::Finished));
+                updates.clear();
+                updates.extend(all);
+                outcomes.clear();
+                kernel.status_updates(&updates, NOW, &mut outcomes);
+                black_box(&outcomes);
+            }
+        })
+    }
+
+    fn kernel(&mut self, threads: usize, end: impl Fn(&Kernel, &[String]) + Sync) -> Duration {
         let kernel = support::kernel(&self.config);
         self.fill(&mut Ours::new(&kernel));
         let start = Instant::now();
         let targets = kernel.close();
-        let report = on_threads(
-            threads,
-            &self.names,
-            |name| drop(kernel.status_update(&StatusUpdate::new(name, TaskState::Finished), NOW)),
-            || kernel.drain(TIMEOUT),
-        );
+        let end = |names: &[String]| end(&kernel, names);
+        let report = on_threads(threads, &self.names, end, || kernel.drain(TIMEOUT));
         let spent = start.elapsed();
         assert!(report.drained);
         assert_eq!((targets.len(), report.executors.len()), (EXECUTORS, EXECUTORS));
@@ -65,10 +85,13 @@ impl Ends {
         let start = Instant::now();
         let roll = locked.plain().call_the_roll();
         let targets = roll.targets();
-        let update = |name: &str| {
-            black_box(locked.plain().update(&StatusUpdate::new(name, TaskState::Finished), NOW));
+        let end = |names: &[String]| {
+            for name in names {
+                let update = StatusUpdate::new(name, TaskState::Finished);
+                black_box(locked.plain().update(&update, NOW));
+            }
         };
-        on_threads(threads, &self.names, update, || ());
+        on_threads(threads, &self.names, end, || ());
         let report = locked.plain().report(&roll);
         let spent = start.elapsed();
         assert_eq!(targets.len(), EXECUTORS);
@@ -96,17 +119,17 @@ impl Ends {
 fn on_threads<R>(
     threads: usize,
     names: &[String],
-    end: impl Fn(&str) + Sync,
+    end: impl Fn(&[String]) + Sync,
     wait: impl FnOnce() -> R,
 ) -> R {
     if threads == 1 {
-        names.iter().for_each(|name| end(name));
+        end(names);
         return wait();
     }
     std::thread::scope(|scope| {
         for share in names.chunks(names.len().div_ceil(threads)) {
             let end = &end;
-            scope.spawn(move || share.iter().for_each(|name| end(name)));
+            scope.spawn(move || end(share));
         }
         wait()
     })

@@ -32,6 +32,9 @@ fn all(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::new("offermill", threads), |bencher| {
             bencher.iter_custom(|turns| (0..turns).map(|_| ends.ours(threads)).sum());
         });
+        group.bench_function(BenchmarkId::new("offermill in batches", threads), |bencher| {
+            bencher.iter_custom(|turns| (0..turns).map(|_| ends.ours_in_batches(threads)).sum());
+        });
         group.bench_function(BenchmarkId::new("mutex", threads), |bencher| {
             bencher.iter_custom(|turns| (0..turns).map(|_| ends.mutex(threads)).sum());
         });
