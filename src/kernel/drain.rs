@@ -16,13 +16,12 @@
 //! An offer that arrives during 2 to 6 is declined. Closing again, or waiting again or from several threads, changes
 //! nothing and reports the same roll.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::sync::{Condvar, Mutex, OnceLock, lock, wait_for};
 
 use super::Core;
-use super::agent::AgentName;
+use super::directory::Directory;
 use super::executors::Stage;
 use super::updates::Target;
 use crate::ids::ExecutorId;
@@ -30,7 +29,7 @@ use crate::status::Fate;
 
 #[derive(Debug)]
 pub(crate) struct Drain {
-    roll: OnceLock<Vec<(ExecutorId, Arc<AgentName>)>>,
+    roll: OnceLock<Vec<Target>>,
     pub(crate) waiters: Mutex<()>,
     pub(crate) emptied: Condvar,
 }
@@ -70,24 +69,26 @@ impl Core {
     pub(crate) fn close(&self) -> Vec<Target> {
         self.admission.close();
         let roll = self.drain.roll.get_or_init(|| self.call_the_roll());
-        let target = |(id, agent): &(ExecutorId, Arc<AgentName>)| {
-            let live = self.executors.get(id.slot).is_some_and(|executor| {
+        let live = |target: &&Target| {
+            self.executors.get(target.id.slot).is_some_and(|executor| {
                 let state = executor.state();
-                state.sequence == id.sequence && state.stage != Stage::Vacant
-            });
-            live.then(|| Target { id: *id, agent_id: (*agent.id).into() })
+                state.sequence == target.id.sequence && state.stage != Stage::Vacant
+            })
         };
-        roll.iter().filter_map(target).collect()
+        let mut targets = Vec::with_capacity(roll.len());
+        targets.extend(roll.iter().filter(live).cloned());
+        targets
     }
 
-    fn call_the_roll(&self) -> Vec<(ExecutorId, Arc<AgentName>)> {
+    fn call_the_roll(&self) -> Vec<Target> {
+        let mut directory = Directory::new(&self.agents);
         let present = self.executors.iter().filter_map(|(slot, executor)| {
             let state = executor.state();
             if state.stage == Stage::Vacant {
                 return None;
             }
             let id = ExecutorId { sequence: state.sequence, slot };
-            Some((id, self.agents.name(executor.hold().agent)?))
+            Some(Target { id, agent_id: directory.id(executor.hold().agent)? })
         });
         present.collect()
     }
@@ -98,7 +99,8 @@ impl Core {
         let emptied = || self.admission.load().executors() == 0;
         let drained = wait_for(&self.drain.waiters, &self.drain.emptied, timeout, emptied);
         let roll = self.drain.roll.get().map_or(&[][..], |roll| roll);
-        let fates = roll.iter().filter_map(|(id, agent)| {
+        let fates = roll.iter().filter_map(|target| {
+            let Target { id, .. } = target;
             let state = self.executors.get(id.slot)?.state();
             if state.sequence != id.sequence {
                 return None;
@@ -111,8 +113,10 @@ impl Core {
                 Stage::Limbo | Stage::Adrift => Fate::Unreachable,
                 Stage::Reserved | Stage::Launching | Stage::Running => Fate::Alive,
             };
-            Some(Drained { executor: Target { id: *id, agent_id: (*agent.id).into() }, fate })
+            Some(Drained { executor: target.clone(), fate })
         });
-        DrainReport { drained, executors: fates.collect() }
+        let mut executors = Vec::with_capacity(roll.len());
+        executors.extend(fates);
+        DrainReport { drained, executors }
     }
 }

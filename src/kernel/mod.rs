@@ -25,6 +25,7 @@ mod cutting;
 mod decision;
 pub(crate) mod demand;
 pub(crate) mod departures;
+mod directory;
 mod drain;
 pub(crate) mod executors;
 mod explain;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::Core;
 use super::admission::Books;
+use super::directory::Directory;
 use super::executors::{Hold, Stage, State};
 use crate::ids::ExecutorId;
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
@@ -105,9 +106,9 @@ impl Core {
     pub(crate) fn snapshot(&self, now: Timestamp) -> Snapshot {
         // Relaxed: a number that nobody else gets.
         let number = self.snapshots.fetch_add(1, Ordering::Relaxed);
-        let mut rows = Vec::new();
         let mut exact = false;
         let mut books = self.admission.load();
+        let mut rows = Vec::with_capacity(books.executors() as usize);
         for _ in 0..TRIES {
             self.collect(&mut rows);
             // Acquire: pairs with the fence in `Executor::reserve`. Was a hold read that belongs to a cell's next
@@ -119,14 +120,17 @@ impl Core {
                 break;
             }
         }
-        let executors = rows.iter().filter_map(|row| self.view(row)).collect();
-        let agents = self.agents.views(now).map(|(_, agent)| AgentState {
-            agent_id: (*agent.name.id).into(),
+        let mut directory = Directory::new(&self.agents);
+        let agents = self.agents.views(now).map(|(cell, agent)| AgentState {
+            agent_id: directory.note(cell, &agent.name.id),
             hostname: agent.name.hostname.clone(),
             executors: agent.executors,
             excluded_until: agent.excluded_until,
         });
-        Snapshot { number, totals: books.into(), executors, agents: agents.collect(), exact }
+        let agents = agents.collect();
+        let mut executors = Vec::with_capacity(rows.len());
+        executors.extend(rows.iter().filter_map(|row| view(row, &mut directory)));
+        Snapshot { number, totals: books.into(), executors, agents, exact }
     }
 
     fn collect(&self, rows: &mut Vec<Row>) {
@@ -142,25 +146,6 @@ impl Core {
         self.live().map(|(id, _, state)| (id, state)).eq(rows.iter().map(|row| (row.0, row.1)))
     }
 
-    fn view(&self, (id, state, hold, placed_at): &Row) -> Option<ExecutorView> {
-        let phase = match state.stage {
-            Stage::Launching => Phase::Launching,
-            Stage::Running => Phase::Running,
-            Stage::Limbo => Phase::OutOfSight,
-            Stage::Adrift => Phase::GivenUp,
-            Stage::Vacant | Stage::Reserved => return None,
-        };
-        Some(ExecutorView {
-            id: *id,
-            agent_id: (*self.agents.name(hold.agent)?.id).into(),
-            phase,
-            cores: hold.cores,
-            memory: hold.memory,
-            gpus: hold.gpus,
-            placed_at: *placed_at,
-        })
-    }
-
     /// The cores of executors that were seen running and still are.
     pub(crate) fn running_cores(&self) -> MilliCpus {
         let running = self.live().filter(|(_, _, state)| state.stage == Stage::Running);
@@ -172,6 +157,25 @@ impl From<Books> for Totals {
     fn from(books: Books) -> Totals {
         Totals { executors: books.executors(), cores: books.cores(), closed: books.closed() }
     }
+}
+
+fn view((id, state, hold, placed_at): &Row, directory: &mut Directory<'_>) -> Option<ExecutorView> {
+    let phase = match state.stage {
+        Stage::Launching => Phase::Launching,
+        Stage::Running => Phase::Running,
+        Stage::Limbo => Phase::OutOfSight,
+        Stage::Adrift => Phase::GivenUp,
+        Stage::Vacant | Stage::Reserved => return None,
+    };
+    Some(ExecutorView {
+        id: *id,
+        agent_id: directory.id(hold.agent)?,
+        phase,
+        cores: hold.cores,
+        memory: hold.memory,
+        gpus: hold.gpus,
+        placed_at: *placed_at,
+    })
 }
 
 fn adds_up(rows: &[Row], books: Books) -> bool {
