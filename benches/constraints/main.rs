@@ -1,6 +1,8 @@
 //! Benches of constraints: reading them, asking them, and having them remembered.
 #![expect(clippy::expect_used, reason = "a bench that can't be set up must stop")]
 
+mod agents;
+
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -8,12 +10,10 @@ use criterion::{BenchmarkId, Criterion, Throughput};
 use offermill::constraint::Memo;
 use offermill::{Attribute, AttributeValue, Constraint, Offer};
 
+use agents::{ENTRIES, EXPRESSION};
+
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-const ENTRIES: &str = "zone:east,west;rack:";
-const EXPRESSION: &str =
-    "expr:: zone in {east, west} and rack and not (tier < 2 or disk like hdd*)";
 
 fn main() {
     let mut criterion = Criterion::default()
@@ -26,22 +26,8 @@ fn main() {
     criterion.final_summary();
 }
 
-/// Agents that differ in each attribute, all meeting both constraints, so that every condition is asked.
-fn agents() -> Vec<Vec<Attribute<'static>>> {
-    let of_number = |number: usize| {
-        vec![
-            Attribute::text("arch", "amd64"),
-            Attribute::text("disk", ["ssd", "nvme"][number / 2 % 2]),
-            Attribute::scalar("tier", 3.0 + (number % 3) as f64),
-            Attribute::text("rack", format!("r{number}").leak()),
-            Attribute::text("zone", ["east", "west"][number % 2]),
-        ]
-    };
-    (0..64).map(of_number).collect()
-}
-
 fn asking(criterion: &mut Criterion) {
-    let agents = agents();
+    let agents = agents::agents();
     let offers: Vec<Offer<'_>> =
         agents.iter().map(|own| Offer::new("o", "a", "h", &[], own)).collect();
     for (name, text) in [("entries", ENTRIES), ("expression", EXPRESSION)] {

@@ -1,0 +1,123 @@
+//! Batches of offers, by what becomes of them.
+
+use std::time::Duration;
+
+use offermill::config::{ExclusionRule, ExecutorCores};
+use offermill::resources::MilliCpus;
+use offermill::{Config, Constraint, ReasonKind, StatusUpdate, TaskState};
+
+use crate::support::desk::{Desk as _, Ours};
+use crate::support::fleet::Fleet;
+use crate::support::{self, EXECUTOR_CORES, MET, NOW, UNMET};
+use crate::{Scene, Size, counted};
+
+pub(crate) const SCENES: [(&str, Scene); 10] = [
+    ("offers/met first", met_first),
+    ("offers/constraint unmet, 100", |size| declined(size, 100, Cause::Constraint)),
+    ("offers/constraint unmet, 1", |size| declined(size, 1, Cause::Constraint)),
+    ("offers/cap reached, 100", |size| declined(size, 100, Cause::Cap)),
+    ("offers/cap reached, 1", |size| declined(size, 1, Cause::Cap)),
+    ("offers/too small, 100", |size| declined(size, 100, Cause::Size)),
+    ("offers/excluded, 100", |size| declined(size, 100, Cause::Exclusion)),
+    ("offers/half accepted, 100", |size| accepted(size, 100, "zone:east;tier:2")),
+    ("offers/accepted, 100", |size| accepted(size, 100, MET)),
+    ("offers/accepted, 1", |size| accepted(size, 1, MET)),
+];
+
+/// Why offers are declined.
+#[derive(Clone, Copy)]
+enum Cause {
+    Constraint,
+    Cap,
+    Size,
+    Exclusion,
+}
+
+impl Cause {
+    fn config(self) -> Config {
+        let fixed = |cores, rule| {
+            Config::builder()
+                .executor_cores(ExecutorCores::Fixed(cores))
+                .constraint(Constraint::parse(MET).expect("a constraint"))
+                .exclusion(rule)
+                .build()
+                .expect("settings")
+        };
+        let window = Duration::from_secs(60);
+        let rule = ExclusionRule { failures: 1, window, expiry: None };
+        match self {
+            Cause::Constraint => support::config(UNMET, None),
+            Cause::Cap => support::config(MET, Some(EXECUTOR_CORES)),
+            Cause::Size => fixed(MilliCpus::from_cores(64), None),
+            Cause::Exclusion => fixed(EXECUTOR_CORES, Some(rule)),
+        }
+    }
+
+    fn reason(self) -> ReasonKind {
+        match self {
+            Cause::Constraint => ReasonKind::ConstraintUnmet,
+            Cause::Cap => ReasonKind::CoreCap,
+            Cause::Size => ReasonKind::Cpus,
+            Cause::Exclusion => ReasonKind::AgentExcluded,
+        }
+    }
+}
+
+/// Agents that no handler ever saw: what is looked up and kept for the first time.
+fn met_first(size: Size) -> u64 {
+    let fleet = Fleet::new(size.agents, 100);
+    let kernel = support::kernel(&support::config(UNMET, None));
+    let mut ours = Ours::new(&kernel);
+    for batch in &fleet.met {
+        counted(|| ours.answer(batch));
+    }
+    kernel.offer_counts().offers
+}
+
+fn declined(size: Size, batch: usize, cause: Cause) -> u64 {
+    let fleet = Fleet::new(size.agents, batch);
+    let kernel = support::kernel(&cause.config());
+    let mut ours = Ours::new(&kernel);
+    let mut names = Vec::new();
+    for batch in fleet.met.iter().chain(&fleet.stream) {
+        ours.answer(batch);
+        if let Cause::Exclusion = cause {
+            ours.names(&mut names);
+            for name in &names {
+                kernel.status_update(&StatusUpdate::new(name, TaskState::Failed), NOW);
+            }
+        }
+    }
+    let declined = || kernel.offer_counts().declined(cause.reason());
+    let before = declined();
+    let mut elements = 0;
+    for batch in (0..size.laps).flat_map(|_| &fleet.stream) {
+        counted(|| ours.answer(batch));
+        elements += batch.len() as u64;
+    }
+    assert_eq!(declined() - before, elements, "declined for another reason");
+    elements
+}
+
+/// At most one executor an offer, all of which end, uncounted, at the end of a lap.
+fn accepted(size: Size, batch: usize, constraint: &str) -> u64 {
+    let fleet = Fleet::new(size.agents, batch);
+    let kernel = support::kernel(&support::config(constraint, None));
+    let mut ours = Ours::new(&kernel);
+    let (mut names, mut elements) = (Vec::new(), 0);
+    for lap in 0..=size.laps {
+        for batch in if lap == 0 { &fleet.met } else { &fleet.stream } {
+            if lap == 0 {
+                ours.answer(batch);
+            } else {
+                counted(|| ours.answer(batch));
+                elements += batch.len() as u64;
+            }
+            ours.note();
+        }
+        ours.noted(&mut names);
+        assert!(names.len() >= size.agents / 2, "too few executors");
+        names.iter().for_each(|name| ours.end(name));
+    }
+    elements
+}

@@ -1,0 +1,78 @@
+//! Status updates, and the picture of many executors.
+
+use std::hint::black_box;
+
+use offermill::{Change, Kernel, StatusUpdate, TaskState};
+
+use crate::support::desk::{Desk as _, Ours};
+use crate::support::fleet::Fleet;
+use crate::support::{self, MET, NOW};
+use crate::{Scene, Size, counted};
+
+pub(crate) const SCENES: [(&str, Scene); 5] = [
+    ("updates/running", |size| updates(size, TaskState::Running, |_, _| ())),
+    ("updates/running again", |size| updates(size, TaskState::Running, tell_running)),
+    ("updates/end", |size| updates(size, TaskState::Finished, tell_running)),
+    ("updates/end again", |size| updates(size, TaskState::Finished, tell_finished)),
+    ("snapshot/executors", snapshot),
+];
+
+fn tell(kernel: &Kernel, name: &str, state: TaskState) -> Change {
+    kernel.status_update(&StatusUpdate::new(name, state), NOW).change
+}
+
+fn tell_running(kernel: &Kernel, name: &str) {
+    assert_eq!(tell(kernel, name, TaskState::Running), Change::Running);
+}
+
+fn tell_finished(kernel: &Kernel, name: &str) {
+    assert!(matches!(tell(kernel, name, TaskState::Finished), Change::Ended(_)));
+}
+
+/// One executor on each agent, and their ids' texts in another order than that in which they were placed.
+fn alive(ours: &mut Ours, fleet: &Fleet, lap: usize, names: &mut Vec<String>) {
+    for batch in if lap == 0 { &fleet.met } else { &fleet.stream } {
+        ours.answer(batch);
+        ours.note();
+    }
+    ours.noted(names);
+    let half = names.split_off(names.len() / 2);
+    let pairs = half.into_iter().zip(std::mem::take(names));
+    names.extend(pairs.flat_map(|(one, other)| [one, other]));
+}
+
+/// One update an executor, after `first`.
+fn updates(size: Size, state: TaskState, first: fn(&Kernel, &str)) -> u64 {
+    let fleet = Fleet::new(size.agents, 100);
+    let kernel = support::kernel(&support::config(MET, None));
+    let mut ours = Ours::new(&kernel);
+    let (mut names, mut elements) = (Vec::new(), 0);
+    for lap in 0..=size.laps {
+        alive(&mut ours, &fleet, lap, &mut names);
+        names.iter().for_each(|name| first(&kernel, name));
+        let work = || {
+            for name in &names {
+                black_box(kernel.status_update(&StatusUpdate::new(name, state), NOW));
+            }
+        };
+        if lap == 0 {
+            work();
+        } else {
+            counted(work);
+            elements += names.len() as u64;
+        }
+        names.iter().for_each(|name| ours.end(name));
+        assert_eq!(kernel.totals().executors, 0);
+    }
+    elements
+}
+
+fn snapshot(size: Size) -> u64 {
+    let fleet = Fleet::new(size.agents, 100);
+    let kernel = support::kernel(&support::config(MET, None));
+    let mut ours = Ours::new(&kernel);
+    alive(&mut ours, &fleet, 0, &mut Vec::new());
+    black_box(kernel.snapshot(NOW));
+    let pictures = (0..size.laps).map(|_| counted(|| kernel.snapshot(NOW)));
+    pictures.map(|picture| picture.executors.len() as u64).sum()
+}
