@@ -8,14 +8,14 @@ use crossbeam_channel::{Receiver, Sender};
 use offermill::engine::seam::{Accept, Call, EncodedOffers, Event, Launch, Shape, Taken};
 use offermill::engine::{Engine, EngineOptions, Unobserved};
 use offermill::launch::{CommandTemplate, Facts, Launcher as _};
-use offermill::resources::{Gpus, MilliCpus};
+use offermill::resources::Gpus;
 use offermill::{Config, Offer, StatusUpdate};
 
 use crate::BATCH;
 use crate::cluster::{Cluster, Launched, ended};
 use crate::support::fleet::Batch;
-use crate::support::plain::{Answer, Plain};
-use crate::support::{self, EXECUTOR_CORES, NOW};
+use crate::support::plain::{Answer, Plain, Told as Outcome};
+use crate::support::{self, ENOUGH, NOW};
 
 /// The cluster, as all see it.
 pub(crate) type Shared = Arc<Cluster>;
@@ -33,9 +33,6 @@ pub(crate) trait House {
 fn launcher() -> CommandTemplate {
     CommandTemplate::new(vec!["run".to_owned(), "{{EXECUTOR_ID}}".to_owned()])
 }
-
-/// More than is ever used.
-const ENOUGH: MilliCpus = MilliCpus::from_cores(1_000_000);
 
 /// The engine.
 pub(crate) struct Engined {
@@ -100,7 +97,7 @@ pub(crate) struct Threads {
 impl Threads {
     /// One thread that has a loop of its own.
     pub(crate) fn plain(cluster: Shared, config: &Config, constraint: &str) -> Threads {
-        let plain = || Plain::new(config, constraint, EXECUTOR_CORES, ENOUGH);
+        let plain = || Plain::new(config, constraint, ENOUGH);
         Threads::start(cluster, [(plain(), plain())].into_iter())
     }
 
@@ -111,7 +108,7 @@ impl Threads {
         constraint: &str,
         threads: usize,
     ) -> Threads {
-        let plain = || Plain::new(config, constraint, EXECUTOR_CORES, ENOUGH);
+        let plain = || Plain::new(config, constraint, ENOUGH);
         let shared = Arc::new(Mutex::new(plain()));
         Threads::start(cluster, (0..threads).map(|_| (Arc::clone(&shared), plain())))
     }
@@ -172,8 +169,8 @@ impl<O: Owner> Clerk<O> {
                 }
                 Told::Event(Event::Update(update)) => {
                     let status = StatusUpdate::new(&update.executor, update.state);
-                    let freed = self.owner.with(|plain| plain.update(&status));
-                    assert!(freed.is_some(), "an unknown executor");
+                    let told = self.owner.with(|plain| plain.update(&status, NOW));
+                    assert!(matches!(told, Outcome::Ended(..)), "{told:?}");
                     let uuid = update.uuid.as_deref().expect("a token");
                     self.cluster.take(&Call::Acknowledge { update: &update, uuid });
                 }

@@ -5,7 +5,6 @@
 //! calls, by the plain loop (`plain`), or by one loop that they share behind a lock (`mutex`).
 #![expect(clippy::expect_used, reason = "a bench that can't be set up must stop")]
 
-#[expect(dead_code, reason = "other benches use the rest")]
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -9,8 +9,8 @@ use offermill::engine::seam::EncodedOffers;
 use crate::BATCH;
 use crate::cluster::{self, Cluster, Launched};
 use crate::houses::{House, Shared};
-use crate::support::desk::BATCHES_LIVE;
 use crate::support::fleet::{Batch, Fleet};
+use crate::support::stream::EXECUTORS_LIVE;
 
 /// So many offers may wait to be answered: less than the engine's intake takes.
 pub(crate) const WINDOW: u64 = 4_000;
@@ -93,7 +93,7 @@ impl<H: House> Traffic<H> {
         let before = self.live.len();
         self.cluster.take_launched(&mut self.live);
         self.launched += (self.live.len() - before) as u64;
-        while self.live.len() > BATCHES_LIVE * BATCH {
+        while self.live.len() > EXECUTORS_LIVE {
             let Some(oldest) = self.live.pop_front() else { return };
             self.house.ended(oldest);
             self.ended += 1;

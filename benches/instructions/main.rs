@@ -8,7 +8,6 @@
 //! ten thousand agents that averages out: in five runs no figure moved by a thousandth.
 #![expect(clippy::expect_used, reason = "a scene that can't be set up must stop")]
 
-#[expect(dead_code, reason = "other benches use the rest")]
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -1,14 +1,11 @@
 //! Batches of offers, by what becomes of them.
 
-use std::time::Duration;
-
-use offermill::config::{ExclusionRule, ExecutorCores};
 use offermill::resources::MilliCpus;
-use offermill::{Config, Constraint, ReasonKind, StatusUpdate, TaskState};
+use offermill::{Config, ReasonKind, TaskState};
 
 use crate::support::desk::{Desk as _, Ours};
 use crate::support::fleet::Fleet;
-use crate::support::{self, EXECUTOR_CORES, MET, NOW, UNMET};
+use crate::support::{self, EXECUTOR_CORES, HALF, MET, UNMET};
 use crate::{Scene, Size, counted};
 
 pub(crate) const SCENES: [(&str, Scene); 10] = [
@@ -19,7 +16,7 @@ pub(crate) const SCENES: [(&str, Scene); 10] = [
     ("offers/cap reached, 1", |size| declined(size, 1, Cause::Cap)),
     ("offers/too small, 100", |size| declined(size, 100, Cause::Size)),
     ("offers/excluded, 100", |size| declined(size, 100, Cause::Exclusion)),
-    ("offers/half accepted, 100", |size| accepted(size, 100, "zone:east;tier:2")),
+    ("offers/half accepted, 100", |size| accepted(size, 100, HALF)),
     ("offers/accepted, 100", |size| accepted(size, 100, MET)),
     ("offers/accepted, 1", |size| accepted(size, 1, MET)),
 ];
@@ -35,21 +32,11 @@ enum Cause {
 
 impl Cause {
     fn config(self) -> Config {
-        let fixed = |cores, rule| {
-            Config::builder()
-                .executor_cores(ExecutorCores::Fixed(cores))
-                .constraint(Constraint::parse(MET).expect("a constraint"))
-                .exclusion(rule)
-                .build()
-                .expect("settings")
-        };
-        let window = Duration::from_secs(60);
-        let rule = ExclusionRule { failures: 1, window, expiry: None };
         match self {
             Cause::Constraint => support::config(UNMET, None),
             Cause::Cap => support::config(MET, Some(EXECUTOR_CORES)),
-            Cause::Size => fixed(MilliCpus::from_cores(64), None),
-            Cause::Exclusion => fixed(EXECUTOR_CORES, Some(rule)),
+            Cause::Size => support::config_of(MilliCpus::from_cores(64), MET, None),
+            Cause::Exclusion => support::config(MET, None),
         }
     }
 
@@ -83,9 +70,7 @@ fn declined(size: Size, batch: usize, cause: Cause) -> u64 {
         ours.answer(batch);
         if let Cause::Exclusion = cause {
             ours.names(&mut names);
-            for name in &names {
-                kernel.status_update(&StatusUpdate::new(name, TaskState::Failed), NOW);
-            }
+            ours.update_all(&names, TaskState::Failed);
         }
     }
     let declined = || kernel.offer_counts().declined(cause.reason());
@@ -117,7 +102,7 @@ fn accepted(size: Size, batch: usize, constraint: &str) -> u64 {
         }
         ours.noted(&mut names);
         assert!(names.len() >= size.agents / 2, "too few executors");
-        names.iter().for_each(|name| ours.end(name));
+        ours.end_all(&names);
     }
     elements
 }

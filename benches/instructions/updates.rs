@@ -9,11 +9,12 @@ use crate::support::fleet::Fleet;
 use crate::support::{self, MET, NOW};
 use crate::{Scene, Size, counted};
 
-pub(crate) const SCENES: [(&str, Scene); 5] = [
-    ("updates/running", |size| updates(size, TaskState::Running, |_, _| ())),
-    ("updates/running again", |size| updates(size, TaskState::Running, tell_running)),
-    ("updates/end", |size| updates(size, TaskState::Finished, tell_running)),
-    ("updates/end again", |size| updates(size, TaskState::Finished, tell_finished)),
+pub(crate) const SCENES: [(&str, Scene); 6] = [
+    ("updates/running", |size| updates(size, TaskState::Running, |_, _| (), 1)),
+    ("updates/running again", |size| updates(size, TaskState::Running, tell_running, 1)),
+    ("updates/end", |size| updates(size, TaskState::Finished, tell_running, 1)),
+    ("updates/end, 100 at a time", |size| updates(size, TaskState::Finished, tell_running, 100)),
+    ("updates/end again", |size| updates(size, TaskState::Finished, tell_finished, 1)),
     ("snapshot/executors", snapshot),
 ];
 
@@ -41,8 +42,8 @@ fn alive(ours: &mut Ours, fleet: &Fleet, lap: usize, names: &mut Vec<String>) {
     names.extend(pairs.flat_map(|(one, other)| [one, other]));
 }
 
-/// One update an executor, after `first`.
-fn updates(size: Size, state: TaskState, first: fn(&Kernel, &str)) -> u64 {
+/// One update an executor, after `first`, one by one or so many at a time.
+fn updates(size: Size, state: TaskState, first: fn(&Kernel, &str), batch: usize) -> u64 {
     let fleet = Fleet::new(size.agents, 100);
     let kernel = support::kernel(&support::config(MET, None));
     let mut ours = Ours::new(&kernel);
@@ -50,10 +51,9 @@ fn updates(size: Size, state: TaskState, first: fn(&Kernel, &str)) -> u64 {
     for lap in 0..=size.laps {
         alive(&mut ours, &fleet, lap, &mut names);
         names.iter().for_each(|name| first(&kernel, name));
-        let work = || {
-            for name in &names {
-                black_box(kernel.status_update(&StatusUpdate::new(name, state), NOW));
-            }
+        let mut work = || match batch {
+            1 => names.iter().for_each(|name| ours.update(name, state)),
+            _ => names.chunks(batch).for_each(|names| ours.update_all(names, state)),
         };
         if lap == 0 {
             work();
@@ -61,7 +61,7 @@ fn updates(size: Size, state: TaskState, first: fn(&Kernel, &str)) -> u64 {
             counted(work);
             elements += names.len() as u64;
         }
-        names.iter().for_each(|name| ours.end(name));
+        ours.end_all(&names);
         assert_eq!(kernel.totals().executors, 0);
     }
     elements
