@@ -1,10 +1,19 @@
 //! How fast a simulated cluster is; `benches/README.md` says what each bench shows.
 #![expect(clippy::expect_used, reason = "a bench that can't be set up must stop")]
 
+#[path = "../support/mod.rs"]
+mod support;
+
 use std::time::Duration;
 
 use criterion::{BatchSize, Criterion, Throughput};
 use offermill::cluster::simulated::{Checks, Scenario, Severity, Simulation};
+use offermill::resources::MilliCpus;
+
+use support::desk::Baseline;
+use support::fleet::Fleet;
+use support::stream::Stream;
+use support::{ENOUGH, MET};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -21,30 +30,49 @@ fn play(simulation: &mut Simulation, millis: u64) {
     }
 }
 
+const AGENTS: usize = 10_000;
+/// Offers that are answered at once, at most.
+const BATCH: usize = 100;
+
 /// 10 000 agents offer all they have, again and again, and nothing can be placed: for the executor limit's sake, or
-/// because no agent meets the constraint.
+/// because executors are larger than agents. `plain` answers as many offers of as many agents, in batches of that size:
+/// what the decisions alone cost.
 fn declined(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("simulated offers");
-    let limit = "executors=0".to_owned();
-    let constraint = "zones=2 executors=100000 executor-millicores=64000 agent-cores=8".to_owned();
-    for (name, world) in [("executor limit", limit), ("too small", constraint)] {
-        let text = format!("seed=7 agents=10000 {world} healed-at=100s\n1s offer-storm amount=400");
+    let limit = "executors=0";
+    let size = "zones=2 executors=100000 executor-millicores=64000 agent-cores=8";
+    for (name, world) in [("executor limit", limit), ("too small", size)] {
+        let text = format!(
+            "seed=7 agents={AGENTS} batch={BATCH} {world} healed-at=100s\n1s offer-storm amount=400"
+        );
         let scenario: Scenario = text.parse().expect("a scenario");
         let mut trial = simulation(scenario.clone());
         play(&mut trial, 990);
         let before = trial.progress().offers;
         play(&mut trial, 3_000);
-        group.throughput(Throughput::Elements(trial.progress().offers - before));
+        let offers = trial.progress().offers - before;
+        let mut group = criterion.benchmark_group(format!("simulated offers/{name}"));
+        group.throughput(Throughput::Elements(offers));
         let at_the_storm = || {
             let mut simulation = simulation(scenario.clone());
             play(&mut simulation, 990);
             simulation
         };
-        group.bench_function(name, |bencher| {
+        group.bench_function("offermill", |bencher| {
             bencher.iter_batched_ref(at_the_storm, |it| play(it, 3_000), BatchSize::PerIteration);
         });
+        let mut plain = plain(world == limit);
+        group.bench_function("plain", |bencher| {
+            bencher.iter(|| (0..offers / BATCH as u64).for_each(|_| plain.answer()));
+        });
+        group.finish();
     }
-    group.finish();
+}
+
+/// Declines everything, at the door or for each offer's size.
+fn plain(capped: bool) -> Stream<Baseline> {
+    let config = support::config_of(MilliCpus::from_cores(64), MET, None);
+    let cap = if capped { MilliCpus::ZERO } else { ENOUGH };
+    Stream::new(Baseline::new(&config, MET, cap), &Fleet::new(AGENTS, BATCH))
 }
 
 /// A minute of 1000 agents with 10 000 executors that come and go, by severity and by how closely it is judged.
