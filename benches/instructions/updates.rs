@@ -47,13 +47,18 @@ fn updates(size: Size, state: TaskState, first: fn(&Kernel, &str), batch: usize)
     let fleet = Fleet::new(size.agents, 100);
     let kernel = support::kernel(&support::config(MET, None));
     let mut ours = Ours::new(&kernel);
-    let (mut names, mut elements) = (Vec::new(), 0);
+    let (mut names, mut outcomes, mut elements) = (Vec::new(), Vec::new(), 0);
     for lap in 0..=size.laps {
         alive(&mut ours, &fleet, lap, &mut names);
         names.iter().for_each(|name| first(&kernel, name));
+        let told: Vec<_> = names.iter().map(|name| StatusUpdate::new(name, state)).collect();
         let mut work = || match batch {
-            1 => names.iter().for_each(|name| ours.update(name, state)),
-            _ => names.chunks(batch).for_each(|names| ours.update_all(names, state)),
+            1 => told.iter().for_each(|update| _ = black_box(kernel.status_update(update, NOW))),
+            _ => told.chunks(batch).for_each(|updates| {
+                outcomes.clear();
+                kernel.status_updates(updates, NOW, &mut outcomes);
+                black_box(&outcomes);
+            }),
         };
         if lap == 0 {
             work();
