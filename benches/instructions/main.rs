@@ -1,11 +1,11 @@
 //! The main paths, one at a time, for callgrind to count their instructions: `.ci/instructions` runs it.
 //!
-//! `instructions SCENE` plays a scene and says how many offers, updates and so on it took (`--list` names all). Callgrind
-//! counts within [`counted`] alone: agents are met, ids written and executors ended (where that isn't the scene)
-//! outside of it. A scene's first lap isn't counted either: what is kept for an agent is then where it stays.
+//! `instructions SCENE` plays a scene and says how many offers, updates and so on it took (`--list` names all).
+//! Callgrind counts within [`counted`] alone: agents are met, ids written and executors ended (where that isn't the
+//! scene) outside of it. A scene's first lap isn't counted either: what is kept for an agent is then where it stays.
 //!
-//! Tables are seeded anew in each process, so that a run differs from the next in which keys lie in each other's way. With
-//! ten thousand agents that averages out: in five runs no figure moved by a thousandth.
+//! Tables are seeded anew in each process, so that a run differs from the next in which keys lie in each other's way.
+//! With ten thousand agents that averages out: in five runs no figure moved by a thousandth.
 #![expect(clippy::expect_used, reason = "a scene that can't be set up must stop")]
 
 #[path = "../support/mod.rs"]
