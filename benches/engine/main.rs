@@ -1,4 +1,4 @@
-//! From a cluster's event to the calls that answer it, threads included; `benches/README.md` says what each bench shows.
+//! From a cluster's event to the calls that answer it, threads included; `benches/README.md` says what each shows.
 //!
 //! A cluster in memory sends what it has ready, and swallows calls. Between the two stands the engine, with its intake,
 //! handlers and control thread, or a baseline: threads that take the same events from a channel and make the same
