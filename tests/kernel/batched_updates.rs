@@ -135,8 +135,6 @@ impl Side {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
-
     /// Goal: a batch of updates has the outcomes, and leaves the kernel in the state, of the same updates one by one:
     /// also when an executor returns into the room that another of the batch left. Method: random histories under
     /// tight caps, played to two kernels; all that can be seen is compared after each step.
