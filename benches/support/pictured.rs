@@ -45,7 +45,7 @@ impl Pictured for Locked {
     }
 
     fn explain(&self) {
-        let explanation = self.plain().explain();
+        let explanation = self.plain().explain(NOW);
         black_box(explanation);
     }
 }

@@ -35,6 +35,7 @@ pub(crate) struct Explanation {
     pub(crate) wanted: u64,
     pub(crate) offers: u64,
     pub(crate) agents: usize,
+    pub(crate) excluded: usize,
     /// The most frequent first.
     pub(crate) declined: Vec<(ReasonKind, u64)>,
 }
@@ -60,7 +61,8 @@ impl Plain {
         Picture { executors, agents: agents.collect() }
     }
 
-    pub(crate) fn explain(&self) -> Explanation {
+    pub(crate) fn explain(&self, now: Timestamp) -> Explanation {
+        let excluded = self.agents.books.iter().filter(|books| now < books.excluded_until);
         let declined =
             ReasonKind::ALL.into_iter().map(|kind| (kind, self.counts.declined[kind as usize]));
         let mut declined: Vec<_> = declined.filter(|(_, offers)| *offers > 0).collect();
@@ -69,6 +71,7 @@ impl Plain {
             wanted: (self.cap.millis() - self.acquired) / self.cores_each,
             offers: self.counts.offers,
             agents: self.agents.names.len(),
+            excluded: excluded.count(),
             declined,
         }
     }
