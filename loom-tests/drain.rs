@@ -71,7 +71,8 @@ fn last_two_end_and_wait(end: fn(&Kernel, &[String])) {
     let (here, there) = (kernel.clone(), kernel.clone());
     let ((), report) = race(move || end(&here, &executors), move || there.drain(Duration::MAX));
     assert!(report.drained);
-    assert!(fates(&report).iter().all(|fate| *fate == Fate::Finished), "{report:?}");
+    let seen = fates(&report);
+    assert!(seen.len() <= 2 && seen.iter().all(|fate| *fate == Fate::Finished), "{report:?}");
     kernel.check().unwrap();
 }
 
@@ -90,7 +91,7 @@ fn a_batch_of_last_ends_wakes_the_waiter() {
     explore("drain/batch-wait", Some(3), || last_two_end_and_wait(finish_all));
 }
 
-/// Mutant: the batch takes its executors out of the books in one step and looks at the first only for who is left.
+/// Mutant: the batch looks whether the kernel is closed before it takes its executors out of the books.
 #[test]
 #[ignore = "mutant"]
 fn mutant_settle_without_waking() {
@@ -103,9 +104,9 @@ fn mutant_settle_without_waking() {
                 cell.change(id.sequence, |_| Some(vacant)).unwrap();
                 kernel.0.agents.release(cell.hold().agent, 1);
             }
-            let books = kernel.0.admission.load();
-            kernel.0.admission.release(2, MilliCpus::from_cores(2));
-            if books.closed() && books.executors() == 0 {
+            let closed = kernel.0.admission.load().closed();
+            let books = kernel.0.admission.release(2, MilliCpus::from_cores(2));
+            if closed && books.executors() == 0 {
                 kernel.0.drain.wake();
             }
         });

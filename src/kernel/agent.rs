@@ -15,6 +15,7 @@
 //! | who meets the agent | [`Agent::go_live`]: store | Release | everyone: the cell is whole before it is anybody's |
 //! | whoever counts a failure | `excluded_until`, then `exclude`: compare-exchange | Release | `reserve`'s load |
 //! | tick | [`Agent::retire`]: compare-exchange | AcqRel | `reserve`: fails from now on |
+//! | who is about to change the word | [`Agent::bring_near`]: load | Relaxed | nothing: the value isn't used |
 //!
 //! What happens seldom (the name, the times of failures) is behind a lock that no offer touches. The other words are
 //! hints: nothing is read by them, and so they need no order.

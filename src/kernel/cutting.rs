@@ -51,10 +51,7 @@ impl Cursor {
     /// A cursor of what is `firm`. Lies all of that in one place, as mostly, there is no need to look for it again.
     fn of_firm(kind: ResourceKind, lot: &Lot<'_>, firm: u64, spot: Spot) -> Cursor {
         let cursor = Cursor::new(kind, Supply::Firm, lot, firm);
-        match spot {
-            Spot::One { offer, resource } => Cursor { at: (offer, resource), left: firm, ..cursor },
-            Spot::Nowhere | Spot::Many => cursor,
-        }
+        spot.only().map_or(cursor, |at| Cursor { at, left: firm, ..cursor })
     }
 
     /// Moves to the next resource that something can be taken from. `false` at the end.

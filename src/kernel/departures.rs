@@ -50,6 +50,7 @@ impl Core {
         }
         self.agents.release(hold.agent, 1);
         if gone.left == N {
+            // Who has so many to write down settles before; this is for who forgets.
             self.settle(gone);
         }
         gone.slots[gone.left] = id.slot;
@@ -71,9 +72,8 @@ impl Core {
             0 => self.admission.settle(),
             executors => self.release(executors, gone.cores, gone.gpus),
         };
-        // A closed kernel's cells stay as they are: they say how the executors on the roll have ended. The agents'
-        // words and this one are changed by read-modify-writes, so that whoever sees the kernel open here is seen as
-        // vacant by the roll.
+        // A closed kernel's cells stay as they are: they say how the executors on the roll have ended. The word is
+        // changed by a read-modify-write, so that whoever sees the kernel open here is seen as vacant by the roll.
         if !books.closed() {
             match gone.slots[..gone.left] {
                 [slot] => self.executors.free(slot),

@@ -269,7 +269,8 @@ impl Executor {
         }
     }
 
-    /// The index of the cell of its agent: of [`Executor::hold`] the part that says where to look next.
+    /// The index of the cell of its agent, of [`Executor::hold`] the part that says where to look next. In any state:
+    /// it may be that of the cell's former executor, and is good for looking ahead alone.
     pub(crate) fn agent(&self) -> u32 {
         self.agent.load(Ordering::Relaxed)
     }

@@ -180,10 +180,12 @@ impl Kernel {
     }
 
     /// Applies reports, in their order, and appends what each did to `outcomes`, in the same order: the outcomes are
-    /// those of [`Kernel::status_update`] one by one. Takes less time, as it looks at many executors at once and
-    /// changes the books once for 64 of those that end; until then others see these counted still.
+    /// those of [`Kernel::status_update`] one by one. It looks at many executors at once, and takes those that end out
+    /// of the books together, up to 64 with one change. Until then other threads see these counted still: an offer
+    /// meets the cap a little longer, an executor that returns there may find no room and be killed, and a
+    /// [snapshot](Snapshot) is less often exact. Apply first, acknowledge when this has returned.
     ///
-    /// Allocates nothing but what `outcomes` needs to grow. Lock-free with the same exceptions.
+    /// Failures aside, it allocates nothing but what `outcomes` needs to grow. Lock-free with the same exceptions.
     pub fn status_updates(
         &self,
         updates: &[StatusUpdate<'_>],

@@ -164,7 +164,7 @@ impl<T: Cell> Slab<T> {
     fn pop(&self, head: &AtomicU64, wanted: usize, indices: &mut Vec<u32>) -> bool {
         let start = indices.len();
         let mut most = wanted - start;
-        // Acquire: pairs with the Releases in `free`, for the cells' `next` and for their last users' accesses.
+        // Acquire: pairs with the Releases in `push`, for the cells' `next` and for their last users' accesses.
         let mut word = head.load(Ordering::Acquire);
         loop {
             let mut below = word as u32;

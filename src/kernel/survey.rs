@@ -70,26 +70,25 @@ pub(crate) struct Spots {
 
 /// Where what there is of one scalar lies.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) enum Spot {
-    #[default]
-    Nowhere,
-    /// In one resource: its offer's position in the batch, and its own in that.
-    One {
-        offer: u32,
-        resource: u32,
-    },
-    Many,
+pub(crate) struct Spot {
+    /// In so many resources …
+    sources: u32,
+    /// … of which this is the last: its offer's position in the batch, and its own in that.
+    last: (u32, u32),
 }
 
 impl Spot {
     /// Some lies in this resource, too, unless it is nothing.
     pub(crate) fn add(&mut self, offer: u32, resource: u32, quantity: u64) {
         if quantity > 0 {
-            *self = match self {
-                Spot::Nowhere => Spot::One { offer, resource },
-                Spot::One { .. } | Spot::Many => Spot::Many,
-            };
+            self.sources = self.sources.saturating_add(1);
+            self.last = (offer, resource);
         }
+    }
+
+    /// The one resource in which all lies, if it is one.
+    pub(crate) fn only(self) -> Option<(u32, u32)> {
+        (self.sources == 1).then_some(self.last)
     }
 }
 

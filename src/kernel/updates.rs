@@ -145,8 +145,14 @@ impl Core {
                 *located = self.executors.get(id.slot).map(|cell| (id, cell));
             }
         }
+        // The cell may be another's, and the agent too: nothing is decided by them here.
         let agents = located.map(|found| found.map(|(_, executor)| executor.agent()));
-        agents.into_iter().flatten().for_each(|agent| self.agents.bring_near(agent));
+        for (agent, update) in agents.into_iter().zip(updates) {
+            // No other update changes an agent's word.
+            if let (Some(agent), Meaning::Ended(_)) = (agent, update.state.meaning(update.reason)) {
+                self.agents.bring_near(agent);
+            }
+        }
         located
     }
 
@@ -155,8 +161,8 @@ impl Core {
         Some((id, self.executors.get(id.slot)?))
     }
 
-    /// Applies one update about the executor that was `found`. What it leaves if it has ended is written down in `gone`.
-    /// The outcome goes to `emit`, which puts it where it is to lie: moving it afterwards takes long.
+    /// Applies one update about the executor that was `found`; what it leaves if it has ended is written down in
+    /// `gone`. The outcome goes to `emit`, which puts it where it is to lie: moving it afterwards takes long.
     #[inline]
     fn apply<const N: usize, R>(
         &self,
@@ -166,7 +172,7 @@ impl Core {
         gone: &mut Departures<N>,
         emit: impl FnOnce(Outcome) -> R,
     ) -> R {
-        let Some((id, executor)) = found else { return emit(self.unknown(update)) };
+        let Some((id, executor)) = found else { return emit(self.unknown(update, None)) };
         let meaning = update.state.meaning(update.reason);
         if meaning == Meaning::OutOfSight {
             let state = executor.state();
@@ -212,7 +218,7 @@ impl Core {
     }
 
     /// What an update comes to that left the executor's cell as it was, in `state`.
-    #[cold]
+    #[inline(never)]
     fn stayed(
         &self,
         update: &StatusUpdate<'_>,
@@ -222,7 +228,7 @@ impl Core {
         meaning: Meaning,
     ) -> Outcome {
         if state.sequence != id.sequence || state.stage == Stage::Vacant {
-            return self.unknown(update);
+            return self.unknown(update, Some(id));
         }
         if state.stage == Stage::Adrift {
             return self.readmit(id, executor, state, meaning);
@@ -232,23 +238,20 @@ impl Core {
 
     /// An update for an executor that isn't there: one that has ended, or one that nobody here has placed. Alive, it
     /// is a stray.
-    #[cold]
-    fn unknown(&self, update: &StatusUpdate<'_>) -> Outcome {
+    fn unknown(&self, update: &StatusUpdate<'_>, found: Option<ExecutorId>) -> Outcome {
         // Relaxed: the number is compared, nothing is read by it.
         let placed = self.sequence.load(Ordering::Relaxed);
-        // Not by whether it is found: plain ids of executors that have ended are not.
-        let known = match self.ids.parse(update.executor) {
+        // Plain ids of executors that have ended find nothing.
+        let known = match found.map(Parsed::Id).or_else(|| self.ids.parse(update.executor)) {
             Some(Parsed::Id(id)) => id.sequence < placed,
             Some(Parsed::Sequence(sequence)) => sequence < placed,
             None => self.adopted.find(update.executor).is_some(),
         };
-        let (executor, change) = if known {
-            (self.find_executor(update.executor), Change::Nothing)
-        } else {
+        let change = if known { Change::Nothing } else { Change::UnknownExecutor };
+        if !known {
             self.strays.fetch_add(1, Ordering::Relaxed);
-            (None, Change::UnknownExecutor)
-        };
-        Outcome { kill: update.state.alive(), ..Outcome::of(executor, change) }
+        }
+        Outcome { kill: update.state.alive(), ..Outcome::of(found.filter(|_| known), change) }
     }
 
     /// Counts a failure against the executor's agent. The caller has not freed its hold yet.
