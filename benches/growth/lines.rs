@@ -13,6 +13,7 @@ use crate::support::figures::{Extent, table};
 type Line = CachePadded<AtomicU64>;
 
 /// Nanoseconds, medians of several laps. (Not the fastest: in those both threads may have been on one core.)
+/// Transfers are timed only while both threads run, on a core each.
 #[derive(Clone, Copy)]
 pub(crate) struct Costs {
     /// A store to a line that this core has.
@@ -104,28 +105,69 @@ fn clock(turns: u64) -> f64 {
     per(start.elapsed(), turns)
 }
 
-/// Waits for a number in a line; lets others run if that takes long.
-fn wait(line: &Line, number: u64) {
+/// Waits for a number in a line; lets others run if that takes long. Returns whether it didn't: whether the other thread
+/// was running all the while, on another core.
+fn wait(line: &Line, number: u64) -> bool {
     let mut looks = 0u32;
     while line.load(Ordering::Acquire) != number {
         looks += 1;
-        if looks.is_multiple_of(10_000) { std::thread::yield_now() } else { spin_loop() }
+        if looks.is_multiple_of(PATIENCE) { std::thread::yield_now() } else { spin_loop() }
+    }
+    looks < PATIENCE
+}
+
+const PATIENCE: u32 = 2_000;
+
+/// The time of what was done when both threads ran, or if they never did, of all.
+#[derive(Clone, Copy, Default)]
+struct Clocked {
+    both: (Duration, u64),
+    all: (Duration, u64),
+    /// The fastest of the former.
+    fastest: Option<Duration>,
+}
+
+impl Clocked {
+    fn add(&mut self, spent: Duration, both: bool) {
+        for sum in [Some(&mut self.all), both.then_some(&mut self.both)].into_iter().flatten() {
+            *sum = (sum.0 + spent, sum.1 + 1);
+        }
+        if both {
+            self.fastest = Some(self.fastest.map_or(spent, |fastest| fastest.min(spent)));
+        }
+    }
+
+    fn mean(&self) -> f64 {
+        let (spent, count) = if self.both.1 > 0 { self.both } else { self.all };
+        per(spent, count.max(1))
     }
 }
 
+/// So many handovers go by between two looks at the clock.
+const TURNS_CLOCKED: u64 = 50;
+
 fn handovers(turns: u64) -> f64 {
     let line = Line::default();
-    let rounds = turns / 2;
-    let run = |side: &mut u64, _| {
+    let rounds = turns / 2 / TURNS_CLOCKED * TURNS_CLOCKED;
+    let run = |(side, clocked): &mut (u64, Clocked), _| {
+        let (mut start, mut both) = (Instant::now(), true);
         for round in 0..rounds {
             let mine = 2 * round + *side;
-            wait(&line, mine);
+            both &= wait(&line, mine);
             let swapped =
                 line.compare_exchange(mine, mine + 1, Ordering::AcqRel, Ordering::Relaxed);
             debug_assert!(swapped.is_ok());
+            if (round + 1).is_multiple_of(TURNS_CLOCKED) {
+                clocked.add(start.elapsed(), both);
+                (start, both) = (Instant::now(), true);
+            }
         }
     };
-    per(together(&mut [0, 1], 2, run), rounds * 2)
+    let mut sides = [(0, Clocked::default()), (1, Clocked::default())];
+    together(&mut sides, 2, run);
+    let clocked = sides[0].1;
+    let spent = clocked.fastest.map_or(clocked.mean(), |fastest| per(fastest, 1));
+    spent / (2 * TURNS_CLOCKED) as f64
 }
 
 /// So many lines are visited one after the other.
@@ -138,17 +180,17 @@ fn visits(rounds: u64, step: fn(&Line) -> u64) -> f64 {
     let lines: Vec<Line> = std::iter::repeat_with(Line::default).take(CHAIN).collect();
     // An odd step of a power of two comes by all.
     let next = |at: usize| (at + 29) % CHAIN;
-    let run = |spent: &mut Option<Duration>, _| {
+    let run = |visitor: &mut Option<Clocked>, _| {
         for round in 0..rounds {
-            if let Some(spent) = spent {
-                wait(&turn, 2 * round + 1);
+            if let Some(clocked) = visitor {
+                let both = wait(&turn, 2 * round + 1);
                 let start = Instant::now();
                 let mut at = 0;
                 for _ in 0..CHAIN {
                     at = step(&lines[at]) as usize % CHAIN;
                 }
                 black_box(at);
-                *spent += start.elapsed();
+                clocked.add(start.elapsed(), both);
             } else {
                 wait(&turn, 2 * round);
                 lines.iter().enumerate().for_each(|(at, line)| {
@@ -158,7 +200,7 @@ fn visits(rounds: u64, step: fn(&Line) -> u64) -> f64 {
             turn.fetch_add(1, Ordering::AcqRel);
         }
     };
-    let mut sides = [None, Some(Duration::ZERO)];
+    let mut sides = [None, Some(Clocked::default())];
     together(&mut sides, 2, run);
-    per(sides[1].unwrap_or_default(), rounds)
+    sides[1].unwrap_or_default().mean()
 }
