@@ -12,7 +12,7 @@ use crate::support::figures::{Extent, table};
 
 type Line = CachePadded<AtomicU64>;
 
-/// Nanoseconds, medians of several laps. (Not the fastest: in those both threads may have been on one core.)
+/// Nanoseconds, medians. (Not the fastest: in those both threads may have been on one core.)
 /// Transfers are timed only while both threads run, on a core each.
 #[derive(Clone, Copy)]
 pub(crate) struct Costs {
@@ -38,10 +38,13 @@ impl Costs {
             spent.sort_by(f64::total_cmp);
             spent[laps / 2]
         };
+        // Threads of their own each time, which the system may put elsewhere.
+        let both = |lap: &dyn Fn() -> Clocked| {
+            (0..laps).map(|_| lap()).fold(Clocked::default(), Clocked::merge).median()
+        };
         let look = median(&clock, turns);
         let chain = |step: fn(&Line) -> u64| {
-            let lap = |rounds| visits(rounds, step);
-            ((median(&lap, turns / 50) - look) / CHAIN as f64).max(0.0)
+            ((both(&|| visits(turns / 100, step)) - look) / CHAIN as f64).max(0.0)
         };
         Costs {
             store: median(
@@ -52,7 +55,7 @@ impl Costs {
             contended: median(&contended, turns * 10),
             load: chain(|line| line.load(Ordering::Acquire)),
             take: chain(|line| line.fetch_or(0, Ordering::AcqRel)),
-            handover: median(&handovers, turns),
+            handover: both(&|| handovers((turns / 4).max(100))) / (2 * TURNS_CLOCKED) as f64,
         }
     }
 
@@ -105,48 +108,51 @@ fn clock(turns: u64) -> f64 {
     per(start.elapsed(), turns)
 }
 
-/// Waits for a number in a line; lets others run if that takes long. Returns whether it didn't: whether the other thread
-/// was running all the while, on another core.
+/// Waits for a number in a line; lets others run if that takes long. Returns whether it was a wait, and short: so the
+/// other thread was running all the while, on another core.
 fn wait(line: &Line, number: u64) -> bool {
-    let mut looks = 0u32;
+    let (start, mut looks) = (Instant::now(), 0u32);
     while line.load(Ordering::Acquire) != number {
         looks += 1;
-        if looks.is_multiple_of(PATIENCE) { std::thread::yield_now() } else { spin_loop() }
+        if looks.is_multiple_of(2_000) { std::thread::yield_now() } else { spin_loop() }
     }
-    looks < PATIENCE
+    looks > 0 && start.elapsed() < PATIENCE
 }
 
-const PATIENCE: u32 = 2_000;
+/// Shorter than the system lets another thread run for.
+const PATIENCE: Duration = Duration::from_micros(20);
 
-/// The time of what was done when both threads ran, or if they never did, of all.
-#[derive(Clone, Copy, Default)]
+/// How long things took that were done when both threads ran, and if they never did, all.
+#[derive(Default)]
 struct Clocked {
-    both: (Duration, u64),
-    all: (Duration, u64),
-    /// The fastest of the former.
-    fastest: Option<Duration>,
+    both: Vec<Duration>,
+    all: Vec<Duration>,
 }
 
 impl Clocked {
-    fn add(&mut self, spent: Duration, both: bool) {
-        for sum in [Some(&mut self.all), both.then_some(&mut self.both)].into_iter().flatten() {
-            *sum = (sum.0 + spent, sum.1 + 1);
-        }
-        if both {
-            self.fastest = Some(self.fastest.map_or(spent, |fastest| fastest.min(spent)));
-        }
+    fn merge(mut self, other: Clocked) -> Clocked {
+        self.both.extend(other.both);
+        self.all.extend(other.all);
+        self
     }
 
-    fn mean(&self) -> f64 {
-        let (spent, count) = if self.both.1 > 0 { self.both } else { self.all };
-        per(spent, count.max(1))
+    fn add(&mut self, spent: Duration, both: bool) {
+        self.all.push(spent);
+        self.both.extend(both.then_some(spent));
+    }
+
+    /// Nanoseconds.
+    fn median(self) -> f64 {
+        let mut spent = if self.both.is_empty() { self.all } else { self.both };
+        spent.sort_unstable();
+        per(spent.get(spent.len() / 2).copied().unwrap_or_default(), 1)
     }
 }
 
 /// So many handovers go by between two looks at the clock.
 const TURNS_CLOCKED: u64 = 50;
 
-fn handovers(turns: u64) -> f64 {
+fn handovers(turns: u64) -> Clocked {
     let line = Line::default();
     let rounds = turns / 2 / TURNS_CLOCKED * TURNS_CLOCKED;
     let run = |(side, clocked): &mut (u64, Clocked), _| {
@@ -165,9 +171,8 @@ fn handovers(turns: u64) -> f64 {
     };
     let mut sides = [(0, Clocked::default()), (1, Clocked::default())];
     together(&mut sides, 2, run);
-    let clocked = sides[0].1;
-    let spent = clocked.fastest.map_or(clocked.mean(), |fastest| per(fastest, 1));
-    spent / (2 * TURNS_CLOCKED) as f64
+    let [(_, clocked), _] = sides;
+    clocked
 }
 
 /// So many lines are visited one after the other.
@@ -175,7 +180,7 @@ const CHAIN: usize = 64;
 
 /// A thread writes lines, and then another visits each, in an order that only the lines tell. How long the visits of a
 /// round take.
-fn visits(rounds: u64, step: fn(&Line) -> u64) -> f64 {
+fn visits(rounds: u64, step: fn(&Line) -> u64) -> Clocked {
     let turn = Line::default();
     let lines: Vec<Line> = std::iter::repeat_with(Line::default).take(CHAIN).collect();
     // An odd step of a power of two comes by all.
@@ -202,5 +207,6 @@ fn visits(rounds: u64, step: fn(&Line) -> u64) -> f64 {
     };
     let mut sides = [None, Some(Clocked::default())];
     together(&mut sides, 2, run);
-    sides[1].unwrap_or_default().mean()
+    let [_, clocked] = sides;
+    clocked.unwrap_or_default()
 }
