@@ -12,8 +12,10 @@ pub(crate) const EXECUTORS_LIVE: usize = 10_000;
 /// So many offers, at least, between two looks at the clock, which takes as long as an offer does.
 const CLOCKED: usize = 100;
 
-/// A desk with its stream of offers, which begins anew when it is through.
+/// A desk with its stream of offers, which begins anew when it is through. Streams of several threads lie in one list,
+/// and must not share lines.
 #[derive(Clone)]
+#[repr(align(128))]
 pub(crate) struct Stream<D> {
     pub(crate) desk: D,
     batches: Vec<Batch>,

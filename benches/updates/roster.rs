@@ -12,7 +12,8 @@ pub(crate) const BATCH: usize = 100;
 /// How updates in one state are told to a desk.
 pub(crate) type Tell<D> = fn(&mut D, &[String], TaskState);
 
-/// A desk with its executors.
+/// A desk with its executors. Those of several threads lie in one list, and must not share lines.
+#[repr(align(128))]
 pub(crate) struct Roster<D> {
     pub(crate) desk: D,
     offers: Vec<Batch>,
