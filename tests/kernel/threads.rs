@@ -157,13 +157,19 @@ fn update(yard: &Yard, mut dice: Dice) {
             continue;
         }
         let live = yard.kernel.reconcile(Scope::All, yard.now());
+        let mut reports: Vec<Report> = Vec::new();
         for _ in 0..20 {
             let id = match dice.roll(live.len() as u64 + 3) as usize {
                 one if one < live.len() => live[one].id,
                 _ => dice.pick(&known),
             };
-            let state = dice.pick(&STATES);
-            tell(yard, id, state, dice.pick(&[UpdateReason::Other, UpdateReason::AgentRemoved]));
+            let reason = dice.pick(&[UpdateReason::Other, UpdateReason::AgentRemoved]);
+            reports.push((id, dice.pick(&STATES), reason));
+        }
+        if dice.roll(2) == 0 {
+            tell(yard, &reports);
+        } else {
+            reports.iter().for_each(|report| tell(yard, &[*report]));
         }
         if dice.roll(4) == 0 {
             let ticked = yard.kernel.tick(yard.now());
@@ -178,14 +184,29 @@ fn update(yard: &Yard, mut dice: Dice) {
     }
 }
 
-fn tell(yard: &Yard, id: ExecutorId, state: TaskState, reason: UpdateReason) {
-    let name = yard.kernel.executor_name(id).to_string();
-    let update = StatusUpdate::new(&name, state).because(reason);
-    let outcome = yard.kernel.status_update(&update, yard.now());
-    if let Change::Ended(_) = outcome.change {
-        yard.note_end(id.sequence());
+/// What is said of whom, and why.
+type Report = (ExecutorId, TaskState, UpdateReason);
+
+/// Tells one report by itself and more in a batch.
+fn tell(yard: &Yard, reports: &[Report]) {
+    let name = |(id, ..): &Report| yard.kernel.executor_name(*id).to_string();
+    let names: Vec<String> = reports.iter().map(name).collect();
+    let update =
+        |(name, (_, state, reason)): (_, &Report)| StatusUpdate::new(name, *state).because(*reason);
+    let updates: Vec<StatusUpdate<'_>> =
+        names.iter().map(String::as_str).zip(reports).map(update).collect();
+    let mut outcomes = Vec::new();
+    match &updates[..] {
+        [one] => outcomes.push(yard.kernel.status_update(one, yard.now())),
+        all => yard.kernel.status_updates(all, yard.now(), &mut outcomes),
     }
-    assert_ne!(outcome.change, Change::UnknownExecutor, "{name}");
+    assert_eq!(outcomes.len(), reports.len());
+    for (outcome, ((id, ..), name)) in outcomes.iter().zip(reports.iter().zip(&names)) {
+        if let Change::Ended(_) = outcome.change {
+            yard.note_end(id.sequence());
+        }
+        assert_ne!(outcome.change, Change::UnknownExecutor, "{name}");
+    }
 }
 
 /// Changes limit and settings, and sees to it that nothing is placed beyond a limit once it is in force.
@@ -277,7 +298,7 @@ fn end(yard: &Yard, handlers: &mut [Handler], seed: u64) {
         let (one, other) = (scope.spawn(kill), scope.spawn(kill));
         round.join().unwrap();
         for target in yard.kernel.close() {
-            tell(yard, target.id, TaskState::Killed, UpdateReason::Other);
+            tell(yard, &[(target.id, TaskState::Killed, UpdateReason::Other)]);
         }
         (one.join().unwrap(), other.join().unwrap())
     });
