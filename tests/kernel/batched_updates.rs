@@ -8,39 +8,15 @@ use offermill::{
 };
 use proptest::prelude::*;
 
+use crate::state_machine::steps::{reasons, states};
 use crate::world::{Entry, Setup, Sheet, at, lend, secs};
-
-const STATES: [TaskState; 15] = [
-    TaskState::Staging,
-    TaskState::Starting,
-    TaskState::Running,
-    TaskState::Killing,
-    TaskState::Finished,
-    TaskState::Failed,
-    TaskState::Killed,
-    TaskState::Error,
-    TaskState::Lost,
-    TaskState::Dropped,
-    TaskState::Unreachable,
-    TaskState::Gone,
-    TaskState::GoneByOperator,
-    TaskState::Unknown,
-    // Once more, so that there are as many ends as launches.
-    TaskState::Finished,
-];
-const REASONS: [UpdateReason; 4] = [
-    UpdateReason::Other,
-    UpdateReason::AgentDisconnected,
-    UpdateReason::Reconciliation,
-    UpdateReason::AgentDraining,
-];
 
 #[derive(Clone, Debug)]
 enum Step {
     /// Agents offer; one executor a core.
     Offers(Vec<(u8, u8)>),
     /// Reports about executors, by number, or about somebody unknown.
-    Updates(Vec<(usize, usize, usize)>),
+    Updates(Vec<(usize, TaskState, UpdateReason)>),
     Kill(usize),
     AgentLost(u8),
     Tick(u64),
@@ -49,8 +25,7 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     let offers = prop::collection::vec((0u8..4, 1u8..9), 1..6);
-    let states = 0..STATES.len();
-    let update = (any::<usize>(), states, prop_oneof![3 => Just(0), 1 => 0..REASONS.len()]);
+    let update = (any::<usize>(), states(), reasons());
     prop_oneof![
         6 => offers.prop_map(Step::Offers),
         8 => prop::collection::vec(update, 0..150).prop_map(Step::Updates),
@@ -99,9 +74,10 @@ impl Side {
                     number => kernel.executor_name(placed[number - 1]).to_string(),
                 };
                 let names: Vec<String> = rows.iter().map(|(whom, ..)| name(whom)).collect();
-                let update = |(name, (_, state, reason)): (_, &(usize, usize, usize))| {
-                    StatusUpdate::new(name, STATES[*state]).because(REASONS[*reason])
-                };
+                let update =
+                    |(name, (_, state, reason)): (_, &(usize, TaskState, UpdateReason))| {
+                        StatusUpdate::new(name, *state).because(*reason)
+                    };
                 let updates: Vec<StatusUpdate<'_>> =
                     names.iter().map(String::as_str).zip(rows).map(update).collect();
                 let mut outcomes = Vec::new();

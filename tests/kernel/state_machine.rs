@@ -3,7 +3,7 @@
 //! `PROPTEST_CASES` sets the number of histories (default 256). A failure prints the shrunk history and writes its
 //! seed to `regressions/state_machine.txt` beside this file; commit it.
 
-mod steps;
+pub(crate) mod steps;
 
 use proptest::test_runner::{Config as ProptestConfig, FileFailurePersistence};
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};

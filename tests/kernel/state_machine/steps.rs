@@ -112,10 +112,9 @@ fn setups() -> BoxedStrategy<Setup> {
         .boxed()
 }
 
-fn events(scene: &Scene) -> BoxedStrategy<Event> {
-    let offers = (0usize..2, vec(sheets(), 0..7))
-        .prop_map(|(handler, sheets)| Event::Offers { handler, sheets });
-    let state = select(vec![
+/// A reported state: often one that changes something.
+pub(crate) fn states() -> impl Strategy<Value = TaskState> {
+    select(vec![
         TaskState::Staging,
         TaskState::Starting,
         TaskState::Running,
@@ -135,8 +134,12 @@ fn events(scene: &Scene) -> BoxedStrategy<Event> {
         TaskState::Gone,
         TaskState::GoneByOperator,
         TaskState::Unknown,
-    ]);
-    let reason = prop_oneof![
+    ])
+}
+
+/// Why it was reported.
+pub(crate) fn reasons() -> impl Strategy<Value = UpdateReason> {
+    prop_oneof![
         3 => Just(UpdateReason::Other),
         2 => select(vec![
             UpdateReason::AgentDisconnected,
@@ -146,8 +149,13 @@ fn events(scene: &Scene) -> BoxedStrategy<Event> {
             UpdateReason::AgentDraining,
             UpdateReason::Preempted,
         ]),
-    ];
-    let updates = (whom(&scene.model), state, reason)
+    ]
+}
+
+fn events(scene: &Scene) -> BoxedStrategy<Event> {
+    let offers = (0usize..2, vec(sheets(), 0..7))
+        .prop_map(|(handler, sheets)| Event::Offers { handler, sheets });
+    let updates = (whom(&scene.model), states(), reasons())
         .prop_map(|(whom, state, reason)| Event::Update { whom, state, reason });
     let numbers = vec(number(&scene.model), 0..3);
     let killed = numbers.prop_map(|picks| {
