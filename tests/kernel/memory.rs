@@ -224,6 +224,33 @@ fn the_steady_state_allocates_nothing() {
     assert_eq!(count, 0, "accepted whole, under a constraint");
 }
 
+/// Goal: a batch of updates allocates nothing, once its outcomes have their memory. Method: 200 executors that end, are
+/// killed, run and repeat themselves in one batch, twice.
+#[test]
+fn a_batch_of_updates_allocates_nothing() {
+    let kernel = kernel(&Setup::default());
+    let (mut handler, mut decisions, mut outcomes) =
+        (kernel.handler(), Decisions::new(), Vec::new());
+    let resources = [Resource::scalar("cpus", 200.0), Resource::scalar("mem", 1e9)];
+    let offers = [Offer::new("offer", "agent", HOSTNAME, &resources, &[])];
+    for round in 0..2 {
+        handler.resource_offers(&offers, at(round), &mut decisions);
+        let placed = decisions.accepts().flat_map(|accept| accept.executors);
+        let names: Vec<String> =
+            placed.map(|executor| kernel.executor_name(executor.id).to_string()).collect();
+        assert_eq!(names.len(), 200);
+        let states = [TaskState::Running, TaskState::Finished, TaskState::Killed];
+        let updates: Vec<StatusUpdate<'_>> = states
+            .iter()
+            .flat_map(|state| names.iter().map(|name| StatusUpdate::new(name, *state)))
+            .collect();
+        outcomes.clear();
+        let used = measure(|| kernel.status_updates(&updates, at(round), &mut outcomes));
+        assert_eq!((outcomes.len(), kernel.totals().executors), (600, 0));
+        assert!(round == 0 || used.count_total == 0, "{used:?}");
+    }
+}
+
 /// Goal: to mind wanted hosts allocates nothing in the steady state. Method: offers of 1000 agents, half of them on
 /// wanted hosts, during the wait and after it.
 #[test]
