@@ -98,7 +98,7 @@
 //! | 35 | A shuffle service that is down, slow or talks nonsense delays no placement, and is registered with when it is back | stand-ins in `tests/spark/`; A |
 //! | 36 | Declines write no line that another handler reads or writes, but for the first at a cap after each call about demand, and an agent's line once a minute; a batch that launches writes the admission word once, unless others do meanwhile | C |
 //!
-//! **Lock-free** are: [`Handler::resource_offers`] for agents that the handler has met, and [`Kernel::status_update`] and
+//! **Lock-free** are: [`Handler::resource_offers`] for agents that the handler has met, [`Kernel::status_update`] and
 //! [`Kernel::status_updates`] except for failures and for [plain ids](IdScheme::plain). First sights of agents,
 //! failures, reconfiguration, snapshots' agent names and reports take short locks that no offer path of another thread
 //! waits for, except another first sight in the same shard of the map.

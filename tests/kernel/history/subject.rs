@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use offermill::{
-    Decisions, DemandCall, ExecutorId, Handler, IdScheme, Kernel, StatusUpdate, Target,
+    Decisions, DemandCall, ExecutorId, Handler, IdScheme, Kernel, Outcome, StatusUpdate, Target,
+    Timestamp,
 };
 
 use super::compare::{expect_answer, expect_outcome, expect_same_state, expect_same_sums, names};
@@ -39,6 +40,16 @@ impl Subject {
         }
     }
 
+    /// By the one door or by the other: it must make no difference.
+    fn tell(&self, update: &StatusUpdate<'_>, now: Timestamp) -> Outcome {
+        if now.as_millis().is_multiple_of(2) {
+            return self.kernel.status_update(update, now);
+        }
+        let mut outcomes = Vec::new();
+        self.kernel.status_updates(std::slice::from_ref(update), now, &mut outcomes);
+        outcomes.remove(0)
+    }
+
     /// Plays the event that the scene has just played; the answer must be what the scene expects.
     pub(crate) fn apply(&mut self, scene: &Scene, event: &Event) {
         let now = scene.now;
@@ -51,14 +62,7 @@ impl Subject {
             (Event::Update { whom, state, reason }, Expected::Effect(effect)) => {
                 let name = self.name(whom);
                 let update = StatusUpdate::new(&name, *state).because(*reason);
-                // By the one door or by the other: it must make no difference.
-                let outcome = if now.as_millis().is_multiple_of(2) {
-                    self.kernel.status_update(&update, now)
-                } else {
-                    let mut outcomes = Vec::new();
-                    self.kernel.status_updates(&[update], now, &mut outcomes);
-                    outcomes.remove(0)
-                };
+                let outcome = self.tell(&update, now);
                 expect_outcome(&outcome, effect, whom, &self.ids);
             }
             (Event::Kill(numbers), Expected::Numbers(expected)) => {
