@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use loom::thread;
 
-use super::scenes::{NOW, STILL_LATER, adrift, cell, config, finish, kernel, offer, offer_to};
+use super::scenes::{
+    STILL_LATER, adrift, cell, config, finish, finish_all, kernel, offer, offer_to,
+};
 use super::{explore, race};
 use crate::kernel::executors::{Stage, State};
 use crate::resources::MilliCpus;
 use crate::sync::{DEADLINE, Ordering, lock};
-use crate::{DrainReport, ExecutorId, Fate, Kernel, StatusUpdate, TaskState};
+use crate::{DrainReport, ExecutorId, Fate, Kernel};
 
 /// A deadline that passes when the model says so.
 const SOMETIME: Duration = Duration::from_secs(1);
@@ -74,14 +76,6 @@ fn last_two_end_and_wait(end: fn(&Kernel, &[String])) {
     let seen = fates(&report);
     assert!(seen.len() <= 2 && seen.iter().all(|fate| *fate == Fate::Finished), "{report:?}");
     kernel.check().unwrap();
-}
-
-/// Ends all executors in one batch.
-fn finish_all(kernel: &Kernel, executors: &[String]) {
-    let end = |name: &'static str| StatusUpdate::new(name, TaskState::Finished);
-    let names = executors.iter().map(|name| &*name.clone().leak());
-    let updates: Vec<StatusUpdate<'_>> = names.map(end).collect();
-    kernel.status_updates(&updates, NOW, &mut Vec::new());
 }
 
 /// Goal: a batch that ends the last executors wakes the waiter, and the report knows how they ended. Method: both at

@@ -70,6 +70,13 @@ pub(super) fn finish(kernel: &Kernel, executor: &str) {
     update(kernel, executor, TaskState::Finished);
 }
 
+/// Ends all executors in one batch.
+pub(super) fn finish_all(kernel: &Kernel, executors: &[String]) {
+    let end = |name| StatusUpdate::new(name, TaskState::Finished);
+    let updates: Vec<StatusUpdate<'_>> = executors.iter().map(|name| end(name)).collect();
+    kernel.status_updates(&updates, NOW, &mut Vec::new());
+}
+
 /// A kernel with one executor, which is out of sight.
 pub(super) fn in_limbo(config: ConfigBuilder) -> (Kernel, String) {
     let kernel = kernel(config);

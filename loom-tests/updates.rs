@@ -1,7 +1,8 @@
 //! Pairs of things that happen to one executor, in the whole kernel: whoever wins, the books agree with the cells.
 
 use super::scenes::{
-    LATER, NOW, STILL_LATER, adrift, cell, config, finish, in_limbo, kernel, offer, update,
+    LATER, NOW, STILL_LATER, adrift, cell, config, finish, finish_all, in_limbo, kernel, offer,
+    update,
 };
 use super::{explore, race};
 use crate::kernel::departures::Departures;
@@ -72,14 +73,7 @@ fn two_ends_and_one(batch: fn(&Kernel, &[String])) {
 /// Method: two ends in a batch, one of them elsewhere, too.
 #[test]
 fn a_batch_frees_what_it_ended() {
-    explore("updates/batch-end", None, || {
-        two_ends_and_one(|kernel, executors| {
-            let end = |name: &'static str| StatusUpdate::new(name, TaskState::Finished);
-            let names = executors.iter().map(|name| &*name.clone().leak());
-            let updates: Vec<StatusUpdate<'_>> = names.map(end).collect();
-            kernel.status_updates(&updates, NOW, &mut Vec::new());
-        });
-    });
+    explore("updates/batch-end", None, || two_ends_and_one(finish_all));
 }
 
 /// Mutant: the batch looks at all its executors first, and then writes off those that lived then.

@@ -61,7 +61,7 @@ fn note<T: ?Sized>(word: &T, how: How) {
 }
 
 macro_rules! word {
-    ($name:ident, $number:ty) => {
+    ($name:ident, $number:ty: $($exchange:ident)*) => {
         #[derive(Debug, Default)]
         #[repr(transparent)]
         pub(crate) struct $name(atomic::$name);
@@ -81,35 +81,10 @@ macro_rules! word {
                 self.0.store(value, order);
             }
 
-            pub(crate) fn fetch_add(&self, value: $number, order: Ordering) -> $number {
+            $(pub(crate) fn $exchange(&self, value: $number, order: Ordering) -> $number {
                 note(self, How::Exchange);
-                self.0.fetch_add(value, order)
-            }
-
-            pub(crate) fn fetch_sub(&self, value: $number, order: Ordering) -> $number {
-                note(self, How::Exchange);
-                self.0.fetch_sub(value, order)
-            }
-
-            pub(crate) fn fetch_and(&self, value: $number, order: Ordering) -> $number {
-                note(self, How::Exchange);
-                self.0.fetch_and(value, order)
-            }
-
-            pub(crate) fn fetch_or(&self, value: $number, order: Ordering) -> $number {
-                note(self, How::Exchange);
-                self.0.fetch_or(value, order)
-            }
-
-            pub(crate) fn fetch_max(&self, value: $number, order: Ordering) -> $number {
-                note(self, How::Exchange);
-                self.0.fetch_max(value, order)
-            }
-
-            pub(crate) fn swap(&self, value: $number, order: Ordering) -> $number {
-                note(self, How::Exchange);
-                self.0.swap(value, order)
-            }
+                self.0.$exchange(value, order)
+            })*
 
             pub(crate) fn compare_exchange(
                 &self,
@@ -136,8 +111,8 @@ macro_rules! word {
     };
 }
 
-word!(AtomicU32, u32);
-word!(AtomicU64, u64);
+word!(AtomicU32, u32: fetch_add fetch_sub fetch_and fetch_or fetch_max swap);
+word!(AtomicU64, u64: fetch_add fetch_sub fetch_and fetch_or fetch_max swap);
 
 /// Std's lock, which notes that it is taken.
 #[derive(Debug, Default)]
