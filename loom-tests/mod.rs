@@ -35,8 +35,12 @@ static RACED: AtomicBool = AtomicBool::new(false);
 static SWAPPED: AtomicBool = AtomicBool::new(false);
 
 /// Explores `scene` at a preemption bound of `bound` (none is unbounded) and prints how many executions that took.
-/// `LOOM_MAX_PREEMPTIONS` has no say: a model's bound is part of what it claims.
+/// `LOOM_MAX_PREEMPTIONS` has no say: a model's bound is part of what it claims. If `OFFERMILL_MODEL` names a model,
+/// all others return at once.
 fn explore(name: &str, bound: Option<usize>, scene: fn()) {
+    if std::env::var("OFFERMILL_MODEL").is_ok_and(|only| only != name) {
+        return;
+    }
     // Models run one after the other (`--test-threads=1`), so one counter serves.
     EXECUTIONS.store(0, Ordering::Relaxed);
     RACED.store(false, Ordering::Relaxed);

@@ -12,7 +12,8 @@
 //! Each scene is played under two schedulers. The random one switches threads anywhere. PCT runs threads by priority
 //! and changes the priorities at a few points; its depth (that many points, plus one) must reach the number of threads
 //! that have to be held up at once, so it is five where the scene doesn't say otherwise. Both follow from a seed:
-//! `OFFERMILL_SEED` sets another, `OFFERMILL_SHUTTLE_TIMES` plays each scene so many times as often.
+//! `OFFERMILL_SEED` sets another, `OFFERMILL_SHUTTLE_TIMES` plays each scene so many times as often,
+//! `OFFERMILL_SHUTTLE_SCHEDULES` sets the number of schedules, and with `OFFERMILL_SCENE` only that scene is played.
 //!
 //! # To replay a failure
 //!
@@ -66,10 +67,14 @@ fn play(name: &str, schedules: usize, scene: fn()) {
 }
 
 fn play_to_depth(name: &str, schedules: usize, depth: usize, scene: fn()) {
+    if std::env::var("OFFERMILL_SCENE").is_ok_and(|only| only != name) {
+        return;
+    }
     if let Ok(schedule) = std::env::var("OFFERMILL_SHUTTLE_REPLAY") {
         return run(name, ReplayScheduler::new_from_encoded(&schedule), "replay", scene);
     }
-    let schedules = schedules * number("OFFERMILL_SHUTTLE_TIMES").unwrap_or(1) as usize;
+    let times = number("OFFERMILL_SHUTTLE_TIMES").unwrap_or(1) as usize;
+    let schedules = number("OFFERMILL_SHUTTLE_SCHEDULES").map_or(schedules * times, |n| n as usize);
     let seed = number("OFFERMILL_SEED").unwrap_or(20_260_101);
     let random = || {
         let scheduler = RandomScheduler::new_from_seed(seed, schedules);
@@ -79,7 +84,7 @@ fn play_to_depth(name: &str, schedules: usize, depth: usize, scene: fn()) {
         let scheduler = PctScheduler::new_from_seed(seed, depth, schedules);
         run(name, scheduler, &format!("PCT of depth {depth} from seed {seed}"), scene);
     };
-    if !name.starts_with("mutant") {
+    if !name.starts_with("mutant") && std::env::var("OFFERMILL_PLANTED").is_err() {
         random();
         return pct();
     }
