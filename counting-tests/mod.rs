@@ -14,4 +14,5 @@ mod layout;
 mod scenes;
 mod table;
 mod threads;
+mod timers;
 mod updated;

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use super::Core;
-use super::executors::{Hold, Stage, State};
+use super::executors::{Executor, Hold, Stage, State};
 use crate::error::Error;
 use crate::ids::ExecutorId;
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
@@ -144,6 +144,7 @@ impl Core {
         // Relaxed: a number that nobody else gets; the cell's state publishes it.
         let sequence = self.sequence.fetch_add(1, Ordering::Relaxed);
         let executor = self.executors.get(slot)?;
+        Executor::before_reserving();
         executor.reserve(sequence, &hold, now);
         if !self.count_again(&hold) {
             executor.withdraw(sequence);

@@ -1,4 +1,5 @@
-//! What time alone does: executors out of sight are given up, then forgotten; agents that nobody hears of go.
+//! What time alone does: executors out of sight are given up, then forgotten; agents that nobody hears of go; tables
+//! that are nearly full grow.
 
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ pub struct Ticked {
 impl Core {
     pub(crate) fn tick(&self, now: Timestamp) -> Ticked {
         let mut ticked = Ticked::default();
+        self.executors.grow_ahead();
+        self.agents.grow_ahead();
         // Relaxed: an executor that goes out of sight meanwhile is not due yet.
         if self.out_of_sight.load(Ordering::Relaxed) > 0 {
             self.age_the_unseen(now, &mut ticked);

@@ -54,6 +54,11 @@ impl Agents {
         Agents { cells: Slab::new(), by_id: Map::new(), met: AtomicU64::new(0) }
     }
 
+    /// See [`Slab::grow_ahead`].
+    pub(crate) fn grow_ahead(&self) {
+        self.cells.grow_ahead();
+    }
+
     /// The cells, and the words beside them.
     #[cfg(all(counting, test))]
     pub(super) fn words(&self) -> (&Slab<Agent>, &Map<impl Eq + Hash, AgentKey>, &AtomicU64) {

@@ -13,7 +13,7 @@
 use super::Core;
 use super::admission::Books;
 use super::decision::Reason;
-use super::executors::Hold;
+use super::executors::{Executor, Hold};
 use super::policy::{Headroom, Policy};
 use super::survey::Survey;
 use crate::config::ExecutorGpus;
@@ -165,6 +165,7 @@ impl Core {
         // Relaxed: numbers that nobody else gets; the cells' states publish them.
         plan.first_sequence = self.sequence.fetch_add(count as u64, Ordering::Relaxed);
         let config = &policy.config;
+        Executor::before_reserving();
         for (position, at) in plan.order.iter().enumerate() {
             let group = &mut survey.groups[*at as usize];
             let first = !std::mem::replace(&mut group.begun, true);

@@ -20,7 +20,7 @@
 //! | handler | fills the hold, then `Reserved`, then `Launching` | Release | Acquire of everyone who reads the hold |
 //! | update, agent loss, tick, kill | [`Executor::change`]: compare-exchange | AcqRel | each other: one wins each transition |
 //! | reports, drain | load | Acquire | the above |
-//! | snapshot | the hold between two loads of the state, and an Acquire fence | | the handler's Release fence before it fills the hold |
+//! | snapshot | the hold between two loads of the state, and an Acquire fence | | the handler's Release fence, one a batch, before it fills the cells |
 //!
 //! The hold (cores and so on) is written only by the handler that claimed the cell, before `Reserved`, and read by
 //! others only in states after it; whoever wins the transition to `Vacant` frees it, once.
@@ -201,11 +201,15 @@ impl Executor {
         State::unpack(self.state.load(Ordering::Acquire))
     }
 
-    /// Fills a claimed cell. Nobody counts on it until [`Executor::publish`].
-    pub(crate) fn reserve(&self, sequence: u64, hold: &Hold, now: Timestamp) {
-        // Release: pairs with the fence in `Core::snapshot`. Whoever reads what follows, and then the state, doesn't
-        // find the cell's former executor any more.
+    /// To be called between the claim of cells and the first [`Executor::reserve`] of one of them: once for all.
+    pub(crate) fn before_reserving() {
+        // Release: pairs with the fence in `Core::snapshot`. A snapshot that reads what is stored from here on, and
+        // then the state, doesn't find the cell's former executor any more.
         fence(Ordering::Release);
+    }
+
+    /// Fills a claimed cell, after [`Executor::before_reserving`]. Nobody counts on it until [`Executor::publish`].
+    pub(crate) fn reserve(&self, sequence: u64, hold: &Hold, now: Timestamp) {
         // Relaxed: the store of the state publishes them.
         self.cores.store(hold.cores.millis(), Ordering::Relaxed);
         self.memory.store(hold.memory.get(), Ordering::Relaxed);
@@ -302,6 +306,7 @@ mod tests {
         let cores = MilliCpus::from_cores(1);
         let (memory, gpus) = (Mebibytes::new(1), Gpus::ZERO);
         let hold = Hold { agent: 0, cores, memory, gpus, port: None };
+        Executor::before_reserving();
         executor.reserve(7, &hold, Timestamp::ORIGIN);
         executor.change(7, |state| Some(State { asked_to_end: true, ..state })).unwrap();
         executor.publish(7);

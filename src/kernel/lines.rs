@@ -41,6 +41,10 @@ pub(crate) enum Word {
     Executor,
     /// The counters and nearest misses of a handler, by its number among those that were asked for.
     Own(usize),
+    /// What polls, ticks and reports write: the counters' lock, and moments.
+    Timers,
+    /// Since when batches come below the executor limit.
+    Launching,
     /// What batches and updates read, and nobody writes but when the cluster or the host says something new.
     Settings,
     /// None of the above.
@@ -82,7 +86,13 @@ impl Lines {
         self.add(Word::Settings, &core.ids);
         self.add(Word::Settings, &core.subscription);
         self.add(Word::Settings, &core.adopted);
-        self.add(Word::Settings, &core.launching);
+        self.add(Word::Launching, &*core.launching);
+        self.add(Word::Timers, &*core.silence);
+        self.add(Word::Timers, &*core.tallies);
+        self.add(Word::Timers, &*core.snapshots);
+        self.add(Word::Timers, &*core.swept_at);
+        self.add(Word::Settings, core.executors.segments());
+        self.add(Word::Settings, core.agents.words().0.segments());
         if let Some(map) = &core.by_sequence {
             self.add(Word::Maps, map);
         }

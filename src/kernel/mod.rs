@@ -110,12 +110,13 @@ pub(crate) struct Core {
     /// Names of executors that a former run has placed.
     adopted: Adopted,
     pub(crate) drain: Drain,
-    tallies: Tallies,
-    silence: Silence,
+    tallies: CachePadded<Tallies>,
+    /// Not beside what each batch reads, as all that timers and reports write.
+    silence: CachePadded<Silence>,
     pub(crate) demand: CachePadded<Demand>,
     pub(crate) admission: CachePadded<Admission>,
     gpus: CachePadded<Budget>,
-    pub(crate) launching: Launching,
+    pub(crate) launching: CachePadded<Launching>,
     /// The next executor's number. Relaxed: it only hands out numbers.
     sequence: CachePadded<AtomicU64>,
     /// How many executors are in limbo or adrift. Relaxed: it only saves a tick from looking for them.
@@ -123,9 +124,9 @@ pub(crate) struct Core {
     /// Updates about executors that nobody here placed. Relaxed: a counter. Not beside what each batch reads.
     strays: CachePadded<AtomicU64>,
     /// The next snapshot's number. Relaxed: it only hands out numbers.
-    snapshots: AtomicU64,
+    snapshots: CachePadded<AtomicU64>,
     /// When agents were looked through last, in milliseconds.
-    swept_at: AtomicU64,
+    swept_at: CachePadded<AtomicU64>,
 }
 
 impl fmt::Debug for Kernel {
@@ -147,17 +148,17 @@ impl Kernel {
             agents: Agents::new(),
             executors: Slab::new(),
             drain: Drain::new(),
-            tallies: Tallies::default(),
-            silence: Silence::new(),
+            tallies: CachePadded::new(Tallies::default()),
+            silence: CachePadded::new(Silence::new()),
             demand: CachePadded::new(Demand::new()),
             admission: CachePadded::new(Admission::new()),
             gpus: CachePadded::new(Budget::new()),
-            launching: Launching::new(),
+            launching: CachePadded::new(Launching::new()),
             sequence: CachePadded::new(AtomicU64::new(0)),
             out_of_sight: CachePadded::new(AtomicU64::new(0)),
             strays: CachePadded::new(AtomicU64::new(0)),
-            snapshots: AtomicU64::new(1),
-            swept_at: AtomicU64::new(0),
+            snapshots: CachePadded::new(AtomicU64::new(1)),
+            swept_at: CachePadded::new(AtomicU64::new(0)),
         }))
     }
 

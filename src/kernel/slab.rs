@@ -1,8 +1,9 @@
 //! A growing table of cells that never move, and the list of those that are free.
 //!
-//! Cells live in segments, each twice as long as the one before, so that an index finds its cell in a few
-//! instructions and growing moves nothing. Cells are reused and never given back: the table is as large as the
-//! most cells that were in use at a time.
+//! Cells live in segments, so that an index finds its cell in a few instructions and growing moves nothing. Each
+//! segment is twice as long as the one before, up to 65 536 cells (4 MiB); all further ones have that length. Cells are
+//! reused and never given back: the table is as large as the most cells that were in use at a time, and up to one
+//! segment more.
 //!
 //! Free cells form stacks linked through the cells themselves. There are several, each with a line of its own: who
 //! claims names the one that it prefers, and the cells that it gets go back there, so that claimers with different
@@ -20,8 +21,12 @@
 //!
 //! `head` counts its changes in its upper half, so that a claim that slept through a cell's reuse fails, whatever it
 //! read on its way down the stack. Every change of `head` is a read-modify-write: so the Acquire of a claim pairs with
-//! all pushes below, not only the last. Growing may wait for another thread that is allocating the same segment;
-//! nothing else waits.
+//! all pushes below, not only the last.
+//!
+//! A claim allocates only if no free cell is left and the next cell is the first of a segment that nobody allocated
+//! yet; then other claims that need the same segment wait for it. [`Slab::grow_ahead`], which the kernel's tick calls,
+//! allocates the next segment when three quarters of the last are in use, so that claims do so only if the table grows
+//! by a quarter of its last segment between two ticks. Nothing else waits.
 
 use crossbeam_utils::CachePadded;
 
@@ -29,8 +34,12 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, QuietOnceLock};
 
 /// The first segment's length, as a power of two.
 const FIRST_BITS: u32 = crate::sync::SLAB_FIRST_BITS;
-/// So many segments hold 2³² cells or nearly.
-const SEGMENTS: usize = 27;
+/// The longest segment's length, as a power of two.
+const LONGEST_BITS: u32 = crate::sync::SLAB_LONGEST_BITS;
+/// How many segments there are whose lengths double: up to the first of the longest.
+const DOUBLING: usize = (LONGEST_BITS - FIRST_BITS) as usize + 1;
+/// How many further segments there may be: room for 2²⁶ cells and some more.
+const FURTHER: usize = 1 << (crate::sync::SLAB_CELLS_BITS - LONGEST_BITS);
 /// So many stacks of free cells.
 const STACKS: usize = if cfg!(all(loom, test)) { 2 } else { 8 };
 const NONE: u32 = u32::MAX;
@@ -43,10 +52,14 @@ pub(crate) trait Cell: Default {
     fn next_free(&self) -> &AtomicU32;
 }
 
+type Segment<T> = QuietOnceLock<Box<[T]>>;
+
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
-    segments: [QuietOnceLock<Box<[T]>>; SEGMENTS],
-    grown: AtomicU32,
+    segments: [Segment<T>; DOUBLING],
+    further: QuietOnceLock<Box<[Segment<T>]>>,
+    /// How many cells there are. Not beside the segments, which are read with each access.
+    grown: CachePadded<AtomicU32>,
     joined: AtomicU32,
     heads: [CachePadded<AtomicU64>; STACKS],
 }
@@ -54,8 +67,9 @@ pub(crate) struct Slab<T> {
 impl<T: Cell> Slab<T> {
     pub(crate) fn new() -> Slab<T> {
         Slab {
-            segments: std::array::from_fn(|_| QuietOnceLock::new()),
-            grown: AtomicU32::new(0),
+            segments: std::array::from_fn(|_| Segment::new()),
+            further: QuietOnceLock::new(),
+            grown: CachePadded::new(AtomicU32::new(0)),
             joined: AtomicU32::new(0),
             heads: std::array::from_fn(|_| CachePadded::new(AtomicU64::new(u64::from(NONE)))),
         }
@@ -69,13 +83,32 @@ impl<T: Cell> Slab<T> {
     /// The cell at `index`, if there ever was one.
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
         let (segment, offset) = place(index);
-        self.segments.get(segment)?.get()?.get(offset)
+        let segment = match self.segments.get(segment) {
+            Some(segment) => segment,
+            None => self.further.get()?.get(segment - DOUBLING)?,
+        };
+        segment.get()?.get(offset)
+    }
+
+    /// Allocates the next segment if little is left of the last one in use, so that claims need not.
+    pub(crate) fn grow_ahead(&self) {
+        // Relaxed: a hint; whoever claims allocates what is missing.
+        let (segment, offset) = place(self.grown.load(Ordering::Relaxed));
+        if length(segment) - offset <= length(segment) / 4 {
+            self.allocate(segment + 1);
+        }
     }
 
     /// The words beside the cells: the stacks' heads, and the count of cells.
     #[cfg(all(counting, test))]
     pub(super) fn words(&self) -> (impl Iterator<Item = &AtomicU64>, &AtomicU32) {
         (self.heads.iter().map(|head| &**head), &self.grown)
+    }
+
+    /// Where the cells are, which is read with each access.
+    #[cfg(all(counting, test))]
+    pub(super) fn segments(&self) -> &impl Sized {
+        &self.segments
     }
 
     /// All cells that were ever in use, with their indices.
@@ -189,7 +222,8 @@ impl<T: Cell> Slab<T> {
 
     fn grow(&self, count: usize) -> Option<std::ops::Range<u32>> {
         let count = u32::try_from(count).ok()?;
-        let room = |grown: u32| grown.checked_add(count).filter(|end| place(*end).0 < SEGMENTS);
+        let is_room = |end: &u32| place(*end).0 < DOUBLING + FURTHER;
+        let room = |grown: u32| grown.checked_add(count).filter(is_room);
         let mut start = self.grown.load(Ordering::Relaxed);
         loop {
             let end = room(start)?;
@@ -201,21 +235,46 @@ impl<T: Cell> Slab<T> {
             }
         }
         let end = start + count;
-        for segment in place(start).0..=place(end.saturating_sub(1)).0 {
-            self.segments[segment].get_or_init(|| {
-                let length = 1usize << (FIRST_BITS + segment as u32);
-                std::iter::repeat_with(T::default).take(length).collect()
-            });
-        }
+        (place(start).0..=place(end.saturating_sub(1)).0).for_each(|at| self.allocate(at));
         Some(start..end)
+    }
+
+    /// Makes sure that there is a segment with this number, if there may be one.
+    fn allocate(&self, segment: usize) {
+        let place = match self.segments.get(segment) {
+            Some(segment) => Some(segment),
+            None => {
+                let all = || std::iter::repeat_with(Segment::new).take(FURTHER).collect();
+                self.further.get_or_init(all).get(segment - DOUBLING)
+            }
+        };
+        if let Some(place) = place {
+            let cells = || std::iter::repeat_with(T::default).take(length(segment)).collect();
+            place.get_or_init(cells);
+        }
     }
 }
 
+/// How many cells a segment has.
+fn length(segment: usize) -> usize {
+    1 << (FIRST_BITS + segment as u32).min(LONGEST_BITS)
+}
+
 /// Which segment an index lies in, and where in it.
+#[inline]
 fn place(index: u32) -> (usize, usize) {
     let shifted = u64::from(index) + (1 << FIRST_BITS);
-    let segment = shifted.ilog2() - FIRST_BITS;
-    (segment as usize, (shifted - (1 << (segment + FIRST_BITS))) as usize)
+    let beyond = shifted.checked_sub(2 << LONGEST_BITS);
+    match beyond {
+        None => {
+            let segment = shifted.ilog2() - FIRST_BITS;
+            (segment as usize, (shifted - (1 << (segment + FIRST_BITS))) as usize)
+        }
+        Some(beyond) => {
+            let segment = DOUBLING + (beyond >> LONGEST_BITS) as usize;
+            (segment, (beyond & ((1 << LONGEST_BITS) - 1)) as usize)
+        }
+    }
 }
 
 #[cfg(test)]
@@ -232,14 +291,30 @@ mod tests {
         }
     }
 
+    /// Goal: the next segment is there before anybody needs it. Method: claim cells one by one, look ahead after each;
+    /// a claim never finds its segment missing, beyond the first. Nothing is allocated while there is much left.
+    #[test]
+    fn a_table_that_looks_ahead_is_never_short() {
+        let slab = Slab::<Plain>::new();
+        let mut indices = Vec::new();
+        for claimed in 0..300_000u32 {
+            let (segment, offset) = place(claimed);
+            assert!(claimed == 0 || slab.get(claimed).is_some(), "{claimed} is not there");
+            assert!(slab.claim(1, &mut indices));
+            slab.grow_ahead();
+            let next = slab.get(claimed + (length(segment) - offset) as u32).is_some();
+            assert_eq!(next, offset + 1 >= length(segment) / 4 * 3, "after {claimed}");
+        }
+    }
+
     /// Goal: every index has a place of its own. Method: walk over the borders of segments.
     #[test]
     fn places_follow_each_other() {
         let mut expected = (0, 0);
-        for index in 0..100_000u32 {
+        for index in 0..500_000u32 {
             assert_eq!(place(index), expected, "{index}");
             expected.1 += 1;
-            if expected.1 == 1 << (FIRST_BITS + expected.0 as u32) {
+            if expected.1 == length(expected.0) {
                 expected = (expected.0 + 1, 0);
             }
         }

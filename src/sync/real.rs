@@ -14,6 +14,10 @@ use dashmap::DashMap;
 
 /// The length of a slab's first segment, as a power of two.
 pub(crate) const SLAB_FIRST_BITS: u32 = 5;
+/// The length of its longest segments, likewise.
+pub(crate) const SLAB_LONGEST_BITS: u32 = 16;
+/// How many cells it may have, likewise.
+pub(crate) const SLAB_CELLS_BITS: u32 = 26;
 
 /// Waits, under `mutex`, until `done` or until `timeout` has passed, and says whether it was done.
 pub(crate) fn wait_for(

@@ -11,6 +11,8 @@ use super::lock;
 
 /// Small, for loom tracks every cell.
 pub(crate) const SLAB_FIRST_BITS: u32 = 1;
+pub(crate) const SLAB_LONGEST_BITS: u32 = 2;
+pub(crate) const SLAB_CELLS_BITS: u32 = 8;
 
 loom::lazy_static! {
     /// Whether the deadline of every wait has passed that has one. A model sets it, and then wakes who waits.

@@ -14,6 +14,8 @@ use super::lock;
 
 /// Small, so that tables grow in the middle of a scene.
 pub(crate) const SLAB_FIRST_BITS: u32 = 1;
+pub(crate) const SLAB_LONGEST_BITS: u32 = 3;
+pub(crate) const SLAB_CELLS_BITS: u32 = 12;
 
 /// A deadline passes after so many switches of threads at most.
 const PATIENCE_MAX: u32 = 40;

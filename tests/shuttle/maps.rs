@@ -118,3 +118,36 @@ fn plain_ids_find_their_executors() {
         yard.settle();
     });
 }
+
+/// Goal: tables that grow hand out each cell once, and who grows them finds all of them there. Method: four handlers
+/// place on agents of their own, all at once in a kernel that has no cell yet, while ticks look ahead and snapshots
+/// are taken.
+#[test]
+fn tables_that_grow_hand_out_each_cell_once() {
+    play("maps/growth", 1000, || {
+        let yard = Yard::new(&Setup::default());
+        let handlers: Vec<_> = (0..4)
+            .map(|n| {
+                yard.spawn(move |yard| {
+                    let own = [format!("S{n}"), format!("T{n}")];
+                    let agents = [own[0].as_str(), own[1].as_str()];
+                    let mut handler = yard.kernel.handler();
+                    let placed = yard.offer(&mut handler, &agents, 2.0, at(0)).placed;
+                    placed.iter().for_each(|id| drop(yard.tell(*id, TaskState::Running, at(1))));
+                    placed.len()
+                })
+            })
+            .collect();
+        let ticks = yard.spawn(|yard| (1..4).for_each(|n| drop(yard.kernel.tick(at(n)))));
+        let looks = yard.spawn(|yard| {
+            let snapshot = yard.kernel.snapshot(at(1));
+            assert!(
+                !snapshot.exact || snapshot.executors.len() == snapshot.totals.executors as usize
+            );
+        });
+        assert_eq!(join(handlers), [4; 4]);
+        join([ticks, looks]);
+        yard.settle();
+        assert_eq!(yard.kernel.snapshot(at(2)).agents.len(), 8);
+    });
+}

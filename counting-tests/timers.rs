@@ -1,0 +1,56 @@
+//! Polls, ticks and reports beside handlers: they write no line that a batch reads.
+
+use super::scenes::{NOW, Scene, Size, after, config};
+use crate::kernel::lines::{LINE, Lines, Word};
+use crate::sync::counting::{Write, watched};
+
+/// What a batch or an update reads each time.
+const READ: [Word; 8] = [
+    Word::Admission,
+    Word::Policy,
+    Word::Settings,
+    Word::Gpus,
+    Word::Agent,
+    Word::Executor,
+    Word::Stack,
+    Word::Own(0),
+];
+
+fn assert_apart(scene: &Scene, what: &str, writes: &[Write]) {
+    let lines = Lines::of(&scene.kernel, &[&scene.handler]);
+    let pair = |address: usize| address / (2 * LINE);
+    for write in writes {
+        let word = lines.word(write.address);
+        let named = matches!(word, Word::Timers | Word::Demand);
+        assert!(named, "{what} wrote {word:?} at {:x}", write.address);
+        for read in READ {
+            let mut places = lines.places(read);
+            let shared = places.find(|place| {
+                pair(place.start) <= pair(write.address)
+                    && pair(write.address) <= pair(place.end - 1)
+            });
+            assert!(shared.is_none(), "{what} wrote {word:?} on a line with {read:?}");
+        }
+    }
+}
+
+/// Goal: a thread that polls, ticks and reports costs handlers no line, however often it does so. Method: each of these
+/// calls, with room and without, with executors and without, in a quiet time and in a busy one; all that is written is
+/// the demand word (when a call is due) and words of their own.
+#[test]
+fn timers_and_reports_write_no_line_that_batches_read() {
+    for limit in [None, Some(4)] {
+        let mut scene = Scene::new(config().executor_limit(limit));
+        scene.warm_up(Size::of(4, 1));
+        scene.offer(Size::of(4, 1), NOW);
+        for seconds in [0, 1, 30, 90, 200] {
+            let now = after(seconds);
+            let kernel = scene.kernel.clone();
+            assert_apart(&scene, "a tick", &watched(|| drop(kernel.tick(now))));
+            assert_apart(&scene, "totals", &watched(|| drop(kernel.totals())));
+            assert_apart(&scene, "counts", &watched(|| drop(kernel.offer_counts())));
+            let small = Size { memory: 0.0, ..Size::of(4, 1) };
+            scene.offer(small, now);
+        }
+    }
+}
