@@ -1,7 +1,7 @@
 //! A Mesos cluster as the engine and its owner see it.
 
 use std::fmt;
-use std::sync::mpsc::sync_channel;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{Builder, JoinHandle, current};
 use std::time::Duration;
@@ -9,21 +9,24 @@ use std::time::Duration;
 use tokio::runtime;
 use tokio::sync::{oneshot, watch};
 
+use super::caller::Caller;
 use super::calls;
 use super::config::{AtEnd, MesosConfig};
 use super::http::Http;
 use super::lane::{Lane, REFUSED_AFTER_FAILURE, What};
 use super::ledger::SharedLedger;
 use super::link::{Link, State};
-use super::outgoing::{Full, Outgoing};
+use super::outgoing::{Inboxes, Outgoing, Unordered};
 use super::standing::{DoubtSender, Standing, StandingReceiver, doubt};
+use super::supervisor::{Part, Stop, Supervisor, panic_text};
 use super::task;
+use super::tear_down::{Parting, TearDown};
 use super::wire::codec::Codec;
 use super::wire::messages::{Call as Message, ResourceRequest};
 use super::wire::offers::OfferReader;
 use crate::config::Config;
 use crate::engine::seam::{
-    Accept, Call, ClusterManager, EventSink, FormerExecutor, Questioned, ReadOffers, Update,
+    Accept, Call, ClusterManager, Event, EventSink, FormerExecutor, Questioned, ReadOffers, Update,
 };
 use crate::error::Error;
 
@@ -34,11 +37,14 @@ use crate::error::Error;
 /// framework ends that, and a first subscription that takes longer than
 /// [`MesosConfig::subscribe_timeout`]: then an [`Event::Refused`](crate::engine::seam::Event::Refused) comes.
 ///
+/// An [`Event::Refused`](crate::engine::seam::Event::Refused) also comes if a part of the manager breaks down.
+///
 /// Numbers of subscriptions ([`Accept::epoch`]) are counted from 1: use a manager with a new kernel.
 pub struct MesosCluster {
     config: MesosConfig,
     running: OnceLock<Running>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    thread: Mutex<Option<JoinHandle<Parting>>>,
+    left: OnceLock<String>,
 }
 
 /// What calls need.
@@ -49,7 +55,7 @@ struct Running {
     outgoing: Outgoing,
     ledger: SharedLedger,
     stopping: watch::Sender<bool>,
-    stop: Mutex<Option<oneshot::Sender<()>>>,
+    stop: Mutex<Option<oneshot::Sender<Stop>>>,
 }
 
 impl MesosCluster {
@@ -59,7 +65,16 @@ impl MesosCluster {
     /// When a setting's value isn't allowed.
     pub fn new(config: MesosConfig) -> Result<MesosCluster, Error> {
         config.check()?;
-        Ok(MesosCluster { config, running: OnceLock::new(), thread: Mutex::new(None) })
+        let (running, left) = (OnceLock::new(), OnceLock::new());
+        Ok(MesosCluster { config, running, thread: Mutex::new(None), left })
+    }
+
+    /// Why the master may keep the framework, after [`ClusterManager::stop`] returned, although it was to be torn down:
+    /// for its failover timeout, executors included. `None` if the master has torn it down, there was nothing to tear
+    /// down, or it was to be left.
+    #[must_use]
+    pub fn why_left(&self) -> Option<&str> {
+        self.left.get().map(String::as_str)
     }
 
     /// Tells the master what a kernel with `config` could use, after that was reconfigured. Offers that are out keep
@@ -118,7 +133,7 @@ impl MesosCluster {
         self.running.get().ok_or_else(|| Error::cluster("Mesos", "the manager is not running"))
     }
 
-    fn thread(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
+    fn thread(&self) -> MutexGuard<'_, Option<JoinHandle<Parting>>> {
         self.thread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -141,45 +156,51 @@ impl ClusterManager for MesosCluster {
         let (outgoing, inboxes) = Outgoing::new();
         let (stopping, stopping_seen) = watch::channel(false);
         let (stop, stopped) = oneshot::channel();
+        let framework_id = Arc::new(OnceLock::new());
         let link = Link {
             config: config_seen,
             http: Arc::clone(&http),
             codec,
             events: Arc::clone(&events),
             ledger: ledger.clone(),
-            standing: standing_sender,
+            standing: standing_sender.clone(),
             reconsider: reconsidered,
+            framework_id: Arc::clone(&framework_id),
             stopping: stopping_seen.clone(),
             outgoing: outgoing.clone(),
             state: State::default(),
         };
-        let lanes = [inboxes.main, inboxes.acknowledgements].map(|inbox| Lane {
-            http: Arc::clone(&http),
-            codec,
-            inbox,
+        let tear_down = TearDown {
+            caller: Caller::new(Arc::clone(&http), codec),
             standing: standing.clone(),
             reconsider: reconsider.clone(),
-            stopping: stopping_seen.clone(),
-            events: Arc::clone(&events),
-            ledger: ledger.clone(),
-            connection: None,
-        });
+            framework_id,
+        };
         let stop = Mutex::new(Some(stop));
         // Before the thread, whose first events are answered by calls.
         let running = Running { config, standing, reconsider, outgoing, ledger, stopping, stop };
+        let caller = || Caller::new(Arc::clone(&http), codec);
+        let lanes = running.lanes(inboxes, &stopping_seen, &events, caller);
         let _new = self.running.set(running);
         let work = move || {
-            runtime.block_on(async {
+            let supervised = async {
+                let mut supervisor = Supervisor::new(Arc::clone(&events), standing_sender.clone());
                 for lane in lanes {
-                    tokio::spawn(lane.run());
+                    supervisor.start(Part::Lane, lane.run());
                 }
-                tokio::spawn(link.run());
-                // Nobody can stop it any more when the other end is gone.
-                let _gone = stopped.await;
-            });
+                supervisor.start(Part::Link, link.run());
+                supervisor.run(stopped, tear_down).await
+            };
+            let ended = catch_unwind(AssertUnwindSafe(|| runtime.block_on(supervised)));
             // Whatever still goes on ends here, before the thread does. But for the look-up of a host's name, which may
             // take long, can't be interrupted, and tells nobody any more: dropping the runtime would wait for it.
             runtime.shutdown_background();
+            standing_sender.send_replace(None);
+            let parting = ended.unwrap_or_else(|panic| broken(&events, &panic_text(&*panic)));
+            if let Parting::Left(why) = &parting {
+                events.send(Event::CallFailed { why: format!("TEARDOWN: {why}") });
+            }
+            parting
         };
         let started = Builder::new().name("offermill-mesos".into()).spawn(work);
         let started = started.map_err(|error| Error::cluster("Mesos: no thread", error))?;
@@ -196,25 +217,69 @@ impl ClusterManager for MesosCluster {
         Some(Box::new(OfferReader::new(self.config.only_role())))
     }
 
-    /// Tears the framework down, if the settings say so and there is a subscription, and ends the manager's thread. Can
-    /// be called again.
+    /// Tears the framework down, if the settings say so and this run has subscribed it, and ends the manager's thread.
+    /// TEARDOWN is tried for up to two call timeouts; if the master hasn't taken it by then, an
+    /// [`Event::CallFailed`] and [`MesosCluster::why_left`] say so. Can be called again.
     fn stop(&self) {
         let Some(running) = self.running.get() else { return };
         running.stopping.send_replace(true);
         let stop = running.stop.lock().unwrap_or_else(PoisonError::into_inner).take();
         let thread = self.thread().take_if(|it| it.thread().id() != current().id());
-        if let (Some(_), AtEnd::TearDown, Some(stop)) = (&thread, self.config.at_end, &stop)
-            && !stop.is_closed()
-        {
-            running.tear_down(self.config.call_timeout);
-        }
+        let is_wanted = thread.is_some() && self.config.at_end == AtEnd::TearDown;
+        let tear_down = is_wanted.then(|| self.config.call_timeout.saturating_mul(2));
         // Either is gone if it was stopped before, or has ended by itself.
-        let _gone = stop.map(|stop| stop.send(()));
-        let _panicked = thread.map(JoinHandle::join);
+        let _gone = stop.map(|stop| stop.send(Stop { tear_down }));
+        match thread.map(JoinHandle::join) {
+            Some(Ok(Parting::TornDown)) => {
+                // It means nothing any more; the next run would find that out by itself.
+                let _kept = running.ledger.remove();
+            }
+            Some(Ok(Parting::Left(why))) => {
+                let _first = self.left.set(why);
+            }
+            // It can only have panicked while it told of another panic.
+            Some(Err(_)) => {
+                let _first = self.left.set("the manager's thread panicked".to_owned());
+            }
+            Some(Ok(Parting::Nothing)) | None => {}
+        }
     }
 }
 
+/// The manager's thread has panicked.
+fn broken(events: &EventSink, why: &str) -> Parting {
+    let why = format!("the Mesos manager's thread panicked: {why}");
+    // It may have been the receiver of events that did.
+    let _again = catch_unwind(AssertUnwindSafe(|| {
+        events.send(Event::Refused { why: why.clone() });
+    }));
+    Parting::Left(why)
+}
+
 impl Running {
+    /// The tasks that send what is ordered.
+    fn lanes(
+        &self,
+        inboxes: Inboxes,
+        stopping: &watch::Receiver<bool>,
+        events: &EventSink,
+        caller: impl Fn() -> Caller,
+    ) -> Vec<Lane> {
+        let Inboxes { main, acknowledgements } = inboxes;
+        let inboxes = std::iter::once(main).chain(acknowledgements);
+        let lane = |inbox| Lane {
+            caller: caller(),
+            inbox,
+            standing: self.standing.clone(),
+            reconsider: self.reconsider.clone(),
+            stopping: stopping.clone(),
+            events: Arc::clone(events),
+            ledger: self.ledger.clone(),
+            outgoing: self.outgoing.clone(),
+        };
+        inboxes.map(lane).collect()
+    }
+
     fn call(&self, call: Call<'_>) -> Result<(), Error> {
         let standing = self.subscription();
         if let Call::Accept(accept) = call {
@@ -311,18 +376,7 @@ impl Running {
     fn acknowledge(&self, epoch: u64, update: &Update, uuid: &[u8]) -> Result<(), Error> {
         let Some(agent_id) = &update.agent_id else { return Ok(()) };
         let call = calls::acknowledge(&update.executor, agent_id, uuid);
-        self.outgoing.acknowledge(epoch, call).map_err(crowded)
-    }
-
-    fn tear_down(&self, patience: Duration) {
-        let Some(standing) = self.subscription() else { return };
-        let (sender, answer) = sync_channel(1);
-        if self.order(standing.epoch, What::TearDown(sender)).is_ok()
-            && matches!(answer.recv_timeout(patience.saturating_mul(2)), Ok(Ok(())))
-        {
-            // It means nothing any more; the next run would find that out by itself.
-            let _kept = self.ledger.remove();
-        }
+        self.outgoing.acknowledge(epoch, &update.executor, call).map_err(unordered)
     }
 
     fn subscription(&self) -> Option<Arc<Standing>> {
@@ -330,15 +384,19 @@ impl Running {
     }
 
     fn order(&self, epoch: u64, what: What) -> Result<(), Error> {
-        self.outgoing.order(epoch, what).map_err(crowded)
+        self.outgoing.order(epoch, what).map_err(unordered)
     }
 }
 
 /// No more executors are asked about in one call.
 const QUESTIONS_MAX: usize = 1000;
 
-fn crowded(_: Full) -> Error {
-    Error::cluster("Mesos", "too many calls wait for the master to take them")
+fn unordered(why: Unordered) -> Error {
+    let why = match why {
+        Unordered::Full => "too many calls wait for the master to take them",
+        Unordered::Closed => "the manager has ended",
+    };
+    Error::cluster("Mesos", why)
 }
 
 fn plain(call: Message) -> What {

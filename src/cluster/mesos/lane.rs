@@ -1,8 +1,9 @@
 //! Lanes: each a task with a connection of its own, which carries out orders one after the other.
 //!
-//! There are two. Acknowledgements go through one, for there can be very many. Everything else goes through the other,
-//! because its order matters: a kill or a question that overtook the launch of its executor would be answered as if
-//! there were no such executor, and a revive that overtook a decline would be undone by it.
+//! Acknowledgements have several, for there can be very many; those of one executor go through the same. Everything else
+//! goes through one lane, because its order matters: a kill or a question that overtook the launch of its executor would
+//! be answered as if there were no such executor, and a revive that overtook a decline would be undone by it. Only
+//! TEARDOWN goes through none: it is in `tear_down.rs`.
 //!
 //! | what happens to a call | an accept | any other |
 //! |---|---|---|
@@ -14,23 +15,19 @@
 //! master until they are acknowledged, revives by the kernel when nothing is offered. Only answers to offers are said
 //! once, and the master holds an offer until it is answered. So the offers of an accept that failed, or may have, are
 //! declined (of offers that are used already it takes no notice); and where a decline doesn't get through either, the
-//! subscription is given up, and with it all of its offers.
+//! subscription is given up, and with it all of its offers. It is given up, too, when acknowledgements don't get through
+//! and so many wait that no more events are read.
 
-use std::sync::Arc;
-use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
-use hyper::StatusCode;
 use tokio::sync::{mpsc, watch};
 
+use super::caller::{Caller, Try, is_lost};
 use super::calls;
-use super::http::{Connection, SharedHttp, is_elsewhere};
 use super::ledger::SharedLedger;
-use super::masters::Master;
-use super::standing::{DoubtSender, Standing, StandingReceiver, doubt, standing};
-use super::wire::codec::Codec;
+use super::outgoing::{Outgoing, Place};
+use super::standing::{DoubtSender, StandingReceiver, doubt, standing};
 use super::wire::messages::Call;
-use super::wire::messages::call::Type;
 use crate::backoff::Backoff;
 use crate::engine::seam::{Event, EventSink, Update};
 use crate::status::{TaskState, UpdateReason};
@@ -62,8 +59,8 @@ pub(super) enum What {
     Indescribable { offers: Vec<String>, agent_id: String, executors: Vec<String>, why: String },
     /// A call that can be sent twice without harm.
     Plain(Box<Call>),
-    /// The end; whoever waits is told whether the master has agreed.
-    TearDown(SyncSender<Result<(), String>>),
+    /// An acknowledgement, and its place among those that wait.
+    Acknowledge { call: Box<Call>, place: Place },
 }
 
 /// How a call went that didn't fail.
@@ -74,20 +71,8 @@ enum Sent {
     Perhaps,
 }
 
-/// How a try went.
-enum Try {
-    Done,
-    /// Nothing of it was sent.
-    Unsent(String),
-    /// It may have had its effect.
-    Unknown(String),
-    /// The master said no.
-    Refused(StatusCode, String),
-}
-
 pub(super) struct Lane {
-    pub(super) http: SharedHttp,
-    pub(super) codec: Codec,
+    pub(super) caller: Caller,
     pub(super) inbox: mpsc::Receiver<Order>,
     pub(super) standing: StandingReceiver,
     pub(super) reconsider: DoubtSender,
@@ -95,7 +80,7 @@ pub(super) struct Lane {
     pub(super) stopping: watch::Receiver<bool>,
     pub(super) events: EventSink,
     pub(super) ledger: SharedLedger,
-    pub(super) connection: Option<(Master, Connection)>,
+    pub(super) outgoing: Outgoing,
 }
 
 impl Lane {
@@ -132,7 +117,7 @@ impl Lane {
 
     async fn carry_out(&mut self, order: Order) {
         let Order { epoch, what } = order;
-        if *self.stopping.borrow() && !matches!(what, What::TearDown(_)) {
+        if *self.stopping.borrow() {
             return;
         }
         match what {
@@ -161,10 +146,9 @@ impl Lane {
                 let end = (TaskState::Error, UpdateReason::Other);
                 self.never_launched(executors, &agent_id, end, &why);
             }
-            What::TearDown(told) => {
-                let torn = self.send(epoch, calls::teardown(), true).await;
-                // Whoever asked may have stopped waiting.
-                let _gone = told.send(torn.map(drop));
+            What::Acknowledge { call, place } => {
+                let _sent_again = self.send(epoch, *call, true).await;
+                drop(place);
             }
         }
     }
@@ -184,11 +168,13 @@ impl Lane {
                 return Err("its subscription has ended".to_owned());
             };
             calls::sign(&mut call, &standing.framework_id);
-            let why = match self.attempt(&standing, &call).await {
+            let why = match self.caller.attempt(&standing, &call).await {
                 Try::Done => return Ok(Sent::Heard),
                 Try::Refused(status, why) => {
                     self.tell(&format!("{}: {}: {why}", calls::name(&call), standing.master));
-                    self.read_refusal(&standing, status, &why);
+                    if is_lost(status, &why) {
+                        doubt(&self.reconsider, epoch);
+                    }
                     return Err(why);
                 }
                 Try::Unknown(why) if !repeatable => {
@@ -201,54 +187,16 @@ impl Lane {
             };
             tries += 1;
             let stopping = *self.stopping.borrow();
-            if tries == TRIES || stopping && call.r#type() != Type::Teardown {
+            if tries == TRIES || stopping {
                 self.tell(&format!("{}: {}: {why}", calls::name(&call), standing.master));
-                if !stopping && call.decline.is_some() {
+                let is_urgent = call.decline.is_some()
+                    || call.acknowledge.is_some() && self.outgoing.is_crowded();
+                if !stopping && is_urgent {
                     doubt(&self.reconsider, epoch);
                 }
                 return Err(why);
             }
             tokio::time::sleep(backoff.next()).await;
-        }
-    }
-
-    async fn attempt(&mut self, standing: &Arc<Standing>, call: &Call) -> Try {
-        let body = self.codec.encode(call);
-        let usable = |(master, connection): &(Master, Connection)| {
-            *master == standing.master && !connection.is_closed()
-        };
-        let mut connection = match self.connection.take().filter(usable) {
-            Some((_, connection)) => connection,
-            None => match self.http.connect(&standing.master).await {
-                Ok(connection) => connection,
-                Err(why) => return Try::Unsent(why),
-            },
-        };
-        let posted = self.http.post(&mut connection, Some(&standing.stream_id), body).await;
-        let response = match posted {
-            Ok(response) => response,
-            Err(unanswered) if unanswered.surely_unsent => return Try::Unsent(unanswered.why),
-            Err(unanswered) => return Try::Unknown(unanswered.why),
-        };
-        let status = response.status();
-        if status.is_success() {
-            if self.http.finish(response).await {
-                self.connection = Some((standing.master.clone(), connection));
-            }
-            return Try::Done;
-        }
-        let why = self.http.explain(response).await;
-        let may_have_acted = status.is_server_error() && !is_elsewhere(status);
-        if may_have_acted { Try::Unknown(why) } else { Try::Refused(status, why) }
-    }
-
-    /// A master that answers like this may not know the subscription any more.
-    fn read_refusal(&self, standing: &Standing, status: StatusCode, why: &str) {
-        // In the words of `Master::Http::scheduler`.
-        let lost = is_elsewhere(status)
-            || ["not subscribed", "stream ID", "cannot be found"].iter().any(|it| why.contains(it));
-        if lost {
-            doubt(&self.reconsider, standing.epoch);
         }
     }
 

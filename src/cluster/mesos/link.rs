@@ -10,17 +10,22 @@
 //!              └──────────── ERROR ─► the end
 //! ```
 //!
+//! No events are read while too many acknowledgements wait to be sent: see `outgoing.rs`.
+//!
+//! While the manager is being stopped this goes on, for TEARDOWN needs a subscription; the engine is told of none any
+//! more then.
+//!
 //! Each time that a subscription stands it has a new number, and calls of earlier ones are dropped. Executors are not
 //! touched by any of this: what became of them the cluster is asked after each subscription.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::calls;
-use super::config::MesosConfig;
+use super::config::{AtEnd, MesosConfig};
 use super::http::SharedHttp;
 use super::lane::What;
 use super::ledger::{Book, SharedLedger};
@@ -51,6 +56,8 @@ pub(super) struct Link {
     pub(super) standing: StandingSender,
     /// Subscriptions up to this number are in question.
     pub(super) reconsider: watch::Receiver<u64>,
+    /// The framework's id, for whoever ends it.
+    pub(super) framework_id: Arc<OnceLock<String>>,
     /// Whether the manager is being stopped: then the subscription's end is what was asked for.
     pub(super) stopping: watch::Receiver<bool>,
     pub(super) outgoing: Outgoing,
@@ -94,11 +101,13 @@ impl Link {
         loop {
             let master = self.candidate();
             let next = self.try_with(&master).await;
-            if *self.stopping.borrow() {
+            let stopping = *self.stopping.borrow();
+            if stopping && (self.state.epoch == 0 || config.at_end == AtEnd::Leave) {
                 return;
             }
             let why = match next {
                 Next::AtOnce => continue,
+                Next::End(_) if stopping => return,
                 Next::End(why) => return self.events.send(Event::Refused { why }),
                 Next::Again(why) => why,
             };
@@ -110,8 +119,21 @@ impl Link {
                     format!("no master of {masters} could be subscribed to within {within}: {why}");
                 return self.events.send(Event::Refused { why });
             }
-            self.tell_once(why);
-            tokio::time::sleep(wait).await;
+            if !stopping {
+                self.tell_once(why);
+            }
+            self.wait(wait).await;
+        }
+    }
+
+    /// Waits, but not long beyond the moment when the manager is to be stopped: the end needs a subscription soon.
+    async fn wait(&mut self, wait: Duration) {
+        if *self.stopping.borrow() {
+            return tokio::time::sleep(wait).await;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            Ok(_) = self.stopping.wait_for(|stopping| *stopping) => self.state.backoff.reset(),
         }
     }
 
@@ -190,7 +212,7 @@ impl Link {
         let began = Instant::now();
         let next = loop {
             let record = tokio::select! {
-                record = stream.next() => record,
+                record = next_record(&mut stream, &self.outgoing) => record,
                 () = put_in_question(&mut self.reconsider, self.state.epoch), if subscribed => {
                     Err("the master doesn't know the subscription any more, or hears no calls".to_owned())
                 }
@@ -264,6 +286,10 @@ impl Link {
         };
         // Before the engine is told, which calls at once.
         self.standing.send_replace(Some(Arc::new(standing)));
+        let _known = self.framework_id.set(framework_id.clone());
+        if *self.stopping.borrow() {
+            return;
+        }
         if former_id.is_some() {
             // Of a framework that is no more nothing is left but what has finished.
             let executors = if is_same { executors.into_values().collect() } else { Vec::new() };
@@ -312,6 +338,21 @@ impl Link {
             self.state.told = Some(why);
         }
     }
+}
+
+impl Drop for Link {
+    /// However it ends, by a panic too: without it no subscription stands.
+    fn drop(&mut self) {
+        self.standing.send_replace(None);
+    }
+}
+
+/// The next record, once there is room for what will be said to it.
+async fn next_record(stream: &mut Stream, outgoing: &Outgoing) -> Result<Vec<u8>, String> {
+    if outgoing.until_there_is_room().await {
+        stream.resume();
+    }
+    stream.next().await
 }
 
 /// Ends at that moment, if there is one.

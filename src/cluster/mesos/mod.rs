@@ -7,7 +7,7 @@
 //!    │  │      │     link: which master, when again, which number │
 //!    │  │      │      │ standing: number, stream id, master       │
 //!    │  │      │      ▼                                           │
-//!    │  └───── │ lane: acknowledgements      ◄──┐                 │
+//!    │  └───── │ lanes: acknowledgements     ◄──┐                 │
 //!    └──────── │ lane: all that has an order ◄──┴─ outgoing ◄──── calls of the engine's threads
 //!              └─────────────────────────────────────────────────┘         └─► framework id file: launches
 //! ```
@@ -16,6 +16,7 @@
 //! dropped there. What a call's failure means is in `lane.rs`, what outlives the program in `ledger.rs`, and what a
 //! master is told of a constraint in `offer_constraints.rs`.
 
+mod caller;
 mod calls;
 mod cluster;
 mod config;
@@ -32,7 +33,9 @@ mod owned;
 mod standing;
 mod status;
 mod subscription;
+mod supervisor;
 mod task;
+mod tear_down;
 mod tls;
 pub mod wire;
 

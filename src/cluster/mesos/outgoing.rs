@@ -1,44 +1,129 @@
 //! Where calls are put that are to be sent: the doors of the lanes.
+//!
+//! Acknowledgements go through several lanes, for each lane has one call under way at a time, and there can be very many
+//! updates. Those of one executor go through the same lane, in their order. When many wait, the link stops reading
+//! events ([`Outgoing::until_there_is_room`]) until they have become fewer: the master's updates then wait in the
+//! master. What the engine has taken in by then and not acknowledged yet is no more than its queue holds, and for that
+//! there is room; so none is dropped.
 
-use tokio::sync::mpsc;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, watch};
 
 use super::lane::{ORDERS_MAX, Order, What};
 use super::wire::messages::Call;
 
-/// The doors of both lanes.
+/// How many lanes acknowledgements have.
+pub(super) const ACKNOWLEDGING_LANES: usize = 8;
+/// No more events are read while this many acknowledgements wait …
+const WAITING_HIGH: usize = 8 * 1024;
+/// … until no more than this many do.
+const WAITING_LOW: usize = 4 * 1024;
+
+/// The doors of all lanes.
 #[derive(Clone, Debug)]
 pub(super) struct Outgoing {
     /// Everything whose order matters.
     main: mpsc::Sender<Order>,
-    acknowledgements: mpsc::Sender<Order>,
+    acknowledgements: Arc<[mpsc::Sender<Order>]>,
+    /// How many acknowledgements wait, or are under way.
+    waiting: Arc<watch::Sender<usize>>,
 }
 
 /// The other ends.
 pub(super) struct Inboxes {
     pub(super) main: mpsc::Receiver<Order>,
-    pub(super) acknowledgements: mpsc::Receiver<Order>,
+    pub(super) acknowledgements: Vec<mpsc::Receiver<Order>>,
 }
 
-/// So many calls wait already that there is no room for another.
+/// Why a call can't be put into a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unordered {
+    /// Too many wait already.
+    Full,
+    /// The lane has ended.
+    Closed,
+}
+
+impl From<mpsc::error::TrySendError<Order>> for Unordered {
+    fn from(error: mpsc::error::TrySendError<Order>) -> Unordered {
+        match error {
+            mpsc::error::TrySendError::Full(_) => Unordered::Full,
+            mpsc::error::TrySendError::Closed(_) => Unordered::Closed,
+        }
+    }
+}
+
+/// The place of one acknowledgement among those that wait: free again when this is dropped.
 #[derive(Debug)]
-pub(super) struct Full;
+pub(super) struct Place(Arc<watch::Sender<usize>>);
+
+impl Place {
+    fn take(waiting: &Arc<watch::Sender<usize>>) -> Option<Place> {
+        let is_taken = waiting.send_if_modified(|waiting| {
+            let has_room = *waiting < ORDERS_MAX;
+            *waiting += usize::from(has_room);
+            has_room
+        });
+        is_taken.then(|| Place(Arc::clone(waiting)))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.send_modify(|waiting| *waiting = waiting.saturating_sub(1));
+    }
+}
 
 impl Outgoing {
     pub(super) fn new() -> (Outgoing, Inboxes) {
         let (main, main_inbox) = mpsc::channel(ORDERS_MAX);
-        let (acknowledgements, inbox) = mpsc::channel(ORDERS_MAX);
-        let inboxes = Inboxes { main: main_inbox, acknowledgements: inbox };
-        (Outgoing { main, acknowledgements }, inboxes)
+        let lanes = (0..ACKNOWLEDGING_LANES).map(|_| mpsc::channel(ORDERS_MAX));
+        let (doors, acknowledgements): (Vec<_>, Vec<_>) = lanes.unzip();
+        let inboxes = Inboxes { main: main_inbox, acknowledgements };
+        let waiting = Arc::new(watch::channel(0).0);
+        (Outgoing { main, acknowledgements: doors.into(), waiting }, inboxes)
     }
 
     /// Orders something whose place among the others matters.
-    pub(super) fn order(&self, epoch: u64, what: What) -> Result<(), Full> {
-        self.main.try_send(Order { epoch, what }).map_err(|_| Full)
+    pub(super) fn order(&self, epoch: u64, what: What) -> Result<(), Unordered> {
+        Ok(self.main.try_send(Order { epoch, what })?)
     }
 
-    /// Orders an acknowledgement.
-    pub(super) fn acknowledge(&self, epoch: u64, call: Call) -> Result<(), Full> {
-        let what = What::Plain(Box::new(call));
-        self.acknowledgements.try_send(Order { epoch, what }).map_err(|_| Full)
+    /// Orders an acknowledgement of an update about `executor`.
+    pub(super) fn acknowledge(
+        &self,
+        epoch: u64,
+        executor: &str,
+        call: Call,
+    ) -> Result<(), Unordered> {
+        let mut hasher = DefaultHasher::new();
+        executor.hash(&mut hasher);
+        let lane = hasher.finish() as usize % self.acknowledgements.len().max(1);
+        let door = self.acknowledgements.get(lane).ok_or(Unordered::Closed)?;
+        let place = Place::take(&self.waiting).ok_or(Unordered::Full)?;
+        let what = What::Acknowledge { call: Box::new(call), place };
+        Ok(door.try_send(Order { epoch, what })?)
+    }
+
+    /// Whether so many acknowledgements wait that no more events are read.
+    pub(super) fn is_crowded(&self) -> bool {
+        *self.waiting.borrow() >= WAITING_HIGH
+    }
+
+    /// Waits, if too many acknowledgements wait, until they have become fewer. Returns whether it waited.
+    pub(super) async fn until_there_is_room(&self) -> bool {
+        if !self.is_crowded() {
+            return false;
+        }
+        let mut waiting = self.waiting.subscribe();
+        // The sender is in here: it can't be gone.
+        let _room = waiting.wait_for(|waiting| *waiting <= WAITING_LOW).await;
+        true
     }
 }
+
+#[cfg(test)]
+#[path = "tests/outgoing.rs"]
+mod tests;

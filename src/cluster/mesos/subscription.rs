@@ -94,6 +94,11 @@ impl Stream {
         self.patience = interval.saturating_mul(self.heartbeats_max);
     }
 
+    /// Counts the master's silence from now: nothing was read for a while.
+    pub(super) fn resume(&mut self) {
+        self.heard = Instant::now();
+    }
+
     /// The next record; an error says why there will be none.
     pub(super) async fn next(&mut self) -> Result<Vec<u8>, String> {
         loop {

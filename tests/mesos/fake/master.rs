@@ -30,6 +30,8 @@ pub(crate) struct FakeMaster {
 
 struct Stage {
     script: Box<Script>,
+    /// Calls of this kind are counted, but not kept.
+    unkept: &'static str,
     seen: Mutex<Seen>,
     arrived: Condvar,
     flooded: AtomicUsize,
@@ -48,10 +50,23 @@ struct Seen {
 impl FakeMaster {
     /// One that answers each call by `script`.
     pub(crate) fn new(script: impl Fn(&Call) -> Answer + Send + Sync + 'static) -> FakeMaster {
+        FakeMaster::start(script, "")
+    }
+
+    /// The same, for very many acknowledgements: they are not kept.
+    pub(crate) fn counting(script: impl Fn(&Call) -> Answer + Send + Sync + 'static) -> FakeMaster {
+        FakeMaster::start(script, "ACKNOWLEDGE")
+    }
+
+    fn start(
+        script: impl Fn(&Call) -> Answer + Send + Sync + 'static,
+        unkept: &'static str,
+    ) -> FakeMaster {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let stage = Arc::new(Stage {
             script: Box::new(script),
+            unkept,
             seen: Mutex::default(),
             arrived: Condvar::new(),
             flooded: AtomicUsize::new(0),
@@ -131,8 +146,9 @@ impl FakeMaster {
         let _gone = self.newest_stream().shutdown(Shutdown::Both);
     }
 
+    /// The newest stream, to be written to by another thread.
     #[track_caller]
-    fn newest_stream(&self) -> TcpStream {
+    pub(crate) fn newest_stream(&self) -> TcpStream {
         let seen = self.stage.seen.lock().unwrap();
         seen.streams.last().expect("a subscription").try_clone().unwrap()
     }
@@ -197,7 +213,9 @@ impl Stage {
         let count = seen.counts.entry(kind.clone()).or_default();
         let call = Call { kind, number: *count, body, message };
         *count += 1;
-        seen.calls.push(call.clone());
+        if call.kind != self.unkept {
+            seen.calls.push(call.clone());
+        }
         call
     }
 }

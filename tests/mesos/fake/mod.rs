@@ -2,10 +2,13 @@
 //! it answers is for each scene to say. Each scene names the function of Mesos' sources that does the like, or says
 //! that no Mesos would.
 
+mod acknowledging;
 mod answers;
+mod breaking;
 mod calls;
 mod going_elsewhere;
 mod master;
+mod parting;
 mod refusals;
 mod returning;
 mod script;

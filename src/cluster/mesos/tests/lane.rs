@@ -1,10 +1,13 @@
 //! Lanes, without a master.
 
+use std::sync::Arc;
+
 use tokio::sync::mpsc;
 
 use super::*;
 use crate::cluster::mesos::MesosConfig;
 use crate::cluster::mesos::http::Http;
+use crate::cluster::mesos::wire::codec::Codec;
 use crate::cluster::mesos::wire::messages::call;
 use crate::engine::seam::Events;
 
@@ -24,15 +27,14 @@ fn lane() -> (Lane, mpsc::Sender<Order>, Arc<Sink>) {
     let (door, inbox) = mpsc::channel(100);
     let sink = Arc::new(Sink::default());
     let lane = Lane {
-        http: Arc::new(Http::new(&config, codec.content_type()).unwrap()),
-        codec,
+        caller: Caller::new(Arc::new(Http::new(&config, codec.content_type()).unwrap()), codec),
         inbox,
         standing: watch::channel(None).1,
         reconsider: watch::channel(0).0,
         stopping: watch::channel(false).1,
         events: Arc::clone(&sink) as EventSink,
         ledger: SharedLedger::open(None).unwrap(),
-        connection: None,
+        outgoing: Outgoing::new().0,
     };
     (lane, door, sink)
 }

@@ -1,0 +1,151 @@
+//! The end: TEARDOWN gets through whatever waits, is said again, and whoever ends is told if it wasn't heard.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use offermill::cluster::mesos::AtEnd;
+use offermill::engine::Notice;
+use offermill::engine::seam::{Call as EngineCall, ClusterManager};
+
+use super::master::FakeMaster;
+use super::script::{Answer, Call, Then, sound};
+use super::{framework, mesos};
+use crate::framework::Framework;
+
+/// Longer than the time within which the framework has to be torn down.
+const LONG: Duration = Duration::from_secs(4);
+
+fn silence() -> Answer {
+    Answer::none().then(Then::Silence(LONG))
+}
+
+/// Stops the framework; returns why the master may still have it, and whether that was told.
+fn stop(framework: Framework) -> (Option<String>, bool) {
+    let Framework { engine, cluster, notices, .. } = framework;
+    drop(engine);
+    let told = notices.count(
+        |notice| matches!(notice, Notice::CallFailed { why } if why.starts_with("TEARDOWN: ")),
+    );
+    assert!(told <= 1, "{:#?}", notices.all());
+    (cluster.why_left().map(str::to_owned), told == 1)
+}
+
+/// Goal: TEARDOWN doesn't wait for what waits. Method: a master that is silent on every other call, and a main lane that
+/// is full.
+#[test]
+fn past_a_full_lane() {
+    let fake = FakeMaster::new(|call| match call.kind.as_str() {
+        "REVIVE" => silence(),
+        _ => sound(call),
+    });
+    let framework = framework(mesos(&[fake.port()]), 0).unwrap();
+    framework.id();
+    let mut ordered = 0;
+    while framework.cluster.call(EngineCall::Revive).is_ok() {
+        ordered += 1;
+        assert!(ordered < 1_000_000, "the lane is never full");
+    }
+    assert_eq!(stop(framework), (None, false));
+    assert_eq!(fake.calls_of("TEARDOWN").len(), 1);
+}
+
+/// Goal: TEARDOWN is said again. Method: the first is not answered, is answered too late, and fails; the second is heard
+/// or finds no such framework any more, as the first was heard after all (`Master::Http::scheduler`).
+#[test]
+fn said_again() {
+    for first in [Answer::none(), silence(), Answer::status("500 Internal Server Error", "", "")] {
+        for second in [
+            Answer::status("202 Accepted", "", ""),
+            Answer::status("400 Bad Request", "", "Framework cannot be found"),
+        ] {
+            let first = first.clone();
+            let fake = FakeMaster::new(move |call| match (call.kind.as_str(), call.number) {
+                ("TEARDOWN", 0) => first.clone(),
+                ("TEARDOWN", 1) => second.clone(),
+                _ => sound(call),
+            });
+            let framework = framework(mesos(&[fake.port()]), 0).unwrap();
+            framework.id();
+            assert_eq!(stop(framework), (None, false));
+            assert_eq!(fake.calls_of("TEARDOWN").len(), 2);
+        }
+    }
+}
+
+/// Goal: without a subscription there is another, and then TEARDOWN. Method: the stream is cut just before the end; and
+/// it is the master that doesn't know the subscription any more.
+#[test]
+fn under_the_next_subscription() {
+    for is_cut in [true, false] {
+        let forgotten = Answer::status("403 Forbidden", "", "Framework is not subscribed");
+        let fake = FakeMaster::new(move |call| match (call.kind.as_str(), call.number) {
+            ("TEARDOWN", 0) if !is_cut => forgotten.clone(),
+            _ => sound(call),
+        });
+        let framework = framework(mesos(&[fake.port()]), 0).unwrap();
+        framework.id();
+        if is_cut {
+            fake.cut_stream();
+        }
+        assert_eq!(stop(framework), (None, false));
+        let last = fake.calls_of("TEARDOWN").pop().unwrap();
+        let stream = super::script::stream_id(1);
+        assert_eq!(last.message.header("mesos-stream-id"), Some(&*stream));
+        assert_eq!(last.body["framework_id"]["value"], "F-0001");
+    }
+}
+
+/// Goal: whoever ends is told that the master may keep the framework. Method: a master that is silent, refuses, has gone,
+/// and takes no subscription any more.
+#[test]
+fn failures_are_told() {
+    let kinds = ["silent", "refuses", "gone", "cut"];
+    for kind in kinds {
+        let fake = FakeMaster::new(move |call: &Call| match (call.kind.as_str(), call.number) {
+            ("TEARDOWN", _) if kind == "silent" => silence(),
+            ("TEARDOWN", _) if kind == "refuses" => {
+                Answer::status("403 Forbidden", "", "not allowed to end it")
+            }
+            ("SUBSCRIBE", 1..) => Answer::none(),
+            _ => sound(call),
+        });
+        let framework = framework(mesos(&[fake.port()]), 0).unwrap();
+        framework.id();
+        match kind {
+            "gone" => drop(fake),
+            "cut" => fake.cut_stream(),
+            _ => {}
+        }
+        let (left, is_told) = stop(framework);
+        let left = left.unwrap_or_else(|| panic!("{kind}: nothing was told"));
+        assert!(is_told, "{kind}: {left}");
+        assert_eq!(left.contains("not allowed to end it"), kind == "refuses", "{kind}: {left}");
+    }
+}
+
+/// Goal: where there is nothing to tear down, nothing is, and nothing is told. Method: a framework that is to be left; one
+/// whose subscription was never taken; one that the master has refused.
+#[test]
+fn nothing_to_tear_down() {
+    let fake = FakeMaster::new(sound);
+    let mut left = mesos(&[fake.port()]);
+    left.at_end = AtEnd::Leave;
+    let framework_left = framework(left, 0).unwrap();
+    framework_left.id();
+    assert_eq!(stop(framework_left), (None, false));
+
+    let busy = FakeMaster::new(|_| Answer::status("503 Service Unavailable", "", "starting"));
+    let waiting = framework(mesos(&[busy.port()]), 0).unwrap();
+    busy.wait_for("SUBSCRIBE", 0);
+    assert_eq!(stop(waiting), (None, false));
+
+    let strict = Arc::new(FakeMaster::new(sound));
+    let refused = framework(mesos(&[strict.port()]), 0).unwrap();
+    refused.id();
+    strict.send(&serde_json::json!({"type": "ERROR", "error": {"message": "go away"}}));
+    refused
+        .notices
+        .wait("refusal", |notice| matches!(notice, Notice::Refused { .. }).then_some(()));
+    assert_eq!(stop(refused), (None, false));
+    assert_eq!(fake.calls_of("TEARDOWN").len() + strict.calls_of("TEARDOWN").len(), 0);
+}
