@@ -1,25 +1,32 @@
 //! From a batch of offers, through the kernel, into calls.
+//!
+//! The launcher, the reader of offers and the cluster manager are others' code, and may panic. A panic costs a handler
+//! its batch and no more: offers that no call has answered are declined, and executors that are committed but whose
+//! launch was not begun are taken back. A call that panicked counts as made: its outcome is the cluster's to tell.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::control::Control;
 use super::encoded::{EncodedOffer, ReadOffers};
+use super::gate::Gate;
 use super::intake::Waiting;
-use super::keeper::Keeper;
+use super::keeper::{Answered, Keeper};
 use super::notice::PlacedExecutor;
 use super::owned::lend;
 use super::seam::{Accept, Call, Launch, Shape, Taken};
 use super::shared::Shared;
+use super::sync::catch;
 use crate::kernel::{Accepted, Decisions, Handler, Placed};
 use crate::launch::{Facts, Launcher};
 use crate::offer::Offer;
 use crate::time::Timestamp;
 
 /// Answers offers until the intake is closed and empty: a handler thread's work.
-pub(super) fn answer_offers(shared: &Arc<Shared>) {
+pub(super) fn answer_offers(shared: &Shared, gate: &Gate) {
     let mut answerer = Answerer::new(shared.keeper.clone(), Arc::clone(&shared.launcher));
-    let mut reader = shared.manager.offer_reader();
+    let mut reader = offer_reader(shared);
     let (mut batch, mut owned, mut encoded) = (Vec::new(), Vec::new(), Vec::new());
     while let Some(epoch) = shared.intake.pop(shared.options.batch_max, &mut batch) {
         for waiting in batch.drain(..) {
@@ -29,12 +36,21 @@ pub(super) fn answer_offers(shared: &Arc<Shared>) {
             }
         }
         let (app, now) = (shared.app(), shared.clock.now());
-        let mut answer =
-            |offers: &[Offer<'_>]| answerer.answer(&app, epoch, offers, now, &mut &**shared);
+        let mut out = Desk { shared, gate };
+        let mut answer = |offers: &[Offer<'_>]| {
+            if let Err(why) = catch(|| answerer.answer(&app, epoch, offers, now, &mut out)) {
+                shared.tell(Control::HandlerPanicked { why });
+                answerer.make_good(epoch, offers, now, &mut out);
+            }
+        };
         if !owned.is_empty() {
             lend(&owned, &mut answer);
         }
-        let unreadable = read(reader.as_deref_mut(), &encoded, &mut answer);
+        let (unreadable, panicked) = read(reader.as_deref_mut(), &encoded, &mut answer);
+        if let Some(why) = panicked {
+            shared.tell(Control::HandlerPanicked { why });
+            reader = offer_reader(shared);
+        }
         if !unreadable.is_empty() {
             shared.tell(Control::Unreadable { epoch, offers: unreadable });
         }
@@ -43,27 +59,40 @@ pub(super) fn answer_offers(shared: &Arc<Shared>) {
     }
 }
 
-/// Has offers read and answered; returns the ids of those that can't be read.
+/// The manager's reader; if it panics, none.
+fn offer_reader(shared: &Shared) -> Option<Box<dyn ReadOffers>> {
+    catch(|| shared.manager.offer_reader()).unwrap_or_else(|why| {
+        shared.tell(Control::HandlerPanicked { why });
+        None
+    })
+}
+
+/// Has offers read and answered. Returns the ids of those that can't be read, and what the reader said if it panicked:
+/// then those that it had not handed over can't be read.
 fn read(
     reader: Option<&mut (dyn ReadOffers + 'static)>,
     encoded: &[EncodedOffer],
     answer: &mut impl FnMut(&[Offer<'_>]),
-) -> Vec<String> {
+) -> (Vec<String>, Option<String>) {
+    let all = || encoded.iter().map(|offer| offer.id().to_owned()).collect();
     if encoded.is_empty() {
-        return Vec::new();
+        return (Vec::new(), None);
     }
-    let Some(reader) = reader else {
-        return encoded.iter().map(|offer| offer.id().to_owned()).collect();
-    };
-    let mut ids = Vec::new();
-    reader.read(encoded, &mut |offers, unreadable| {
-        if !offers.is_empty() {
-            answer(offers);
-        }
-        let unreadable = unreadable.filter_map(|place| encoded.get(place));
-        ids.extend(unreadable.map(|offer| offer.id().to_owned()));
+    let Some(reader) = reader else { return (all(), None) };
+    let mut ids = None;
+    let read = catch(|| {
+        reader.read(encoded, &mut |offers, unreadable| {
+            if !offers.is_empty() {
+                answer(offers);
+            }
+            let ids = ids.get_or_insert_with(Vec::new);
+            let unreadable = unreadable.filter_map(|place| encoded.get(place));
+            ids.extend(unreadable.map(|offer| offer.id().to_owned()));
+        });
     });
-    ids
+    let panicked = read.err();
+    let unread = || if panicked.is_some() { all() } else { Vec::new() };
+    (ids.unwrap_or_else(unread), panicked)
 }
 
 /// Where answers go.
@@ -76,17 +105,23 @@ pub(crate) trait AnswerOutlet {
     fn never_launched(&mut self, executors: Vec<String>);
 }
 
-impl AnswerOutlet for &Shared {
+/// A handler's way out.
+struct Desk<'a> {
+    shared: &'a Shared,
+    gate: &'a Gate,
+}
+
+impl AnswerOutlet for Desk<'_> {
     fn call(&mut self, call: Call<'_>) -> bool {
-        Shared::call(self, call)
+        self.shared.call(self.gate, call)
     }
 
     fn placed(&mut self, placed: Vec<PlacedExecutor>) {
-        self.tell(Control::Placed(placed));
+        self.shared.tell(Control::Placed(placed));
     }
 
     fn never_launched(&mut self, executors: Vec<String>) {
-        self.tell(Control::NeverLaunched(executors));
+        self.shared.tell(Control::NeverLaunched(executors));
     }
 }
 
@@ -96,12 +131,30 @@ pub(crate) struct Answerer {
     launcher: Arc<dyn Launcher>,
     handler: Handler,
     decisions: Decisions,
+    progress: Cell<Progress>,
+}
+
+/// How far the answer to a batch has come.
+#[derive(Clone, Copy)]
+enum Progress {
+    /// The kernel has not decided.
+    Undecided,
+    Decided {
+        answered: Answered,
+        /// So many acceptances' executors have been told of.
+        placed: usize,
+        /// So many acceptances' calls have been begun,
+        accepts: usize,
+        /// and so many calls that decline.
+        declines: usize,
+    },
 }
 
 impl Answerer {
     pub(crate) fn new(keeper: impl Into<Keeper>, launcher: Arc<dyn Launcher>) -> Answerer {
         let (keeper, decisions) = (keeper.into(), Decisions::new());
-        Answerer { handler: keeper.kernel().handler(), decisions, keeper, launcher }
+        let progress = Cell::new(Progress::Undecided);
+        Answerer { handler: keeper.kernel().handler(), decisions, keeper, launcher, progress }
     }
 
     /// Answers offers that came under one subscription.
@@ -113,12 +166,59 @@ impl Answerer {
         now: Timestamp,
         out: &mut dyn AnswerOutlet,
     ) {
+        self.progress.set(Progress::Undecided);
         let answered = self.keeper.answer(&mut self.handler, offers, now, &mut self.decisions);
+        self.progress.set(Progress::Decided { answered, placed: 0, accepts: 0, declines: 0 });
         for accepted in self.decisions.accepts() {
             self.accept(app, epoch, offers, &accepted, out);
         }
         for (refuse, declined) in by_duration(offers, &self.decisions) {
+            self.went_on(|_, _, declines| *declines += 1);
             out.call(Call::Decline { epoch, offers: &declined, refuse });
+        }
+        self.keeper.answers_sent(&self.decisions, answered, now);
+    }
+
+    fn went_on(&self, step: impl FnOnce(&mut usize, &mut usize, &mut usize)) {
+        let mut progress = self.progress.get();
+        if let Progress::Decided { placed, accepts, declines, .. } = &mut progress {
+            step(placed, accepts, declines);
+        }
+        self.progress.set(progress);
+    }
+
+    /// Does what is left of a batch in which something panicked, as far as it needs nobody who might do it again.
+    fn make_good(
+        &mut self,
+        epoch: u64,
+        offers: &[Offer<'_>],
+        now: Timestamp,
+        out: &mut dyn AnswerOutlet,
+    ) {
+        let refuse = self.keeper.kernel().config().refuse_durations().other;
+        // What panics again was at least asked for.
+        let decline = |ids: &[&str], refuse: Duration, out: &mut dyn AnswerOutlet| {
+            let _panicked = catch(|| out.call(Call::Decline { epoch, offers: ids, refuse }));
+        };
+        let Progress::Decided { answered, placed, accepts, declines } = self.progress.get() else {
+            // The kernel itself panicked, which leaves its handler's scratch in any state.
+            self.handler = self.keeper.kernel().handler();
+            let ids: Vec<&str> = offers.iter().map(|offer| offer.id).collect();
+            return decline(&ids, refuse, out);
+        };
+        for (accepted, number) in self.decisions.accepts().zip(0..).skip(accepts) {
+            let own = accepted.offers.iter().filter_map(|offer| offers.get(*offer as usize));
+            let own: Vec<&Offer<'_>> = own.collect();
+            let names = self.names(&accepted);
+            if let (Some(first), true) = (own.first(), number >= placed) {
+                out.placed(describe(&accepted, &names, first));
+            }
+            out.never_launched(names);
+            let ids: Vec<&str> = own.iter().map(|offer| offer.id).collect();
+            decline(&ids, refuse, out);
+        }
+        for (refuse, ids) in by_duration(offers, &self.decisions).into_iter().skip(declines) {
+            decline(&ids, refuse, out);
         }
         self.keeper.answers_sent(&self.decisions, answered, now);
     }
@@ -140,16 +240,11 @@ impl Answerer {
         let own: Vec<&Offer<'_>> =
             accepted.offers.iter().filter_map(|offer| offers.get(*offer as usize)).collect();
         let Some(first) = own.first() else { return };
-        let names: Vec<String> = accepted
-            .executors
-            .iter()
-            .map(|placed| self.keeper.kernel().executor_name(placed.id).to_string())
-            .collect();
-        let pairs = || accepted.executors.iter().zip(&names);
-        // Told before the call, so that no update can come before it.
-        let placed = pairs().map(|(placed, name)| describe(placed, name, first)).collect();
-        out.placed(placed);
-        let executors: Vec<Launch<'_>> = pairs()
+        let names = self.names(accepted);
+        self.went_on(|placed, _, _| *placed += 1);
+        out.placed(describe(accepted, &names, first));
+        let pairs = accepted.executors.iter().zip(&names);
+        let executors: Vec<Launch<'_>> = pairs
             .map(|(placed, executor)| {
                 let facts = Facts {
                     executor,
@@ -179,9 +274,15 @@ impl Answerer {
             executors: &executors,
             refuse: accepted.refuse,
         });
+        self.went_on(|_, accepts, _| *accepts += 1);
         if !out.call(call) {
             out.never_launched(names);
         }
+    }
+
+    fn names(&self, accepted: &Accepted<'_>) -> Vec<String> {
+        let name = |placed: &Placed| self.keeper.kernel().executor_name(placed.id).to_string();
+        accepted.executors.iter().map(name).collect()
     }
 }
 
@@ -198,17 +299,19 @@ fn by_duration<'a>(offers: &[Offer<'a>], decisions: &Decisions) -> Vec<(Duration
     groups
 }
 
-fn describe(placed: &Placed, executor: &str, offer: &Offer<'_>) -> PlacedExecutor {
-    PlacedExecutor {
+fn describe(accepted: &Accepted<'_>, names: &[String], offer: &Offer<'_>) -> Vec<PlacedExecutor> {
+    let pairs = accepted.executors.iter().zip(names);
+    let described = pairs.map(|(placed, executor)| PlacedExecutor {
         id: placed.id,
-        executor: executor.to_owned(),
+        executor: executor.clone(),
         agent_id: offer.agent_id.to_owned(),
         hostname: offer.hostname.to_owned(),
         cores: placed.cores,
         memory: placed.memory,
         gpus: placed.gpus,
         port: placed.port,
-    }
+    });
+    described.collect()
 }
 
 fn take<'a>(accepted: &Accepted<'_>, placed: &Placed, offers: &'a [Offer<'a>]) -> Vec<Taken<'a>> {

@@ -1,7 +1,6 @@
 //! The engine's clock: the kernel has none.
 
-use std::time::Instant;
-
+use super::sync::Instant;
 use crate::time::Timestamp;
 
 /// Monotonic time since the engine started.

@@ -1,16 +1,20 @@
 //! The control thread: one inbox, one [`Steward`], and the observer.
 //!
 //! One thread makes all calls that must keep their order, so that nothing overtakes.
+//!
+//! If it panics, in the observer or in a call, nobody is left who could apply updates or kill: the engine is broken.
+//! The kernel is closed, so that handlers decline all offers from then on and launch nothing; what waits in the inbox
+//! is dropped and nobody waits for it any more; the observer is told, if it still can be.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, RecvTimeoutError};
-
+use super::inbox::Received;
 use super::notice::{Notice, Observer, PlacedExecutor};
 use super::seam::{Call, Event};
 use super::shared::Shared;
 use super::steward::{Outlet, POLL_EVERY, Steward};
+use super::sync::catch;
 use crate::ids::ExecutorId;
 use crate::time::Timestamp;
 
@@ -36,16 +40,17 @@ pub(super) enum Control {
         offers: Vec<String>,
     },
     CallFailed(String),
+    HandlerPanicked {
+        why: String,
+    },
     Kill {
         executors: Vec<ExecutorId>,
         grace: Duration,
     },
-    End,
 }
 
 pub(super) struct ControlThread {
     steward: Steward,
-    inbox: Receiver<Control>,
     desk: Desk,
 }
 
@@ -59,7 +64,8 @@ struct Desk {
 impl Outlet for Desk {
     /// A failure is noticed here and now: this thread must not wait for its own inbox.
     fn call(&mut self, call: Call<'_>) {
-        if let Err(error) = self.shared.manager.call(call) {
+        // A call that the engine's end refuses is no failure.
+        if let Some(Err(error)) = self.shared.pass(self.shared.control_gate(), call) {
             self.notice(Notice::CallFailed { why: error.to_string() });
         }
     }
@@ -78,28 +84,32 @@ impl Desk {
 }
 
 impl ControlThread {
-    pub(super) fn new(
-        shared: Arc<Shared>,
-        inbox: Receiver<Control>,
-        observer: Box<dyn Observer>,
-    ) -> ControlThread {
+    pub(super) fn new(shared: Arc<Shared>, observer: Box<dyn Observer>) -> ControlThread {
         let steward = Steward::new(shared.keeper.clone(), shared.options.clone());
         let desk = Desk { shared, observer, now: Timestamp::ORIGIN };
-        ControlThread { steward, inbox, desk }
+        ControlThread { steward, desk }
     }
 
     /// Works until told to end.
     pub(super) fn run(mut self) {
+        let Err(why) = catch(|| self.work()) else { return };
+        let desk = &mut self.desk;
+        let _again = catch(|| desk.shared.break_down(&why));
+        let _again = catch(|| desk.notice(Notice::Broken { why }));
+        let _untold = catch(|| desk.shared.keeper.finish(desk.now));
+    }
+
+    fn work(&mut self) {
         loop {
-            let message = self.inbox.recv_timeout(POLL_EVERY);
+            let received = self.desk.shared.inbox.receive(POLL_EVERY);
             self.desk.now = self.desk.shared.clock.now();
-            match message {
-                Ok(Control::End) | Err(RecvTimeoutError::Disconnected) => {
+            match received {
+                Received::Message(message) => self.handle(message),
+                Received::Nothing => {}
+                Received::End => {
                     let failure = self.desk.shared.keeper.finish(self.desk.now);
                     return self.desk.tell_journal_ended(failure);
                 }
-                Ok(message) => self.handle(message),
-                Err(RecvTimeoutError::Timeout) => {}
             }
             self.steward.let_time_pass(self.desk.now, &mut self.desk);
             let failure = self.desk.shared.keeper.journal_failure();
@@ -124,8 +134,8 @@ impl ControlThread {
             Control::Overflow { epoch, offers } => steward.overflow(epoch, &offers, desk),
             Control::Unreadable { epoch, offers } => steward.unreadable(epoch, &offers, desk),
             Control::CallFailed(why) => desk.notice(Notice::CallFailed { why }),
+            Control::HandlerPanicked { why } => desk.notice(Notice::HandlerPanicked { why }),
             Control::Kill { executors, grace } => steward.kill(executors, grace, now, desk),
-            Control::End => {}
         }
     }
 }

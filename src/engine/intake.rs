@@ -4,10 +4,10 @@
 //! the kernel directly. Offers that find no room are handed back, to be declined; rescinded ones are taken out.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::encoded::EncodedOffer;
 use super::seam::OwnedOffer;
+use super::sync::{Condvar, Mutex, MutexGuard, lock, wait};
 
 /// What can wait here: an offer of some kind.
 pub(crate) trait Queued {
@@ -63,7 +63,7 @@ impl<O: Queued> Intake<O> {
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue<O>> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.queue)
     }
 
     /// Queues `offers`; returns those that there is no room for.
@@ -87,7 +87,7 @@ impl<O: Queued> Intake<O> {
             if queue.closed {
                 return None;
             }
-            queue = self.filled.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue = wait(&self.filled, queue);
         }
         let count = queue.offers.len().min(most);
         batch.extend(queue.offers.drain(..count));

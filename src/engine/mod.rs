@@ -16,6 +16,9 @@ pub(crate) mod answering;
 mod clock;
 mod control;
 mod encoded;
+mod ending;
+mod gate;
+mod inbox;
 pub(crate) mod intake;
 pub mod journal;
 pub(crate) mod keeper;
@@ -26,29 +29,30 @@ mod reconciliation;
 pub mod seam;
 mod shared;
 pub(crate) mod steward;
+mod sync;
+mod threads;
 
 use std::fmt;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 pub use clock::Clock;
+pub use ending::Shutdown;
 pub use notice::{Notice, Observer, PlacedExecutor, Unobserved};
 
 use crate::error::Error;
 use crate::ids::ExecutorId;
-use crate::kernel::{DrainReport, Kernel, Target};
+use crate::kernel::Kernel;
 use crate::launch::Launcher;
 use crate::time::Timestamp;
 use control::{Control, ControlThread};
+use ending::Ending;
 use journal::Journal;
 use journal::recording::Recording;
 use keeper::Keeper;
 use seam::{ClusterManager, EventSink};
 use shared::Shared;
-
-/// So many messages may wait for the control thread before those who tell it wait.
-const CONTROL_QUEUE: usize = 16 * 1024;
+use threads::Thread;
 
 /// How an engine works. `Default` suits most.
 #[derive(Clone, Debug)]
@@ -64,6 +68,9 @@ pub struct EngineOptions {
     pub overflow_refuse: Duration,
     /// How long an executor that is killed may take to end by itself. Default 5 s.
     pub kill_grace: Duration,
+    /// How much longer than its timeout a [shutdown](Engine::shutdown) may take, for calls under way, the manager's
+    /// stop and the observer. What hangs for longer is left alone. Default 20 s.
+    pub shutdown_slack: Duration,
     /// Whether each executor that finishes lowers the executor limit by one, so that it is not replaced: for work that
     /// is done when so many executors have finished. Default: no.
     pub finished_count_down: bool,
@@ -78,17 +85,32 @@ impl Default for EngineOptions {
             batch_max: 256,
             overflow_refuse: Duration::from_secs(5),
             kill_grace: Duration::from_secs(5),
+            shutdown_slack: Duration::from_secs(20),
             finished_count_down: false,
         }
     }
 }
 
-/// A running engine. Dropped without [`Engine::shutdown`], it ends its threads and stops the manager, without waiting
-/// for executors.
+/// A running engine. Dropped without [`Engine::shutdown`], it ends its threads and stops the manager, without asking
+/// executors to end or waiting for them.
+///
+/// # Blocking
+/// * [`Engine::shutdown`] returns within its timeout and [`EngineOptions::shutdown_slack`], whatever hangs; dropping
+///   returns within the slack. What hangs in others' code (a call, the manager's stop, the launcher, the observer) is
+///   left alone then, and [named](Shutdown::unfinished).
+/// * On the control thread, which is to say in an [`Observer`], neither waits: the end goes on on a thread of its own,
+///   and is complete when the observer and then the manager's stop have returned.
+/// * [`Engine::kill`] never waits, and may be called in an observer.
+/// * The rest waits for short locks; with a journal, for up to ten seconds while it is written too slowly.
+///
+/// # Panics of others' code
+/// A launcher, reader or call that panics on a handler's thread costs that batch ([`Notice::HandlerPanicked`]). An
+/// observer or a call that panics on the control thread breaks the engine: see [`Engine::broken`]. A journal that
+/// panics is given up ([`Notice::JournalEnded`]).
 pub struct Engine {
     shared: Arc<Shared>,
-    handlers: Vec<JoinHandle<()>>,
-    control: Option<JoinHandle<()>>,
+    handlers: Vec<Thread>,
+    control: Option<Thread>,
     /// Whether the manager has to be stopped.
     started: bool,
 }
@@ -134,7 +156,7 @@ impl Engine {
         let options = EngineOptions { handlers: options.handlers.min(1), ..options };
         let (mut journal, written) = (journal, Arc::clone(&recording));
         // Nobody waits for this thread for long: what it writes to may hang.
-        spawn("offermill-journal", move || written.write(&mut *journal))?;
+        Thread::start("offermill-journal", move || written.write(&mut *journal))?;
         let engine = Engine::set_up(keeper.clone(), manager, launcher, options, observer);
         if engine.is_err() {
             let _untold = keeper.finish(Timestamp::ORIGIN);
@@ -158,16 +180,15 @@ impl Engine {
                 return Err(Error::setting(name, value, "at least 1"));
             }
         }
-        let (sender, inbox) = crossbeam_channel::bounded(CONTROL_QUEUE);
         let handlers = options.handlers;
-        let shared = Arc::new(Shared::new(keeper, manager, launcher, options, sender));
+        let shared = Arc::new(Shared::new(keeper, manager, launcher, options));
         let mut engine = Engine { shared, handlers: Vec::new(), control: None, started: false };
-        let control = ControlThread::new(Arc::clone(&engine.shared), inbox, observer);
-        engine.control = Some(spawn("offermill-control", move || control.run())?);
+        let control = ControlThread::new(Arc::clone(&engine.shared), observer);
+        engine.control = Some(Thread::start("offermill-control", move || control.run())?);
         for number in 0..handlers {
             let shared = Arc::clone(&engine.shared);
-            let work = move || answering::answer_offers(&shared);
-            engine.handlers.push(spawn(&format!("offermill-handler-{number}"), work)?);
+            let work = move || answering::answer_offers(&shared, shared.handler_gate(number));
+            engine.handlers.push(Thread::start(&format!("offermill-handler-{number}"), work)?);
         }
         let events: EventSink = Arc::clone(&engine.shared) as EventSink;
         engine.shared.manager.start(events)?;
@@ -209,60 +230,48 @@ impl Engine {
         self.shared.intake.len()
     }
 
-    /// Asks executors to end; they have the kill grace for it. Asked again until their end is reported.
+    /// Asks executors to end; they have the kill grace for it. Asked again until their end is reported. Comes before
+    /// updates that wait to be applied; doesn't wait, and may be called in an [`Observer`].
     pub fn kill(&self, executors: Vec<ExecutorId>) {
         let grace = self.shared.options.kill_grace;
-        self.shared.tell(Control::Kill { executors, grace });
+        self.shared.inbox.urge(Control::Kill { executors, grace });
+    }
+
+    /// What the control thread said when it panicked, in the observer or in a call of the cluster manager's; `None`
+    /// while it works. A broken engine declines all offers, and launches, applies and kills nothing: shut it down. The
+    /// manager's stop ends what runs.
+    #[must_use]
+    pub fn broken(&self) -> Option<String> {
+        self.shared.broken()
     }
 
     /// Ends: declines what comes, asks all executors to end, waits for that up to `timeout`, then stops the manager,
     /// which ends by force what is left. Returns how each executor stood at the timeout; what the manager ended after
     /// it, the observer was still told.
-    pub fn shutdown(mut self, timeout: Duration) -> DrainReport {
-        let started = std::time::Instant::now();
-        self.close();
-        self.end_handlers();
-        let left = self.close();
-        let grace = self.shared.options.kill_grace.min(timeout);
-        let executors = left.into_iter().map(|target| target.id).collect();
-        self.shared.tell(Control::Kill { executors, grace });
-        let report = self.kernel().drain(timeout.saturating_sub(started.elapsed()));
-        self.end();
-        report
+    ///
+    /// Kills come before all updates that wait to be applied, and no call is made after the manager's stop began, but
+    /// for one that hung then. Returns within `timeout` and [`EngineOptions::shutdown_slack`]: a quarter of the slack
+    /// for handlers to end, one for calls under way, one for the manager's stop, one for the observer.
+    ///
+    /// In an [`Observer`] it doesn't wait, and reports how the executors stand: the end goes on on a thread of its own.
+    pub fn shutdown(mut self, timeout: Duration) -> Shutdown {
+        self.ending().end(Some(timeout))
     }
 
-    fn close(&self) -> Vec<Target> {
-        self.shared.keeper.close(self.shared.clock.now())
-    }
-
-    fn end_handlers(&mut self) {
-        self.shared.intake.close();
-        for handler in self.handlers.drain(..) {
-            // A handler that panicked has told so on standard error; the rest must still end.
-            let _panicked = handler.join();
-        }
-    }
-
-    fn end(&mut self) {
-        self.close();
-        self.end_handlers();
-        if std::mem::take(&mut self.started) {
-            self.shared.manager.stop();
-        }
-        if let Some(control) = self.control.take() {
-            self.shared.tell(Control::End);
-            let _panicked = control.join();
+    fn ending(&mut self) -> Ending {
+        Ending {
+            shared: Arc::clone(&self.shared),
+            handlers: std::mem::take(&mut self.handlers),
+            control: self.control.take(),
+            started: std::mem::take(&mut self.started),
         }
     }
 }
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        self.end();
+        if self.control.is_some() {
+            self.ending().end(None);
+        }
     }
-}
-
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, Error> {
-    let thread = std::thread::Builder::new().name(name.to_owned());
-    thread.spawn(work).map_err(|error| Error::cluster(format!("starting thread {name}"), error))
 }

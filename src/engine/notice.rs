@@ -106,6 +106,19 @@ pub enum Notice {
         /// Why.
         why: String,
     },
+    /// A handler's thread panicked, in the launcher, in a call, or in the reader of offers. What it had not answered of
+    /// its batch was declined, executors whose launch it had not begun are taken back, and it goes on. A call in which
+    /// it panicked has an unknown outcome: the cluster's updates settle it.
+    HandlerPanicked {
+        /// What the panic said.
+        why: String,
+    },
+    /// The control thread panicked, in a call or in this observer: the engine is [broken](super::Engine::broken). It
+    /// launches nothing more and applies no update. The last notice there is.
+    Broken {
+        /// What the panic said.
+        why: String,
+    },
     /// The cluster refuses this framework for good. Nothing more will come.
     Refused {
         /// In the cluster's words.

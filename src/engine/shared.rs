@@ -1,17 +1,23 @@
 //! What the engine's threads share.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
-use crossbeam_channel::Sender;
+use std::sync::Arc;
 
 use super::EngineOptions;
 use super::clock::Clock;
 use super::control::Control;
+use super::gate::{Gate, Open};
+use super::inbox::Inbox;
 use super::intake::{Intake, Waiting};
 use super::keeper::Keeper;
 use super::notice::PlacedExecutor;
 use super::seam::{Call, ClusterManager, Event, Events, FormerExecutor};
+use super::sync::{Deadline, Mutex, lock};
+use crate::error::Error;
+use crate::kernel::Target;
 use crate::launch::Launcher;
+
+/// So many messages may wait for the control thread before those who tell it wait.
+const CONTROL_QUEUE: usize = if cfg!(shuttle) { 2 } else { 16 * 1024 };
 
 pub(super) struct Shared {
     pub(super) keeper: Keeper,
@@ -20,8 +26,12 @@ pub(super) struct Shared {
     pub(super) intake: Intake,
     pub(super) clock: Clock,
     pub(super) options: EngineOptions,
-    pub(super) control: Sender<Control>,
+    pub(super) inbox: Inbox<Control>,
+    /// The control thread's, then the handlers'.
+    gates: Vec<Gate>,
     app: Mutex<Arc<str>>,
+    /// Why the control thread panicked.
+    broken: Mutex<Option<String>>,
 }
 
 impl Shared {
@@ -30,7 +40,6 @@ impl Shared {
         manager: Arc<dyn ClusterManager>,
         launcher: Arc<dyn Launcher>,
         options: EngineOptions,
-        control: Sender<Control>,
     ) -> Shared {
         Shared {
             keeper,
@@ -38,31 +47,79 @@ impl Shared {
             launcher,
             intake: Intake::new(options.offers_queued_max),
             clock: Clock::start(),
+            inbox: Inbox::new(CONTROL_QUEUE),
+            gates: (0..=options.handlers).map(|_| Gate::new()).collect(),
             options,
-            control,
             app: Mutex::new("".into()),
+            broken: Mutex::new(None),
         }
     }
 
     /// The cluster's id for this framework.
     pub(super) fn app(&self) -> Arc<str> {
-        Arc::clone(&self.app.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&lock(&self.app))
     }
 
-    /// Makes a call; a failure is told to the control thread. Returns whether it was made.
-    pub(super) fn call(&self, call: Call<'_>) -> bool {
-        match self.manager.call(call) {
-            Ok(()) => true,
-            Err(error) => {
+    /// The control thread's gate.
+    pub(super) fn control_gate(&self) -> &Gate {
+        &self.gates[0]
+    }
+
+    /// The gate of a handler, by its number.
+    pub(super) fn handler_gate(&self, handler: usize) -> &Gate {
+        &self.gates[handler + 1]
+    }
+
+    /// Makes a call if its thread's gate is open for it.
+    pub(super) fn pass(&self, gate: &Gate, call: Call<'_>) -> Option<Result<(), Error>> {
+        let launches = matches!(call, Call::Accept(_));
+        gate.pass(launches, || self.manager.call(call))
+    }
+
+    /// Makes a handler's call; a failure is told to the control thread. Returns whether it was made.
+    pub(super) fn call(&self, gate: &Gate, call: Call<'_>) -> bool {
+        match self.pass(gate, call) {
+            Some(Ok(())) => true,
+            Some(Err(error)) => {
                 self.tell(Control::CallFailed(error.to_string()));
                 false
             }
+            None => false,
+        }
+    }
+
+    pub(super) fn close_gates(&self, open: Open) {
+        self.gates.iter().for_each(|gate| gate.close(open));
+    }
+
+    /// Waits for the calls under way.
+    pub(super) fn wait_for_calls(&self, deadline: Deadline) {
+        for gate in &self.gates {
+            // A call that hangs began before the stop.
+            let _hangs = gate.wait_until_idle(deadline);
         }
     }
 
     /// Tells the control thread. Once that has ended there is nobody left to tell.
     pub(super) fn tell(&self, message: Control) {
-        let _ended = self.control.send(message);
+        self.inbox.tell(message);
+    }
+
+    /// Closes the kernel; returns the executors to be asked to end.
+    pub(super) fn close(&self) -> Vec<Target> {
+        self.keeper.close(self.clock.now())
+    }
+
+    /// The control thread has panicked.
+    pub(super) fn break_down(&self, why: &str) {
+        *lock(&self.broken) = Some(why.to_owned());
+        self.inbox.abandon();
+        self.close();
+    }
+
+    /// Why the control thread panicked, if it has.
+    pub(super) fn broken(&self) -> Option<String> {
+        lock(&self.broken).clone()
     }
 
     /// Takes over a former run and its executors, at once: the next event may be about them.
@@ -100,7 +157,7 @@ impl Shared {
 
     /// A subscription began: everything before it is dead, at once and for whatever follows on the same thread.
     fn registered(&self, framework_id: &str) {
-        *self.app.lock().unwrap_or_else(PoisonError::into_inner) = framework_id.into();
+        *lock(&self.app) = framework_id.into();
         self.intake.reset(self.keeper.registered(framework_id, self.clock.now()));
     }
 

@@ -1,7 +1,9 @@
 //! The engine against a cluster manager that records what it is told and sends what a test wants it to.
 #![allow(clippy::unwrap_used)]
 
+mod ending;
 mod journal;
+mod panics;
 mod recorder;
 
 use std::sync::Arc;

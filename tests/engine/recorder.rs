@@ -35,7 +35,11 @@ struct State {
     refuse_all: bool,
     waiting: usize,
     stopped: bool,
+    /// How many calls came after the stop.
+    late: usize,
 }
+
+type Hook<T> = Option<Box<dyn Fn(T) + Send + Sync>>;
 
 #[derive(Default)]
 pub(crate) struct Recorder {
@@ -47,6 +51,12 @@ pub(crate) struct Recorder {
     door: Mutex<()>,
     /// The same, of answers to offers alone.
     answers_door: Mutex<()>,
+    /// Done in each call, before all else, with nothing held.
+    pub(crate) on_call: Hook<&'static str>,
+    /// Done in each call, with the executor that it is to kill.
+    pub(crate) on_kill: Hook<String>,
+    /// Done when it is stopped.
+    pub(crate) on_stop: Hook<()>,
 }
 
 impl Recorder {
@@ -103,6 +113,16 @@ impl Recorder {
         declined(&state)
     }
 
+    /// The offers that were accepted so far.
+    pub(crate) fn accepted(&self) -> Vec<String> {
+        let state = self.state.lock().unwrap();
+        let offers = state.calls.iter().flat_map(|call| match call {
+            Call::Accept { offers, .. } => offers.clone(),
+            _ => Vec::new(),
+        });
+        offers.collect()
+    }
+
     /// All executors that were launched so far.
     pub(crate) fn launched(&self) -> Vec<String> {
         let state = self.state.lock().unwrap();
@@ -129,6 +149,18 @@ impl Recorder {
         self.state.lock().unwrap().events.is_some()
     }
 
+    /// Waits until it has been stopped.
+    pub(crate) fn wait_until_stopped(&self) {
+        let state = self.state.lock().unwrap();
+        let waited = self.changed.wait_timeout_while(state, PATIENCE, |state| !state.stopped);
+        assert!(!waited.unwrap().1.timed_out(), "it was never stopped");
+    }
+
+    /// How many calls came after it had been stopped.
+    pub(crate) fn late_calls(&self) -> usize {
+        self.state.lock().unwrap().late
+    }
+
     pub(crate) fn stopped(&self) -> bool {
         self.state.lock().unwrap().stopped
     }
@@ -142,6 +174,17 @@ impl ClusterManager for Recorder {
 
     fn call(&self, call: seam::Call<'_>) -> Result<(), Error> {
         let recorded = record(call);
+        let name = match &recorded {
+            Call::Accept { .. } => "accept",
+            Call::Decline { .. } => "decline",
+            Call::Kill(executor) => {
+                self.on_kill.iter().for_each(|hook| hook(executor.clone()));
+                "kill"
+            }
+            Call::Acknowledge(_) => "acknowledge",
+            _ => "other",
+        };
+        self.on_call.iter().for_each(|hook| hook(name));
         let answers = usize::from(matches!(recorded, Call::Accept { .. } | Call::Decline { .. }));
         self.state.lock().unwrap().waiting += answers;
         self.changed.notify_all();
@@ -151,6 +194,7 @@ impl ClusterManager for Recorder {
         }
         let mut state = self.state.lock().unwrap();
         state.waiting -= answers;
+        state.late += usize::from(state.stopped);
         if state.refuse_all {
             return Err(Error::cluster("calling", "nobody is there"));
         }
@@ -173,7 +217,9 @@ impl ClusterManager for Recorder {
     }
 
     fn stop(&self) {
+        self.on_stop.iter().for_each(|hook| hook(()));
         self.state.lock().unwrap().stopped = true;
+        self.changed.notify_all();
     }
 }
 
@@ -266,6 +312,15 @@ pub(crate) fn update_because(executor: &str, state: TaskState, reason: UpdateRea
         message: String::new(),
         uuid: Some(vec![1]),
     })
+}
+
+/// Does what a test wants at each notice.
+pub(crate) struct Watching<F>(pub(crate) F);
+
+impl<F: FnMut(Notice) + Send> Observer for Watching<F> {
+    fn notice(&mut self, _at: Timestamp, notice: Notice) {
+        (self.0)(notice);
+    }
 }
 
 /// Records notices.

@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use offermill::engine::seam::ClusterManager;
-use offermill::engine::{Clock, Engine, EngineOptions, Notice, Observer};
+use offermill::engine::{Clock, Engine, EngineOptions, Notice, Observer, Shutdown};
 use offermill::resources::MilliCpus;
 use offermill::spark::shuffle::News;
 use offermill::{DrainReport, Fate, Kernel, Timestamp};
@@ -318,7 +318,8 @@ impl Session {
         self.tell(self.clock.now(), What::Stopping { why, timeout, executors, by_signal });
         let sender = self.sender.clone();
         let shut_down = move || {
-            let report = engine.shutdown(timeout);
+            let Shutdown { drained, executors, .. } = engine.shutdown(timeout);
+            let report = DrainReport { drained, executors };
             // The session waits for this.
             let _waiting = sender.send(Message::Drained(report));
         };

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use super::entry::{Entry, Operation, Outcome};
 use super::player::{Passed, pass};
 use super::{Journal, POINT_EVERY};
+use crate::engine::sync::catch;
 use crate::kernel::Kernel;
 use crate::time::Timestamp;
 
@@ -154,11 +155,14 @@ impl Recording {
 
     /// Writes what is recorded, until the end: the work of the journal's thread.
     pub(crate) fn write(&self, journal: &mut dyn Journal) {
-        if let Err(error) = self.try_to_write(journal) {
-            let mut state = self.state();
-            if !state.written {
-                self.give_up(&mut state, error.to_string());
-            }
+        let why = match catch(|| self.try_to_write(journal)) {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(panic) => format!("it panicked: {panic}"),
+        };
+        let mut state = self.state();
+        if !state.written {
+            self.give_up(&mut state, why);
         }
     }
 

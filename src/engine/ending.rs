@@ -1,0 +1,153 @@
+//! The engine's end.
+//!
+//! 1. The kernel is closed: no executor is committed any more. The intake takes nothing more in; handlers decline what
+//!    waits in it.
+//! 2. Handlers end. Those that don't in time hang in a call, in the launcher or in a full inbox: from now on no launch
+//!    passes a handler's gate.
+//! 3. The kills of all executors on the kernel's roll go into the inbox's urgent lane.
+//! 4. The kernel's drain waits for the executors' ends, which come with updates in the inbox's ordinary lane.
+//! 5. Nobody waits for room in the inbox any more. All gates are closed; calls under way are waited for.
+//! 6. The manager is stopped, on a thread of its own, so that a stop that hangs holds up nobody else.
+//! 7. The inbox takes nothing more in. The control thread reads what waits, which is told to the observer, ends the
+//!    journal, and is waited for.
+//!
+//! *A kill never precedes its launch.* An executor on the roll was committed before 1. Its handler has made the call
+//! that launches it before 3, or began it and hangs there, or will find its gate closed and take the executor back.
+//!
+//! *Updates don't hold up kills, nor kills updates.* The urgent lane is read first, so that 3 waits for the message
+//! that is being handled, and for no other. It holds one message for 3; those in the other lane, the updates of 4 among
+//! them, lose no place by that.
+//!
+//! *An offer that comes during 2 to 7* finds no room in the intake. It is declined until 5, and then dropped: the
+//! manager, which is about to stop, gives all of them back.
+//!
+//! *No call follows the stop.* Each passes a gate (see `gate`). One that is refused had no effect and is no failure; an
+//! executor whose launch is refused is taken back by an update, unless 7 is over: then nobody is left to see it.
+//!
+//! *Nobody waits in a circle.* The manager's threads may be in the middle of telling an event to a full inbox while 6
+//! waits for them, and the control thread in an observer that hangs: hence 5. An observer that ends the engine is on
+//! the thread that 7 waits for: then all steps are taken on a thread of their own, and the observer doesn't wait.
+//!
+//! *All waiting ends.* Steps 2, 5, 6 and 7 end within a quarter of the slack each, or at least not later than if each
+//! step before had taken its quarter; step 4 ends with the timeout.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::control::Control;
+use super::gate::Open;
+use super::shared::Shared;
+use super::sync::Deadline;
+use super::threads::Thread;
+use crate::kernel::{DrainReport, Drained};
+
+/// How an engine ended.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Shutdown {
+    /// Whether every executor whose resources were counted has ended.
+    pub drained: bool,
+    /// How each executor that lived when the kernel was closed stood at the timeout.
+    pub executors: Vec<Drained>,
+    /// The threads that had not ended when the slack was over, by their names: `offermill-handler-N` hangs in a call or
+    /// in the launcher, `offermill-stop` in [`ClusterManager::stop`](super::seam::ClusterManager::stop),
+    /// `offermill-control` in a call or in the observer. `offermill-end` goes on with an end that an observer asked
+    /// for. They are left alone, and end with what they hang in.
+    pub unfinished: Vec<String>,
+    /// Why the engine was broken before, if it was: [`Engine::broken`](super::Engine::broken).
+    pub broken: Option<String>,
+}
+
+impl Shutdown {
+    fn new(drain: DrainReport, unfinished: Vec<String>, shared: &Shared) -> Shutdown {
+        let DrainReport { drained, executors } = drain;
+        Shutdown { drained, executors, unfinished, broken: shared.broken() }
+    }
+}
+
+/// What is left to end.
+pub(super) struct Ending {
+    pub(super) shared: Arc<Shared>,
+    pub(super) handlers: Vec<Thread>,
+    pub(super) control: Option<Thread>,
+    /// Whether the manager has to be stopped.
+    pub(super) started: bool,
+}
+
+impl Ending {
+    /// Takes all steps. Without a timeout nobody is killed or waited for: 3 and 4 are left out.
+    pub(super) fn end(self, timeout: Option<Duration>) -> Shutdown {
+        self.shared.close();
+        self.shared.intake.close();
+        if self.shared.inbox.is_reader() { self.end_aside(timeout) } else { self.end_here(timeout) }
+    }
+
+    /// On a thread of its own, for the control thread can't wait for itself.
+    fn end_aside(self, timeout: Option<Duration>) -> Shutdown {
+        const NAME: &str = "offermill-end";
+        let (shared, started) = (Arc::clone(&self.shared), self.started);
+        let ending = Thread::start(NAME, move || drop(self.end_here(timeout)));
+        if ending.is_err() {
+            shared.inbox.stop_waiting();
+            shared.close_gates(Open::Nothing);
+            if started {
+                shared.manager.stop();
+            }
+            shared.inbox.end();
+        }
+        let unfinished = ending.iter().map(|thread| thread.name().to_owned()).collect();
+        let drain = shared.keeper.kernel().drain(Duration::ZERO);
+        Shutdown::new(drain, unfinished, &shared)
+    }
+
+    fn end_here(self, timeout: Option<Duration>) -> Shutdown {
+        let Ending { shared, handlers, control, started } = self;
+        let (wait, slack) = (timeout.unwrap_or_default(), shared.options.shutdown_slack);
+        let drained = Deadline::after(wait);
+        let after = |quarters: u32| Deadline::after(wait.saturating_add(slack * quarters / 4));
+        let (called, stopped, ended) = (after(2), after(3), after(4));
+
+        let unfinished = join_all(handlers, Deadline::after(slack / 4));
+        if !unfinished.is_empty() {
+            shared.close_gates(Open::NoLaunches);
+        }
+        if timeout.is_some() {
+            let (left, grace) = (shared.close(), shared.options.kill_grace.min(wait));
+            let executors = left.into_iter().map(|target| target.id).collect();
+            shared.inbox.urge(Control::Kill { executors, grace });
+        }
+        // Nobody applies updates any more if the engine is broken.
+        let patience = if shared.broken().is_some() { Duration::ZERO } else { drained.left() };
+        let drain = shared.keeper.kernel().drain(patience);
+
+        shared.inbox.stop_waiting();
+        shared.close_gates(Open::Nothing);
+        shared.wait_for_calls(called);
+        let mut late = Vec::new();
+        if started {
+            late.extend(stop(&shared, stopped));
+        }
+        shared.inbox.end();
+        late.extend(join_all(control.into_iter().collect(), ended));
+        late.extend(join_all(unfinished, ended));
+        let unfinished = late.iter().map(|thread| thread.name().to_owned()).collect();
+        Shutdown::new(drain, unfinished, &shared)
+    }
+}
+
+/// Joins those that end by the deadline, and returns the others.
+fn join_all(threads: Vec<Thread>, deadline: Deadline) -> Vec<Thread> {
+    threads.into_iter().filter_map(|thread| thread.join(deadline).err()).collect()
+}
+
+/// Stops the manager. If it hangs, returns the thread that waits for it.
+fn stop(shared: &Arc<Shared>, deadline: Deadline) -> Option<Thread> {
+    let stopping = Arc::clone(shared);
+    match Thread::start("offermill-stop", move || stopping.manager.stop()) {
+        Ok(thread) => thread.join(deadline).err(),
+        Err(_) => {
+            shared.manager.stop();
+            None
+        }
+    }
+}

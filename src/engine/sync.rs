@@ -1,0 +1,203 @@
+//! Locks, threads, deadlines and caught panics for the engine: std's, or shuttle's under `--cfg shuttle`.
+//!
+//! | name | real | under shuttle |
+//! |---|---|---|
+//! | `Mutex`, `Condvar`, `JoinHandle`, `this_thread` | std's | shuttle's |
+//! | [`Deadline`] | an instant, or never | [`Duration::MAX`] never passes, zero has passed; of others the schedule decides |
+//! | [`pause`] | waits for a time | waits without an end: a wake-up that a timeout would hide is a deadlock there |
+//! | [`catch`] | catches a panic | catches none: a panic ends the scene |
+//! | [`Instant`] | std's | stands still |
+//!
+//! The engine has no atomics; those are the kernel's.
+
+use std::time::Duration;
+
+pub(super) use world::{
+    Condvar, Deadline, Instant, JoinHandle, Mutex, MutexGuard, ThreadId, catch, pause, spawn,
+    this_thread, wait_while,
+};
+
+/// Locks, and goes on if another thread panicked under the lock: what the engine keeps under one is written in one
+/// step, and so is whole.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Waits until it is woken, or for no reason.
+pub(super) fn wait<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+    condvar.wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(not(shuttle))]
+mod world {
+    use std::any::Any;
+    use std::io;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::PoisonError;
+    pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
+    pub(crate) use std::thread::{JoinHandle, ThreadId};
+    pub(crate) use std::time::Instant;
+
+    use super::{Duration, lock, wait};
+
+    /// When waiting ends.
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct Deadline(Option<Instant>);
+
+    impl Deadline {
+        /// After `time` from now; never, if that is beyond what the clock can say.
+        pub(crate) fn after(time: Duration) -> Deadline {
+            Deadline(Instant::now().checked_add(time))
+        }
+
+        /// How long it is until then.
+        pub(crate) fn left(self) -> Duration {
+            let left = |at: Instant| at.saturating_duration_since(Instant::now());
+            self.0.map_or(Duration::MAX, left)
+        }
+    }
+
+    /// Locks, and waits while `waits`, up to the deadline. The caller looks again which of both it was.
+    pub(crate) fn wait_while<'a, T>(
+        mutex: &'a Mutex<T>,
+        condvar: &Condvar,
+        deadline: Deadline,
+        mut waits: impl FnMut(&T) -> bool,
+    ) -> MutexGuard<'a, T> {
+        let mut guard = lock(mutex);
+        while waits(&guard) {
+            let left = deadline.left();
+            if left.is_zero() {
+                break;
+            } else if left == Duration::MAX {
+                guard = wait(condvar, guard);
+            } else {
+                guard = pause(condvar, guard, left);
+            }
+        }
+        guard
+    }
+
+    /// Waits for `time` at most, or for no reason for less.
+    pub(crate) fn pause<'a, T>(
+        condvar: &Condvar,
+        guard: MutexGuard<'a, T>,
+        time: Duration,
+    ) -> MutexGuard<'a, T> {
+        condvar.wait_timeout(guard, time).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    pub(crate) fn spawn(
+        name: &str,
+        work: impl FnOnce() + Send + 'static,
+    ) -> io::Result<JoinHandle<()>> {
+        std::thread::Builder::new().name(name.to_owned()).spawn(work)
+    }
+
+    pub(crate) fn this_thread() -> ThreadId {
+        std::thread::current().id()
+    }
+
+    /// Does `work`. If it panics, returns what the panic said; what `work` borrowed may be half done then.
+    pub(crate) fn catch<R>(work: impl FnOnce() -> R) -> Result<R, String> {
+        catch_unwind(AssertUnwindSafe(work)).map_err(|panic| said(&*panic))
+    }
+
+    fn said(panic: &(dyn Any + Send)) -> String {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        text.unwrap_or_else(|| "a panic without a message".to_owned())
+    }
+}
+
+#[cfg(shuttle)]
+mod world {
+    use std::io;
+
+    pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard};
+    pub(crate) use shuttle::thread::{JoinHandle, ThreadId};
+
+    use super::{Duration, lock, wait};
+    use shuttle::rand::Rng;
+
+    /// A deadline passes after so many switches of threads at most.
+    const PATIENCE_MAX: u32 = 40;
+
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct Instant;
+
+    impl Instant {
+        pub(crate) fn now() -> Instant {
+            Instant
+        }
+
+        pub(crate) fn elapsed(&self) -> Duration {
+            Duration::ZERO
+        }
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct Deadline(Duration);
+
+    impl Deadline {
+        pub(crate) fn after(time: Duration) -> Deadline {
+            Deadline(time)
+        }
+
+        pub(crate) fn left(self) -> Duration {
+            self.0
+        }
+    }
+
+    pub(crate) fn wait_while<'a, T>(
+        mutex: &'a Mutex<T>,
+        condvar: &Condvar,
+        deadline: Deadline,
+        mut waits: impl FnMut(&T) -> bool,
+    ) -> MutexGuard<'a, T> {
+        let mut guard = lock(mutex);
+        if deadline.0 == Duration::MAX {
+            while waits(&guard) {
+                guard = wait(condvar, guard);
+            }
+            return guard;
+        }
+        let steps = if deadline.0.is_zero() {
+            0
+        } else {
+            shuttle::rand::thread_rng().gen_range(0..=PATIENCE_MAX)
+        };
+        for _ in 0..steps {
+            if !waits(&guard) {
+                break;
+            }
+            drop(guard);
+            shuttle::thread::yield_now();
+            guard = lock(mutex);
+        }
+        guard
+    }
+
+    pub(crate) fn pause<'a, T>(
+        condvar: &Condvar,
+        guard: MutexGuard<'a, T>,
+        _time: Duration,
+    ) -> MutexGuard<'a, T> {
+        wait(condvar, guard)
+    }
+
+    pub(crate) fn spawn(
+        name: &str,
+        work: impl FnOnce() + Send + 'static,
+    ) -> io::Result<JoinHandle<()>> {
+        shuttle::thread::Builder::new().name(name.to_owned()).spawn(work)
+    }
+
+    pub(crate) fn this_thread() -> ThreadId {
+        shuttle::thread::current().id()
+    }
+
+    pub(crate) fn catch<R>(work: impl FnOnce() -> R) -> Result<R, String> {
+        Ok(work())
+    }
+}

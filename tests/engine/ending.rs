@@ -1,0 +1,199 @@
+//! The engine's end: kills before updates, no call after the stop, observers that kill and end, and what hangs.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Condvar, Mutex, OnceLock, Weak};
+use std::time::{Duration, Instant};
+
+use offermill::TaskState;
+use offermill::engine::seam::Event;
+use offermill::engine::{Engine, EngineOptions, Notice, Observer};
+use offermill::launch::CommandTemplate;
+
+use crate::kernel;
+use crate::recorder::{Call, Recorder, Watching, offer, update};
+
+/// Far more than anything here takes: who waits for so long waits for ever.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) fn start(
+    cluster: &Arc<Recorder>,
+    observer: Box<dyn Observer>,
+    change: impl Fn(&mut EngineOptions),
+) -> Engine {
+    let mut options = EngineOptions::default();
+    options.handlers = 1;
+    change(&mut options);
+    let launcher = CommandTemplate::new(vec!["run".to_owned()]);
+    let manager = Arc::clone(cluster) as _;
+    let engine = Engine::start(kernel(Some(8)), manager, Arc::new(launcher), options, observer);
+    let engine = engine.unwrap();
+    cluster.send(Event::Registered { framework_id: "F".to_owned(), again: false });
+    engine
+}
+
+/// Counts to a number that can be waited for.
+#[derive(Clone, Default)]
+pub(crate) struct Counter(Arc<(Mutex<usize>, Condvar)>);
+
+impl Counter {
+    pub(crate) fn add(&self) {
+        *self.0.0.lock().unwrap() += 1;
+        self.0.1.notify_all();
+    }
+
+    pub(crate) fn wait_for(&self, number: usize) {
+        let counted = self.0.0.lock().unwrap();
+        let waited = self.0.1.wait_timeout_while(counted, PATIENCE, |counted| *counted < number);
+        let (counted, waited) = waited.unwrap();
+        assert!(!waited.timed_out(), "{} of {number}", *counted);
+    }
+}
+
+/// Goal: a shutdown's kills don't wait for updates that came before, and no call is made after the manager's stop.
+/// Method: an observer that takes a millisecond for each of 4000 updates; the cluster says after how many of them it
+/// was told to kill, and how many calls came after its stop.
+#[test]
+fn kills_come_before_updates_and_no_call_after_the_stop() {
+    const UPDATES: usize = 4000;
+    let seen = Arc::new(AtomicUsize::new(0));
+    let killed_after = Arc::new(AtomicUsize::new(usize::MAX));
+    let (counted, killed) = (Arc::clone(&seen), Arc::clone(&killed_after));
+    let on_kill = move |executor: String| {
+        if executor != "stray" {
+            killed.fetch_min(counted.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    };
+    let mut cluster = Recorder::default();
+    cluster.on_kill = Some(Box::new(on_kill));
+    let cluster = Arc::new(cluster);
+    let noticed = Arc::clone(&seen);
+    let observer = Watching(move |notice| {
+        if let Notice::Updated { .. } = notice {
+            noticed.fetch_add(1, Ordering::Relaxed);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    let engine = start(&cluster, Box::new(observer), |_| {});
+    cluster.send(Event::Offers(vec![offer("o1", "S0", 1)]));
+    cluster.wait_for(|call| matches!(call, Call::Accept { .. }).then_some(()));
+    for _ in 0..UPDATES {
+        cluster.send(update("stray", TaskState::Lost));
+    }
+    assert!(!engine.shutdown(Duration::from_millis(500)).drained);
+    assert_eq!(cluster.late_calls(), 0, "calls after the stop");
+    assert_eq!(seen.load(Ordering::Relaxed), UPDATES, "the observer is told of all updates");
+    let killed_after = killed_after.load(Ordering::Relaxed);
+    assert!(killed_after < UPDATES / 2, "killed after {killed_after} updates");
+}
+
+/// Goal: an observer may kill, however many updates wait. Method: one kill for each of 60 000 updates, which are more
+/// than the engine's queue holds.
+#[test]
+fn an_observer_may_kill() {
+    const UPDATES: usize = 60_000;
+    let cluster = Arc::new(Recorder::default());
+    let (itself, updates) = (Arc::new(OnceLock::<Weak<Engine>>::new()), Counter::default());
+    let (engine, counter) = (Arc::clone(&itself), updates.clone());
+    let observer = Watching(move |notice| {
+        if let Notice::Updated { .. } = notice {
+            if let Some(engine) = engine.get().and_then(Weak::upgrade) {
+                engine.kill(Vec::new());
+            }
+            counter.add();
+        }
+    });
+    let engine = Arc::new(start(&cluster, Box::new(observer), |_| {}));
+    itself.set(Arc::downgrade(&engine)).unwrap();
+    let sender = Arc::clone(&cluster);
+    std::thread::spawn(move || {
+        (0..UPDATES).for_each(|_| sender.send(update("stray", TaskState::Lost)));
+    });
+    updates.wait_for(UPDATES);
+}
+
+/// Goal: an observer may end the engine: the manager is stopped, and nobody waits for themselves. Method: it drops the
+/// engine, or shuts it down, while events come that fill the engine's queue.
+#[test]
+fn an_observer_may_end_the_engine() {
+    for shuts_down in [false, true] {
+        let cluster = Arc::new(Recorder::default());
+        let (door, ended) = (Arc::new(Mutex::new(None::<Engine>)), Counter::default());
+        let (inside, counter) = (Arc::clone(&door), ended.clone());
+        let observer = Watching(move |notice| {
+            if let Notice::AgentLost { .. } = notice {
+                let engine = inside.lock().unwrap().take().unwrap();
+                if shuts_down {
+                    engine.shutdown(Duration::from_secs(1));
+                } else {
+                    drop(engine);
+                }
+                counter.add();
+            }
+        });
+        let engine = start(&cluster, Box::new(observer), |_| {});
+        *door.lock().unwrap() = Some(engine);
+        cluster.send(Event::AgentLost { agent_id: "S0".to_owned() });
+        ended.wait_for(1);
+        cluster.wait_until_stopped();
+        assert_eq!(cluster.late_calls(), 0);
+    }
+}
+
+/// Goal: a shutdown returns though something hangs in others' code, says what, and makes no call after the stop.
+/// Method: a launch, the manager's stop, a call of the control thread's or the observer hangs until the shutdown has
+/// returned; the slack is short, and the assertion of time is not.
+#[test]
+fn a_shutdown_returns_whatever_hangs() {
+    for (place, thread) in [
+        ("accept", "offermill-handler-0"),
+        ("stop", "offermill-stop"),
+        ("kill", "offermill-control"),
+        ("observer", "offermill-control"),
+    ] {
+        let (release, held) = channel::<()>();
+        let held = Arc::new(Mutex::new(held));
+        let door = Arc::clone(&held);
+        // Returns when the test lets go of its end.
+        let hang = move || {
+            let _released = door.lock().unwrap().recv();
+        };
+        let (in_call, in_stop, in_observer) = (hang.clone(), hang.clone(), hang);
+        let is_hung = Counter::default();
+        let (call_hangs, observer_hangs) = (is_hung.clone(), is_hung.clone());
+        let mut cluster = Recorder::default();
+        cluster.on_call = Some(Box::new(move |call| {
+            if call == place {
+                call_hangs.add();
+                in_call();
+            }
+        }));
+        cluster.on_stop = Some(Box::new(move |()| {
+            if place == "stop" {
+                in_stop();
+            }
+        }));
+        let cluster = Arc::new(cluster);
+        let observer = Watching(move |notice| {
+            if let (Notice::AgentLost { .. }, "observer") = (notice, place) {
+                observer_hangs.add();
+                in_observer();
+            }
+        });
+        let slack = Duration::from_secs(2);
+        let engine = start(&cluster, Box::new(observer), |options| options.shutdown_slack = slack);
+        match place {
+            "observer" => cluster.send(Event::AgentLost { agent_id: "S0".to_owned() }),
+            _ => cluster.send(Event::Offers(vec![offer("o1", "S0", 1)])),
+        }
+        match place {
+            "observer" | "accept" => is_hung.wait_for(1),
+            _ => cluster.wait_for(|call| matches!(call, Call::Accept { .. }).then_some(())),
+        }
+        let started = Instant::now();
+        let report = engine.shutdown(Duration::from_millis(100));
+        assert!(started.elapsed() < PATIENCE, "{place}");
+        assert_eq!(report.unfinished, [thread], "{place}");
+        drop(release);
+    }
+}

@@ -1,0 +1,203 @@
+//! Panics of others' code, in each of the engine's threads: nothing is launched unseen, no offer is kept, and it is
+//! told.
+#![allow(clippy::panic)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use offermill::TaskState;
+use offermill::engine::journal::{Entry, Journal};
+use offermill::engine::seam::Event;
+use offermill::engine::{Engine, EngineOptions, Notice};
+use offermill::launch::{Command, CommandTemplate, Facts, Launcher};
+
+use crate::ending::{Counter, start};
+use crate::kernel;
+use crate::recorder::{Call, Notices, Recorder, Watching, encoded, offer, update};
+
+/// Panics at its second command.
+#[derive(Default)]
+struct Faulty(AtomicUsize);
+
+impl Launcher for Faulty {
+    fn command(&self, facts: &Facts<'_>) -> Command {
+        assert_ne!(self.0.fetch_add(1, Ordering::Relaxed), 1, "no second command");
+        CommandTemplate::new(vec!["run".to_owned()]).command(facts)
+    }
+}
+
+fn options() -> EngineOptions {
+    let mut options = EngineOptions::default();
+    options.handlers = 1;
+    options.shutdown_slack = Duration::from_secs(2);
+    options
+}
+
+/// Goal: a launcher that panics costs its batch: what is launched stays, what is committed and not launched is taken
+/// back, each offer is answered once, and the handler goes on. Method: three offers of which the second's command
+/// panics, then another one.
+#[test]
+fn a_launcher_that_panics_costs_its_batch() {
+    let (cluster, notices) = (Arc::new(Recorder::default()), Notices::default());
+    let (manager, launcher) = (Arc::clone(&cluster) as _, Arc::new(Faulty::default()));
+    let observer = Box::new(notices.clone());
+    let engine = Engine::start(kernel(Some(3)), manager, launcher, options(), observer).unwrap();
+    cluster.send(Event::Registered { framework_id: "F".to_owned(), again: false });
+    let offers = ["o1", "o2", "o3", "o4"].map(|id| offer(id, &format!("agent-of-{id}"), 1));
+    cluster.send(Event::Offers(offers.to_vec()));
+    let taken_back = |notice: &Notice| match notice {
+        Notice::Updated { state: TaskState::Dropped, executor, .. } => Some(executor.clone()),
+        _ => None,
+    };
+    let taken_back = notices.wait_for_many(2, taken_back);
+    let placed = notices.wait_for_many(3, |notice| match notice {
+        Notice::Placed(placed) => Some(placed.executor.clone()),
+        _ => None,
+    });
+    assert_eq!(placed[1..], taken_back, "each was placed before it was taken back");
+    let declined = cluster.declined_when(3);
+    let mut answered: Vec<_> = declined.into_iter().map(|(id, _)| id).collect();
+    answered.extend(cluster.accepted());
+    answered.sort();
+    assert_eq!(answered, ["o1", "o2", "o3", "o4"], "each once");
+    let why = notices.wait_for(|notice| match notice {
+        Notice::HandlerPanicked { why } => Some(why.clone()),
+        _ => None,
+    });
+    assert!(why.contains("no second command"), "{why}");
+    assert_eq!(engine.kernel().totals().executors, 1);
+    engine.kernel().check().unwrap();
+    cluster.send(Event::Offers(vec![offer("o5", "S5", 5)]));
+    cluster.wait_for(|call| match call {
+        Call::Accept { offers, executors, .. } if offers == &["o5"] => Some(executors.clone()),
+        _ => None,
+    });
+    assert_eq!(engine.broken(), None);
+    assert_eq!(engine.shutdown(Duration::from_millis(50)).unfinished, [""; 0]);
+}
+
+/// Goal: a launch in which the cluster manager panicked has an unknown outcome: the executor stays, and what follows in
+/// its batch is taken back. Method: a call that panics once, with offers owned and encoded.
+#[test]
+fn a_call_that_panics_is_not_made_again() {
+    for is_encoded in [false, true] {
+        let panicked = AtomicBool::new(false);
+        let mut cluster = Recorder::default();
+        cluster.on_call = Some(Box::new(move |call| {
+            let first = call == "accept" && !panicked.swap(true, Ordering::Relaxed);
+            assert!(!first, "no accept");
+        }));
+        let (cluster, notices) = (Arc::new(cluster), Notices::default());
+        let engine = start(&cluster, Box::new(notices.clone()), |_| {});
+        cluster.send(if is_encoded {
+            encoded(&["o1 S1 4", "o2 S2 4"])
+        } else {
+            Event::Offers(vec![offer("o1", "S1", 4), offer("o2", "S2", 4)])
+        });
+        let taken_back = |notice: &Notice| {
+            matches!(notice, Notice::Updated { state: TaskState::Dropped, .. }).then_some(())
+        };
+        notices.wait_for_many(4, taken_back);
+        assert_eq!(cluster.declined_when(1).len(), 1);
+        assert_eq!(engine.kernel().totals().executors, 4, "in doubt");
+        notices.wait_for(|notice| matches!(notice, Notice::HandlerPanicked { .. }).then_some(()));
+        engine.kernel().check().unwrap();
+    }
+}
+
+/// Goal: offers that a reader panics over are declined, and the handler goes on with a new reader. Method: an offer
+/// that says how many executors there is room for in a word that isn't a number.
+#[test]
+fn a_reader_that_panics_is_replaced() {
+    let (cluster, notices) = (Arc::new(Recorder::default()), Notices::default());
+    let engine = start(&cluster, Box::new(notices.clone()), |_| {});
+    cluster.send(encoded(&["o1 S1 1", "o2 S2 many"]));
+    let declined: Vec<_> = cluster.declined_when(2).into_iter().map(|(id, _)| id).collect();
+    assert_eq!(declined, ["o1", "o2"]);
+    notices.wait_for(|notice| matches!(notice, Notice::HandlerPanicked { .. }).then_some(()));
+    cluster.send(encoded(&["o3 S3 1"]));
+    cluster.wait_for(|call| matches!(call, Call::Accept { .. }).then_some(()));
+    assert_eq!(engine.kernel().totals().executors, 1);
+}
+
+/// Goal: after a panic of the control thread nothing is launched, offers are declined, nobody waits for that thread,
+/// and it is told. Method: the observer or a call panics; then more updates come than the engine's queue holds, and
+/// offers.
+#[test]
+fn a_broken_engine_says_so_and_launches_nothing() {
+    for place in ["observer", "acknowledge"] {
+        let mut cluster = Recorder::default();
+        cluster.on_call = Some(Box::new(move |call| assert_ne!(call, place, "no such call")));
+        let cluster = Arc::new(cluster);
+        let broken = Counter::default();
+        let counter = broken.clone();
+        let observer = Watching(move |notice| match notice {
+            Notice::Updated { .. } if place == "observer" => panic!("no such notice"),
+            Notice::Broken { why } => {
+                assert!(why.contains("no such"), "{why}");
+                counter.add();
+            }
+            _ => {}
+        });
+        let engine = start(&cluster, Box::new(observer), |options| {
+            options.shutdown_slack = Duration::from_secs(2);
+        });
+        cluster.send(Event::Offers(vec![offer("o1", "S0", 1)]));
+        let launched = cluster.wait_for(|call| match call {
+            Call::Accept { executors, .. } => Some(executors.clone()),
+            _ => None,
+        });
+        cluster.send(update(&launched[0], TaskState::Running));
+        broken.wait_for(1);
+        assert!(engine.broken().unwrap().contains("no such"));
+        for _ in 0..20_000 {
+            cluster.send(update(&launched[0], TaskState::Running));
+        }
+        cluster.send(Event::Offers(vec![offer("o2", "S1", 1)]));
+        let stopping = engine.kernel().config().refuse_durations().stopping;
+        assert_eq!(cluster.declined_when(1), [("o2".to_owned(), stopping)]);
+        assert_eq!(cluster.launched(), launched);
+        let report = engine.shutdown(Duration::from_secs(3600));
+        assert!(report.broken.is_some() && report.unfinished.is_empty() && !report.drained);
+        assert!(cluster.stopped());
+    }
+}
+
+struct Broken;
+
+impl Journal for Broken {
+    fn record(&mut self, _entry: &Entry) -> std::io::Result<()> {
+        panic!("no such entry");
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Goal: a journal that panics is given up at once, and the engine goes on. Method: it panics at its first entry; the
+/// notice comes though the queue to the journal has room for much more, and the end doesn't wait for it.
+#[test]
+fn a_journal_that_panics_is_given_up() {
+    let (cluster, notices) = (Arc::new(Recorder::default()), Notices::default());
+    let launcher = Arc::new(CommandTemplate::new(vec!["run".to_owned()]));
+    let engine = Engine::start_with_journal(
+        kernel(Some(1)),
+        Arc::clone(&cluster) as _,
+        launcher,
+        options(),
+        Box::new(notices.clone()),
+        Box::new(Broken),
+    );
+    let engine = engine.unwrap();
+    cluster.send(Event::Registered { framework_id: "F".to_owned(), again: false });
+    let why = notices.wait_for(|notice| match notice {
+        Notice::JournalEnded { why } => Some(why.clone()),
+        _ => None,
+    });
+    assert_eq!(why, "it panicked: no such entry");
+    cluster.send(Event::Offers(vec![offer("o1", "S0", 1)]));
+    cluster.wait_for(|call| matches!(call, Call::Accept { .. }).then_some(()));
+    assert!(engine.broken().is_none());
+}
