@@ -1,18 +1,33 @@
-//! The bounded queue between cluster managers and handler threads.
+//! The bounded queue of offers between cluster managers and handler threads, with an index of offer ids for
+//! rescissions.
 //!
 //! A lock, held for a few moves: what waits here has come over a network or a channel, and what must not wait calls
 //! the kernel directly. Offers that find no room are handed back, to be declined; rescinded ones are taken out.
+//!
+//! A rescission finds its offer by a hash table from ids to places in the queue, and leaves an empty place there.
+//! Neither pushing nor popping touches the table: a rescission first indexes the offers that came since the last one.
+//! Each offer is indexed once, or once more when empty places are removed; those are removed when they are the greater
+//! part. So a rescission takes constant time, amortised over the offers that were pushed, and the memory of queue and
+//! table is proportional to the most offers that waited at once.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::hash::{BuildHasher, Hasher};
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
 
 use super::encoded::EncodedOffer;
 use super::seam::OwnedOffer;
 use super::sync::{Condvar, Mutex, MutexGuard, lock, wait};
 
+/// With fewer empty places, or fewer stale entries in the index, nothing is removed.
+const LEFTOVERS_MIN: usize = 64;
+
 /// What can wait here: an offer of some kind.
 pub(crate) trait Queued {
-    /// Whether it is the offer with this id.
-    fn is(&self, offer_id: &str) -> bool;
+    /// The bytes of the offer's id; empty if it can't be found.
+    fn id_bytes(&self) -> Cow<'_, [u8]>;
 }
 
 /// What waits in an engine's intake.
@@ -33,11 +48,11 @@ impl Waiting {
 }
 
 impl Queued for Waiting {
-    fn is(&self, offer_id: &str) -> bool {
-        match self {
-            Waiting::Owned(offer) => offer.id == offer_id,
-            Waiting::Encoded(offer) => offer.id_bytes() == offer_id.as_bytes(),
-        }
+    fn id_bytes(&self) -> Cow<'_, [u8]> {
+        Cow::Borrowed(match self {
+            Waiting::Owned(offer) => offer.id.as_bytes(),
+            Waiting::Encoded(offer) => offer.id_bytes(),
+        })
     }
 }
 
@@ -50,16 +65,129 @@ pub(crate) struct Intake<O = Waiting> {
 
 #[derive(Debug)]
 struct Queue<O> {
-    offers: VecDeque<O>,
+    /// A place is empty after its offer was rescinded.
+    offers: VecDeque<Option<O>>,
+    /// How many places are not empty.
+    waiting: usize,
+    /// The number of the first place; the others follow.
+    first: u64,
+    index: Index,
     /// The subscription that all of them came under.
     epoch: u64,
     closed: bool,
 }
 
+/// Where offers are, by the hashes of their ids.
+#[derive(Debug, Default)]
+struct Index {
+    table: HashTable<Indexed>,
+    hasher: RandomState,
+    /// Offers in places from this number on are not indexed yet.
+    end: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Indexed {
+    hash: u64,
+    place: u64,
+}
+
+impl Index {
+    fn hash(&self, id: &[u8]) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        hasher.write(id);
+        hasher.finish()
+    }
+}
+
+impl<O: Queued> Queue<O> {
+    fn new() -> Queue<O> {
+        let (offers, index) = (VecDeque::new(), Index::default());
+        Queue { offers, waiting: 0, first: 0, index, epoch: 0, closed: false }
+    }
+
+    fn push(&mut self, offers: Vec<O>) {
+        self.waiting += offers.len();
+        self.offers.extend(offers.into_iter().map(Some));
+    }
+
+    fn pop(&mut self, most: usize, batch: &mut Vec<O>) {
+        let count = self.waiting.min(most);
+        self.waiting -= count;
+        batch.reserve(count);
+        if self.waiting + count == self.offers.len() {
+            self.first += count as u64;
+            batch.extend(self.offers.drain(..count).flatten());
+            return;
+        }
+        let full = batch.len() + count;
+        while batch.len() < full {
+            let Some(place) = self.offers.pop_front() else { break };
+            self.first += 1;
+            batch.extend(place);
+        }
+    }
+
+    /// Takes out an offer, if it waits.
+    fn rescind(&mut self, offer_id: &[u8]) -> bool {
+        if self.waiting == 0 {
+            return false;
+        }
+        self.index_the_rest();
+        let Queue { offers, index, first, .. } = self;
+        let at = |place: u64| usize::try_from(place.checked_sub(*first)?).ok();
+        let hash = index.hash(offer_id);
+        let is_it = |entry: &Indexed| {
+            let offer = at(entry.place).and_then(|at| offers.get(at)?.as_ref());
+            entry.hash == hash && offer.is_some_and(|offer| *offer.id_bytes() == *offer_id)
+        };
+        let Ok(found) = index.table.find_entry(hash, is_it) else { return false };
+        let (entry, _) = found.remove();
+        if let Some(place) = at(entry.place).and_then(|at| offers.get_mut(at)) {
+            *place = None;
+        }
+        self.waiting -= 1;
+        self.remove_empty_places();
+        true
+    }
+
+    /// Indexes the offers that came since the last time. Forgets those that have left, if they are the greater part.
+    fn index_the_rest(&mut self) {
+        let Queue { offers, index, first, .. } = self;
+        if index.table.len() > 2 * offers.len() + LEFTOVERS_MIN {
+            index.table.retain(|entry| entry.place >= *first);
+            index.table.shrink_to(2 * index.table.len(), |entry| entry.hash);
+        }
+        let start = index.end.max(*first);
+        let indexed = usize::try_from(start - *first).unwrap_or(usize::MAX).min(offers.len());
+        for (offer, place) in offers.range(indexed..).zip(start..) {
+            if let Some(offer) = offer {
+                let hash = index.hash(&offer.id_bytes());
+                index.table.insert_unique(hash, Indexed { hash, place }, |entry| entry.hash);
+            }
+        }
+        index.end = *first + offers.len() as u64;
+    }
+
+    fn remove_empty_places(&mut self) {
+        if self.offers.len() > 2 * self.waiting + LEFTOVERS_MIN {
+            self.offers.retain(Option::is_some);
+            // Places have new numbers: none that is in the index.
+            self.first = self.index.end;
+            self.index.table.clear();
+        }
+    }
+
+    fn clear(&mut self) {
+        self.first += self.offers.len() as u64;
+        self.offers.clear();
+        self.waiting = 0;
+    }
+}
+
 impl<O: Queued> Intake<O> {
     pub(crate) fn new(offers_max: usize) -> Intake<O> {
-        let queue = Queue { offers: VecDeque::new(), epoch: 0, closed: false };
-        Intake { queue: Mutex::new(queue), filled: Condvar::new(), offers_max }
+        Intake { queue: Mutex::new(Queue::new()), filled: Condvar::new(), offers_max }
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue<O>> {
@@ -69,11 +197,10 @@ impl<O: Queued> Intake<O> {
     /// Queues `offers`; returns those that there is no room for.
     pub(crate) fn push(&self, mut offers: Vec<O>) -> Vec<O> {
         let mut queue = self.queue();
-        let room =
-            if queue.closed { 0 } else { self.offers_max.saturating_sub(queue.offers.len()) };
+        let room = if queue.closed { 0 } else { self.offers_max.saturating_sub(queue.waiting) };
         let overflow = offers.split_off(room.min(offers.len()));
         if !offers.is_empty() {
-            queue.offers.extend(offers);
+            queue.push(offers);
             self.filled.notify_one();
         }
         overflow
@@ -83,31 +210,28 @@ impl<O: Queued> Intake<O> {
     /// intake is closed and empty.
     pub(crate) fn pop(&self, most: usize, batch: &mut Vec<O>) -> Option<u64> {
         let mut queue = self.queue();
-        while queue.offers.is_empty() {
+        while queue.waiting == 0 {
             if queue.closed {
                 return None;
             }
             queue = wait(&self.filled, queue);
         }
-        let count = queue.offers.len().min(most);
-        batch.extend(queue.offers.drain(..count));
-        if !queue.offers.is_empty() {
+        queue.pop(most, batch);
+        if queue.waiting > 0 {
             self.filled.notify_one();
         }
         Some(queue.epoch)
     }
 
-    /// Takes out an offer, if it still waits.
+    /// Takes out an offer, if it still waits. Takes constant time, amortised over the offers that were pushed.
     pub(crate) fn rescind(&self, offer_id: &str) -> bool {
-        let mut queue = self.queue();
-        let waiting = queue.offers.iter().position(|offer| offer.is(offer_id));
-        waiting.is_some_and(|at| queue.offers.remove(at).is_some())
+        self.queue().rescind(offer_id.as_bytes())
     }
 
     /// Drops everything: the offers' subscription has ended. What comes from now on belongs to `epoch`.
     pub(crate) fn reset(&self, epoch: u64) {
         let mut queue = self.queue();
-        queue.offers.clear();
+        queue.clear();
         queue.epoch = epoch;
     }
 
@@ -118,12 +242,15 @@ impl<O: Queued> Intake<O> {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.queue().offers.len()
+        self.queue().waiting
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::rc::Rc;
+
     use super::*;
     use crate::engine::encoded::{EncodedOffers, OfferPlace};
 
@@ -192,5 +319,95 @@ mod tests {
         let mut batch = Vec::new();
         assert_eq!(intake.pop(9, &mut batch), Some(2));
         assert_eq!(ids(batch), ["new", "newer"]);
+    }
+
+    /// An offer that counts how often its id is looked at.
+    struct Counted(String, Rc<Cell<usize>>);
+
+    impl Queued for Counted {
+        fn id_bytes(&self) -> Cow<'_, [u8]> {
+            self.1.set(self.1.get() + 1);
+            Cow::Borrowed(self.0.as_bytes())
+        }
+    }
+
+    /// Goal: so many rescissions take time that is proportional to their number, whatever waits. Method: each id is
+    /// looked at a few times at most, if all offers are rescinded in either order, before or while others are pushed and
+    /// popped, and if offers are rescinded that don't wait.
+    #[test]
+    fn rescissions_take_linear_time() {
+        const OFFERS: usize = 10_000;
+        let looks = Rc::new(Cell::new(0));
+        let offer = |id: usize| Counted(id.to_string(), Rc::clone(&looks));
+        let offers = |ids: std::ops::Range<usize>| ids.map(offer).collect::<Vec<_>>();
+        let check = |what: &str| {
+            let looks = looks.replace(0);
+            assert!(looks <= 6 * OFFERS, "{what}: {looks} looks at ids");
+        };
+        for backwards in [false, true] {
+            let intake = Intake::new(OFFERS);
+            intake.push(offers(0..OFFERS));
+            for id in 0..OFFERS {
+                let id = if backwards { OFFERS - 1 - id } else { id };
+                assert!(intake.rescind(&id.to_string()) && !intake.rescind("unknown"));
+            }
+            assert_eq!(intake.len(), 0);
+            check("all");
+        }
+        let (intake, mut batch) = (Intake::new(OFFERS), Vec::new());
+        intake.push(offers(0..OFFERS / 2));
+        for id in OFFERS / 2..OFFERS {
+            assert!(intake.push(vec![offer(id)]).is_empty());
+            assert!(intake.rescind(&id.to_string()));
+            intake.pop(1, &mut batch);
+            assert!(!intake.rescind(&(id - OFFERS / 2).to_string()), "it was popped");
+        }
+        check("amid others");
+    }
+
+    /// Goal: the queue and its index keep the order of offers and hand out each that was not rescinded, once, and their
+    /// memory doesn't grow with those that have gone. Method: random pushes, pops, rescissions and resets beside a plain
+    /// list.
+    #[test]
+    fn queue_and_index_agree_with_a_plain_list() {
+        let mut seed = 1u64;
+        let mut roll = |below: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) % below
+        };
+        let intake = Intake::new(300);
+        let (mut plain, mut next, mut batch) = (VecDeque::new(), 0u64, Vec::new());
+        for _ in 0..20_000 {
+            match roll(100) {
+                0..30 => {
+                    let ids: Vec<String> =
+                        (0..roll(20)).map(|more| (next + more).to_string()).collect();
+                    next += ids.len() as u64;
+                    let waiting =
+                        |id: &String| if id.ends_with('7') { owned(id) } else { encoded(id) };
+                    let over = intake.push(ids.iter().map(waiting).collect()).len();
+                    plain.extend(ids[..ids.len() - over].iter().cloned());
+                }
+                30..40 if !plain.is_empty() => {
+                    let most = 1 + roll(40) as usize;
+                    intake.pop(most, &mut batch);
+                    let expected: Vec<String> = plain.drain(..plain.len().min(most)).collect();
+                    assert_eq!(ids(std::mem::take(&mut batch)), expected);
+                }
+                99 if roll(50) == 0 => {
+                    plain.clear();
+                    intake.reset(1);
+                }
+                _ => {
+                    let id = next.saturating_sub(roll(400)).to_string();
+                    let at = plain.iter().position(|other| *other == id);
+                    assert_eq!(intake.rescind(&id), at.and_then(|at| plain.remove(at)).is_some());
+                }
+            }
+            let queue = intake.queue();
+            assert_eq!(queue.waiting, plain.len());
+            assert!(queue.offers.len() <= 3 * 300 && queue.index.table.capacity() <= 8 * 300);
+        }
+        assert!(next > 10_000);
     }
 }

@@ -1,5 +1,6 @@
 //! What travels between framework and master, and what it is about.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::engine::intake::Queued;
@@ -73,8 +74,8 @@ pub(super) struct SimOffer {
 }
 
 impl Queued for SimOffer {
-    fn is(&self, offer_id: &str) -> bool {
-        offer_number(offer_id) == Some(self.number)
+    fn id_bytes(&self) -> Cow<'_, [u8]> {
+        Cow::Owned(format!("O{}", self.number).into_bytes())
     }
 }
 
