@@ -2,12 +2,12 @@
 
 use loom::sync::Arc;
 
-use super::scenes::{config, kernel, offer_to};
+use super::scenes::{NOW, config, kernel, offer, offer_to};
 use super::{explore, race};
 use crate::kernel::admission::Books;
 use crate::resources::MilliCpus;
 use crate::sync::Swap;
-use crate::{Handler, Kernel};
+use crate::{Handler, Kernel, LimitRule, StatusUpdate, TaskState};
 
 const CORE: MilliCpus = MilliCpus::from_cores(1);
 
@@ -145,5 +145,60 @@ fn mutant_setters_without_a_lock() {
             move || there.store(std::sync::Arc::new((1, 5))),
         );
         assert_eq!(swap.load().0, 1, "the settings were lost");
+    });
+}
+
+/// Ends an executor as finished, which lowers the limit.
+fn count_down(kernel: &Kernel, executor: &str) {
+    let finished = StatusUpdate::new(executor, TaskState::Finished);
+    kernel.status_update_with(&finished, LimitRule::CountDown, NOW);
+}
+
+/// Goal: a limit that is set while an executor finishes is not lost: it comes before the count and is lowered, or after
+/// it and stays. Method: both at once.
+#[test]
+fn a_count_loses_no_limit() {
+    explore("policy/count-set", None, || {
+        let kernel = kernel(config().executor_limit(Some(5)));
+        let executor = offer(&kernel, 1).remove(0);
+        let (here, there) = (kernel.clone(), kernel.clone());
+        race(
+            move || count_down(&here, &executor),
+            move || there.set_executor_limit(Some(3)).unwrap(),
+        );
+        let limit = kernel.executor_limit();
+        assert!(matches!(limit, Some(2 | 3)), "{limit:?}: the limit that was set is lost");
+    });
+}
+
+/// Goal: executors that finish at once are each counted, and a duplicate isn't. Method: two threads tell of two
+/// executors, the first in both.
+#[test]
+fn counts_lose_no_count() {
+    explore("policy/count-count", Some(3), || {
+        let kernel = kernel(config().executor_limit(Some(5)));
+        let executors = offer(&kernel, 2);
+        let (one, other) = (executors[0].clone(), executors);
+        let (here, there) = (kernel.clone(), kernel.clone());
+        race(
+            move || count_down(&here, &one),
+            move || other.iter().for_each(|executor| count_down(&there, executor)),
+        );
+        assert_eq!(kernel.executor_limit(), Some(3));
+        assert_eq!(kernel.totals().executors, 0);
+    });
+}
+
+/// Goal: nobody takes the place of an executor that finishes. Method: it finishes at the limit while a batch comes.
+#[test]
+fn the_finished_are_not_replaced() {
+    explore("policy/count-launch", Some(3), || {
+        let kernel = kernel(config().executor_limit(Some(1)));
+        let executor = offer(&kernel, 1).remove(0);
+        let (here, mut handler) = (kernel.clone(), kernel.handler());
+        let ((), placed) =
+            race(move || count_down(&here, &executor), move || offer_to(&mut handler, "S0", 1));
+        assert_eq!(placed, [], "the executor that finished was replaced");
+        assert_eq!(kernel.executor_limit(), Some(0));
     });
 }

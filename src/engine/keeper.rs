@@ -8,7 +8,7 @@ use super::owned::borrow_former;
 use super::seam::FormerExecutor;
 use crate::error::Error;
 use crate::ids::ExecutorId;
-use crate::kernel::{self, Decisions, Handler, Kernel, Target};
+use crate::kernel::{self, Decisions, Handler, Kernel, LimitRule, Target};
 use crate::offer::Offer;
 use crate::status::StatusUpdate;
 use crate::time::Timestamp;
@@ -72,15 +72,16 @@ impl Keeper {
     pub(crate) fn status_update(
         &self,
         update: &StatusUpdate<'_>,
+        limit: LimitRule,
         now: Timestamp,
     ) -> kernel::Outcome {
         let Some(recording) = &self.recording else {
-            return self.kernel.status_update(update, now);
+            return self.kernel.status_update_with(update, limit, now);
         };
         let StatusUpdate { executor, state, reason } = *update;
-        let operation = Operation::Update { executor: executor.to_owned(), state, reason };
+        let operation = Operation::Update { executor: executor.to_owned(), state, reason, limit };
         let mut turn = recording.turn(now);
-        let outcome = self.kernel.status_update(update, turn.at());
+        let outcome = self.kernel.status_update_with(update, limit, turn.at());
         turn.record(&self.kernel, operation, Outcome::from(&outcome));
         outcome
     }
@@ -117,6 +118,15 @@ impl Keeper {
         let outcome = if set.is_ok() { Outcome::Done } else { Outcome::Refused };
         turn.record(&self.kernel, Operation::Limit(limit), outcome);
         set
+    }
+
+    /// Lowers the executor limit by so many, as one step. On record it is the limit that comes of it.
+    pub(super) fn lower_executor_limit(&self, by: u32, now: Timestamp) {
+        let Some(recording) = &self.recording else { return self.kernel.lower_executor_limit(by) };
+        let mut turn = recording.turn(now);
+        self.kernel.lower_executor_limit(by);
+        let operation = Operation::Limit(self.kernel.executor_limit());
+        turn.record(&self.kernel, operation, Outcome::Done);
     }
 
     pub(super) fn request_executors(

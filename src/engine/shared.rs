@@ -125,11 +125,8 @@ impl Shared {
     /// Takes over a former run and its executors, at once: the next event may be about them.
     fn resume(&self, executors: Vec<FormerExecutor>, finished: u64) {
         let (keeper, now) = (&self.keeper, self.clock.now());
-        let counting = self.options.finished_count_down;
-        if let Some(limit) = keeper.kernel().executor_limit().filter(|_| counting) {
-            let left = limit.saturating_sub(u32::try_from(finished).unwrap_or(u32::MAX));
-            // Less than a limit that was allowed is allowed.
-            let _allowed = keeper.set_executor_limit(Some(left), now);
+        if self.options.finished_count_down {
+            keeper.lower_executor_limit(u32::try_from(finished).unwrap_or(u32::MAX), now);
         }
         let ids = match keeper.adopt(&executors, now) {
             Ok(ids) => ids,

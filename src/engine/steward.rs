@@ -14,8 +14,8 @@ use super::reconciliation::{Reconciliation, ask};
 use super::seam::{Call, Event, Shape, Update, Want};
 use crate::config::ExecutorCores;
 use crate::ids::ExecutorId;
-use crate::kernel::{Change, DemandCall, Target, Ticked};
-use crate::status::{Fate, StatusUpdate, TaskState, UpdateReason};
+use crate::kernel::{Change, DemandCall, LimitRule, Target, Ticked};
+use crate::status::{StatusUpdate, TaskState, UpdateReason};
 use crate::time::Timestamp;
 
 /// How often demand is looked at.
@@ -109,15 +109,11 @@ impl Steward {
 
     fn update(&mut self, update: &Update, now: Timestamp, out: &mut dyn Outlet) {
         let report = StatusUpdate::new(&update.executor, update.state).because(update.reason);
-        let counting = update.state == TaskState::Finished && self.options.finished_count_down;
-        // Lowered before the executor's place is free, or another could take it.
-        let lowered = counting && self.lower_limit(now);
-        let outcome = self.keeper.status_update(&report, now);
+        let counts_down = self.options.finished_count_down && update.state == TaskState::Finished;
+        let limit = if counts_down { LimitRule::CountDown } else { LimitRule::Keep };
+        let outcome = self.keeper.status_update(&report, limit, now);
         let ended = matches!(outcome.change, Change::Ended(_));
         self.reconciliation.heard_of(&update.executor);
-        if lowered && outcome.change != Change::Ended(Fate::Finished) {
-            self.raise_limit(now);
-        }
         if let Some(uuid) = &update.uuid {
             out.call(Call::Acknowledge { update, uuid });
         }
@@ -239,19 +235,6 @@ impl Steward {
         }
         self.reconciliation.let_time_pass(self.keeper.kernel(), now, out);
         self.kills.repeat(now, out);
-    }
-
-    /// Lowers the executor limit by one, if there is one. Only the steward does this, so that no count is lost.
-    fn lower_limit(&self, now: Timestamp) -> bool {
-        let lower = self.keeper.kernel().executor_limit().and_then(|limit| limit.checked_sub(1));
-        lower.is_some_and(|limit| self.keeper.set_executor_limit(Some(limit), now).is_ok())
-    }
-
-    fn raise_limit(&self, now: Timestamp) {
-        if let Some(limit) = self.keeper.kernel().executor_limit() {
-            // One more than a limit that was allowed a moment ago is what it was then.
-            let _allowed = self.keeper.set_executor_limit(Some(limit + 1), now);
-        }
     }
 }
 

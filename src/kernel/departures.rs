@@ -22,12 +22,19 @@ pub(crate) struct Departures<const N: usize> {
     counted: u32,
     cores: MilliCpus,
     gpus: u64,
+    /// How many lower the executor limit when they leave.
+    count_down: u32,
 }
 
 impl<const N: usize> Departures<N> {
     pub(crate) const fn new() -> Departures<N> {
-        let (counted, cores, gpus) = (0, MilliCpus::ZERO, 0);
-        Departures { slots: [0; N], left: 0, counted, cores, gpus }
+        let (counted, cores, gpus, count_down) = (0, MilliCpus::ZERO, 0, 0);
+        Departures { slots: [0; N], left: 0, counted, cores, gpus, count_down }
+    }
+
+    /// The executor that was written down last lowers the executor limit.
+    pub(crate) fn count_down(&mut self) {
+        self.count_down += 1;
     }
 }
 
@@ -62,11 +69,15 @@ impl Core {
         }
     }
 
-    /// Takes what was written down out of the books, and frees the cells.
+    /// Takes what was written down out of the books, and frees the cells. The executor limit is lowered before: who sees
+    /// the places free must see the limit too, or would fill them.
     #[inline]
     pub(crate) fn settle<const N: usize>(&self, gone: &mut Departures<N>) {
         if gone.left == 0 {
             return;
+        }
+        if gone.count_down > 0 {
+            self.policy.lower_limit(gone.count_down, &self.admission);
         }
         let books = match gone.counted {
             0 => self.admission.settle(),

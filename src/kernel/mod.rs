@@ -30,6 +30,7 @@ mod drain;
 pub(crate) mod executors;
 mod explain;
 mod handler;
+mod limit;
 #[cfg(all(counting, test))]
 pub(crate) mod lines;
 pub(crate) mod locality;
@@ -62,6 +63,7 @@ pub use demand::DemandCall;
 pub use drain::{DrainReport, Drained};
 pub use explain::{Declined, ExcludedAgents, Explanation, Miss};
 pub use handler::Handler;
+pub use limit::LimitRule;
 pub use losses::Scope;
 pub use remainder::{Left, Remainder};
 pub use snapshot::{AgentState, ExecutorView, Phase, Snapshot, Totals};
@@ -84,7 +86,7 @@ use demand::Demand;
 use drain::Drain;
 use executors::Executor;
 use locality::Launching;
-use policy::{PolicyCell, check_limit};
+use policy::PolicyCell;
 use silence::Silence;
 use slab::Slab;
 use subscription::Subscription;
@@ -177,7 +179,7 @@ impl Kernel {
     /// Lock-free, except that a failure takes the lock of its agent's failure times, and that ids without their slot
     /// ([`IdScheme::plain`]) go through a sharded map.
     pub fn status_update(&self, update: &StatusUpdate<'_>, now: Timestamp) -> Outcome {
-        self.0.status_update(update, now)
+        self.0.status_update(update, LimitRule::Keep, now)
     }
 
     /// Applies reports, in their order, and appends what each did to `outcomes`, in the same order: the outcomes are
@@ -193,7 +195,7 @@ impl Kernel {
         now: Timestamp,
         outcomes: &mut Vec<Outcome>,
     ) {
-        self.0.status_updates(updates, now, outcomes);
+        self.0.status_updates(updates, LimitRule::Keep, now, outcomes);
     }
 
     /// The text of an executor's id.
@@ -223,23 +225,6 @@ impl Kernel {
         now: Timestamp,
     ) -> Result<Vec<Option<ExecutorId>>, Error> {
         self.0.adopt(former, now)
-    }
-
-    /// Puts a new executor limit in force; `None` is no limit. Once this has returned, no executor is placed beyond
-    /// it. Executors that are beyond it already run on.
-    ///
-    /// # Errors
-    /// When the limit is over [`limits::EXECUTORS_MAX`].
-    pub fn set_executor_limit(&self, limit: Option<u32>) -> Result<(), Error> {
-        check_limit(limit)?;
-        self.0.policy.set_limit(limit, &self.0.admission);
-        Ok(())
-    }
-
-    /// The executor limit in force.
-    #[must_use]
-    pub fn executor_limit(&self) -> Option<u32> {
-        self.0.policy.load().limit
     }
 
     /// Puts new settings in force, executor limit included. Once this has returned, no executor is placed under the
@@ -386,6 +371,12 @@ impl Kernel {
         if !self.0.admission.load().same_version(decisions.books) {
             demand.want();
         }
+    }
+
+    /// No executor that is placed by a batch that has not begun has a lower number.
+    pub(crate) fn next_sequence(&self) -> u64 {
+        // Relaxed: the calling thread's own batch takes its numbers later, from the same word.
+        self.0.sequence.load(Ordering::Relaxed)
     }
 
     /// How many more executors the caps leave room for now. A moment's view.

@@ -3,6 +3,7 @@
 //! | who | does | pairs with |
 //! |---|---|---|
 //! | [`PolicyCell::set_config`], [`PolicyCell::set_limit`], [`PolicyCell::set_locality`] | publish, then [`Admission::bump_version`] | a handler that sees the new version sees the new policy |
+//! | [`PolicyCell::lower_limit`], for executors that have finished | the same, *then* [`Admission::release`] | a handler that sees their places free sees the lower limit |
 //! | handler | loads the admission word, *then* the policy | so its policy is at least as new as the word's version |
 //!
 //! A commit fails if the version changed since the word was loaded. So once a setter has returned, no executor is
@@ -25,7 +26,8 @@ use crate::resources::{Gpus, MilliCpus};
 #[derive(Clone, Debug)]
 pub(crate) struct Policy {
     pub(crate) config: Config,
-    /// The executor limit in force: the config's at first, then what `set_executor_limit` said.
+    /// The executor limit in force: the config's at first, then what `set_executor_limit` said, less what was counted
+    /// down since.
     pub(crate) limit: Option<u32>,
     /// The wanted hosts.
     pub(crate) locality: Arc<Locality>,
@@ -171,8 +173,19 @@ impl PolicyCell {
 
     /// Puts an executor limit in force.
     pub(crate) fn set_limit(&self, limit: Option<u32>, admission: &Admission) {
+        self.change_limit(|_| limit, admission);
+    }
+
+    /// Lowers the executor limit by so many, to 0 at the least. Without a limit it does nothing. One step: a limit that
+    /// is set at the same time comes before it, and is lowered, or after it, and stays.
+    pub(crate) fn lower_limit(&self, by: u32, admission: &Admission) {
+        self.change_limit(|limit| limit.map(|limit| limit.saturating_sub(by)), admission);
+    }
+
+    fn change_limit(&self, limit: impl FnOnce(Option<u32>) -> Option<u32>, admission: &Admission) {
         let _publisher = lock(&self.publisher);
         let old = self.load();
+        let limit = limit(old.limit);
         if old.limit != limit {
             self.current.store(Arc::new(Policy { limit, ..Policy::clone(&old) }));
             admission.bump_version();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Core;
 use super::departures::Departures;
 use super::executors::{Executor, Hold, Stage, State};
+use super::limit::LimitRule;
 use crate::ids::{ExecutorId, Parsed};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::status::{Fate, Meaning, StatusUpdate};
@@ -110,10 +111,15 @@ impl Core {
         }
     }
 
-    pub(crate) fn status_update(&self, update: &StatusUpdate<'_>, now: Timestamp) -> Outcome {
+    pub(crate) fn status_update(
+        &self,
+        update: &StatusUpdate<'_>,
+        limit: LimitRule,
+        now: Timestamp,
+    ) -> Outcome {
         let mut gone = Departures::<1>::new();
         let found = self.find_cell(update.executor);
-        let outcome = self.apply(update, found, now, &mut gone, |outcome| outcome);
+        let outcome = self.apply(update, found, limit, now, &mut gone, |outcome| outcome);
         self.settle(&mut gone);
         outcome
     }
@@ -121,6 +127,7 @@ impl Core {
     pub(crate) fn status_updates(
         &self,
         updates: &[StatusUpdate<'_>],
+        limit: LimitRule,
         now: Timestamp,
         outcomes: &mut Vec<Outcome>,
     ) {
@@ -130,7 +137,7 @@ impl Core {
             let located = self.locate(ahead);
             for (update, located) in ahead.iter().zip(&located) {
                 let found = located.or_else(|| self.find_cell(update.executor));
-                self.apply(update, found, now, &mut gone, |outcome| outcomes.push(outcome));
+                self.apply(update, found, limit, now, &mut gone, |outcome| outcomes.push(outcome));
             }
             self.settle(&mut gone);
         }
@@ -168,6 +175,7 @@ impl Core {
         &self,
         update: &StatusUpdate<'_>,
         found: Option<Found<'_>>,
+        limit: LimitRule,
         now: Timestamp,
         gone: &mut Departures<N>,
         emit: impl FnOnce(Outcome) -> R,
@@ -198,6 +206,9 @@ impl Core {
                 let excluded = if blamed { self.blame(executor, now) } else { None };
                 let hold = executor.hold();
                 self.depart(id, &hold, before, gone);
+                if limit == LimitRule::CountDown && fate == Fate::Finished {
+                    gone.count_down();
+                }
                 let counted = before.stage.counted();
                 let freed = Some(if counted { hold.into() } else { Freed::default() });
                 let (executor, change) = (Some(id), Change::Ended(fate));

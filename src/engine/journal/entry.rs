@@ -6,8 +6,8 @@ use crate::engine::owned::lend;
 use crate::engine::seam::{FormerExecutor, OwnedOffer};
 use crate::ids::ExecutorId;
 use crate::kernel::{
-    Accepted, Change, Decisions, Decline, DemandCall, Exclusion, Freed, Kernel, Piece, Placed,
-    Target, Totals,
+    Accepted, Change, Decisions, Decline, DemandCall, Exclusion, Freed, Kernel, LimitRule, Piece,
+    Placed, Target, Totals,
 };
 use crate::offer::Offer;
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
@@ -48,6 +48,8 @@ pub enum Operation {
         state: TaskState,
         /// Why.
         reason: UpdateReason,
+        /// What it did to the executor limit, if the executor finished.
+        limit: LimitRule,
     },
     /// An agent was reported lost.
     AgentLost {

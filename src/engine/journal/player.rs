@@ -133,9 +133,9 @@ impl Player {
                 return Outcome::answers(kernel, decisions);
             }
             Operation::AnswersLeftLate => kernel.answers_sent(decisions),
-            Operation::Update { executor, state, reason } => {
+            Operation::Update { executor, state, reason, limit } => {
                 let update = StatusUpdate::new(executor, *state).because(*reason);
-                return Outcome::from(&kernel.status_update(&update, at));
+                return Outcome::from(&kernel.status_update_with(&update, *limit, at));
             }
             Operation::AgentLost { agent_id } => {
                 return Outcome::targets(kernel, &kernel.agent_lost(agent_id, at));

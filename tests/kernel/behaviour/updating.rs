@@ -2,7 +2,10 @@
 
 use offermill::config::UnreachableRule;
 use offermill::resources::MilliCpus;
-use offermill::{Change, Fate, IdScheme, Phase, Scope, StatusUpdate, TaskState, UpdateReason};
+use offermill::{
+    Change, ExecutorId, Fate, IdScheme, LimitRule, Phase, Scope, StatusUpdate, TaskState,
+    UpdateReason,
+};
 
 use super::House;
 use crate::world::{Setup, at, secs};
@@ -189,4 +192,65 @@ fn kills_name_those_that_live() {
     assert_eq!(targets.len(), 1);
     assert_eq!((targets[0].id, &*targets[0].agent_id), (alive, "S1"));
     assert_eq!(house.kernel.executor_limit(), Some(5), "the limit stays");
+}
+
+/// Goal: executors that finish lower the executor limit once each, if so told, and nothing else does. Method: each end
+/// there is, finished ones twice, one after the other and in batches with duplicates; the last limit set is what they
+/// lower, and it stops at 0.
+#[test]
+fn finished_executors_count_the_limit_down() {
+    for in_batches in [false, true] {
+        let mut house = House::new(&Setup { limit: Some(9), ..Setup::default() });
+        let tell = |house: &House, ids: &[ExecutorId], state: TaskState, limit: LimitRule| {
+            let names: Vec<String> =
+                ids.iter().map(|id| house.kernel.executor_name(*id).to_string()).collect();
+            let updates: Vec<StatusUpdate<'_>> =
+                names.iter().map(|name| StatusUpdate::new(name, state)).collect();
+            if in_batches {
+                house.kernel.status_updates_with(&updates, limit, at(1), &mut Vec::new());
+            } else {
+                for update in &updates {
+                    house.kernel.status_update_with(update, limit, at(1));
+                }
+            }
+            house.kernel.executor_limit()
+        };
+        let ids: Vec<ExecutorId> = (0..9).map(|_| house.start_on("S1", 0)).collect();
+        let (keep, count_down) = (LimitRule::Keep, LimitRule::CountDown);
+        assert_eq!(tell(&house, &ids[..1], TaskState::Finished, keep), Some(9));
+        assert_eq!(
+            tell(&house, &ids[..1], TaskState::Finished, count_down),
+            Some(9),
+            "it had ended"
+        );
+        for state in [TaskState::Running, TaskState::Failed, TaskState::Finished] {
+            assert_eq!(tell(&house, &ids[1..2], state, count_down), Some(9), "{state:?}");
+        }
+        assert_eq!(
+            tell(&house, &[ids[2], ids[3], ids[2]], TaskState::Finished, count_down),
+            Some(7)
+        );
+        house.kernel.set_executor_limit(Some(2)).unwrap();
+        assert_eq!(tell(&house, &ids[2..5], TaskState::Finished, count_down), Some(1));
+        assert_eq!(tell(&house, &ids[5..7], TaskState::Finished, count_down), Some(0));
+        house.kernel.set_executor_limit(None).unwrap();
+        assert_eq!(tell(&house, &ids[7..], TaskState::Finished, count_down), None);
+        house.kernel.check().unwrap();
+    }
+}
+
+/// Goal: one that finishes after it was given up lowers the limit too: the work is done. Method: out of sight, given up,
+/// finished.
+#[test]
+fn the_given_up_count_the_limit_down() {
+    let rule = UnreachableRule { release_after: Some(secs(0)), forget_after: secs(20) };
+    let setup = Setup { unreachable: rule, limit: Some(3), ..Setup::default() };
+    let mut house = House::new(&setup);
+    let id = house.start_on("S1", 0);
+    house.tell(id, TaskState::Unreachable, 0);
+    assert_eq!(house.kernel.tick(at(1)).given_up.len(), 1);
+    let name = house.kernel.executor_name(id).to_string();
+    let finished = StatusUpdate::new(&name, TaskState::Finished);
+    house.kernel.status_update_with(&finished, LimitRule::CountDown, at(2));
+    assert_eq!((house.kernel.executor_limit(), house.executors()), (Some(2), 0));
 }

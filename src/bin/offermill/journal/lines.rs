@@ -4,7 +4,7 @@ use bumpalo::Bump;
 use offermill::engine::journal::{Acceptance, Entry, Operation, Outcome};
 use offermill::engine::seam::FormerExecutor;
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
-use offermill::{Change, Config, Decline, DemandCall, Offer, Timestamp};
+use offermill::{Change, Config, Decline, DemandCall, LimitRule, Offer, Timestamp};
 use serde_json::{Value, json};
 
 use crate::scenario::answer::{CallLine, cores, pieces};
@@ -27,11 +27,12 @@ pub(super) fn event(entry: &Entry, last: Timestamp) -> Option<Event> {
             entry.operation.with_batch(|batch| batch.iter().map(OfferLine::of).collect()),
         ),
         Operation::AnswersLeftLate => What::AnswersLate,
-        Operation::Update { executor, state, reason } => What::Status(Status {
+        Operation::Update { executor, state, reason, limit } => What::Status(Status {
             task: executor.clone(),
             agent: None,
             state: StateLine(*state),
             reason: reason_name(*reason).map(str::to_owned),
+            counts_down: *limit == LimitRule::CountDown,
         }),
         Operation::AgentLost { agent_id } => What::SlaveLost(agent_id.clone()),
         Operation::ExecutorLost { executor } => {
@@ -65,6 +66,7 @@ pub(super) fn operation(what: &What) -> Operation {
             executor: status.task.clone(),
             state: status.state.0,
             reason: status.update_reason(),
+            limit: status.limit_rule(),
         },
         What::SlaveLost(agent_id) => Operation::AgentLost { agent_id: agent_id.clone() },
         What::ExecutorLost(lost) => Operation::ExecutorLost { executor: lost.executor.clone() },

@@ -12,8 +12,8 @@ use bumpalo::Bump;
 use offermill::launch::spark::SparkExecutor;
 use offermill::launch::{Facts, Launcher};
 use offermill::{
-    Accepted, Attribute, AttributeValue, Change, Decisions, Decline, Handler, IdScheme, Kernel,
-    Offer, ReasonKind, StatusUpdate, TaskState, Timestamp, limits,
+    Accepted, Attribute, AttributeValue, Change, Decisions, Decline, Fate, Handler, IdScheme,
+    Kernel, LimitRule, Offer, ReasonKind, StatusUpdate, TaskState, Timestamp, limits,
 };
 
 use super::books::Books;
@@ -157,9 +157,12 @@ impl Spark {
 
     fn status(&mut self, status: &Status, calls: &mut Vec<Call>) {
         let state = SparkState::of(status.state.0);
-        let outcome = self
-            .kernel
-            .status_update(&StatusUpdate::new(&status.task, state.for_kernel()), self.now);
+        let update = StatusUpdate::new(&status.task, state.for_kernel());
+        let rule = status.limit_rule();
+        let outcome = self.kernel.status_update_with(&update, rule, self.now);
+        if rule == LimitRule::CountDown && outcome.change == Change::Ended(Fate::Finished) {
+            self.limit = self.limit.map(|limit| limit.saturating_sub(1));
+        }
         if let (SparkState::Running, Some(port)) = (state, self.shuffle_port)
             && let Some(host) = self.books.new_shuffle_host(&status.task)
         {

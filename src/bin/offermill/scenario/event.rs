@@ -6,7 +6,7 @@
 //! | `reregistered`, `disconnected` | `true` | a further one begins; it ends |
 //! | `offers` | offers, see [`super::offer`] | one batch, in order |
 //! | `rescinded` | offer | it is no longer valid |
-//! | `status` | `{"task","agent","state","reason"?}` | an update; states and reasons as Mesos names them |
+//! | `status` | `{"task","agent","state","reason"?,"counts_down"?}` | an update; states and reasons as Mesos names them; with `counts_down` an executor that finished by it lowers the executor limit by one |
 //! | `slave_lost` | agent | it is lost |
 //! | `executor_lost` | `{"executor","agent"?}` | it is lost |
 //! | `request_total` | number or `null`, and beside it `local`: tasks by host | the executor limit, and where tasks want to run |
@@ -23,7 +23,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use offermill::{TaskState, UpdateReason};
+use offermill::{LimitRule, TaskState, UpdateReason};
 use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -102,6 +102,8 @@ pub(crate) struct Status {
     pub(crate) state: StateLine,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) counts_down: bool,
 }
 
 /// A task state by its name, such as `TASK_RUNNING`.
@@ -147,10 +149,21 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
+// A reference is what serde passes.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
 impl Status {
     /// Why, as far as it matters.
     pub(crate) fn update_reason(&self) -> UpdateReason {
         self.reason.as_deref().map_or(UpdateReason::Other, read_reason)
+    }
+
+    /// What it does to the executor limit, if the executor finished.
+    pub(crate) fn limit_rule(&self) -> LimitRule {
+        if self.counts_down { LimitRule::CountDown } else { LimitRule::Keep }
     }
 }
 
