@@ -151,8 +151,9 @@ enum Progress {
 }
 
 impl Answerer {
-    pub(crate) fn new(keeper: impl Into<Keeper>, launcher: Arc<dyn Launcher>) -> Answerer {
-        let (keeper, decisions) = (keeper.into(), Decisions::new());
+    /// `keeper` is a clone of the one that the [`Steward`](super::steward::Steward) has.
+    pub(crate) fn new(keeper: Keeper, launcher: Arc<dyn Launcher>) -> Answerer {
+        let decisions = Decisions::new();
         let progress = Cell::new(Progress::Undecided);
         Answerer { handler: keeper.kernel().handler(), decisions, keeper, launcher, progress }
     }
@@ -167,11 +168,15 @@ impl Answerer {
         out: &mut dyn AnswerOutlet,
     ) {
         self.progress.set(Progress::Undecided);
+        let batch = self.keeper.launches().begin(self.keeper.kernel());
         let answered = self.keeper.answer(&mut self.handler, offers, now, &mut self.decisions);
         self.progress.set(Progress::Decided { answered, placed: 0, accepts: 0, declines: 0 });
+        batch.placed(&self.decisions);
         for accepted in self.decisions.accepts() {
             self.accept(app, epoch, offers, &accepted, out);
         }
+        // The manager was told of all of them: they may be asked about by name, and killed.
+        drop(batch);
         for (refuse, declined) in by_duration(offers, &self.decisions) {
             self.went_on(|_, _, declines| *declines += 1);
             out.call(Call::Decline { epoch, offers: &declined, refuse });

@@ -332,8 +332,8 @@ mod tests {
     }
 
     /// Goal: so many rescissions take time that is proportional to their number, whatever waits. Method: each id is
-    /// looked at a few times at most, if all offers are rescinded in either order, before or while others are pushed and
-    /// popped, and if offers are rescinded that don't wait.
+    /// looked at a few times at most, if all offers are rescinded in either order, before or while others are pushed
+    /// and popped, and if offers are rescinded that don't wait.
     #[test]
     fn rescissions_take_linear_time() {
         const OFFERS: usize = 10_000;
@@ -366,8 +366,8 @@ mod tests {
     }
 
     /// Goal: the queue and its index keep the order of offers and hand out each that was not rescinded, once, and their
-    /// memory doesn't grow with those that have gone. Method: random pushes, pops, rescissions and resets beside a plain
-    /// list.
+    /// memory doesn't grow with those that have gone. Method: random pushes, pops, rescissions and resets beside a
+    /// plain list.
     #[test]
     fn queue_and_index_agree_with_a_plain_list() {
         let mut seed = 1u64;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::journal::recording::Recording;
 use super::journal::{Operation, Outcome, Passed};
+use super::launches::Launches;
 use super::owned::borrow_former;
 use super::seam::FormerExecutor;
 use crate::error::Error;
@@ -13,17 +14,19 @@ use crate::offer::Offer;
 use crate::status::StatusUpdate;
 use crate::time::Timestamp;
 
-/// Does what it is asked to, and records it if it has a journal. Moments that it is given are what the clock says; with
-/// a journal the [grid](super::journal) has the last word about them.
+/// Does what it is asked to, and records it if it has a journal. All that works on one kernel has clones of one keeper.
+/// Moments that it is given are what the clock says; with a journal the [grid](super::journal) has the last word about
+/// them.
 #[derive(Clone)]
 pub(crate) struct Keeper {
     kernel: Kernel,
     recording: Option<Arc<Recording>>,
+    launches: Launches,
 }
 
 impl From<Kernel> for Keeper {
     fn from(kernel: Kernel) -> Keeper {
-        Keeper { kernel, recording: None }
+        Keeper::with(kernel, None)
     }
 }
 
@@ -33,7 +36,12 @@ pub(crate) struct Answered(Option<u64>);
 
 impl Keeper {
     pub(super) fn with(kernel: Kernel, recording: Option<Arc<Recording>>) -> Keeper {
-        Keeper { kernel, recording }
+        Keeper { kernel, recording, launches: Launches::default() }
+    }
+
+    /// The launches that the cluster manager has not been told of.
+    pub(crate) fn launches(&self) -> &Launches {
+        &self.launches
     }
 
     /// For looking only.

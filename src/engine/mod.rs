@@ -23,6 +23,7 @@ pub(crate) mod intake;
 pub mod journal;
 pub(crate) mod keeper;
 mod killing;
+pub(crate) mod launches;
 mod notice;
 mod owned;
 mod reconciliation;

@@ -7,14 +7,19 @@
 //! A cluster may answer with silence while it can't know (a new Mesos master, about executors of agents that have not
 //! registered with it yet), and answers can be lost. So those that nothing was heard of are asked about again, after
 //! 5 s, then after twice as long, up to 5 min.
+//!
+//! A question must not overtake the launch of its executor: the cluster would say that there is none. Executors whose
+//! launch the cluster manager has not been told of yet ([`Launches`](super::launches::Launches)) wait; they are asked
+//! about at the first tick at which it was.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::keeper::Keeper;
 use super::seam::{Call, Questioned};
 use super::steward::Outlet;
-use crate::kernel::{Kernel, Scope, Target};
+use crate::kernel::{Scope, Target};
 use crate::time::Timestamp;
 
 const DOUBTFUL_EVERY: Duration = Duration::from_secs(15);
@@ -31,51 +36,90 @@ pub(super) struct Reconciliation {
     unheard: BTreeMap<String, Arc<str>>,
     again_at: Timestamp,
     again_after: Duration,
+    /// To be asked about when their launch has left.
+    waiting: BTreeMap<String, Target>,
 }
 
 impl Reconciliation {
     /// Asks about all.
-    pub(super) fn ask_about_all(&mut self, kernel: &Kernel, now: Timestamp, out: &mut dyn Outlet) {
-        let all = named(kernel, kernel.reconcile(Scope::All, now));
-        ask_named(all.iter().map(|(executor, agent_id)| (executor, agent_id)), out);
+    pub(super) fn ask_about_all(&mut self, keeper: &Keeper, now: Timestamp, out: &mut dyn Outlet) {
+        let all = keeper.kernel().reconcile(Scope::All, now);
+        let all = self.let_wait(keeper, all);
+        ask_named(pairs(&all), out);
         out.call(Call::Reconcile(&[]));
         self.unheard = all.into_iter().collect();
-        self.again_after = AGAIN_AFTER;
-        self.again_at = now.plus(AGAIN_AFTER);
+        self.start_again(now);
         self.all_at = now;
+    }
+
+    /// Asks about these, if there are any.
+    pub(super) fn ask(&mut self, keeper: &Keeper, targets: Vec<Target>, out: &mut dyn Outlet) {
+        let left = self.let_wait(keeper, targets);
+        ask_named(pairs(&left), out);
     }
 
     /// There was an update about this executor, or it is forgotten.
     pub(super) fn heard_of(&mut self, executor: &str) {
         self.unheard.remove(executor);
+        self.waiting.remove(executor);
     }
 
     /// Asks what is due.
-    pub(super) fn let_time_pass(&mut self, kernel: &Kernel, now: Timestamp, out: &mut dyn Outlet) {
+    pub(super) fn let_time_pass(&mut self, keeper: &Keeper, now: Timestamp, out: &mut dyn Outlet) {
         if now.since(self.all_at) >= ALL_EVERY {
-            return self.ask_about_all(kernel, now, out);
+            return self.ask_about_all(keeper, now, out);
         }
         if now.since(self.doubtful_at) >= DOUBTFUL_EVERY {
             self.doubtful_at = now;
-            ask(kernel, kernel.reconcile(Scope::Doubtful, now), out);
+            self.ask(keeper, keeper.kernel().reconcile(Scope::Doubtful, now), out);
         }
         if !self.unheard.is_empty() && now >= self.again_at {
             self.again_after = (self.again_after * 2).min(AGAIN_AFTER_MAX);
             self.again_at = now.plus(self.again_after);
             ask_named(self.unheard.iter(), out);
         }
+        if !self.waiting.is_empty() {
+            self.ask_those_that_left(keeper, now, out);
+        }
+    }
+
+    /// Asks about those that waited until the cluster manager was told to launch them.
+    fn ask_those_that_left(&mut self, keeper: &Keeper, now: Timestamp, out: &mut dyn Outlet) {
+        let waiting = std::mem::take(&mut self.waiting).into_values().collect();
+        let left = self.let_wait(keeper, waiting);
+        if left.is_empty() {
+            return;
+        }
+        ask_named(pairs(&left), out);
+        if self.unheard.is_empty() {
+            self.start_again(now);
+        }
+        self.unheard.extend(left);
+    }
+
+    fn start_again(&mut self, now: Timestamp) {
+        self.again_after = AGAIN_AFTER;
+        self.again_at = now.plus(AGAIN_AFTER);
+    }
+
+    /// Names those whose launch has left, and lets the others wait for that.
+    fn let_wait(&mut self, keeper: &Keeper, targets: Vec<Target>) -> Vec<(String, Arc<str>)> {
+        let mut left = Vec::with_capacity(targets.len());
+        for target in targets {
+            let executor = keeper.kernel().executor_name(target.id).to_string();
+            if keeper.launches().under_way(target.id) {
+                self.waiting.insert(executor, target);
+            } else {
+                self.waiting.remove(&executor);
+                left.push((executor, target.agent_id));
+            }
+        }
+        left
     }
 }
 
-/// Asks about these, if there are any.
-pub(super) fn ask(kernel: &Kernel, targets: Vec<Target>, out: &mut dyn Outlet) {
-    let names = named(kernel, targets);
-    ask_named(names.iter().map(|(executor, agent_id)| (executor, agent_id)), out);
-}
-
-fn named(kernel: &Kernel, targets: Vec<Target>) -> Vec<(String, Arc<str>)> {
-    let name = |it: Target| (kernel.executor_name(it.id).to_string(), it.agent_id);
-    targets.into_iter().map(name).collect()
+fn pairs(named: &[(String, Arc<str>)]) -> impl Iterator<Item = (&String, &Arc<str>)> {
+    named.iter().map(|(executor, agent_id)| (executor, agent_id))
 }
 
 fn ask_named<'a>(

@@ -28,6 +28,10 @@ use crate::status::{TaskState, UpdateReason};
 /// A cluster, as the engine sees it.
 ///
 /// `start` is called once; if it succeeds, `call` from any of the engine's threads, then `stop` once.
+///
+/// Calls must take effect in the order in which they are made: one that returned before another began comes first. An
+/// executor is asked about by name, and asked to end, only after the [`Call::Accept`] that launches it has returned; a
+/// manager that lets either overtake it hears of an executor that the cluster doesn't know.
 pub trait ClusterManager: Send + Sync + 'static {
     /// Connects or starts up. From now until [`ClusterManager::stop`] returns, events go to `events`, from any thread
     /// of the manager's own.
@@ -176,7 +180,8 @@ pub enum Call<'a> {
     /// How many executors of each shape could be started now, beyond those that run. Managers that make offers by
     /// themselves ignore it.
     Want(&'a [Want]),
-    /// End an executor: politely first, by force after `grace`.
+    /// End an executor: politely first, by force after `grace`. Made again until the end is reported: a call about an
+    /// executor that is ending changes nothing, or no more than `grace`.
     Kill {
         /// The executor's id.
         executor: &'a str,

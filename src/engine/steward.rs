@@ -10,11 +10,11 @@ use super::EngineOptions;
 use super::keeper::Keeper;
 use super::killing::Kills;
 use super::notice::Notice;
-use super::reconciliation::{Reconciliation, ask};
+use super::reconciliation::Reconciliation;
 use super::seam::{Call, Event, Shape, Update, Want};
 use crate::config::ExecutorCores;
 use crate::ids::ExecutorId;
-use crate::kernel::{Change, DemandCall, LimitRule, Target, Ticked};
+use crate::kernel::{Change, DemandCall, LimitRule, Ticked};
 use crate::status::{StatusUpdate, TaskState, UpdateReason};
 use crate::time::Timestamp;
 
@@ -41,11 +41,12 @@ pub(crate) struct Steward {
 }
 
 impl Steward {
-    pub(crate) fn new(keeper: impl Into<Keeper>, options: EngineOptions) -> Steward {
+    /// `keeper` is a clone of the one that the [`Answerer`](super::answering::Answerer)s have.
+    pub(crate) fn new(keeper: Keeper, options: EngineOptions) -> Steward {
         Steward {
-            keeper: keeper.into(),
+            kills: Kills::new(keeper.launches().clone()),
+            keeper,
             options,
-            kills: Kills::default(),
             wanted: 0,
             polled: Timestamp::ORIGIN,
             ticked: Timestamp::ORIGIN,
@@ -57,13 +58,7 @@ impl Steward {
     /// [`POLL_EVERY`], and after each event.
     pub(crate) fn let_time_pass(&mut self, now: Timestamp, out: &mut dyn Outlet) {
         if self.keeper.has_grid() {
-            while let Some(passed) = self.keeper.pass(now) {
-                self.demanded(passed.demand, out);
-                if let Some(ticked) = passed.ticked {
-                    self.ticked(ticked, passed.at, out);
-                }
-            }
-            return;
+            return self.make_points(now, out);
         }
         if now.since(self.polled) >= POLL_EVERY {
             self.polled = now;
@@ -77,25 +72,51 @@ impl Steward {
         }
     }
 
+    /// Makes the points of the journal's grid that are due, in the kernel each of them. After a long stop these may be
+    /// many; what comes of them is told together, and calls are made once.
+    fn make_points(&mut self, now: Timestamp, out: &mut dyn Outlet) {
+        let (mut demand, mut all, mut last, mut last_tick) = (None, Ticked::default(), None, None);
+        while let Some(passed) = self.keeper.pass(now) {
+            last = Some(passed.at);
+            // A later call undoes an earlier one.
+            demand = passed.demand.or(demand);
+            if let Some(ticked) = passed.ticked {
+                last_tick = Some(passed.at);
+                all.given_up.extend(ticked.given_up);
+                all.forgotten.extend(ticked.forgotten);
+            }
+        }
+        if last.is_some() {
+            self.demanded(demand, out);
+        }
+        if let Some(at) = last_tick {
+            self.ticked(all, at, out);
+        }
+    }
+
     /// Takes in what the cluster tells, offers and rescissions excepted.
     pub(crate) fn event(&mut self, event: Event, now: Timestamp, out: &mut dyn Outlet) {
         match event {
             Event::Registered { framework_id, again } => {
                 if again {
-                    self.reconciliation.ask_about_all(self.keeper.kernel(), now, out);
+                    self.reconciliation.ask_about_all(&self.keeper, now, out);
                 }
+                self.kills.registered(now, out);
                 out.notice(Notice::Registered { framework_id, again });
             }
-            Event::Disconnected => out.notice(Notice::Disconnected),
+            Event::Disconnected => {
+                self.kills.disconnected();
+                out.notice(Notice::Disconnected);
+            }
             Event::Update(update) => self.update(&update, now, out),
             Event::AgentLost { agent_id } => {
                 let doubtful = self.keeper.agent_lost(&agent_id, now);
-                ask(self.keeper.kernel(), doubtful, out);
+                self.reconciliation.ask(&self.keeper, doubtful, out);
                 out.notice(Notice::AgentLost { agent_id });
             }
             Event::ExecutorLost { executor } => {
                 let doubtful = self.keeper.executor_lost(&executor, now);
-                ask(self.keeper.kernel(), doubtful.into_iter().collect(), out);
+                self.reconciliation.ask(&self.keeper, doubtful.into_iter().collect(), out);
             }
             Event::CallFailed { why } => out.notice(Notice::CallFailed { why }),
             Event::Refused { why } => out.notice(Notice::Refused { why }),
@@ -124,6 +145,8 @@ impl Steward {
             self.kills.ask_stray(executor, agent_id, self.options.kill_grace, now, out);
         } else if !update.state.alive() {
             self.kills.not_seen_alive(&update.executor);
+        } else if update.state != TaskState::Killing {
+            self.kills.seen_alive(&update.executor);
         }
         out.notice(Notice::Updated {
             executor: update.executor.clone(),
@@ -191,9 +214,9 @@ impl Steward {
         now: Timestamp,
         out: &mut dyn Outlet,
     ) {
-        for Target { id, agent_id } in self.keeper.kill_executors(executors, now) {
-            let executor = self.keeper.kernel().executor_name(id).to_string();
-            self.kills.ask(executor, &agent_id, grace, now, out);
+        for target in self.keeper.kill_executors(executors, now) {
+            let executor = self.keeper.kernel().executor_name(target.id).to_string();
+            self.kills.ask(executor, &target, grace, now, out);
         }
     }
 
@@ -233,7 +256,7 @@ impl Steward {
             out.call(Call::Forget { executor: &executor });
             out.notice(Notice::Forgotten { executor });
         }
-        self.reconciliation.let_time_pass(self.keeper.kernel(), now, out);
+        self.reconciliation.let_time_pass(&self.keeper, now, out);
         self.kills.repeat(now, out);
     }
 }
@@ -249,8 +272,11 @@ fn decline(epoch: u64, offers: &[String], refuse: Duration, out: &mut dyn Outlet
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::config::Config;
+    use crate::engine::journal::recording::Recording;
     use crate::engine::killing::STRAY_TRIES;
     use crate::ids::IdScheme;
     use crate::kernel::{Decisions, Kernel};
@@ -293,7 +319,7 @@ mod tests {
             let offers = [Offer::new("o", &agent, "host", &resources, &[])];
             kernel.handler().resource_offers(&offers, at(0), &mut Decisions::new());
         }
-        Steward::new(kernel, EngineOptions::default())
+        Steward::new(Keeper::from(kernel), EngineOptions::default())
     }
 
     fn tell(
@@ -339,9 +365,6 @@ mod tests {
     #[test]
     fn strays_are_killed_until_they_are_gone() {
         let (mut steward, mut log) = (steward(0), Log::default());
-        let kills = |calls: Vec<String>| -> Vec<String> {
-            calls.into_iter().filter(|call| call.contains("kill")).collect()
-        };
         tell(&mut steward, "77", TaskState::Running, at(1), &mut log);
         assert_eq!(log.0, ["kill 77"]);
         assert_eq!(kills(pass(&mut steward, 1, 100)), ["16: kill 77", "46: kill 77"]);
@@ -360,8 +383,7 @@ mod tests {
     #[test]
     fn unanswered_questions_are_asked_again() {
         let (mut steward, mut log) = (steward(2), Log::default());
-        let event = Event::Registered { framework_id: "f".to_owned(), again: true };
-        steward.event(event, at(1), &mut log);
+        register(&mut steward, at(1), &mut log);
         assert_eq!(log.0, ["ask 0 1", "ask all"]);
         tell(&mut steward, "1", TaskState::Running, at(2), &mut log);
         assert_eq!(pass(&mut steward, 2, 60), ["6: ask 0", "16: ask 0", "36: ask 0"]);
@@ -372,5 +394,100 @@ mod tests {
             ["901: ask 0 1", "901: ask all"],
             "all, each 15 min"
         );
+    }
+
+    fn register(steward: &mut Steward, now: Timestamp, log: &mut Log) {
+        steward.event(Event::Registered { framework_id: "f".to_owned(), again: true }, now, log);
+    }
+
+    /// Asks the executor with this plain id to end.
+    fn kill(steward: &mut Steward, executor: &str, grace: u64, now: Timestamp, log: &mut Log) {
+        let id = steward.keeper.kernel().executor_id(executor).unwrap();
+        steward.kill(vec![id], Duration::from_secs(grace), now, log);
+    }
+
+    fn kills(calls: Vec<String>) -> Vec<String> {
+        calls.into_iter().filter(|call| call.contains("kill")).collect()
+    }
+
+    /// Goal: kills that were lost with a subscription are made again with the next, and repeated from anew; the grace
+    /// period doesn't delay that. Method: one is made before the disconnection, one after it.
+    #[test]
+    fn kills_are_made_again_with_each_subscription() {
+        let (mut steward, mut log) = (steward(2), Log::default());
+        kill(&mut steward, "0", 600, at(1), &mut log);
+        assert_eq!(kills(pass(&mut steward, 1, 50)), ["16: kill 0", "46: kill 0"]);
+        steward.event(Event::Disconnected, at(50), &mut log);
+        kill(&mut steward, "1", 600, at(60), &mut log);
+        assert_eq!(kills(pass(&mut steward, 60, 500)), [""; 0], "nobody would hear it");
+        log.0.clear();
+        register(&mut steward, at(500), &mut log);
+        assert_eq!(kills(log.0), ["kill 0", "kill 1"]);
+        let expected = ["515: kill 0", "515: kill 1", "545: kill 0", "545: kill 1"];
+        assert_eq!(kills(pass(&mut steward, 500, 600)), expected);
+    }
+
+    /// Goal: an executor that is reported alive is asked to end again soon, but not at each report. Method: reports
+    /// late in the back-off, several at once; one that is ending is left alone.
+    #[test]
+    fn the_living_are_killed_again_soon() {
+        let (mut steward, mut log) = (steward(1), Log::default());
+        kill(&mut steward, "0", 5, at(0), &mut log);
+        assert_eq!(kills(pass(&mut steward, 0, 200)).len(), 3);
+        tell(&mut steward, "0", TaskState::Killing, at(200), &mut log);
+        assert_eq!(kills(pass(&mut steward, 200, 210)), [""; 0]);
+        for _ in 0..3 {
+            tell(&mut steward, "0", TaskState::Running, at(210), &mut log);
+        }
+        assert_eq!(kills(pass(&mut steward, 210, 213)), ["210: kill 0"]);
+        tell(&mut steward, "0", TaskState::Staging, at(213), &mut log);
+        assert_eq!(kills(pass(&mut steward, 213, 220)), ["215: kill 0"]);
+    }
+
+    /// Goal: after a long stop of the process a journal's grid is made up for, but the cluster is asked once and kills
+    /// are made once. Method: an hour passes at once.
+    #[test]
+    fn a_long_stop_is_made_up_for_at_once() {
+        let steward = steward(2);
+        let (kernel, recording) = (steward.keeper.kernel().clone(), Arc::new(Recording::new()));
+        let keeper = Keeper::with(kernel, Some(recording));
+        let mut steward = Steward::new(keeper.clone(), EngineOptions::default());
+        let mut log = Log::default();
+        kill(&mut steward, "0", 5, at(0), &mut log);
+        log.0.clear();
+        steward.let_time_pass(at(3_600), &mut log);
+        assert_eq!(log.0, ["ask 0 1", "ask all", "kill 0"]);
+        assert!(keeper.pass(at(3_600)).is_none(), "no point is left out");
+        let expected = ["3601: ask 0 1", "3605: ask 0 1", "3615: ask 0 1"];
+        assert_eq!(pass(&mut steward, 3_600, 3_616), expected, "the doubtful, and the unheard of");
+    }
+
+    /// Goal: those whose launch has not left wait for it, and are asked about and killed after it, each once. Method: a
+    /// batch that is not over, and one that is.
+    #[test]
+    fn launches_come_before_questions_and_kills() {
+        let (mut steward, mut log) = (steward(1), Log::default());
+        steward.keeper.kernel().set_executor_limit(Some(2)).unwrap();
+        let batch = steward.keeper.launches().begin(steward.keeper.kernel());
+        let resources = [Resource::scalar("cpus", 1.0), Resource::scalar("mem", 9999.0)];
+        let offers = [Offer::new("o", "S1", "host", &resources, &[])];
+        let mut decisions = Decisions::new();
+        steward.keeper.kernel().handler().resource_offers(&offers, at(0), &mut decisions);
+        for _ in 0..2 {
+            register(&mut steward, at(1), &mut log);
+            steward.event(Event::AgentLost { agent_id: "S1".to_owned() }, at(1), &mut log);
+            steward.event(Event::ExecutorLost { executor: "1".to_owned() }, at(1), &mut log);
+            kill(&mut steward, "1", 5, at(1), &mut log);
+            assert_eq!(log.0, ["ask 0", "ask all"]);
+            log.0.clear();
+            batch.placed(&decisions);
+        }
+        tell(&mut steward, "0", TaskState::Running, at(1), &mut log);
+        assert_eq!(pass(&mut steward, 1, 30), [""; 0]);
+        drop(batch);
+        assert_eq!(pass(&mut steward, 30, 31), ["30: ask 1", "30: kill 1"]);
+        assert_eq!(kills(pass(&mut steward, 31, 80)).len(), 1);
+        tell(&mut steward, "1", TaskState::Killed, at(80), &mut log);
+        assert_eq!(pass(&mut steward, 80, 900), [""; 0]);
     }
 }

@@ -69,8 +69,8 @@ impl Core {
         }
     }
 
-    /// Takes what was written down out of the books, and frees the cells. The executor limit is lowered before: who sees
-    /// the places free must see the limit too, or would fill them.
+    /// Takes what was written down out of the books, and frees the cells. The executor limit is lowered before: who
+    /// sees the places free must see the limit too, or would fill them.
     #[inline]
     pub(crate) fn settle<const N: usize>(&self, gone: &mut Departures<N>) {
         if gone.left == 0 {

@@ -293,6 +293,65 @@ fn finished_executors_are_not_replaced_when_counting_down() {
     assert_eq!(house.engine.kernel().offer_counts().executors, 3);
 }
 
+/// Goal: a limit that is set while executors finish is in force from then on, lowered by those that finish after it.
+/// Method: many finish, one after the other, while limits far apart are set.
+#[test]
+fn finished_executors_undo_no_limit() {
+    const EXECUTORS: u32 = 2000;
+    const STEP: u32 = 10_000;
+    let house = House::new(Some(EXECUTORS), |options| options.finished_count_down = true);
+    let executors = house.launch("o1", EXECUTORS);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            executors.iter().for_each(|it| house.cluster.send(update(it, TaskState::Finished)));
+        });
+        for limit in (1..=300).map(|step| step * STEP) {
+            house.engine.set_executor_limit(Some(limit)).unwrap();
+            std::thread::sleep(Duration::from_micros(100));
+            let in_force = house.engine.kernel().executor_limit().unwrap();
+            assert!(in_force <= limit && limit - in_force <= EXECUTORS, "{in_force}, not {limit}");
+        }
+    });
+    let applied = |notice: &Notice| matches!(notice, Notice::Updated { .. }).then_some(());
+    house.notices.wait_for_many(EXECUTORS as usize, applied);
+}
+
+/// Goal: neither a question by name nor a kill overtakes the launch of its executor, however long that takes, and both
+/// follow it. Method: the call that launches two executors is held up for several ticks while the framework is
+/// registered anew, their agent is reported lost, and one of them is to end.
+#[test]
+fn nothing_overtakes_a_launch() {
+    let house = House::new(None, |_| {});
+    let held = house.cluster.hold_answers();
+    house.cluster.send(Event::Offers(vec![offer("o1", "S0", 2)]));
+    let placed = house.notices.wait_for_many(2, |notice| match notice {
+        Notice::Placed(placed) => Some((placed.id, placed.executor.clone())),
+        _ => None,
+    });
+    house.cluster.wait_until_held();
+    house.register(true);
+    house.cluster.send(Event::AgentLost { agent_id: "S0".to_owned() });
+    house.engine.kill(vec![placed[0].0]);
+    std::thread::sleep(Duration::from_millis(2_200));
+    house.cluster.send(update("stray", TaskState::Running));
+    let is_about = |call: &Call, name: &String| match call {
+        Call::Kill(executor) => executor == name,
+        Call::Reconcile(executors) => executors.contains(name),
+        _ => false,
+    };
+    house.cluster.wait_for(|call| is_about(call, &"stray".to_owned()).then_some(()));
+    for call in house.cluster.calls() {
+        let early = placed.iter().any(|(_, name)| is_about(&call, name));
+        assert!(!early, "{call:?} came before the launch");
+    }
+    drop(held);
+    house.cluster.wait_for(|call| (*call == Call::Kill(placed[0].1.clone())).then_some(()));
+    house.cluster.wait_for(|call| match call {
+        Call::Reconcile(executors) => executors.contains(&placed[1].1).then_some(()),
+        _ => None,
+    });
+}
+
 /// Goal: a shutdown asks each executor to end, waits, and tells who didn't. Method: one of two obeys.
 #[test]
 fn a_shutdown_reports_who_is_left() {

@@ -16,11 +16,20 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Call {
-    Accept { offers: Vec<String>, executors: Vec<String>, argv: Vec<String> },
-    Decline { offers: Vec<String>, refuse: Duration },
+    Accept {
+        offers: Vec<String>,
+        executors: Vec<String>,
+        argv: Vec<String>,
+    },
+    Decline {
+        offers: Vec<String>,
+        refuse: Duration,
+    },
     Revive,
     Suppress,
     Kill(String),
+    /// By name; nobody is everybody.
+    Reconcile(Vec<String>),
     Acknowledge(String),
     Other,
 }
@@ -121,6 +130,11 @@ impl Recorder {
             _ => Vec::new(),
         });
         offers.collect()
+    }
+
+    /// The calls that were made so far.
+    pub(crate) fn calls(&self) -> Vec<Call> {
+        self.state.lock().unwrap().calls.clone()
     }
 
     /// All executors that were launched so far.
@@ -274,6 +288,9 @@ fn record(call: seam::Call<'_>) -> Call {
         seam::Call::Revive => Call::Revive,
         seam::Call::Suppress => Call::Suppress,
         seam::Call::Kill { executor, .. } => Call::Kill(executor.to_owned()),
+        seam::Call::Reconcile(questioned) => {
+            Call::Reconcile(questioned.iter().map(|it| it.executor.to_owned()).collect())
+        }
         seam::Call::Acknowledge { update, .. } => Call::Acknowledge(update.executor.clone()),
         _ => Call::Other,
     }

@@ -19,6 +19,7 @@ use crate::config::{Config, ConfigBuilder, ExecutorCores, ExecutorGpus, Unreacha
 use crate::constraint::Constraint;
 use crate::engine::answering::{AnswerOutlet, Answerer};
 use crate::engine::intake::Intake;
+use crate::engine::keeper::Keeper;
 use crate::engine::seam::{Call, Event, Launch};
 use crate::engine::steward::{Outlet, POLL_EVERY, Steward};
 use crate::engine::{EngineOptions, Notice, PlacedExecutor};
@@ -126,14 +127,15 @@ impl Framework {
             kill_grace: Duration::from_secs(2),
             ..EngineOptions::default()
         };
-        let answerer = |_| Answerer::new(kernel.clone(), Arc::new(NoCommand));
+        let keeper = Keeper::from(kernel.clone());
+        let answerer = |_| Answerer::new(keeper.clone(), Arc::new(NoCommand));
         Ok(Framework {
             answerers: (0..options.handlers).map(answerer).collect(),
             called: vec![false; options.handlers],
             intake: Intake::new(options.offers_queued_max),
             batch: Vec::new(),
             sheet: Sheet::new(scenario.zones),
-            steward: Steward::new(kernel.clone(), options.clone()),
+            steward: Steward::new(keeper, options.clone()),
             kernel,
             settings,
             base,

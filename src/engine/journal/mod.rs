@@ -11,7 +11,9 @@
 //!
 //! 1. The points are 50 ms, 100 ms, 150 ms and so on after the start ([`POINT_EVERY`]). Each has one poll, with its own
 //!    moment. Those at full seconds ([`TICK_EVERY`]) have one tick too, after the poll.
-//! 2. No point is left out. A thread that is late makes up for all of them, in their order.
+//! 2. No point is left out. A thread that is late makes up for all of them, in their order: each is a poll and perhaps
+//!    a tick of the kernel, which a player does too. What the cluster is told of them is no part of the grid: after a
+//!    long stop that is the last call that demand asked for, and one round of questions and kills.
 //! 3. No operation has a moment at or after a point that is still to come, nor one before the operation that precedes
 //!    it: it happens at `clamp(clock, last moment, next point - 1 ms)`.
 //!

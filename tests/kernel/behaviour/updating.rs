@@ -239,8 +239,8 @@ fn finished_executors_count_the_limit_down() {
     }
 }
 
-/// Goal: one that finishes after it was given up lowers the limit too: the work is done. Method: out of sight, given up,
-/// finished.
+/// Goal: one that finishes after it was given up lowers the limit too: the work is done. Method: out of sight, given
+/// up, finished.
 #[test]
 fn the_given_up_count_the_limit_down() {
     let rule = UnreachableRule { release_after: Some(secs(0)), forget_after: secs(20) };
