@@ -1,9 +1,9 @@
 //! Lanes: each a task with a connection of its own, which carries out orders one after the other.
 //!
-//! Acknowledgements have several, for there can be very many; those of one executor go through the same. Everything else
-//! goes through one lane, because its order matters: a kill or a question that overtook the launch of its executor would
-//! be answered as if there were no such executor, and a revive that overtook a decline would be undone by it. Only
-//! TEARDOWN goes through none: it is in `tear_down.rs`.
+//! Acknowledgements have several, for there can be very many; those of one executor go through the same. Everything
+//! else goes through one lane, because its order matters: a kill or a question that overtook the launch of its executor
+//! would be answered as if there were no such executor, and a revive that overtook a decline would be undone by it.
+//! Only TEARDOWN goes through none: it is in `tear_down.rs`.
 //!
 //! | what happens to a call | an accept | any other |
 //! |---|---|---|
@@ -15,8 +15,8 @@
 //! master until they are acknowledged, revives by the kernel when nothing is offered. Only answers to offers are said
 //! once, and the master holds an offer until it is answered. So the offers of an accept that failed, or may have, are
 //! declined (of offers that are used already it takes no notice); and where a decline doesn't get through either, the
-//! subscription is given up, and with it all of its offers. It is given up, too, when acknowledgements don't get through
-//! and so many wait that no more events are read.
+//! subscription is given up, and with it all of its offers. It is given up, too, when acknowledgements don't get
+//! through and so many wait that no more events are read.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Where calls are put that are to be sent: the doors of the lanes.
 //!
-//! Acknowledgements go through several lanes, for each lane has one call under way at a time, and there can be very many
-//! updates. Those of one executor go through the same lane, in their order. When many wait, the link stops reading
+//! Acknowledgements go through several lanes, for each lane has one call under way at a time, and there can be very
+//! many updates. Those of one executor go through the same lane, in their order. When many wait, the link stops reading
 //! events ([`Outgoing::until_there_is_room`]) until they have become fewer: the master's updates then wait in the
 //! master. What the engine has taken in by then and not acknowledged yet is no more than its queue holds, and for that
 //! there is room; so none is dropped.

@@ -26,7 +26,8 @@ pub(super) struct Stop {
 /// Which part of the manager a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// Subscribes and reads events. It may end: when the cluster refuses the framework, and when the manager is stopped.
+    /// Subscribes and reads events. It may end: when the cluster refuses the framework, and when the manager is
+    /// stopped.
     Link,
     /// Sends calls, until the manager is stopped.
     Lane,
@@ -53,8 +54,8 @@ impl Supervisor {
         self.parts.insert(task.id(), part);
     }
 
-    /// Watches the tasks until the manager is to be stopped, or nobody can stop it any more; then ends the framework, if
-    /// that is wanted. The tasks end when this is dropped.
+    /// Watches the tasks until the manager is to be stopped, or nobody can stop it any more; then ends the framework,
+    /// if that is wanted. The tasks end when this is dropped.
     pub(super) async fn run(
         mut self,
         mut stopped: oneshot::Receiver<Stop>,

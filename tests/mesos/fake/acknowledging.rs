@@ -22,8 +22,8 @@ fn acknowledged(call: &Call) -> (String, String) {
     (text(&it["task_id"]["value"]), text(&it["uuid"]))
 }
 
-/// Goal: a slow master is sent several acknowledgements at a time, and those of one task in their order. Method: each is
-/// answered when three more have come, or after a while; sixteen tasks have eight updates each.
+/// Goal: a slow master is sent several acknowledgements at a time, and those of one task in their order. Method: each
+/// is answered when three more have come, or after a while; sixteen tasks have eight updates each.
 #[test]
 fn several_at_a_time() {
     const TOGETHER: usize = 4;

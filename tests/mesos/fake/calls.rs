@@ -90,8 +90,9 @@ fn an_accept_that_is_refused() {
     framework.kernel.check().unwrap();
 }
 
-/// Goal: each copy of an update is acknowledged, once and in the order of its task's, after it was applied, if it has a uuid and only then; executors
-/// of others' making too. Method: copies with and without one, of known and unknown tasks (PROTOCOL 14, 15).
+/// Goal: each copy of an update is acknowledged, once and in the order of its task's, after it was applied, if it has a
+/// uuid and only then; executors of others' making too. Method: copies with and without one, of known and unknown tasks
+/// (PROTOCOL 14, 15).
 #[test]
 fn acknowledgements() {
     let running = Running::start(sound);

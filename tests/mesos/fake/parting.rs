@@ -30,8 +30,8 @@ fn stop(framework: Framework) -> (Option<String>, bool) {
     (cluster.why_left().map(str::to_owned), told == 1)
 }
 
-/// Goal: TEARDOWN doesn't wait for what waits. Method: a master that is silent on every other call, and a main lane that
-/// is full.
+/// Goal: TEARDOWN doesn't wait for what waits. Method: a master that is silent on every other call, and a main lane
+/// that is full.
 #[test]
 fn past_a_full_lane() {
     let fake = FakeMaster::new(|call| match call.kind.as_str() {
@@ -49,8 +49,8 @@ fn past_a_full_lane() {
     assert_eq!(fake.calls_of("TEARDOWN").len(), 1);
 }
 
-/// Goal: TEARDOWN is said again. Method: the first is not answered, is answered too late, and fails; the second is heard
-/// or finds no such framework any more, as the first was heard after all (`Master::Http::scheduler`).
+/// Goal: TEARDOWN is said again. Method: the first is not answered, is answered too late, and fails; the second is
+/// heard or finds no such framework any more, as the first was heard after all (`Master::Http::scheduler`).
 #[test]
 fn said_again() {
     for first in [Answer::none(), silence(), Answer::status("500 Internal Server Error", "", "")] {
@@ -95,8 +95,8 @@ fn under_the_next_subscription() {
     }
 }
 
-/// Goal: whoever ends is told that the master may keep the framework. Method: a master that is silent, refuses, has gone,
-/// and takes no subscription any more.
+/// Goal: whoever ends is told that the master may keep the framework. Method: a master that is silent, refuses, has
+/// gone, and takes no subscription any more.
 #[test]
 fn failures_are_told() {
     let kinds = ["silent", "refuses", "gone", "cut"];
@@ -123,8 +123,8 @@ fn failures_are_told() {
     }
 }
 
-/// Goal: where there is nothing to tear down, nothing is, and nothing is told. Method: a framework that is to be left; one
-/// whose subscription was never taken; one that the master has refused.
+/// Goal: where there is nothing to tear down, nothing is, and nothing is told. Method: a framework that is to be left;
+/// one whose subscription was never taken; one that the master has refused.
 #[test]
 fn nothing_to_tear_down() {
     let fake = FakeMaster::new(sound);

@@ -50,8 +50,8 @@ fn one_executor_has_one_lane() {
     assert_eq!(seen, 100);
 }
 
-/// Goal: whoever waits for room waits while too many acknowledgements wait, and no longer than until they are few; those
-/// of a lane that has ended count no more. Method: fill, look, empty one lane after the other; and end them.
+/// Goal: whoever waits for room waits while too many acknowledgements wait, and no longer than until they are few;
+/// those of a lane that has ended count no more. Method: fill, look, empty one lane after the other; and end them.
 #[test]
 fn reading_waits_for_acknowledgements() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
