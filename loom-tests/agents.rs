@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
-use loom::thread;
 
 use super::{explore, race};
 use crate::config::ExclusionRule;
@@ -42,25 +41,6 @@ fn nothing_is_placed_after_an_exclusion() {
     });
 }
 
-/// Mutant: the exclusion is in a word of its own.
-#[test]
-#[ignore = "mutant"]
-fn mutant_exclusion_apart() {
-    explore("mutant agents/exclude-reserve", None, || {
-        let words = Arc::new((AtomicU32::new(0), AtomicU32::new(0)));
-        let other = Arc::clone(&words);
-        let placed = thread::spawn(move || {
-            if other.1.load(Ordering::SeqCst) == 0 {
-                other.0.fetch_add(1, Ordering::SeqCst);
-            }
-        });
-        words.1.fetch_add(1, Ordering::SeqCst);
-        let after_exclusion = words.0.fetch_add(0, Ordering::SeqCst);
-        placed.join().unwrap();
-        assert_eq!(words.0.load(Ordering::SeqCst), after_exclusion);
-    });
-}
-
 /// Goal: an agent is forgotten or gets an executor from a late offer, never both. Method: both at once.
 #[test]
 fn an_agent_in_use_is_not_forgotten() {
@@ -72,22 +52,6 @@ fn an_agent_in_use_is_not_forgotten() {
         assert!(retired ^ placed);
         assert_eq!(agents.executors(key), u32::from(placed));
         assert_eq!(agents.find("S0").is_some(), placed);
-    });
-}
-
-/// Mutant: forgetting looks at the count and then clears.
-#[test]
-#[ignore = "mutant"]
-fn mutant_forget_in_two_steps() {
-    explore("mutant agents/retire-reserve", None, || {
-        let executors = Arc::new(AtomicU32::new(0));
-        let other = Arc::clone(&executors);
-        let late = thread::spawn(move || other.fetch_add(1, Ordering::AcqRel));
-        if executors.load(Ordering::Acquire) == 0 {
-            executors.store(0, Ordering::Release);
-        }
-        late.join().unwrap();
-        assert_eq!(executors.load(Ordering::Acquire), 1, "an executor's count was cleared");
     });
 }
 
@@ -154,32 +118,6 @@ fn an_old_exclusions_end_is_not_a_new_ones() {
     });
 }
 
-/// Mutant: exclusions don't change the word when it shows one already.
-#[test]
-#[ignore = "mutant"]
-fn mutant_no_strikes() {
-    explore("mutant agents/lift-exclude", None, || {
-        // Excluded; and until when: it is past 1.
-        let words = Arc::new((AtomicU32::new(1), AtomicU32::new(1)));
-        let (here, there) = (Arc::clone(&words), Arc::clone(&words));
-        race(
-            move || {
-                let word = here.0.load(Ordering::Acquire);
-                if here.1.load(Ordering::Relaxed) <= 1 {
-                    let lifted = (word & !1) + 2;
-                    let _ =
-                        here.0.compare_exchange(word, lifted, Ordering::AcqRel, Ordering::Acquire);
-                }
-            },
-            move || {
-                there.1.fetch_max(9, Ordering::Relaxed);
-                there.0.fetch_or(1, Ordering::AcqRel);
-            },
-        );
-        assert_eq!(words.0.load(Ordering::Acquire) & 1, 1, "a new exclusion was lifted");
-    });
-}
-
 /// Goal: of two failures at once both count. Method: the second is one too many, whichever that is.
 #[test]
 fn two_failures_at_once_are_two() {
@@ -193,23 +131,6 @@ fn two_failures_at_once_are_two() {
         );
         assert!(one ^ other);
         assert!(matches!(agents.reserve(key, 1, NOW), Err(Barred::Excluded(_))));
-    });
-}
-
-/// Mutant: failures are counted in two steps.
-#[test]
-#[ignore = "mutant"]
-fn mutant_failures_without_a_lock() {
-    explore("mutant agents/fail-fail", None, || {
-        let failures = Arc::new(AtomicU32::new(0));
-        let fail = |failures: &AtomicU32| {
-            let before = failures.load(Ordering::Acquire);
-            failures.store(before + 1, Ordering::Release);
-            before == 1
-        };
-        let (here, there) = (Arc::clone(&failures), Arc::clone(&failures));
-        let (one, other) = race(move || fail(&here), move || fail(&there));
-        assert!(one ^ other, "a failure was lost");
     });
 }
 
@@ -227,24 +148,6 @@ fn an_agent_is_met_once() {
         assert_eq!(one, other);
         assert!(agents.reserve(one, 1, NOW).is_ok());
         assert_eq!((agents.len(), agents.views(NOW).count()), (1, 1));
-    });
-}
-
-/// Mutant: look whether the agent is known, then note it.
-#[test]
-#[ignore = "mutant"]
-fn mutant_meet_in_two_steps() {
-    explore("mutant agents/meet-meet", None, || {
-        let map = Arc::new(Map::<u32, u32>::new());
-        let meet = |map: &Map<u32, u32>, own: u32| {
-            map.get(&1).unwrap_or_else(|| {
-                map.insert(1, own);
-                own
-            })
-        };
-        let (here, there) = (Arc::clone(&map), Arc::clone(&map));
-        let (one, other) = race(move || meet(&here, 1), move || meet(&there, 2));
-        assert_eq!(one, other, "an agent with two cells");
     });
 }
 

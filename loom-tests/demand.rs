@@ -69,25 +69,6 @@ fn two_polls_give_one_revive() {
     });
 }
 
-/// Mutant: look, then store.
-#[test]
-#[ignore = "mutant"]
-fn mutant_revive_in_two_steps() {
-    explore("mutant demand/poll-poll", None, || {
-        let suppressed = Arc::new(AtomicU64::new(1));
-        let poll = |word: &AtomicU64| {
-            let due = word.load(Ordering::Acquire) == 1;
-            if due {
-                word.store(0, Ordering::Release);
-            }
-            due
-        };
-        let (here, there) = (Arc::clone(&suppressed), Arc::clone(&suppressed));
-        let (one, other) = race(move || poll(&here), move || poll(&there));
-        assert!(one ^ other, "two revives");
-    });
-}
-
 /// The way to the cluster, which puts calls in an order: who sends gets its place.
 type Way = AtomicU64;
 

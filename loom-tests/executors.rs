@@ -1,8 +1,6 @@
 //! An executor's cell: who ends it frees it, once.
 
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicU64, Ordering};
-use loom::thread;
 
 use super::{explore, race};
 use crate::kernel::executors::{Executor, Hold, Stage, State};
@@ -169,23 +167,5 @@ fn mutant_state_before_the_hold() {
             executor.reserve(7, &nothing, Timestamp::ORIGIN);
             executor.reserve(7, &HOLD, Timestamp::ORIGIN);
         });
-    });
-}
-
-/// Mutant: the state is stored with no ordering.
-#[test]
-#[ignore = "mutant"]
-fn mutant_relaxed_publication() {
-    explore("mutant executors/publication (relaxed)", None, || {
-        let words = Arc::new((AtomicU64::new(0), AtomicU64::new(0)));
-        let other = Arc::clone(&words);
-        let handler = thread::spawn(move || {
-            other.0.store(2000, Ordering::Relaxed);
-            other.1.store(1, Ordering::Relaxed);
-        });
-        if words.1.load(Ordering::Acquire) == 1 {
-            assert_eq!(words.0.load(Ordering::Relaxed), 2000);
-        }
-        handler.join().unwrap();
     });
 }

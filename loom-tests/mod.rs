@@ -1,8 +1,9 @@
 //! Loom models: every interleaving that C11 allows, of the real words, in small scenes.
 //!
-//! Each model has a mutant: the same scene with a known mistake in it, which loom must find. A model whose mutant
-//! passes proves nothing. `.ci/loom` runs all, prints bounds and executions, and fails if a model ran none or a mutant
-//! was not caught.
+//! Each model has a known mistake in the real code that loom must find with it; a model that misses its mistake proves
+//! nothing. It is planted (a patch in `tests/planted` that names the model; see `.ci/planted`), or it is a mutant: the
+//! same scene, in which the real words are misused. `.ci/loom` runs all models and mutants, prints bounds and
+//! executions, and fails if a model ran none, a mutant was not caught, or a model has neither.
 //!
 //! Scenes are bounded: two or three threads, one or two operations each. Mutants that deadlock abort the process, and
 //! so every mutant runs in a process of its own (see `.ci/loom`); a mutant is an ignored test whose success is failure.

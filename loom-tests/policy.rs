@@ -1,12 +1,9 @@
 //! The policy: handlers against setters, and setters against each other.
 
-use loom::sync::Arc;
-
 use super::scenes::{NOW, config, kernel, offer, offer_to};
 use super::{explore, race};
 use crate::kernel::admission::Books;
 use crate::resources::MilliCpus;
-use crate::sync::Swap;
 use crate::{Handler, Kernel, LimitRule, StatusUpdate, TaskState};
 
 const CORE: MilliCpus = MilliCpus::from_cores(1);
@@ -130,21 +127,6 @@ fn two_setters_lose_no_change() {
         assert!(kernel.config() == expected, "the settings were lost");
         assert!(matches!(kernel.executor_limit(), Some(3 | 5)));
         assert_eq!(offer_to(&mut kernel.handler(), "S0", 2).len(), 1, "the core cap is one");
-    });
-}
-
-/// Mutant: setters take what there is, change it and put it back, without a lock.
-#[test]
-#[ignore = "mutant"]
-fn mutant_setters_without_a_lock() {
-    explore("mutant policy/set-set", None, || {
-        let swap = Arc::new(Swap::new((0, 0)));
-        let (here, there) = (Arc::clone(&swap), Arc::clone(&swap));
-        race(
-            move || here.store(std::sync::Arc::new((here.load().0, 3))),
-            move || there.store(std::sync::Arc::new((1, 5))),
-        );
-        assert_eq!(swap.load().0, 1, "the settings were lost");
     });
 }
 

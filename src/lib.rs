@@ -47,7 +47,7 @@
 //!
 //! | tool | what it sees | where |
 //! |---|---|---|
-//! | **L** loom | every interleaving and every reordering that C11 allows, of two or three threads on one or two words; each model has a mutant that it must catch | `loom-tests/`, `.ci/loom` |
+//! | **L** loom | every interleaving and every reordering that C11 allows, of two or three threads on one or two words; each model has a known mistake in the real code that it must catch | `loom-tests/`, `.ci/loom` |
 //! | **S** shuttle | random and adversarial schedules of the whole kernel with many threads, maps included; no weak memory | `tests/shuttle/`, `.ci/shuttle` |
 //! | **C** counting | the real kernel on words that note each write: how many lines a batch and an update write, to the last one | `counting-tests/`, `.ci/counting` |
 //! | **T** threads | real threads: the books at standstills, short histories judged for linearizability, ThreadSanitizer | `tests/kernel/`, `tests/sanitizer/`, `.ci/sanitizer` |
@@ -57,7 +57,8 @@
 //! | **A** asking | Spark itself: recorded answers of Spark 3.5's own backend for Mesos, its answers to scenarios that each run makes up, its executors and its shuffle service | `tests/cli/replaying.rs`, `tests/spark/`, `.ci/spark` |
 //! | **M** Mesos | a real master and real agents, killed, stopped and started at will; a fake master for faults that the real one can't be made to show; recorded sessions | `tests/mesos/`, `.ci/mesos` |
 //!
-//! `.ci/planted` plants known mistakes in the real code, one after the other, and demands that the tool catches them.
+//! `.ci/planted` plants known mistakes in the real code and demands that each is caught by the model, scene or test
+//! that it names. Each loom model is named so or has a mutant, and each shuttle scene is named so.
 //!
 //! | | guarantee | checked by |
 //! |---|---|---|

@@ -6,9 +6,9 @@ use std::time::Duration;
 use offermill::config::UnreachableRule;
 use offermill::{Phase, Snapshot, TaskState};
 
-use crate::play;
 use crate::world::{Setup, at};
 use crate::yard::{Yard, join};
+use crate::{is_wanted, play};
 
 /// How many snapshots were exact that were taken while others worked. Of std: it is no part of the scene.
 static EXACT: AtomicUsize = AtomicUsize::new(0);
@@ -87,5 +87,5 @@ fn exact_snapshots_add_up() {
     });
     let exact = EXACT.load(Ordering::Relaxed);
     println!("exact snapshots while all ran: {exact}");
-    assert!(exact > 0, "the scene has to test something");
+    assert!(exact > 0 || !is_wanted("snapshots/all"), "the scene has to test something");
 }
