@@ -5,8 +5,8 @@
 //! word, lock and map of the kernel by the twins in `src/sync`. Each access counts as `SeqCst`, so that it finds races
 //! of steps and not mistakes in orderings; those are loom's.
 //!
-//! `.ci/shuttle` plays all scenes. Each is named by a mistake that is planted in the real code (`tests/planted`), which it
-//! must catch: `.ci/planted` sees to that.
+//! `.ci/shuttle` plays all scenes. Each is named by a mistake that is planted in the real code (`tests/planted`), and
+//! `.ci/planted` sees that it catches it.
 //!
 //! # Schedules
 //!
