@@ -365,6 +365,22 @@ mod tests {
         check("amid others");
     }
 
+    /// Goal: rescinded offers leave nothing behind while nobody pops. Method: many are pushed and rescinded behind one
+    /// that waits.
+    #[test]
+    fn rescinded_offers_leave_nothing_behind() {
+        let intake = Intake::new(10);
+        intake.push(vec![owned("first")]);
+        for id in 0..10_000 {
+            let id = id.to_string();
+            assert!(intake.push(vec![owned(&id)]).is_empty() && intake.rescind(&id));
+        }
+        let queue = intake.queue();
+        assert!(queue.offers.capacity() <= 256 && queue.index.table.capacity() <= 512);
+        drop(queue);
+        assert!(intake.rescind("first") && intake.len() == 0);
+    }
+
     /// Goal: the queue and its index keep the order of offers and hand out each that was not rescinded, once, and their
     /// memory doesn't grow with those that have gone. Method: random pushes, pops, rescissions and resets beside a
     /// plain list.

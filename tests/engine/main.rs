@@ -286,6 +286,8 @@ fn finished_executors_are_not_replaced_when_counting_down() {
         house.cluster.send(update(executor, TaskState::Finished));
         let finished = |notice: &Notice| matches!(notice, Notice::Updated { .. }).then_some(());
         house.notices.wait_for_many(2 * (round + 1), finished);
+        let left = u32::try_from(2 - round).unwrap();
+        assert_eq!(house.engine.kernel().executor_limit(), Some(left), "duplicates don't count");
         house.cluster.send(Event::Offers(vec![offer(&format!("late-{round}"), "S1", 5)]));
     }
     house.cluster.declined_when(3);
