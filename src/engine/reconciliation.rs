@@ -43,7 +43,7 @@ pub(super) struct Reconciliation {
 impl Reconciliation {
     /// Asks about all.
     pub(super) fn ask_about_all(&mut self, keeper: &Keeper, now: Timestamp, out: &mut dyn Outlet) {
-        let all = keeper.kernel().reconcile(Scope::All, now);
+        let all = keeper.kernel().reconcile_all(now);
         let all = self.let_wait(keeper, all);
         ask_named(pairs(&all), out);
         out.call(Call::Reconcile(&[]));

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::Core;
 use super::executors::{Executor, Stage, State};
 use super::updates::Target;
+use super::{Core, Kernel};
 use crate::ids::ExecutorId;
 use crate::time::Timestamp;
 
@@ -14,11 +14,37 @@ const SUSPECT_FOR: Duration = Duration::from_secs(10);
 /// Which executors to ask the cluster about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// All: after each subscription, and now and then.
+    /// All but [young](Scope::YOUNG_FOR) ones: after each subscription, and now and then.
     All,
     /// Those that something hints may be lost, that are out of sight, or whose launch is unconfirmed for longer than
     /// the launch timeout.
     Doubtful,
+}
+
+impl Scope {
+    /// An executor is young for 5 s after it was placed, as long as it was not reported running and nothing hints that
+    /// it is lost: the call that launches it may still be on its way.
+    pub const YOUNG_FOR: Duration = Duration::from_secs(5);
+}
+
+impl Kernel {
+    /// The executors that the cluster should be asked about. O(executors).
+    ///
+    /// A question must not overtake the call that launches its executor, or the cluster answers that there is none.
+    /// [`Scope::All`] therefore leaves out [young](Scope::YOUNG_FOR) executors; call it again that much later, or
+    /// [`Scope::Doubtful`] will find them when the launch timeout is over. If your calls may take longer than that to
+    /// leave, leave out executors whose launch has not left by yourself; and always do of what [`Kernel::agent_lost`]
+    /// and [`Kernel::executor_lost`] return, for which there is no such time. (An [`Engine`](crate::engine::Engine)
+    /// does, to the call.)
+    #[must_use]
+    pub fn reconcile(&self, scope: Scope, now: Timestamp) -> Vec<Target> {
+        self.0.reconcile(scope, Scope::YOUNG_FOR, now)
+    }
+
+    /// The same of all, young ones too: for who knows which launches have left.
+    pub(crate) fn reconcile_all(&self, now: Timestamp) -> Vec<Target> {
+        self.0.reconcile(Scope::All, Duration::ZERO, now)
+    }
 }
 
 impl Core {
@@ -70,9 +96,12 @@ impl Core {
         ids.into_iter().filter_map(ask).collect()
     }
 
-    pub(crate) fn reconcile(&self, scope: Scope, now: Timestamp) -> Vec<Target> {
+    fn reconcile(&self, scope: Scope, young_for: Duration, now: Timestamp) -> Vec<Target> {
         let timeout = self.policy.load().config.launch_timeout;
         let questioned = |executor: &Executor, state: State| match (scope, state.stage) {
+            (Scope::All, Stage::Launching) => {
+                state.doubtful || now.since(executor.launched()) >= young_for
+            }
             (Scope::All, _) | (Scope::Doubtful, Stage::Limbo | Stage::Adrift) => true,
             (Scope::Doubtful, Stage::Launching) if now.since(executor.since()) >= timeout => true,
             (Scope::Doubtful, _) => state.doubtful,

@@ -316,12 +316,6 @@ impl Kernel {
         self.0.subscription.epoch()
     }
 
-    /// The executors that the cluster should be asked about. O(executors).
-    #[must_use]
-    pub fn reconcile(&self, scope: Scope, now: Timestamp) -> Vec<Target> {
-        self.0.reconcile(scope, now)
-    }
-
     /// The call that would make the cluster's offers follow the kernel's demand, if one is due. The caller must make
     /// it. Poll after batches, after updates and now and then (each 100 ms, say), from one thread: calls that
     /// overtake each other on their way would undo the effect.

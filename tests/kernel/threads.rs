@@ -156,7 +156,9 @@ fn update(yard: &Yard, mut dice: Dice) {
             thread::yield_now();
             continue;
         }
-        let live = yard.kernel.reconcile(Scope::All, yard.now());
+        // As if nobody were young.
+        let later = yard.now().plus(Scope::YOUNG_FOR);
+        let live = yard.kernel.reconcile(Scope::All, later);
         let mut reports: Vec<Report> = Vec::new();
         for _ in 0..20 {
             let id = match dice.roll(live.len() as u64 + 3) as usize {

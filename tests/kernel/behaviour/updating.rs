@@ -157,6 +157,22 @@ fn the_doubtful_are_reconciled() {
     assert_eq!((doubtful(&house, 100_009), doubtful(&house, 100_010)), (0, 1), "launch timeout");
 }
 
+/// Goal: young executors are not asked about with all others, for their launch may not have left. Method: one that is
+/// young, the moment when it no longer is, and what makes it known before: an update, or doubt.
+#[test]
+fn the_young_are_not_asked_about() {
+    let mut house = House::new(&Setup::default());
+    let asked = |house: &House, now| house.kernel.reconcile(Scope::All, at(now)).len();
+    let ids = [house.start_on("S1", 10), house.start_on("S1", 10), house.start_on("S2", 10)];
+    assert_eq!((asked(&house, 10), asked(&house, 5_009), asked(&house, 5_010)), (0, 0, 3));
+    house.tell(ids[0], TaskState::Running, 20);
+    assert_eq!(asked(&house, 20), 1);
+    house.tell(ids[1], TaskState::Staging, 20);
+    assert_eq!(asked(&house, 20), 1, "the cluster hasn't started it");
+    assert_eq!(house.kernel.agent_lost("S2", at(30)).len(), 1, "the caller knows what has left");
+    assert_eq!(asked(&house, 30), 2, "it is in doubt");
+}
+
 /// Goal: doubt ends when somebody who was given up is heard of again. Method: doubt an executor that was given up.
 #[test]
 fn doubt_ends_with_readmission() {

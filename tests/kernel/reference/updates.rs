@@ -183,6 +183,9 @@ impl Model {
             let executor = &self.executors[*number as usize];
             let late = now.since(executor.placed_at) >= self.setup.launch_timeout;
             match executor.life {
+                Life::Launching if scope == Scope::All => {
+                    executor.doubtful || now.since(executor.placed_at) >= Scope::YOUNG_FOR
+                }
                 _ if scope == Scope::All => true,
                 Life::OutOfSight | Life::GivenUp => true,
                 Life::Launching if late => true,
