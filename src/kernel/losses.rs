@@ -34,8 +34,8 @@ impl Kernel {
     /// [`Scope::All`] therefore leaves out [young](Scope::YOUNG_FOR) executors; call it again that much later, or
     /// [`Scope::Doubtful`] will find them when the launch timeout is over. If your calls may take longer than that to
     /// leave, leave out executors whose launch has not left by yourself; and always do of what [`Kernel::agent_lost`]
-    /// and [`Kernel::executor_lost`] return, for which there is no such time. (An [`Engine`](crate::engine::Engine)
-    /// does, to the call.)
+    /// and [`Kernel::executor_lost`] return, for which there is no such time. (The engine does,
+    /// to the call.)
     #[must_use]
     pub fn reconcile(&self, scope: Scope, now: Timestamp) -> Vec<Target> {
         self.0.reconcile(scope, Scope::YOUNG_FOR, now)
