@@ -155,18 +155,6 @@ fn nobody_is_given_up_by_an_old_clock() {
     });
 }
 
-/// Mutant: the clock starts when the executor is out of sight already.
-#[test]
-#[ignore = "mutant"]
-fn mutant_clock_after_the_stage() {
-    explore("mutant updates/lose-tick", None, || {
-        loss_and_tick(|kernel, executor| {
-            update(kernel, executor, TaskState::Unreachable);
-            cell(kernel, executor).1.set_since(LATER);
-        });
-    });
-}
-
 /// An executor returns while `give_up` gives it up.
 fn return_and_give_up(give_up: fn(&Kernel, &str)) {
     let (kernel, executor) = in_limbo(config());

@@ -4,10 +4,9 @@
 use std::time::Duration;
 
 use super::Core;
-use super::executors::{Executor, Stage, State};
+use super::executors::{Executor, Stage};
 use super::updates::Target;
 use crate::ids::ExecutorId;
-use crate::status::Fate;
 use crate::sync::Ordering;
 use crate::time::Timestamp;
 
@@ -59,45 +58,45 @@ impl Core {
     fn age_the_unseen(&self, now: Timestamp, ticked: &mut Ticked) {
         let rule = self.policy.load().config.unreachable;
         for (id, executor, state) in self.live() {
-            let age = now.since(executor.since());
+            let Some(age) = executor.unseen_for(state, now) else { continue };
             match (state.stage, rule.release_after) {
                 (Stage::Limbo, Some(after)) if age >= after => {
-                    ticked.given_up.extend(self.give_up(id, executor, now));
+                    ticked.given_up.extend(self.give_up(id, executor, after, now));
                 }
                 (Stage::Adrift, _) if age >= rule.forget_after => {
-                    ticked.forgotten.extend(self.forget(id, executor));
+                    ticked.forgotten.extend(self.forget(id, executor, rule.forget_after, now));
                 }
                 _ => {}
             }
         }
     }
 
-    fn give_up(&self, id: ExecutorId, executor: &Executor, now: Timestamp) -> Option<Target> {
+    fn give_up(
+        &self,
+        id: ExecutorId,
+        executor: &Executor,
+        after: Duration,
+        now: Timestamp,
+    ) -> Option<Target> {
+        // Both before the change: after it the executor may end, and the cell be another's.
         let target = self.target(id, executor);
-        // Before the change, which publishes it: nobody may see the new stage with an old clock.
-        let limbo_since = executor.since();
-        executor.set_since(now);
-        // Before the change too: after it the executor may end, and the cell be another's.
         let hold = executor.hold();
-        let given_up = executor.change(id.sequence, |state| {
-            (state.stage == Stage::Limbo).then_some(State { stage: Stage::Adrift, ..state })
-        });
-        if given_up.is_err() {
-            executor.set_since(limbo_since);
+        if !executor.give_up(id.sequence, after, now) {
             return None;
         }
         self.uncount(&hold);
         target
     }
 
-    fn forget(&self, id: ExecutorId, executor: &Executor) -> Option<Target> {
+    fn forget(
+        &self,
+        id: ExecutorId,
+        executor: &Executor,
+        after: Duration,
+        now: Timestamp,
+    ) -> Option<Target> {
         let target = self.target(id, executor);
-        let (before, _) = executor
-            .change(id.sequence, |state| {
-                let gone = State { stage: Stage::Vacant, fate: Fate::Lost, ..state };
-                (state.stage == Stage::Adrift).then_some(gone)
-            })
-            .ok()?;
+        let before = executor.forget(id.sequence, after, now)?;
         self.vacate(id, executor, before);
         target
     }

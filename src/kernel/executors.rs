@@ -12,21 +12,38 @@
 //!                                Adrift ──── end, forgotten ─┘   (its resources were released already)
 //! ```
 //!
-//! The state word holds the executor's sequence number, so that a transition for an executor that has left its cell
-//! fails, and how the last one ended, until the cell is used again.
+//! | bits | field of the state word | |
+//! |---|---|---|
+//! | 16–63 | sequence | whose cell it is: a transition for an executor that has left its cell fails |
+//! | 8–15 | absences | how often it went out of sight, modulo 256: a tick gives up the absence that it saw, no later one |
+//! | 5–7 | refusals | how often it came back and there was no room, modulo 8: a return that began before a refusal fails |
+//! | 5–7 | fate | in `Vacant`: how the last executor ended, until the cell is used again |
+//! | 4 | doubtful | |
+//! | 3 | asked to end | |
+//! | 0–2 | stage | |
 //!
 //! | who | does | ordering | pairs with |
 //! |---|---|---|---|
 //! | handler | fills the hold, then `Reserved`, then `Launching` | Release | Acquire of everyone who reads the hold |
 //! | update, agent loss, tick, kill | [`Executor::change`]: compare-exchange | AcqRel | each other: one wins each transition |
+//! | update | [`Executor::lose_sight`]: its clock, then `Limbo` | see [`Clock`] | tick |
+//! | tick | [`Executor::give_up`]: its clock, then `Adrift`; [`Executor::forget`] | see [`Clock`] | update, other ticks |
 //! | reports, drain | load | Acquire | the above |
 //! | snapshot | the hold between two loads of the state, and an Acquire fence | | the handler's Release fence, one a batch, before it fills the cells |
 //!
 //! The hold (cores and so on) is written only by the handler that claimed the cell, before `Reserved`, and read by
 //! others only in states after it; whoever wins the transition to `Vacant` frees it, once.
+//!
+//! What wraps would need: a tick takes a later absence for the one that it saw only if the executor went out of sight
+//! 256 times between two steps of that tick; and a return of which others were refused meanwhile succeeds only if
+//! these were a multiple of eight between two of its steps. Then the executor is counted, and ends by the kills that
+//! the refusals asked for.
+
+use std::time::Duration;
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
+use super::clock::{Absence, Clock};
 use super::slab::Cell;
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::status::Fate;
@@ -100,17 +117,22 @@ pub(crate) struct State {
     pub(crate) asked_to_end: bool,
     /// Something hints that it may be lost: reconcile it.
     pub(crate) doubtful: bool,
-    /// How often it came back and there was no room, modulo 64: so a return that began before a refusal fails.
+    /// How often it went out of sight, modulo 256.
+    pub(crate) absences: u8,
+    /// How often it came back and there was no room, modulo 8.
     pub(crate) refusals: u8,
 }
 
 const SEQUENCE_SHIFT: u32 = 16;
 /// Sequence numbers have 48 bits: at ten million executors a second they last for 326 days.
 pub(crate) const SEQUENCE_MAX: u64 = u64::MAX >> SEQUENCE_SHIFT;
-const ASKED_TO_END: u64 = 1 << 8;
-const DOUBTFUL: u64 = 1 << 9;
-const REFUSALS_SHIFT: u32 = 10;
-const REFUSALS_MASK: u8 = 0x3f;
+const STAGE_MASK: u64 = 0x7;
+const ASKED_TO_END: u64 = 1 << 3;
+const DOUBTFUL: u64 = 1 << 4;
+/// Of the fate or, unless the cell is vacant, the refusals.
+const FATE_SHIFT: u32 = 5;
+const FATE_MASK: u64 = 0x7;
+const ABSENCES_SHIFT: u32 = 8;
 
 impl State {
     pub(crate) const fn new(sequence: u64, stage: Stage) -> State {
@@ -120,28 +142,40 @@ impl State {
             fate: Fate::Alive,
             asked_to_end: false,
             doubtful: false,
+            absences: 0,
             refusals: 0,
         }
     }
 
+    /// The absence that it is in, if it is out of sight; otherwise the last one.
+    fn absence(self) -> Absence {
+        Absence::new(self.sequence, self.absences)
+    }
+
     fn pack(self) -> u64 {
         let flag = |set: bool, bit: u64| if set { bit } else { 0 };
+        let vacant = self.stage == Stage::Vacant;
+        let fate = if vacant { self.fate as u64 } else { u64::from(self.refusals) & FATE_MASK };
         self.sequence << SEQUENCE_SHIFT
-            | u64::from(self.refusals & REFUSALS_MASK) << REFUSALS_SHIFT
+            | u64::from(self.absences) << ABSENCES_SHIFT
+            | fate << FATE_SHIFT
             | flag(self.doubtful, DOUBTFUL)
             | flag(self.asked_to_end, ASKED_TO_END)
-            | (self.fate as u64) << 4
             | self.stage as u64
     }
 
     fn unpack(word: u64) -> State {
+        let stage = Stage::from_bits(word & STAGE_MASK);
+        let vacant = stage == Stage::Vacant;
+        let fate = word >> FATE_SHIFT & FATE_MASK;
         State {
             sequence: word >> SEQUENCE_SHIFT,
-            stage: Stage::from_bits(word & 0xf),
-            fate: fate_from_bits(word >> 4 & 0xf),
+            stage,
+            fate: if vacant { fate_from_bits(fate) } else { Fate::Alive },
             asked_to_end: word & ASKED_TO_END != 0,
             doubtful: word & DOUBTFUL != 0,
-            refusals: (word >> REFUSALS_SHIFT) as u8 & REFUSALS_MASK,
+            absences: (word >> ABSENCES_SHIFT) as u8,
+            refusals: if vacant { 0 } else { fate as u8 },
         }
     }
 }
@@ -164,9 +198,12 @@ pub(crate) struct Executor {
     state: AtomicU64,
     cores: AtomicU64,
     memory: AtomicU64,
-    /// When its stage last changed in a way that starts a clock, in milliseconds.
-    since: AtomicU64,
+    /// In milliseconds.
     launched: AtomicU64,
+    /// When it went out of sight.
+    unseen_since: Clock,
+    /// When it was given up.
+    given_up_at: Clock,
     agent: AtomicU32,
     gpus: AtomicU32,
     port: AtomicU32,
@@ -179,8 +216,9 @@ impl Default for Executor {
             state: AtomicU64::new(State::new(SEQUENCE_MAX, Stage::Vacant).pack()),
             cores: AtomicU64::new(0),
             memory: AtomicU64::new(0),
-            since: AtomicU64::new(0),
             launched: AtomicU64::new(0),
+            unseen_since: Clock::new(),
+            given_up_at: Clock::new(),
             agent: AtomicU32::new(0),
             gpus: AtomicU32::new(0),
             port: AtomicU32::new(0),
@@ -216,7 +254,6 @@ impl Executor {
         self.gpus.store(hold.gpus.get(), Ordering::Relaxed);
         self.port.store(hold.port.map_or(0, u32::from), Ordering::Relaxed);
         self.agent.store(hold.agent, Ordering::Relaxed);
-        self.since.store(now.as_millis(), Ordering::Relaxed);
         self.launched.store(now.as_millis(), Ordering::Relaxed);
         self.state.store(State::new(sequence, Stage::Reserved).pack(), Ordering::Release);
     }
@@ -279,14 +316,82 @@ impl Executor {
         self.agent.load(Ordering::Relaxed)
     }
 
-    /// The last moment from which a clock runs: launched, or gone out of sight.
-    pub(crate) fn since(&self) -> Timestamp {
-        Timestamp::from_millis(self.since.load(Ordering::Relaxed))
+    /// Moves the executor with `sequence` out of sight, if it is in sight, and starts the clock of this absence first:
+    /// a thread that sees the new stage sees since when. Returns what [`Executor::change`] does.
+    pub(crate) fn lose_sight(
+        &self,
+        sequence: u64,
+        now: Timestamp,
+    ) -> Result<(State, State), State> {
+        loop {
+            let clock = self.unseen_since.read();
+            let seen = self.state();
+            if seen.sequence != sequence || !seen.stage.in_sight() {
+                return Err(seen);
+            }
+            let absences = seen.absences.wrapping_add(1);
+            let begun = State { absences, ..seen }.absence();
+            // If another thread has started a clock meanwhile, this one must look at the state again.
+            if !self.unseen_since.start(clock, begun, now) {
+                continue;
+            }
+            let changed = self.change(sequence, |state| {
+                let unseen = State { stage: Stage::Limbo, absences, doubtful: false, ..state };
+                let same = state.absences == seen.absences && state.stage.in_sight();
+                same.then_some(unseen)
+            });
+            if changed.is_ok() {
+                return changed;
+            }
+        }
     }
 
-    /// Starts a clock. Relaxed: the change of state that follows publishes it.
-    pub(crate) fn set_since(&self, now: Timestamp) {
-        self.since.store(now.as_millis(), Ordering::Relaxed);
+    /// How long the executor has been out of sight or, if it was given up, how long ago that was. None if it is back
+    /// or gone since `state` was read, or in sight.
+    pub(crate) fn unseen_for(&self, state: State, now: Timestamp) -> Option<Duration> {
+        match state.stage {
+            Stage::Limbo => self.unseen_since.age(state.absence(), now),
+            Stage::Adrift => self.given_up_at.age(state.absence(), now),
+            _ => None,
+        }
+    }
+
+    /// Gives up the executor with `sequence` if it has been out of sight for at least `after`. Returns whether this
+    /// call did.
+    pub(crate) fn give_up(&self, sequence: u64, after: Duration, now: Timestamp) -> bool {
+        loop {
+            let clock = self.given_up_at.read();
+            let seen = self.state();
+            let due = self.unseen_for(seen, now).is_some_and(|age| age >= after);
+            if seen.sequence != sequence || seen.stage != Stage::Limbo || !due {
+                return false;
+            }
+            // As above.
+            if !self.given_up_at.start(clock, seen.absence(), now) {
+                continue;
+            }
+            let changed = self.change(sequence, |state| {
+                let same = state.absences == seen.absences && state.stage == Stage::Limbo;
+                same.then_some(State { stage: Stage::Adrift, ..state })
+            });
+            if changed.is_ok() {
+                return true;
+            }
+        }
+    }
+
+    /// Ends the executor with `sequence` if it was given up at least `after` ago. Returns the state before if this call
+    /// did.
+    pub(crate) fn forget(&self, sequence: u64, after: Duration, now: Timestamp) -> Option<State> {
+        let seen = self.state();
+        if seen.stage != Stage::Adrift || self.unseen_for(seen, now)? < after {
+            return None;
+        }
+        let changed = self.change(sequence, |state| {
+            let same = state.absences == seen.absences && state.stage == Stage::Adrift;
+            same.then_some(State { stage: Stage::Vacant, fate: Fate::Lost, ..state })
+        });
+        changed.ok().map(|(before, _)| before)
     }
 
     pub(crate) fn launched(&self) -> Timestamp {
@@ -314,7 +419,8 @@ mod tests {
         assert_eq!(executor.state(), expected);
     }
 
-    /// Goal: the state word loses nothing. Method: pack and unpack each combination.
+    /// Goal: the state word loses nothing. Method: pack and unpack each combination: vacant cells have fates, others
+    /// have refusals.
     #[test]
     fn states_survive_packing() {
         use Stage::{Adrift, Launching, Limbo, Reserved, Running, Vacant};
@@ -327,19 +433,63 @@ mod tests {
                 Fate::Unreachable,
                 Fate::Alive,
             ] {
-                for flags in 0..4 {
+                for flags in 0..8 {
+                    let vacant = stage == Vacant;
                     let state = State {
                         sequence: SEQUENCE_MAX - flags,
                         stage,
-                        fate,
+                        fate: if vacant { fate } else { Fate::Alive },
                         asked_to_end: flags & 1 != 0,
                         doubtful: flags & 2 != 0,
-                        refusals: flags as u8 * 21,
+                        absences: u8::MAX - flags as u8,
+                        refusals: if vacant { 0 } else { flags as u8 },
                     };
                     assert_eq!(State::unpack(state.pack()), state);
                 }
             }
         }
         assert_eq!(size_of::<Executor>(), 64);
+    }
+
+    const NO_HOLD: Hold = Hold {
+        agent: 0,
+        cores: MilliCpus::ZERO,
+        memory: Mebibytes::ZERO,
+        gpus: Gpus::ZERO,
+        port: None,
+    };
+
+    /// Goal: the numbers of absences and refusals wrap without touching their neighbours. Method: an executor flaps 600
+    /// times, is given up each third time, and is refused once more each time; its sequence number, flags and clocks
+    /// stay right.
+    #[test]
+    fn absences_and_refusals_wrap_alone() {
+        let executor = Executor::default();
+        let after = Duration::from_millis(10);
+        executor.reserve(SEQUENCE_MAX, &NO_HOLD, Timestamp::ORIGIN);
+        executor.publish(SEQUENCE_MAX);
+        for n in 1..=600u64 {
+            let lost = Timestamp::from_millis(n * 100);
+            let due = lost.plus(after);
+            executor.lose_sight(SEQUENCE_MAX, lost).unwrap();
+            assert!(executor.lose_sight(SEQUENCE_MAX, due).is_err(), "it is out of sight already");
+            assert!(!executor.give_up(SEQUENCE_MAX, after, Timestamp::from_millis(n * 100 + 9)));
+            if n % 3 == 0 {
+                assert!(executor.give_up(SEQUENCE_MAX, after, due));
+                assert_eq!(executor.unseen_for(executor.state(), due), Some(Duration::ZERO));
+                assert_eq!(executor.forget(SEQUENCE_MAX, after, due), None);
+            }
+            let back = |state: State| {
+                let refusals = state.refusals.wrapping_add(1);
+                Some(State { stage: Stage::Running, refusals, ..state })
+            };
+            executor.change(SEQUENCE_MAX, back).unwrap();
+            let expected = State {
+                absences: n as u8,
+                refusals: (n % 8) as u8,
+                ..State::new(SEQUENCE_MAX, Stage::Running)
+            };
+            assert_eq!(executor.state(), expected);
+        }
     }
 }

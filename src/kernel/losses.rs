@@ -103,7 +103,9 @@ impl Core {
                 state.doubtful || now.since(executor.launched()) >= young_for
             }
             (Scope::All, _) | (Scope::Doubtful, Stage::Limbo | Stage::Adrift) => true,
-            (Scope::Doubtful, Stage::Launching) if now.since(executor.since()) >= timeout => true,
+            (Scope::Doubtful, Stage::Launching) if now.since(executor.launched()) >= timeout => {
+                true
+            }
             (Scope::Doubtful, _) => state.doubtful,
         };
         self.live()

@@ -20,6 +20,7 @@ mod agent;
 pub(crate) mod agents;
 pub(crate) mod budget;
 mod check;
+mod clock;
 mod commit;
 mod cutting;
 mod decision;
@@ -384,6 +385,10 @@ impl Kernel {
     /// Lets time pass: executors out of sight are given up and then forgotten as the config says, and agents that
     /// were not offered for 15 min go, unless they hold executors, are excluded or suspect, or have failures that may
     /// still count towards an exclusion. Call it each second or so.
+    ///
+    /// An executor is given up, and then forgotten, only if its present absence has lasted for that long, however
+    /// often it returns while ticks and updates run at once. The clocks of absences end 2⁴⁸ ms (8900 years) after the
+    /// origin: later moments count as that one.
     pub fn tick(&self, now: Timestamp) -> Ticked {
         self.0.tick(now)
     }

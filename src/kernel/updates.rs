@@ -182,14 +182,10 @@ impl Core {
     ) -> R {
         let Some((id, executor)) = found else { return emit(self.unknown(update, None)) };
         let meaning = update.state.meaning(update.reason);
-        if meaning == Meaning::OutOfSight {
-            let state = executor.state();
-            if state.sequence == id.sequence && state.stage.in_sight() {
-                // Before the change, which publishes it: nobody may see the new stage with an old clock.
-                executor.set_since(now);
-            }
-        }
-        let changed = executor.change(id.sequence, |state| step(state, meaning));
+        let changed = match meaning {
+            Meaning::OutOfSight => self.lose_sight(id, executor, now),
+            _ => executor.change(id.sequence, |state| step(state, meaning)),
+        };
         let (before, after) = match changed {
             Ok(change) => change,
             Err(state) => {
@@ -214,10 +210,7 @@ impl Core {
                 let (executor, change) = (Some(id), Change::Ended(fate));
                 return emit(Outcome { executor, change, freed, kill: false, excluded });
             }
-            Meaning::OutOfSight => {
-                self.out_of_sight.fetch_add(1, Ordering::Relaxed);
-                Change::OutOfSight
-            }
+            Meaning::OutOfSight => Change::OutOfSight,
             Meaning::Running | Meaning::Launching if before.stage == Stage::Limbo => {
                 self.out_of_sight.fetch_sub(1, Ordering::Relaxed);
                 Change::Returned
@@ -226,6 +219,25 @@ impl Core {
             Meaning::Running | Meaning::Launching => Change::Nothing,
         };
         emit(Outcome::of(Some(id), change))
+    }
+
+    /// Moves an executor out of sight, if it is in sight.
+    #[inline(never)]
+    fn lose_sight(
+        &self,
+        id: ExecutorId,
+        executor: &Executor,
+        now: Timestamp,
+    ) -> Result<(State, State), State> {
+        let seen = executor.state();
+        if seen.sequence != id.sequence || !seen.stage.in_sight() {
+            return Err(seen);
+        }
+        let changed = executor.lose_sight(id.sequence, now);
+        if changed.is_ok() {
+            self.out_of_sight.fetch_add(1, Ordering::Relaxed);
+        }
+        changed
     }
 
     /// What an update comes to that left the executor's cell as it was, in `state`.
@@ -338,7 +350,8 @@ impl Core {
     }
 }
 
-/// The state after an update that means `meaning`; none if it changes nothing.
+/// The state after an update that means `meaning`; none if it changes nothing. That an executor goes out of sight is
+/// [elsewhere](Executor::lose_sight): one that is out of sight already doesn't go anew, and its clock runs on.
 fn step(state: State, meaning: Meaning) -> Option<State> {
     let live = matches!(state.stage, Stage::Launching | Stage::Running | Stage::Limbo);
     let next = match meaning {
@@ -350,11 +363,7 @@ fn step(state: State, meaning: Meaning) -> Option<State> {
             State { stage: Stage::Running, doubtful: false, ..state }
         }
         Meaning::Launching if live => State { doubtful: false, ..state },
-        Meaning::OutOfSight if live => State { stage: Stage::Limbo, doubtful: false, ..state },
         _ => return None,
     };
-    // An executor that is out of sight already is not out of sight anew: its clock runs on.
-    (next != state)
-        .then_some(next)
-        .filter(|next| next.stage != Stage::Limbo || state.stage != Stage::Limbo)
+    (next != state).then_some(next)
 }

@@ -29,6 +29,7 @@
 
 mod caps;
 mod drain;
+mod flapping;
 mod limbo;
 mod maps;
 mod policy;

@@ -12,6 +12,8 @@ use super::{Executor, Knowing, Life, Model};
 const KEPT_FOR: Duration = Duration::from_secs(900);
 /// … or for so much less: nobody writes down every offer.
 const KEPT_LESS: Duration = Duration::from_secs(66);
+/// The last moment that the clocks of executors out of sight show: 8900 years after the origin.
+const ABSENCE_CLOCK_MAX: Timestamp = Timestamp::from_millis((1 << 48) - 1);
 /// What is noted of an agent in seconds is noted no later: 136 years after the origin.
 pub(super) const CLOCK_MAX: Timestamp = Timestamp::from_millis(u32::MAX as u64 * 1000);
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
@@ -200,7 +202,7 @@ impl Model {
         let rule = self.setup.unreachable;
         let (mut given_up, mut forgotten) = (BTreeSet::new(), BTreeSet::new());
         for (executor, number) in self.executors.iter_mut().zip(0..) {
-            let age = now.since(executor.since);
+            let age = now.min(ABSENCE_CLOCK_MAX).since(executor.since.min(ABSENCE_CLOCK_MAX));
             match executor.life {
                 Life::OutOfSight if rule.release_after.is_some_and(|after| age >= after) => {
                     executor.life = Life::GivenUp;

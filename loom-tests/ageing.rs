@@ -1,0 +1,179 @@
+//! Executors that go out of sight and return near a deadline, while ticks look: none is given up or forgotten before
+//! its present absence has lasted for as long as the config says.
+
+use super::scenes::{
+    LATER, NOW, STILL_LATER, adrift, cell, config, finish, in_limbo, kernel, offer,
+};
+use super::{explore, race};
+use crate::kernel::executors::Stage;
+use crate::{Change, Kernel, StatusUpdate, TaskState, Timestamp};
+
+const fn at(millis: u64) -> Timestamp {
+    Timestamp::from_millis(millis)
+}
+
+fn tell(kernel: &Kernel, executor: &str, state: TaskState, now: Timestamp) -> Change {
+    kernel.status_update(&StatusUpdate::new(executor, state), now).change
+}
+
+/// Returns and goes out of sight again at `now`.
+fn flap(kernel: &Kernel, executor: &str, now: Timestamp) {
+    tell(kernel, executor, TaskState::Running, now);
+    tell(kernel, executor, TaskState::Unreachable, now);
+}
+
+/// The same in one batch.
+fn flap_in_a_batch(kernel: &Kernel, executor: &str, now: Timestamp) {
+    let updates = [TaskState::Running, TaskState::Unreachable]
+        .map(|state| StatusUpdate::new(executor, state));
+    kernel.status_updates(&updates, now, &mut Vec::new());
+}
+
+/// An executor, out of sight since [`NOW`], returns and is out of sight again from 1999 on by `flap`, while a tick
+/// looks at [`LATER`]: if it is out of sight after that, then since 1999, and it is too early to give it up.
+fn flap_and_tick(flap: fn(&Kernel, &str, Timestamp)) {
+    let (kernel, executor) = in_limbo(config());
+    let (here, there) = ((kernel.clone(), executor.clone()), kernel.clone());
+    race(move || flap(&here.0, &here.1, at(1999)), move || there.tick(LATER));
+    // If it was given up before it returned, there was room for it.
+    assert_eq!(cell(&kernel, &executor).1.state().stage, Stage::Limbo, "given up after 1 ms");
+    assert!(kernel.tick(at(2998)).given_up.is_empty(), "given up by the clock of another absence");
+    assert_eq!(kernel.tick(at(2999)).given_up.len(), 1, "the clock is lost");
+    kernel.check().unwrap();
+}
+
+/// Goal: an absence is given up by its own clock alone. Method: an executor flaps at its deadline while time passes.
+#[test]
+fn a_new_absence_is_not_given_up_for_the_last() {
+    explore("ageing/flap-tick", Some(3), || flap_and_tick(flap));
+}
+
+/// Goal: the same if the reports come in one batch. Method: the same.
+#[test]
+fn a_new_absence_in_a_batch_is_not_given_up_for_the_last() {
+    explore("ageing/flap-batch", Some(3), || flap_and_tick(flap_in_a_batch));
+}
+
+/// Goal: of two ticks at a deadline one gives the executor up, at a moment that stays, and then one forgets it. Method:
+/// two ticks at once at either deadline, and one tick just before the second.
+#[test]
+fn two_ticks_are_as_one() {
+    explore("ageing/tick-tick", Some(3), || {
+        let (kernel, _) = in_limbo(config());
+        let tick_twice = |now| {
+            let (here, there) = (kernel.clone(), kernel.clone());
+            let (one, other) = race(move || here.tick(now), move || there.tick(now));
+            (one.given_up.len() + other.given_up.len(), one.forgotten.len() + other.forgotten.len())
+        };
+        assert_eq!(tick_twice(LATER), (1, 0));
+        assert_eq!(kernel.tick(at(2999)).forgotten.len(), 0, "forgotten early");
+        assert_eq!(tick_twice(STILL_LATER), (0, 1));
+        kernel.check().unwrap();
+    });
+}
+
+/// Goal: when two ticks have different moments, one gives up and none forgets early. Method: a tick at the deadline of
+/// giving up, and one that is as late as the executor is forgotten if the clock of its absence counts for that.
+#[test]
+fn a_tick_forgets_by_the_clock_that_started_last() {
+    explore("ageing/tick-late-tick", Some(3), || {
+        let (kernel, _) = in_limbo(config());
+        let (here, there) = (kernel.clone(), kernel.clone());
+        let (one, other) = race(move || here.tick(LATER), move || there.tick(at(2500)));
+        assert_eq!(one.given_up.len() + other.given_up.len(), 1);
+        assert!(one.forgotten.is_empty() && other.forgotten.is_empty());
+        let given_up = if one.given_up.len() == 1 { 2000 } else { 2500 };
+        assert!(kernel.tick(at(given_up + 999)).forgotten.is_empty(), "forgotten early");
+        assert_eq!(kernel.tick(at(3500)).forgotten.len(), 1);
+        kernel.check().unwrap();
+    });
+}
+
+/// Goal: an executor is forgotten by the clock of the absence that it is in. Method: one that was given up returns,
+/// goes out of sight and is given up anew while a tick forgets what is due.
+#[test]
+fn a_new_absence_is_not_forgotten_for_the_last() {
+    explore("ageing/flap-forget", Some(2), || {
+        let (kernel, executor) = adrift(config());
+        let (here, there) = ((kernel.clone(), executor.clone()), kernel.clone());
+        let (given_up, ticked) = race(
+            move || {
+                flap(&here.0, &here.1, STILL_LATER);
+                here.0.tick(at(4000)).given_up.len() == 1
+            },
+            move || there.tick(at(3001)),
+        );
+        assert!(!(given_up && ticked.forgotten.len() == 1), "forgotten by the clock of another");
+        kernel.check().unwrap();
+    });
+}
+
+/// Goal: a report that comes late has no effect on the clock of a later absence. Method: an executor is reported out of
+/// sight twice, long after each other, and seen in between.
+#[test]
+fn a_late_report_leaves_a_later_absence_alone() {
+    explore("ageing/lose-flap", Some(3), || {
+        let kernel = kernel(config());
+        let executor = offer(&kernel, 1).remove(0);
+        let (here, there) =
+            ((kernel.clone(), executor.clone()), (kernel.clone(), executor.clone()));
+        let (_, change) = race(
+            move || tell(&here.0, &here.1, TaskState::Unreachable, NOW),
+            move || {
+                tell(&there.0, &there.1, TaskState::Unreachable, at(2000));
+                tell(&there.0, &there.1, TaskState::Running, at(2500));
+                tell(&there.0, &there.1, TaskState::Unreachable, at(2500))
+            },
+        );
+        if change == Change::OutOfSight {
+            assert!(kernel.tick(at(3499)).given_up.is_empty(), "given up by the first report");
+            assert_eq!(kernel.tick(at(3500)).given_up.len(), 1, "the clock is lost");
+        }
+        kernel.check().unwrap();
+    });
+}
+
+/// Goal: a report about an executor that has left its cell has no effect on the clock of the cell's next one. Method:
+/// it ends, and the next one is placed there and goes out of sight while the report is under way.
+#[test]
+fn a_late_report_leaves_the_next_executor_alone() {
+    explore("ageing/lose-reuse", Some(2), || {
+        let kernel = kernel(config());
+        let executor = offer(&kernel, 1).remove(0);
+        let (here, there) = ((kernel.clone(), executor.clone()), (kernel.clone(), executor));
+        race(
+            move || tell(&here.0, &here.1, TaskState::Unreachable, NOW),
+            move || {
+                finish(&there.0, &there.1);
+                let next = offer(&there.0, 1).remove(0);
+                tell(&there.0, &next, TaskState::Unreachable, at(2500));
+            },
+        );
+        assert!(kernel.tick(at(3499)).given_up.is_empty(), "given up by the clock of another");
+        assert_eq!(kernel.tick(at(3500)).given_up.len(), 1, "the clock is lost");
+        kernel.check().unwrap();
+    });
+}
+
+/// Goal: a tick that is late has no effect on the clocks of the cell's next executor. Method: an executor that is due
+/// ends while the tick looks, and the next one is placed there, goes out of sight and is given up.
+#[test]
+fn a_late_tick_leaves_the_next_executor_alone() {
+    explore("ageing/tick-reuse", Some(1), || {
+        let (kernel, executor) = in_limbo(config());
+        let (here, there) = (kernel.clone(), kernel.clone());
+        let (_, given_up) = race(
+            move || here.tick(LATER),
+            move || {
+                finish(&there, &executor);
+                let next = offer(&there, 1).remove(0);
+                tell(&there, &next, TaskState::Unreachable, at(1500));
+                there.tick(at(2500)).given_up.len()
+            },
+        );
+        assert_eq!(given_up, 1);
+        assert!(kernel.tick(at(3499)).forgotten.is_empty(), "forgotten by the clock of another");
+        assert_eq!(kernel.tick(at(3500)).forgotten.len(), 1, "the clock is lost");
+        kernel.check().unwrap();
+    });
+}
