@@ -2,7 +2,7 @@
 //! its present absence has lasted for as long as the config says.
 
 use super::scenes::{
-    LATER, NOW, STILL_LATER, adrift, cell, config, finish, in_limbo, kernel, offer,
+    LATER, NOW, STILL_LATER, adrift, cell, config, finish, in_limbo, kernel, offer, update,
 };
 use super::{explore, race};
 use crate::kernel::executors::Stage;
@@ -174,6 +174,28 @@ fn a_late_tick_leaves_the_next_executor_alone() {
         assert_eq!(given_up, 1);
         assert!(kernel.tick(at(3499)).forgotten.is_empty(), "forgotten by the clock of another");
         assert_eq!(kernel.tick(at(3500)).forgotten.len(), 1, "the clock is lost");
+        kernel.check().unwrap();
+    });
+}
+
+/// Goal: while reports are under way ticks still look at those that have been out of sight for long. Method: one is
+/// due; another goes out of sight, and ends by another thread, which then ticks.
+#[test]
+fn those_out_of_sight_are_never_counted_too_low() {
+    explore("ageing/count", Some(2), || {
+        let kernel = kernel(config());
+        let mut both = offer(&kernel, 2);
+        let (due, other) = (both.remove(0), both.remove(0));
+        update(&kernel, &due, TaskState::Unreachable);
+        let (here, there) = ((kernel.clone(), other.clone()), (kernel.clone(), other));
+        let (_, ticked) = race(
+            move || tell(&here.0, &here.1, TaskState::Unreachable, at(1999)),
+            move || {
+                finish(&there.0, &there.1);
+                there.0.tick(LATER)
+            },
+        );
+        assert_eq!(ticked.given_up.len(), 1, "one was due");
         kernel.check().unwrap();
     });
 }

@@ -32,7 +32,7 @@ impl Core {
         let mut ticked = Ticked::default();
         self.executors.grow_ahead();
         self.agents.grow_ahead();
-        // Relaxed: an executor that goes out of sight meanwhile is not due yet.
+        // Relaxed: an executor that goes out of sight meanwhile is not due yet, and one that did so before is counted.
         if self.out_of_sight.load(Ordering::Relaxed) > 0 {
             self.age_the_unseen(now, &mut ticked);
         }

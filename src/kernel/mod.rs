@@ -122,7 +122,8 @@ pub(crate) struct Core {
     pub(crate) launching: CachePadded<Launching>,
     /// The next executor's number. Relaxed: it only hands out numbers.
     sequence: CachePadded<AtomicU64>,
-    /// How many executors are in limbo or adrift. Relaxed: it only saves a tick from looking for them.
+    /// How many executors are in limbo or adrift, or more: each is counted before it goes out of sight, and until after
+    /// it is back or gone. Relaxed: it only saves a tick from looking for them.
     out_of_sight: CachePadded<AtomicU64>,
     /// Updates about executors that nobody here placed. Relaxed: a counter. Not beside what each batch reads.
     strays: CachePadded<AtomicU64>,

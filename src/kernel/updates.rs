@@ -233,9 +233,11 @@ impl Core {
         if seen.sequence != id.sequence || !seen.stage.in_sight() {
             return Err(seen);
         }
+        // Before the change: if others see it, and uncount it, the count is never too low for those that remain.
+        self.out_of_sight.fetch_add(1, Ordering::Relaxed);
         let changed = executor.lose_sight(id.sequence, now);
-        if changed.is_ok() {
-            self.out_of_sight.fetch_add(1, Ordering::Relaxed);
+        if changed.is_err() {
+            self.out_of_sight.fetch_sub(1, Ordering::Relaxed);
         }
         changed
     }
