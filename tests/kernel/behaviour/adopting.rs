@@ -54,6 +54,24 @@ fn adopted_executors_live_on_under_their_old_names() {
     assert_eq!(left, ["old-1"]);
 }
 
+/// Goal: a kernel with plain ids finds its own executors by number and adopted ones by name, and its books agree.
+/// Method: adopt one, place one, and end both.
+#[test]
+fn adopted_executors_live_beside_plain_ids() {
+    let mut house = House::with_ids(&Setup::default(), IdScheme::plain());
+    let adopted = house.kernel.adopt(&[former("old", "S1", 1)], at(1)).unwrap();
+    house.kernel.check().unwrap();
+    let number = adopted[0].unwrap().sequence().to_string();
+    assert_eq!(house.kernel.executor_id(&number), None, "its number is no name of it");
+    let placed = house.start_on("S1", 2);
+    let own = house.kernel.executor_name(placed).to_string();
+    house.kernel.check().unwrap();
+    for executor in ["old", &own] {
+        assert_eq!(update(&house, executor, TaskState::Gone).change, Change::Ended(Fate::Lost));
+        house.kernel.check().unwrap();
+    }
+}
+
 /// Goal: who can't be adopted is a stray: killed when heard of. Method: one beyond the limit, one name twice, and a
 /// name of the kernel's own making.
 #[test]
