@@ -2,6 +2,7 @@
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use super::agent::Room;
@@ -12,6 +13,7 @@ use super::message::{Acceptance, Message, Order, Question};
 use super::outbox::Outbox;
 use super::process::{Blame, Unstarted};
 use super::sandbox;
+use super::starts::{Start, Started, Starts};
 use super::waiting::{Queue, Waiting};
 use crate::engine::seam::Event;
 use crate::resources::Gpus;
@@ -23,9 +25,6 @@ const EPOCH: u64 = 1;
 const MESSAGES_MAX: usize = 256;
 /// No event bears more offers.
 const OFFERS_MAX: usize = 1000;
-/// As many executors are started before messages are taken in again: each takes milliseconds, and
-/// kills must not wait for all of them.
-const STARTS_MAX: usize = 8;
 /// How long to wait for the end of executors that were killed: one that the kernel can't end must
 /// not hold us up.
 const FORCED_WAIT: Duration = Duration::from_secs(5);
@@ -38,6 +37,7 @@ pub(super) struct Actor {
     pub(super) inbox: Receiver<Message>,
     pub(super) outbox: Outbox,
     pub(super) fleet: Fleet,
+    pub(super) starts: Starts,
     pub(super) executors: Executors,
     pub(super) waiting: Queue,
     pub(super) grace: Duration,
@@ -76,7 +76,7 @@ impl Actor {
                 break;
             }
             self.start_some();
-            self.executors.tend(Instant::now());
+            self.tend(Instant::now());
         }
         self.end();
     }
@@ -92,8 +92,10 @@ impl Actor {
 
     /// Waits for a message, or until something is due, and takes in what has come.
     fn take_messages(&mut self) -> Then {
-        let starts_next = (!self.waiting.is_empty()).then(Instant::now);
-        let due = [starts_next, self.fleet.offers_next(), self.executors.tend_next()];
+        let now = Instant::now();
+        let starts_now = (!self.waiting.is_empty() && self.starts.has_room(now)).then_some(now);
+        let starts_next = self.starts.next(now);
+        let due = [starts_now, starts_next, self.fleet.offers_next(), self.executors.tend_next()];
         let first = match due.into_iter().flatten().min() {
             Some(due) => self.inbox.recv_timeout(due.saturating_duration_since(Instant::now())),
             None => self.inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
@@ -128,6 +130,8 @@ impl Actor {
             Message::Kill { executor, grace } => self.kill(&executor, grace, now),
             Message::Reconcile(questions) => self.reconcile(&questions),
             Message::Ended(number) => self.ended(number),
+            Message::Started { number, started } => self.started(number, started, now),
+            Message::Relief { number, warden } => self.executors.relieve(number, warden),
             Message::LoseAgent(seat) => self.lose_agent(seat),
             Message::RestoreAgent(seat) => self.fleet.restore(seat, now),
         }
@@ -176,44 +180,75 @@ impl Actor {
         }
     }
 
-    /// Starts a few of the executors that wait for it, none once the cluster is to stop.
+    /// Begins the starts of executors that wait for it, as far as there is room, none once the cluster is to stop.
     fn start_some(&mut self) {
-        for _ in 0..STARTS_MAX {
-            if self.stopping.is_set() {
-                return;
+        let now = Instant::now();
+        while self.starts.has_room(now) && !self.stopping.is_set() {
+            let Some(waiting) = self.waiting.pop() else { return };
+            let id = &waiting.order.executor;
+            self.outbox.executor_says(id, &waiting.agent_id, TaskState::Starting, String::new());
+            if let Err(failed) = self.starts.begin(waiting, now) {
+                let (start, unstarted) = *failed;
+                self.not_started(&start, unstarted);
             }
-            let Some(Waiting { order, seat, agent_id }) = self.waiting.pop() else { return };
-            self.start(order, seat, &agent_id);
         }
+    }
+
+    /// Does what is due.
+    fn tend(&mut self, now: Instant) {
+        for start in self.starts.give_up(now) {
+            let why = match start.force_at {
+                Some(_) => "on request, while it was being started",
+                None => "the start hangs: its sandbox's file system or its warden doesn't answer",
+            };
+            let why = why.to_owned();
+            self.not_started(&start, Unstarted { why, blame: Blame::Executor });
+        }
+        self.executors.tend(now);
     }
 
     /// Whether it runs already, or will in a moment: its own updates say all there is to say.
     fn is_known(&self, order: &Order, fitting: &[Order]) -> bool {
         let id = &order.executor;
         self.executors.get(id).is_some()
+            || self.starts.get(id).is_some()
             || self.waiting.get(id).is_some()
             || fitting.iter().any(|other| other.executor == *id)
     }
 
-    fn start(&mut self, order: Order, seat: usize, agent_id: &str) {
-        let (id, room, port) = (order.executor.clone(), order.room, order.port);
-        self.outbox.executor_says(&id, agent_id, TaskState::Starting, String::new());
-        match self.executors.start(order, seat, agent_id) {
-            Ok(executor) => {
-                let output = executor.sandbox.display();
-                let message = format!("process {}, output in {output}", executor.pid());
-                self.outbox.executor_says(&id, agent_id, TaskState::Running, message);
-            }
-            Err(Unstarted { why, blame }) => {
-                self.fleet.free_up(seat, agent_id, room, port);
-                let state = match blame {
-                    Blame::Executor => TaskState::Failed,
-                    Blame::Description => TaskState::Error,
-                    Blame::Shortage => TaskState::Dropped,
-                };
-                self.outbox.executor_says(&id, agent_id, state, why);
-            }
+    /// A start has come to an end.
+    fn started(&mut self, number: u64, started: Result<Started, Unstarted>, now: Instant) {
+        let (start, started) = match (self.starts.take(number), started) {
+            (Some(start), Ok(started)) => (start, started),
+            (Some(start), Err(unstarted)) => return self.not_started(&start, unstarted),
+            (None, Ok(started)) => return discard(started),
+            (None, Err(_)) => return,
+        };
+        let Start { force_at, has_ended, .. } = start;
+        let executor = self.executors.take_over(number, start, started);
+        if let Some(force_at) = force_at {
+            self.executors.end_before(number, force_at, now);
+        } else {
+            let output = executor.sandbox.display();
+            let message = format!("process {}, output in {output}", executor.pid());
+            let (id, agent_id) = (&executor.id, &executor.agent_id);
+            self.outbox.executor_says(id, agent_id, TaskState::Running, message);
         }
+        if has_ended {
+            self.ended(number);
+        }
+    }
+
+    fn not_started(&mut self, start: &Start, Unstarted { why, blame }: Unstarted) {
+        let Start { id, seat, agent_id, room, port, .. } = start;
+        self.fleet.free_up(*seat, agent_id, *room, *port);
+        let state = match blame {
+            _ if start.force_at.is_some() => TaskState::Killed,
+            Blame::Executor => TaskState::Failed,
+            Blame::Description => TaskState::Error,
+            Blame::Shortage => TaskState::Dropped,
+        };
+        self.outbox.executor_says(id, agent_id, state, why);
     }
 
     fn kill(&mut self, id: &str, grace: Duration, now: Instant) {
@@ -223,6 +258,13 @@ impl Actor {
             let message = "on request, before it was started";
             self.outbox.cluster_says(id, Some(&agent_id), state, reason, message);
             return;
+        }
+        if let Some(is_first) = self.starts.kill(id, grace, now) {
+            if let Some(start) = self.starts.get(id).filter(|_| is_first) {
+                let message = "asked to end while it is being started".to_owned();
+                self.outbox.executor_says(id, &start.agent_id, TaskState::Killing, message);
+            }
+            return self.tend(now);
         }
         let killed_before = self.executors.get(id).is_some_and(|it| it.stage != Stage::Running);
         match self.executors.end(id, grace, now) {
@@ -241,16 +283,29 @@ impl Actor {
             let reason = UpdateReason::Reconciliation;
             self.outbox.cluster_says(id, agent_id, executor.state(), reason, "");
         };
+        let say_starting = |start: &Start| {
+            let state = match start.force_at {
+                Some(_) => TaskState::Killing,
+                None => TaskState::Starting,
+            };
+            let reason = UpdateReason::Reconciliation;
+            self.outbox.cluster_says(&start.id, Some(&start.agent_id), state, reason, "");
+        };
         let say_waiting = |Waiting { order, agent_id, .. }: &Waiting| {
             let (state, reason) = (TaskState::Staging, UpdateReason::Reconciliation);
             self.outbox.cluster_says(&order.executor, Some(agent_id), state, reason, "");
         };
         if questions.is_empty() {
             self.executors.iter().for_each(say);
+            self.starts.iter().for_each(say_starting);
             self.waiting.iter().for_each(say_waiting);
             return;
         }
         for Question { executor, agent_id } in questions {
+            if let Some(start) = self.starts.get(executor) {
+                say_starting(start);
+                continue;
+            }
             match (self.executors.get(executor), self.waiting.get(executor)) {
                 (Some(executor), _) => say(executor),
                 (None, Some(waiting)) => say_waiting(waiting),
@@ -269,6 +324,9 @@ impl Actor {
     }
 
     fn ended(&mut self, number: u64) {
+        if self.starts.note_end(number) {
+            return;
+        }
         let Some((executor, exit)) = self.executors.reap(number) else { return };
         let Executor { id, seat, agent_id, room, port, stage, .. } = &executor;
         self.fleet.free_up(*seat, agent_id, *room, *port);
@@ -290,6 +348,7 @@ impl Actor {
     fn lose_agent(&mut self, seat: usize) {
         let Some(lost) = self.fleet.lose(seat) else { return };
         let mut executors = self.executors.abandon(&lost.id);
+        executors.extend(self.starts.abandon(&lost.id).into_iter().map(|start| start.id));
         executors.extend(self.waiting.remove_of(&lost.id));
         if let Some(offer_id) = lost.offer {
             self.outbox.send(Event::Rescinded { offer_id });
@@ -314,13 +373,15 @@ impl Actor {
         // What has ended by itself is taken for that, and what is asked for is answered.
         self.take_rest(give_up);
         self.executors.end_all(self.grace, Instant::now());
-        while !self.executors.is_empty() {
+        self.starts.kill_all(self.grace, Instant::now());
+        while !self.executors.is_empty() || !self.starts.is_empty() {
             let now = Instant::now();
-            self.executors.tend(now);
+            self.tend(now);
             if give_up <= now {
                 break;
             }
-            let due = self.executors.tend_next().map_or(give_up, |due| due.min(give_up));
+            let due = [self.executors.tend_next(), self.starts.next(now), Some(give_up)];
+            let due = due.into_iter().flatten().min().unwrap_or(give_up);
             let message = self.inbox.recv_timeout(due.saturating_duration_since(now));
             message.into_iter().for_each(|message| self.handle(message));
         }
@@ -335,6 +396,16 @@ impl Actor {
             self.handle(message);
         }
     }
+}
+
+/// Ends what was started too late. Waits for that on a thread of its own.
+fn discard(mut started: Started) {
+    started.group.kill();
+    let reap = move || {
+        let _how = started.group.reap();
+    };
+    // Without a thread it stays a zombie; it was killed.
+    let _no_thread = Builder::new().name("offermill-reap".into()).spawn(reap);
 }
 
 /// Why an executor can't be started whatever was offered.

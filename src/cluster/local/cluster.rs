@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{Builder, JoinHandle, current};
 
 use super::actor::{Actor, Stopping};
@@ -13,6 +13,7 @@ use super::fleet::Fleet;
 use super::message::Message;
 use super::outbox::Outbox;
 use super::sandbox::Sandboxes;
+use super::starts::{Starter, Starts};
 use super::waiting::Queue;
 use crate::engine::seam::{Call, ClusterManager, EventSink};
 use crate::error::Error;
@@ -105,11 +106,18 @@ impl ClusterManager for LocalCluster {
         let framework_id = sandboxes.framework_id().to_owned();
         let (sender, inbox) = channel();
         let fleet = Fleet::new(framework_id.clone(), self.seats.clone(), self.config.interval);
-        let executors = Executors::new(sandboxes, self.config.environment, sender.clone());
+        let starter = Starter {
+            sandboxes: Arc::new(sandboxes),
+            environment: self.config.environment,
+            shell: self.config.shell.clone(),
+            within: self.config.start_within,
+            inbox: sender.clone(),
+        };
+        let (executors, starts) = (Executors::new(starter.clone()), Starts::new(starter));
         let outbox = Outbox::new(events);
         let (waiting, grace) = (Queue::default(), self.config.grace);
         let stopping = self.stopping.clone();
-        let actor = Actor { inbox, outbox, fleet, executors, waiting, grace, stopping };
+        let actor = Actor { inbox, outbox, fleet, starts, executors, waiting, grace, stopping };
         // Before the thread, whose first offers are answered by calls.
         let _ = self.inbox.set(sender);
         let started = Builder::new()

@@ -12,6 +12,8 @@ use crate::resources::PortRange;
 const INTERVAL_MIN: Duration = Duration::from_millis(10);
 const INTERVAL_MAX: Duration = Duration::from_secs(60);
 const GRACE_MAX: Duration = Duration::from_secs(3600);
+/// An executor that hasn't been started within this time has failed.
+const START_WITHIN: Duration = Duration::from_secs(30);
 
 /// The settings of a [`LocalCluster`](super::LocalCluster), with defaults for all but the master.
 ///
@@ -25,6 +27,9 @@ pub struct LocalConfig {
     pub(super) interval: Duration,
     pub(super) ports: PortRange,
     pub(super) environment: Environment,
+    /// What wardens run in, and how long a start may take: tests have others.
+    pub(super) shell: PathBuf,
+    pub(super) start_within: Duration,
 }
 
 impl LocalConfig {
@@ -39,6 +44,8 @@ impl LocalConfig {
             interval: Duration::from_millis(200),
             ports: PortRange::new(31_000, 32_000),
             environment: Environment::Inherited,
+            shell: "/bin/sh".into(),
+            start_within: START_WITHIN,
         }
     }
 

@@ -1,15 +1,17 @@
 //! The executors that have processes, from their start until they are reaped.
 
 use std::collections::{BTreeMap, HashMap};
+use std::io;
 use std::path::PathBuf;
-use std::sync::mpsc::Sender;
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use super::agent::Room;
 use super::exit::Exit;
-use super::message::{Message, Order};
-use super::process::{Environment, Group, Unstarted};
-use super::sandbox::Sandboxes;
+use super::message::Message;
+use super::process::Group;
+use super::starts::{Start, Started, Starter};
+use super::warden::Warden;
 use crate::status::TaskState;
 
 /// No executor is given longer than this to end.
@@ -27,6 +29,8 @@ pub(super) struct Executor {
     pub(super) stage: Stage,
     pub(super) sandbox: PathBuf,
     group: Group,
+    /// Another warden is on its way.
+    is_relieved: bool,
 }
 
 /// How far an executor has come.
@@ -68,6 +72,17 @@ impl Executor {
         self.force_if_due(now);
     }
 
+    /// Has another warden started on a thread of its own, which may hang.
+    fn send_for_warden(&self, number: u64, starter: &Starter) -> bool {
+        let Starter { shell, within, inbox, .. } = starter.clone();
+        let start = self.group.relief(shell, &self.sandbox, within);
+        let work = move || {
+            // If the cluster has stopped meanwhile, the warden ends with the message.
+            let _stopped = inbox.send(Message::Relief { number, warden: start() });
+        };
+        Builder::new().name("offermill-warden".into()).spawn(work).is_ok()
+    }
+
     fn force_if_due(&mut self, now: Instant) {
         if matches!(self.stage, Stage::Ending { force_at } if force_at <= now) {
             self.group.kill();
@@ -79,66 +94,37 @@ impl Executor {
 /// All executors with processes. They are numbered, so that the end of a process finds its executor
 /// whatever happened to the id since.
 pub(super) struct Executors {
-    sandboxes: Sandboxes,
-    environment: Environment,
-    inbox: Sender<Message>,
+    /// How wardens are started.
+    starter: Starter,
     alive: BTreeMap<u64, Executor>,
     /// Those that are not abandoned, by id.
     numbers: HashMap<String, u64>,
-    numbered: u64,
     round_at: Instant,
 }
 
 impl Executors {
-    pub(super) fn new(
-        sandboxes: Sandboxes,
-        environment: Environment,
-        inbox: Sender<Message>,
-    ) -> Executors {
-        Executors {
-            sandboxes,
-            environment,
-            inbox,
-            alive: BTreeMap::new(),
-            numbers: HashMap::new(),
-            numbered: 0,
-            round_at: Instant::now() + ROUND,
-        }
+    pub(super) fn new(starter: Starter) -> Executors {
+        let (alive, numbers) = (BTreeMap::new(), HashMap::new());
+        Executors { starter, alive, numbers, round_at: Instant::now() + ROUND }
     }
 
-    /// Starts an executor.
-    ///
-    /// # Errors
-    /// Why it could not be started.
-    pub(super) fn start(
-        &mut self,
-        order: Order,
-        seat: usize,
-        agent_id: &str,
-    ) -> Result<&Executor, Unstarted> {
-        let sandbox = self
-            .sandboxes
-            .make(agent_id, &order.executor)
-            .map_err(|error| Unstarted::by("the sandbox can't be made", &error))?;
-        let path = sandbox.path.clone();
-        let number = self.numbered;
-        self.numbered += 1;
-        let inbox = self.inbox.clone();
-        let ended = move || {
-            let _ = inbox.send(Message::Ended(number));
-        };
-        let group = Group::start(&order.command, self.environment, sandbox, ended)?;
-        self.numbers.insert(order.executor.clone(), number);
-        Ok(self.alive.entry(number).or_insert(Executor {
-            id: order.executor,
+    /// Takes over an executor that was started.
+    pub(super) fn take_over(&mut self, number: u64, start: Start, started: Started) -> &Executor {
+        let Start { id, seat, agent_id, room, port, .. } = start;
+        let Started { group, sandbox } = started;
+        self.numbers.insert(id.clone(), number);
+        let (stage, is_relieved) = (Stage::Running, false);
+        self.alive.entry(number).or_insert(Executor {
+            id,
             seat,
-            agent_id: agent_id.to_owned(),
-            room: order.room,
-            port: order.port,
-            stage: Stage::Running,
-            sandbox: path,
+            agent_id,
+            room,
+            port,
+            stage,
+            sandbox,
             group,
-        }))
+            is_relieved,
+        })
     }
 
     pub(super) fn get(&self, id: &str) -> Option<&Executor> {
@@ -152,6 +138,13 @@ impl Executors {
 
     pub(super) fn is_empty(&self) -> bool {
         self.alive.is_empty()
+    }
+
+    /// Asks an executor to end before `force_at`.
+    pub(super) fn end_before(&mut self, number: u64, force_at: Instant, now: Instant) {
+        if let Some(executor) = self.alive.get_mut(&number) {
+            executor.end(force_at, now);
+        }
     }
 
     /// Asks an executor to end within `grace`. A second time, only a shorter grace counts. `None`
@@ -193,16 +186,27 @@ impl Executors {
         Some((executor, exit))
     }
 
-    /// Does what is due: kills those whose grace is over, and replaces wardens that are gone.
+    /// Another warden has come, or none.
+    pub(super) fn relieve(&mut self, number: u64, warden: io::Result<Warden>) {
+        let Some(executor) = self.alive.get_mut(&number) else { return };
+        executor.is_relieved = false;
+        // If there is none now, the next round tries again.
+        if let Ok(warden) = warden {
+            executor.group.relieve(warden);
+        }
+    }
+
+    /// Does what is due: kills those whose grace is over, and has wardens replaced that are gone.
     pub(super) fn tend(&mut self, now: Instant) {
         for executor in self.alive.values_mut() {
             executor.force_if_due(now);
         }
         if self.round_at <= now {
             self.round_at = now + ROUND;
-            for executor in self.alive.values_mut() {
-                // If it fails now, the next round tries again.
-                let _ = executor.group.keep_warden(&executor.sandbox);
+            for (number, executor) in &mut self.alive {
+                if !executor.is_relieved && executor.group.needs_warden() {
+                    executor.is_relieved = executor.send_for_warden(*number, &self.starter);
+                }
             }
         }
     }

@@ -1,9 +1,13 @@
 //! What reaches the cluster's thread: calls in a form that outlives the caller, exits, and
 //! requests.
 
+use std::io;
 use std::time::Duration;
 
 use super::agent::Room;
+use super::process::Unstarted;
+use super::starts::Started;
+use super::warden::Warden;
 use crate::engine::seam::{Accept, Call, Launch};
 use crate::launch::Command;
 use crate::resources::Gpus;
@@ -27,6 +31,16 @@ pub(super) enum Message {
     Reconcile(Vec<Question>),
     /// The process of the executor with this number has ended.
     Ended(u64),
+    /// The start of the executor with this number has come to an end.
+    Started {
+        number: u64,
+        started: Result<Started, Unstarted>,
+    },
+    /// Another warden for the executor with this number.
+    Relief {
+        number: u64,
+        warden: io::Result<Warden>,
+    },
     LoseAgent(usize),
     RestoreAgent(usize),
     Stop,

@@ -25,6 +25,7 @@ mod message;
 mod outbox;
 mod process;
 mod sandbox;
+mod starts;
 mod waiting;
 mod warden;
 

@@ -8,9 +8,11 @@
 use std::borrow::Cow;
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command as Process, Stdio};
+use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
 
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{
@@ -20,6 +22,7 @@ use rustix::process::{
 
 use super::exit::Exit;
 use super::sandbox::Sandbox;
+use super::starts::Starter;
 use super::warden::Warden;
 use crate::launch::{Command, Form};
 
@@ -74,8 +77,10 @@ impl Unstarted {
 pub(super) struct Group {
     leader: Pid,
     executor: Pid,
-    /// The first leads the group; only the last one is alive.
-    wardens: Vec<Warden>,
+    /// Leads the group, dead or alive, until the group is reaped.
+    first: Option<Arc<Warden>>,
+    /// The one in its place, once it was killed.
+    relief: Option<Warden>,
     waiter: Option<JoinHandle<()>>,
     reaped: bool,
 }
@@ -87,8 +92,8 @@ impl Group {
     /// # Errors
     /// Why nothing was started.
     pub(super) fn start(
+        starter: &Starter,
         command: &Command,
-        environment: Environment,
         sandbox: Sandbox,
         ended: impl FnOnce() + Send + 'static,
     ) -> Result<Group, Unstarted> {
@@ -97,10 +102,10 @@ impl Group {
             return Err(Unstarted::for_good("the command is empty"));
         };
         let path = sandbox.path;
-        let warden = Warden::start(&path, None)
+        let mut warden = Warden::start(&starter.shell, &path, None, starter.within)
             .map_err(|error| Unstarted::by("the executor's warden can't be started", &error))?;
         let mut process = Process::new(program);
-        if environment == Environment::Empty {
+        if starter.environment == Environment::Empty {
             process.env_clear();
         }
         let child = process
@@ -114,9 +119,10 @@ impl Group {
             .spawn()
             .map_err(|error| refusal(program, &error))?;
         let (leader, executor) = (warden.pid(), Pid::from_child(&child));
+        warden.watch(executor);
+        let first = Some(Arc::new(warden));
         let mut group =
-            Group { leader, executor, wardens: vec![warden], waiter: None, reaped: false };
-        group.tell_warden();
+            Group { leader, executor, first, relief: None, waiter: None, reaped: false };
         group
             .wait_with(ended)
             .map_err(|error| Unstarted::by("no thread can be started", &error))?;
@@ -179,24 +185,31 @@ impl Group {
             && getpgid(Some(self.executor)) != Ok(self.leader)
     }
 
-    /// Sees to it that there is a warden: whoever killed the last one didn't free the executor of
-    /// it.
-    pub(super) fn keep_warden(&mut self, cwd: &Path) -> io::Result<()> {
-        if self.wardens.last().is_some_and(Warden::is_alive) {
-            return Ok(());
-        }
-        let relief = Warden::start(cwd, Some(self.leader))?;
-        self.wardens.truncate(1);
-        self.wardens.push(relief);
-        self.tell_warden();
-        Ok(())
+    /// Whether there is no warden any more: whoever killed the last one didn't free the executor of it.
+    pub(super) fn needs_warden(&self) -> bool {
+        let last = self.relief.as_ref().or(self.first.as_deref());
+        last.is_some_and(|warden| !warden.is_alive())
     }
 
-    fn tell_warden(&mut self) {
-        let executor = self.executor;
-        if let Some(warden) = self.wardens.last_mut() {
-            warden.watch(executor);
+    /// What starts another warden, on whatever thread. The group keeps its number until that is done.
+    pub(super) fn relief(
+        &self,
+        shell: PathBuf,
+        cwd: &Path,
+        within: Duration,
+    ) -> impl FnOnce() -> io::Result<Warden> + Send + 'static {
+        let (first, leader, cwd) = (self.first.clone(), self.leader, cwd.to_owned());
+        move || {
+            let relief = Warden::start(&shell, &cwd, Some(leader), within);
+            drop(first);
+            relief
         }
+    }
+
+    /// Takes another warden into service.
+    pub(super) fn relieve(&mut self, mut warden: Warden) {
+        warden.watch(self.executor);
+        self.relief = Some(warden);
     }
 
     /// Kills what is left of the group, reaps it, and tells how the executor ended. Waits for the
@@ -205,7 +218,8 @@ impl Group {
         self.kill();
         self.reaped = true;
         let status = retry_on_intr(|| waitpid(Some(self.executor), WaitOptions::empty()));
-        self.wardens.clear();
+        self.relief = None;
+        self.first = None;
         if let Some(waiter) = self.waiter.take() {
             let _ = waiter.join();
         }

@@ -24,6 +24,8 @@
 //! sent to the group. A warden that was killed stays unreaped for this reason, and another one is
 //! started into the same group in its place.
 //!
+//! A warden that doesn't say that it is ready in time is killed.
+//!
 //! A host program that forks without `exec` while executors run would hand its end of the pipe to
 //! its child, and the executors would live as long as that child.
 
@@ -31,7 +33,10 @@ use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 /// Reads the executor's number, then waits for the end of the pipe. `kill ... 0` means the own
@@ -51,9 +56,15 @@ pub(super) struct Warden {
 }
 
 impl Warden {
-    /// Starts a warden and waits until it is ready: in `group`, or in a new group that it leads.
-    pub(super) fn start(cwd: &Path, group: Option<Pid>) -> io::Result<Warden> {
-        let child = Command::new("/bin/sh")
+    /// Starts a warden in `shell` and waits until it is ready, up to `within`: in `group`, or in a new group that it
+    /// leads.
+    pub(super) fn start(
+        shell: &Path,
+        cwd: &Path,
+        group: Option<Pid>,
+        within: Duration,
+    ) -> io::Result<Warden> {
+        let child = Command::new(shell)
             .args(["-c", SCRIPT, "offermill-warden"])
             .env_clear()
             .current_dir(cwd)
@@ -63,17 +74,31 @@ impl Warden {
             .stderr(Stdio::null())
             .spawn()?;
         let mut warden = Warden { child };
-        warden.await_ready()?;
+        warden.await_ready(Instant::now() + within)?;
         Ok(warden)
     }
 
-    fn await_ready(&mut self) -> io::Result<()> {
-        let mut said = [0; 6];
-        match self.child.stdout.take() {
-            Some(mut stdout) => stdout.read_exact(&mut said)?,
-            None => return Err(io::ErrorKind::BrokenPipe.into()),
+    fn await_ready(&mut self, until: Instant) -> io::Result<()> {
+        const READY: &[u8] = b"ready\n";
+        let Some(mut stdout) = self.child.stdout.take() else {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        };
+        let (mut said, mut bytes) = ([0; READY.len()], 0);
+        while let Some(rest) = said.get_mut(bytes..).filter(|rest| !rest.is_empty()) {
+            let left = until.saturating_duration_since(Instant::now());
+            let left = Timespec::try_from(left).map_err(|_| io::ErrorKind::InvalidInput)?;
+            let mut readable = [PollFd::new(&stdout, PollFlags::IN)];
+            match poll(&mut readable, Some(&left)) {
+                Err(Errno::INTR) => continue,
+                Ok(0) => return Err(io::Error::new(io::ErrorKind::TimedOut, "it doesn't answer")),
+                polled => polled?,
+            };
+            match stdout.read(rest)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                more => bytes += more,
+            }
         }
-        if said == *b"ready\n" { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
+        if said == *READY { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
     }
 
     /// The process's own number.

@@ -2,6 +2,7 @@
 
 mod bench;
 mod executors;
+mod hanging;
 mod offers;
 mod stopping;
 #[cfg(target_os = "linux")]
