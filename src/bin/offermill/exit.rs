@@ -15,7 +15,7 @@ pub(crate) enum Exit {
     Differs,
     /// A flag or setting isn't allowed. Nothing was started.
     BadInput,
-    /// Executors had not ended within the shutdown timeout and were killed.
+    /// Executors had not ended within the shutdown timeout and were killed, or the cluster may keep the framework.
     TimedOut,
     /// The cluster could not be had, or refused this framework.
     Cluster,
@@ -38,7 +38,8 @@ Exit codes:
        run refused the command; replay: something else was decided than was expected
     2  a flag or setting isn't allowed; nothing was started
     3  the run was stopped, and executors that had not ended within the shutdown
-       timeout were killed (on Mesos: or had to be left behind, with the master gone)
+       timeout were killed (on Mesos: or had to be left behind, with the master gone; or the
+       framework could not be torn down, and the master keeps it for the failover timeout)
     4  the cluster could not be had, or refused this framework; ctl: no run answers
     5  with --until-finished: standard output was closed before all executors had
        finished; simulate: standard output can't be written (a closed pipe is fine)

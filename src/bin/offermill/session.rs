@@ -343,13 +343,20 @@ impl Session {
             self.tell(self.clock.now(), what);
         }
         let ending = self.ending.take().unwrap_or(Ending::Asked("nobody"));
-        let exit = ending.exit(left.is_empty());
+        let remains = self.settings.site.remains.why();
+        let leavings = self.settings.site.leavings;
+        let is_kept = remains.is_some() && leavings.are_kept();
+        let exit = ending.exit(left.is_empty() && !is_kept);
         let mut sentence = ending.sentence();
-        let is_heard = self.roster.is_connected && !matches!(ending, Ending::Refused(_));
-        let late = self.settings.site.leavings.late(is_heard);
+        let is_refused = matches!(ending, Ending::Refused(_));
+        let is_heard = self.roster.is_connected && !is_refused && remains.is_none();
+        let late = leavings.late(is_heard);
         if !left.is_empty() {
             let executors = count(left.len() as u64, "executor");
             sentence.push_str(&format!("; {executors} {}", late.sentence));
+        }
+        if let Some(why) = remains {
+            sentence.push_str(&format!("; {}", leavings.framework(why)));
         }
         let (now, shuffle) = (self.clock.now(), self.shuffle.json());
         self.shuffle.stop();

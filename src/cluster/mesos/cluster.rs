@@ -14,7 +14,7 @@ use super::calls;
 use super::config::{AtEnd, MesosConfig};
 use super::http::Http;
 use super::lane::{Lane, REFUSED_AFTER_FAILURE, What};
-use super::ledger::SharedLedger;
+use super::ledger_writer::SharedLedger;
 use super::link::{Link, State};
 use super::outgoing::{Inboxes, Outgoing, Unordered};
 use super::standing::{DoubtSender, Standing, StandingReceiver, doubt};
@@ -229,10 +229,12 @@ impl ClusterManager for MesosCluster {
         let tear_down = is_wanted.then(|| self.config.call_timeout.saturating_mul(2));
         // Either is gone if it was stopped before, or has ended by itself.
         let _gone = stop.map(|stop| stop.send(Stop { tear_down }));
+        let is_first = thread.is_some();
         match thread.map(JoinHandle::join) {
             Some(Ok(Parting::TornDown)) => {
                 // It means nothing any more; the next run would find that out by itself.
                 let _kept = running.ledger.remove();
+                return;
             }
             Some(Ok(Parting::Left(why))) => {
                 let _first = self.left.set(why);
@@ -242,6 +244,10 @@ impl ClusterManager for MesosCluster {
                 let _first = self.left.set("the manager's thread panicked".to_owned());
             }
             Some(Ok(Parting::Nothing)) | None => {}
+        }
+        if is_first {
+            // What isn't in the file, the cluster says again when the next run asks.
+            let _late = running.ledger.flush();
         }
     }
 }

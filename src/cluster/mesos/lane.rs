@@ -24,7 +24,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::caller::{Caller, Try, is_lost};
 use super::calls;
-use super::ledger::SharedLedger;
+use super::ledger_writer::SharedLedger;
 use super::outgoing::{Outgoing, Place};
 use super::standing::{DoubtSender, StandingReceiver, doubt, standing};
 use super::wire::messages::Call;
@@ -147,7 +147,10 @@ impl Lane {
                 self.never_launched(executors, &agent_id, end, &why);
             }
             What::Acknowledge { call, place } => {
-                let _sent_again = self.send(epoch, *call, true).await;
+                let about = call.acknowledge.as_ref().map_or("", |it| it.task_id.value.as_str());
+                if self.ledger.until_written(about).await {
+                    let _sent_again = self.send(epoch, *call, true).await;
+                }
                 drop(place);
             }
         }

@@ -15,20 +15,21 @@
 //!
 //! Fields have spaces between them, and in them `%20` and the like. The file is locked while it is in use: two programs
 //! under one framework id would end each other's subscription for ever. It is written anew, without what has ended,
-//! when it is opened and when it has grown; a new file replaces the old one in one step.
+//! when it is opened and when it has grown; a new file replaces the old one in one step. Only then it is forced to the
+//! disk, so that the step can't leave an empty file.
+//!
+//! A thread of its own writes it: `ledger_writer.rs`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::engine::seam::{FormerExecutor, Update};
+use crate::engine::seam::FormerExecutor;
 use crate::error::Error;
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
-use crate::status::{Fate, Meaning};
 
 const HEAD: &str = "offermill framework 1";
 /// A file that is longer is not one of ours: ten million executors have 1 GB.
@@ -299,59 +300,6 @@ fn read_line(line: &str, book: &mut Book) -> Option<()> {
         _ => return None,
     }
     Some(())
-}
-
-/// A ledger that several threads write to, or none.
-#[derive(Clone, Debug)]
-pub(super) struct SharedLedger(Option<Arc<Mutex<Ledger>>>);
-
-impl SharedLedger {
-    /// Opens the file, if there is to be one.
-    pub(super) fn open(path: Option<&Path>) -> Result<SharedLedger, Error> {
-        let ledger = path.map(Ledger::open).transpose()?;
-        Ok(SharedLedger(ledger.map(|ledger| Arc::new(Mutex::new(ledger)))))
-    }
-
-    fn with<R: Default>(&self, work: impl FnOnce(&mut Ledger) -> R) -> R {
-        let lock = |ledger: &Arc<Mutex<Ledger>>| {
-            work(&mut ledger.lock().unwrap_or_else(PoisonError::into_inner))
-        };
-        self.0.as_ref().map(lock).unwrap_or_default()
-    }
-
-    /// What it says.
-    pub(super) fn book(&self) -> Book {
-        self.with(|ledger| ledger.book().clone())
-    }
-
-    /// See [`Ledger::identify`].
-    pub(super) fn identify(&self, framework_id: &str) -> io::Result<()> {
-        self.with(|ledger| Some(ledger.identify(framework_id))).unwrap_or(Ok(()))
-    }
-
-    /// See [`Ledger::launch`].
-    pub(super) fn launch(&self, executors: &[FormerExecutor]) -> io::Result<()> {
-        self.with(|ledger| Some(ledger.launch(executors))).unwrap_or(Ok(()))
-    }
-
-    /// Notes an executor's end, if that is what the update tells.
-    pub(super) fn note(&self, update: &Update) {
-        if let Meaning::Ended(fate) = update.state.meaning(update.reason) {
-            // What can't be written now, the cluster says again when it is asked after a restart.
-            let finished = fate == Fate::Finished;
-            let _full = self.with(|ledger| Some(ledger.end(&update.executor, finished)));
-        }
-    }
-
-    /// This executor was never launched.
-    pub(super) fn forget(&self, executor: &str) {
-        let _full = self.with(|ledger| Some(ledger.end(executor, false)));
-    }
-
-    /// See [`Ledger::remove`].
-    pub(super) fn remove(&self) -> io::Result<()> {
-        self.with(|ledger| Some(ledger.remove())).unwrap_or(Ok(()))
-    }
 }
 
 #[cfg(test)]

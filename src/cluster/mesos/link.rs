@@ -28,7 +28,8 @@ use super::calls;
 use super::config::{AtEnd, MesosConfig};
 use super::http::SharedHttp;
 use super::lane::What;
-use super::ledger::{Book, SharedLedger};
+use super::ledger::Book;
+use super::ledger_writer::SharedLedger;
 use super::masters::Master;
 use super::news::{News, Reader};
 use super::outgoing::Outgoing;
@@ -95,7 +96,7 @@ enum Next {
 impl Link {
     /// Works until the cluster refuses the framework for good.
     pub(super) async fn run(mut self) {
-        self.state.framework_id = self.ledger.book().framework_id;
+        self.state.framework_id = self.ledger.former().framework_id;
         let config = self.config.borrow().clone();
         self.state.give_up_at = Some(Instant::now() + config.subscribe_timeout);
         loop {
@@ -272,12 +273,16 @@ impl Link {
             ..State::default()
         };
         // Only the first can be another run's: the book can be long.
-        let book = if first { self.ledger.book() } else { Book::default() };
+        let book = if first { self.ledger.former() } else { Book::default() };
         let Book { framework_id: former_id, executors, finished } = book;
         let is_same = former_id.as_deref() == Some(&*framework_id);
-        if let Err(error) = self.ledger.identify(&framework_id) {
-            self.tell(format!("the framework id file can't be written: {error}"));
-        }
+        let (written, events) = (self.ledger.identify(&framework_id), Arc::clone(&self.events));
+        tokio::spawn(async move {
+            if let Ok(Err(error)) = written.await {
+                let why = format!("the framework id file can't be written: {error}");
+                events.send(Event::CallFailed { why });
+            }
+        });
         let standing = Standing {
             epoch,
             framework_id: framework_id.clone(),

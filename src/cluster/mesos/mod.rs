@@ -24,6 +24,7 @@ mod framework;
 mod http;
 mod lane;
 mod ledger;
+mod ledger_writer;
 mod link;
 mod masters;
 mod news;

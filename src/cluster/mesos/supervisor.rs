@@ -26,8 +26,7 @@ pub(super) struct Stop {
 /// Which part of the manager a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// Subscribes and reads events. It may end: when the cluster refuses the framework, and when the manager is
-    /// stopped.
+    /// Subscribes and reads events. It may end when the cluster refuses the framework or the manager is stopped.
     Link,
     /// Sends calls, until the manager is stopped.
     Lane,

@@ -1,6 +1,8 @@
 //! Offers are answered, whatever happens to the answer: a master holds them until they are.
 
+use std::io::Read as _;
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::Duration;
 
 use offermill::engine::Notice;
@@ -89,6 +91,87 @@ fn a_file_that_can_not_be_written() {
     assert!(text.contains("\nid F-0001\n") && text.contains(" S-2 "), "{text}");
     drop(framework);
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Goal: a disk that hangs holds up launches alone, and those not for ever; with the disk everything comes back.
+/// Method: the framework's id is to be written into a pipe that nobody reads; updates are acknowledged, an offer is
+/// declined; then the pipe is read and gone, and the next offer is used.
+#[test]
+fn a_file_that_hangs() {
+    let file = file_in_folder("hanging");
+    let pipe = file.with_file_name("framework.new");
+    let made = pipe.clone();
+    let fake = FakeMaster::new(move |call| {
+        if call.kind == "SUBSCRIBE" {
+            assert!(Command::new("mkfifo").arg(&made).status().unwrap().success());
+        }
+        sound(call)
+    });
+    let mut mesos = mesos(&[fake.port()]);
+    mesos.framework_id_file = Some(file.clone());
+    let framework = framework(mesos, 1).unwrap();
+    framework.id();
+    fake.send(&offers("O-1", "S-1", 4));
+    fake.send(&update("stray", "S-1", "TASK_RUNNING", Some("AAAA")));
+    fake.send(&update("gone", "S-1", "TASK_FINISHED", Some("AAAB")));
+    fake.wait_for("ACKNOWLEDGE", 1);
+    assert_eq!(fake.wait_for("KILL", 0).body["kill"]["task_id"]["value"], "stray");
+    assert_eq!(declined(&fake.wait_for("DECLINE", 0)), ["O-1"]);
+    let why = |notice: &Notice| match notice {
+        Notice::CallFailed { why } if why.contains("nothing was written for 5 s") => Some(()),
+        _ => None,
+    };
+    framework.notices.wait("failure", why);
+    assert_eq!(fake.calls_of("ACCEPT").len(), 0);
+    let mut read = std::fs::File::open(&pipe).unwrap();
+    std::fs::remove_file(&pipe).unwrap();
+    let _closed = read.read_to_end(&mut Vec::new()).unwrap();
+    // A pipe can't be forced to the disk; the file is written anew for the next launch.
+    fake.send(&offers("O-2", "S-2", 4));
+    fake.wait_for("ACCEPT", 0);
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("\nid F-0001\n") && text.contains(" S-2 "), "{text}");
+    assert!(!text.contains(" S-1 ") || text.contains("-0.0 ended\n"), "it was called off: {text}");
+    drop(framework);
+    std::fs::remove_dir_all(file.parent().unwrap()).unwrap();
+}
+
+/// Goal: nothing is launched before it is written, and no end is acknowledged before that is. Method: the framework's
+/// new id is to be written into a pipe that nobody reads for a while: no launch; then one, whose end is in the file
+/// when its acknowledgement comes.
+#[test]
+fn first_written_then_called() {
+    let file = file_in_folder("ending");
+    let pipe = file.with_file_name("framework.new");
+    let text = "offermill framework 1\nid F-0007\n+ old-1 S-1 host 1000 32 0 -\n";
+    std::fs::write(&file, text).unwrap();
+    let made = pipe.clone();
+    let fake = FakeMaster::new(move |call| match (call.kind.as_str(), call.number) {
+        // Not the id of the former run: the file is written anew.
+        ("SUBSCRIBE", 0) => {
+            assert!(Command::new("mkfifo").arg(&made).status().unwrap().success());
+            Answer::stream(&super::script::stream_id(0)).event(&serde_json::json!({
+                "type": "SUBSCRIBED", "subscribed": {"framework_id": {"value": "F-0008"}}}))
+        }
+        _ => sound(call),
+    });
+    let mut mesos = mesos(&[fake.port()]);
+    mesos.framework_id_file = Some(file.clone());
+    let framework = framework(mesos, 1).unwrap();
+    framework.id();
+    fake.send(&offers("O-1", "S-1", 4));
+    std::thread::sleep(Duration::from_secs(1));
+    let mut read = std::fs::File::open(&pipe).unwrap();
+    assert_eq!(fake.calls_of("ACCEPT").len(), 0, "launched before it was written");
+    std::fs::remove_file(&pipe).unwrap();
+    let _closed = read.read_to_end(&mut Vec::new()).unwrap();
+    let task = super::streams::task_of(&fake.wait_for("ACCEPT", 0));
+    fake.send(&update(&task, "S-1", "TASK_FINISHED", Some("AAAA")));
+    fake.wait_for("ACKNOWLEDGE", 0);
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.ends_with(&format!("- {task} finished\n")), "{text}");
+    drop(framework);
+    std::fs::remove_dir_all(file.parent().unwrap()).unwrap();
 }
 
 /// Goal: calls that wait don't keep the framework's end waiting. Method: many kills that a master is slow to answer;

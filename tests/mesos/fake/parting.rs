@@ -1,5 +1,7 @@
 //! The end: TEARDOWN gets through whatever waits, is said again, and whoever ends is told if it wasn't heard.
 
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -72,20 +74,25 @@ fn said_again() {
     }
 }
 
-/// Goal: without a subscription there is another, and then TEARDOWN. Method: the stream is cut just before the end; and
-/// it is the master that doesn't know the subscription any more.
+/// Goal: without a subscription there is another, and then TEARDOWN. Method: the stream is cut before the end; and it
+/// is the master that doesn't know the first subscription any more (`Master::Http::scheduler`).
 #[test]
 fn under_the_next_subscription() {
     for is_cut in [true, false] {
+        let old = super::script::stream_id(0);
         let forgotten = Answer::status("403 Forbidden", "", "Framework is not subscribed");
-        let fake = FakeMaster::new(move |call| match (call.kind.as_str(), call.number) {
-            ("TEARDOWN", 0) if !is_cut => forgotten.clone(),
+        let fake = FakeMaster::new(move |call| match call.kind.as_str() {
+            "TEARDOWN" if call.message.header("mesos-stream-id") == Some(&*old) => {
+                forgotten.clone()
+            }
             _ => sound(call),
         });
         let framework = framework(mesos(&[fake.port()]), 0).unwrap();
         framework.id();
         if is_cut {
             fake.cut_stream();
+            let ended = |notice: &Notice| matches!(notice, Notice::Disconnected).then_some(());
+            framework.notices.wait("end of the subscription", ended);
         }
         assert_eq!(stop(framework), (None, false));
         let last = fake.calls_of("TEARDOWN").pop().unwrap();
@@ -148,4 +155,41 @@ fn nothing_to_tear_down() {
         .wait("refusal", |notice| matches!(notice, Notice::Refused { .. }).then_some(()));
     assert_eq!(stop(refused), (None, false));
     assert_eq!(fake.calls_of("TEARDOWN").len() + strict.calls_of("TEARDOWN").len(), 0);
+}
+
+/// Goal: the command line says that the master may keep the framework, and its exit code does. Method: a run of which
+/// nothing is wanted, that is asked to stop; TEARDOWN is not answered, with and without a failover timeout, or it is.
+#[test]
+fn the_command_line_tells() {
+    for (failover, is_answered, code) in [("1h", false, 3), ("0s", false, 0), ("1h", true, 0)] {
+        let fake = FakeMaster::new(move |call| match call.kind.as_str() {
+            "TEARDOWN" if !is_answered => Answer::none(),
+            _ => sound(call),
+        });
+        let mut program = Command::new(env!("CARGO_BIN_EXE_offermill"));
+        program.args(["run", "--num-executors", "1", "--failover-timeout", failover]);
+        program.args([
+            "-c",
+            "offermill.mesos.encoding=json",
+            "-c",
+            "offermill.mesos.callTimeout=1s",
+        ]);
+        program.args(["--master", &format!("mesos://127.0.0.1:{}", fake.port()), "--", "true"]);
+        let child = program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = child.spawn().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut told = String::new();
+        while !told.contains("registered") {
+            assert!(output.read_line(&mut told).unwrap() > 0, "{told}");
+        }
+        let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(kill.unwrap().success());
+        output.read_to_string(&mut told).unwrap();
+        let ended = child.wait_with_output().unwrap();
+        told.push_str(&String::from_utf8(ended.stderr).unwrap());
+        assert_eq!(ended.status.code(), Some(code), "{told}");
+        let sentence = "the framework could not be torn down, and";
+        assert_eq!(told.contains(sentence), !is_answered, "{told}");
+        assert_eq!(told.contains("may keep it for"), code == 3, "{told}");
+    }
 }

@@ -7,7 +7,7 @@ use offermill::Config;
 use offermill::cluster::local::{LocalCluster, LocalConfig, LocalMaster};
 use offermill::resources::PortRange;
 
-use super::{Agents, Leavings, Prepared, Sandboxes, Site};
+use super::{Agents, Leavings, Prepared, Remains, Sandboxes, Site};
 use crate::draft::Draft;
 use crate::preflight;
 
@@ -31,6 +31,7 @@ pub(super) fn prepare(
         sandboxes: Sandboxes::Here(draft.work_dir.join("sandboxes")),
         silence: None,
         leavings: Leavings::Killed,
+        remains: Remains::default(),
     };
     Some((site, Arc::new(cluster)))
 }

@@ -9,7 +9,7 @@ use offermill::Config;
 use offermill::cluster::mesos::{Masters, MesosCluster, MesosConfig};
 use offermill::constraint::Repeats;
 
-use super::{Leavings, Prepared, Sandboxes, Site};
+use super::{Leavings, Prepared, Remains, Sandboxes, Site};
 use crate::draft::Draft;
 use crate::layers::Given;
 
@@ -59,8 +59,10 @@ pub(super) fn prepare(
     }
     let (agents, fitting, silence) = (None, None, Some(SILENCE));
     let sandboxes = Sandboxes::OnAgents;
-    let site = Site { master: text, agents, fitting, sandboxes, silence, leavings };
-    Some((site, Arc::new(cluster)))
+    let cluster = Arc::new(cluster);
+    let remains = Remains(Some(Arc::clone(&cluster)));
+    let site = Site { master: text, agents, fitting, sandboxes, silence, leavings, remains };
+    Some((site, cluster))
 }
 
 fn mesos_config(

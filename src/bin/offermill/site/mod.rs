@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offermill::Config;
+use offermill::cluster::mesos::MesosCluster;
 use offermill::config::text::format_duration;
 use offermill::engine::seam::ClusterManager;
 
@@ -33,6 +34,19 @@ pub(crate) struct Site {
     pub(crate) silence: Option<&'static str>,
     /// What becomes of executors that this program leaves behind.
     pub(crate) leavings: Leavings,
+    /// What the cluster keeps of the framework at the end.
+    pub(crate) remains: Remains,
+}
+
+/// What the cluster keeps of the framework at the end: known once the engine has shut down.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Remains(Option<Arc<MesosCluster>>);
+
+impl Remains {
+    /// Why the framework may still be there, although it was to be ended.
+    pub(crate) fn why(&self) -> Option<&str> {
+        self.0.as_ref().and_then(|cluster| cluster.why_left())
+    }
 }
 
 /// Agents that don't come and go.
@@ -160,6 +174,25 @@ impl Leavings {
                 format!("executors run on for up to {}", format_duration(timeout))
             }
         }
+    }
+
+    /// What becomes of a framework that could not be ended, for that reason.
+    pub(crate) fn framework(self, why: &str) -> String {
+        let why = printable(why);
+        match self {
+            Leavings::Kept(timeout) if !timeout.is_zero() => format!(
+                "the framework could not be torn down, and the master may keep it for {} ({why})",
+                format_duration(timeout)
+            ),
+            Leavings::Killed | Leavings::Kept(_) => format!(
+                "the framework could not be torn down, and ends when the master misses it ({why})"
+            ),
+        }
+    }
+
+    /// Whether the cluster keeps a framework that it wasn't told to end.
+    pub(crate) fn are_kept(self) -> bool {
+        matches!(self, Leavings::Kept(timeout) if !timeout.is_zero())
     }
 
     /// What became of executors that had not ended in time, given whether the cluster listened.
