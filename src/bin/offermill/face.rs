@@ -1,10 +1,13 @@
 //! What a run looks like: each face shows the same happenings and the same end in its own way.
 
 use std::io::{self, Write};
+use std::sync::OnceLock;
 use std::time::SystemTime;
 
 use console::Term;
 use offermill::{OfferCounts, Timestamp};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use crate::happening::Happening;
 use crate::json::Json;
@@ -78,11 +81,36 @@ impl Face for Faceless {
     fn leave(&mut self) {}
 }
 
-/// Writes whole lines to standard output, in one piece.
+/// Set once standard output was given up.
+static GIVEN_UP: OnceLock<()> = OnceLock::new();
+/// As much fits into a pipe that can be written to at all.
+const PIECE_BYTES: usize = 4096;
+/// How often is looked whether standard output was given up, while nobody reads it.
+const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+
+/// Has nobody wait any longer for standard output to be read: writing to it fails where it would have to wait.
+pub(crate) fn give_up_output() {
+    let _before = GIVEN_UP.set(());
+}
+
+/// Writes whole lines to standard output. Waits for whoever reads it, until that is given up.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
-    stdout.flush()
+    for piece in text.as_bytes().chunks(PIECE_BYTES) {
+        loop {
+            match poll(&mut [PollFd::new(&stdout, PollFlags::OUT)], Some(&LOOK_EVERY)) {
+                Ok(0) if GIVEN_UP.get().is_some() => {
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, "nobody reads it"));
+                }
+                Ok(0) | Err(Errno::INTR) => {}
+                // If it can't be looked at, writing tells why.
+                Ok(_) | Err(_) => break,
+            }
+        }
+        stdout.write_all(piece)?;
+        stdout.flush()?;
+    }
+    Ok(())
 }
 
 /// What became of a result that was printed.

@@ -32,6 +32,7 @@ mod face;
 mod failures;
 mod grid;
 mod happening;
+mod inbox;
 mod journal;
 mod json;
 mod key_table;

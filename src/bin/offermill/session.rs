@@ -9,7 +9,6 @@ mod steering;
 
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use offermill::engine::seam::ClusterManager;
@@ -25,6 +24,7 @@ use crate::exit::Exit;
 use crate::face::{Face, Faceless, View, choose, remark};
 use crate::failures::Failures;
 use crate::happening::{Happening, What};
+use crate::inbox::{Receiver, Sender, channel};
 use crate::rate::Rate;
 use crate::record::State;
 use crate::roster::Roster;
@@ -60,8 +60,7 @@ struct Watcher(Sender<Message>);
 
 impl Observer for Watcher {
     fn notice(&mut self, at: Timestamp, notice: Notice) {
-        // A session that has ended wants no more.
-        let _ended = self.0.send(Message::Notice(at, notice));
+        self.0.notice(Message::Notice(at, notice));
     }
 }
 
@@ -177,15 +176,15 @@ impl Session {
         loop {
             let wait = look_at.saturating_duration_since(Instant::now());
             match inbox.recv_timeout(wait) {
-                Ok(Message::Notice(at, notice)) => self.notice(at, notice),
-                Ok(Message::Shuffle { news, port }) => {
+                Some(Message::Notice(at, notice)) => self.notice(at, notice),
+                Some(Message::Shuffle { news, port }) => {
                     self.tell(self.clock.now(), What::Shuffle { news, port });
                 }
-                Ok(Message::Signal(_)) if self.ending.is_some() => return self.end_at_once(),
-                Ok(Message::Signal(name)) => self.stop(Ending::Asked(name)),
-                Ok(Message::Command(request)) => self.command(request),
-                Ok(Message::Drained(report)) => return self.end(&report),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+                Some(Message::Signal(_)) if self.ending.is_some() => return self.end_at_once(),
+                Some(Message::Signal(name)) => self.stop(Ending::Asked(name)),
+                Some(Message::Command(request)) => self.command(request),
+                Some(Message::Drained(report)) => return self.end(&report),
+                None => {}
             }
             if look_at <= Instant::now() {
                 look_at = Instant::now() + LOOK_EVERY;

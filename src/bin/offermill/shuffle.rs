@@ -1,13 +1,12 @@
 //! The shuffle services of the agents, during a run: which there are is learnt from what happens to executors.
 
-use std::sync::mpsc::Sender;
-
 use offermill::spark::shuffle::{News, Registrar, ShuffleOptions, Standing};
 use serde_json::{Value, json};
 
 use crate::draft::Draft;
 use crate::face::remark;
 use crate::happening::What;
+use crate::inbox::Sender;
 use crate::master::Kind;
 use crate::session::Message;
 use crate::words::printable;

@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::io;
-use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::exit::Exit;
+use crate::inbox::Sender;
 use crate::session::Message;
 
 /// Signals within so long of the first are the same: some tools send each to the process and to its

@@ -47,6 +47,7 @@ pub struct MesosConfig {
     /// Certificates that a master's may be signed with, in PEM, beside the system's. Default: none.
     pub ca_file: Option<PathBuf>,
     /// How long a connection may take to be made, and a call to be answered. Default 10 s.
+    /// When the manager is stopped, tearing the framework down may take twice as long.
     pub call_timeout: Duration,
     /// How long the masters are tried for before the first subscription is given up. Default 60 s.
     pub subscribe_timeout: Duration,

@@ -1,5 +1,7 @@
 //! Calls whose outcome isn't known, and calls that are refused.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use offermill::Phase;
@@ -125,10 +127,15 @@ fn uuid_of(call: &Call) -> String {
 /// subscription stays or is renewed, and the executor runs on.
 #[test]
 fn calls_that_fail_for_a_while() {
-    let running = Running::start(|call| match call.kind.as_str() {
-        "DECLINE" | "SUPPRESS" | "REVIVE" => Answer::status("503 Service Unavailable", "", "later"),
+    let is_failing = Arc::new(AtomicBool::new(false));
+    let fails = Arc::clone(&is_failing);
+    let running = Running::start(move |call| match call.kind.as_str() {
+        "DECLINE" | "SUPPRESS" | "REVIVE" if fails.load(Ordering::SeqCst) => {
+            Answer::status("503 Service Unavailable", "", "later")
+        }
         _ => sound(call),
     });
+    is_failing.store(true, Ordering::SeqCst);
     running.fake.send(&offers("O-2", "S-2", 4));
     running.fake.wait_for("DECLINE", 0);
     running.assert_phase(Phase::Running);

@@ -120,7 +120,11 @@ fn failures_are_told() {
         framework.id();
         match kind {
             "gone" => drop(fake),
-            "cut" => fake.cut_stream(),
+            "cut" => {
+                fake.cut_stream();
+                let ended = |notice: &Notice| matches!(notice, Notice::Disconnected).then_some(());
+                framework.notices.wait("end of the subscription", ended);
+            }
             _ => {}
         }
         let (left, is_told) = stop(framework);

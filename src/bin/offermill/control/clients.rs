@@ -3,13 +3,14 @@
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::thread::{Builder, sleep};
 use std::time::Duration;
 
 use super::command::Command;
 use super::lines::{self, LINE_BYTES_MAX, Line};
 use super::{Answer, Request};
+use crate::inbox::Sender;
 use crate::session::Message;
 
 /// So many clients may be connected at a time.

@@ -19,12 +19,13 @@ mod socket;
 
 use std::io;
 use std::path::Path;
-use std::sync::mpsc::{Sender, SyncSender};
+use std::sync::mpsc::SyncSender;
 
 pub(crate) use command::{Activity, Command, HELP, Registered};
 
 use serde_json::Value;
 
+use crate::inbox::Sender;
 use crate::session::Message;
 use socket::Claim;
 

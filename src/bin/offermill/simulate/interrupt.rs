@@ -1,10 +1,10 @@
 //! Ctrl-C while something is simulated.
 
 use std::io;
-use std::sync::mpsc::{Receiver, channel};
 
 use crate::exit::Exit;
 use crate::face::remark;
+use crate::inbox::{Receiver, channel};
 use crate::session::Message;
 use crate::signals;
 
@@ -27,7 +27,7 @@ impl Interrupt {
 
     /// The signal that asked for an end, if one has. A second one ends the program here.
     pub(super) fn asked(&mut self) -> Option<&'static str> {
-        while let Ok(message) = self.inbox.try_recv() {
+        while let Some(message) = self.inbox.try_recv() {
             let Message::Signal(name) = message else { continue };
             if self.asked.replace(name).is_some() {
                 remark("ended at once");
