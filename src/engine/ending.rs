@@ -3,7 +3,7 @@
 //! 1. The kernel is closed: no executor is committed any more. The intake takes nothing more in; handlers decline what
 //!    waits in it.
 //! 2. Handlers end. Those that don't in time hang in a call, in the launcher or in a full inbox: from now on no launch
-//!    passes a handler's gate.
+//!    passes a handler's gate, and calls under way are waited for.
 //! 3. The kills of all executors on the kernel's roll go into the inbox's urgent lane.
 //! 4. The kernel's drain waits for the executors' ends, which come with updates in the inbox's ordinary lane.
 //! 5. Nobody waits for room in the inbox any more. All gates are closed; calls under way are waited for.
@@ -102,14 +102,17 @@ impl Ending {
 
     fn end_here(self, timeout: Option<Duration>) -> Shutdown {
         let Ending { shared, handlers, control, started } = self;
-        let (wait, slack) = (timeout.unwrap_or_default(), shared.options.shutdown_slack);
+        let wait = timeout.unwrap_or_default();
         let drained = Deadline::after(wait);
-        let after = |quarters: u32| Deadline::after(wait.saturating_add(slack * quarters / 4));
+        let quarter = shared.options.shutdown_slack / 4;
+        let after =
+            |quarters: u32| Deadline::after(wait.saturating_add(quarter.saturating_mul(quarters)));
         let (called, stopped, ended) = (after(2), after(3), after(4));
 
-        let unfinished = join_all(handlers, Deadline::after(slack / 4));
+        let unfinished = join_all(handlers, Deadline::after(quarter));
         if !unfinished.is_empty() {
             shared.close_gates(Open::NoLaunches);
+            shared.wait_for_calls(Deadline::after(quarter));
         }
         if timeout.is_some() {
             let (left, grace) = (shared.close(), shared.options.kill_grace.min(wait));

@@ -3,7 +3,7 @@
 //! | name | real | under shuttle |
 //! |---|---|---|
 //! | `Mutex`, `Condvar`, `JoinHandle`, `this_thread` | std's | shuttle's |
-//! | [`Deadline`] | an instant, or never | [`Duration::MAX`] never passes, zero has passed; of others the schedule decides |
+//! | [`Deadline`] | an instant, or never | zero has passed; a quarter of [`Duration::MAX`] never passes; else the schedule decides |
 //! | [`pause`] | waits for a time | waits without an end: a wake-up that a timeout would hide is a deadlock there |
 //! | [`catch`] | catches a panic | catches none: a panic ends the scene |
 //! | [`Instant`] | std's | stands still |
@@ -122,6 +122,8 @@ mod world {
 
     /// A deadline passes after so many switches of threads at most.
     const PATIENCE_MAX: u32 = 40;
+    /// What is as long never passes.
+    const NEVER: Duration = Duration::from_secs(u64::MAX / 4);
 
     #[derive(Clone, Copy, Debug)]
     pub(crate) struct Instant;
@@ -156,7 +158,7 @@ mod world {
         mut waits: impl FnMut(&T) -> bool,
     ) -> MutexGuard<'a, T> {
         let mut guard = lock(mutex);
-        if deadline.0 == Duration::MAX {
+        if deadline.0 >= NEVER {
             while waits(&guard) {
                 guard = wait(condvar, guard);
             }

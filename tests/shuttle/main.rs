@@ -29,6 +29,7 @@
 
 mod caps;
 mod drain;
+mod engine;
 mod flapping;
 mod limbo;
 mod maps;
