@@ -14,7 +14,7 @@ use crate::kernel;
 use crate::recorder::{Call, Recorder, Watching, offer, update};
 
 /// Far more than anything here takes: who waits for so long waits for ever.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn start(
     cluster: &Arc<Recorder>,

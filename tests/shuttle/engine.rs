@@ -184,8 +184,8 @@ fn start(cluster: &Arc<Cluster>, observer: Box<dyn Observer>, slack: bool) -> (E
 
 /// Goal: each offer of the subscription that is in force is answered once, under this subscription, unless it was
 /// rescinded; older ones once at most; and no handler sleeps through an offer or the close. Method: two subscriptions,
-/// the first with more offers than the intake has room for; rescissions from a second thread; then a shutdown that waits
-/// for ever.
+/// the first with more offers than the intake has room for; rescissions from a second thread; then a shutdown that
+/// waits for ever.
 #[test]
 fn offers_are_answered_once() {
     play("engine/offers", 1500, || {
