@@ -155,8 +155,12 @@ fn event() -> impl Strategy<Value = Value> {
         "UNKNOWN",
     ]);
     let task = || "([0-9]|1[0-9]|x)";
-    let status = (task(), "(a[1-4]|nowhere)", state).prop_map(|(task, agent, state)| {
-        json!({"status": {"task": task, "agent": agent, "state": format!("TASK_{state}")}})
+    let status = (task(), "(a[1-4]|nowhere)", state, any::<bool>());
+    let status = status.prop_map(|(task, agent, state, counts_down)| {
+        let state = format!("TASK_{state}");
+        json!({"status": {
+            "task": task, "agent": agent, "state": state, "counts_down": counts_down,
+        }})
     });
     let plain = select(vec![
         json!({"registered": {"framework_id": "fw"}}),
