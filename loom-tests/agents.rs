@@ -5,11 +5,13 @@ use std::time::Duration;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
 
+use super::scenes::{SWEPT, config, finish, kernel, offer, offer_to};
 use super::{explore, race};
 use crate::config::ExclusionRule;
 use crate::kernel::agents::{AgentKey, Agents, Barred};
 use crate::sync::Map;
 use crate::time::Timestamp;
+use crate::{Kernel, Scope, Target};
 
 const NOW: Timestamp = Timestamp::from_millis(1000);
 const LATER: Timestamp = Timestamp::from_millis(5000);
@@ -157,7 +159,7 @@ fn meet_and_sweep(meet: fn(&Agents)) {
     let (agents, gone) = one_agent();
     assert!(agents.retire(gone, NOW));
     let (here, there) = (Arc::clone(&agents), Arc::clone(&agents));
-    let (swept, ()) = race(move || here.sweep(LATER, LATER), move || meet(&there));
+    let (swept, ()) = race(move || here.sweep(LATER, LATER, &|| false), move || meet(&there));
     assert_eq!(swept, 0, "a new agent was taken for an old one");
     assert!(agents.find("S1").is_some());
 }
@@ -222,5 +224,163 @@ fn mutant_entry_before_the_cell() {
             },
         );
         assert!(words.0.get(&1).is_some() || !placed, "an executor on nobody's agent");
+    });
+}
+
+/// Goal: once a suspicion has been noted nothing is placed on the agent before it is over. Method: a suspicion and a
+/// placement at once; the executors counted after the suspicion are those at the end.
+#[test]
+fn nothing_is_placed_after_a_suspicion() {
+    explore("agents/suspect-reserve", None, || {
+        let (agents, key) = one_agent();
+        let (here, there) = (Arc::clone(&agents), Arc::clone(&agents));
+        let (placed, after_suspicion) = race(
+            move || here.reserve(key, 1, NOW).is_ok(),
+            move || {
+                assert_eq!(there.suspect("S0", LATER), Some(key));
+                there.executors(key)
+            },
+        );
+        assert_eq!(u32::from(placed), after_suspicion);
+        assert_eq!(agents.reserve(key, 1, NOW), Err(Barred::Suspect(LATER)));
+        assert_eq!(agents.reserve(key, 1, LATER), Ok(()));
+    });
+}
+
+/// Goal: once a loss has been reported nothing is started on the agent. Method: the same in the whole kernel, with a
+/// batch and a report.
+#[test]
+fn nothing_is_started_on_a_lost_agent() {
+    explore("agents/lost-launch", Some(3), || {
+        let kernel = kernel(config());
+        let key = kernel.0.agents.find("S0").unwrap();
+        let there = kernel.clone();
+        let mut handler = kernel.handler();
+        let (placed, after_report) = race(
+            move || offer_to(&mut handler, "S0", 1).len(),
+            move || {
+                there.agent_lost("S0", NOW);
+                // By a read-modify-write: the word as it is, not as it was.
+                there.0.agents.release(key.index(), 0);
+                there.0.agents.executors(key)
+            },
+        );
+        assert_eq!(placed as u32, after_report, "started after the loss was reported");
+    });
+}
+
+/// Goal: an agent is forgotten or suspect, never both: a suspicion that has been noted isn't lost. Method: both at once.
+#[test]
+fn a_suspect_agent_is_not_forgotten() {
+    explore("agents/suspect-retire", None, || {
+        let (agents, key) = one_agent();
+        let (here, there) = (Arc::clone(&agents), Arc::clone(&agents));
+        let (suspect, retired) =
+            race(move || here.suspect("S0", LATER), move || there.retire(key, NOW));
+        assert!(suspect.is_some() ^ retired);
+        assert_eq!(agents.find("S0"), suspect);
+    });
+}
+
+/// Goal: a suspicion doesn't fall on another agent that has the cell now. Method: the agent is forgotten, and the other
+/// met, while it is suspected.
+#[test]
+fn a_suspicion_is_of_its_agent_alone() {
+    explore("agents/suspect-reuse", None, || {
+        let (agents, old) = one_agent();
+        let (here, there) = (Arc::clone(&agents), Arc::clone(&agents));
+        let (suspect, other) = race(
+            move || here.suspect("S0", LATER),
+            move || {
+                there.retire(old, NOW);
+                there.meet("S1", "host", NOW).unwrap()
+            },
+        );
+        assert_eq!(agents.reserve(other, 1, NOW), Ok(()));
+        assert!(suspect.is_none_or(|key| key == old));
+    });
+}
+
+/// An executor is placed on an agent, fails as `fail` says, and is gone; meanwhile the agent is forgotten by `forget`,
+/// which returns whether it was. Not both.
+fn fail_and_forget(fail: fn(&Agents, AgentKey), forget: fn(&Agents, AgentKey) -> bool) {
+    let (agents, key) = one_agent();
+    let (here, there) = (Arc::clone(&agents), agents);
+    let (placed, forgotten) = race(
+        move || {
+            let placed = here.reserve(key, 1, NOW).is_ok();
+            if placed {
+                fail(&here, key);
+                here.release(key.index(), 1);
+            }
+            placed
+        },
+        move || forget(&there, key),
+    );
+    assert!(!(placed && forgotten), "the failure was forgotten with its agent");
+}
+
+/// Goal: a failure is not forgotten with its agent. Method: an executor is placed, fails and is gone while the agent is
+/// forgotten: the word is as it was, and yet not the same.
+#[test]
+fn a_failure_keeps_its_agent() {
+    explore("agents/retire-failure", None, || {
+        let fail = |agents: &Agents, key: AgentKey| {
+            let rule = ExclusionRule { failures: 2, ..ExclusionRule::default() };
+            agents.count_failure(key.index(), &rule, NOW);
+        };
+        fail_and_forget(fail, |agents, key| agents.retire(key, NOW));
+    });
+}
+
+/// Goal: nor is it if failures aren't counted: that one failed lately is remembered, too. Method: the same with the
+/// mark alone, and a sweep.
+#[test]
+fn the_mark_of_a_failure_keeps_its_agent() {
+    explore("agents/sweep-failure", None, || {
+        let fail = |agents: &Agents, key: AgentKey| agents.mark_failed(key.index(), LATER);
+        fail_and_forget(fail, |agents, _| agents.sweep(LATER, LATER, &|| false) > 0);
+    });
+}
+
+/// Goal: offers of an agent are used though it is just being forgotten, and however long that takes. Method: it is
+/// offered three times while agents are swept; the sweep can come between look and reservation of one batch.
+#[test]
+fn offers_of_an_agent_half_forgotten_are_used() {
+    explore("agents/sweep-offer", Some(2), || {
+        let kernel = kernel(config());
+        let there = kernel.clone();
+        let mut handler = kernel.handler();
+        let (placed, _) = race(
+            move || [(); 3].map(|()| offer_to(&mut handler, "S0", 1).len()),
+            move || there.tick(SWEPT).agents_forgotten,
+        );
+        assert!(placed.iter().sum::<usize>() >= 2, "batches were refused: {placed:?}");
+        kernel.check().unwrap();
+    });
+}
+
+/// An executor ends, its agent is forgotten and another gets its cell, while `ask` returns whom to tell of.
+fn targets_and_sweep(ask: fn(&Kernel) -> Vec<Target>) {
+    let kernel = kernel(config());
+    let executor = offer(&kernel, 1).remove(0);
+    let (here, there) = (kernel.clone(), kernel);
+    let ((), targets) = race(
+        move || {
+            finish(&here, &executor);
+            here.tick(SWEPT);
+            here.0.agents.meet("S1", "host", SWEPT);
+        },
+        move || ask(&there),
+    );
+    assert!(targets.iter().all(|target| *target.agent_id == *"S0"), "{targets:?}");
+}
+
+/// Goal: the cluster is asked about an executor on its own agent. Method: the executor ends and the agent is forgotten
+/// while reconciliation is asked for.
+#[test]
+fn executors_are_asked_about_on_their_own_agent() {
+    explore("agents/sweep-reconcile", Some(3), || {
+        targets_and_sweep(|kernel| kernel.reconcile(Scope::All, NOW));
     });
 }

@@ -16,6 +16,9 @@ pub(super) const LATER: Timestamp = Timestamp::from_millis(2000);
 /// … and if it was given up then, it is forgotten then.
 pub(super) const STILL_LATER: Timestamp = Timestamp::from_millis(3000);
 
+/// Agents that were seen at [`NOW`] are forgotten then.
+pub(super) const SWEPT: Timestamp = Timestamp::from_millis(2_000_000);
+
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Executors of one core, given up and forgotten after a second each.

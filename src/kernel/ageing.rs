@@ -50,7 +50,9 @@ impl Core {
         if due && claim(now.as_millis()).is_ok() {
             let before = now.since(Timestamp::ORIGIN.plus(AGENT_KEPT_FOR));
             let before = Timestamp::ORIGIN.plus(before);
-            ticked.agents_forgotten = self.agents.sweep(before, now);
+            // By a read-modify-write, as in `settle`: an agent whose name goes had no executor that the drain lists.
+            let names_stay = || self.admission.settle().closed();
+            ticked.agents_forgotten = self.agents.sweep(before, now, &names_stay);
         }
         ticked
     }

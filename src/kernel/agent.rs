@@ -5,7 +5,7 @@
 //! | 26–63 | generation | whose cell it is: unique among all agents that this kernel meets |
 //! | 25 | live | the cell is somebody's |
 //! | 24 | excluded | until the moment in `excluded_until` |
-//! | 16–23 | strikes | grows with each exclusion, so that lifting an old one can't lift a new one |
+//! | 16–23 | strikes | grows with each exclusion and each suspicion, so that an exchange that didn't see it fails |
 //! | 0–15 | executors | counted ones |
 //!
 //! | who | does | ordering | pairs with |
@@ -14,10 +14,14 @@
 //! | whoever ends an executor | [`Agent::release`]: fetch-sub | Release | `retire` |
 //! | who meets the agent | [`Agent::go_live`]: store | Release | everyone: the cell is whole before it is anybody's |
 //! | whoever counts a failure | `excluded_until`, then `exclude`: compare-exchange | Release | `reserve`'s load |
+//! | whoever reports a loss | `suspect_until`, then [`Agent::suspect`]: compare-exchange | Release | `reserve`'s load |
 //! | tick | [`Agent::retire`]: compare-exchange | AcqRel | `reserve`: fails from now on |
 //! | who is about to change the word | [`Agent::bring_near`]: load | Relaxed | nothing: the value isn't used |
 //!
-//! What happens seldom (the name, the times of failures) is behind a lock that no offer touches. The other words are
+//! What happens seldom (the name, the times of failures) is behind a lock that no offer touches. A failure and a
+//! suspicion are written down under it, and [`Agent::retire`] looks and exchanges under it. So what keeps an agent from
+//! being forgotten is either there when `retire` looks, or is written down after the cell ceased to be the agent's; the
+//! latter only by a suspicion, for failures are counted by who still holds an executor there. The other words are
 //! hints: nothing is read by them, and so they need no order.
 
 use std::sync::Arc;
@@ -107,7 +111,7 @@ pub(crate) struct AgentName {
 pub(crate) struct Agent {
     word: AtomicU64,
     excluded_until: AtomicU64,
-    /// Lost, perhaps: nothing is started until then. A hint; no ordering.
+    /// Lost, perhaps: nothing is started until then. Relaxed: the word that changes after it publishes it.
     suspect_until: AtomicU64,
     /// When it was last known to be there, as far as that is written down, in seconds. A hint; no ordering.
     seen: AtomicU32,
@@ -175,6 +179,10 @@ impl Agent {
         lock(&self.seldom).name.clone()
     }
 
+    pub(super) fn id(&self) -> Option<Arc<str>> {
+        lock(&self.seldom).name.as_ref().map(|name| (*name.id).into())
+    }
+
     /// What the agent takes, or why nothing. A plan's view: only `reserve` decides.
     pub(super) fn opening(&self, generation: u64, now: Timestamp) -> Result<Opening, Barred> {
         // Acquire: pairs with `exclude`'s Release.
@@ -222,6 +230,7 @@ impl Agent {
     /// Notes that an executor failed that the caller still holds: for a while the agent comes last, until it gets
     /// another. An agent that failed is also one that is there.
     pub(super) fn mark_failed(&self, now: Timestamp) {
+        let _seldom = lock(&self.seldom);
         self.failed.store(seconds(now).saturating_add(1), Ordering::Relaxed);
         self.note_seen(now);
     }
@@ -264,9 +273,16 @@ impl Agent {
         if holds { Some((word >> GENERATION_SHIFT, self.name()?)) } else { None }
     }
 
-    /// Lets nothing start on the agent before `until`.
-    pub(super) fn suspect(&self, until: Timestamp) {
-        self.suspect_until.fetch_max(until.as_millis(), Ordering::Relaxed);
+    /// Lets nothing start on the agent before `until`: after this no `reserve` succeeds at an earlier time. Returns
+    /// whether the cell is still the agent's; if not, nothing is done.
+    pub(super) fn suspect(&self, generation: u64, until: Timestamp) -> bool {
+        // Until the word is changed: so the cell doesn't become another agent's in between.
+        let _seldom = lock(&self.seldom);
+        self.is(generation) && {
+            self.suspect_until.fetch_max(until.as_millis(), Ordering::Relaxed);
+            self.strike(generation, 0);
+            true
+        }
     }
 
     /// Notes that the agent is there. A clock that went back doesn't make it be forgotten sooner.
@@ -274,22 +290,27 @@ impl Agent {
         self.seen.fetch_max(seconds(now), Ordering::Relaxed);
     }
 
-    /// Makes the cell nobody's, unless the agent holds executors, is excluded or suspect, or has failures that may
-    /// still count. Who succeeds frees the cell.
-    pub(super) fn retire(&self, generation: u64, now: Timestamp) -> bool {
+    /// Makes the cell nobody's, unless the agent holds executors, was seen since `before`, is excluded or suspect, or
+    /// has failures that may still count. The caller that succeeds frees the cell.
+    pub(super) fn retire(&self, generation: u64, before: Timestamp, now: Timestamp) -> bool {
+        // Until after the exchange: no failure and no suspicion is written down between the look and the exchange. The
+        // word alone would not show a failure: the executor may have come and gone.
+        let seldom = lock(&self.seldom);
         let word = self.word.load(Ordering::Acquire);
         let barred = self.room(word, generation, now).err();
         if word & EXECUTORS_MASK != 0 || barred.is_some_and(|barred| barred != Barred::Full) {
             return false;
         }
-        {
-            let seldom = lock(&self.seldom);
-            if seldom.failures.as_ref().is_some_and(|failures| now <= failures.until) {
-                return false;
-            }
+        let counting = seldom.failures.as_ref().is_some_and(|failures| now <= failures.until);
+        if counting || !self.unseen_since(before) {
+            return false;
         }
         // AcqRel: a reserve in this word's order comes before, and this fails, or after, and that one does.
         self.word.compare_exchange(word, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    fn unseen_since(&self, before: Timestamp) -> bool {
+        u64::from(self.seen.load(Ordering::Relaxed)) * 1000 < before.as_millis()
     }
 
     /// Takes the name out of a cell that is nobody's any more.
@@ -300,9 +321,8 @@ impl Agent {
     /// The generation of an agent without executors that was not seen since `before`.
     pub(super) fn stale(&self, before: Timestamp) -> Option<u64> {
         let word = self.word.load(Ordering::Acquire);
-        let unseen = u64::from(self.seen.load(Ordering::Relaxed)) * 1000 < before.as_millis();
         let idle = word & LIVE != 0 && word & EXECUTORS_MASK == 0;
-        (unseen && idle).then_some(word >> GENERATION_SHIFT)
+        (idle && self.unseen_since(before)).then_some(word >> GENERATION_SHIFT)
     }
 
     /// The agent as a report shows it, if there is one in the cell.
@@ -339,6 +359,7 @@ impl Agent {
                 return Err(Barred::Excluded(until));
             }
         }
+        // Relaxed: stored before the strike that the caller's Acquire saw, as above.
         let suspect = Timestamp::from_millis(self.suspect_until.load(Ordering::Relaxed));
         if now < suspect {
             return Err(Barred::Suspect(suspect));
@@ -358,19 +379,21 @@ impl Agent {
     /// Starts an exclusion, or a longer one; returns when it ends. After this no executor is placed here before.
     fn exclude(&self, generation: u64, until: Timestamp) -> Timestamp {
         let before = self.excluded_until.fetch_max(until.as_millis(), Ordering::Relaxed);
-        let until = until.max(Timestamp::from_millis(before));
+        self.strike(generation, EXCLUDED);
+        until.max(Timestamp::from_millis(before))
+    }
+
+    /// Changes the word, and sets `flag` in it, so that an exchange fails whose caller looked before.
+    fn strike(&self, generation: u64, flag: u64) {
         let mut word = self.word.load(Ordering::Relaxed);
-        loop {
-            if word & LIVE == 0 || word >> GENERATION_SHIFT != generation {
-                return until;
-            }
+        while word & LIVE != 0 && word >> GENERATION_SHIFT == generation {
             let strikes = word.wrapping_add(STRIKE_ONE) & STRIKES_MASK;
-            let next = word & !STRIKES_MASK | strikes | EXCLUDED;
-            // Release: whoever sees the bit sees until when.
+            let next = word & !STRIKES_MASK | strikes | flag;
+            // Release: whoever sees the strike sees until when.
             let swapped =
                 self.word.compare_exchange_weak(word, next, Ordering::Release, Ordering::Relaxed);
             match swapped {
-                Ok(_) => return until,
+                Ok(_) => return,
                 Err(current) => word = current,
             }
         }

@@ -1,6 +1,8 @@
 //! All agents: found by id at first sight, by cell ever after.
 //!
-//! The map from ids to cells is for the first sight of an agent; no guard leaves it.
+//! The map from ids to cells is for the first sight of an agent; no guard leaves it. An agent that is forgotten loses
+//! first its cell's word and then its entry in the map. A thread that finds an entry in between removes it itself, so
+//! that it doesn't depend on when the other one goes on.
 //! The words are in the cells, see [`agent`](super::agent).
 
 use std::borrow::Borrow;
@@ -70,11 +72,23 @@ impl Agents {
         self.by_id.get(id)
     }
 
-    /// The agent with `id`, met for the first time if need be. `None` when the table is full.
+    /// The agent with `id`, met for the first time, or anew if it was forgotten. `None` when the table is full.
     pub(crate) fn meet(&self, id: &str, hostname: &str, now: Timestamp) -> Option<AgentKey> {
-        if let Some(known) = self.find(id) {
-            return Some(known);
+        loop {
+            let key = match self.find(id) {
+                Some(known) => known,
+                None => self.enter(id, hostname, now)?,
+            };
+            if self.knows(key) {
+                return Some(key);
+            }
+            // Forgotten since it was found, or the thread that forgot it is still about to remove the entry.
+            self.by_id.remove_value(id, &key);
         }
+    }
+
+    /// Gives the agent a cell and an entry; returns the entry's key, which may be another thread's.
+    fn enter(&self, id: &str, hostname: &str, now: Timestamp) -> Option<AgentKey> {
         let mut claimed = Vec::with_capacity(1);
         if !self.cells.claim(1, &mut claimed) {
             return None;
@@ -89,7 +103,8 @@ impl Agents {
         let name = Arc::new(AgentName { id: id.into(), hostname: hostname.into() });
         cell.prepare(Arc::clone(&name), now);
         let winner = self.by_id.get_or_insert_with(ById(name), || {
-            // Under the entry's lock, so that whoever retires the agent at once finds an entry to remove.
+            // Under the entry's lock, so that whoever retires the agent at once finds an entry to remove, and whoever
+            // finds the entry doesn't take the agent for a forgotten one.
             cell.go_live(key.generation());
             key
         });
@@ -165,11 +180,11 @@ impl Agents {
         })
     }
 
-    /// Lets nothing start on the agent before `until`.
-    pub(crate) fn suspect(&self, key: AgentKey, until: Timestamp) {
-        if let Some(cell) = self.cells.get(key.index()) {
-            cell.suspect(until);
-        }
+    /// Lets nothing start on the agent with `id` before `until`, if it is known and not just being forgotten; returns
+    /// its key.
+    pub(crate) fn suspect(&self, id: &str, until: Timestamp) -> Option<AgentKey> {
+        let key = self.find(id)?;
+        self.cells.get(key.index())?.suspect(key.generation(), until).then_some(key)
     }
 
     /// Notes that the agent is there.
@@ -179,30 +194,59 @@ impl Agents {
         }
     }
 
-    /// Forgets the agent, unless something keeps it; see [`Agent::retire`].
+    /// Forgets the agent, whenever it was seen, unless something else keeps it; see [`Agent::retire`].
+    #[cfg(test)]
     pub(crate) fn retire(&self, key: AgentKey, now: Timestamp) -> bool {
+        self.forget(key, Timestamp::MAX, now, &|| false)
+    }
+
+    /// See [`Agent::retire`], and for `names_stay` [`Agents::sweep`].
+    fn forget(
+        &self,
+        key: AgentKey,
+        before: Timestamp,
+        now: Timestamp,
+        names_stay: &dyn Fn() -> bool,
+    ) -> bool {
         let Some(cell) = self.cells.get(key.index()) else { return false };
-        if !cell.retire(key.generation(), now) {
+        if !cell.retire(key.generation(), before, now) {
             return false;
         }
-        if let Some(name) = cell.take_name() {
+        let stays = names_stay();
+        let name = if stays { cell.name() } else { cell.take_name() };
+        if let Some(name) = name {
             self.by_id.remove_value(&*name.id, &key);
         }
-        self.cells.free(key.index());
+        if !stays {
+            self.cells.free(key.index());
+        }
         true
     }
 
     /// Forgets every agent that was not seen since `before` and that nothing refers to. Returns how many.
-    pub(crate) fn sweep(&self, before: Timestamp, now: Timestamp) -> usize {
+    ///
+    /// `names_stay` is asked after an agent was forgotten, and so after all its executors have left their cells: if
+    /// it returns `true`, the agent's cell keeps its name and is not used again.
+    pub(crate) fn sweep(
+        &self,
+        before: Timestamp,
+        now: Timestamp,
+        names_stay: &dyn Fn() -> bool,
+    ) -> usize {
         let stale = self.cells.iter().filter_map(|(index, cell)| {
             cell.stale(before).map(|generation| AgentKey::new(index, generation))
         });
-        stale.filter(|key| self.retire(*key, now)).count()
+        stale.filter(|key| self.forget(*key, before, now, names_stay)).count()
     }
 
     /// The name of the agent in a cell.
     pub(crate) fn name(&self, index: u32) -> Option<Arc<AgentName>> {
         self.cells.get(index)?.name()
+    }
+
+    /// A copy of the id of the agent in a cell.
+    pub(crate) fn id(&self, index: u32) -> Option<Arc<str>> {
+        self.cells.get(index)?.id()
     }
 
     /// All agents, as they are while this walks by.
@@ -268,11 +312,12 @@ mod tests {
         let key = agents.meet("S1", "host", at(4_000_000)).unwrap();
         agents.note_seen(key, at(0));
         agents.mark_failed(key.index(), at(1_000));
-        assert_eq!(agents.sweep(at(4_000_000), at(4_900_000)), 0);
-        assert_eq!(agents.sweep(at(4_001_000), at(4_901_000)), 1);
+        assert_eq!(agents.sweep(at(4_000_000), at(4_900_000), &|| false), 0);
+        assert_eq!(agents.sweep(at(4_001_000), at(4_901_000), &|| false), 1);
         let again = agents.meet("S2", "host", at(0)).unwrap();
         assert_eq!(key.index(), again.index(), "the cell is reused");
-        assert_eq!(agents.sweep(at(1_000), at(901_000)), 1, "and seen as its new agent is");
+        let swept = agents.sweep(at(1_000), at(901_000), &|| false);
+        assert_eq!(swept, 1, "and seen as its new agent is");
     }
 
     /// Goal: a late offer of a forgotten agent meets a new entry, not the old one's books. Method: retire, meet again

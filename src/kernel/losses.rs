@@ -6,6 +6,7 @@ use super::executors::{Executor, Stage, State};
 use super::updates::Target;
 use super::{Core, Kernel};
 use crate::ids::ExecutorId;
+use crate::sync::{Ordering, fence};
 use crate::time::Timestamp;
 
 /// Nothing is started for so long on an agent that was reported lost: offers of it may still be on their way.
@@ -57,14 +58,20 @@ impl Core {
         })
     }
 
-    /// Names an executor that lives; of one that ended meanwhile the agent may be another's.
+    /// An executor and its agent, unless it has ended.
     pub(super) fn target(&self, id: ExecutorId, executor: &Executor) -> Option<Target> {
-        Some(Target { id, agent_id: (*self.agents.name(executor.hold().agent)?.id).into() })
+        let name = self.agents.name(executor.agent())?;
+        // After the look at the name: an executor that is still there held its agent all the while. Acquire pairs with
+        // the fence in `Executor::before_reserving`, as for a snapshot.
+        fence(Ordering::Acquire);
+        let state = executor.state();
+        let held = state.sequence == id.sequence && state.stage != Stage::Vacant;
+        held.then(|| Target { id, agent_id: (*name.id).into() })
     }
 
     pub(crate) fn agent_lost(&self, agent_id: &str, now: Timestamp) -> Vec<Target> {
-        let Some(key) = self.agents.find(agent_id) else { return Vec::new() };
-        self.agents.suspect(key, now.plus(SUSPECT_FOR));
+        let until = now.plus(SUSPECT_FOR);
+        let Some(key) = self.agents.suspect(agent_id, until) else { return Vec::new() };
         if self.agents.executors(key) == 0 {
             return Vec::new();
         }
