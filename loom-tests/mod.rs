@@ -11,6 +11,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod admission;
+mod adoption;
 mod ageing;
 mod agents;
 mod budget;

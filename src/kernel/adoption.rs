@@ -6,7 +6,8 @@
 //!
 //! | who | does | ordering | pairs with |
 //! |---|---|---|---|
-//! | [`Kernel::adopt`](super::Kernel::adopt), once | fills cells, sets the roster, then publishes them | std's `OnceLock` | whoever looks a name up |
+//! | [`Kernel::adopt`](super::Kernel::adopt) | `claimed`: swap | Relaxed | nothing: one finds it unclaimed, and goes on |
+//! | who claimed it | fills cells, sets the roster, then publishes them | std's `OnceLock` | whoever looks a name up |
 //!
 //! Each executor is admitted alone, by the same compare-exchange that admits what is placed: the caps hold.
 
@@ -14,11 +15,12 @@ use std::collections::HashMap;
 use std::fmt;
 
 use super::Core;
+use super::agents::{AgentKey, Barred};
 use super::executors::{Executor, Hold, Stage, State};
 use crate::error::Error;
 use crate::ids::ExecutorId;
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
-use crate::sync::{Ordering, QuietOnceLock};
+use crate::sync::{AtomicU32, OnceLock, Ordering};
 use crate::time::Timestamp;
 
 /// An executor that a former run has left on the cluster.
@@ -42,7 +44,11 @@ pub struct Former<'a> {
 
 /// Names that are not of this kernel's making.
 #[derive(Debug)]
-pub(super) struct Adopted(QuietOnceLock<Roster>);
+pub(super) struct Adopted {
+    /// Whether an adoption was made or is under way.
+    claimed: AtomicU32,
+    roster: OnceLock<Roster>,
+}
 
 #[derive(Debug, Default)]
 struct Roster {
@@ -53,15 +59,20 @@ struct Roster {
 
 impl Adopted {
     pub(super) fn new() -> Adopted {
-        Adopted(QuietOnceLock::new())
+        Adopted { claimed: AtomicU32::new(0), roster: OnceLock::new() }
+    }
+
+    /// Whether the caller is the first.
+    fn claim(&self) -> bool {
+        self.claimed.swap(1, Ordering::Relaxed) == 0
     }
 
     pub(super) fn find(&self, name: &str) -> Option<ExecutorId> {
-        self.0.get()?.by_name.get(name).copied()
+        self.roster.get()?.by_name.get(name).copied()
     }
 
     pub(super) fn name(&self, id: ExecutorId) -> Option<&str> {
-        let names = &self.0.get()?.names;
+        let names = &self.roster.get()?.names;
         let at = names.binary_search_by_key(&id.sequence, |(sequence, _)| *sequence).ok()?;
         names.get(at).map(|(_, name)| &**name)
     }
@@ -93,7 +104,7 @@ impl Core {
         former: &[Former<'_>],
         now: Timestamp,
     ) -> Result<Vec<Option<ExecutorId>>, Error> {
-        if self.adopted.0.get().is_some() {
+        if !self.adopted.claim() {
             return Err(Error::setting("adoption", "a second one", "made once"));
         }
         let mut roster = Roster::default();
@@ -113,7 +124,7 @@ impl Core {
             .collect();
         roster.names.sort_unstable();
         // Before the cells are published, so that who finds one in the table can name it.
-        self.adopted.0.get_or_init(|| roster);
+        self.adopted.roster.get_or_init(|| roster);
         for id in adopted.iter().flatten() {
             if let Some(executor) = self.executors.get(id.slot) {
                 executor.publish(id.sequence);
@@ -127,10 +138,22 @@ impl Core {
         Ok(adopted)
     }
 
+    /// Counts one executor on its agent, if that takes one.
+    fn reserve_agent(&self, former: &Former<'_>, now: Timestamp) -> Option<AgentKey> {
+        loop {
+            let agent = self.agents.meet(former.agent_id, former.hostname, now)?;
+            match self.agents.reserve(agent, 1, now) {
+                Ok(()) => return Some(agent),
+                // Forgotten in between: it is met anew.
+                Err(Barred::Retired) => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
     /// Reserves everything for one executor, or nothing.
     fn take_in(&self, former: &Former<'_>, now: Timestamp) -> Option<ExecutorId> {
-        let agent = self.agents.meet(former.agent_id, former.hostname, now)?;
-        self.agents.reserve(agent, 1, now).ok()?;
+        let agent = self.reserve_agent(former, now)?;
         self.policy.load().locality.note(former.hostname, agent, &self.agents);
         let give_back = || self.agents.release(agent.index(), 1);
         let mut cells = Vec::with_capacity(1);

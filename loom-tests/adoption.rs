@@ -1,0 +1,98 @@
+//! Executors of a former run: taken in once, beside whatever else goes on. These run the whole kernel.
+
+use std::time::Duration;
+
+use super::scenes::{NOW, SWEPT, config, kernel, update};
+use super::{explore, race};
+use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::{ExecutorId, Fate, Former, Kernel, Phase, TaskState};
+
+/// Adopts one executor on the agent that the kernel has met; its id, or none if it was left out. Fails if it isn't the
+/// first adoption.
+fn adopt(kernel: &Kernel) -> Result<Option<ExecutorId>, crate::Error> {
+    let former = Former {
+        executor: "former",
+        agent_id: "S0",
+        hostname: "host",
+        cores: MilliCpus::from_cores(1),
+        memory: Mebibytes::new(1),
+        gpus: Gpus::ZERO,
+        port: None,
+    };
+    kernel.adopt(&[former], NOW).map(|ids| ids[0])
+}
+
+/// Goal: of two adoptions one is made and one refused, and each executor is counted once. Method: both at once.
+#[test]
+fn one_of_two_adoptions_is_made() {
+    explore("adoption/adopt-adopt", Some(3), || {
+        let kernel = kernel(config());
+        let (here, there) = (kernel.clone(), kernel.clone());
+        let (one, other) = race(move || adopt(&here), move || adopt(&there));
+        assert!(one.is_ok() ^ other.is_ok(), "{one:?}, {other:?}");
+        assert_eq!(one.or(other).unwrap(), kernel.executor_id("former"));
+        assert_eq!(kernel.totals().executors, 1);
+        kernel.check().unwrap();
+    });
+}
+
+/// Goal: an executor is adopted though its agent is forgotten meanwhile. Method: it is adopted while agents are swept.
+#[test]
+fn an_adoption_survives_a_sweep() {
+    explore("adoption/sweep", Some(3), || {
+        let kernel = kernel(config());
+        let (here, there) = (kernel.clone(), kernel.clone());
+        let (adopted, _) = race(move || adopt(&here).unwrap(), move || there.tick(SWEPT));
+        assert!(adopted.is_some(), "left out, though there is room");
+        assert_eq!(*kernel.snapshot(NOW).executors[0].agent_id, *"S0");
+        kernel.check().unwrap();
+    });
+}
+
+/// Goal: an executor that was adopted before a close is drained with the others, and one that was not is not counted.
+/// Method: it is adopted while the kernel is closed; then it ends.
+#[test]
+fn an_adopted_executor_is_drained() {
+    explore("adoption/close", Some(3), || {
+        let kernel = kernel(config());
+        let (here, there) = (kernel.clone(), kernel.clone());
+        let (adopted, _) = race(move || adopt(&here).unwrap(), move || there.close().len());
+        assert_eq!(
+            kernel.close().iter().map(|target| target.id).collect::<Vec<_>>(),
+            Vec::from_iter(adopted)
+        );
+        update(&kernel, "former", TaskState::Finished);
+        let report = kernel.drain(Duration::MAX);
+        let ended: Vec<_> =
+            report.executors.iter().map(|row| (row.executor.id, row.fate)).collect();
+        assert_eq!(ended, Vec::from_iter(adopted.map(|id| (id, Fate::Finished))));
+        kernel.check().unwrap();
+    });
+}
+
+/// Goal: an update that comes too early, while its executor is being adopted, is applied or leaves the executor in
+/// doubt, so that it is asked about; it is never half applied. Method: the executor's end, during the adoption.
+#[test]
+fn an_early_update_leaves_no_ghost() {
+    explore("adoption/update", Some(3), || {
+        let kernel = kernel(config());
+        let (here, there) = (kernel.clone(), kernel.clone());
+        let (adopted, outcome) = race(
+            move || adopt(&here).unwrap(),
+            move || update(&there, "former", TaskState::Finished),
+        );
+        let doubtful = kernel.reconcile(crate::Scope::Doubtful, NOW);
+        let rows = kernel.snapshot(NOW).executors;
+        if outcome.freed.is_some() {
+            assert!(rows.is_empty() && doubtful.is_empty(), "{rows:?}");
+        } else {
+            assert_eq!(
+                doubtful.iter().map(|target| target.id).collect::<Vec<_>>(),
+                Vec::from_iter(adopted)
+            );
+            assert!(rows.iter().all(|row| row.phase == Phase::Launching), "{rows:?}");
+        }
+        assert_eq!(kernel.totals().executors as usize, rows.len());
+        kernel.check().unwrap();
+    });
+}
