@@ -11,7 +11,7 @@ use crate::config::ExclusionRule;
 use crate::kernel::agents::{AgentKey, Agents, Barred};
 use crate::sync::Map;
 use crate::time::Timestamp;
-use crate::{Kernel, Scope, Target};
+use crate::{Kernel, Target};
 
 const NOW: Timestamp = Timestamp::from_millis(1000);
 const LATER: Timestamp = Timestamp::from_millis(5000);
@@ -269,7 +269,7 @@ fn nothing_is_started_on_a_lost_agent() {
     });
 }
 
-/// Goal: an agent is forgotten or suspect, never both: a suspicion that has been noted isn't lost. Method: both at once.
+/// Goal: an agent is forgotten or suspect, never both: no suspicion that was noted is lost. Method: both at once.
 #[test]
 fn a_suspect_agent_is_not_forgotten() {
     explore("agents/suspect-retire", None, || {
@@ -381,6 +381,6 @@ fn targets_and_sweep(ask: fn(&Kernel) -> Vec<Target>) {
 #[test]
 fn executors_are_asked_about_on_their_own_agent() {
     explore("agents/sweep-reconcile", Some(3), || {
-        targets_and_sweep(|kernel| kernel.reconcile(Scope::All, NOW));
+        targets_and_sweep(|kernel| kernel.reconcile_all(NOW));
     });
 }

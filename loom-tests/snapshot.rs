@@ -1,9 +1,9 @@
 //! Pictures of the kernel: what they call exact stood like that at one instant.
 
-use super::scenes::{NOW, config, finish, kernel, offer, offer_from};
+use super::scenes::{NOW, SWEPT, config, finish, kernel, offer, offer_from, update};
 use super::{explore, race};
 use crate::kernel::executors::State;
-use crate::{ExecutorId, Kernel};
+use crate::{ExecutorId, Kernel, Phase, TaskState};
 
 /// Who was there, if that is exact.
 type Picture = Option<Vec<ExecutorId>>;
@@ -108,5 +108,69 @@ fn mutant_second_look_unordered() {
             let agent = kernel.0.agents.name(hold.agent)?;
             Some((ExecutorId { sequence: state.sequence, slot: 0 }, agent.id.to_string()))
         });
+    });
+}
+
+/// An executor ends, its agent is forgotten, and then `next` happens, while a picture is taken.
+fn picture_of_a_sweep(next: fn(&Kernel)) {
+    let kernel = kernel(config());
+    let executor = offer(&kernel, 1).remove(0);
+    let id = kernel.executor_id(&executor).unwrap();
+    let (here, there) = (kernel.clone(), kernel);
+    let ((), snapshot) = race(
+        move || {
+            finish(&here, &executor);
+            here.tick(SWEPT);
+            next(&here);
+        },
+        move || there.snapshot(NOW),
+    );
+    let (shown, counted) = (snapshot.executors.len(), snapshot.totals.executors);
+    assert!(!snapshot.exact || shown == counted as usize, "exact, and {shown} of {counted} shown");
+    for row in snapshot.executors {
+        assert_eq!((row.id, &*row.agent_id), (id, "S0"), "another's agent");
+    }
+}
+
+/// Goal: an exact picture leaves out nobody whose agent is forgotten just then. Method: an executor ends and its agent,
+/// long unseen, is forgotten while the picture is taken.
+#[test]
+fn nobody_is_missing_for_a_forgotten_agent() {
+    explore("snapshot/sweep", Some(3), || picture_of_a_sweep(|_| ()));
+}
+
+/// Goal: a picture, exact or not, names each executor with its own agent. Method: the same, and another agent gets the
+/// forgotten one's cell.
+#[test]
+fn each_is_named_with_its_own_agent() {
+    explore("snapshot/sweep-meet", Some(3), || {
+        picture_of_a_sweep(|kernel| {
+            kernel.0.agents.meet("S1", "host", SWEPT);
+        });
+    });
+}
+
+/// Goal: an exact picture shows phases that were so together. Method: two executors run, one out of sight at each
+/// moment; they change places while the picture is taken.
+#[test]
+fn phases_in_a_picture_were_so_together() {
+    explore("snapshot/flap", Some(3), || {
+        let kernel = kernel(config());
+        let mut both = offer(&kernel, 2);
+        let (one, other) = (both.remove(0), both.remove(0));
+        update(&kernel, &one, TaskState::Running);
+        update(&kernel, &other, TaskState::Unreachable);
+        let (here, there) = (kernel.clone(), kernel);
+        let ((), snapshot) = race(
+            move || {
+                update(&here, &one, TaskState::Unreachable);
+                update(&here, &other, TaskState::Running);
+                update(&here, &other, TaskState::Unreachable);
+                update(&here, &one, TaskState::Running);
+            },
+            move || there.snapshot(NOW),
+        );
+        let running = snapshot.executors.iter().filter(|row| row.phase == Phase::Running).count();
+        assert!(!snapshot.exact || running < 2, "both running, which they never were");
     });
 }

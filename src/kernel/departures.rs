@@ -15,8 +15,9 @@ use crate::sync::Ordering;
 /// What `N` executors leave.
 #[derive(Debug)]
 pub(crate) struct Departures<const N: usize> {
-    /// The cells.
+    /// The cells, and those of their agents.
     slots: [u32; N],
+    agents: [u32; N],
     left: usize,
     /// How many of them were counted, and what they held.
     counted: u32,
@@ -29,7 +30,7 @@ pub(crate) struct Departures<const N: usize> {
 impl<const N: usize> Departures<N> {
     pub(crate) const fn new() -> Departures<N> {
         let (counted, cores, gpus, count_down) = (0, MilliCpus::ZERO, 0, 0);
-        Departures { slots: [0; N], left: 0, counted, cores, gpus, count_down }
+        Departures { slots: [0; N], agents: [0; N], left: 0, counted, cores, gpus, count_down }
     }
 
     /// The executor that was written down last lowers the executor limit.
@@ -55,12 +56,12 @@ impl Core {
         if let Some(index) = &self.by_sequence {
             index.remove(&id.sequence);
         }
-        self.agents.release(hold.agent, 1);
         if gone.left == N {
             // Who has so many to write down settles before; this is for who forgets.
             self.settle(gone);
         }
         gone.slots[gone.left] = id.slot;
+        gone.agents[gone.left] = hold.agent;
         gone.left += 1;
         if before.stage.counted() {
             gone.counted += 1;
@@ -90,6 +91,11 @@ impl Core {
                 [slot] => self.executors.free(slot),
                 ref slots => self.executors.free_all(slots),
             }
+        }
+        // Last: whoever finds the agent without executors, and forgets it, knows that none of them is listed by a drain
+        // of a kernel that is open still: they are out of the books, and their cells don't say how they ended.
+        for agent in &gone.agents[..gone.left] {
+            self.agents.release(*agent, 1);
         }
         *gone = Departures::new();
     }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::agents::Agents;
 
-/// What the agents of one report are called. A cell that changes hands meanwhile keeps the name that was found first:
-/// executors of both can't be counted at one moment.
+/// What the agents of one report are called. A cell that becomes another agent's meanwhile keeps the name that was
+/// found first. So the caller has to know of each executor that it held its agent at the moment of
+/// [`Directory::look_up`], or else must not name it by what is found.
 pub(super) struct Directory<'a> {
     agents: &'a Agents,
     /// By the agent's cell.
@@ -17,27 +18,38 @@ impl<'a> Directory<'a> {
         Directory { agents, ids: Vec::new() }
     }
 
-    /// The id of the agent in the cell, if there ever was one.
-    pub(super) fn id(&mut self, cell: u32) -> Option<Arc<str>> {
-        match self.ids.get(cell as usize) {
-            Some(Some(id)) => Some(Arc::clone(id)),
-            _ => {
-                let name = self.agents.name(cell)?;
-                Some(self.note(cell, &name.id))
-            }
-        }
+    /// Looks up what the agents in these cells are called now.
+    pub(super) fn look_up(&mut self, cells: impl Iterator<Item = u32>) {
+        self.ids.fill(None);
+        cells.for_each(|cell| self.find(cell));
     }
 
-    /// Notes the id of the agent in the cell, which somebody has found already.
-    pub(super) fn note(&mut self, cell: u32, id: &str) -> Arc<str> {
+    /// Looks up what the agent in the cell is called, unless that was done.
+    #[inline]
+    fn find(&mut self, cell: u32) {
         let at = cell as usize;
         if self.ids.len() <= at {
             self.ids.resize(at + 1, None);
         }
-        let id: Arc<str> = id.into();
-        if let Some(noted) = self.ids.get_mut(at) {
-            *noted = Some(Arc::clone(&id));
+        if let Some(id @ None) = self.ids.get_mut(at) {
+            *id = self.agents.id(cell);
         }
-        id
+    }
+
+    /// The id of the agent in the cell, looked up now if need be.
+    pub(super) fn id_now(&mut self, cell: u32) -> Option<Arc<str>> {
+        self.find(cell);
+        self.id(cell)
+    }
+
+    /// The id that was found for the cell, if there was one.
+    pub(super) fn id(&self, cell: u32) -> Option<Arc<str>> {
+        self.ids.get(cell as usize)?.clone()
+    }
+
+    /// The same text as `id`: the one that was found for the cell, if it is equal.
+    pub(super) fn share(&self, cell: u32, id: &str) -> Arc<str> {
+        let found = self.ids.get(cell as usize).and_then(Option::as_ref);
+        found.filter(|found| ***found == *id).map_or_else(|| id.into(), Arc::clone)
     }
 }

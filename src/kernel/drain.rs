@@ -4,14 +4,17 @@
 //!    the word before finds it changed, gives back what it reserved and declines its batch as stopping.
 //! 2. Whoever closes first calls the roll: every executor in any state but `Vacant`. An executor whose commit came
 //!    before the bit is on it even if its handler has not published it yet, because it was `Reserved` before the
-//!    commit; one that is `Reserved` and then not admitted was never there, and is struck off at the end.
+//!    commit; one that is `Reserved` and then not admitted was never there, and is struck off at the end. Those that
+//!    have ended since the bit are on it, too: their cells are not freed, and so still say how they ended. A cell may
+//!    say so for a moment longer that is about to be freed, of an executor that ended just before the bit.
 //! 3. The caller asks the executors on the roll to end. Status updates stay legal and do what they always do.
 //! 4. `wait` parks until the word shows no executor, or until its time is up.
 //! 5. Whoever ends the last executor takes the lock, and then wakes the waiters. The waiter looks at the word under
 //!    the same lock before it parks. So either it sees zero, or it is parked when the call comes: without the lock
 //!    the call could come between look and park, and be lost.
 //! 6. The report gives each executor on the roll its fate. A cell that falls vacant after the bit is not freed, so it
-//!    still says how its executor ended.
+//!    still says how its executor ended. The cell of an agent that is forgotten after the bit keeps its name and is not
+//!    used again: so each executor on the roll can be named with its own agent.
 //!
 //! An offer that arrives during 2 to 6 is declined. Closing again, or waiting again or from several threads, changes
 //! nothing and reports the same roll.
@@ -39,7 +42,7 @@ pub(crate) struct Drain {
 pub struct DrainReport {
     /// Whether every executor whose resources were counted has ended.
     pub drained: bool,
-    /// Each executor that lived when the kernel was closed and the roll was called, one moment later.
+    /// Each executor that lived when the kernel was closed. One whose end was just being applied may be among them.
     pub executors: Vec<Drained>,
 }
 
@@ -84,11 +87,13 @@ impl Core {
         let mut directory = Directory::new(&self.agents);
         let present = self.executors.iter().filter_map(|(slot, executor)| {
             let state = executor.state();
-            if state.stage == Stage::Vacant {
+            if state.stage == Stage::Vacant && state.fate == Fate::Alive {
                 return None;
             }
             let id = ExecutorId { sequence: state.sequence, slot };
-            Some(Target { id, agent_id: directory.id(executor.hold().agent)? })
+            // Its agent was forgotten: then it ended before the bit, or is not admitted.
+            let agent_id = directory.id_now(executor.agent())?;
+            Some(Target { id, agent_id })
         });
         present.collect()
     }

@@ -17,7 +17,7 @@
 //! | 16–63 | sequence | whose cell it is: a transition for an executor that has left its cell fails |
 //! | 8–15 | absences | how often it went out of sight, modulo 256: a tick gives up the absence that it saw, no later one |
 //! | 5–7 | refusals | how often it came back and there was no room, modulo 8: a return that began before a refusal fails |
-//! | 5–7 | fate | in `Vacant`: how the last executor ended, until the cell is used again |
+//! | 5–7 | fate | in `Vacant`: how the last executor ended, until the cell is freed |
 //! | 4 | doubtful | |
 //! | 3 | asked to end | |
 //! | 0–2 | stage | |
@@ -28,6 +28,7 @@
 //! | update, agent loss, tick, kill | [`Executor::change`]: compare-exchange | AcqRel | each other: one wins each transition |
 //! | update | [`Executor::lose_sight`]: its clock, then `Limbo` | see [`Clock`] | tick |
 //! | tick | [`Executor::give_up`]: its clock, then `Adrift`; [`Executor::forget`] | see [`Clock`] | update, other ticks |
+//! | who frees a cell | wipes the fate: store | Relaxed | nothing: the free list publishes it to the cell's next user |
 //! | reports, drain | load | Acquire | the above |
 //! | snapshot | the hold between two loads of the state, and an Acquire fence | | the handler's Release fence, one a batch, before it fills the cells |
 //!
@@ -53,7 +54,7 @@ use crate::time::Timestamp;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Stage {
-    /// The cell holds nobody; the fate says how its last executor ended.
+    /// The cell holds nobody. The fate says how its last executor ended, until the cell is freed.
     Vacant,
     /// Planned, not yet admitted.
     Reserved,
@@ -230,6 +231,14 @@ impl Default for Executor {
 impl Cell for Executor {
     fn next_free(&self) -> &AtomicU32 {
         &self.next_free
+    }
+
+    /// Wipes how the executor ended: a vacant cell whose fate says so is one that was kept.
+    fn put_back(&self) {
+        // Relaxed: nobody else writes a cell that is to be freed.
+        let word = self.state.load(Ordering::Relaxed);
+        let alive = (Fate::Alive as u64) << FATE_SHIFT;
+        self.state.store(word & !(FATE_MASK << FATE_SHIFT) | alive, Ordering::Relaxed);
     }
 }
 

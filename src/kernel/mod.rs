@@ -220,7 +220,7 @@ impl Kernel {
     /// Call it once, before the first update of such an executor is let in.
     ///
     /// # Errors
-    /// When executors were adopted before.
+    /// When executors were adopted before, or are being adopted by another thread; then nothing is done.
     pub fn adopt(
         &self,
         former: &[Former<'_>],
@@ -277,9 +277,9 @@ impl Kernel {
         }
     }
 
-    /// An agent is lost, as far as the cluster knows. A hint: nothing is freed, but nothing is started there for 10 s,
-    /// and its executors are in doubt until an update tells. Returns them, to be reconciled. O(executors) if there
-    /// are any on the agent.
+    /// An agent is lost, as far as the cluster knows. A hint: nothing is freed, but once this has returned nothing is
+    /// started there for 10 s, and its executors are in doubt until an update tells. Returns them, to be reconciled. Of
+    /// an agent that the kernel doesn't know nothing is noted. O(executors) if there are any on the agent.
     pub fn agent_lost(&self, agent_id: &str, now: Timestamp) -> Vec<Target> {
         self.0.agent_lost(agent_id, now)
     }
@@ -462,7 +462,7 @@ impl Kernel {
     }
 
     /// Closes the kernel, if need be, and waits until no executor is counted or `timeout` has passed; reports every
-    /// executor that lived when the kernel was closed. May be called again and from several threads. Parks; never
+    /// executor that was counted when the kernel was closed. May be called again and from several threads. Parks; never
     /// polls.
     pub fn drain(&self, timeout: Duration) -> DrainReport {
         self.0.drain(timeout)

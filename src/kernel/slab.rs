@@ -50,6 +50,9 @@ pub(crate) trait Cell: Default {
     /// Where the cell keeps the index of the next free one, and the stack that it goes back to while it isn't free.
     /// The value is the table's own.
     fn next_free(&self) -> &AtomicU32;
+
+    /// The cell is about to be put back: what its last user has left in it is of no use any more.
+    fn put_back(&self) {}
 }
 
 type Segment<T> = QuietOnceLock<Box<[T]>>;
@@ -149,6 +152,7 @@ impl<T: Cell> Slab<T> {
     /// Puts a cell back that nobody uses any more.
     pub(crate) fn free(&self, index: u32) {
         let Some(cell) = self.get(index) else { return };
+        cell.put_back();
         // Relaxed: written by who claimed the cell.
         let stack = cell.next_free().load(Ordering::Relaxed);
         self.push(stack, cell, index);
@@ -160,6 +164,7 @@ impl<T: Cell> Slab<T> {
         let mut rest = indices.iter();
         while let Some(&bottom) = rest.next() {
             let Some(cell) = self.get(bottom) else { continue };
+            cell.put_back();
             // Relaxed: written by who claimed the cell.
             let stack = cell.next_free().load(Ordering::Relaxed);
             let mut top = bottom;
@@ -167,6 +172,7 @@ impl<T: Cell> Slab<T> {
                 && let Some(cell) = self.get(above)
                 && cell.next_free().load(Ordering::Relaxed) == stack
             {
+                cell.put_back();
                 // Relaxed: the exchange in `push` publishes it.
                 cell.next_free().store(top, Ordering::Relaxed);
                 (top, rest) = (above, next.iter());

@@ -3,6 +3,10 @@
 //! The totals are one load of the admission word. What goes into detail is collected twice with a look at the word in
 //! between: if both collections are equal and add up to the word, then the word and all cells stood like that
 //! together at the moment of the look. No handler waits for it, and it waits for no handler.
+//!
+//! Agents' ids are looked up between the collections, too: an executor that is in both held its agent then, so that the
+//! agent wasn't forgotten and its cell wasn't another's. If no two collections are equal, those executors are left out
+//! that are gone at the second look, and the same holds for the rest.
 
 use std::sync::Arc;
 
@@ -32,7 +36,7 @@ pub struct Snapshot {
     pub agents: Vec<AgentState>,
     /// Whether `executors` are the state at the same instant as `totals`, so that they add up to them. `false` when
     /// executors came and went so fast that no such picture could be had; then each is as it was at some moment of
-    /// the collection.
+    /// the collection, and those that ended during it are missing. Each is named with its own agent either way.
     pub exact: bool,
 }
 
@@ -109,8 +113,10 @@ impl Core {
         let mut exact = false;
         let mut books = self.admission.load();
         let mut rows = Vec::with_capacity(books.executors() as usize);
+        let mut directory = Directory::new(&self.agents);
         for _ in 0..TRIES {
             self.collect(&mut rows);
+            directory.look_up(rows.iter().map(|(_, _, hold, _)| hold.agent));
             // Acquire: pairs with the fence in `Executor::reserve`. Was a hold read that belongs to a cell's next
             // executor, the states below tell that the one before has ended.
             fence(Ordering::Acquire);
@@ -120,16 +126,19 @@ impl Core {
                 break;
             }
         }
-        let mut directory = Directory::new(&self.agents);
+        if !exact {
+            rows.retain(|(id, ..)| self.is_live(*id));
+        }
         let agents = self.agents.views(now).map(|(cell, agent)| AgentState {
-            agent_id: directory.note(cell, &agent.name.id),
+            agent_id: directory.share(cell, &agent.name.id),
             hostname: agent.name.hostname.clone(),
             executors: agent.executors,
             excluded_until: agent.excluded_until,
         });
         let agents = agents.collect();
         let mut executors = Vec::with_capacity(rows.len());
-        executors.extend(rows.iter().filter_map(|row| view(row, &mut directory)));
+        executors.extend(rows.iter().filter_map(|row| view(row, &directory)));
+        debug_assert_eq!(executors.len(), rows.len(), "an executor without an agent");
         Snapshot { number, totals: books.into(), executors, agents, exact }
     }
 
@@ -146,6 +155,13 @@ impl Core {
         self.live().map(|(id, _, state)| (id, state)).eq(rows.iter().map(|row| (row.0, row.1)))
     }
 
+    fn is_live(&self, id: ExecutorId) -> bool {
+        self.executors.get(id.slot).is_some_and(|executor| {
+            let state = executor.state();
+            state.sequence == id.sequence && state.stage.live()
+        })
+    }
+
     /// The cores of executors that were seen running and still are.
     pub(crate) fn running_cores(&self) -> MilliCpus {
         let running = self.live().filter(|(_, _, state)| state.stage == Stage::Running);
@@ -159,7 +175,7 @@ impl From<Books> for Totals {
     }
 }
 
-fn view((id, state, hold, placed_at): &Row, directory: &mut Directory<'_>) -> Option<ExecutorView> {
+fn view((id, state, hold, placed_at): &Row, directory: &Directory<'_>) -> Option<ExecutorView> {
     let phase = match state.stage {
         Stage::Launching => Phase::Launching,
         Stage::Running => Phase::Running,
