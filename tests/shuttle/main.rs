@@ -27,6 +27,7 @@
 #![cfg(shuttle)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod agents;
 mod caps;
 mod drain;
 mod engine;

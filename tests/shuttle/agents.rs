@@ -1,0 +1,211 @@
+//! Agents that are forgotten, reported lost and met anew, and executors of a former run, while all else goes on.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use offermill::config::UnreachableRule;
+use offermill::resources::{Gpus, Mebibytes, MilliCpus};
+use offermill::{Decisions, ExecutorId, Former, Phase, StatusUpdate, TaskState};
+
+use crate::play;
+use crate::world::{Entry, Setup, Sheet, at, lend};
+use crate::yard::{Yard, join};
+
+const AGENTS: [&str; 4] = ["S0", "S1", "S2", "S3"];
+/// Times at which agents that were seen at the beginning are forgotten.
+const SWEEPS: [u64; 4] = [60, 1_000_000, 1_060_000, 1_120_000];
+
+fn setup() -> Setup {
+    Setup {
+        core_cap: Some(4000),
+        limit: Some(4),
+        gpu_cap: 3,
+        executor_gpus: Some(1),
+        unreachable: UnreachableRule {
+            release_after: Some(Duration::from_millis(40)),
+            forget_after: Duration::from_millis(400),
+        },
+        locality_wait: Some(Duration::from_millis(20)),
+        revive_interval: Duration::ZERO,
+        ..Setup::default()
+    }
+}
+
+fn former<'a>(executor: &'a str, agent_id: &'a str) -> Former<'a> {
+    Former {
+        executor,
+        agent_id,
+        hostname: "host",
+        cores: MilliCpus::from_cores(1),
+        memory: Mebibytes::new(1),
+        gpus: Gpus::new(1),
+        port: None,
+    }
+}
+
+fn tell(yard: &Yard, executor: &str, states: &[TaskState], millis: u64) {
+    let updates: Vec<_> = states.iter().map(|state| StatusUpdate::new(executor, *state)).collect();
+    yard.kernel.status_updates(&updates, at(millis), &mut Vec::new());
+}
+
+/// Answers offers of a shared agent and of one of its own, with GPUs, three times. What it places fails, or goes out of
+/// sight, is given up and comes back twice, or runs.
+fn handle(yard: &Yard, number: usize) {
+    let mut handler = yard.kernel.handler();
+    for round in 0..3 {
+        let sheet = |agent| Sheet::new(agent, 2.0, 1000.0).with(Entry::scalar("gpus", 2.0));
+        let sheets: Vec<Sheet> = [AGENTS[0], AGENTS[number + 1]].map(sheet).into();
+        let mut decisions = Decisions::new();
+        lend(&sheets, |offers| handler.resource_offers(offers, at(round), &mut decisions));
+        let placed = decisions.accepts().flat_map(|accept| accept.executors);
+        let placed: Vec<ExecutorId> = placed.map(|executor| executor.id).collect();
+        for (turn, id) in placed.into_iter().enumerate() {
+            let name = yard.kernel.executor_name(id).to_string();
+            match (turn + number) % 3 {
+                0 => tell(yard, &name, &[TaskState::Failed], 2),
+                1 => {
+                    tell(yard, &name, &[TaskState::Unreachable], 2);
+                    yard.kernel.tick(at(60));
+                    let back = [TaskState::Running, TaskState::Unreachable, TaskState::Running];
+                    tell(yard, &name, &back, 60);
+                }
+                _ => tell(yard, &name, &[TaskState::Running], 2),
+            }
+        }
+        yard.kernel.answers_sent(&decisions);
+        let _ = yard.kernel.poll_demand(at(3));
+    }
+}
+
+/// Puts other GPU settings, caps and wanted hosts in force.
+fn reconfigure(yard: &Yard) {
+    for (executor_gpus, gpu_cap, limit) in
+        [(None, 3, 4), (Some(2), 2, 3), (Some(1), 1, 2), (None, 2, 4)]
+    {
+        let changed = Setup { executor_gpus, gpu_cap, limit: Some(limit), ..setup() };
+        yard.kernel.reconfigure(changed.config());
+        let hosts: &[&str] = if gpu_cap == 2 { &["host"] } else { &[] };
+        yard.kernel.set_locality(hosts.iter().copied());
+    }
+}
+
+/// Takes pictures: what is exact adds up, and no row is without an agent.
+fn look(yard: &Yard, swept: bool) {
+    for _ in 0..3 {
+        let shot = yard.kernel.snapshot(at(4));
+        let counted = shot.executors.iter().filter(|row| row.phase != Phase::GivenUp).count();
+        assert!(!shot.exact || counted == shot.totals.executors as usize, "{shot:?}");
+        assert!(shot.executors.iter().all(|row| AGENTS.contains(&&*row.agent_id)), "{shot:?}");
+        EXACT.fetch_add(usize::from(swept && shot.exact), Ordering::Relaxed);
+    }
+}
+
+/// Adopts three executors, of which two bear one name, from two threads: one of them does. Then they vanish, are lost
+/// with their agent, and fail.
+fn adopt(yard: &Yard) -> bool {
+    let formers = [former("a", "S0"), former("b", "S1"), former("a", "S1")];
+    let Ok(ids) = yard.kernel.adopt(&formers, at(0)) else { return false };
+    assert!(ids[2].is_none() || ids[0].is_none(), "one name, two executors");
+    tell(yard, "a", &[TaskState::Unreachable], 2);
+    yard.kernel.agent_lost("S0", at(2));
+    tell(yard, "b", &[TaskState::Failed], 2);
+    true
+}
+
+/// All that at once, while `ticks` pass; then all is still, and all ends.
+fn everything(ticks: [u64; 4], adopts: bool, closes: bool) {
+    let yard = Yard::new(&setup());
+    let mut threads: Vec<_> =
+        (0..3).map(|number| yard.spawn(move |yard| handle(yard, number))).collect();
+    threads.push(yard.spawn(reconfigure));
+    threads.push(
+        yard.spawn(move |yard| ticks.iter().for_each(|now| drop(yard.kernel.tick(at(*now))))),
+    );
+    threads.push(yard.spawn(move |yard| look(yard, ticks == SWEEPS)));
+    let adoptions = usize::from(adopts) * 2;
+    let adoptions: Vec<_> = (0..adoptions).map(|_| yard.spawn(adopt)).collect();
+    if closes {
+        threads.push(yard.spawn(|yard| {
+            let left = yard.kernel.close();
+            yard.kernel.kill_executors(left.iter().map(|target| target.id));
+        }));
+    }
+    join(threads);
+    let adopted = join(adoptions).into_iter().filter(|adopted| *adopted).count();
+    assert_eq!(adopted, usize::from(adopts), "one adoption is made");
+    yard.kernel.check().unwrap();
+    let snapshot = yard.kernel.snapshot(at(5));
+    assert!(snapshot.exact, "at a standstill");
+    for row in &snapshot.executors {
+        let name = yard.kernel.executor_name(row.id).to_string();
+        tell(&yard, &name, &[TaskState::Finished], 9);
+    }
+    yard.kernel.check().unwrap();
+    let totals = yard.kernel.totals();
+    assert_eq!((totals.executors, totals.cores), (0, MilliCpus::ZERO));
+    if closes {
+        let report = yard.kernel.drain(Duration::MAX);
+        assert!(report.drained);
+        let listed = |row: &offermill::Drained| AGENTS.contains(&&*row.executor.agent_id);
+        assert!(report.executors.iter().all(listed), "{report:?}");
+    }
+}
+
+/// How many snapshots were exact that were taken while agents were swept. Of std: it is no part of the scene.
+static EXACT: AtomicUsize = AtomicUsize::new(0);
+
+/// Goal: caps, GPUs and agents' counts agree with the cells whatever happens at once, and nothing leaks. Method: three
+/// handlers with GPUs whose executors fail, vanish and return; settings and wanted hosts change, time passes, pictures
+/// are taken; then all is still.
+#[test]
+fn nothing_leaks_when_all_happens_at_once() {
+    play("agents/all", 1000, || everything([10, 60, 120, 600], false, false));
+}
+
+/// Goal: the same with two adoptions, of which one is made, and a close. Method: those in three further threads.
+#[test]
+fn adoption_and_close_leak_nothing() {
+    play("agents/adopt-close", 1000, || everything([10, 60, 120, 600], true, true));
+}
+
+/// Goal: the same while agents are forgotten; exact pictures add up then, too, and each row has its own agent. Method:
+/// time leaps, so that each agent without executors goes at each tick; executors are adopted on them.
+#[test]
+fn pictures_and_adoptions_beside_sweeps() {
+    play("agents/sweep", 1500, || everything(SWEEPS, true, false));
+    let exact = EXACT.load(Ordering::Relaxed);
+    println!("exact snapshots while all ran: {exact}");
+    assert!(exact > 0, "the scene has to test something");
+}
+
+/// Goal: executors of a former run are adopted however often their agents are forgotten meanwhile: none is left out for
+/// that. Method: two of them, without caps, while handlers offer their agents and two threads sweep.
+#[test]
+fn nobody_is_left_out_for_a_sweep() {
+    play("agents/adopt-sweep", 1500, || {
+        let yard = Yard::new(&Setup { gpu_cap: 8, ..Setup::default() });
+        let handlers = [(); 2].map(|()| {
+            yard.spawn(|yard| {
+                let mut handler = yard.kernel.handler();
+                for agent in ["S0", "S1", "S0"] {
+                    yard.offer(&mut handler, &[agent], 0.5, at(0));
+                }
+            })
+        });
+        let ticks = [0, 60_000].map(|later| {
+            yard.spawn(move |yard| {
+                for n in 0..2 {
+                    yard.kernel.tick(at(1_000_000 + later + n * 120_000));
+                }
+            })
+        });
+        let adoption = yard.spawn(|yard| {
+            let formers = [former("a", "S0"), former("b", "S1")];
+            yard.kernel.adopt(&formers, at(0)).unwrap().into_iter().flatten().count()
+        });
+        assert_eq!(join([adoption]), [2], "left out, though there is room");
+        join(handlers);
+        join(ticks);
+        yard.kernel.check().unwrap();
+    });
+}
