@@ -16,8 +16,13 @@ const CORE: MilliCpus = MilliCpus::from_cores(1);
 
 type Words = (Admission, Demand);
 
+fn has_room(words: &Words) -> bool {
+    words.0.load().executors() == 0
+}
+
 fn poll(words: &Words) -> Option<DemandCall> {
-    words.1.poll(|| words.0.load().executors() == 0, Duration::ZERO, NOW)
+    let mut calls = words.1.calls();
+    calls.poll(has_room(words), Duration::ZERO, NOW)
 }
 
 /// The word is full; one thread polls by `poll`, the other releases and polls by it.
@@ -42,30 +47,120 @@ fn no_revive_is_lost() {
     explore("demand/suppress-release", None, || suppress_and_release(poll));
 }
 
-/// Mutant: no second look after suppressing.
+/// Mutant: the look at the caps comes before the lock.
 #[test]
 #[ignore = "mutant"]
-fn mutant_no_second_look() {
+fn mutant_look_before_the_lock() {
     explore("mutant demand/suppress-release", None, || {
         suppress_and_release(|words| {
-            let room = words.0.load().executors() == 0;
-            words.1.poll(|| room, Duration::ZERO, NOW)
+            let has_room = has_room(words);
+            words.1.calls().poll(has_room, Duration::ZERO, NOW)
         });
     });
+}
+
+fn two_polls(poll: fn(&Demand) -> Option<DemandCall>) {
+    let demand = Arc::new(Demand::new());
+    assert_eq!(demand.calls().poll(false, Duration::ZERO, NOW), Some(DemandCall::Suppress));
+    let (here, there) = (Arc::clone(&demand), Arc::clone(&demand));
+    let (one, other) = race(move || poll(&here), move || poll(&there));
+    assert!(one.is_some() ^ other.is_some(), "{one:?} and {other:?}");
 }
 
 /// Goal: two polls at once give one revive. Method: both after a suppression, with room.
 #[test]
 fn two_polls_give_one_revive() {
     explore("demand/poll-poll", None, || {
-        let demand = Arc::new(Demand::new());
-        assert_eq!(demand.poll(|| false, Duration::ZERO, NOW), Some(DemandCall::Suppress));
-        let (here, there) = (Arc::clone(&demand), Arc::clone(&demand));
-        let (one, other) = race(
-            move || here.poll(|| true, Duration::ZERO, NOW),
-            move || there.poll(|| true, Duration::ZERO, NOW),
-        );
-        assert!(one.is_some() ^ other.is_some());
+        two_polls(|demand| demand.calls().poll(true, Duration::ZERO, NOW));
+    });
+}
+
+/// Mutant: look whether it is suppressed, then take the lock.
+#[test]
+#[ignore = "mutant"]
+fn mutant_revive_in_two_steps() {
+    explore("mutant demand/poll-poll", None, || {
+        two_polls(|demand| {
+            if !demand.suppressed() {
+                return None;
+            }
+            demand.want();
+            demand.calls().poll(true, Duration::ZERO, NOW)
+        });
+    });
+}
+
+/// At the limit an executor ends and another takes its place, while `poll` polls.
+fn poll_and_refill(poll: fn(&Kernel) -> Option<DemandCall>) {
+    let kernel = kernel(config().executor_limit(Some(1)));
+    let executor = offer(&kernel, 1).remove(0);
+    let (here, there) = (kernel.clone(), kernel.clone());
+    let (placed, call) = race(
+        move || {
+            finish(&here, &executor);
+            offer(&here, 1).len()
+        },
+        move || poll(&there),
+    );
+    assert_eq!(placed, 1);
+    let suppressed = kernel.0.demand.suppressed();
+    assert_eq!(call == Some(DemandCall::Suppress), suppressed, "recorded and not said: {call:?}");
+}
+
+/// Goal: a suppression that is recorded is said. Method: a poll at the limit, while room appears and is taken again; at
+/// the end, the kernel takes itself for suppressed if the poll said so.
+#[test]
+fn what_is_recorded_is_said() {
+    explore("demand/poll-refill", Some(3), || poll_and_refill(|kernel| kernel.poll_demand(NOW)));
+}
+
+/// Mutant: a poll that has suppressed looks at the caps again and, if there is room, says what is due then.
+#[test]
+#[ignore = "mutant"]
+fn mutant_second_look_forgets() {
+    explore("mutant demand/poll-refill", Some(3), || {
+        poll_and_refill(|kernel| {
+            let call = kernel.poll_demand(NOW);
+            if call.is_some() && kernel.wanted() > 0 { kernel.poll_demand(NOW) } else { call }
+        });
+    });
+}
+
+/// Two threads poll by `poll` at the limit, one of them after the executor has ended.
+fn two_drivers(poll: fn(&Kernel) -> Option<DemandCall>) {
+    let kernel = kernel(config().executor_limit(Some(1)).revive_interval(Duration::ZERO));
+    let executor = offer(&kernel, 1).remove(0);
+    let (here, there) = (kernel.clone(), kernel.clone());
+    let (one, other) = race(
+        move || {
+            finish(&here, &executor);
+            poll(&here)
+        },
+        move || poll(&there),
+    );
+    // The batch that reached the limit had offers refused, so that a revive is due in any case.
+    let revives = [one, other].into_iter().filter(|call| *call == Some(DemandCall::Revive));
+    assert_eq!(revives.count(), 1, "{one:?} and {other:?}");
+    assert_ne!(one, Some(DemandCall::Suppress), "it came after the end");
+    assert_eq!(kernel.poll_demand(NOW), None, "all was said: {one:?} and {other:?}");
+}
+
+/// Goal: threads that poll at once say together what one would say. Method: an end and a poll in each of two threads,
+/// at the limit.
+#[test]
+fn two_drivers_say_what_one_would() {
+    explore("demand/two-drivers", Some(3), || two_drivers(|kernel| kernel.poll_demand(NOW)));
+}
+
+/// Mutant: the look at the caps comes before the lock.
+#[test]
+#[ignore = "mutant"]
+fn mutant_drivers_look_before_the_lock() {
+    explore("mutant demand/two-drivers", Some(3), || {
+        two_drivers(|kernel| {
+            let has_room = kernel.wanted() > 0;
+            kernel.0.demand.calls().poll(has_room, Duration::ZERO, NOW)
+        });
     });
 }
 
@@ -144,6 +239,32 @@ fn a_refusal_at_a_cap_is_not_for_good() {
 #[ignore = "mutant"]
 fn mutant_told_too_soon() {
     explore("mutant demand/refuse-revive", None, || at_the_limit(tell_then_send));
+}
+
+/// As [`at_the_limit`], after a revive in the millisecond in which the next one comes.
+fn soon_after_a_revive(tell: fn(&Kernel, &Decisions, &Way) -> u64) {
+    let kernel = kernel(config().executor_limit(Some(1)).revive_interval(Duration::ZERO));
+    let first = offer(&kernel, 1).remove(0);
+    assert_eq!(kernel.poll_demand(LATER), Some(DemandCall::Suppress));
+    finish(&kernel, &first);
+    assert_eq!(kernel.poll_demand(LATER), Some(DemandCall::Revive));
+    let executor = offer(&kernel, 1).remove(0);
+    assert_eq!(kernel.poll_demand(LATER), Some(DemandCall::Suppress));
+    refusal_and_revive(kernel, tell, move |kernel| finish(kernel, &executor));
+}
+
+/// Goal: two revives in one millisecond are two: a refusal that is sent after the second doesn't take it for the first,
+/// which it followed. Method: a refusal at the limit, as above, between two revives at one moment.
+#[test]
+fn two_revives_in_a_millisecond_differ() {
+    explore("demand/revive-revive", Some(3), || soon_after_a_revive(send_then_tell));
+}
+
+/// Mutant: the kernel hears that the answers were sent before they are.
+#[test]
+#[ignore = "mutant"]
+fn mutant_told_too_soon_between_revives() {
+    explore("mutant demand/revive-revive", Some(3), || soon_after_a_revive(tell_then_send));
 }
 
 /// Settings whose constraint the agent doesn't meet, and the same without it.

@@ -78,7 +78,9 @@ impl Lines {
     fn add_core(&mut self, core: &Core) {
         self.add(Word::Admission, &*core.admission);
         self.add(Word::Sequence, &*core.sequence);
-        self.add(Word::Demand, &*core.demand);
+        let (word, history) = core.demand.words();
+        self.add(Word::Demand, word);
+        self.add(Word::Timers, history);
         self.add(Word::Gpus, &*core.gpus);
         self.add(Word::OutOfSight, &*core.out_of_sight);
         self.add(Word::Strays, &*core.strays);
@@ -87,7 +89,6 @@ impl Lines {
         self.add(Word::Settings, &core.subscription);
         self.add(Word::Settings, &core.adopted);
         self.add(Word::Launching, &*core.launching);
-        self.add(Word::Timers, &*core.silence);
         self.add(Word::Timers, &*core.tallies);
         self.add(Word::Timers, &*core.snapshots);
         self.add(Word::Timers, &*core.swept_at);

@@ -88,7 +88,6 @@ use drain::Drain;
 use executors::Executor;
 use locality::Launching;
 use policy::PolicyCell;
-use silence::Silence;
 use slab::Slab;
 use subscription::Subscription;
 use tally::Tallies;
@@ -105,7 +104,7 @@ pub struct Kernel(pub(crate) Arc<Core>);
 pub(crate) struct Core {
     ids: IdScheme,
     pub(crate) policy: PolicyCell,
-    subscription: Subscription,
+    pub(crate) subscription: Subscription,
     pub(crate) agents: Agents,
     pub(crate) executors: Slab<Executor>,
     /// From sequence number to cell, for ids that don't say.
@@ -114,11 +113,9 @@ pub(crate) struct Core {
     adopted: Adopted,
     pub(crate) drain: Drain,
     tallies: CachePadded<Tallies>,
-    /// Not beside what each batch reads, as all that timers and reports write.
-    silence: CachePadded<Silence>,
-    pub(crate) demand: CachePadded<Demand>,
+    pub(crate) demand: Demand,
     pub(crate) admission: CachePadded<Admission>,
-    gpus: CachePadded<Budget>,
+    pub(crate) gpus: CachePadded<Budget>,
     pub(crate) launching: CachePadded<Launching>,
     /// The next executor's number. Relaxed: it only hands out numbers.
     sequence: CachePadded<AtomicU64>,
@@ -153,8 +150,7 @@ impl Kernel {
             executors: Slab::new(),
             drain: Drain::new(),
             tallies: CachePadded::new(Tallies::default()),
-            silence: CachePadded::new(Silence::new()),
-            demand: CachePadded::new(Demand::new()),
+            demand: Demand::new(),
             admission: CachePadded::new(Admission::new()),
             gpus: CachePadded::new(Budget::new()),
             launching: CachePadded::new(Launching::new()),
@@ -296,10 +292,11 @@ impl Kernel {
 
     /// A subscription begins, the first or a further one; returns its number. Offers and calls of earlier ones are
     /// dead; suppression is forgotten, for the cluster forgot it too. Reconcile [`Scope::All`] after it.
+    ///
+    /// # Blocking
+    /// Waits for [`Kernel::poll_demand`] and for another registration.
     pub fn registered(&self) -> u64 {
-        self.0.demand.reset();
-        self.0.silence.reset();
-        self.0.subscription.begin()
+        self.0.registered()
     }
 
     /// The same as [`Kernel::registered`]: a subscription is a subscription.
@@ -327,30 +324,24 @@ impl Kernel {
     /// [`revive_interval`](crate::ConfigBuilder::revive_interval). It comes again when there is room and nothing was
     /// offered for 10 s longer than the longest refusal: it may have been lost on its way.
     /// While the subscription is interrupted there is nobody to tell, and no call is due.
+    ///
+    /// Each call that the kernel takes for said is returned by one poll, whichever thread polls.
+    ///
+    /// # Blocking
+    /// Waits for other polls and for [`Kernel::registered`], and, if there is room and no call is due, for a thread
+    /// that makes or drops a [`Handler`] or reads the counters ([`Kernel::offer_counts`], [`Kernel::explain`]). No
+    /// handler that answers offers waits for it.
     pub fn poll_demand(&self, now: Timestamp) -> Option<DemandCall> {
-        let core = &*self.0;
-        if !core.subscription.connected() {
-            return None;
-        }
-        let policy = core.policy.load();
-        let can_place = || {
-            let books = core.admission.load();
-            !books.closed() && core.caps_reached(&core.policy.load(), books).is_none()
-        };
-        let poll = || core.demand.poll(can_place, policy.config.revive_interval, now);
-        let mut call = poll();
-        if call.is_none() && can_place() {
-            let answered = core.tallies.sum().offers;
-            if !core.silence.is_too_long(answered, policy.config.refuse.longest(), now) {
-                return None;
-            }
-            core.demand.want();
-            call = poll();
-        }
-        if call.is_some() || !can_place() {
-            core.silence.reset();
-        }
-        call
+        self.0.poll_demand(None, now)
+    }
+
+    /// As [`Kernel::poll_demand`], for a host that drops the calls of earlier subscriptions: if `subscription` (an
+    /// [epoch](Kernel::epoch)) isn't in force any more, it returns none and the kernel takes nothing for said. A call
+    /// that it returns is forgotten by the [`Kernel::registered`] that follows it.
+    ///
+    /// Blocks as [`Kernel::poll_demand`] does.
+    pub fn poll_demand_in(&self, subscription: u64, now: Timestamp) -> Option<DemandCall> {
+        self.0.poll_demand(Some(subscription), now)
     }
 
     /// Says that the answers in `decisions` have left for the cluster. Call it after sending them, where calls of

@@ -84,12 +84,10 @@ struct Demand {
     wanted: bool,
     suppressed_at: Timestamp,
     revived_at: Option<Timestamp>,
+    revives: u64,
     /// Since when no offer was answered, and how many were until then; unknown after calls and registrations.
     silent: Option<(Timestamp, u64)>,
 }
-
-/// A revive later than this is remembered as one at this moment: the kernel has 61 bits for it.
-const REVIVED_MAX: Timestamp = Timestamp::from_millis((1 << 61) - 2);
 
 /// So long an offer can be refused at most.
 fn longest(refuse: &RefuseDurations) -> Duration {
@@ -125,8 +123,8 @@ pub(crate) struct Model {
     roll: Vec<u64>,
     demand: Demand,
     swept_at: Timestamp,
-    /// How often limit and settings changed; the kernel counts up to 255 and begins again.
-    version: u8,
+    /// How often limit and settings changed.
+    version: u64,
 }
 
 impl Model {
@@ -148,14 +146,14 @@ impl Model {
     }
 
     pub(crate) fn set_limit(&mut self, limit: Option<u32>) {
-        self.version = self.version.wrapping_add(u8::from(self.limit != limit));
+        self.version += u64::from(self.limit != limit);
         self.limit = limit;
     }
 
     pub(crate) fn reconfigure(&mut self, setup: Setup) {
         let news = self.setup.config() != setup.config() || self.limit != setup.limit;
         self.demand.wanted |= news;
-        self.version = self.version.wrapping_add(u8::from(news));
+        self.version += u64::from(news);
         self.limit = setup.limit;
         self.setup = setup;
     }
@@ -163,8 +161,8 @@ impl Model {
     pub(crate) fn registered(&mut self) -> u64 {
         self.connected = true;
         self.epoch += 1;
-        let Demand { suppressed_at, revived_at, .. } = self.demand;
-        self.demand = Demand { suppressed_at, revived_at, ..Demand::default() };
+        let Demand { suppressed_at, revived_at, revives, .. } = self.demand;
+        self.demand = Demand { suppressed_at, revived_at, revives, ..Demand::default() };
         self.epoch
     }
 
@@ -219,8 +217,8 @@ impl Model {
                 }
             }
             let suppressed_at = demand.suppressed_at;
-            let revived_at = Some(now.min(REVIVED_MAX));
-            *demand = Demand { revived_at, suppressed_at, ..Demand::default() };
+            let (revived_at, revives) = (Some(now), demand.revives + 1);
+            *demand = Demand { revived_at, revives, suppressed_at, ..Demand::default() };
             return Some(DemandCall::Revive);
         }
         demand.silent = None;
@@ -236,7 +234,7 @@ impl Model {
 
     /// An answer has left for the cluster: perhaps after a revive that followed it.
     pub(crate) fn answers_sent(&mut self, said: Said) {
-        if self.demand.revived_at != said.revived_at {
+        if self.demand.revives != said.revives {
             self.demand.refused |= said.refused;
             self.demand.wanted |= self.version != said.version;
         }

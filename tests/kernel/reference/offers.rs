@@ -27,8 +27,8 @@ pub(crate) struct Answer {
 pub(crate) struct Said {
     /// Offers were refused for a cap's sake, or the close's.
     pub(super) refused: bool,
-    pub(super) revived_at: Option<Timestamp>,
-    pub(super) version: u8,
+    pub(super) revives: u64,
+    pub(super) version: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -79,7 +79,7 @@ impl Model {
             refused = true;
         }
         self.demand.refused |= refused;
-        answer.said = Said { refused, revived_at: self.demand.revived_at, version: self.version };
+        answer.said = Said { refused, revives: self.demand.revives, version: self.version };
         answer
     }
 
