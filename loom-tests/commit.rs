@@ -2,9 +2,10 @@
 
 use super::scenes::{NOW, config, finish, kernel, offer, offer_to};
 use super::{explore, race};
+use crate::config::ExecutorGpus;
 use crate::kernel::executors::{Executor, Hold};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
-use crate::{ConfigBuilder, ExecutorId, Handler, Kernel};
+use crate::{ConfigBuilder, Decisions, ExecutorId, Handler, Kernel, Offer, Resource};
 
 const CORE: MilliCpus = MilliCpus::from_cores(1);
 
@@ -96,6 +97,118 @@ fn mutant_room_taken_early() {
                 kernel.0.admission.release(1, CORE);
             }
             answer(kernel, handler)
+        });
+    });
+}
+
+/// A batch by `answer_there`, while another batch changes the word and then the limit is changed as often as there are
+/// versions under loom, in the end to what that batch has placed.
+fn batch_and_limits(answer_there: Answer) {
+    let kernel = kernel(config().executor_limit(Some(5)));
+    let (here, there) = (kernel.clone(), kernel.clone());
+    let (mut one, mut other) = (kernel.handler(), kernel.handler());
+    let (after_setting, _) = race(
+        move || {
+            assert_eq!(offer_to(&mut one, "S0", 1).len(), 1);
+            for limit in [4, 3, 2, 1] {
+                here.set_executor_limit(Some(limit)).unwrap();
+            }
+            here.totals().executors
+        },
+        move || answer_there(&there, &mut other),
+    );
+    assert_eq!(kernel.totals().executors, after_setting, "placed beyond the limit in force");
+}
+
+/// Goal: a commit that is tried again after another's launch follows the policy that it was planned by, or none.
+/// Method: one batch comes between another's plan and its commit, and then lower limits come.
+#[test]
+fn a_commit_that_is_tried_again_follows_its_policy() {
+    explore("commit/retry-limits", Some(2), || batch_and_limits(answer));
+}
+
+/// Mutant: what is tried again is not planned anew when the policy has changed.
+#[test]
+#[ignore = "mutant"]
+fn mutant_tried_again_under_an_old_policy() {
+    explore("mutant commit/retry-limits", Some(2), || {
+        batch_and_limits(|kernel, _| {
+            let core = &*kernel.0;
+            let mut books = core.admission.load();
+            let policy = core.policy.load();
+            while policy.headroom(books).is_ok() {
+                match core.admission.commit(books, 1, CORE) {
+                    Ok(_) => break,
+                    Err(current) => books = current,
+                }
+            }
+            Vec::new()
+        });
+    });
+}
+
+/// Executors with a GPU each, of which there may be `cap`.
+fn with_gpus(cap: u32) -> ConfigBuilder {
+    let gpus = ExecutorGpus::Exactly(Gpus::new(1));
+    config().executor_gpus(gpus).gpu_cap(Gpus::new(cap))
+}
+
+/// Offers so many cores and GPUs of the one agent; how many executors are placed.
+fn offer_gpus(handler: &mut Handler, count: u32) -> u32 {
+    let count = f64::from(count);
+    let resources = ["cpus", "mem", "gpus"].map(|name| Resource::scalar(name, count));
+    let offers = [Offer::new("o", "S0", "host", &resources, &[])];
+    let mut decisions = Decisions::new();
+    handler.resource_offers(&offers, NOW, &mut decisions);
+    decisions.executors() as u32
+}
+
+/// A batch by `answer_there` that wants two GPUs, while the GPU cap is lowered from two to one and another batch wants
+/// one.
+fn batch_and_gpu_cap(answer_there: fn(&Kernel, &mut Handler)) {
+    let kernel = kernel(config());
+    kernel.reconfigure(with_gpus(2).build().unwrap());
+    let (here, there) = (kernel.clone(), kernel.clone());
+    let (mut one, mut other) = (kernel.handler(), kernel.handler());
+    let (after_setting, ()) = race(
+        move || {
+            here.reconfigure(with_gpus(1).build().unwrap());
+            let executors = here.totals().executors;
+            offer_gpus(&mut one, 1);
+            executors
+        },
+        move || answer_there(&there, &mut other),
+    );
+    let executors = kernel.totals().executors;
+    assert!(
+        executors <= after_setting.max(1),
+        "{executors} with a GPU each, {after_setting} before"
+    );
+    // The GPUs in their word are those of the executors: what was not used was given back, and once.
+    kernel.check().unwrap();
+    assert_eq!(offer_gpus(&mut kernel.handler(), 1), u32::from(executors == 0));
+}
+
+/// Goal: the GPU cap holds once it is set, and GPUs that a batch has reserved in vain are given back, once. Method: a
+/// batch while the cap is lowered and another batch comes; the books are checked.
+#[test]
+fn a_gpu_cap_holds_once_it_is_set() {
+    explore("commit/gpus-reconfigure", Some(2), || {
+        batch_and_gpu_cap(|_, handler| {
+            offer_gpus(handler, 2);
+        });
+    });
+}
+
+/// Mutant: GPUs that were reserved in vain are kept.
+#[test]
+#[ignore = "mutant"]
+fn mutant_gpus_kept() {
+    explore("mutant commit/gpus-reconfigure", Some(2), || {
+        batch_and_gpu_cap(|kernel, handler| {
+            if offer_gpus(handler, 2) == 0 {
+                kernel.0.gpus.reserve(2, 1, 2);
+            }
         });
     });
 }

@@ -1,6 +1,6 @@
 //! The policy: handlers against setters, and setters against each other.
 
-use super::scenes::{NOW, config, kernel, offer, offer_to};
+use super::scenes::{NOW, adrift, config, kernel, offer, offer_to, update};
 use super::{explore, race};
 use crate::kernel::admission::Books;
 use crate::resources::MilliCpus;
@@ -74,6 +74,114 @@ fn settings_hold_once_they_are_set() {
 fn mutant_settings_before_the_word() {
     explore("mutant policy/launch-config", None, || {
         batch_and_setter(place_by_an_old_policy, close_the_core_cap);
+    });
+}
+
+/// As many changes as there are versions under loom. The last leaves no room.
+fn change_through_all_versions(kernel: &Kernel) {
+    for limit in [9, 8, 7, 0] {
+        kernel.set_executor_limit(Some(limit)).unwrap();
+    }
+}
+
+/// As a handler does, but nothing says which version is in use.
+fn place_without_a_pin(kernel: &Kernel, _: &mut Handler) {
+    let core = &*kernel.0;
+    let books = core.admission.load();
+    if core.policy.load().headroom(books).is_ok() {
+        let _ = core.admission.commit(books, 1, CORE);
+    }
+}
+
+/// Goal: a batch is not deceived by a version that is used anew. Method: as for the limit, with so many changes during
+/// the batch that the version comes back, if it may.
+#[test]
+fn a_version_does_not_come_back_during_a_batch() {
+    explore("policy/launch-versions", Some(2), || {
+        batch_and_setter(place_one, change_through_all_versions);
+    });
+}
+
+/// Mutant: a commit by a version that isn't pinned.
+#[test]
+#[ignore = "mutant"]
+fn mutant_version_not_pinned() {
+    explore("mutant policy/launch-versions", Some(2), || {
+        batch_and_setter(place_without_a_pin, change_through_all_versions);
+    });
+}
+
+/// More handlers than pins that last. One answers a batch whose pin does not last, while versions are used up.
+fn batch_of_one_of_many(answer: fn(&Kernel, &mut Handler)) {
+    let kernel = kernel(config());
+    let mut idle: Vec<Handler> = (0..3).map(|_| kernel.handler()).collect();
+    for (handler, limit) in idle.iter_mut().zip([9, 8, 7]) {
+        offer_to(handler, "S0", 0);
+        kernel.set_executor_limit(Some(limit)).unwrap();
+    }
+    let (here, there) = (kernel.clone(), kernel.clone());
+    let mut handler = idle.remove(2);
+    let ((), after_setting) = race(
+        move || answer(&here, &mut handler),
+        move || {
+            for limit in [6, 5, 0] {
+                there.set_executor_limit(Some(limit)).unwrap();
+            }
+            there.totals().executors
+        },
+    );
+    assert_eq!(kernel.totals().executors, after_setting, "placed under a policy not in force");
+}
+
+/// Goal: the same holds for a handler whose pin doesn't outlast its batches, for there are too many handlers. Method:
+/// two idle handlers keep half of loom's versions, a third answers a batch, during which all others are used up.
+#[test]
+fn a_setter_waits_for_a_version() {
+    explore("policy/launch-crowd", Some(2), || batch_of_one_of_many(place_one));
+}
+
+/// Mutant: a commit by a version that isn't pinned.
+#[test]
+#[ignore = "mutant"]
+fn mutant_version_not_pinned_in_a_crowd() {
+    explore("mutant policy/launch-crowd", Some(2), || batch_of_one_of_many(place_without_a_pin));
+}
+
+/// An executor that was given up returns, by `come_back`, while versions are used up; in the end there is no room.
+fn return_and_setter(come_back: fn(&Kernel, &str)) {
+    let (kernel, executor) = adrift(config());
+    let (here, there) = (kernel.clone(), kernel.clone());
+    let ((), after_setting) = race(
+        move || come_back(&here, &executor),
+        move || {
+            change_through_all_versions(&there);
+            there.totals().executors
+        },
+    );
+    assert_eq!(kernel.totals().executors, after_setting, "taken back under a policy not in force");
+}
+
+/// Goal: what holds for batches holds for executors that come back after they were given up. Method: a return and so
+/// many changes of the limit that versions are used anew.
+#[test]
+fn a_version_does_not_come_back_during_a_return() {
+    explore("policy/return-versions", Some(2), || {
+        return_and_setter(|kernel, executor| drop(update(kernel, executor, TaskState::Running)));
+    });
+}
+
+/// Mutant: a commit while nobody keeps the policy.
+#[test]
+#[ignore = "mutant"]
+fn mutant_policy_not_kept() {
+    explore("mutant policy/return-versions", Some(2), || {
+        return_and_setter(|kernel, _| {
+            let core = &*kernel.0;
+            let books = core.admission.load();
+            if core.policy.load().has_room_for(books, CORE) {
+                let _ = core.admission.commit(books, 1, CORE);
+            }
+        });
     });
 }
 

@@ -5,7 +5,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::admission::Books;
 use super::cutting::Cutter;
 use super::remainder::Remainder;
 use crate::config::{Config, RefuseDurations};
@@ -29,8 +28,8 @@ pub struct Decisions {
     /// Whether something was refused for a cap's sake, and which revive was the last when it was.
     pub(crate) at_cap: bool,
     pub(crate) revival: u64,
-    /// The books that the batch was planned from: their version is that of the policy that it follows.
-    pub(crate) books: Books,
+    /// The number of the policy that the batch follows.
+    pub(crate) policy: u64,
 }
 
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crossbeam_utils::CachePadded;
 
 use super::Core;
-use super::admission::Books;
+use super::admission::{Books, Pin};
 use super::commit::{Committed, Plan};
 use super::cutting::Cutter;
 use super::decision::{AcceptRow, Decisions, Decline, Placed, Reason};
@@ -32,6 +32,7 @@ use crate::time::Timestamp;
 pub struct Handler {
     core: Arc<Core>,
     policy: PolicyView,
+    pin: Pin,
     tally: Arc<CachePadded<Tally>>,
     desk: Desk,
 }
@@ -66,6 +67,7 @@ impl fmt::Debug for Handler {
 impl Drop for Handler {
     fn drop(&mut self) {
         self.core.tallies.leave(&self.tally);
+        self.core.admission.leave(&self.pin);
     }
 }
 
@@ -78,7 +80,8 @@ impl Handler {
             left: Vec::new(),
             taken: Vec::new(),
         };
-        Handler { policy: core.policy.view(), tally: core.tallies.join(), core, desk }
+        let (policy, pin) = (core.policy.view(), core.admission.join());
+        Handler { policy, pin, tally: core.tallies.join(), core, desk }
     }
 
     /// The words that no other handler writes.
@@ -107,9 +110,9 @@ impl Handler {
             decisions.clear();
             decisions.revival = core.demand.revival();
             // The word before the policy: so the policy is at least as new as the word's version.
-            let books = core.admission.load();
-            decisions.books = books;
+            let books = core.admission.load_pinned(&mut self.pin);
             let policy: &Policy = self.policy.load();
+            decisions.policy = policy.number;
             match self.desk.answer(core, policy, books, offers, now, decisions) {
                 Answered::Alike => break (books, policy.terms, true),
                 Answered::Each => break (books, policy.terms, false),
@@ -121,6 +124,7 @@ impl Handler {
             // new one, and the revive that came with it may be out already.
             core.demand.want();
         }
+        self.pin.end_batch();
         self.tally.count(decisions, alike, &Circumstances { offers, terms, now });
     }
 }

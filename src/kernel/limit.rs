@@ -23,6 +23,12 @@ impl Kernel {
     /// Puts a new executor limit in force; `None` is no limit. Once this has returned, no executor is placed beyond
     /// it. Executors that are beyond it already run on.
     ///
+    /// # Blocking
+    /// Waits for other threads that change limit, settings or wanted hosts, for one that makes or drops a
+    /// [`Handler`](crate::Handler), and for one that takes an executor into the books that returns or is adopted. If
+    /// there are over 128 handlers and a hundred of them are in a batch, each under another policy, it waits until one
+    /// of these batches ends. No handler waits for it.
+    ///
     /// # Errors
     /// When the limit is over [`limits::EXECUTORS_MAX`](crate::limits::EXECUTORS_MAX).
     pub fn set_executor_limit(&self, limit: Option<u32>) -> Result<(), Error> {

@@ -174,8 +174,9 @@ impl Kernel {
     /// unknown executors are tolerated and counted. Only failures that are the agent's count towards its exclusion
     /// (not kills, losses by partition, drains or invalid offers), each once. Apply first, acknowledge then.
     ///
-    /// Lock-free, except that a failure takes the lock of its agent's failure times, and that ids without their slot
-    /// ([`IdScheme::plain`]) go through a sharded map.
+    /// Lock-free, except that a failure takes the lock of its agent's failure times, that an executor which returns
+    /// after it was given up keeps the policy from changing, for which it takes a lock, and that ids without their
+    /// slot ([`IdScheme::plain`]) go through a sharded map.
     pub fn status_update(&self, update: &StatusUpdate<'_>, now: Timestamp) -> Outcome {
         self.0.status_update(update, LimitRule::Keep, now)
     }
@@ -227,6 +228,7 @@ impl Kernel {
 
     /// Puts new settings in force, executor limit included. Once this has returned, no executor is placed under the
     /// old ones; executors that run keep what they have. Refused offers are asked for again with the next revive.
+    /// Blocks as [`Kernel::set_executor_limit`] does.
     pub fn reconfigure(&self, config: Config) {
         if self.0.policy.set_config(config, &self.0.admission) {
             self.0.demand.want();
@@ -355,7 +357,7 @@ impl Kernel {
         if decisions.at_cap {
             demand.note_refused();
         }
-        if !self.0.admission.load().same_version(decisions.books) {
+        if self.0.policy.load().number != decisions.policy {
             demand.want();
         }
     }

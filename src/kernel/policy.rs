@@ -2,17 +2,20 @@
 //!
 //! | who | does | pairs with |
 //! |---|---|---|
-//! | [`PolicyCell::set_config`], [`PolicyCell::set_limit`], [`PolicyCell::set_locality`] | publish, then [`Admission::bump_version`] | a handler that sees the new version sees the new policy |
+//! | [`PolicyCell::set_config`], [`PolicyCell::set_limit`], [`PolicyCell::set_locality`], under a lock | publish, then [`Admission::bump_version`] | a handler that sees the new version sees the new policy |
 //! | [`PolicyCell::lower_limit`], for executors that have finished | the same, *then* [`Admission::release`] | a handler that sees their places free sees the lower limit |
 //! | handler | loads the admission word, *then* the policy | so its policy is at least as new as the word's version |
 //!
-//! A commit fails if the version changed since the word was loaded. So once a setter has returned, no executor is
-//! admitted under an older policy. The cell itself is an `ArcSwap`, for which checkers see a twin that promises no more
-//! (see [`sync`](crate::sync)).
+//! A commit fails if the version changed since the word was loaded, even if it changed so often that versions are used
+//! anew. So once a setter has returned, no executor is admitted under an older policy. Threads other than handlers
+//! [keep](PolicyCell::keep) the policy while they admit. The cell itself is an `ArcSwap`, for which checkers see a twin
+//! that promises no more (see [`sync`](crate::sync)).
 
 use std::sync::Arc;
 
-use crate::sync::{Mutex, Swap, View, lock};
+use crossbeam_utils::CachePadded;
+
+use crate::sync::{Mutex, MutexGuard, Swap, View, lock};
 
 use super::admission::{Admission, Books};
 use super::decision::Reason;
@@ -31,6 +34,8 @@ pub(crate) struct Policy {
     pub(crate) limit: Option<u32>,
     /// The wanted hosts.
     pub(crate) locality: Arc<Locality>,
+    /// Grows with each change.
+    pub(crate) number: u64,
     /// Changes with the settings, but not when `set_executor_limit` alone is called: what was asked of offers is the
     /// same under one number.
     pub(crate) terms: u64,
@@ -135,7 +140,8 @@ pub(crate) fn check_limit(limit: Option<u32>) -> Result<(), Error> {
 #[derive(Debug)]
 pub(crate) struct PolicyCell {
     current: Swap<Policy>,
-    publisher: Mutex<()>,
+    /// Not on the line of the pointer that each batch reads.
+    publisher: CachePadded<Mutex<()>>,
 }
 
 /// A handler's view of the cell: a check of one pointer while nothing changes.
@@ -144,8 +150,8 @@ pub(crate) type PolicyView = View<Policy>;
 impl PolicyCell {
     pub(crate) fn new(config: Config) -> PolicyCell {
         let limit = config.executor_limit;
-        let policy = Policy { config, limit, locality: Arc::default(), terms: 0 };
-        PolicyCell { current: Swap::new(policy), publisher: Mutex::new(()) }
+        let policy = Policy { config, limit, locality: Arc::default(), number: 0, terms: 0 };
+        PolicyCell { current: Swap::new(policy), publisher: CachePadded::new(Mutex::new(())) }
     }
 
     pub(crate) fn view(&self) -> PolicyView {
@@ -154,6 +160,17 @@ impl PolicyCell {
 
     pub(crate) fn load(&self) -> Arc<Policy> {
         self.current.load()
+    }
+
+    /// Keeps the policy as it is until the guard is dropped: setters wait for it. For threads that admit without a pin.
+    pub(crate) fn keep(&self) -> MutexGuard<'_, ()> {
+        lock(&self.publisher)
+    }
+
+    /// Publishes a policy, the setter's lock being held.
+    fn publish(&self, old: &Policy, new: Policy, admission: &Admission) {
+        self.current.store(Arc::new(Policy { number: old.number + 1, ..new }));
+        admission.bump_version();
     }
 
     /// Puts `config` in force, its executor limit included. Returns whether anything changed.
@@ -166,8 +183,11 @@ impl PolicyCell {
         let limit = config.executor_limit;
         let terms = old.terms + u64::from(old.config != config);
         let locality = Arc::clone(&old.locality);
-        self.current.store(Arc::new(Policy { config, limit, locality, terms }));
-        admission.bump_version();
+        self.publish(
+            &old,
+            Policy { config, limit, locality, terms, ..Policy::clone(&old) },
+            admission,
+        );
         true
     }
 
@@ -187,26 +207,25 @@ impl PolicyCell {
         let old = self.load();
         let limit = limit(old.limit);
         if old.limit != limit {
-            self.current.store(Arc::new(Policy { limit, ..Policy::clone(&old) }));
-            admission.bump_version();
+            self.publish(&old, Policy { limit, ..Policy::clone(&old) }, admission);
         }
     }
 
-    /// Puts wanted hosts in force, with what `limit` makes of the executor limit.
+    /// Puts wanted hosts in force, with what `limit` makes of the executor limit. Returns whether anything changed.
     pub(crate) fn set_locality(
         &self,
         locality: Arc<Locality>,
         limit: impl FnOnce(Option<u32>) -> Option<u32>,
         admission: &Admission,
-    ) {
+    ) -> bool {
         let _publisher = lock(&self.publisher);
         let old = self.load();
         let limit = limit(old.limit);
         let nobody_waits = old.config.locality_wait.is_none();
         if nobody_waits && limit == old.limit && locality.same_hosts(&old.locality) {
-            return;
+            return false;
         }
-        self.current.store(Arc::new(Policy { limit, locality, ..Policy::clone(&old) }));
-        admission.bump_version();
+        self.publish(&old, Policy { limit, locality, ..Policy::clone(&old) }, admission);
+        true
     }
 }

@@ -335,6 +335,8 @@ impl Core {
     /// Puts a hold into the books again, if the caps allow.
     pub(super) fn count_again(&self, hold: &Hold) -> bool {
         let gpus = u64::from(hold.gpus.get());
+        // No version is pinned here.
+        let _policy = self.policy.keep();
         loop {
             // The word before the policy, as for a batch.
             let books = self.admission.load();

@@ -17,6 +17,7 @@
 //! | `Swap`, `View` | `ArcSwap` and its cache | loom: a list that only grows, and an index to its last; shuttle: a lock |
 //! | `Map` | `DashMap` | a few maps, each in the checker's lock |
 //! | `OnceLock` | std's | std's, behind the checker's lock and a word that says that it is filled |
+//! | `yield_now` | lets others run | the checker's own |
 //! | `wait_for` | waits with a deadline | loom: without one; shuttle: see there |
 //!
 //! ThreadSanitizer's world is the real one, but for `OnceLock` and [`lock`], where std hides its order from it

@@ -7,6 +7,7 @@ use std::sync::Arc;
 pub(crate) use std::sync::OnceLock;
 pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
+pub(crate) use std::thread::yield_now;
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, Cache};

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard, RwLock};
+pub(crate) use loom::thread::yield_now;
 
 use super::lock;
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 pub(crate) use shuttle::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard, RwLock};
+pub(crate) use shuttle::thread::yield_now;
 
 use shuttle::rand::Rng;
 

@@ -104,6 +104,41 @@ fn a_revive_that_overtook_refusals_is_repeated() {
     assert_eq!(house.kernel.poll_demand(at(8)), None);
 }
 
+/// Goal: refusals under an old policy don't stay unnoticed, however often the policy changed since. Method: between a
+/// batch and the word that its answers were sent, a multiple of 256 changes, and a revive.
+#[test]
+fn answers_of_a_policy_long_gone_are_noticed() {
+    let setup = Setup { revive_interval: std::time::Duration::ZERO, ..Setup::default() };
+    let house = House::new(&setup);
+    let resources = [offermill::Resource::scalar("cpus", 0.5)];
+    let offers = [offermill::Offer::new("o", "S2", "host", &resources, &[])];
+    let (mut handler, mut late) = (house.kernel.handler(), offermill::Decisions::new());
+    handler.resource_offers(&offers, at(1), &mut late);
+    for limit in 1..512 {
+        house.kernel.set_executor_limit(Some(limit)).unwrap();
+    }
+    house.kernel.reconfigure(Setup { memory: 1, ..setup }.config());
+    assert_eq!(house.kernel.poll_demand(at(2)), Some(Revive));
+    house.kernel.answers_sent(&late);
+    assert_eq!(house.kernel.poll_demand(at(2)), Some(Revive), "the refusals came after it");
+    assert_eq!(house.kernel.poll_demand(at(3)), None);
+}
+
+/// Goal: a host that drops the calls of earlier subscriptions gets none that the kernel takes for said. Method: polls
+/// for a subscription that is over, and for the one in force.
+#[test]
+fn calls_are_for_one_subscription() {
+    let house = House::new(&Setup { limit: Some(0), ..Setup::default() });
+    let first = house.kernel.epoch();
+    let second = house.kernel.registered();
+    assert_eq!(house.kernel.poll_demand_in(first, at(1)), None);
+    assert_eq!(house.kernel.poll_demand_in(second, at(1)), Some(Suppress));
+    assert_eq!(house.kernel.poll_demand_in(second, at(1)), None);
+    let third = house.kernel.registered();
+    assert_eq!(house.kernel.poll_demand_in(second, at(1)), None);
+    assert_eq!(house.kernel.poll_demand_in(third, at(1)), Some(Suppress));
+}
+
 /// Goal: a revive that was lost on its way is not the end of all offers. Method: room, and a cluster that says nothing
 /// for longer than any refusal; then one that offers.
 #[test]
