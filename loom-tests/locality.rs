@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use loom::sync::Arc;
 
-use super::scenes::{LATER, NOW, config, kernel, offer_of};
+use super::scenes::{LATER, NOW, config, kernel, offer_from, offer_of, offer_to};
 use super::{explore, race};
 use crate::kernel::admission::Admission;
 use crate::kernel::agents::{AgentKey, Agents};
@@ -50,6 +50,40 @@ fn mutant_hosts_before_the_wait() {
             let locality = Locality::new(["elsewhere"], Timestamp::ORIGIN, &core.agents);
             core.policy.set_locality(std::sync::Arc::new(locality), |limit| limit, &core.admission);
             core.launching.pause();
+        });
+    });
+}
+
+/// An executor is placed while hosts are set by `set`, its own among them. The wait is not over afterwards, and another
+/// agent of the host is offered.
+fn placement_and_setter(set: fn(&Kernel)) {
+    let kernel = kernel(config().locality_wait(Some(Duration::from_millis(500))));
+    let there = kernel.clone();
+    let mut handler = kernel.handler();
+    let (placed, ()) = race(move || offer_to(&mut handler, "S0", 1).len(), move || set(&there));
+    let again = offer_from(&kernel, "S1", 1).len();
+    assert_eq!(placed + again, 1, "{placed} on the host, and then {again}");
+}
+
+/// Goal: once hosts are set, all executors are known that are on them. Method: a batch that may not know of the hosts is
+/// answered while they are set; then a further agent of the host is offered.
+#[test]
+fn who_sets_hosts_sees_what_is_placed_meanwhile() {
+    explore("locality/set-place", Some(3), || {
+        placement_and_setter(|kernel| kernel.set_locality(["host"]));
+    });
+}
+
+/// Mutant: agents with executors are looked for before the hosts are there, and not again.
+#[test]
+#[ignore = "mutant"]
+fn mutant_one_look_at_holders() {
+    explore("mutant locality/set-place", Some(3), || {
+        placement_and_setter(|kernel| {
+            let core = &*kernel.0;
+            let locality = Locality::new(["host"], Timestamp::ORIGIN, &core.agents);
+            core.launching.pause();
+            core.policy.set_locality(std::sync::Arc::new(locality), |limit| limit, &core.admission);
         });
     });
 }

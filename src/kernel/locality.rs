@@ -15,7 +15,13 @@
 //! and those that were candidates since. Most hosts have one. Of a host with more than [`AGENTS`], some count only by
 //! themselves.
 //!
-//! Handlers don't wait for each other: two that look at one host at once may each place an executor there.
+//! Agents that hold executors are looked for twice: before the hosts are published, and when no batch can commit any
+//! more that doesn't know of the hosts. What such a batch has placed in between is found by the second look; the
+//! admission word orders that batch's commit before the publisher's new version.
+//!
+//! Handlers don't wait for each other: two that look at one host at once may each place an executor there. And until
+//! the setter has returned, a host may get an executor though a batch that doesn't know that it is wanted has just
+//! placed one there.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -54,10 +60,15 @@ impl Locality {
             let at = locality.hosts.len();
             locality.hosts.entry(host.into()).or_insert_with(|| Host::new(at));
         }
-        if !locality.hosts.is_empty() {
-            agents.holders().for_each(|(key, name)| locality.note(&name.hostname, key, agents));
-        }
+        locality.note_holders(agents);
         locality
+    }
+
+    /// Notes the agents of wanted hosts that hold executors now.
+    fn note_holders(&self, agents: &Agents) {
+        if !self.hosts.is_empty() {
+            agents.holders().for_each(|(key, name)| self.note(&name.hostname, key, agents));
+        }
     }
 
     /// Notes that the agent is one of the host's, if the host is wanted.
@@ -195,6 +206,14 @@ impl Vicinity<'_> {
 }
 
 impl Core {
+    fn set_locality(&self, locality: Locality, limit: impl FnOnce(Option<u32>) -> Option<u32>) {
+        let locality = Arc::new(locality);
+        if self.policy.set_locality(Arc::clone(&locality), limit, &self.admission) {
+            // From now on each commit is by a policy that has these hosts, or later ones.
+            locality.note_holders(&self.agents);
+        }
+    }
+
     /// What a batch that comes now has to mind of the wanted hosts, if there are any and there is a wait. `closed` is
     /// why no offer could be used whatever its host.
     #[inline]
@@ -228,21 +247,24 @@ impl Kernel {
     /// limit.
     ///
     /// While it lasts, an offer is used only if its host is wanted and no executor of this kernel is there, and each
-    /// wanted host gets one. Once this has returned, no batch is placed by the former hosts. Under threads the wait is
-    /// a preference and no cap: two handlers that look at one host at once may each place an executor there.
+    /// wanted host gets one. Once this has returned, no batch is placed by the former hosts, and all executors are
+    /// known that were placed before. Under threads the wait is a preference and no cap: two handlers that look at one
+    /// host at once may each place an executor there, and so may one that comes before this has returned.
     ///
-    /// O(hosts and agents), on the caller's thread; no handler waits for it.
+    /// O(hosts and agents), on the caller's thread; no handler waits for it. Blocks as [`Kernel::set_executor_limit`]
+    /// does.
     pub fn set_locality<'a>(&self, hosts: impl IntoIterator<Item = &'a str>) {
         let core = &*self.0;
         let locality = Locality::new(hosts, Timestamp::ORIGIN, &core.agents);
         // Before the hosts are there: who sees them begins to wait.
         core.launching.pause();
-        core.policy.set_locality(Arc::new(locality), |limit| limit, &core.admission);
+        core.set_locality(locality, |limit| limit);
     }
 
     /// Says how many executors there may be and on which hosts they had better start, as dynamic allocation does: both
     /// come into force in one step, as by [`Kernel::set_executor_limit`] and [`Kernel::set_locality`], and the wait for
-    /// wanted hosts begins anew `now`. (`set_executor_limit` alone leaves hosts and wait as they are.)
+    /// wanted hosts begins anew `now`. (`set_executor_limit` alone leaves hosts and wait as they are.) Blocks as
+    /// [`Kernel::set_executor_limit`] does.
     ///
     /// # Errors
     /// When the limit is over [`limits::EXECUTORS_MAX`](crate::limits::EXECUTORS_MAX); then nothing changes.
@@ -255,7 +277,7 @@ impl Kernel {
         check_limit(limit)?;
         let core = &*self.0;
         let locality = Locality::new(hosts, now, &core.agents);
-        core.policy.set_locality(Arc::new(locality), |_| limit, &core.admission);
+        core.set_locality(locality, |_| limit);
         Ok(())
     }
 }
