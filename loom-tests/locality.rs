@@ -65,8 +65,8 @@ fn placement_and_setter(set: fn(&Kernel)) {
     assert_eq!(placed + again, 1, "{placed} on the host, and then {again}");
 }
 
-/// Goal: once hosts are set, all executors are known that are on them. Method: a batch that may not know of the hosts is
-/// answered while they are set; then a further agent of the host is offered.
+/// Goal: once hosts are set, all executors are known that are on them. Method: a batch that may not know of the hosts
+/// is answered while they are set; then a further agent of the host is offered.
 #[test]
 fn who_sets_hosts_sees_what_is_placed_meanwhile() {
     explore("locality/set-place", Some(3), || {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use offermill::config::UnreachableRule;
 use offermill::{DemandCall, TaskState};
 use shuttle::thread::JoinHandle;
 
@@ -173,5 +174,71 @@ fn no_revive_is_lost() {
         let suppressed = calls.len() - revives(&calls);
         assert!((1..=1 + 5).contains(&(revives(&calls) - suppressed)), "{calls:?}");
         yard.settle();
+    });
+}
+
+/// Goal: no version that a batch follows is used anew. Method: two handlers offer while the limit is changed 256 times,
+/// so that the version would be the same again; the last limit leaves no room, for a later offer neither.
+#[test]
+fn a_batch_is_not_deceived_by_many_changes() {
+    play("policy/many-changes", 300, || {
+        let yard = Yard::new(&setup(1, 6));
+        let handlers = [(); 2].map(|()| {
+            yard.spawn(|yard| {
+                let mut handler = yard.kernel.handler();
+                yard.offer(&mut handler, &["S0"], 1.0, at(1));
+            })
+        });
+        let setter = yard.spawn(|yard| {
+            for change in 1..=256 {
+                yard.kernel.set_executor_limit(Some(256 - change)).unwrap();
+            }
+            let executors = yard.kernel.totals().executors;
+            yard.offer(&mut yard.kernel.handler(), &["S0"], 1.0, at(1));
+            executors
+        });
+        let after_setting = join([setter])[0];
+        join(handlers);
+        assert_eq!(yard.kernel.totals().executors, after_setting, "placed under an old limit");
+        yard.settle();
+    });
+}
+
+/// Goal: two threads that drive a kernel say together what one would, and give up each executor once. Method: both poll
+/// and tick at the limit, while one executor is out of sight and the other ends. Room only grows, and the batch that
+/// reached the limit had offers refused: so there is one revive, and before it one suppression at most.
+#[test]
+fn two_drivers_do_the_work_of_one() {
+    play("policy/two-drivers", 1000, || {
+        let yard = Yard::new(&Setup {
+            unreachable: UnreachableRule {
+                release_after: Some(Duration::from_millis(40)),
+                forget_after: Duration::from_secs(400),
+            },
+            ..setup(1, 2)
+        });
+        let placed = yard.offer(&mut yard.kernel.handler(), &["S0"], 2.0, at(1)).placed;
+        let (lost, ends) = (placed[0], placed[1]);
+        yard.tell(lost, TaskState::Unreachable, at(2));
+        let drivers = [(); 2].map(|()| {
+            yard.spawn(|yard| {
+                let mut calls = Vec::new();
+                let mut given_up = 0;
+                for now in [10, 60, 61] {
+                    calls.extend(yard.kernel.poll_demand(at(now)));
+                    given_up += yard.kernel.tick(at(now)).given_up.len();
+                    calls.extend(yard.kernel.poll_demand(at(now)));
+                }
+                (calls, given_up)
+            })
+        });
+        let updates = yard.spawn(move |yard| drop(yard.tell(ends, TaskState::Finished, at(3))));
+        let (calls, given_up): (Vec<_>, Vec<_>) = join(drivers).into_iter().unzip();
+        join([updates]);
+        assert_eq!(given_up.iter().sum::<usize>(), 1, "given up once");
+        let mut calls = calls.concat();
+        calls.extend(yard.kernel.poll_demand(at(2000)));
+        assert!(yard.kernel.poll_demand(at(2001)).is_none(), "all is said: {calls:?}");
+        assert!(revives(&calls) == 1 && calls.len() <= 2, "{calls:?}");
     });
 }
