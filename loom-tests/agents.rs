@@ -3,13 +3,11 @@
 use std::time::Duration;
 
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicU32, Ordering};
 
 use super::scenes::{SWEPT, config, finish, kernel, offer, offer_to};
 use super::{explore, race};
 use crate::config::ExclusionRule;
 use crate::kernel::agents::{AgentKey, Agents, Barred};
-use crate::sync::Map;
 use crate::time::Timestamp;
 use crate::{Kernel, Target};
 
@@ -201,29 +199,6 @@ fn meeting_and_forgetting_agree() {
         assert!(found == Some(met) || met == key);
         assert_eq!(agents.reserve(met, 1, NOW).is_ok(), found == Some(met));
         assert_eq!((agents.len(), agents.views(NOW).count()), (found.iter().count(), agents.len()));
-    });
-}
-
-/// Mutant: the entry goes first, and the cell only if it is idle.
-#[test]
-#[ignore = "mutant"]
-fn mutant_entry_before_the_cell() {
-    explore("mutant agents/meet-retire", None, || {
-        let words = Arc::new((Map::<u32, u32>::new(), AtomicU32::new(0)));
-        words.0.insert(1, 1);
-        let (here, there) = (Arc::clone(&words), Arc::clone(&words));
-        let (_, placed) = race(
-            move || {
-                here.0.remove(&1);
-                here.1.compare_exchange(0, 9, Ordering::AcqRel, Ordering::Acquire).is_ok()
-            },
-            move || {
-                let known = there.0.get(&1).is_some();
-                let place = || there.1.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire);
-                known && place().is_ok()
-            },
-        );
-        assert!(words.0.get(&1).is_some() || !placed, "an executor on nobody's agent");
     });
 }
 
