@@ -2,14 +2,16 @@
 //! machine at random, the fuzz target from bytes) lets a [`Scene`] play each step first and then a [`Subject`].
 
 mod compare;
+pub(crate) mod corners;
 mod subject;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use offermill::{DemandCall, Fate, Scope, TaskState, Timestamp, UpdateReason};
+use offermill::{Change, DemandCall, Fate, Scope, TaskState, Timestamp, UpdateReason};
 
-use crate::reference::{Answer, Effect, Knowing, Model, Said};
+use crate::reference::{Answer, Effect, Knowing, Life, Model, Said};
 use crate::world::{Setup, Sheet};
+use corners::Corner;
 pub(crate) use subject::Subject;
 
 /// Offers come through so many handlers.
@@ -23,10 +25,36 @@ pub(crate) enum Whom {
     Text(&'static str),
 }
 
+/// An executor that a former run has left.
+#[derive(Clone, Debug)]
+pub(crate) struct Relic {
+    pub(crate) name: &'static str,
+    pub(crate) agent: &'static str,
+    /// In thousandths.
+    pub(crate) cores: u64,
+    pub(crate) gpus: u64,
+}
+
+/// How often a storm of settings changes them.
+const STORM: u32 = 300;
+
+/// The limits of a storm of settings that ends with `last`.
+pub(crate) fn storm(last: Option<u32>) -> impl Iterator<Item = Option<u32>> {
+    let others = (1..STORM).map(|number| Some(1_000 + number % 2));
+    others.chain(std::iter::once(last))
+}
+
 /// Whoever makes up histories need not use all.
 #[allow(dead_code)]
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
+    Adopt(Vec<Relic>),
+    /// The executor limit changes so often that a small counter of changes wraps.
+    Storm(Option<u32>),
+    /// Two drivers let time pass, by turns: one now, the other so many milliseconds behind.
+    Drivers {
+        behind: u64,
+    },
     Offers {
         handler: usize,
         sheets: Vec<Sheet>,
@@ -84,6 +112,10 @@ pub(crate) enum Expected {
     Flag(bool),
     Call(Option<DemandCall>),
     Aged(BTreeSet<u64>, BTreeSet<u64>),
+    /// Who was adopted, unless adoption is over.
+    Adopted(Option<Vec<Option<u64>>>),
+    /// What each of two drivers was told: by a tick and by a poll.
+    Driven([(BTreeSet<u64>, BTreeSet<u64>); 2], [Option<DemandCall>; 2]),
     Drained(bool, BTreeMap<u64, Fate>),
 }
 
@@ -98,6 +130,11 @@ pub(crate) struct Scene {
     /// What the last answer of each handler was given on.
     said: [Said; HANDLERS],
     pub(crate) expected: Expected,
+    /// How many storms of settings there were, also when each handler answered last.
+    storms: u64,
+    storms_said: [u64; HANDLERS],
+    /// What the last event reached.
+    pub(crate) corners: Vec<Corner>,
 }
 
 impl Scene {
@@ -111,6 +148,48 @@ impl Scene {
             back_ms_max,
             said: [Said::default(); HANDLERS],
             expected: Expected::Nothing,
+            storms: 0,
+            storms_said: [0; HANDLERS],
+            corners: Vec::new(),
+        }
+    }
+
+    /// The moments, relative to the present one, around which time alone changes an executor out of sight.
+    #[allow(dead_code)]
+    pub(crate) fn deadlines(&self) -> Vec<i64> {
+        let mut moments = Vec::new();
+        for number in self.model.living() {
+            let Some(deadline) = self.deadline(number) else { continue };
+            let ahead = deadline.as_millis() as i64 - self.now.as_millis() as i64;
+            if (0..4_000_000).contains(&ahead) {
+                moments.extend([-900, -1, 0, 1, 900].map(|off| ahead + off));
+            }
+        }
+        moments
+    }
+
+    /// When an executor out of sight is given up, or one that is given up is forgotten.
+    pub(crate) fn deadline(&self, number: u64) -> Option<Timestamp> {
+        let executor = &self.model.executors[number as usize];
+        let rule = self.model.setup.unreachable;
+        match executor.life {
+            Life::OutOfSight => rule.release_after.map(|after| executor.since.plus(after)),
+            Life::GivenUp => Some(executor.since.plus(rule.forget_after)),
+            _ => None,
+        }
+    }
+
+    /// The moment of a driver that is behind.
+    pub(crate) fn behind(&self, behind: u64) -> Timestamp {
+        let earliest = self.latest.saturating_sub(self.back_ms_max);
+        Timestamp::from_millis(self.now.as_millis().saturating_sub(behind).max(earliest))
+    }
+
+    /// When the second of two drivers acts.
+    fn moment_of_second(&self, event: &Event) -> Timestamp {
+        match event {
+            Event::Drivers { behind } => self.behind(*behind),
+            _ => self.now,
         }
     }
 
@@ -126,7 +205,17 @@ impl Scene {
                 let agent = self.model.agents.get(*agent);
                 agent.is_none_or(|agent| agent.knowing == Knowing::Yes)
             }
-            Event::Limit(limit) => limit.is_some() || self.model.setup.core_cap.is_some(),
+            Event::Limit(limit) | Event::Storm(limit) => {
+                limit.is_some() || self.model.setup.core_cap.is_some()
+            }
+            // The kernel needs to know for certain whether an agent has been forgotten.
+            Event::Adopt(relics) => {
+                !self.plain_ids
+                    && relics.iter().all(|relic| {
+                        let agent = self.model.agents.get(relic.agent);
+                        agent.is_none_or(|agent| agent.knowing == Knowing::Yes)
+                    })
+            }
             _ => true,
         }
     }
@@ -141,12 +230,25 @@ impl Scene {
     pub(crate) fn play(&mut self, step: &Step) {
         let now = self.now_after(step);
         self.latest = self.latest.max(now.as_millis());
+        let jump = now.since(self.now);
         self.now = now;
+        self.corners.clear();
+        if jump >= corners::LONG {
+            self.corners.push(Corner::JumpOver15Minutes);
+        }
+        let before = self.before(&step.event);
+        self.decide(step, now);
+        self.note_corners(&step.event, before);
+    }
+
+    fn decide(&mut self, step: &Step, now: Timestamp) {
+        let behind = self.moment_of_second(&step.event);
         let model = &mut self.model;
         self.expected = match &step.event {
             Event::Offers { handler, sheets } => {
                 let answer = model.offers(sheets, now);
                 self.said[*handler] = answer.said;
+                self.storms_said[*handler] = self.storms;
                 Expected::Answer(answer)
             }
             Event::Sent { handler } => {
@@ -171,6 +273,17 @@ impl Scene {
             Event::Tick => {
                 let (given_up, forgotten) = model.tick(now);
                 Expected::Aged(given_up, forgotten)
+            }
+            Event::Drivers { .. } => {
+                let first = (model.tick(now), model.poll_demand(now));
+                let second = (model.tick(behind), model.poll_demand(behind));
+                Expected::Driven([first.0, second.0], [first.1, second.1])
+            }
+            Event::Adopt(relics) => Expected::Adopted(model.adopt(relics, now)),
+            Event::Storm(limit) => {
+                storm(*limit).for_each(|limit| model.set_limit(limit));
+                self.storms += 1;
+                Expected::Nothing
             }
             Event::Reconcile(scope) => Expected::Numbers(model.reconcile(*scope, now)),
             Event::Close => Expected::Numbers(model.close()),

@@ -4,6 +4,7 @@
 //! What is left open by the documentation is open here too: when exactly an idle agent is forgotten (see
 //! [`Knowing`]).
 
+mod adopting;
 mod books;
 mod offers;
 mod updates;
@@ -53,6 +54,10 @@ pub(crate) struct Executor {
     pub(crate) since: Timestamp,
     asked_to_end: bool,
     doubtful: bool,
+    /// Of a former run.
+    pub(crate) adopted: bool,
+    /// It was out of sight and came back.
+    pub(crate) returned: bool,
 }
 
 /// Whether the kernel still knows an agent.
@@ -75,6 +80,20 @@ pub(crate) struct Agent {
     candidate_at: Timestamp,
     /// When an executor failed that none was placed after.
     failed: Option<Timestamp>,
+}
+
+impl Agent {
+    fn met(now: Timestamp) -> Agent {
+        Agent {
+            knowing: Knowing::Yes,
+            excluded_until: None,
+            suspect_until: Timestamp::ORIGIN,
+            failures: Vec::new(),
+            failed_until: Timestamp::ORIGIN,
+            candidate_at: now,
+            failed: None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -125,6 +144,8 @@ pub(crate) struct Model {
     swept_at: Timestamp,
     /// How often limit and settings changed.
     version: u64,
+    /// Executors of a former run were adopted, which is possible once.
+    adopted: bool,
 }
 
 impl Model {
@@ -142,6 +163,7 @@ impl Model {
             demand: Demand::default(),
             swept_at: Timestamp::ORIGIN,
             version: 0,
+            adopted: false,
         }
     }
 

@@ -11,11 +11,39 @@ use super::Whom;
 use crate::reference::{Answer, Effect, Knowing, Life, Model, Started};
 use crate::world::Sheet;
 
-/// The numbers of some executors.
-pub(crate) fn names(targets: &[Target]) -> BTreeSet<u64> {
-    let numbers: BTreeSet<u64> = targets.iter().map(|target| target.id.sequence()).collect();
-    assert_eq!(numbers.len(), targets.len(), "one is named twice: {targets:?}");
-    numbers
+/// The id of each executor, by its number.
+#[derive(Debug, Default)]
+pub(crate) struct Ids {
+    all: Vec<ExecutorId>,
+    numbers: BTreeMap<u64, u64>,
+    /// How many executors of a former run were not adopted: each may have left a gap in the sequence.
+    pub(crate) refused: u64,
+}
+
+impl Ids {
+    pub(crate) fn push(&mut self, number: u64, id: ExecutorId) {
+        let (sequence, last) = (id.sequence(), self.all.last());
+        assert_eq!(number, self.all.len() as u64, "numbers follow each other");
+        assert!(last.is_none_or(|last| last.sequence() < sequence), "in the order of placement");
+        assert!((number..=number + self.refused).contains(&sequence), "without gaps: {sequence}");
+        self.all.push(id);
+        self.numbers.insert(sequence, number);
+    }
+
+    pub(crate) fn of(&self, number: u64) -> ExecutorId {
+        self.all[number as usize]
+    }
+
+    pub(crate) fn number(&self, id: ExecutorId) -> u64 {
+        self.numbers[&id.sequence()]
+    }
+
+    /// The numbers of some executors.
+    pub(crate) fn numbers(&self, targets: &[Target]) -> BTreeSet<u64> {
+        let numbers: BTreeSet<u64> = targets.iter().map(|it| self.number(it.id)).collect();
+        assert_eq!(numbers.len(), targets.len(), "one is named twice: {targets:?}");
+        numbers
+    }
 }
 
 /// Compares decisions with the answer; notes the ids of new executors.
@@ -24,7 +52,7 @@ pub(crate) fn expect_answer(
     answer: &Answer,
     sheets: &[Sheet],
     model: &Model,
-    ids: &mut Vec<ExecutorId>,
+    ids: &mut Ids,
 ) {
     let mut answered: Vec<u32> = decisions.declines().iter().map(|row| row.offer).collect();
     answered.extend(decisions.accepts().flat_map(|accept| accept.offers.to_vec()));
@@ -41,7 +69,6 @@ pub(crate) fn expect_answer(
         assert_eq!(accept.executors.len(), expected.executors.len());
         for (placed, Started { number, pieces }) in accept.executors.iter().zip(&expected.executors)
         {
-            assert_eq!(placed.id.sequence(), *number);
             fresh.insert(*number, placed.id);
             let executor = &model.executors[*number as usize];
             assert_eq!(placed.cores, MilliCpus::from_millis(executor.cores));
@@ -60,13 +87,12 @@ pub(crate) fn expect_answer(
         }
     }
     for (number, id) in fresh {
-        assert_eq!(number, ids.len() as u64, "numbers follow each other");
-        ids.push(id);
+        ids.push(number, id);
     }
 }
 
 /// Compares what an update did.
-pub(crate) fn expect_outcome(outcome: &Outcome, effect: &Effect, whom: &Whom, ids: &[ExecutorId]) {
+pub(crate) fn expect_outcome(outcome: &Outcome, effect: &Effect, whom: &Whom, ids: &Ids) {
     let excluded = outcome
         .excluded
         .as_ref()
@@ -75,7 +101,7 @@ pub(crate) fn expect_outcome(outcome: &Outcome, effect: &Effect, whom: &Whom, id
         Effect { change: outcome.change, freed: outcome.freed, kill: outcome.kill, excluded };
     assert_eq!(found, *effect);
     match (whom, outcome.executor) {
-        (Whom::Number(number), Some(id)) => assert_eq!(id, ids[*number as usize]),
+        (Whom::Number(number), Some(id)) => assert_eq!(id, ids.of(*number)),
         (Whom::Text(text), Some(id)) => panic!("{text} is no executor, but was found as {id:?}"),
         (_, None) => {}
     }
@@ -97,7 +123,7 @@ pub(crate) fn expect_same_state(
     snapshot: &Snapshot,
     model: &Model,
     now: Timestamp,
-    ids: &[ExecutorId],
+    ids: &Ids,
 ) {
     assert!(snapshot.exact, "nobody else is at work");
     assert_eq!(kernel.totals(), snapshot.totals);
@@ -111,14 +137,14 @@ pub(crate) fn expect_same_state(
     same_counts(kernel, model);
 }
 
-fn same_executors(kernel: &Kernel, snapshot: &Snapshot, model: &Model, ids: &[ExecutorId]) {
-    let shown: BTreeSet<u64> = snapshot.executors.iter().map(|view| view.id.sequence()).collect();
+fn same_executors(kernel: &Kernel, snapshot: &Snapshot, model: &Model, ids: &Ids) {
+    let shown: BTreeSet<u64> = snapshot.executors.iter().map(|it| ids.number(it.id)).collect();
     assert_eq!(shown, model.living().collect(), "living");
     assert_eq!(shown.len(), snapshot.executors.len());
     for view in &snapshot.executors {
-        let number = view.id.sequence() as usize;
-        let executor = &model.executors[number];
-        assert_eq!(view.id, ids[number]);
+        let number = ids.number(view.id);
+        let executor = &model.executors[number as usize];
+        assert_eq!(view.id, ids.of(number));
         let name = kernel.executor_name(view.id).to_string();
         assert_eq!(kernel.executor_id(&name), Some(view.id), "{name}");
         assert_eq!(*view.agent_id, executor.agent);

@@ -1,14 +1,15 @@
 //! The real kernel, made to follow a history.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{
-    Decisions, DemandCall, ExecutorId, Handler, IdScheme, Kernel, Outcome, StatusUpdate, Target,
+    Decisions, DemandCall, Former, Handler, IdScheme, Kernel, Outcome, StatusUpdate, Ticked,
     Timestamp,
 };
 
-use super::compare::{expect_answer, expect_outcome, expect_same_state, expect_same_sums, names};
-use super::{Event, Expected, HANDLERS, Scene, Whom};
+use super::compare::{Ids, expect_answer, expect_outcome, expect_same_state, expect_same_sums};
+use super::{Event, Expected, HANDLERS, Relic, Scene, Whom, storm};
 use crate::world::lend;
 
 /// The kernel and what its users hold in their hands.
@@ -17,8 +18,7 @@ pub(crate) struct Subject {
     kernel: Kernel,
     /// Each with its last answers.
     handlers: Vec<(Handler, Decisions)>,
-    /// The id of each executor, by its number.
-    ids: Vec<ExecutorId>,
+    ids: Ids,
     last_snapshot: u64,
 }
 
@@ -28,14 +28,12 @@ impl Subject {
             if scene.plain_ids { IdScheme::plain() } else { IdScheme::unique("test", 36).unwrap() };
         let kernel = Kernel::new(scene.model.setup.config(), scheme);
         let handlers = (0..HANDLERS).map(|_| (kernel.handler(), Decisions::new())).collect();
-        Subject { kernel, handlers, ids: Vec::new(), last_snapshot: 0 }
+        Subject { kernel, handlers, ids: Ids::default(), last_snapshot: 0 }
     }
 
     fn name(&self, whom: &Whom) -> String {
         match whom {
-            Whom::Number(number) => {
-                self.kernel.executor_name(self.ids[*number as usize]).to_string()
-            }
+            Whom::Number(number) => self.kernel.executor_name(self.ids.of(*number)).to_string(),
             Whom::Text(text) => (*text).to_owned(),
         }
     }
@@ -48,6 +46,37 @@ impl Subject {
         let mut outcomes = Vec::new();
         self.kernel.status_updates(std::slice::from_ref(update), now, &mut outcomes);
         outcomes.remove(0)
+    }
+
+    fn expect_aged(&self, ticked: &Ticked, given_up: &BTreeSet<u64>, forgotten: &BTreeSet<u64>) {
+        assert_eq!(self.ids.numbers(&ticked.given_up), *given_up, "given up");
+        assert_eq!(self.ids.numbers(&ticked.forgotten), *forgotten, "forgotten");
+    }
+
+    fn adopt(&mut self, relics: &[Relic], expected: Option<&[Option<u64>]>, now: Timestamp) {
+        let former = |relic: &Relic| Former {
+            executor: relic.name,
+            agent_id: relic.agent,
+            hostname: "host",
+            cores: MilliCpus::from_millis(relic.cores),
+            memory: Mebibytes::new(100),
+            gpus: Gpus::new(relic.gpus as u32),
+            port: None,
+        };
+        let former: Vec<Former<'_>> = relics.iter().map(former).collect();
+        let (adopted, expected) = match (self.kernel.adopt(&former, now), expected) {
+            (Ok(adopted), Some(expected)) => (adopted, expected),
+            (Err(_), None) => return,
+            (adopted, expected) => panic!("{adopted:?}, expected {expected:?}"),
+        };
+        assert_eq!(adopted.len(), expected.len());
+        for ((id, number), relic) in adopted.iter().zip(expected).zip(relics) {
+            assert_eq!(id.is_some(), number.is_some(), "adopted: {relic:?}");
+            match id.zip(*number) {
+                Some((id, number)) => self.ids.push(number, id),
+                None => self.ids.refused += 1,
+            }
+        }
     }
 
     /// Plays the event that the scene has just played; the answer must be what the scene expects.
@@ -66,11 +95,13 @@ impl Subject {
                 expect_outcome(&outcome, effect, whom, &self.ids);
             }
             (Event::Kill(numbers), Expected::Numbers(expected)) => {
-                let asked = numbers.iter().map(|number| self.ids[*number as usize]);
-                assert_eq!(names(&self.kernel.kill_executors(asked)), *expected, "killed");
+                let asked = numbers.iter().map(|number| self.ids.of(*number));
+                let killed = self.ids.numbers(&self.kernel.kill_executors(asked));
+                assert_eq!(killed, *expected, "killed");
             }
             (Event::AgentLost(agent), Expected::Numbers(expected)) => {
-                assert_eq!(names(&self.kernel.agent_lost(agent, now)), *expected, "in doubt");
+                let doubted = self.ids.numbers(&self.kernel.agent_lost(agent, now));
+                assert_eq!(doubted, *expected, "in doubt");
             }
             (Event::ExecutorLost(whom), Expected::Flag(expected)) => {
                 let target = self.kernel.executor_lost(&self.name(whom));
@@ -83,42 +114,63 @@ impl Subject {
             (Event::Tick, Expected::Aged(given_up, forgotten)) => {
                 let agents = self.kernel.agents_known();
                 let ticked = self.kernel.tick(now);
-                assert_eq!(names(&ticked.given_up), *given_up, "given up");
-                assert_eq!(names(&ticked.forgotten), *forgotten, "forgotten");
+                self.expect_aged(&ticked, given_up, forgotten);
                 assert_eq!(agents - self.kernel.agents_known(), ticked.agents_forgotten);
             }
+            (Event::Drivers { behind }, Expected::Driven(aged, calls)) => {
+                self.let_drivers_drive([now, scene.behind(*behind)], aged, calls);
+            }
+            (Event::Adopt(relics), Expected::Adopted(adopted)) => {
+                self.adopt(relics, adopted.as_deref(), now);
+            }
             (Event::Reconcile(scope), Expected::Numbers(expected)) => {
-                assert_eq!(names(&self.kernel.reconcile(*scope, now)), *expected, "{scope:?}");
+                let asked = self.ids.numbers(&self.kernel.reconcile(*scope, now));
+                assert_eq!(asked, *expected, "{scope:?}");
             }
             (Event::Close, Expected::Numbers(expected)) => {
-                assert_eq!(names(&self.kernel.close()), *expected, "left at the close");
+                assert_eq!(self.ids.numbers(&self.kernel.close()), *expected, "left at the close");
             }
             (Event::Drain, Expected::Drained(drained, fates)) => {
                 let report = self.kernel.drain(std::time::Duration::ZERO);
                 assert_eq!(report.drained, *drained);
-                let number = |target: &Target| target.id.sequence();
+                let rows = report.executors.iter();
                 let reported: BTreeMap<_, _> =
-                    report.executors.iter().map(|row| (number(&row.executor), row.fate)).collect();
+                    rows.map(|row| (self.ids.number(row.executor.id), row.fate)).collect();
                 assert_eq!(reported, *fates);
             }
-            (Event::Limit(limit), Expected::Nothing) => {
-                self.kernel.set_executor_limit(*limit).unwrap();
-            }
-            (Event::Reconfigure(setup), Expected::Nothing) => {
-                self.kernel.reconfigure(setup.config());
-            }
-            (Event::Registered, Expected::Nothing) => {
-                assert_eq!(self.kernel.registered(), scene.model.epoch);
-            }
-            (Event::Sent { handler }, Expected::Nothing) => {
-                self.kernel.answers_sent(&self.handlers[*handler].1);
-            }
-            (Event::Replaced { handler }, Expected::Nothing) => {
-                self.handlers[*handler].0 = self.kernel.handler();
-            }
-            (Event::Rescinded, Expected::Nothing) => self.kernel.offer_rescinded("offer"),
-            (Event::Disconnected, Expected::Nothing) => self.kernel.disconnected(),
+            (event, Expected::Nothing) => self.tell_of(event, scene.model.epoch),
             (event, expected) => unreachable!("{event:?} expects no {expected:?}"),
+        }
+    }
+
+    /// Events that nothing is answered to.
+    fn tell_of(&mut self, event: &Event, epoch: u64) {
+        let kernel = &self.kernel;
+        match event {
+            Event::Limit(limit) => kernel.set_executor_limit(*limit).unwrap(),
+            Event::Storm(limit) => {
+                storm(*limit).for_each(|limit| kernel.set_executor_limit(limit).unwrap());
+            }
+            Event::Reconfigure(setup) => kernel.reconfigure(setup.config()),
+            Event::Registered => assert_eq!(kernel.registered(), epoch),
+            Event::Sent { handler } => kernel.answers_sent(&self.handlers[*handler].1),
+            Event::Replaced { handler } => self.handlers[*handler].0 = kernel.handler(),
+            Event::Rescinded => kernel.offer_rescinded("offer"),
+            Event::Disconnected => kernel.disconnected(),
+            event => unreachable!("{event:?} expects an answer"),
+        }
+    }
+
+    /// Two drivers let time pass by turns.
+    fn let_drivers_drive(
+        &self,
+        moments: [Timestamp; 2],
+        aged: &[(BTreeSet<u64>, BTreeSet<u64>); 2],
+        calls: &[Option<DemandCall>; 2],
+    ) {
+        for ((now, (given_up, forgotten)), call) in moments.into_iter().zip(aged).zip(calls) {
+            self.expect_aged(&self.kernel.tick(now), given_up, forgotten);
+            assert_eq!(self.kernel.poll_demand(now), *call, "demand");
         }
     }
 

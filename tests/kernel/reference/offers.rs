@@ -135,15 +135,7 @@ impl Model {
             let mismatch = sheet.zone.map_or(Mismatch::Absent, |_| Mismatch::Differs);
             return Some(Reason::ConstraintUnmet(Unmet { condition: 0, mismatch }));
         }
-        let agent = self.agents.entry(sheet.agent.clone()).or_insert_with(|| Agent {
-            knowing: Knowing::Yes,
-            excluded_until: None,
-            suspect_until: Timestamp::ORIGIN,
-            failures: Vec::new(),
-            failed_until: Timestamp::ORIGIN,
-            candidate_at: now,
-            failed: None,
-        });
+        let agent = self.agents.entry(sheet.agent.clone()).or_insert_with(|| Agent::met(now));
         agent.knowing = Knowing::Yes;
         agent.candidate_at = agent.candidate_at.max(now);
         if let Some(until) = agent.excluded_until.filter(|until| now < *until) {
@@ -260,6 +252,8 @@ impl Model {
             since: now,
             asked_to_end: false,
             doubtful: false,
+            adopted: false,
+            returned: false,
         });
         true
     }

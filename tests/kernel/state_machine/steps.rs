@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest_state_machine::ReferenceStateMachine;
 
-use crate::history::{Event, Scene, Step, Whom};
+use crate::history::{Event, Relic, Scene, Step, Whom};
 use crate::reference::Model;
 use crate::world::{Amount, Entry, Setup, Sheet, secs};
 
@@ -36,7 +36,14 @@ impl ReferenceStateMachine for Scene {
             2 => 5_000i64..15_000,
             2 => 55_000i64..130_000,
             1 => 300_000i64..1_000_000,
+            1 => 900_000i64..2_000_000,
         ];
+        let deadlines = scene.deadlines();
+        let after = match deadlines.is_empty() {
+            true => after.boxed(),
+            // Executors flap around each deadline.
+            false => prop_oneof![1 => after, 1 => select(deadlines)].boxed(),
+        };
         (after, events(scene)).prop_map(|(after, event)| Step { after, event }).boxed()
     }
 
@@ -163,6 +170,19 @@ fn events(scene: &Scene) -> BoxedStrategy<Event> {
         Event::Kill(unique.into_iter().collect())
     });
     let placed = scene.model.executors.len();
+    let unseen: Vec<u64> =
+        scene.model.living().filter(|it| scene.deadline(*it).is_some()).collect();
+    let seen_again = match unseen.is_empty() {
+        true => Just(Event::Tick).boxed(),
+        false => (select(unseen), select(vec![TaskState::Running, TaskState::Unreachable]))
+            .prop_map(|(number, state)| {
+                let reason = UpdateReason::Other;
+                Event::Update { whom: Whom::Number(number), state, reason }
+            })
+            .boxed(),
+    };
+    let sent = (0usize..2).prop_map(|handler| Event::Sent { handler });
+    let behind = prop_oneof![1 => Just(0u64), 1 => 1u64..2_000];
     let ends = match (scene.model.closed, scene.model.counts.batches) {
         // An early end would hide too much.
         (false, 0..6) => Just(Event::Poll).boxed(),
@@ -180,10 +200,23 @@ fn events(scene: &Scene) -> BoxedStrategy<Event> {
         1 => Just(Event::Disconnected),
         8 => Just(Event::Poll),
         8 => Just(Event::Tick),
+        15 => seen_again,
+        6 => sent,
+        1 => option::weighted(0.8, 0u32..12).prop_map(Event::Storm),
+        4 => behind.prop_map(|behind| Event::Drivers { behind }),
+        3 => vec(relics(), 0..5).prop_map(Event::Adopt),
         3 => select(vec![Scope::All, Scope::Doubtful, Scope::Doubtful]).prop_map(Event::Reconcile),
         if scene.model.closed { 6 } else { 1 } => ends,
     ]
     .boxed()
+}
+
+/// Executors of a former run; now and then two with one name.
+fn relics() -> impl Strategy<Value = Relic> {
+    let name = select(vec!["old-0", "old-1", "old-2", "old-3", "former", "früher"]);
+    (name, select(AGENTS.to_vec()), 0u64..4_000, option::weighted(0.3, 0u64..3)).prop_map(
+        |(name, agent, cores, gpus)| Relic { name, agent, cores, gpus: gpus.unwrap_or(0) },
+    )
 }
 
 /// Mostly one of those that live, sometimes one that has ended; none if none was ever placed.

@@ -1,0 +1,170 @@
+//! Corners that histories must reach, and how often they did.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::{Change, Event, Expected, Knowing, Scene, Whom};
+use offermill::Timestamp;
+
+/// So close to a deadline something is at it.
+const CLOSE: Duration = Duration::from_secs(1);
+/// Agents are forgotten after so long.
+pub(crate) const LONG: Duration = Duration::from_secs(900);
+
+macro_rules! corners {
+    ($($corner:ident = $text:literal,)+) => {
+        /// What histories must reach.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Corner {
+            $($corner,)+
+        }
+
+        /// In words, in the order of [`Corner`].
+        const TEXTS: &[&str] = &[$($text,)+];
+    };
+}
+
+corners! {
+    BackAtRelease = "back within 1 s of the moment when it is given up",
+    BackAtForget = "back within 1 s of the moment when it is forgotten",
+    BackAfterGivenUp = "back after it was given up",
+    UnreachableAgain = "out of sight again after it came back",
+    GivenUpAfterReturn = "given up after it came back once",
+    ForgottenAfterReturn = "forgotten after it came back once",
+    TickAtDeadline = "a tick at the very moment of a deadline, or 1 ms before",
+    JumpOver15Minutes = "time jumps over 15 min",
+    AgentsForgotten = "agents are forgotten while executors live on others",
+    MayBeForgotten = "offers while an agent may or may not have been forgotten",
+    AdoptedBeside = "adopted beside executors of this run",
+    AdoptionRefused = "a former executor there is no room for",
+    AdoptedReported = "an update about an adopted executor",
+    AdoptedAged = "an adopted executor is given up or forgotten",
+    StormDuringAnswer = "300 changes of the limit between a batch and the moment when its answers have left",
+    StormBetweenBatches = "300 changes of the limit between two batches",
+    SecondDriverNow = "a second driver at the same moment",
+    SecondDriverBehind = "a second driver at an older moment",
+    SecondDriverTicks = "a driver ages executors beside another",
+}
+
+static REACHED: [AtomicU64; TEXTS.len()] = [const { AtomicU64::new(0) }; TEXTS.len()];
+
+/// Counts what the scene's last event reached.
+#[allow(dead_code)]
+pub(crate) fn count(scene: &Scene) {
+    for corner in &scene.corners {
+        REACHED[*corner as usize].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Prints how often each corner was reached. Each must have been if there were so many histories as in an ordinary run.
+#[allow(dead_code)]
+pub(crate) fn expect_reached(histories: u32) {
+    let reached = || TEXTS.iter().zip(&REACHED);
+    for (text, count) in reached() {
+        println!("corner: {:>8} times {text}", count.load(Ordering::Relaxed));
+    }
+    let missed: Vec<&str> = reached()
+        .filter(|(_, count)| count.load(Ordering::Relaxed) == 0)
+        .map(|(text, _)| *text)
+        .collect();
+    assert!(histories < 4_000 || missed.is_empty(), "never reached: {missed:?}");
+}
+
+/// What has to be known of the scene before an event.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Before {
+    deadline: Option<Timestamp>,
+    given_up: bool,
+    placed: usize,
+    agents: usize,
+    perhaps: usize,
+}
+
+impl Scene {
+    pub(super) fn before(&self, event: &Event) -> Before {
+        let mut before = Before {
+            placed: self.model.living().count(),
+            agents: self.model.agents.len(),
+            perhaps: self.perhaps_forgotten(),
+            ..Before::default()
+        };
+        match event {
+            Event::Update { whom: Whom::Number(number), .. } => {
+                before.deadline = self.deadline(*number);
+                let life = self.model.life(*number);
+                before.given_up = life.live() && !life.counted();
+            }
+            Event::Tick | Event::Drivers { .. } => {
+                let mut deadlines = self.model.living().filter_map(|number| self.deadline(number));
+                before.deadline = deadlines.find(|deadline| {
+                    let (deadline, now) = (deadline.as_millis(), self.now.as_millis());
+                    deadline == now || deadline == now + 1
+                });
+            }
+            _ => {}
+        }
+        before
+    }
+
+    fn perhaps_forgotten(&self) -> usize {
+        let agents = self.model.agents.values();
+        agents.filter(|agent| agent.knowing == Knowing::Perhaps).count()
+    }
+
+    pub(super) fn note_corners(&mut self, event: &Event, before: Before) {
+        let now = self.now;
+        let mut reached = std::mem::take(&mut self.corners);
+        let mut note = |corner: Corner, it: bool| reached.extend(it.then_some(corner));
+        match (event, &self.expected) {
+            (Event::Update { whom: Whom::Number(number), .. }, Expected::Effect(effect)) => {
+                let executor = &mut self.model.executors[*number as usize];
+                let back = effect.change == Change::Returned;
+                let close = before
+                    .deadline
+                    .is_some_and(|it| it.since(now) <= CLOSE && now.since(it) <= CLOSE);
+                note(Corner::BackAtRelease, back && close && !before.given_up);
+                note(Corner::BackAtForget, back && close && before.given_up);
+                note(Corner::BackAfterGivenUp, back && before.given_up);
+                let gone = effect.change == Change::OutOfSight;
+                note(Corner::UnreachableAgain, gone && executor.returned);
+                note(Corner::AdoptedReported, executor.adopted);
+                executor.returned |= back;
+            }
+            (Event::Tick, Expected::Aged(given_up, forgotten)) => {
+                let came_back = |number: &u64| self.model.executors[*number as usize].returned;
+                let adopted = |number: &u64| self.model.executors[*number as usize].adopted;
+                note(Corner::TickAtDeadline, before.deadline.is_some());
+                note(Corner::GivenUpAfterReturn, given_up.iter().any(came_back));
+                note(Corner::ForgottenAfterReturn, forgotten.iter().any(came_back));
+                note(Corner::AdoptedAged, given_up.union(forgotten).any(adopted));
+                let fewer = self.model.agents.len() < before.agents;
+                note(Corner::AgentsForgotten, fewer && self.model.living().count() > 0);
+            }
+            (Event::Drivers { behind }, Expected::Driven(aged, _)) => {
+                note(Corner::SecondDriverNow, *behind == 0);
+                note(Corner::SecondDriverBehind, *behind > 0);
+                note(Corner::TickAtDeadline, before.deadline.is_some());
+                let ages =
+                    aged.iter().any(|(up, forgotten)| !(up.is_empty() && forgotten.is_empty()));
+                note(Corner::SecondDriverTicks, ages);
+                let mut all = aged.iter().flat_map(|(up, forgotten)| up.union(forgotten));
+                let adopted = |number: &u64| self.model.executors[*number as usize].adopted;
+                note(Corner::AdoptedAged, all.any(adopted));
+            }
+            (Event::Offers { .. }, _) => note(Corner::MayBeForgotten, before.perhaps > 0),
+            (Event::Adopt(_), Expected::Adopted(Some(adopted))) => {
+                note(
+                    Corner::AdoptedBeside,
+                    before.placed > 0 && adopted.iter().any(Option::is_some),
+                );
+                note(Corner::AdoptionRefused, adopted.contains(&None));
+            }
+            (Event::Storm(_), _) => note(Corner::StormBetweenBatches, true),
+            (Event::Sent { handler }, _) => {
+                note(Corner::StormDuringAnswer, self.storms_said[*handler] < self.storms);
+            }
+            _ => {}
+        }
+        self.corners = reached;
+    }
+}

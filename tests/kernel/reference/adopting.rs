@@ -1,0 +1,61 @@
+//! Executors of a former run.
+
+use std::collections::BTreeSet;
+
+use offermill::Timestamp;
+use offermill::limits::EXECUTORS_PER_AGENT_MAX;
+
+use super::{Agent, Executor, Life, Model};
+use crate::history::Relic;
+
+impl Model {
+    /// The number of each that is adopted; none if adoption is over.
+    pub(crate) fn adopt(&mut self, relics: &[Relic], now: Timestamp) -> Option<Vec<Option<u64>>> {
+        if std::mem::replace(&mut self.adopted, true) {
+            return None;
+        }
+        let mut names = BTreeSet::new();
+        let adopt = |relic: &Relic| {
+            let number = if names.contains(relic.name) { None } else { self.take_in(relic, now) };
+            if number.is_some() {
+                names.insert(relic.name);
+            }
+            number
+        };
+        Some(relics.iter().map(adopt).collect())
+    }
+
+    fn take_in(&mut self, relic: &Relic, now: Timestamp) -> Option<u64> {
+        let agent = self.agents.entry(relic.agent.to_owned()).or_insert_with(|| Agent::met(now));
+        let barred = agent.excluded_until.is_some_and(|until| now < until)
+            || now < agent.suspect_until
+            || self.on_agent(relic.agent) >= EXECUTORS_PER_AGENT_MAX;
+        if barred {
+            return None;
+        }
+        let executor = Executor {
+            agent: relic.agent.to_owned(),
+            cores: relic.cores,
+            memory: 100,
+            gpus: relic.gpus,
+            port: None,
+            life: Life::Launching,
+            placed_at: now,
+            since: now,
+            asked_to_end: false,
+            // Nobody knows how it fared.
+            doubtful: true,
+            adopted: true,
+            returned: false,
+        };
+        if let Some(agent) = self.agents.get_mut(relic.agent) {
+            // It had run out, and something is about to be there again.
+            (agent.excluded_until, agent.failed) = (None, None);
+        }
+        let room = self.has_room_for(&executor);
+        room.then(|| {
+            self.executors.push(executor);
+            self.executors.len() as u64 - 1
+        })
+    }
+}
