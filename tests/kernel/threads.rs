@@ -10,9 +10,10 @@ use std::thread;
 use std::time::Duration;
 
 use offermill::config::{Conduct, UnreachableRule};
+use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{
-    Change, Decisions, DrainReport, ExecutorId, Fate, Handler, IdScheme, Kernel, Phase, Reason,
-    Scope, StatusUpdate, TaskState, Timestamp, UpdateReason,
+    Change, Decisions, DrainReport, ExecutorId, Fate, Former, Handler, IdScheme, Kernel, Phase,
+    Reason, Scope, StatusUpdate, TaskState, Timestamp, UpdateReason,
 };
 
 use crate::world::{Entry, Setup, Sheet, at, lend, secs};
@@ -21,6 +22,8 @@ const CORES_MAX: u64 = 60;
 const LIMIT_MAX: u32 = 40;
 const ROUNDS: u64 = 25;
 const BATCHES: usize = 150;
+/// So many former executors are adopted while the first round runs.
+const FORMER: usize = 12;
 
 /// Splitmix64: small, and good enough to choose by.
 pub(crate) struct Dice(pub(crate) u64);
@@ -59,6 +62,8 @@ struct Yard {
     placed: Mutex<HashSet<u64>>,
     /// Every executor that an update or the tick ended; each once.
     ended: Mutex<HashSet<u64>>,
+    /// How often time gave an executor up or had it forgotten.
+    aged: AtomicU64,
     /// Set once a close has returned.
     closed: AtomicBool,
     /// Set when the workers of a round are done.
@@ -74,6 +79,7 @@ impl Yard {
             known: Mutex::default(),
             placed: Mutex::default(),
             ended: Mutex::default(),
+            aged: AtomicU64::new(0),
             closed: AtomicBool::new(false),
             done: AtomicBool::new(false),
         }
@@ -81,6 +87,13 @@ impl Yard {
 
     fn now(&self) -> Timestamp {
         at(self.clock.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn tick(&self, now: Timestamp) {
+        let ticked = self.kernel.tick(now);
+        ticked.forgotten.iter().for_each(|target| self.note_end(target.id.sequence()));
+        let aged = ticked.given_up.len() + ticked.forgotten.len();
+        self.aged.fetch_add(aged as u64, Ordering::Relaxed);
     }
 
     fn note_end(&self, number: u64) {
@@ -173,16 +186,44 @@ fn update(yard: &Yard, mut dice: Dice) {
         } else {
             reports.iter().for_each(|report| tell(yard, &[*report]));
         }
-        if dice.roll(4) == 0 {
-            let ticked = yard.kernel.tick(yard.now());
-            ticked.forgotten.iter().for_each(|target| yard.note_end(target.id.sequence()));
-        }
         match dice.roll(8) {
             0 => drop(yard.kernel.agent_lost(&format!("S{}", dice.roll(12)), at(0))),
             1 => drop(yard.kernel.kill_executors(known.last().copied())),
             2 => drop(yard.kernel.poll_demand(yard.now())),
             _ => {}
         }
+    }
+}
+
+/// One of two threads that let time pass, whose clock is so many milliseconds behind.
+fn drive(yard: &Yard, behind: u64) {
+    while !yard.done.load(Ordering::Relaxed) {
+        let now = at(yard.now().as_millis().saturating_sub(behind));
+        yard.tick(now);
+        let _call = yard.kernel.poll_demand(now);
+        thread::sleep(Duration::from_micros(50));
+    }
+}
+
+/// Adopts executors of a former run, while offers are answered. Those that there is no room for are left out.
+fn adopt(yard: &Yard) {
+    let names: Vec<String> = (0..FORMER).map(|number| format!("former-{number}")).collect();
+    let agents: Vec<String> = (0..FORMER).map(|number| format!("S{}", number % 12)).collect();
+    let former = names.iter().zip(&agents).map(|(executor, agent_id)| Former {
+        executor,
+        agent_id,
+        hostname: "h0",
+        cores: MilliCpus::from_cores(1),
+        memory: Mebibytes::new(100),
+        gpus: Gpus::ZERO,
+        port: None,
+    });
+    let former: Vec<Former<'_>> = former.collect();
+    let adopted = yard.kernel.adopt(&former, yard.now()).unwrap();
+    println!("adopted: {} of {FORMER}", adopted.iter().flatten().count());
+    for (id, name) in adopted.iter().zip(&names) {
+        assert_eq!(yard.kernel.executor_id(name), *id, "{name}");
+        yard.known.lock().unwrap().extend(*id);
     }
 }
 
@@ -215,6 +256,13 @@ fn tell(yard: &Yard, reports: &[Report]) {
 fn govern(yard: &Yard, mut dice: Dice) {
     while !yard.done.load(Ordering::Relaxed) {
         let limit = dice.roll(u64::from(LIMIT_MAX) + 1) as u32;
+        if dice.roll(16) == 0 {
+            // So often that a batch may meet the same number of a small counter of changes again.
+            let changes = dice.pick(&[256, 300]);
+            for change in 1..changes {
+                yard.kernel.set_executor_limit(Some(LIMIT_MAX - change % 2)).unwrap();
+            }
+        }
         if dice.roll(3) == 0 {
             yard.kernel.reconfigure(setup(&yard.base, 1 + dice.roll(3), Some(limit)).config());
         } else if yard.base.locality_wait.is_some() {
@@ -262,9 +310,12 @@ fn adds_up(snapshot: &offermill::Snapshot) {
 }
 
 /// Runs everybody until the handlers have offered what they have. Returns how many snapshots were exact.
-fn run_round(yard: &Yard, handlers: &mut [Handler], seed: u64) -> u64 {
+fn run_round(yard: &Yard, handlers: &mut [Handler], adopts: bool, seed: u64) -> u64 {
     yard.done.store(false, Ordering::Relaxed);
     thread::scope(|scope| {
+        if adopts {
+            scope.spawn(move || adopt(yard));
+        }
         let offering: Vec<_> = handlers
             .iter_mut()
             .zip(1..)
@@ -275,6 +326,8 @@ fn run_round(yard: &Yard, handlers: &mut [Handler], seed: u64) -> u64 {
             scope.spawn(move || update(yard, Dice(seed + n)));
         }
         scope.spawn(move || govern(yard, Dice(seed + 20)));
+        scope.spawn(move || drive(yard, 0));
+        scope.spawn(move || drive(yard, 15));
         let results: Vec<_> = offering.into_iter().map(thread::ScopedJoinHandle::join).collect();
         yard.done.store(true, Ordering::Relaxed);
         assert!(results.iter().all(Result::is_ok), "a handler failed");
@@ -295,7 +348,7 @@ fn end(yard: &Yard, handlers: &mut [Handler], seed: u64) {
         yard.kernel.drain(secs(30))
     };
     let (one, other) = thread::scope(|scope| {
-        let round = scope.spawn(move || run_round(yard, handlers, seed));
+        let round = scope.spawn(move || run_round(yard, handlers, false, seed));
         thread::sleep(Duration::from_millis(5));
         let (one, other) = (scope.spawn(kill), scope.spawn(kill));
         round.join().unwrap();
@@ -317,12 +370,12 @@ fn end(yard: &Yard, handlers: &mut [Handler], seed: u64) {
     assert_eq!((yard.kernel.totals().executors, yard.kernel.totals().cores.millis()), (0, 0));
 }
 
-fn stress(scheme: IdScheme, base: Setup, seed: u64) {
+fn stress(scheme: IdScheme, base: Setup, adopts: bool, seed: u64) {
     let yard = Yard::new(scheme, base);
     let mut handlers: Vec<Handler> = (0..4).map(|_| yard.kernel.handler()).collect();
     let mut exact = 0;
     for round in 0..ROUNDS {
-        exact += run_round(&yard, &mut handlers, seed + 100 * round);
+        exact += run_round(&yard, &mut handlers, adopts && round == 0, seed + 100 * round);
         yard.kernel.check().unwrap();
         let snapshot = yard.kernel.snapshot(at(0));
         assert!(snapshot.exact, "at a standstill");
@@ -330,7 +383,9 @@ fn stress(scheme: IdScheme, base: Setup, seed: u64) {
     }
     let counts = yard.kernel.offer_counts();
     let placed = yard.placed.lock().unwrap().len() as u64;
+    let aged = yard.aged.load(Ordering::Relaxed);
     println!("{counts:?}\nexact snapshots while all ran: {exact}");
+    println!("executors given up or forgotten: {aged}");
     assert_eq!((counts.executors, counts.batches), (placed, ROUNDS * 4 * BATCHES as u64));
     assert!(placed > 100 && exact > 0, "the test has to test something");
     end(&yard, &mut handlers, seed + 100 * ROUNDS);
@@ -339,17 +394,17 @@ fn stress(scheme: IdScheme, base: Setup, seed: u64) {
 }
 
 /// Goal: caps, limits, ids, ends, snapshots and the drain hold while everybody races. Method: four handlers, two
-/// update threads, one that governs, one that observes; the books are checked at each standstill; the end comes from
-/// two threads in the middle of work.
+/// update threads, two that let time pass, one that adopts, one that governs, one that observes; the books are checked
+/// at each standstill; the end comes from two threads in the middle of work.
 #[test]
 fn promises_hold_while_threads_race() {
-    stress(IdScheme::unique("race", 36).unwrap(), Setup::default(), seed());
+    stress(IdScheme::unique("race", 36).unwrap(), Setup::default(), true, seed());
 }
 
 /// Goal: the same with plain ids, which go through a map. Method: the same.
 #[test]
 fn promises_hold_with_plain_ids() {
-    stress(IdScheme::plain(), Setup::default(), seed() + 7);
+    stress(IdScheme::plain(), Setup::default(), false, seed() + 7);
 }
 
 /// Goal: the same with Spark's conduct, and while hosts are wanted for a while, again and again. Method: the same; who
@@ -358,7 +413,7 @@ fn promises_hold_with_plain_ids() {
 fn promises_hold_while_hosts_are_wanted() {
     let locality_wait = Some(Duration::from_millis(100));
     let base = Setup { conduct: Conduct::SPARK_3_5, locality_wait, ..Setup::default() };
-    stress(IdScheme::plain(), base, seed() + 14);
+    stress(IdScheme::plain(), base, false, seed() + 14);
 }
 
 /// Goal: agents that are met by several handlers at the same moment, while others are forgotten, are entered once.

@@ -21,16 +21,18 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use offermill::config::{ExclusionRule, UnreachableRule};
+use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{
-    Decisions, ExecutorId, IdScheme, Kernel, Scope, StatusUpdate, TaskState, Timestamp,
+    Decisions, ExecutorId, Former, IdScheme, Kernel, Scope, StatusUpdate, TaskState, Timestamp,
     UpdateReason,
 };
 use world::{Entry, Setup, Sheet, at, lend, secs};
 
 const HANDLERS: u64 = 3;
 const UPDATERS: u64 = 2;
-/// Handlers, updaters, one that governs, one that observes, one for time; two that drain come at the end.
-const THREADS: u64 = HANDLERS + UPDATERS + 3 + 2;
+/// Handlers, updaters, one that governs, one that observes, two for time, one that adopts; two that drain come at the
+/// end.
+const THREADS: u64 = HANDLERS + UPDATERS + 5 + 2;
 const BATCHES: u64 = 120;
 const CORES_MAX: u64 = 60;
 const LIMIT_MAX: u64 = 40;
@@ -164,6 +166,9 @@ fn update(yard: &Yard, mut dice: Dice) {
 fn govern(yard: &Yard, mut dice: Dice) {
     while yard.going_on() {
         let limit = dice.roll(LIMIT_MAX + 1) as u32;
+        if dice.roll(8) == 0 {
+            (0..300).for_each(|n| yard.kernel.set_executor_limit(Some(30 + n % 2)).unwrap());
+        }
         match dice.roll(4) {
             0 => yard.kernel.reconfigure(setup(1 + dice.roll(3), Some(limit)).config()),
             1 => drop((yard.kernel.registered(), yard.kernel.epoch())),
@@ -206,6 +211,24 @@ fn pass_time(yard: &Yard, mut dice: Dice) {
     }
 }
 
+/// Adopts executors of a former run.
+fn adopt(yard: &Yard) {
+    let former = |executor, agent_id| Former {
+        executor,
+        agent_id,
+        hostname: "host",
+        cores: MilliCpus::from_cores(1),
+        memory: Mebibytes::new(100),
+        gpus: Gpus::ZERO,
+        port: None,
+    };
+    let former = [former("former-1", "S1"), former("former-2", "S2"), former("former-3", "S3")];
+    let adopted = yard.kernel.adopt(&former, yard.now()).unwrap();
+    for id in adopted.into_iter().flatten() {
+        yard.placed.send(id).unwrap();
+    }
+}
+
 /// Two threads close and drain in the middle of work; who is left is ended when the handlers are through.
 fn end(yard: &Yard, handlers: Vec<JoinHandle<()>>) {
     let drain = |yard: &Yard| {
@@ -228,6 +251,8 @@ fn round(ids: IdScheme, seed: u64) -> u64 {
     rest.push(yard.spawn(move |yard| govern(yard, Dice(seed + 20))));
     rest.push(yard.spawn(observe));
     rest.push(yard.spawn(move |yard| pass_time(yard, Dice(seed + 30))));
+    rest.push(yard.spawn(move |yard| pass_time(yard, Dice(seed + 31))));
+    rest.push(yard.spawn(adopt));
     let spawn = |n| yard.spawn(move |yard| offer(yard, Dice(seed + n)));
     let handlers = (0..HANDLERS).map(spawn).collect();
     thread::sleep(Duration::from_millis(10 + seed % 40));
