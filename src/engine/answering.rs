@@ -13,6 +13,7 @@ use super::encoded::{EncodedOffer, ReadOffers};
 use super::gate::Gate;
 use super::intake::Waiting;
 use super::keeper::{Answered, Keeper};
+use super::launches::Batch;
 use super::notice::PlacedExecutor;
 use super::owned::lend;
 use super::seam::{Accept, Call, Launch, Shape, Taken};
@@ -167,11 +168,7 @@ impl Answerer {
         now: Timestamp,
         out: &mut dyn AnswerOutlet,
     ) {
-        self.progress.set(Progress::Undecided);
-        let batch = self.keeper.launches().begin(self.keeper.kernel());
-        let answered = self.keeper.answer(&mut self.handler, offers, now, &mut self.decisions);
-        self.progress.set(Progress::Decided { answered, placed: 0, accepts: 0, declines: 0 });
-        batch.placed(&self.decisions);
+        let (answered, batch) = self.decide(offers, now);
         for accepted in self.decisions.accepts() {
             self.accept(app, epoch, offers, &accepted, out);
         }
@@ -181,6 +178,56 @@ impl Answerer {
             self.went_on(|_, _, declines| *declines += 1);
             out.call(Call::Decline { epoch, offers: &declined, refuse });
         }
+        self.calls_made(answered, now);
+    }
+
+    /// The first step of an answer: commits the batch.
+    pub(crate) fn decide(&mut self, offers: &[Offer<'_>], now: Timestamp) -> (Answered, Batch) {
+        self.progress.set(Progress::Undecided);
+        let batch = self.keeper.launches().begin(self.keeper.kernel());
+        let answered = self.keeper.answer(&mut self.handler, offers, now, &mut self.decisions);
+        self.progress.set(Progress::Decided { answered, placed: 0, accepts: 0, declines: 0 });
+        batch.placed(&self.decisions);
+        (answered, batch)
+    }
+
+    /// One of the steps between: makes the call with this number, accepts first. Does nothing if there are fewer.
+    #[cfg(feature = "simulated")]
+    pub(crate) fn make_call(
+        &self,
+        number: usize,
+        app: &str,
+        epoch: u64,
+        offers: &[Offer<'_>],
+        out: &mut dyn AnswerOutlet,
+    ) {
+        if let Some(accepted) = self.decisions.accepts().nth(number) {
+            return self.accept(app, epoch, offers, &accepted, out);
+        }
+        let declines = by_duration(offers, &self.decisions).into_iter();
+        for (refuse, declined) in declines.skip(number - self.decisions.accepts().len()).take(1) {
+            out.call(Call::Decline { epoch, offers: &declined, refuse });
+        }
+    }
+
+    /// How many calls the answer to the last batch has.
+    #[cfg(feature = "simulated")]
+    pub(crate) fn calls(&self, offers: &[Offer<'_>]) -> usize {
+        self.decisions.accepts().len() + by_duration(offers, &self.decisions).len()
+    }
+
+    /// The executors that the last batch places, as notices tell of them.
+    #[cfg(feature = "simulated")]
+    pub(crate) fn placed(&self, offers: &[Offer<'_>]) -> Vec<PlacedExecutor> {
+        let of_one = |accepted: Accepted<'_>| {
+            let first = accepted.offers.first().and_then(|offer| offers.get(*offer as usize));
+            first.map(|first| describe(&accepted, &self.names(&accepted), first))
+        };
+        self.decisions.accepts().filter_map(of_one).flatten().collect()
+    }
+
+    /// The last step of an answer: all its calls have been made.
+    pub(crate) fn calls_made(&self, answered: Answered, now: Timestamp) {
         self.keeper.answers_sent(&self.decisions, answered, now);
     }
 

@@ -24,3 +24,19 @@ fn a_forgotten_executor_that_came_back_without_a_word() {
                 240.027s master-fails-over lasts=3.21s";
     expect_sound(text.parse().unwrap());
 }
+
+/// Goal: nobody asks by name about an executor before the call that launches it: the cluster would say that it is gone,
+/// its place would be given to another, and both would run. Method: handlers whose calls leave up to 4 s after their
+/// batches are committed, while executors come and go and all are asked about. (It broke rule 19: executors whose
+/// launch was under way were asked about.)
+#[test]
+fn a_question_that_overtakes_a_launch() {
+    for seed in 1..=8 {
+        let text = format!(
+            "seed={seed} agents=4 agent-cores=8 executors=12 lifetime=3s handlers=2 batch=3 healed-at=60s\n\
+             0s clock-jumps amount=870000\n\
+             15s answers-delayed percent=100 lasts=30s amount=4000"
+        );
+        expect_sound(text.parse().unwrap());
+    }
+}

@@ -32,7 +32,8 @@ impl Simulation {
             | K::LaunchesFail
             | K::LaunchesHang
             | K::KillsOutlived
-            | K::ClockLags => self.open_window(&fault),
+            | K::ClockLags
+            | K::AnswersDelayed => self.open_window(&fault),
             K::ExecutorsCrash => self.cluster.crash(&mut self.agenda, fault.percent),
             K::ClockJumps => self.framework.ahead += fault.amount,
             K::OfferStorm => {
@@ -88,6 +89,7 @@ impl Simulation {
             FaultKind::LaunchesHang => &mut cluster.hanging,
             FaultKind::KillsOutlived => &mut cluster.outliving,
             FaultKind::ClockLags => &mut self.framework.lagging,
+            FaultKind::AnswersDelayed => &mut self.framework.slow,
             kind => {
                 debug_assert_eq!(kind, network);
                 &mut cluster.network.lost

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use super::agenda::{Agenda, Item};
 use super::cluster::Cluster;
+use super::corners::Corners;
 use super::dice::Dice;
+use super::handlers::SimHandler;
 use super::judge::Judge;
 use super::network::Window;
 use super::recorder::Recorder;
@@ -76,21 +78,21 @@ pub(super) struct Framework {
     pub(super) kernel: Kernel,
     pub(super) settings: Settings,
     base: ConfigBuilder,
-    answerers: Vec<Answerer>,
-    /// Whether a handler was told that there is something in the intake.
-    called: Vec<bool>,
-    intake: Intake<SimOffer>,
-    batch: Vec<SimOffer>,
-    sheet: Sheet,
-    steward: Steward,
-    options: EngineOptions,
+    pub(super) handlers: Vec<SimHandler>,
+    pub(super) intake: Intake<SimOffer>,
+    pub(super) batch: Vec<SimOffer>,
+    pub(super) sheet: Sheet,
+    pub(super) steward: Steward,
+    pub(super) options: EngineOptions,
     /// The stream that it listens to, if any, and how many there were.
-    stream: Option<u64>,
+    pub(super) stream: Option<u64>,
     streams: u32,
     /// How far its clock is ahead of virtual time, in milliseconds.
     pub(super) ahead: u64,
     pub(super) lagging: Window,
-    dice: Dice,
+    /// When the calls of a batch leave one by one.
+    pub(super) slow: Window,
+    pub(super) dice: Dice,
 }
 
 /// What the framework's parts work on: the cluster, and whoever watches.
@@ -99,6 +101,7 @@ pub(super) struct World<'a> {
     pub(super) cluster: &'a mut Cluster,
     pub(super) judge: &'a mut Judge,
     pub(super) recorder: &'a mut Recorder,
+    pub(super) corners: &'a mut Corners,
 }
 
 struct NoCommand;
@@ -128,10 +131,9 @@ impl Framework {
             ..EngineOptions::default()
         };
         let keeper = Keeper::from(kernel.clone());
-        let answerer = |_| Answerer::new(keeper.clone(), Arc::new(NoCommand));
+        let handler = |_| SimHandler::new(Answerer::new(keeper.clone(), Arc::new(NoCommand)));
         Ok(Framework {
-            answerers: (0..options.handlers).map(answerer).collect(),
-            called: vec![false; options.handlers],
+            handlers: (0..options.handlers).map(handler).collect(),
             intake: Intake::new(options.offers_queued_max),
             batch: Vec::new(),
             sheet: Sheet::new(scenario.zones),
@@ -144,6 +146,7 @@ impl Framework {
             streams: 0,
             ahead: 0,
             lagging: Window::default(),
+            slow: Window::default(),
             dice: Dice::new(scenario.seed, FRAMEWORK),
         })
     }
@@ -211,51 +214,8 @@ impl Framework {
             world.judge.overflow_ends();
         }
         if self.intake.len() > 0 {
-            let handler = self.dice.roll(self.called.len() as u64) as usize;
+            let handler = self.dice.roll(self.handlers.len() as u64) as usize;
             self.call_handler(handler, world.agenda);
-        }
-    }
-
-    fn call_handler(&mut self, handler: usize, agenda: &mut Agenda) {
-        if !std::mem::replace(&mut self.called[handler], true) {
-            // Now and then the machine has other things to do.
-            let most = if self.dice.percent(5) { 60 } else { 3 };
-            let soon = self.dice.roll(most);
-            agenda.after(soon, Item::Answer { handler });
-        }
-    }
-
-    /// A handler takes a batch from the intake and answers it.
-    pub(super) fn answer(&mut self, handler: usize, world: &mut World<'_>) {
-        self.called[handler] = false;
-        if self.intake.len() == 0 {
-            return;
-        }
-        self.batch.clear();
-        let Some(epoch) = self.intake.pop(self.options.batch_max, &mut self.batch) else { return };
-        if self.intake.len() > 0 {
-            // Another handler goes on with what is left.
-            self.call_handler((handler + 1) % self.called.len(), world.agenda);
-        }
-        let mut now = self.now(world.agenda);
-        if self.lagging.hits(world.agenda.now, &mut self.dice) {
-            let behind = self.dice.between(0, self.lagging.amount);
-            now = Timestamp::from_millis(now.as_millis().saturating_sub(behind));
-        }
-        world.judge.batch_begins(&self.batch, now, self.settings, world.agenda.now);
-        let offers = self.sheet.write(&self.batch);
-        let mut desk = Desk::new(&self.kernel, self.stream, now, world);
-        let answerer = &mut self.answerers[handler];
-        answerer.answer("simulated", epoch, &offers.offers(), now, &mut desk);
-        let never = std::mem::take(&mut desk.never_launched);
-        let placed = desk.placed;
-        drop(offers);
-        world.recorder.answered(answerer.decisions(), placed);
-        world.judge.batch_ends(answerer.decisions());
-        if !never.is_empty() {
-            let now = self.now(world.agenda);
-            let mut desk = Desk::new(&self.kernel, self.stream, now, world);
-            self.steward.never_launched(never, now, &mut desk);
         }
     }
 
@@ -273,6 +233,7 @@ impl Framework {
         let now = self.now(world.agenda);
         let mut desk = Desk::new(&self.kernel, self.stream, now, world);
         self.steward.let_time_pass(now, &mut desk);
+        world.corners.polled();
         world.judge.polled(self.stream.is_some(), now);
     }
 
@@ -322,9 +283,7 @@ impl Framework {
         self.kernel.close();
         self.intake.close();
         world.judge.closed();
-        while self.intake.len() > 0 {
-            self.answer(0, world);
-        }
+        self.finish_batches(world);
         let left = self.kernel.close().into_iter().map(|target| target.id).collect();
         self.kill(left, self.options.kill_grace.min(timeout), world);
     }
@@ -344,7 +303,7 @@ fn base_config(scenario: &Scenario) -> ConfigBuilder {
         .exclusion(Some(scenario.exclusion()))
         .unreachable(UnreachableRule {
             release_after: Some(scenario.release_after),
-            forget_after: scenario.release_after * 2,
+            forget_after: scenario.forget_after(),
         })
 }
 
@@ -365,34 +324,48 @@ fn configure(base: &ConfigBuilder, settings: Settings) -> Result<Config, Error> 
 }
 
 /// Where calls and notices go.
-struct Desk<'a, 'w> {
+pub(super) struct Desk<'a, 'w> {
     kernel: &'a Kernel,
     world: &'a mut World<'w>,
     connected: bool,
     now: Timestamp,
-    placed: u32,
-    never_launched: Vec<String>,
+    /// Whose answers these are.
+    handler: usize,
+    pub(super) placed: u32,
+    pub(super) never_launched: Vec<String>,
 }
 
 impl<'a, 'w> Desk<'a, 'w> {
-    fn new(
+    pub(super) fn new(
         kernel: &'a Kernel,
         stream: Option<u64>,
         now: Timestamp,
         world: &'a mut World<'w>,
     ) -> Desk<'a, 'w> {
         let (connected, never_launched) = (stream.is_some(), Vec::new());
-        Desk { kernel, world, connected, now, placed: 0, never_launched }
+        Desk { kernel, world, connected, now, handler: 0, placed: 0, never_launched }
+    }
+
+    pub(super) fn of_handler(self, handler: usize) -> Desk<'a, 'w> {
+        Desk { handler, ..self }
     }
 
     /// Sends a call on its way; `false` if there is no stream to send it on.
     fn send(&mut self, call: &Call<'_>) -> bool {
-        self.world.judge.called(call, self.kernel, self.now);
+        // As a cluster manager does with answers to offers of an earlier subscription.
+        let stale = match call {
+            Call::Accept(accept) => accept.epoch != self.kernel.epoch(),
+            Call::Decline { epoch, .. } => *epoch != self.kernel.epoch(),
+            _ => false,
+        };
+        let sent = self.connected && !stale;
+        self.world.judge.called(call, (self.handler, stale), self.kernel, self.now);
         self.world.recorder.called(call, self.world.agenda.now);
-        if let (true, Some(ask)) = (self.connected, ask(call)) {
+        self.world.corners.called(call, stale);
+        if let (true, Some(ask)) = (sent, ask(call)) {
             self.world.cluster.network.ask(self.world.agenda, ask);
         }
-        self.connected
+        sent
     }
 }
 
@@ -407,6 +380,7 @@ impl Outlet for Desk<'_, '_> {
     fn notice(&mut self, notice: Notice) {
         self.world.judge.noticed(&notice, self.now);
         self.world.recorder.noticed(&notice, self.world.agenda.now);
+        self.world.corners.noticed(&notice, self.world.agenda.now);
     }
 }
 

@@ -18,8 +18,10 @@
 mod agenda;
 mod befalling;
 mod cluster;
+mod corners;
 mod dice;
 mod framework;
+mod handlers;
 mod judge;
 mod network;
 mod recorder;

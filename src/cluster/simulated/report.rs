@@ -45,6 +45,8 @@ pub struct Report {
     pub drained: Option<Drained>,
     /// A number that two runs share if they made the same calls in the same order at the same moments.
     pub fingerprint: u64,
+    /// Rare situations, in words, and how often the run came to each.
+    pub corners: Vec<(&'static str, u64)>,
 }
 
 /// The state at one moment.

@@ -80,6 +80,11 @@ impl Scenario {
         ExclusionRule { failures, expiry, ..ExclusionRule::default() }
     }
 
+    /// After so long an executor that was given up is forgotten.
+    pub(super) fn forget_after(&self) -> Duration {
+        self.release_after * 2
+    }
+
     /// The memory that an executor takes.
     pub(super) fn memory_taken(&self) -> Mebibytes {
         Mebibytes::new(self.executor_memory.get() + self.memory_overhead.get())
@@ -172,6 +177,9 @@ kinds! {
     ClockJumps = "clock-jumps",
     /// For `lasts`, `percent` of batches are answered by a clock that is up to `amount` milliseconds behind.
     ClockLags = "clock-lags",
+    /// For `lasts`, `percent` of batches are answered slowly: they are committed, and then their calls leave one by
+    /// one, the last after up to `amount` milliseconds.
+    AnswersDelayed = "answers-delayed",
     /// The master forgets all refusals and offers everything, `amount` times in a row.
     OfferStorm = "offer-storm",
     /// The executor limit becomes `amount`.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::agenda::{Agenda, Item};
 use super::cluster::Cluster;
+use super::corners::Corners;
 use super::framework::{Framework, World};
 use super::judge::Judge;
 use super::recorder::Recorder;
@@ -92,6 +93,7 @@ pub struct Simulation {
     pub(super) framework: Framework,
     pub(super) judge: Judge,
     pub(super) recorder: Recorder,
+    corners: Corners,
     pub(super) stage: Stage,
     steps: u64,
     looked_at: u64,
@@ -134,6 +136,7 @@ impl Simulation {
             cluster: Cluster::new(&scenario),
             judge: Judge::new(&scenario, checks != Checks::Off),
             recorder: Recorder::default(),
+            corners: Corners::new(&scenario),
             stage: Stage::Faults,
             steps: 0,
             looked_at: 0,
@@ -220,13 +223,14 @@ impl Simulation {
             ended: recorder.ended,
             drained: self.drained,
             fingerprint: recorder.fingerprint,
+            corners: self.corners.reached(),
         }
     }
 
     /// The framework, and all that it works on.
     pub(super) fn parts(&mut self) -> (&mut Framework, World<'_>) {
-        let Simulation { agenda, cluster, judge, recorder, framework, .. } = self;
-        (framework, World { agenda, cluster, judge, recorder })
+        let Simulation { agenda, cluster, judge, recorder, corners, framework, .. } = self;
+        (framework, World { agenda, cluster, judge, recorder, corners })
     }
 
     fn happen(&mut self, item: Item) {
@@ -250,7 +254,7 @@ impl Simulation {
             return;
         }
         self.stage = Stage::Recovering;
-        self.framework.lagging = Default::default();
+        (self.framework.lagging, self.framework.slow) = Default::default();
         self.recorder.mark(self.agenda.now, "healed".to_owned());
         self.recovered_by = self.agenda.now + recovery::patience(&self.scenario);
     }

@@ -30,7 +30,12 @@ Exit codes:
 const NOTES: &str = "\
 Equal scenarios give equal runs: the fingerprint in the summary says so. Ctrl-C lets
 the simulated framework shut down, and the summary and report are still written; a
-second one ends at once. Results go to standard output, progress to standard error.";
+second one ends at once. Results go to standard output, progress to standard error.
+
+Handlers answer a batch of offers in one step, unless a scenario has a line such as
+  15s answers-delayed percent=100 lasts=30s amount=4000
+as part of the small harsh worlds do. Then a batch is committed first, and its calls
+leave one by one, up to so many milliseconds later, with other events between them.";
 
 /// The flags that a search doesn't take.
 const ONE_WORLD: [&str; 6] = ["agents", "executors", "duration", "scenario", "check", "report"];

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Finding;
-use super::ledger::Ledger;
+use super::ledger::{Agent, Ledger};
 use crate::cluster::simulated::framework::Settings;
 use crate::cluster::simulated::scenario::Scenario;
 use crate::cluster::simulated::wire::{AgentRef, Amounts, SimOffer, offer_number};
@@ -13,13 +13,24 @@ use crate::offer::{Offer, Value};
 use crate::resources::MilliCpus;
 use crate::time::Timestamp;
 
+/// When and under what a batch was decided.
+pub(super) struct Decided {
+    pub(super) settings: Settings,
+    pub(super) now: Timestamp,
+    /// How often the settings had been changed.
+    pub(super) changes: u64,
+    /// Whether the kernel was closed.
+    pub(super) closed: bool,
+}
+
 /// The batch at hand.
 pub(super) struct Answers {
     executor_memory: u64,
     executor_gpus: u64,
     fixed_port: bool,
-    settings: Settings,
-    now: Timestamp,
+    decided: Decided,
+    /// Whether offers were refused because nothing more could be placed.
+    refused: bool,
     /// What each offer is still to get: an answer.
     open: BTreeMap<u64, SimOffer>,
     /// By agent: what is offered, how many executors it got, and whether it may have any.
@@ -31,6 +42,10 @@ struct Group {
     offered: Amounts,
     zone: u32,
     placed: u64,
+    /// Until when nothing may be placed, as known when the batch was decided, and whether an executor failed there.
+    excluded_until: Timestamp,
+    suspect_until: Timestamp,
+    failed: bool,
 }
 
 impl Answers {
@@ -39,19 +54,25 @@ impl Answers {
             executor_memory: scenario.memory_taken().get() * 1000,
             executor_gpus: u64::from(scenario.executor_gpus) * 1000,
             fixed_port: scenario.fixed_port,
-            settings: Settings::of(scenario),
-            now: Timestamp::ORIGIN,
+            decided: Decided {
+                settings: Settings::of(scenario),
+                now: Timestamp::ORIGIN,
+                changes: 0,
+                closed: false,
+            },
+            refused: false,
             open: BTreeMap::new(),
             agents: BTreeMap::new(),
         }
     }
 
-    pub(super) fn begin(&mut self, batch: &[SimOffer], now: Timestamp, settings: Settings) {
-        (self.settings, self.now) = (settings, now);
+    pub(super) fn begin(&mut self, batch: &[SimOffer], decided: Decided, ledger: &Ledger) {
+        (self.decided, self.refused) = (decided, false);
         self.open = batch.iter().map(|offer| (offer.number, *offer)).collect();
         self.agents.clear();
         for offer in batch {
-            let group = self.agents.entry(offer.agent).or_default();
+            let group = self.agents.entry(offer.agent);
+            let group = group.or_insert_with(|| Group::of(ledger.agent(offer.agent)));
             group.offered.add(&offer.amounts);
             group.zone = offer.zone;
         }
@@ -69,7 +90,10 @@ impl Answers {
         offers.try_for_each(|id| self.answered(id).map(drop))
     }
 
-    pub(super) fn accepted(&mut self, accept: &Accept<'_>, ledger: &Ledger) -> Result<(), Finding> {
+    pub(super) fn accepted(&mut self, accept: &Accept<'_>) -> Result<(), Finding> {
+        if self.decided.closed {
+            return Err((23, "offers are accepted after the close".to_owned()));
+        }
         let Some(agent) = AgentRef::parse(accept.agent_id) else {
             return Err((8, format!("no agent is called {}", accept.agent_id)));
         };
@@ -82,23 +106,21 @@ impl Answers {
         within(accept)?;
         let group = self.agents.entry(agent).or_default();
         group.placed += accept.executors.len() as u64;
-        if !self.settings.allow(group.zone) {
+        if !self.decided.settings.allow(group.zone) {
             return Err((17, format!("an executor on {agent}, in zone z{}", group.zone)));
         }
-        match ledger.agent(agent) {
-            Some(known) if self.now < known.excluded_until => Err((
-                16,
-                format!("an executor on {agent}, excluded until {}", known.excluded_until),
-            )),
-            Some(known) if self.now < known.suspect_until => {
-                Err((16, format!("an executor on {agent}, suspect until {}", known.suspect_until)))
-            }
-            _ => Ok(()),
+        let (excluded, suspect) = (group.excluded_until, group.suspect_until);
+        if self.decided.now < excluded {
+            return Err((16, format!("an executor on {agent}, excluded until {excluded}")));
         }
+        if self.decided.now < suspect {
+            return Err((16, format!("an executor on {agent}, suspect until {suspect}")));
+        }
+        Ok(())
     }
 
     /// All were answered; no agent got two more executors than another that could have had one more.
-    pub(super) fn end(&mut self, decisions: &Decisions, ledger: &Ledger) -> Result<(), Finding> {
+    pub(super) fn end(&mut self, decisions: &Decisions) -> Result<(), Finding> {
         let open = std::mem::take(&mut self.open);
         if let Some(number) = open.keys().next() {
             return Err((6, format!("offer O{number} is not answered")));
@@ -110,17 +132,16 @@ impl Answers {
                 format!("{placed} executors in calls, {} decided", decisions.executors()),
             ));
         }
-        if self.settings.executor_cores == MilliCpus::ZERO {
+        if self.decided.settings.executor_cores == MilliCpus::ZERO {
             return Ok(());
         }
-        let failed = |agent| ledger.agent(agent).is_some_and(|known| known.failed);
-        let most = self.agents.iter().filter(|(agent, _)| !failed(**agent));
-        let most = most.map(|(_, group)| group.placed).max().unwrap_or(0);
+        let most = self.agents.values().filter(|group| !group.failed);
+        let most = most.map(|group| group.placed).max().unwrap_or(0);
         for (agent, group) in &self.agents {
-            let barred = ledger.agent(*agent).is_some_and(|known| {
-                self.now < known.excluded_until || self.now < known.suspect_until || known.failed
-            });
-            let able = !barred && self.settings.allow(group.zone) && self.fits_one_more(group);
+            let barred =
+                group.failed || self.decided.now < group.excluded_until.max(group.suspect_until);
+            let able =
+                !barred && self.decided.settings.allow(group.zone) && self.fits_one_more(group);
             if able && group.placed + 2 <= most {
                 let few = group.placed;
                 return Err((18, format!("agent {agent} got {few} executors, another {most}")));
@@ -131,20 +152,37 @@ impl Answers {
 
     /// By which clock the batch is answered.
     pub(super) fn now(&self) -> Timestamp {
-        self.now
+        self.decided.now
     }
 
-    /// The agents that got executors.
-    pub(super) fn agents_used(&self) -> impl Iterator<Item = AgentRef> {
-        self.agents.iter().filter(|(_, group)| group.placed > 0).map(|(agent, _)| *agent)
+    /// Whether offers were refused because nothing more could be placed: then, or `now`.
+    pub(super) fn refused(&mut self, now: bool) -> bool {
+        self.refused |= now;
+        self.refused
+    }
+
+    /// How often the settings had been changed then.
+    pub(super) fn changes(&self) -> u64 {
+        self.decided.changes
     }
 
     fn fits_one_more(&self, group: &Group) -> bool {
         let times = group.placed + 1;
-        group.offered.of("cpus") >= times * self.settings.executor_cores.millis()
+        group.offered.of("cpus") >= times * self.decided.settings.executor_cores.millis()
             && group.offered.of("mem") >= times * self.executor_memory
             && group.offered.of("gpus") >= times * self.executor_gpus
             && (!self.fixed_port || group.offered.port && group.placed == 0)
+    }
+}
+
+impl Group {
+    fn of(agent: Option<&Agent>) -> Group {
+        agent.map_or_else(Group::default, |known| Group {
+            excluded_until: known.excluded_until,
+            suspect_until: known.suspect_until,
+            failed: known.failed,
+            ..Group::default()
+        })
     }
 }
 

@@ -23,6 +23,8 @@ pub(super) struct Kills {
 struct Asked {
     last: Timestamp,
     calls: u32,
+    /// The calls of its batch are still being made.
+    waits: bool,
 }
 
 impl Asked {
@@ -36,8 +38,17 @@ impl Asked {
 
 impl Kills {
     /// An executor in the ledger is to end.
-    pub(super) fn wanted(&mut self, executor: &str, now: Timestamp) {
-        self.open.insert(executor.to_owned(), Asked { last: now, calls: 0 });
+    pub(super) fn wanted(&mut self, executor: &str, waits: bool, now: Timestamp) {
+        self.open.insert(executor.to_owned(), Asked { last: now, calls: 0, waits });
+    }
+
+    /// The calls that launch these were made.
+    pub(super) fn launched(&mut self, executors: &[String], now: Timestamp) {
+        for executor in executors {
+            if let Some(asked) = self.open.get_mut(executor).filter(|asked| asked.waits) {
+                (asked.last, asked.waits) = (now, false);
+            }
+        }
     }
 
     /// There is a report about an executor that is not in the ledger.
@@ -74,7 +85,8 @@ impl Kills {
 
     /// Everyone who was asked to end was asked again in time.
     pub(super) fn polled(&self, now: Timestamp) -> Result<(), String> {
-        let late = self.open.iter().find(|(_, asked)| asked.due() < now);
+        let mut open = self.open.iter().filter(|(_, asked)| !asked.waits);
+        let late = open.find(|(_, asked)| asked.due() < now);
         let Some((executor, asked)) = late else { return Ok(()) };
         let (last, calls) = (asked.last, asked.calls);
         Err(format!(

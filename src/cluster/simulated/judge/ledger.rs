@@ -154,13 +154,6 @@ impl Ledger {
         self.reason = update.reason;
     }
 
-    /// A batch has placed executors on these agents.
-    pub(super) fn placed_on(&mut self, agents: impl Iterator<Item = AgentRef>) {
-        for agent in agents {
-            self.agents.entry(agent).or_default().failed = false;
-        }
-    }
-
     pub(super) fn noticed(
         &mut self,
         notice: &Notice,
@@ -219,7 +212,8 @@ impl Ledger {
         let agent = AgentRef::parse(&placed.agent_id).unwrap_or_default();
         self.counted += 1;
         self.cores = MilliCpus::from_millis(self.cores.millis() + placed.cores.millis());
-        self.agents.entry(agent).or_default().executors += 1;
+        let holder = self.agents.entry(agent).or_default();
+        (holder.executors, holder.failed) = (holder.executors + 1, false);
         let (cores, gpus, phase) = (placed.cores, u64::from(placed.gpus.get()), Phase::Launching);
         self.gpus += gpus;
         let entry = Entry {

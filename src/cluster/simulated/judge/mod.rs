@@ -10,6 +10,7 @@ mod kills;
 mod ledger;
 mod messages;
 mod questions;
+mod under_way;
 mod waiting;
 
 use std::time::Duration;
@@ -17,18 +18,19 @@ use std::time::Duration;
 use super::framework::Settings;
 use super::scenario::Scenario;
 use super::wire::{AgentRef, SimOffer};
-use crate::engine::Notice;
 use crate::engine::seam::{Call, Update};
+use crate::engine::{Notice, PlacedExecutor};
 use crate::ids::ExecutorId;
 use crate::kernel::{Change, Decisions, DrainReport, Kernel, Reason};
 use crate::resources::MilliCpus;
 use crate::time::Timestamp;
-use answers::Answers;
+use answers::{Answers, Decided};
 use demand::Demand;
 use kills::Kills;
 use ledger::Ledger;
 use messages::Messages;
 use questions::Questions;
+use under_way::UnderWay;
 use waiting::Waiting;
 
 /// What was found to be wrong: the rule's number, and how.
@@ -39,12 +41,16 @@ pub(super) struct Judge {
     found: Option<Finding>,
     ledger: Ledger,
     waiting: Waiting,
-    answers: Answers,
+    /// Of each handler.
+    answers: Vec<Answers>,
     messages: Messages,
     demand: Demand,
     kills: Kills,
     questions: Questions,
+    under_way: UnderWay,
     settings: Settings,
+    /// How often they changed.
+    changes: u64,
     closed: bool,
     /// What the books said after the last step, and the number of the last snapshot.
     before: (u32, MilliCpus),
@@ -58,12 +64,14 @@ impl Judge {
             found: None,
             ledger: Ledger::new(scenario),
             waiting: Waiting::default(),
-            answers: Answers::new(scenario),
+            answers: (0..scenario.handlers).map(|_| Answers::new(scenario)).collect(),
             messages: Messages::default(),
             demand: Demand::default(),
             kills: Kills::default(),
             questions: Questions::default(),
+            under_way: UnderWay::default(),
             settings: Settings::of(scenario),
+            changes: 0,
             closed: false,
             before: (0, MilliCpus::ZERO),
             snapshot: 0,
@@ -112,6 +120,7 @@ impl Judge {
 
     pub(super) fn batch_begins(
         &mut self,
+        handler: usize,
         batch: &[SimOffer],
         now: Timestamp,
         settings: Settings,
@@ -120,28 +129,50 @@ impl Judge {
         if self.on {
             let taken = self.waiting.taken(batch, virtual_now);
             self.note(taken);
-            self.answers.begin(batch, now, settings);
+            let decided = Decided { settings, now, changes: self.changes, closed: self.closed };
+            self.answers[handler].begin(batch, decided, &self.ledger);
         }
     }
 
-    pub(super) fn called(&mut self, call: &Call<'_>, kernel: &Kernel, now: Timestamp) {
+    /// A batch was committed, and its calls will be made later: nobody was told of these executors.
+    pub(super) fn committed(&mut self, handler: usize, placed: &[PlacedExecutor], now: Timestamp) {
+        for notice in placed.iter().cloned().map(Notice::Placed) {
+            self.noticed(&notice, now);
+        }
+        // Also noted when nothing is judged: whether a kill waits depends on it.
+        self.under_way.committed(handler, placed);
+    }
+
+    /// Whether all handlers are at their batches.
+    pub(super) fn handlers_busy(&mut self, busy: bool, virtual_now: u64) {
+        self.waiting.handlers_busy(busy, virtual_now);
+    }
+
+    /// A call, by a handler if it is an answer. One that is stale has no effect.
+    pub(super) fn called(
+        &mut self,
+        call: &Call<'_>,
+        (handler, stale): (usize, bool),
+        kernel: &Kernel,
+        now: Timestamp,
+    ) {
+        if let Call::Accept(accept) = call {
+            self.under_way.sent(accept.executors);
+        }
         if !self.on {
             return;
         }
         let closed = self.closed;
         let judged = match call {
-            Call::Accept(_) if closed => {
-                Err((23, "offers are accepted after the close".to_owned()))
-            }
             Call::Accept(accept) => {
-                let present = self.waiting.answered_under(accept.epoch);
-                present.and_then(|()| self.answers.accepted(accept, &self.ledger))
+                let present = self.waiting.answered_under(accept.epoch, stale);
+                present.and_then(|()| self.answers[handler].accepted(accept))
             }
             Call::Decline { epoch, offers, .. } => {
                 let Judge { waiting, answers, .. } = self;
-                let present = waiting.answered_under(*epoch);
+                let present = waiting.answered_under(*epoch, stale);
                 let rest = offers.iter().copied().filter(|id| !waiting.overflown(id));
-                present.and_then(|()| answers.declined(rest))
+                present.and_then(|()| answers[handler].declined(rest))
             }
             Call::Revive | Call::Suppress => {
                 let room = self.room() > 0;
@@ -152,29 +183,46 @@ impl Judge {
             }
             Call::Kill { executor, .. } => {
                 let known = self.ledger.holds(executor);
-                kills::judged(self.kills.called(executor, known, now), closed)
+                let judged = kills::judged(self.kills.called(executor, known, now), closed);
+                let one = std::iter::once(*executor);
+                judged.and_then(|()| self.under_way.all_were_sent(one, "asked to end"))
             }
             Call::Reconcile(questioned) => {
                 self.questions.asked(questioned, &mut self.ledger, now);
-                Ok(())
+                let executors = questioned.iter().map(|it| it.executor);
+                self.under_way.all_were_sent(executors, "asked about")
             }
             Call::Want(_) | Call::Forget { .. } => Ok(()),
         };
         self.note(judged);
     }
 
-    pub(super) fn batch_ends(&mut self, decisions: &Decisions) {
+    /// Offers were refused: when a batch is committed, and when its calls have been made.
+    pub(super) fn batch_answered(&mut self, handler: usize, decisions: &Decisions) {
         if !self.on {
             return;
         }
-        let ended = self.answers.end(decisions, &self.ledger);
-        self.note(ended);
-        self.ledger.placed_on(self.answers.agents_used());
         let for_a_cap = |reason: &Reason| reason.is_cap() || *reason == Reason::Stopping;
         let declined = decisions.declines().iter().any(|it| for_a_cap(&it.reason));
         // What is left of accepted offers is refused too.
         let filled = decisions.executors() > 0 && self.room() == 0;
-        self.demand.answered(declined || filled, self.answers.now());
+        let answers = &mut self.answers[handler];
+        self.demand.answered(answers.refused(declined || filled), answers.now());
+    }
+
+    /// All calls of a batch were made.
+    pub(super) fn batch_ends(&mut self, handler: usize, decisions: &Decisions, now: Timestamp) {
+        let launched = self.under_way.ends(handler);
+        self.questions.launched(&launched, now);
+        self.kills.launched(&launched, now);
+        if self.on {
+            if self.answers[handler].changes() != self.changes {
+                // What was refused was refused under settings that are replaced.
+                self.demand.settings_changed();
+            }
+            let ended = self.answers[handler].end(decisions);
+            self.note(ended);
+        }
     }
 
     pub(super) fn update_arrives(&mut self, update: &Update) {
@@ -194,7 +242,8 @@ impl Judge {
             self.kills.ended(executor);
             self.questions.ended(executor);
         }
-        if !self.on {
+        let told = |it: &PlacedExecutor| self.under_way.is_unsent(&it.executor);
+        if !self.on || matches!(notice, Notice::Placed(it) if told(it)) {
             return;
         }
         if let Notice::Registered { .. } = notice {
@@ -222,7 +271,7 @@ impl Judge {
         self.note(polled);
         let polled = kills::judged(self.kills.polled(now), self.closed);
         self.note(polled);
-        let polled = self.questions.polled(&self.ledger, now);
+        let polled = self.questions.polled(&self.ledger, &self.under_way, now);
         self.note(polled);
     }
 
@@ -231,7 +280,7 @@ impl Judge {
         for id in executors {
             let executor = kernel.executor_name(*id).to_string();
             if !self.on || self.ledger.asked_to_end(&executor) {
-                self.kills.wanted(&executor, now);
+                self.kills.wanted(&executor, self.under_way.contains(&executor), now);
             }
         }
     }
@@ -240,13 +289,13 @@ impl Judge {
     pub(super) fn subscribed(&mut self, now: Timestamp) {
         if self.on {
             self.waiting.subscribed();
-            self.questions.subscribed(self.ledger.names(), now);
+            self.questions.subscribed(self.ledger.names(), &self.under_way, now);
         }
     }
 
     pub(super) fn agent_lost(&mut self, agent: AgentRef, now: Timestamp) {
         if self.on {
-            self.questions.in_question(self.ledger.names_on(agent), now);
+            self.questions.in_question(self.ledger.names_on(agent), &self.under_way, now);
         }
     }
 
@@ -326,7 +375,7 @@ impl Judge {
         });
         self.before = (totals.executors, totals.cores);
         if self.settings != settings {
-            self.settings = settings;
+            (self.settings, self.changes) = (settings, self.changes + 1);
             self.demand.settings_changed();
         }
         self.note(judged);

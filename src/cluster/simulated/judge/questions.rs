@@ -1,15 +1,19 @@
 //! Questions that the cluster must be asked: part of rules 19 and 29.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::Finding;
 use super::ledger::Ledger;
+use super::under_way::UnderWay;
 use crate::engine::seam::Questioned;
 use crate::time::Timestamp;
 
 /// After a subscription, or the loss of an agent, its executors are asked about within so long.
 const SOON: Duration = Duration::from_secs(1);
+/// When the last call of a batch was made, its executors that were in question meanwhile are asked about within so
+/// long: the steward looks each second.
+const SOON_AFTER_LAUNCH: Duration = Duration::from_secs(2);
 /// Executors out of sight, and those whose launch is unconfirmed for too long, are asked about so often at least.
 const DOUBTFUL_EVERY: Duration = Duration::from_secs(20);
 /// The default: an unconfirmed launch is in doubt after so long.
@@ -23,6 +27,8 @@ pub(super) struct Questions {
     connected: Option<Timestamp>,
     /// Who must be asked about, and by when.
     due: BTreeMap<String, Timestamp>,
+    /// The same, as soon as the calls of their batches are made.
+    waiting: BTreeSet<String>,
     looked: Timestamp,
 }
 
@@ -31,25 +37,43 @@ impl Questions {
     pub(super) fn subscribed<'a>(
         &mut self,
         executors: impl Iterator<Item = &'a str>,
+        under_way: &UnderWay,
         now: Timestamp,
     ) {
         self.connected = Some(now);
-        self.in_question(executors, now);
+        self.in_question(executors, under_way, now);
     }
 
     /// These are in question.
     pub(super) fn in_question<'a>(
         &mut self,
         executors: impl Iterator<Item = &'a str>,
+        under_way: &UnderWay,
         now: Timestamp,
     ) {
         let by = now.plus(SOON);
-        self.due.extend(executors.map(|executor| (executor.to_owned(), by)));
+        for executor in executors {
+            if under_way.contains(executor) {
+                self.waiting.insert(executor.to_owned());
+            } else {
+                self.due.insert(executor.to_owned(), by);
+            }
+        }
+    }
+
+    /// The calls that launch these were made.
+    pub(super) fn launched(&mut self, executors: &[String], now: Timestamp) {
+        for executor in executors {
+            if let Some(executor) = self.waiting.take(executor) {
+                self.due.insert(executor, now.plus(SOON_AFTER_LAUNCH));
+            }
+        }
     }
 
     pub(super) fn disconnected(&mut self) {
         self.connected = None;
         self.due.clear();
+        self.waiting.clear();
     }
 
     /// The cluster is asked.
@@ -64,6 +88,7 @@ impl Questions {
         }
         for it in questioned {
             self.due.remove(it.executor);
+            self.waiting.remove(it.executor);
             ledger.asked_about(it.executor, now);
         }
     }
@@ -71,9 +96,15 @@ impl Questions {
     /// An executor left the ledger.
     pub(super) fn ended(&mut self, executor: &str) {
         self.due.remove(executor);
+        self.waiting.remove(executor);
     }
 
-    pub(super) fn polled(&mut self, ledger: &Ledger, now: Timestamp) -> Result<(), Finding> {
+    pub(super) fn polled(
+        &mut self,
+        ledger: &Ledger,
+        under_way: &UnderWay,
+        now: Timestamp,
+    ) -> Result<(), Finding> {
         let Some(connected) = self.connected else { return Ok(()) };
         if let Some((executor, by)) = self.due.iter().find(|(_, by)| **by < now) {
             return Err((29, format!("executor {executor} was to be asked about until {by}")));
@@ -83,6 +114,7 @@ impl Questions {
         }
         self.looked = now;
         let doubtful = ledger.in_doubt(now, LAUNCH_TIMEOUT);
+        let doubtful = doubtful.filter(|(executor, _)| !under_way.contains(executor));
         let mut late =
             doubtful.filter(|(_, since)| now.since(connected.max(*since)) > DOUBTFUL_EVERY);
         let Some((executor, since)) = late.next() else { return Ok(()) };

@@ -18,6 +18,9 @@ pub(super) struct Waiting {
     rescinded: BTreeSet<u64>,
     /// What found no room in the intake, and is to be declined.
     overflown: BTreeSet<u64>,
+    /// Whether all handlers are at their batches, and when they were last.
+    busy: bool,
+    busy_until: u64,
 }
 
 impl Waiting {
@@ -66,12 +69,24 @@ impl Waiting {
         offer_number(id).is_some_and(|number| self.overflown.remove(&number))
     }
 
+    /// Whether all handlers are at their batches from now on.
+    pub(super) fn handlers_busy(&mut self, busy: bool, virtual_now: u64) {
+        if std::mem::replace(&mut self.busy, busy) {
+            self.busy_until = virtual_now;
+        }
+    }
+
+    /// Whether an offer that arrived then has waited for too long, though a handler was free.
+    fn late(&self, arrived: u64, virtual_now: u64) -> bool {
+        !self.busy && arrived.max(self.busy_until) + WAITS_MAX < virtual_now
+    }
+
     /// A handler takes these.
     pub(super) fn taken(&mut self, batch: &[SimOffer], virtual_now: u64) -> Result<(), Finding> {
         batch.iter().try_for_each(|offer| {
             let (number, subscription) = (offer.number, self.subscription);
             match self.offers.remove(&number) {
-                Some(arrived) if arrived + WAITS_MAX < virtual_now => {
+                Some(arrived) if self.late(arrived, virtual_now) => {
                     Err((9, format!("offer O{number} waited for {} ms", virtual_now - arrived)))
                 }
                 Some(_) => Ok(()),
@@ -87,10 +102,11 @@ impl Waiting {
         })
     }
 
-    /// An answer must bear the present subscription's number.
-    pub(super) fn answered_under(&self, epoch: u64) -> Result<(), Finding> {
+    /// An answer must bear the present subscription's number. One that bears an earlier one must not be sent: it is
+    /// stale.
+    pub(super) fn answered_under(&self, epoch: u64, stale: bool) -> Result<(), Finding> {
         let subscription = self.subscription;
-        if epoch == subscription {
+        if epoch == subscription && !stale || epoch < subscription && stale {
             return Ok(());
         }
         Err((7, format!("an answer under epoch {epoch}, in subscription {subscription}")))
@@ -98,8 +114,7 @@ impl Waiting {
 
     /// None is forgotten.
     pub(super) fn none_waits_long(&self, virtual_now: u64) -> Result<(), Finding> {
-        let late = |arrived: u64| arrived + WAITS_MAX < virtual_now;
-        match self.offers.iter().find(|(_, arrived)| late(**arrived)) {
+        match self.offers.iter().find(|(_, arrived)| self.late(**arrived, virtual_now)) {
             Some((number, arrived)) => {
                 Err((9, format!("offer O{number} waits for {} ms", virtual_now - arrived)))
             }

@@ -13,6 +13,23 @@ use crate::time::Timestamp;
 /// The purpose of the dice that make scenarios.
 const MAKING: u64 = 1;
 
+/// The purpose of the dice that make handlers slow: their own, so that worlds without slow handlers stay what they
+/// were.
+const SLOWING: u64 = 6;
+/// The purpose of the dice that make agents flap.
+const FLAPPING: u64 = 7;
+/// The last call of a slow batch leaves after so many milliseconds at most.
+const SLOW_MAX: u64 = 8_000;
+/// All executors are asked about each time so many milliseconds are over.
+const ALL_ASKED_EVERY: u64 = 900_000;
+
+/// Agents flap in worlds where executors are given up after so long at most: others would take too long.
+const FLAPPING_RELEASE_MAX: Duration = Duration::from_secs(10);
+/// The master takes an agent that doesn't answer for unreachable after so long.
+const UNREACHABLE_AFTER: Duration = Duration::from_secs(75);
+/// Agents come back at most so long before a deadline, and about as long after it.
+const CLOSE: Duration = Duration::from_millis(800);
+
 /// Faults of a user's world come so often: one in so many milliseconds on average that befalls all, and one for each
 /// hundred agents that befalls an agent.
 const MILD_EVERY: u64 = 60_000;
@@ -99,7 +116,7 @@ impl Scenario {
             // Each world has some kinds of fault and lacks others.
             Severity::Harsh => {
                 let kinds = FaultKind::ALL.iter().copied();
-                let kinds = kinds.filter(|kind| *kind != FaultKind::Shutdown);
+                let kinds = kinds.filter(|kind| kind.is_for_all_worlds());
                 kinds.filter(|_| dice.percent(50)).collect()
             }
             _ => MILD.to_vec(),
@@ -109,8 +126,68 @@ impl Scenario {
             let at = Timestamp::from_millis(dice.roll(scenario.healed_at.as_millis()));
             scenario.faults.push(Fault { at, ..Fault::new(FaultKind::Shutdown) });
         }
+        if severity == Severity::Harsh {
+            scenario.slow_handlers(&mut Dice::new(seed, SLOWING));
+            scenario.flapping_agents(&mut Dice::new(seed, FLAPPING));
+        }
         scenario.put_in_order();
         scenario
+    }
+
+    /// In part of the worlds handlers are slow now and then: while executors fail, connections break, and all are asked
+    /// about.
+    fn slow_handlers(&mut self, dice: &mut Dice) {
+        if !dice.percent(40) {
+            return;
+        }
+        for _ in 0..dice.between(1, 4) {
+            let mut slow = self.fault(dice, FaultKind::AnswersDelayed, 100);
+            slow.lasts *= 3;
+            self.faults.push(slow);
+            let within =
+                slow.at.plus(Duration::from_millis(dice.roll(slow.lasts.as_millis() as u64)));
+            let further = match dice.roll(4) {
+                0 => Fault {
+                    lasts: Duration::from_millis(dice.between(1, 500)),
+                    ..Fault::new(FaultKind::ConnectionBreaks)
+                },
+                1 => Fault {
+                    percent: dice.between(1, 50) as u8,
+                    ..Fault::new(FaultKind::ExecutorsCrash)
+                },
+                2 => {
+                    // As if the framework had started so long before: soon all are asked about.
+                    let amount = ALL_ASKED_EVERY.saturating_sub(within.as_millis());
+                    self.faults.push(Fault { amount, ..Fault::new(FaultKind::ClockJumps) });
+                    continue;
+                }
+                _ => continue,
+            };
+            self.faults.push(Fault { at: within, ..further });
+        }
+    }
+
+    /// In part of the worlds agents flap: each is cut off until its executors are about to be given up, or about to be
+    /// forgotten, is back for a moment, and is cut off again.
+    fn flapping_agents(&mut self, dice: &mut Dice) {
+        let release = self.release_after;
+        if !dice.percent(60) || release > FLAPPING_RELEASE_MAX {
+            return;
+        }
+        // Executors that end meanwhile don't come back.
+        self.lifetime = Duration::ZERO;
+        for _ in 0..dice.between(1, 3) {
+            let agent = dice.roll(self.agents.into()) as u32;
+            let mut at = Timestamp::from_millis(dice.between(5_000, 20_000));
+            for out_of_sight in [release, release + self.forget_after(), release] {
+                let soon = Duration::from_millis(dice.between(0, 1_600));
+                let lasts = (UNREACHABLE_AFTER + out_of_sight + soon).saturating_sub(CLOSE);
+                let fault = Fault { at, agent, lasts, ..Fault::new(FaultKind::AgentPartitioned) };
+                self.faults.push(fault);
+                at = at.plus(lasts + Duration::from_millis(dice.between(100, 3_000)));
+            }
+            self.healed_at = self.healed_at.max(at);
+        }
     }
 
     /// A world of a user's size: agents of 16 cores or more, executors of one core that live for some minutes and are
@@ -142,8 +219,7 @@ impl Scenario {
             Severity::Mild => (MILD_EVERY, MILD.to_vec()),
             Severity::Harsh => {
                 // What a user asked for stays as it is.
-                let kept =
-                    |kind: &FaultKind| !kind.changes_settings() && *kind != FaultKind::Shutdown;
+                let kept = |kind: &FaultKind| !kind.changes_settings() && kind.is_for_all_worlds();
                 (HARSH_EVERY, FaultKind::ALL.iter().copied().filter(kept).collect())
             }
         };
@@ -200,6 +276,9 @@ impl Scenario {
             }
             K::ClockJumps => Fault { amount: dice.pick(&[10, 1_000, 60_000, 3_600_000]), ..fault },
             K::ClockLags => Fault { percent, lasts, amount: dice.between(1, 5_000), ..fault },
+            K::AnswersDelayed => {
+                Fault { percent, lasts, amount: dice.between(1, SLOW_MAX), ..fault }
+            }
             K::OfferStorm | K::StrayUpdates => Fault { amount: dice.between(1, 10), ..fault },
             K::LimitChanges => Fault { amount: dice.roll(u64::from(self.executors) * 2), ..fault },
             K::CoreCapChanges => Fault { amount: dice.roll(40) * 500, ..fault },
@@ -235,12 +314,20 @@ impl FaultKind {
         matches!(self, FaultKind::AgentDies | FaultKind::AgentPartitioned)
     }
 
+    /// Whether any harsh world may have it. Others have dice of their own.
+    const fn is_for_all_worlds(self) -> bool {
+        !matches!(self, FaultKind::Shutdown | FaultKind::AnswersDelayed)
+    }
+
     /// Whether it is something that the framework does, and can't any more once it shuts down.
     pub(crate) const fn is_the_frameworks(self) -> bool {
         self.changes_settings()
             || matches!(
                 self,
-                FaultKind::ExecutorsKilled | FaultKind::Shutdown | FaultKind::ClockJumps
+                FaultKind::ExecutorsKilled
+                    | FaultKind::Shutdown
+                    | FaultKind::ClockJumps
+                    | FaultKind::AnswersDelayed
             )
     }
 
