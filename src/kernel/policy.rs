@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
 
-use crate::sync::{Mutex, MutexGuard, Swap, View, lock};
+use crate::sync::{Loan, Mutex, MutexGuard, Swap, View, lock};
 
 use super::admission::{Admission, Books};
 use super::decision::Reason;
@@ -158,7 +158,8 @@ impl PolicyCell {
         self.current.view()
     }
 
-    pub(crate) fn load(&self) -> Arc<Policy> {
+    /// For the length of a function.
+    pub(crate) fn load(&self) -> Loan<Policy> {
         self.current.load()
     }
 

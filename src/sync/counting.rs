@@ -10,7 +10,7 @@
 //! | a compare-exchange that fails | one failure: it takes the line away from its owner all the same |
 //! | a lock | one exchange when it is taken; giving it back finds the line still here |
 //! | a call of a `Map`, reading included | one exchange: the shard's lock, and what lies behind it unsaid |
-//! | `Swap::load` | one exchange: the count of the value's owners. A `View` writes nothing while nothing changes |
+//! | `Swap::load` | nothing: `arc-swap` notes the reader in a line of its thread's own. A `View` writes nothing while nothing changes |
 //! | `Swap::store` | one exchange |
 //!
 //! What the coats don't see: the counts in `Arc`s that aren't in a `Swap`, the allocator, and the inside of `OnceLock`.
@@ -138,8 +138,7 @@ impl<T> Swap<T> {
         Swap(real::Swap::new(value))
     }
 
-    pub(crate) fn load(&self) -> Arc<T> {
-        note(self, How::Exchange);
+    pub(crate) fn load(&self) -> real::Loan<T> {
         self.0.load()
     }
 

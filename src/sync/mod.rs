@@ -14,7 +14,7 @@
 //! | name | real | twin |
 //! |---|---|---|
 //! | `AtomicU32`, `AtomicU64`, `fence`, `Mutex`, `Condvar` | std's | the checker's own |
-//! | `Swap`, `View` | `ArcSwap` and its cache | loom: a list that only grows, and an index to its last; shuttle: a lock |
+//! | `Swap`, `Loan`, `View` | `ArcSwap`, its guard and its cache | loom: a list that only grows, and an index to its last; shuttle: a lock |
 //! | `Map` | `DashMap` | a few maps, each in the checker's lock |
 //! | `OnceLock` | std's | std's, behind the checker's lock and a word that says that it is filled |
 //! | `yield_now` | lets others run | the checker's own |

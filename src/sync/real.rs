@@ -10,7 +10,7 @@ pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
 pub(crate) use std::thread::yield_now;
 use std::time::Duration;
 
-use arc_swap::{ArcSwap, Cache};
+use arc_swap::{ArcSwap, Cache, Guard};
 use dashmap::DashMap;
 
 /// The length of a slab's first segment, as a power of two.
@@ -43,8 +43,8 @@ impl<T> Swap<T> {
     }
 
     #[inline]
-    pub(crate) fn load(&self) -> Arc<T> {
-        self.0.load_full()
+    pub(crate) fn load(&self) -> Loan<T> {
+        self.0.load()
     }
 
     #[inline]
@@ -57,6 +57,10 @@ impl<T> Swap<T> {
         View(Cache::new(Arc::clone(&self.0)))
     }
 }
+
+/// A value of a [`Swap`] for the length of a function. It notes the reader in a line of the reader's thread: the count
+/// of owners, which lies beside what others read, is left alone.
+pub(crate) type Loan<T> = Guard<Arc<T>>;
 
 /// One reader's view of a [`Swap`]: a check of one pointer while nothing changes.
 #[derive(Debug)]

@@ -66,13 +66,15 @@ impl<T> Shelf<T> {
     }
 }
 
+pub(crate) type Loan<T> = Arc<T>;
+
 impl<T> Swap<T> {
     pub(crate) fn new(value: T) -> Swap<T> {
         let values = std::sync::Mutex::new(vec![Arc::new(value)]);
         Swap(Arc::new(Shelf { values, last: AtomicU32::new(0) }))
     }
 
-    pub(crate) fn load(&self) -> Arc<T> {
+    pub(crate) fn load(&self) -> Loan<T> {
         self.0.load().1
     }
 

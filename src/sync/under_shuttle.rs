@@ -61,12 +61,14 @@ impl<T> fmt::Debug for Swap<T> {
     }
 }
 
+pub(crate) type Loan<T> = Arc<T>;
+
 impl<T> Swap<T> {
     pub(crate) fn new(value: T) -> Swap<T> {
         Swap(Arc::new(RwLock::new(Arc::new(value))))
     }
 
-    pub(crate) fn load(&self) -> Arc<T> {
+    pub(crate) fn load(&self) -> Loan<T> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
