@@ -1,6 +1,7 @@
 //! Polls, ticks and reports beside handlers: they write no line that a batch reads.
 
 use super::scenes::{NOW, Scene, Size, after, config};
+use crate::DemandCall;
 use crate::kernel::lines::{LINE, Lines, Word};
 use crate::sync::counting::{Write, watched};
 
@@ -46,6 +47,7 @@ fn timers_and_reports_write_no_line_that_batches_read() {
         for seconds in [0, 1, 30, 90, 200] {
             let now = after(seconds);
             let kernel = scene.kernel.clone();
+            assert_apart(&scene, "a poll", &watched(|| drop(kernel.poll_demand(now))));
             assert_apart(&scene, "a tick", &watched(|| drop(kernel.tick(now))));
             assert_apart(&scene, "totals", &watched(|| drop(kernel.totals())));
             assert_apart(&scene, "counts", &watched(|| drop(kernel.offer_counts())));
@@ -53,4 +55,21 @@ fn timers_and_reports_write_no_line_that_batches_read() {
             scene.offer(small, now);
         }
     }
+}
+
+/// Goal: a poll that has nothing to say writes next to nothing. Method: a poll without room after the one that
+/// suppressed, and polls with room: at most the counters' lock and the moment of silence.
+#[test]
+fn a_poll_with_nothing_to_say_writes_little() {
+    let scene = Scene::new(config().executor_limit(Some(0)));
+    assert_eq!(scene.kernel.poll_demand(NOW), Some(DemandCall::Suppress));
+    let quiet = watched(|| assert_eq!(scene.kernel.poll_demand(after(1)), None));
+    assert!(scene.count(&quiet).get(&Word::Timers).is_none_or(|count| count.writes <= 1));
+    assert!(!scene.count(&quiet).contains_key(&Word::Demand));
+    let mut scene = Scene::new(config());
+    scene.offer(Size { memory: 0.0, ..Size::of(4, 1) }, NOW);
+    let open = watched(|| assert_eq!(scene.kernel.poll_demand(after(1)), None));
+    let counts = scene.count(&open);
+    assert!(counts.keys().all(|word| *word == Word::Timers), "{counts:?}");
+    assert!(counts[&Word::Timers].writes <= 3, "{counts:?}");
 }

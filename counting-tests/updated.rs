@@ -54,13 +54,13 @@ fn updates_told_together_write_the_books_once() {
     }
 }
 
-/// Goal: a failure costs the agent's own line and the policy's owners more. Method: one.
+/// Goal: a failure costs the agent's own line more, and nothing else. Method: one.
 #[test]
-fn a_failure_asks_the_policy() {
+fn a_failure_writes_its_agents_line() {
     let scene = ten(unique());
     let writes = scene.update(scene.started()[0], TaskState::Failed);
-    // When it failed, that it is there, the lock of the times of failures: all on the agent's line.
-    let more = [(Word::Agent, 3, 0), (Word::Policy, 1, 1)];
+    // When it failed and that it is there, and the lock of the times of failures, twice: all on the agent's line.
+    let more = [(Word::Agent, 4, 0)];
     assert_eq!(scene.count(&writes), and(expected(ENDED), &more));
 }
 

@@ -34,8 +34,8 @@ pub(crate) const fn launched(agents: u64, executors: u64) -> Writes {
         stack: 1,
         agents,
         executors,
-        // The stack that it goes back to, seven words of what it holds, the state, and the state again.
-        words: 10 * executors,
+        // The stack that it goes back to, six words of what it holds, the state, and the state again.
+        words: 9 * executors,
         // Batches, offers, accepts, executors, and when they came.
         own: 5,
     }
@@ -48,8 +48,8 @@ pub(crate) const ENDED: Writes = Writes {
     stack: 1,
     agents: 1,
     executors: 1,
-    // The state, and the next free cell.
-    words: 2,
+    // The state, how it ended wiped out, and the next free cell.
+    words: 3,
     own: 0,
 };
 
@@ -65,7 +65,7 @@ pub(crate) const fn ended(executors: u64) -> Writes {
         stack: settled,
         agents: executors,
         executors,
-        words: 2 * executors,
+        words: 3 * executors,
         own: 0,
     }
 }

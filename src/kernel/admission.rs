@@ -125,6 +125,12 @@ impl Pin {
         self.word.version.store(version, Ordering::Release);
     }
 
+    /// The word that publishers read.
+    #[cfg(all(counting, test))]
+    pub(super) fn word(&self) -> &impl Sized {
+        &*self.word
+    }
+
     /// The batch is over.
     pub(crate) fn end_batch(&mut self) {
         if !self.word.lasting {

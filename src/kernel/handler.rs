@@ -85,6 +85,12 @@ impl Handler {
     }
 
     /// The words that no other handler writes.
+    /// The word that says which policy's version its batch follows.
+    #[cfg(all(counting, test))]
+    pub(super) fn pin(&self) -> &impl Sized {
+        self.pin.word()
+    }
+
     #[cfg(all(counting, test))]
     pub(super) fn tally(&self) -> &Tally {
         &self.tally

@@ -70,6 +70,7 @@ impl Lines {
         for (number, handler) in handlers.iter().enumerate() {
             let tally = handler.tally();
             lines.add(Word::Own(number), tally);
+            lines.add(Word::Own(number), handler.pin());
             tally.misses().for_each(|cell| lines.add(Word::Own(number), cell));
         }
         lines
