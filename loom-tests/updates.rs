@@ -102,9 +102,12 @@ fn end_and_loss(lose: fn(&Kernel, &str)) {
     let kernel = kernel(config());
     let executor = offer(&kernel, 1).remove(0);
     let (here, there) = ((kernel.clone(), executor.clone()), (kernel.clone(), executor.clone()));
-    race(move || finish(&here.0, &here.1), move || lose(&there.0, &there.1));
-    let state = cell(&kernel, &executor).1.state();
-    assert_eq!((state.stage, state.fate), (Stage::Vacant, Fate::Finished));
+    let (ended, ()) = race(
+        move || update(&here.0, &here.1, TaskState::Finished).change,
+        move || lose(&there.0, &there.1),
+    );
+    assert_eq!(ended, Change::Ended(Fate::Finished));
+    assert_eq!(cell(&kernel, &executor).1.state().stage, Stage::Vacant);
     kernel.check().unwrap();
 }
 

@@ -48,7 +48,7 @@
 //! | tool | what it sees | where |
 //! |---|---|---|
 //! | **L** loom | every interleaving and every reordering that C11 allows, of two or three threads on one or two words; each model has a known mistake in the real code that it must catch | `loom-tests/`, `.ci/loom` |
-//! | **S** shuttle | random and adversarial schedules of the whole kernel with many threads, maps included; no weak memory | `tests/shuttle/`, `.ci/shuttle` |
+//! | **S** shuttle | random and adversarial schedules of the whole kernel with many threads, maps included, and of the engine around it; no weak memory | `tests/shuttle/`, `.ci/shuttle` |
 //! | **C** counting | the real kernel on words that note each write: how many lines a batch and an update write, to the last one | `counting-tests/`, `.ci/counting` |
 //! | **T** threads | real threads: the books at standstills, short histories judged for linearizability, ThreadSanitizer | `tests/kernel/`, `tests/sanitizer/`, `.ci/sanitizer` |
 //! | **P** properties | random inputs against a reference: the whole kernel as a state machine against a sequential model, and parts against naive ones | `tests/kernel/`, unit tests |
@@ -98,11 +98,43 @@
 //! | 34 | Dynamic allocation keeps its bounds: nobody ends before their time, or below what limit and load need | P |
 //! | 35 | A shuffle service that is down, slow or talks nonsense delays no placement, and is registered with when it is back | stand-ins in `tests/spark/`; A |
 //! | 36 | Declines write no line that another handler reads or writes, but for the first at a cap after each call about demand, and an agent's line once a minute; a batch that launches writes the admission word once, unless others do meanwhile | C |
+//! | 37 | An executor is given up or forgotten for its present absence alone, by the clock of that absence, however often it comes and goes | L `ageing`; S `flapping`; P, D |
+//! | 38 | Nothing is placed under an older policy once a setter has returned, however often the policy changed during the batch | L `policy/launch-versions`, `commit/retry-limits`; S `policy/many-changes`; P |
+//! | 39 | An executor that finishes under [`LimitRule::CountDown`] is not replaced, and no limit that is set is lost | L `policy/count-set`, `policy/count-count`, `policy/count-launch`; P |
+//! | 40 | Of two adoptions one is refused; an adopted executor is never left out because its agent is being forgotten | L `adoption`; S `agents/adopt-sweep`; P |
+//! | 41 | Once [`Kernel::agent_lost`] has returned nothing is placed there for 10 s; a forgotten agent keeps no offer from being used | L `agents/lost-launch`, `agents/sweep-offer` |
+//! | 42 | The engine asks about no executor, and has none end, before the call that launches it was made | D; tests of the engine |
+//! | 43 | A kill that was lost with a subscription is made again with the next | tests of the engine; M |
+//! | 44 | An engine's shutdown returns within its timeout and slack whatever hangs; its kills wait for no update; no call is begun after the manager's stop | S `engine`; `tests/engine` |
+//! | 45 | A panic in a call, a launcher or an observer is told, and costs a batch at most or closes the kernel | S `engine/observer`; `tests/engine` |
 //!
-//! **Lock-free** are: [`Handler::resource_offers`] for agents that the handler has met, [`Kernel::status_update`] and
-//! [`Kernel::status_updates`] except for failures and for [plain ids](IdScheme::plain). First sights of agents,
-//! failures, reconfiguration, snapshots' agent names and reports take short locks that no offer path of another thread
-//! waits for, except another first sight in the same shard of the map.
+//! # Which call waits for which
+//!
+//! A call is lock-free here if a thread that is stopped anywhere in it keeps no other thread from completing such a call.
+//! [`Handler::resource_offers`], [`Kernel::status_update`] and [`Kernel::status_updates`] are, with these exceptions:
+//!
+//! | call | waits for | when | shown by |
+//! |---|---|---|---|
+//! | an offer, first sight | first sights and forgetting of agents in the same shard of a map; the name's lock of the agent's cell. It allocates | the first offer of an agent to this handler, and the first after the agent was forgotten | C `an_agent_is_met_once`; L `agents/meet-meet`, `agents/sweep-offer`; S `maps/meet-forget` |
+//! | a launch, growth | a launch that allocates the same segment of a table, of 4 MiB at most | no cell is free, and the table grew by a quarter of its last segment since the last [`Kernel::tick`] | C `growing_writes_one_word_more_and_a_stack_less`; P `a_table_that_looks_ahead_is_never_short`; S `maps/growth` |
+//! | a launch or an update, [plain ids](IdScheme::plain) | launches and updates in the same shard of a map | always | C `plain_ids_cost_a_map`, `options_cost_what_is_said_here`; S `maps/plain-ids` |
+//! | an update, failure | other failures, suspicions and reports of the same agent | the agent is to blame | C `a_failure_writes_its_agents_line`; L `agents/fail-fail` |
+//! | an update, return | calls that change limit or settings | the executor was given up and is heard of again | L `policy/return-versions` |
+//! | an update, last end | threads in [`Kernel::drain`], which hold the lock to look at one word | the kernel is closed and no other executor is counted | L `drain/end-wait`, `drain/deadline` |
+//! | an update, [count-down](LimitRule::CountDown) | calls that change limit or settings | the executor finished | L `policy/count-set`, `policy/count-launch` |
+//!
+//! All other calls may take locks, and say so. None is one that a call above takes in its usual course, so nobody who
+//! answers offers waits for a poll, a tick, a snapshot, an explanation, a change of settings or a drain (C
+//! `timers_and_reports_write_no_line_that_batches_read` and `declines_write_no_shared_line`: a lock is a write).
+//!
+//! | call | waits for |
+//! |---|---|
+//! | [`Kernel::set_executor_limit`], [`Kernel::reconfigure`], [`Kernel::set_locality`], [`Kernel::request_executors`] | each other; a handler that is made or dropped; adoptions and returns. If more than 128 handlers are in a batch and over a hundred of them follow different old policies: one of these batches (L `policy/launch-crowd`) |
+//! | [`Kernel::poll_demand`], [`Kernel::registered`] | each other (L `subscription/poll-register`); a poll that finds room also for the lock of the list of handlers' counters |
+//! | [`Kernel::tick`] | other ticks and first sights in a shard of the map, when it forgets an agent; nothing when it gives up executors (L `ageing/tick-tick`) |
+//! | [`Kernel::snapshot`], [`Kernel::explain`], [`Kernel::offer_counts`] | the name's lock of an agent's cell, the lock of the list of handlers' counters |
+//! | [`Kernel::adopt`] | nobody at all for the right to adopt: one of two gets an error at once (L `adoption/adopt-adopt`); then as a return |
+//! | [`Kernel::drain`] | the last end, or its timeout (L `drain`) |
 //!
 //! **Not checked**:
 //! * The inside of `arc-swap`, `dashmap` and `std`: loom and shuttle see stand-ins of our own that promise no more than
@@ -112,8 +144,10 @@
 //!   wait-freedom.
 //! * An executor whose state changes and changes back (out of sight and returned) between the two looks of a snapshot;
 //!   at the instant of the picture it may have been out of sight.
-//! * The engine's threads and its intake, except by tests of the usual kind; the simulator runs their protocol on one
-//!   thread.
+//! * The engine's timeouts and its journal under shuttle: its intake, inbox, gates and end are played there, in the order
+//!   of events alone. What takes real time is in `tests/engine`; the simulator runs the protocol on one thread.
+//! * The wrap of small counters whose round is argued in the module that has them: 256 absences of one executor, or 256
+//!   exclusions and suspicions of one agent, between two steps of one thread.
 //! * Mesos of other releases than 1.11, with ZooKeeper, TLS or container images: the Mesos of the tests has none. The
 //!   simulated master does what Mesos' sources and recorded sessions say, as far as
 //!   `src/cluster/simulated/cluster/` says so.

@@ -17,6 +17,8 @@ pub(crate) enum Ending {
     },
     /// The cluster can't be reached, or refuses this framework.
     Refused(String),
+    /// The engine is broken: its control thread panicked.
+    Broken(String),
 }
 
 impl Ending {
@@ -33,6 +35,7 @@ impl Ending {
             Ending::Asked(signal) => format!("stopped by {signal}"),
             Ending::OutputClosed { .. } => "standard output was closed".to_owned(),
             Ending::Refused(why) => format!("the cluster can't be had: {}", printable(why)),
+            Ending::Broken(why) => format!("internal error: {}", printable(why)),
         }
     }
 
@@ -41,6 +44,7 @@ impl Ending {
         match self {
             Ending::TooManyFailures(_) | Ending::NoAgentLeft => Exit::ExecutorsFailed,
             Ending::Refused(_) => Exit::Cluster,
+            Ending::Broken(_) => Exit::Internal,
             Ending::OutputClosed { unfinished: 1.. } if drained => Exit::OutputClosed,
             _ if drained => Exit::Done,
             _ => Exit::TimedOut,

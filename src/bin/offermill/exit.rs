@@ -24,6 +24,8 @@ pub(crate) enum Exit {
     OutputClosed,
     /// The simulator found a violated invariant.
     Violation,
+    /// A part of this program panicked, so that the run couldn't go on.
+    Internal,
     /// A second Ctrl-C.
     AtOnce,
 }
@@ -44,6 +46,8 @@ Exit codes:
     5  with --until-finished: standard output was closed before all executors had
        finished; simulate: standard output can't be written (a closed pipe is fine)
     6  simulate: the simulator found a violation
+    7  internal error: a part of this program panicked and the run could not go on;
+       executors were killed; please report it
   130  a second Ctrl-C (or SIGTERM) ended the run at once; executors were killed, or on Mesos
        left to the master, which keeps them for the failover timeout";
 
@@ -58,6 +62,7 @@ impl Exit {
             Exit::Cluster => 4,
             Exit::OutputClosed => 5,
             Exit::Violation => 6,
+            Exit::Internal => 7,
             Exit::AtOnce => 130,
         }
     }

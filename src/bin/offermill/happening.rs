@@ -70,6 +70,10 @@ pub(crate) enum What {
     JournalEnded { why: String },
     /// The cluster can't be reached, or refuses this framework.
     Refused { why: String },
+    /// A thread that answers offers panicked: its batch was declined, and it goes on.
+    Panicked { why: String },
+    /// The engine can't go on: its control thread panicked.
+    Broken { why: String },
     /// The executor limit changed.
     LimitSet { from: Option<u32>, to: Option<u32>, why: String },
     /// Executors were asked to end.
@@ -140,6 +144,8 @@ impl What {
             | What::AgentLost { .. }
             | What::CallFailed { .. }
             | What::Refused { .. }
+            | What::Panicked { .. }
+            | What::Broken { .. }
             | What::Shuffle { news: News::Failing { .. }, .. }
             | What::JournalEnded { .. }
             | What::RefusedReturn(_)
@@ -212,6 +218,13 @@ impl What {
                 format!("the journal was given up: {}; the run goes on", printable(why))
             }
             What::Refused { why } => format!("the cluster can't be had: {}", printable(why)),
+            What::Panicked { why } => format!(
+                "internal error, a batch of offers was declined: {}; please report it",
+                printable(why)
+            ),
+            What::Broken { why } => {
+                format!("internal error, the run can't go on: {}; please report it", printable(why))
+            }
             What::LimitSet { from, to, why } => format!("{}: {why}", limit_change(*from, *to)),
             What::KillAsked { executors, why } => {
                 format!("asked to end: {}: {why}", printable(&list(executors)))

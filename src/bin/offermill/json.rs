@@ -180,6 +180,8 @@ fn body(what: &What) -> (&'static str, Value) {
         What::CallFailed { why, calls } => ("call_failed", json!({ "why": why, "calls": calls })),
         What::Shuffle { news, port } => shuffle::event(news, *port),
         What::Refused { why } => ("refused", json!({ "why": why })),
+        What::Panicked { why } => ("panicked", json!({ "why": why })),
+        What::Broken { why } => ("broken", json!({ "why": why })),
         What::LimitSet { from, to, why } => {
             ("limit", json!({ "from": from, "to": to, "why": why }))
         }

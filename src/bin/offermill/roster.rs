@@ -155,6 +155,8 @@ impl Roster {
             Notice::CallFailed { why } => What::CallFailed { why, calls: 1 },
             Notice::JournalEnded { why } => What::JournalEnded { why },
             Notice::Refused { why } => What::Refused { why },
+            Notice::HandlerPanicked { why } => What::Panicked { why },
+            Notice::Broken { why } => What::Broken { why },
             _ => return None,
         })
     }

@@ -196,8 +196,9 @@ impl Session {
     fn notice(&mut self, at: Timestamp, notice: Notice) {
         let Some(what) = self.roster.take(at, notice) else { return };
         self.shuffle.heard(&what);
-        let refused = match &what {
-            What::Refused { why } => Some(why.clone()),
+        let hopeless = match &what {
+            What::Refused { why } => Some(Ending::Refused(why.clone())),
+            What::Broken { why } => Some(Ending::Broken(why.clone())),
             _ => None,
         };
         self.note_executor(at, &what);
@@ -210,8 +211,8 @@ impl Session {
         if let Some(what) = what {
             self.tell(at, what);
         }
-        if let Some(why) = refused {
-            self.stop(Ending::Refused(why));
+        if let Some(ending) = hopeless {
+            self.stop(ending);
         }
         let finished = self.roster.finished();
         let failed = self.failures.count(at, self.roster.count(State::Failed));
@@ -301,15 +302,16 @@ impl Session {
     /// Begins to stop, unless that has begun.
     fn stop(&mut self, ending: Ending) {
         let Some(engine) = self.engine.take() else { return };
-        // Of a cluster that refuses this framework nothing more is heard.
+        // Nothing more is heard of a cluster that refuses this framework, or by an engine that is broken.
         let timeout = match ending {
-            Ending::Refused(_) => Duration::ZERO,
+            Ending::Refused(_) | Ending::Broken(_) => Duration::ZERO,
             _ => self.settings.shutdown_timeout,
         };
         let executors = usize::try_from(self.roster.alive()).unwrap_or(usize::MAX);
         let why = match ending {
             // The reason was told in full just now.
             Ending::Refused(_) => "the cluster can't be had".to_owned(),
+            Ending::Broken(_) => "internal error".to_owned(),
             _ => ending.sentence(),
         };
         let by_signal = matches!(ending, Ending::Asked(_));
@@ -317,7 +319,13 @@ impl Session {
         self.tell(self.clock.now(), What::Stopping { why, timeout, executors, by_signal });
         let sender = self.sender.clone();
         let shut_down = move || {
-            let Shutdown { drained, executors, .. } = engine.shutdown(timeout);
+            let Shutdown { drained, executors, unfinished, .. } = engine.shutdown(timeout);
+            if !unfinished.is_empty() {
+                remark(&format!(
+                    "threads that hang and were left alone: {}",
+                    unfinished.join(", ")
+                ));
+            }
             let report = DrainReport { drained, executors };
             // The session waits for this.
             let _waiting = sender.send(Message::Drained(report));
@@ -347,7 +355,7 @@ impl Session {
         let is_kept = remains.is_some() && leavings.are_kept();
         let exit = ending.exit(left.is_empty() && !is_kept);
         let mut sentence = ending.sentence();
-        let is_refused = matches!(ending, Ending::Refused(_));
+        let is_refused = matches!(ending, Ending::Refused(_) | Ending::Broken(_));
         let is_heard = self.roster.is_connected && !is_refused && remains.is_none();
         let late = leavings.late(is_heard);
         if !left.is_empty() {
