@@ -88,11 +88,24 @@ fn mutant_poll_for_any_subscription() {
     });
 }
 
+/// Goal: as above, if the former subscription was not seen to end. Method: as above, without the interruption.
+#[test]
+fn a_call_belongs_to_one_of_two_subscriptions() {
+    explore("subscription/poll-reregister", Some(3), || {
+        poll_and_register(
+            |kernel| {
+                kernel.registered();
+            },
+            poll_for,
+        );
+    });
+}
+
 /// Mutant: what was said is forgotten in one step, and the subscription begins in another.
 #[test]
 #[ignore = "mutant"]
 fn mutant_beginning_in_two_steps() {
-    explore("mutant subscription/poll-register (two steps)", Some(3), || {
+    explore("mutant subscription/poll-reregister", Some(3), || {
         let register = |kernel: &Kernel| {
             kernel.0.demand.calls().reset();
             kernel.0.subscription.begin();
