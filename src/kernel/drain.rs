@@ -6,7 +6,8 @@
 //!    before the bit is on it even if its handler has not published it yet, because it was `Reserved` before the
 //!    commit; one that is `Reserved` and then not admitted was never there, and is struck off at the end. Those that
 //!    have ended since the bit are on it, too: their cells are not freed, and so still say how they ended. A cell may
-//!    say so for a moment longer that is about to be freed, of an executor that ended just before the bit.
+//!    say so for a moment longer that is about to be freed, of an executor that ended just before the bit: so how an
+//!    executor ended is kept on the roll, and all reports agree.
 //! 3. The caller asks the executors on the roll to end. Status updates stay legal and do what they always do.
 //! 4. `wait` parks until the word shows no executor, or until its time is up.
 //! 5. Whoever ends the last executor takes the lock, and then wakes the waiters. The waiter looks at the word under
@@ -32,9 +33,17 @@ use crate::status::Fate;
 
 #[derive(Debug)]
 pub(crate) struct Drain {
-    roll: OnceLock<Vec<Target>>,
+    roll: OnceLock<Vec<Listed>>,
     pub(crate) waiters: Mutex<()>,
     pub(crate) emptied: Condvar,
+}
+
+/// An executor on the roll.
+#[derive(Debug)]
+struct Listed {
+    target: Target,
+    /// How it ended, if it had when the roll was called. Its cell may not say so any more.
+    ended: Option<Fate>,
 }
 
 /// How a drain went.
@@ -79,11 +88,11 @@ impl Core {
             })
         };
         let mut targets = Vec::with_capacity(roll.len());
-        targets.extend(roll.iter().filter(live).cloned());
+        targets.extend(roll.iter().map(|listed| &listed.target).filter(live).cloned());
         targets
     }
 
-    fn call_the_roll(&self) -> Vec<Target> {
+    fn call_the_roll(&self) -> Vec<Listed> {
         let mut directory = Directory::new(&self.agents);
         let present = self.executors.iter().filter_map(|(slot, executor)| {
             let state = executor.state();
@@ -93,7 +102,8 @@ impl Core {
             let id = ExecutorId { sequence: state.sequence, slot };
             // Its agent was forgotten: then it ended before the bit, or is not admitted.
             let agent_id = directory.id_now(executor.agent())?;
-            Some(Target { id, agent_id })
+            let ended = (state.stage == Stage::Vacant).then_some(state.fate);
+            Some(Listed { target: Target { id, agent_id }, ended })
         });
         present.collect()
     }
@@ -104,7 +114,10 @@ impl Core {
         let emptied = || self.admission.load().executors() == 0;
         let drained = wait_for(&self.drain.waiters, &self.drain.emptied, timeout, emptied);
         let roll = self.drain.roll.get().map_or(&[][..], |roll| roll);
-        let fates = roll.iter().filter_map(|target| {
+        let fates = roll.iter().filter_map(|Listed { target, ended }| {
+            if let Some(fate) = *ended {
+                return Some(Drained { executor: target.clone(), fate });
+            }
             let Target { id, .. } = target;
             let state = self.executors.get(id.slot)?.state();
             if state.sequence != id.sequence {

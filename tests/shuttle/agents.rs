@@ -7,9 +7,9 @@ use offermill::config::UnreachableRule;
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{Decisions, ExecutorId, Former, Phase, StatusUpdate, TaskState};
 
-use crate::play;
 use crate::world::{Entry, Setup, Sheet, at, lend};
 use crate::yard::{Yard, join};
+use crate::{is_wanted, play};
 
 const AGENTS: [&str; 4] = ["S0", "S1", "S2", "S3"];
 /// Times at which agents that were seen at the beginning are forgotten.
@@ -168,7 +168,7 @@ fn pictures_and_adoptions_beside_sweeps() {
     play("agents/sweep", 1500, || everything(SWEEPS, false));
     let exact = EXACT.load(Ordering::Relaxed);
     println!("exact snapshots while all ran: {exact}");
-    assert!(exact > 0, "the scene has to test something");
+    assert!(exact > 0 || !is_wanted("agents/sweep"), "the scene has to test something");
 }
 
 /// Goal: executors of a former run are adopted however often their agents are forgotten meanwhile: none is left out for

@@ -25,6 +25,18 @@ fn file_in_folder(name: &str) -> PathBuf {
     folder.join("framework")
 }
 
+/// Offers an agent again and again, as a master does, until an executor is launched there; the call that does it.
+fn offer_until_accepted(fake: &FakeMaster, agent: &str) -> Call {
+    for number in 0..100 {
+        fake.send(&offers(&format!("again-{number}"), agent, 4));
+        std::thread::sleep(Duration::from_millis(300));
+        if let Some(call) = fake.calls_of("ACCEPT").into_iter().next() {
+            return call;
+        }
+    }
+    fake.wait_for("ACCEPT", 0)
+}
+
 /// Goal: the offers of a launch that failed, or may have, come back. Method: an ACCEPT without an answer, and one that
 /// is refused for its form (`validation::scheduler::call::validate`); its offer is declined. (Of an offer that was used
 /// `Master::decline` takes no notice.)
@@ -85,8 +97,7 @@ fn a_file_that_can_not_be_written() {
     let dropped = |notice: &Notice| matches!(notice, Notice::Updated { .. }).then_some(());
     framework.notices.wait("update", dropped);
     std::fs::create_dir_all(&folder).unwrap();
-    fake.send(&offers("O-2", "S-2", 4));
-    fake.wait_for("ACCEPT", 0);
+    offer_until_accepted(&fake, "S-2");
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.contains("\nid F-0001\n") && text.contains(" S-2 "), "{text}");
     drop(framework);
@@ -165,7 +176,7 @@ fn first_written_then_called() {
     assert_eq!(fake.calls_of("ACCEPT").len(), 0, "launched before it was written");
     std::fs::remove_file(&pipe).unwrap();
     let _closed = read.read_to_end(&mut Vec::new()).unwrap();
-    let task = super::streams::task_of(&fake.wait_for("ACCEPT", 0));
+    let task = super::streams::task_of(&offer_until_accepted(&fake, "S-1"));
     fake.send(&update(&task, "S-1", "TASK_FINISHED", Some("AAAA")));
     fake.wait_for("ACKNOWLEDGE", 0);
     let text = std::fs::read_to_string(&file).unwrap();
