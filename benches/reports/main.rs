@@ -6,6 +6,7 @@ mod support;
 
 mod pictures;
 mod scene;
+mod timers;
 mod work;
 
 use criterion::Criterion;
@@ -17,5 +18,6 @@ fn main() {
     let mut criterion = Criterion::default().configure_from_args();
     pictures::all(&mut criterion);
     work::all(&mut criterion);
+    timers::all(&mut criterion);
     criterion.final_summary();
 }
