@@ -5,11 +5,11 @@ use std::time::Duration;
 use loom::thread;
 
 use super::scenes::{
-    STILL_LATER, SWEPT, adrift, cell, config, finish, finish_all, kernel, offer, offer_to,
+    NOW, STILL_LATER, SWEPT, adrift, cell, config, finish, finish_all, kernel, offer, offer_to,
 };
 use super::{explore, race};
-use crate::kernel::executors::{Stage, State};
-use crate::resources::MilliCpus;
+use crate::kernel::executors::{Executor, Hold, Stage, State};
+use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::sync::{DEADLINE, Ordering, lock};
 use crate::{DrainReport, ExecutorId, Fate, Kernel};
 
@@ -405,5 +405,57 @@ fn an_end_across_the_close_is_named_right() {
         }
         assert!(report.executors.len() <= 1);
         kernel.check().unwrap();
+    });
+}
+
+/// Goal: a drain names each executor with its own agent. Method: an executor has ended before the close, up to the point
+/// in `Core::settle` where its cell is freed; while the kernel is drained, the cell is freed, and a batch that loaded the
+/// admission word before the close takes it for another agent, and gives it back.
+#[test]
+fn a_drain_names_each_with_its_own_agent() {
+    explore("drain/reuse-name", Some(3), || {
+        let kernel = kernel(config());
+        let name = offer(&kernel, 1).remove(0);
+        let id = kernel.executor_id(&name).unwrap();
+        let other = kernel.0.agents.meet("S1", "host", NOW).unwrap();
+        let hold = {
+            let executor = kernel.0.executors.get(id.slot).unwrap();
+            let end = |state| Some(State { stage: Stage::Vacant, fate: Fate::Finished, ..state });
+            executor.change(id.sequence, end).unwrap();
+            executor.hold()
+        };
+        // `settle`: the kernel is open.
+        assert!(!kernel.0.uncount(&hold).closed());
+        let (here, there) = (kernel.clone(), kernel.clone());
+        let (report, ()) = race(
+            move || here.drain(Duration::MAX),
+            move || {
+                // The rest of `settle`.
+                there.0.executors.free(id.slot);
+                there.0.agents.release(hold.agent, 1);
+                // `commit`, steps 1 and 3, until it finds the kernel closed.
+                there.0.agents.reserve(other, 1, NOW).unwrap();
+                let mut cells = Vec::new();
+                assert!(there.0.executors.claim(1, &mut cells));
+                let taken = Hold {
+                    agent: other.index(),
+                    cores: MilliCpus::from_cores(1),
+                    memory: Mebibytes::new(1),
+                    gpus: Gpus::ZERO,
+                    port: None,
+                };
+                let next = ExecutorId { sequence: id.sequence + 1, slot: cells[0] };
+                let executor = there.0.executors.get(next.slot).unwrap();
+                Executor::before_reserving();
+                executor.reserve(next.sequence, &taken, NOW);
+                executor.withdraw(next.sequence);
+                there.0.executors.free(next.slot);
+                there.0.agents.release(other.index(), 1);
+            },
+        );
+        for row in &report.executors {
+            assert_eq!(row.executor.id.sequence, id.sequence, "{row:?}");
+            assert_eq!(&*row.executor.agent_id, "S0", "{row:?}");
+        }
     });
 }

@@ -29,7 +29,9 @@
 //! the thread that 7 waits for: then all steps are taken on a thread of their own, and the observer doesn't wait.
 //!
 //! *All waiting ends.* Steps 2, 5, 6 and 7 end within a quarter of the slack each, or at least not later than if each
-//! step before had taken its quarter; step 4 ends with the timeout.
+//! step before had taken its quarter; step 4 ends with the timeout. Step 1 has no deadline: with a journal that hangs
+//! it takes up to 10 s. Kills of executors whose batch has another launch under way that hangs are not made: they wait
+//! for the whole batch (see `launches`); the manager's stop ends these executors.
 
 use std::sync::Arc;
 use std::time::Duration;

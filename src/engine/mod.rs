@@ -55,6 +55,9 @@ use seam::{ClusterManager, EventSink};
 use shared::Shared;
 use threads::Thread;
 
+/// More handler threads than this are surely a mistake.
+const HANDLERS_MAX: usize = 1024;
+
 /// How an engine works. `Default` suits most.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -181,6 +184,10 @@ impl Engine {
                 return Err(Error::setting(name, value, "at least 1"));
             }
         }
+        if options.handlers > HANDLERS_MAX {
+            let allowed = format!("at most {HANDLERS_MAX}");
+            return Err(Error::setting("handler threads", options.handlers, allowed));
+        }
         let handlers = options.handlers;
         let shared = Arc::new(Shared::new(keeper, manager, launcher, options));
         let mut engine = Engine { shared, handlers: Vec::new(), control: None, started: false };
@@ -239,7 +246,8 @@ impl Engine {
     }
 
     /// What the control thread said when it panicked, in the observer or in a call of the cluster manager's; `None`
-    /// while it works. A broken engine declines all offers, and launches, applies and kills nothing: shut it down. The
+    /// while it works. A broken engine declines the offers that it has room for, drops the others, and launches, applies
+    /// and kills nothing: shut it down. The
     /// manager's stop ends what runs.
     #[must_use]
     pub fn broken(&self) -> Option<String> {

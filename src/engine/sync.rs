@@ -100,7 +100,14 @@ mod world {
 
     /// Does `work`. If it panics, returns what the panic said; what `work` borrowed may be half done then.
     pub(crate) fn catch<R>(work: impl FnOnce() -> R) -> Result<R, String> {
-        catch_unwind(AssertUnwindSafe(work)).map_err(|panic| said(&*panic))
+        catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+            let text = said(&*panic);
+            // What was thrown is dropped here too: should that panic again, it is left alone.
+            if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+                std::mem::forget(again);
+            }
+            text
+        })
     }
 
     fn said(panic: &(dyn Any + Send)) -> String {

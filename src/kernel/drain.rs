@@ -22,7 +22,7 @@
 
 use std::time::Duration;
 
-use crate::sync::{Condvar, Mutex, OnceLock, lock, wait_for};
+use crate::sync::{Condvar, Mutex, OnceLock, Ordering, fence, lock, wait_for};
 
 use super::Core;
 use super::directory::Directory;
@@ -100,8 +100,17 @@ impl Core {
                 return None;
             }
             let id = ExecutorId { sequence: state.sequence, slot };
+            let agent = executor.agent();
+            // Acquire: pairs with the fence in `Executor::before_reserving`. If the agent is that of the cell's next
+            // executor, the cell says now that it was freed, or is the next one's: the former ended before the bit.
+            fence(Ordering::Acquire);
+            let now = executor.state();
+            let is_freed = now.stage == Stage::Vacant && now.fate == Fate::Alive;
+            if is_freed || now.sequence != state.sequence {
+                return None;
+            }
             // Its agent was forgotten: then it ended before the bit, or is not admitted.
-            let agent_id = directory.id_now(executor.agent())?;
+            let agent_id = directory.id_now(agent)?;
             let ended = (state.stage == Stage::Vacant).then_some(state.fate);
             Some(Listed { target: Target { id, agent_id }, ended })
         });

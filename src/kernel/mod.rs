@@ -214,7 +214,8 @@ impl Kernel {
     /// was given before, and, with [plain ids](IdScheme::plain), those whose names are numbers, are left out; the
     /// kernel will want them killed when they are heard of. Returns for each, in order, its id here.
     ///
-    /// Call it once, before the first update of such an executor is let in.
+    /// Call it once, before the first update of such an executor is let in, and before another thread can close the
+    /// kernel: a close during the adoption returns these executors under names of this kernel's own making.
     ///
     /// # Errors
     /// When executors were adopted before, or are being adopted by another thread; then nothing is done.
@@ -275,9 +276,10 @@ impl Kernel {
         }
     }
 
-    /// An agent is lost, as far as the cluster knows. A hint: nothing is freed, but once this has returned nothing is
-    /// started there for 10 s, and its executors are in doubt until an update tells. Returns them, to be reconciled. Of
-    /// an agent that the kernel doesn't know nothing is noted. O(executors) if there are any on the agent.
+    /// An agent is lost, as far as the cluster knows. A hint: nothing is freed, but once this has returned no batch
+    /// takes a place there for 10 s, and its executors are in doubt until an update tells. Returns them, to be
+    /// reconciled. A batch under way that had taken its place before may still start executors there; they are not
+    /// among those returned. Of an agent that the kernel doesn't know nothing is noted. O(executors) if there are any on the agent.
     pub fn agent_lost(&self, agent_id: &str, now: Timestamp) -> Vec<Target> {
         self.0.agent_lost(agent_id, now)
     }

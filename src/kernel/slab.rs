@@ -96,7 +96,12 @@ impl<T: Cell> Slab<T> {
     /// Allocates the next segment if little is left of the last one in use, so that claims need not.
     pub(crate) fn grow_ahead(&self) {
         // Relaxed: a hint; whoever claims allocates what is missing.
-        let (segment, offset) = place(self.grown.load(Ordering::Relaxed));
+        let grown = self.grown.load(Ordering::Relaxed);
+        let (segment, offset) = place(grown);
+        if offset == 0 && grown > 0 {
+            // The last segment is full to the brim: this one is next.
+            self.allocate(segment);
+        }
         if length(segment) - offset <= length(segment) / 4 {
             self.allocate(segment + 1);
         }
@@ -311,6 +316,17 @@ mod tests {
             let next = slab.get(claimed + (length(segment) - offset) as u32).is_some();
             assert_eq!(next, offset + 1 >= length(segment) / 4 * 3, "after {claimed}");
         }
+    }
+
+    /// Goal: a segment that was filled to the brim between two looks is followed. Method: claim the first at once.
+    #[test]
+    fn a_full_segment_is_followed() {
+        let slab = Slab::<Plain>::new();
+        slab.grow_ahead();
+        assert!(slab.get(0).is_none(), "nothing is allocated for nobody");
+        assert!(slab.claim(1 << FIRST_BITS, &mut Vec::new()));
+        slab.grow_ahead();
+        assert!(slab.get(1 << FIRST_BITS).is_some());
     }
 
     /// Goal: every index has a place of its own. Method: walk over the borders of segments.

@@ -105,6 +105,8 @@ fn start(
     let mut options = EngineOptions::default();
     options.kill_grace = settings.shutdown_timeout;
     options.finished_count_down = settings.until_finished.is_some();
+    // The stop is left alone when three quarters of the slack are over.
+    options.shutdown_slack = settings.site.stop_within * 4 / 3;
     let watcher = Box::new(Watcher(sender.clone()));
     let started = match settings.journal.take() {
         Some(journal) => {

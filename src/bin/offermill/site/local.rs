@@ -32,6 +32,7 @@ pub(super) fn prepare(
         silence: None,
         leavings: Leavings::Killed,
         remains: Remains::default(),
+        stop_within: Duration::from_secs(15),
     };
     Some((site, Arc::new(cluster)))
 }

@@ -46,6 +46,8 @@ pub(super) fn prepare(
         return None;
     }
     let leavings = Leavings::Kept(made.failover_timeout);
+    // For the TEARDOWN and, if the disk under the framework id file hangs, for that.
+    let stop_within = made.call_timeout * 2 + Duration::from_secs(10);
     let cluster = MesosCluster::new(made).map_err(|error| draft.complain(&error)).ok()?;
     if let (Some((given, _)), Leavings::Kept(Duration::ZERO)) =
         (&draft.mesos.framework_id_file, leavings)
@@ -61,7 +63,8 @@ pub(super) fn prepare(
     let sandboxes = Sandboxes::OnAgents;
     let cluster = Arc::new(cluster);
     let remains = Remains(Some(Arc::clone(&cluster)));
-    let site = Site { master: text, agents, fitting, sandboxes, silence, leavings, remains };
+    let site =
+        Site { master: text, agents, fitting, sandboxes, silence, leavings, remains, stop_within };
     Some((site, cluster))
 }
 

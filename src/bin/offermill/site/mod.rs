@@ -36,6 +36,8 @@ pub(crate) struct Site {
     pub(crate) leavings: Leavings,
     /// What the cluster keeps of the framework at the end.
     pub(crate) remains: Remains,
+    /// How long the cluster's stop may take before it is left alone.
+    pub(crate) stop_within: Duration,
 }
 
 /// What the cluster keeps of the framework at the end: known once the engine has shut down.
