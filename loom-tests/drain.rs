@@ -408,9 +408,9 @@ fn an_end_across_the_close_is_named_right() {
     });
 }
 
-/// Goal: a drain names each executor with its own agent. Method: an executor has ended before the close, up to the point
-/// in `Core::settle` where its cell is freed; while the kernel is drained, the cell is freed, and a batch that loaded the
-/// admission word before the close takes it for another agent, and gives it back.
+/// Goal: a drain names each executor with its own agent. Method: an executor has ended before the close, up to the
+/// point in `Core::settle` where its cell is freed; while the kernel is drained, the cell is freed, and a batch that
+/// loaded the admission word before the close takes it for another agent, and gives it back.
 #[test]
 fn a_drain_names_each_with_its_own_agent() {
     explore("drain/reuse-name", Some(3), || {

@@ -110,7 +110,7 @@
 //!
 //! # Which call waits for which
 //!
-//! A call is lock-free here if a thread that is stopped anywhere in it keeps no other thread from completing such a call.
+//! A call is lock-free here if a thread that is stopped anywhere in it keeps no other from completing such a call.
 //! [`Handler::resource_offers`], [`Kernel::status_update`] and [`Kernel::status_updates`] are, with these exceptions:
 //!
 //! | call | waits for | when | shown by |
@@ -144,8 +144,8 @@
 //!   wait-freedom.
 //! * An executor whose state changes and changes back (out of sight and returned) between the two looks of a snapshot;
 //!   at the instant of the picture it may have been out of sight.
-//! * The engine's timeouts and its journal under shuttle: its intake, inbox, gates and end are played there, in the order
-//!   of events alone. What takes real time is in `tests/engine`; the simulator runs the protocol on one thread.
+//! * The engine's timeouts and its journal under shuttle: its intake, inbox, gates and end are played there, in the
+//!   order of events alone. What takes real time is in `tests/engine`; the simulator runs the protocol on one thread.
 //! * The wrap of small counters whose round is argued in the module that has them: 256 absences of one executor, or 256
 //!   exclusions and suspicions of one agent, between two steps of one thread.
 //! * Mesos of other releases than 1.11, with ZooKeeper, TLS or container images: the Mesos of the tests has none. The

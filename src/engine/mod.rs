@@ -246,9 +246,8 @@ impl Engine {
     }
 
     /// What the control thread said when it panicked, in the observer or in a call of the cluster manager's; `None`
-    /// while it works. A broken engine declines the offers that it has room for, drops the others, and launches, applies
-    /// and kills nothing: shut it down. The
-    /// manager's stop ends what runs.
+    /// while it works. A broken engine declines the offers that it has room for and drops the others; it launches,
+    /// applies and kills nothing: shut it down. The manager's stop ends what runs.
     #[must_use]
     pub fn broken(&self) -> Option<String> {
         self.shared.broken()
