@@ -279,8 +279,8 @@ impl Kernel {
     /// An agent is lost, as far as the cluster knows. A hint: nothing is freed, but once this has returned no batch
     /// takes a place there for 10 s, and its executors are in doubt until an update tells. Returns them, to be
     /// reconciled. A batch under way that had taken its place before may still start executors there; they are not
-    /// among those returned. Of an agent that the kernel doesn't know nothing is noted. O(executors) if there are any on
-    /// the agent.
+    /// among those returned. Of an agent that the kernel doesn't know nothing is noted. O(executors) if there are any
+    /// on the agent.
     pub fn agent_lost(&self, agent_id: &str, now: Timestamp) -> Vec<Target> {
         self.0.agent_lost(agent_id, now)
     }
