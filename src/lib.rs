@@ -83,7 +83,7 @@
 //! | 19 | An executor whose launch has an unknown outcome keeps its resources until the cluster has said what became of it | D; M |
 //! | 20 | No room: one suppress. Room again: one revive, none lost, no storm; one that is lost on its way is repeated | L `demand`; S; P, D |
 //! | 21 | A snapshot that says it is exact is the kernel at one instant; numbers grow | L `snapshot`; S; T; D |
-//! | 22 | Nobody who answers offers waits for a snapshot, and a snapshot waits for nobody who does | by construction: the offer path has no lock that a snapshot takes |
+//! | 22 | No batch waits for a snapshot, nor a snapshot for a batch, except at the first sight of an agent, whose name has a lock | by construction: otherwise the offer path takes no lock that a snapshot takes |
 //! | 23 | After a close nothing is placed; a drain ends in time and names who is left; callers agree | L `drain`, `commit`; S; T; D |
 //! | 24 | The end of the last executor wakes who waits for it | L `drain` |
 //! | 25 | Memory follows the agents and executors that are there; none is allocated for offers in the steady state | D; counting allocator and a million agents in `tests/kernel/memory.rs` |

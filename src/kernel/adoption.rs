@@ -123,7 +123,8 @@ impl Core {
             })
             .collect();
         roster.names.sort_unstable();
-        // Before the cells are published, so that who finds one in the table can name it.
+        // Before the cells are published: reports and updates name all that they find. Only a close sees cells that are
+        // still reserved, and names these executors wrongly (see `Kernel::adopt`).
         self.adopted.roster.get_or_init(|| roster);
         for id in adopted.iter().flatten() {
             if let Some(executor) = self.executors.get(id.slot) {
