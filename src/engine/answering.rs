@@ -169,10 +169,11 @@ impl Answerer {
         out: &mut dyn AnswerOutlet,
     ) {
         let (answered, batch) = self.decide(offers, now);
-        for accepted in self.decisions.accepts() {
+        for (accepted, number) in self.decisions.accepts().zip(1..) {
             self.accept(app, epoch, offers, &accepted, out);
+            // The manager was told of these: they may be asked about by name, and killed.
+            batch.made(number);
         }
-        // The manager was told of all of them: they may be asked about by name, and killed.
         drop(batch);
         for (refuse, declined) in by_duration(offers, &self.decisions) {
             self.went_on(|_, _, declines| *declines += 1);

@@ -30,8 +30,8 @@
 //!
 //! *All waiting ends.* Steps 2, 5, 6 and 7 end within a quarter of the slack each, or at least not later than if each
 //! step before had taken its quarter; step 4 ends with the timeout. Step 1 has no deadline: with a journal that hangs
-//! it takes up to 10 s. Kills of executors whose batch has another launch under way that hangs are not made: they wait
-//! for the whole batch (see `launches`); the manager's stop ends these executors.
+//! it takes up to 10 s. Kills of executors whose own launch hangs, or stands behind one that hangs, are not made (see
+//! `launches`): the manager's stop ends these executors.
 
 use std::sync::Arc;
 use std::time::Duration;

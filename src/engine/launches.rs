@@ -3,23 +3,27 @@
 //! An executor is in the kernel's books as soon as its batch is committed; its ACCEPT is made later, on the handler's
 //! thread: commands are built before it, and each call may take long (a manager may write to a disk first). A cluster
 //! that is asked by name in between doesn't know the executor and answers that it is gone; a kill does nothing. No
-//! fixed time is enough for that, so the batches themselves are counted:
+//! fixed time is enough for that, so each batch counts its ACCEPTs:
 //!
-//! | who | does | and then |
+//! | thread | does | and then |
 //! |---|---|---|
 //! | handler | [`Launches::begin`]: no executor from the next number on is to be named | commits the batch in the kernel |
-//! | | [`Batch::placed`]: of those numbers, only the batch's own | makes the ACCEPT calls |
+//! | | [`Batch::placed`]: of those numbers, only the batch's own, each with its ACCEPT | makes the ACCEPT calls in order |
+//! | | [`Batch::made`] after each: the executors of that ACCEPT may be named | makes the next |
 //! | | drops the [`Batch`] when the last of them has returned | |
 //! | control thread | finds executors in the kernel, *then* asks [`Launches::under_way`] about each | names the others in a call |
 //!
-//! An executor that the control thread has found was committed before, and so its batch had begun. Either the batch is
-//! still here, and the executor waits; or all its ACCEPTs have returned before the question is asked. With a manager
+//! An executor that the control thread has found was committed before, and so its batch had begun. Either its ACCEPT is
+//! not counted as made, and the executor waits; or the ACCEPT has returned before the question is asked. With a manager
 //! that carries out calls in the order in which they were made, which the [seam](super::seam) demands, the guarantee is
-//! exact, however slow the manager is. What waits is looked at again at each tick; a call that never returns holds up
-//! the questions about its own batch alone.
+//! exact, however slow the manager is. What waits is looked at again at each tick; a call or a launcher that never
+//! returns holds up questions and kills about executors of that call, and of those behind it in its batch, alone.
+//!
+//! The kernel numbers a batch's executors without gaps, in the order in which it placed them; those of one ACCEPT need
+//! not be neighbours in it. So a batch has a table from numbers to ACCEPTs, and one number that rises: how many ACCEPTs
+//! have returned.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 use super::sync::{Mutex, MutexGuard, lock};
@@ -34,8 +38,31 @@ pub(crate) struct Launches(Arc<Mutex<Batches>>);
 struct Batches {
     /// The number of the next batch.
     next: u64,
-    /// By the batch's number: the sequence numbers that its executors have or may have.
-    sequences: BTreeMap<u64, Range<u64>>,
+    /// By the batch's number.
+    open: BTreeMap<u64, Unlaunched>,
+}
+
+/// The executors of a batch whose launch may still be to come.
+#[derive(Debug)]
+struct Unlaunched {
+    /// The sequence number of the first.
+    first: u64,
+    /// For each sequence number from the first on, the ACCEPT that launches it, counted from 1; 0 if that is another
+    /// batch's. None until the batch is committed: then all numbers may be its own.
+    accepts: Option<Vec<u32>>,
+    /// How many ACCEPTs have returned.
+    made: u32,
+}
+
+impl Unlaunched {
+    fn contains(&self, sequence: u64) -> bool {
+        let (Some(offset), Some(accepts)) = (sequence.checked_sub(self.first), &self.accepts)
+        else {
+            return sequence >= self.first;
+        };
+        let accept = usize::try_from(offset).ok().and_then(|offset| accepts.get(offset));
+        accept.is_some_and(|accept| *accept > self.made)
+    }
 }
 
 /// A batch that is being answered, until it is dropped.
@@ -55,30 +82,102 @@ impl Launches {
         let mut batches = self.batches();
         let number = batches.next;
         batches.next += 1;
-        batches.sequences.insert(number, kernel.next_sequence()..u64::MAX);
+        let first = kernel.next_sequence();
+        batches.open.insert(number, Unlaunched { first, accepts: None, made: 0 });
         Batch { launches: self.clone(), number }
     }
 
     /// Whether the call that launches this executor may still be to come. Ask after the executor was found in the
     /// kernel, and not before.
     pub(crate) fn under_way(&self, id: ExecutorId) -> bool {
-        self.batches().sequences.values().any(|batch| batch.contains(&id.sequence()))
+        self.batches().open.values().any(|batch| batch.contains(id.sequence()))
     }
 }
 
 impl Batch {
     /// The batch was committed: these are its executors.
     pub(crate) fn placed(&self, decisions: &Decisions) {
-        let placed = || decisions.accepts().flat_map(|accepted| accepted.executors);
-        let numbers = || placed().map(|executor| executor.id.sequence());
-        let first = numbers().min().unwrap_or_default();
-        let end = numbers().max().map_or(first, |last| last + 1);
-        self.launches.batches().sequences.insert(self.number, first..end);
+        let all = || decisions.accepts().flat_map(|accept| accept.executors);
+        let first = all().map(|executor| executor.id.sequence()).min();
+        let first = first.unwrap_or_default();
+        let mut accepts = Vec::with_capacity(decisions.executors());
+        for (accept, number) in decisions.accepts().zip(1..) {
+            for executor in accept.executors {
+                let offset = usize::try_from(executor.id.sequence() - first).unwrap_or(usize::MAX);
+                if offset >= accepts.len() {
+                    accepts.resize(offset + 1, 0);
+                }
+                accepts[offset] = number;
+            }
+        }
+        let mut batches = self.launches.batches();
+        batches.open.insert(self.number, Unlaunched { first, accepts: Some(accepts), made: 0 });
+    }
+
+    /// So many of the batch's ACCEPTs have returned.
+    pub(crate) fn made(&self, accepts: u32) {
+        if let Some(batch) = self.launches.batches().open.get_mut(&self.number) {
+            batch.made = accepts;
+        }
     }
 }
 
 impl Drop for Batch {
     fn drop(&mut self) {
-        self.launches.batches().sequences.remove(&self.number);
+        self.launches.batches().open.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+    use crate::config::{Config, ExecutorCores};
+    use crate::ids::IdScheme;
+    use crate::kernel::Accepted;
+    use crate::offer::{Offer, Resource};
+    use crate::resources::MilliCpus;
+    use crate::time::Timestamp;
+
+    /// Goal: before a batch is committed all its executors wait, then each until its own ACCEPT has returned, whatever
+    /// their numbers are; no executor of an earlier or later batch does. Method: batches that place executors on three
+    /// agents by turns.
+    #[test]
+    fn each_launch_is_waited_for_alone() {
+        let one_core = ExecutorCores::Fixed(MilliCpus::from_cores(1));
+        let config = Config::builder().executor_cores(one_core).build().unwrap();
+        let kernel = Kernel::new(config, IdScheme::plain());
+        let (mut handler, launches) = (kernel.handler(), Launches::default());
+        let mut place = |decisions: &mut Decisions| {
+            let resources = [Resource::scalar("cpus", 3.0), Resource::scalar("mem", 9999.0)];
+            let offer = |id| Offer::new(id, id, "host", &resources, &[]);
+            let offers = ["S0", "S1", "S2"].map(offer);
+            handler.resource_offers(&offers, Timestamp::ORIGIN, decisions);
+        };
+        let ids = |decisions: &Decisions| -> Vec<Vec<ExecutorId>> {
+            let ids = |accept: Accepted<'_>| accept.executors.iter().map(|it| it.id).collect();
+            decisions.accepts().map(ids).collect()
+        };
+        let (mut earlier, mut decisions, mut later) =
+            (Decisions::new(), Decisions::new(), Decisions::new());
+        place(&mut earlier);
+        let batch = launches.begin(&kernel);
+        place(&mut decisions);
+        place(&mut later);
+        let waits = |ids: &[ExecutorId]| ids.iter().all(|id| launches.under_way(*id));
+        let leaves = |ids: &[ExecutorId]| ids.iter().all(|id| !launches.under_way(*id));
+        assert!(ids(&decisions).iter().all(|ids| waits(ids)));
+        batch.placed(&decisions);
+        let own = ids(&decisions);
+        assert_eq!(own.len(), 3);
+        assert!(own[0][1].sequence() > own[1][0].sequence(), "by turns");
+        for made in 0..=3 {
+            batch.made(made as u32);
+            assert!(own[..made].iter().all(|ids| leaves(ids)));
+            assert!(own[made..].iter().all(|ids| waits(ids)));
+            assert!(ids(&earlier).iter().chain(&ids(&later)).all(|ids| leaves(ids)));
+        }
+        drop(batch);
+        assert_eq!(launches.batches().open.len(), 0);
     }
 }

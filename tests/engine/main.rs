@@ -6,7 +6,9 @@ mod journal;
 mod panics;
 mod recorder;
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use offermill::config::ExecutorCores;
@@ -352,6 +354,52 @@ fn nothing_overtakes_a_launch() {
         Call::Reconcile(executors) => executors.contains(&placed[1].1).then_some(()),
         _ => None,
     });
+}
+
+/// Goal: executors whose launch has returned are asked about and killed, though another launch of their batch hangs;
+/// the others wait for theirs. Method: the second accept of a batch is held up while the framework is registered anew
+/// and all executors are to end.
+#[test]
+fn the_launched_do_not_wait_for_their_batch() {
+    let (release, held) = channel::<()>();
+    let (held, accepts) = (Mutex::new(held), AtomicUsize::new(0));
+    let mut cluster = Recorder::default();
+    cluster.on_call = Some(Box::new(move |call| {
+        if call == "accept" && accepts.fetch_add(1, Ordering::Relaxed) == 1 {
+            let _released = held.lock().unwrap().recv();
+        }
+    }));
+    let house = House::around(cluster, None, |_| {});
+    house.cluster.send(Event::Offers(vec![offer("o1", "S0", 2), offer("o2", "S1", 2)]));
+    let placed = house.notices.wait_for_many(4, |notice| match notice {
+        Notice::Placed(placed) => Some((placed.id, placed.executor.clone())),
+        _ => None,
+    });
+    let launched = house.cluster.launched();
+    assert_eq!(launched.len(), 2);
+    house.register(true);
+    house.engine.kill(placed.iter().map(|(id, _)| *id).collect());
+    let wait_for_kill = |executor: &String| {
+        let killed = Call::Kill(executor.clone());
+        house.cluster.wait_for(|call| (*call == killed).then_some(()));
+    };
+    launched.iter().for_each(wait_for_kill);
+    house.cluster.wait_for(|call| match call {
+        Call::Reconcile(executors) if *executors == launched => Some(()),
+        _ => None,
+    });
+    let others: Vec<_> =
+        placed.iter().map(|(_, name)| name).filter(|name| !launched.contains(name)).collect();
+    for call in house.cluster.calls() {
+        let early = others.iter().any(|name| match &call {
+            Call::Kill(executor) => executor == *name,
+            Call::Reconcile(executors) => executors.contains(name),
+            _ => false,
+        });
+        assert!(!early, "{call:?} came before the launch");
+    }
+    drop(release);
+    others.into_iter().for_each(wait_for_kill);
 }
 
 /// Goal: a shutdown asks each executor to end, waits, and tells who didn't. Method: one of two obeys.

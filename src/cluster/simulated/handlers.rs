@@ -158,6 +158,8 @@ impl Framework {
             slow.made += 1;
             if slow.made >= answerer.decisions().accepts().len() {
                 slow.launches = None;
+            } else if let Some(batch) = &slow.launches {
+                batch.made(slow.made as u32);
             }
             self.go_on_later(handler, slow, world);
             return self.take_back(never, world);
