@@ -6,6 +6,7 @@
 //! | [`ending`] | does it end in time, with the right code, and leave nothing behind? |
 //! | [`journaling`] | can a run be done again from its journal, and does a journal keep secrets? |
 //! | [`output`] | can machines read what it says, and does it bear a reader that goes away? |
+//! | [`unread`] | does it go on, and end as it should, while nobody reads what it says? |
 //! | [`settings`] | which setting counts, and is a bad one refused in a sentence? |
 //! | [`controlling`] | does it do what it is told while it goes on, and bear who tells it? |
 //! | [`spark`] | are settings those of Spark, and are they shown with their origins? |
@@ -32,3 +33,4 @@ mod simulating;
 mod spark;
 mod spark_executors;
 mod support;
+mod unread;

@@ -73,7 +73,8 @@ const JSON_NOTES: &str = "\
   it), placed, running, ending, out_of_sight, returned, given_up, refused_return,
   ended, excluded, all_excluded, waiting, agent_lost, demand, overflow, call_failed,
   shuffle_registered, shuffle_failing, journal_ended, refused, limit, kill, answer,
-  totals (each 10 s), stopping, summary (the last, except after a second Ctrl-C).
+  totals (each 10 s), stopping, summary (the last, except after a second Ctrl-C),
+  left_out (so many \"lines\" were, as they weren't read in time).
 Those about executors have \"executor\", \"agent_id\", \"host\", \"state\", \"cores\",
 \"memory_mib\", \"gpus\", \"port\" and \"message\"; \"placed\" has \"replaces\" too, and
 \"ended\" has \"ran_ms\". \"excluded\" has \"failures\", \"why\", \"until\" and \"for_ms\" (null:

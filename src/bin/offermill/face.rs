@@ -1,13 +1,11 @@
 //! What a run looks like: each face shows the same happenings and the same end in its own way.
 
 use std::io::{self, Write};
-use std::sync::OnceLock;
-use std::time::SystemTime;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, SystemTime};
 
 use console::Term;
 use offermill::{OfferCounts, Timestamp};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 
 use crate::happening::Happening;
 use crate::json::Json;
@@ -17,8 +15,10 @@ use crate::settings::{Output, Settings};
 use crate::summary::Summary;
 use crate::table::Table;
 use crate::waiting::Waits;
+use crate::words::grouped;
+use crate::writer::{Bounds, Rank, Writer};
 
-/// Shows a run. An error means that standard output is gone.
+/// Shows a run, and waits for nobody. An error means that standard output is gone.
 pub(crate) trait Face {
     /// Before anything happens.
     fn begin(&mut self, settings: &Settings, started: SystemTime) -> io::Result<()>;
@@ -47,14 +47,25 @@ pub(crate) struct View<'a> {
     pub(crate) stopping: bool,
 }
 
+/// As many bytes of a run's output may wait to be read: some 50 000 lines, or 15 000 objects.
+const OUTPUT_BOUNDS: Bounds = Bounds { routine: 4 << 20, notable: 6 << 20 };
+
+/// A thread that writes a run's output.
+///
+/// # Errors
+/// When there is no thread to be had.
+pub(crate) fn output() -> io::Result<Arc<Writer>> {
+    Writer::start("output", io::stdout(), OUTPUT_BOUNDS).map(Arc::new)
+}
+
 /// The face that was asked for and that standard output can show.
-pub(crate) fn choose(output: Output) -> Box<dyn Face> {
+pub(crate) fn choose(output: Output, writer: Arc<Writer>) -> Box<dyn Face> {
     let terminal = Term::stdout();
     let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
     match output {
-        Output::Json => Box::new(Json::new()),
-        Output::Fitting if terminal.is_term() && !is_dumb => Box::new(Table::new(terminal)),
-        Output::Fitting | Output::Lines => Box::new(Lines::new()),
+        Output::Json => Box::new(Json::new(writer)),
+        Output::Fitting if terminal.is_term() && !is_dumb => Box::new(Table::new(terminal, writer)),
+        Output::Fitting | Output::Lines => Box::new(Lines::new(writer)),
     }
 }
 
@@ -81,36 +92,11 @@ impl Face for Faceless {
     fn leave(&mut self) {}
 }
 
-/// Set once standard output was given up.
-static GIVEN_UP: OnceLock<()> = OnceLock::new();
-/// As much fits into a pipe that can be written to at all.
-const PIECE_BYTES: usize = 4096;
-/// How often is looked whether standard output was given up, while nobody reads it.
-const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
-
-/// Has nobody wait any longer for standard output to be read: writing to it fails where it would have to wait.
-pub(crate) fn give_up_output() {
-    let _before = GIVEN_UP.set(());
-}
-
-/// Writes whole lines to standard output. Waits for whoever reads it, until that is given up.
-pub(crate) fn print(text: &str) -> io::Result<()> {
+/// Writes whole lines to standard output, however long that takes. A run has a [`Writer`] instead.
+fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    for piece in text.as_bytes().chunks(PIECE_BYTES) {
-        loop {
-            match poll(&mut [PollFd::new(&stdout, PollFlags::OUT)], Some(&LOOK_EVERY)) {
-                Ok(0) if GIVEN_UP.get().is_some() => {
-                    return Err(io::Error::new(io::ErrorKind::TimedOut, "nobody reads it"));
-                }
-                Ok(0) | Err(Errno::INTR) => {}
-                // If it can't be looked at, writing tells why.
-                Ok(_) | Err(_) => break,
-            }
-        }
-        stdout.write_all(piece)?;
-        stdout.flush()?;
-    }
-    Ok(())
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
 }
 
 /// What became of a result that was printed.
@@ -133,7 +119,41 @@ pub(crate) fn say(text: &str) -> Said {
     Said::Lost
 }
 
+/// Writes remarks while there is a run.
+static REMARKS: OnceLock<Writer> = OnceLock::new();
+/// As many bytes of remarks may wait.
+const REMARKS_BYTES_MAX: usize = 256 * 1024;
+
+/// From now on no remark waits until standard error is read.
+///
+/// # Errors
+/// When there is no thread to be had.
+pub(crate) fn write_remarks_aside() -> io::Result<()> {
+    let bounds = Bounds { routine: REMARKS_BYTES_MAX, notable: REMARKS_BYTES_MAX };
+    let _before = REMARKS.set(Writer::start("remarks", io::stderr(), bounds)?);
+    Ok(())
+}
+
+/// Waits until all remarks are written, unless nobody takes any for as long as `patience`.
+pub(crate) fn drain_remarks(patience: Duration) {
+    // There is no other place where it could be told.
+    let _unread = REMARKS.get().map(|writer| writer.drain(patience, || false));
+}
+
 /// Writes a remark to standard error, which may be gone.
 pub(crate) fn remark(text: &str) {
-    let _gone = writeln!(io::stderr(), "offermill: {text}");
+    let line = format!("offermill: {text}\n");
+    let told = |lines| format!("offermill: {}, which were not read in time\n", left_out(lines));
+    let _gone = match REMARKS.get() {
+        Some(writer) => writer.offer(&line, Rank::Notable, told),
+        None => io::stderr().write_all(line.as_bytes()),
+    };
+}
+
+/// As in `2 lines are left out here`.
+pub(crate) fn left_out(lines: u64) -> String {
+    match lines {
+        1 => "1 line is left out here".to_owned(),
+        _ => format!("{} lines are left out here", grouped(lines)),
+    }
 }

@@ -13,6 +13,7 @@ use crate::site::Leavings;
 use crate::waiting::{self, Waits};
 use crate::wall::time_for_people;
 use crate::words::{count, passed, printable};
+use crate::writer::Rank;
 
 /// Something that happened.
 #[derive(Clone, Debug)]
@@ -131,6 +132,16 @@ pub(crate) enum Weight {
     Notable,
     /// Something failed.
     Bad,
+}
+
+impl Weight {
+    /// How much its lines matter where not all can be written.
+    pub(crate) fn rank(self) -> Rank {
+        match self {
+            Weight::Routine => Rank::Routine,
+            Weight::Notable | Weight::Bad => Rank::Notable,
+        }
+    }
 }
 
 impl What {

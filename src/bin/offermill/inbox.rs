@@ -7,24 +7,18 @@
 //! | signals, shuffle services, the shutdown | no | a few |
 //!
 //! Nothing is lost, and nothing sent by one thread overtakes. The session calls nothing that waits for the control
-//! thread, so the two can't wait for each other. But it can be held up for good, by whoever has standard output and
-//! doesn't read it. The engine waits with it for [`HELD_UP_MAX`]: then standard output is given up, as if it had gone,
-//! and the run goes on without. A terminal can hold it up all the same (Ctrl-S): then the engine waits no longer, and
-//! its notices pile up.
+//! thread, so the two can't wait for each other; nor does it wait for whoever has standard output or standard error. If
+//! it takes nothing for [`HELD_UP_MAX`] all the same, the engine waits no longer, and its notices pile up.
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::face::give_up_output;
-
 /// As many notices may wait.
 const BOUND: usize = 64 * 1024;
 /// As long may the session take nothing while the engine waits for it.
 const HELD_UP_MAX: Duration = Duration::from_secs(30);
-/// As long it may take then, without standard output.
-const GOES_ON_WITHIN: Duration = Duration::from_secs(5);
 
 /// The session has ended.
 #[derive(Debug)]
@@ -134,13 +128,7 @@ impl<M> Sender<M> {
     pub(crate) fn notice(&self, message: M) {
         let (mut queue, has_room) = self.0.wait_for_room(self.0.lock(), self.0.held_up_max);
         if !has_room {
-            drop(queue);
-            give_up_output();
-            let has_room;
-            (queue, has_room) = self.0.wait_for_room(self.0.lock(), GOES_ON_WITHIN);
-            if !has_room {
-                queue.stuck_at = Some(queue.taken);
-            }
+            queue.stuck_at = Some(queue.taken);
         }
         self.0.push(queue, message, true);
     }

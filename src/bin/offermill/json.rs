@@ -1,13 +1,14 @@
 //! The face for machines: one JSON object a line. `--help` lists the keys.
 
 use std::io;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use offermill::{Declined, DemandCall, OfferCounts, Reason, Timestamp};
 use serde_json::{Map, Value, json};
 
 use crate::control::Answer;
-use crate::face::{Face, View, print};
+use crate::face::{Face, View};
 use crate::happening::{Exclusion, Happening, What};
 use crate::record::{Record, State};
 use crate::roster::Roster;
@@ -16,29 +17,36 @@ use crate::shuffle;
 use crate::summary::Summary;
 use crate::waiting::Waits;
 use crate::wall::rfc3339;
+use crate::writer::{Rank, Writer};
 
 /// How often totals are printed, which also finds out whether anybody still reads.
 const TOTALS_EVERY: Duration = Duration::from_secs(10);
 
 /// Prints objects.
 pub(crate) struct Json {
+    writer: Arc<Writer>,
     totals_at: Timestamp,
 }
 
 impl Json {
     /// Nothing printed yet.
-    pub(crate) fn new() -> Json {
-        Json { totals_at: Timestamp::ORIGIN.plus(TOTALS_EVERY) }
+    pub(crate) fn new(writer: Arc<Writer>) -> Json {
+        Json { writer, totals_at: Timestamp::ORIGIN.plus(TOTALS_EVERY) }
+    }
+
+    fn say(&self, event: &str, at: Timestamp, body: &Value, rank: Rank) -> io::Result<()> {
+        let told = |lines| object("left_out", at, &json!({ "lines": lines }));
+        self.writer.offer(&object(event, at, body), rank, told)
     }
 }
 
 impl Face for Json {
     fn begin(&mut self, settings: &Settings, _started: SystemTime) -> io::Result<()> {
         let config = &settings.config;
-        say(
+        self.say(
             "started",
             Timestamp::ORIGIN,
-            json!({
+            &json!({
                 "name": settings.name,
                 "master": settings.site.master,
                 "command": settings.executors.shown(),
@@ -48,12 +56,13 @@ impl Face for Json {
                 "executor_failures_max": settings.failures_max,
                 "shutdown_timeout_ms": millis(settings.shutdown_timeout),
             }),
+            Rank::Notable,
         )
     }
 
     fn happened(&mut self, happening: &Happening) -> io::Result<()> {
         let (event, body) = body(&happening.what);
-        say(event, happening.at, body)
+        self.say(event, happening.at, &body, happening.what.weight().rank())
     }
 
     fn pass(&mut self, view: &View<'_>) -> io::Result<()> {
@@ -64,12 +73,13 @@ impl Face for Json {
         let executors = states(view.roster);
         let offers = offers(&view.counts);
         let per_second = (view.offers_per_second * 10.0).round() / 10.0;
-        say(
+        self.say(
             "totals",
             view.now,
-            json!({
+            &json!({
                 "executors": executors, "offers": offers, "offers_per_second": per_second,
             }),
+            Rank::Routine,
         )
     }
 
@@ -100,10 +110,10 @@ impl Face for Json {
                 })
             })
             .collect();
-        say(
+        self.say(
             "summary",
             Timestamp::ORIGIN.plus(summary.ran),
-            json!({
+            &json!({
                 "name": summary.name,
                 "ending": summary.ending,
                 "exit_code": summary.exit.code(),
@@ -119,19 +129,20 @@ impl Face for Json {
                 "nearest_misses": misses(&summary.declined),
                 "sandboxes": summary.sandboxes.place(&summary.roster.framework_id),
             }),
+            Rank::Result,
         )
     }
 
     fn leave(&mut self) {}
 }
 
-/// Prints one object, with the keys that all have at its start.
-fn say(event: &str, at: Timestamp, body: Value) -> io::Result<()> {
+/// One object in a line, with the keys that all have at its start.
+fn object(event: &str, at: Timestamp, body: &Value) -> String {
     let (at_ms, time) = (at.as_millis(), rfc3339(SystemTime::now()));
     let head = format!("{{\"event\":\"{event}\",\"at_ms\":{at_ms},\"time\":\"{time}\"");
     match body.to_string().strip_prefix('{') {
-        Some("}") | None => print(&format!("{head}}}\n")),
-        Some(rest) => print(&format!("{head},{rest}\n")),
+        Some("}") | None => format!("{head}}}\n"),
+        Some(rest) => format!("{head},{rest}\n"),
     }
 }
 

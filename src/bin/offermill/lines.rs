@@ -1,12 +1,13 @@
 //! The plain face: a line for each event, with the time since the start.
 
 use std::io;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use console::style;
 use offermill::Timestamp;
 
-use crate::face::{Face, View, print};
+use crate::face::{Face, View, left_out};
 use crate::happening::{Happening, Weight};
 use crate::record::State;
 use crate::roster::Roster;
@@ -14,6 +15,7 @@ use crate::settings::Settings;
 use crate::summary::{self, Summary};
 use crate::totals;
 use crate::words::{count, passed};
+use crate::writer::{Rank, Writer};
 
 /// How often the totals are printed, which also finds out whether anybody still reads.
 const TOTALS_EVERY: Duration = Duration::from_secs(30);
@@ -22,13 +24,19 @@ const WIDTH: usize = 160;
 
 /// Prints lines.
 pub(crate) struct Lines {
+    writer: Arc<Writer>,
     totals_at: Timestamp,
 }
 
 impl Lines {
     /// Nothing printed yet.
-    pub(crate) fn new() -> Lines {
-        Lines { totals_at: Timestamp::ORIGIN.plus(TOTALS_EVERY) }
+    pub(crate) fn new(writer: Arc<Writer>) -> Lines {
+        Lines { writer, totals_at: Timestamp::ORIGIN.plus(TOTALS_EVERY) }
+    }
+
+    fn print(&self, at: Timestamp, text: &str, rank: Rank) -> io::Result<()> {
+        let told = |lines| format!("{}  … {}, not read in time\n", stamp(at), left_out(lines));
+        self.writer.offer(text, rank, told)
     }
 }
 
@@ -63,11 +71,12 @@ fn stamp(at: Timestamp) -> String {
 
 impl Face for Lines {
     fn begin(&mut self, settings: &Settings, _started: SystemTime) -> io::Result<()> {
-        print(&format!("{}  {}\n", stamp(Timestamp::ORIGIN), opening(settings)))
+        let at = Timestamp::ORIGIN;
+        self.print(at, &format!("{}  {}\n", stamp(at), opening(settings)), Rank::Notable)
     }
 
     fn happened(&mut self, happening: &Happening) -> io::Result<()> {
-        print(&line(happening))
+        self.print(happening.at, &line(happening), happening.what.weight().rank())
     }
 
     fn pass(&mut self, view: &View<'_>) -> io::Result<()> {
@@ -77,11 +86,13 @@ impl Face for Lines {
         self.totals_at = view.now.plus(TOTALS_EVERY);
         let states = states(view.roster);
         let (offers, rate) = (totals::offers(&view.counts), totals::rate(view.offers_per_second));
-        print(&format!("{}  executors {states}; offers {offers}, {rate}\n", stamp(view.now)))
+        let text = format!("{}  executors {states}; offers {offers}, {rate}\n", stamp(view.now));
+        self.print(view.now, &text, Rank::Routine)
     }
 
     fn end(&mut self, summary: &Summary<'_>) -> io::Result<()> {
-        print(&format!("\n{}", summary::render(summary, WIDTH)))
+        let end = Timestamp::ORIGIN.plus(summary.ran);
+        self.print(end, &format!("\n{}", summary::render(summary, WIDTH)), Rank::Result)
     }
 
     fn leave(&mut self) {}

@@ -16,7 +16,8 @@
 //! constraints` a small one in `constraints.rs`.
 //!
 //! What is known of executors is in `roster.rs`; how it looks is in the faces. Nothing else writes
-//! to standard output.
+//! to standard output. A thread of its own does that (`writer.rs`), so that whoever doesn't read it
+//! holds up no session.
 
 mod allocation_key_table;
 mod allocation_settings;
@@ -65,6 +66,7 @@ mod totals;
 mod waiting;
 mod wall;
 mod words;
+mod writer;
 
 use std::io::Write;
 use std::process::ExitCode;

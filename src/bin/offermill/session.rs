@@ -21,7 +21,9 @@ use crate::arguments::RunArguments;
 use crate::control::{self, Doors, Request};
 use crate::end_reason::Ending;
 use crate::exit::Exit;
-use crate::face::{Face, Faceless, View, choose, remark};
+use crate::face::{
+    Face, Faceless, View, choose, drain_remarks, output, remark, write_remarks_aside,
+};
 use crate::failures::Failures;
 use crate::happening::{Happening, What};
 use crate::inbox::{Receiver, Sender, channel};
@@ -36,10 +38,17 @@ use crate::storm::Storm;
 use crate::summary::Summary;
 use crate::waiting::Waiting;
 use crate::words::count;
+use crate::writer::Writer;
 use allocating::Allocating;
 
 /// How often the face is given a look at things when nothing happens.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// The end waits for a reader that has taken nothing of the output for so long; for a slow one it waits.
+const READ_WITHIN: Duration = Duration::from_secs(10);
+/// And so long for one of remarks.
+const REMARKS_READ_WITHIN: Duration = Duration::from_secs(2);
+/// Where the end doesn't wait, what can be written in no time is.
+const AT_ONCE_WITHIN: Duration = Duration::from_millis(150);
 
 /// What the session is told.
 pub(crate) enum Message {
@@ -66,6 +75,19 @@ impl Observer for Watcher {
 
 /// `offermill run`.
 pub(crate) fn run(arguments: &RunArguments) -> Exit {
+    let no_thread = |error: io::Error| {
+        remark(&format!("output needs a thread more: {error}"));
+        Exit::Cluster
+    };
+    if let Err(error) = write_remarks_aside() {
+        return no_thread(error);
+    }
+    let exit = output().map_or_else(no_thread, |output| prepare(arguments, output));
+    drain_remarks(REMARKS_READ_WITHIN);
+    exit
+}
+
+fn prepare(arguments: &RunArguments, output: Arc<Writer>) -> Exit {
     let Gathered { remarks, settings } = gather(arguments);
     remarks.iter().for_each(|text| remark(text));
     let (settings, manager) = match settings {
@@ -87,17 +109,17 @@ pub(crate) fn run(arguments: &RunArguments) -> Exit {
             return Exit::BadInput;
         }
     };
-    start(settings, manager, doors, sender, &inbox)
+    start(settings, manager, doors, output, (sender, &inbox))
 }
 
 fn start(
     mut settings: Settings,
     manager: Arc<dyn ClusterManager>,
     doors: Doors,
-    sender: Sender<Message>,
-    inbox: &Receiver<Message>,
+    output: Arc<Writer>,
+    (sender, inbox): (Sender<Message>, &Receiver<Message>),
 ) -> Exit {
-    let mut face = choose(settings.output);
+    let mut face = choose(settings.output, Arc::clone(&output));
     // A face that can't be shown finds out again soon, in the loop.
     let _gone = face.begin(&settings, SystemTime::now());
     let kernel = Kernel::new(settings.config.clone(), settings.ids.clone());
@@ -119,6 +141,7 @@ fn start(
         Ok(engine) => engine,
         Err(error) => {
             face.leave();
+            let _gone = output.drain(READ_WITHIN, || is_asked_to_end(inbox));
             remark(&error.to_string());
             return if error.is_setting() { Exit::BadInput } else { Exit::Cluster };
         }
@@ -138,6 +161,7 @@ fn start(
         settings,
         kernel,
         face,
+        output: Some(output),
         rate: Rate::default(),
         waiting,
         storm: Storm::new(),
@@ -145,6 +169,11 @@ fn start(
         sender,
     };
     session.run(inbox)
+}
+
+/// Whether a signal came. Commands are too late: their clients are told that the run has ended.
+fn is_asked_to_end(inbox: &Receiver<Message>) -> bool {
+    std::iter::from_fn(|| inbox.try_recv()).any(|message| matches!(message, Message::Signal(_)))
 }
 
 struct Session {
@@ -163,6 +192,8 @@ struct Session {
     hosts: Vec<String>,
     roster: Roster,
     face: Box<dyn Face>,
+    /// Where the face shows it; until that is lost.
+    output: Option<Arc<Writer>>,
     rate: Rate,
     waiting: Waiting,
     storm: Storm,
@@ -185,7 +216,7 @@ impl Session {
                 Some(Message::Signal(_)) if self.ending.is_some() => return self.end_at_once(),
                 Some(Message::Signal(name)) => self.stop(Ending::Asked(name)),
                 Some(Message::Command(request)) => self.command(request),
-                Some(Message::Drained(report)) => return self.end(&report),
+                Some(Message::Drained(report)) => return self.end(&report, inbox),
                 None => {}
             }
             if look_at <= Instant::now() {
@@ -276,7 +307,8 @@ impl Session {
             waiting: self.waiting.why.as_ref().filter(|_| self.ending.is_none()),
             stopping: self.ending.is_some(),
         };
-        if let Err(error) = self.face.pass(&view) {
+        let written = self.output.as_ref().map_or(Ok(true), |output| output.is_idle());
+        if let Err(error) = written.and_then(|_| self.face.pass(&view)) {
             self.lose_face(&error);
         }
     }
@@ -286,6 +318,7 @@ impl Session {
     fn lose_face(&mut self, error: &io::Error) {
         self.face.leave();
         self.face = Box::new(Faceless);
+        self.output = None;
         if error.kind() != io::ErrorKind::BrokenPipe {
             remark(&format!("standard output can't be written: {error}; the run goes on"));
             return;
@@ -340,7 +373,7 @@ impl Session {
         }
     }
 
-    fn end(mut self, report: &DrainReport) -> Exit {
+    fn end(mut self, report: &DrainReport, inbox: &Receiver<Message>) -> Exit {
         let is_left = |fate: Fate| matches!(fate, Fate::Alive | Fate::Unreachable);
         let left: Vec<String> = report
             .executors
@@ -383,8 +416,18 @@ impl Session {
             sandboxes: &self.settings.site.sandboxes,
             shuffle,
         };
-        // Nobody is left to be told, if so.
-        let _gone = self.face.end(&summary);
+        let shown = self.face.end(&summary);
+        // If it was lost before, that was told.
+        let Some(output) = &self.output else { return exit };
+        let read = shown.and_then(|()| output.drain(READ_WITHIN, || is_asked_to_end(inbox)));
+        match read.map_err(|error| (error.kind(), error)) {
+            // Whoever closed the pipe has seen enough.
+            Ok(()) | Err((io::ErrorKind::BrokenPipe, _)) => {}
+            Err((io::ErrorKind::TimedOut, _)) => {
+                remark("standard output wasn't read to its end, which is left out");
+            }
+            Err((_, error)) => remark(&format!("standard output can't be written: {error}")),
+        }
         exit
     }
 
@@ -394,6 +437,8 @@ impl Session {
         // What follows leaves no time for it.
         drop(self.doors.take());
         remark(&self.settings.site.leavings.at_once());
+        let _unread = self.output.map(|output| output.drain(AT_ONCE_WITHIN, || false));
+        drain_remarks(AT_ONCE_WITHIN);
         std::process::exit(i32::from(Exit::AtOnce.code()))
     }
 }

@@ -14,8 +14,7 @@ use crate::session::Message;
 /// Signals within so long of the first are the same: some tools send each to the process and to its
 /// group.
 const SAME_WITHIN: Duration = Duration::from_millis(250);
-/// How long the session may take to end at once: it may be stuck in writing to a pipe that nobody
-/// reads.
+/// How long the session may take to end at once, with a last word and its sockets removed.
 const AT_ONCE_WITHIN: Duration = Duration::from_millis(500);
 
 /// Starts a thread that tells the session of signals.

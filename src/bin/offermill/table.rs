@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::io;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use console::{Style, Term, measure_text_width, style, truncate_str};
 use offermill::Timestamp;
 
-use crate::face::{Face, View, print};
+use crate::face::{Face, View, left_out};
 use crate::grid::{Cell, Column, lay_out};
 use crate::happening::{Happening, Weight};
 use crate::lines;
@@ -19,11 +20,16 @@ use crate::summary::{self, Summary, colour};
 use crate::totals;
 use crate::waiting;
 use crate::words::{age, count, grouped, printable};
+use crate::writer::{Rank, Writer};
 
 /// The table is redrawn at most so often.
 const REDRAWN_EVERY: Duration = Duration::from_millis(200);
 /// Ends are of interest for so long.
 const NEWS_FOR: Duration = Duration::from_secs(10);
+/// As many bytes may wait to be put above the table, as while a terminal is stopped (Ctrl-S).
+const NEWS_BYTES_MAX: usize = 256 * 1024;
+/// A terminal gets its cursor back within this time, or not at all.
+const CURSOR_WITHIN: Duration = Duration::from_millis(200);
 /// Lines around the rows: a blank one, two of title, one blank, the heading, "and more", one blank,
 /// what is waited for, the totals.
 const FRAME_LINES: usize = 9;
@@ -46,8 +52,11 @@ const COLUMNS: [Column; 7] = [
 /// Draws the table.
 pub(crate) struct Table {
     terminal: Term,
+    writer: Arc<Writer>,
     /// Lines that wait to be put above the table.
     news: String,
+    /// How many there were no room for.
+    news_left_out: u64,
     /// The widths of the lines drawn last.
     drawn: Vec<usize>,
     drawn_at: Option<Instant>,
@@ -56,8 +65,15 @@ pub(crate) struct Table {
 
 impl Table {
     /// Nothing drawn yet.
-    pub(crate) fn new(terminal: Term) -> Table {
-        Table { terminal, news: String::new(), drawn: Vec::new(), drawn_at: None, is_hidden: false }
+    pub(crate) fn new(terminal: Term, writer: Arc<Writer>) -> Table {
+        let (news, drawn) = (String::new(), Vec::new());
+        let (news_left_out, drawn_at, is_hidden) = (0, None, false);
+        Table { terminal, writer, news, news_left_out, drawn, drawn_at, is_hidden }
+    }
+
+    /// Each text counts on what the terminal showed before, so none may be left out.
+    fn print(&self, text: &str) -> io::Result<()> {
+        self.writer.offer(text, Rank::Result, left_out)
     }
 
     /// Rows and columns that can be written to without a line wrapping or the top scrolling away.
@@ -80,12 +96,16 @@ impl Table {
             let _infallible = writeln!(text, "{line}{CLEAR_LINE_END}");
         }
         self.news.clear();
-        for line in lines {
+        let left_out = match std::mem::take(&mut self.news_left_out) {
+            0 => None,
+            lines => Some(format!("… {}", left_out(lines))),
+        };
+        for line in left_out.iter().chain(lines) {
             let _infallible = writeln!(text, "{line}{CLEAR_LINE_END}");
         }
         text.push_str(CLEAR_BELOW);
         self.drawn = lines.iter().map(|line| measure_text_width(line)).collect();
-        print(&text)
+        self.print(&text)
     }
 
     fn frame(&self, view: &View<'_>) -> Vec<String> {
@@ -228,18 +248,26 @@ fn rest(view: &View<'_>, shown: &[&Record], total: u64) -> Option<String> {
 impl Face for Table {
     fn begin(&mut self, _settings: &Settings, _started: SystemTime) -> io::Result<()> {
         self.is_hidden = true;
-        print(HIDE_CURSOR)
+        self.print(HIDE_CURSOR)
     }
 
     fn happened(&mut self, happening: &Happening) -> io::Result<()> {
         if happening.what.weight() != Weight::Routine {
-            self.news.push_str(&lines::line(happening));
+            if self.news.len() < NEWS_BYTES_MAX {
+                self.news.push_str(&lines::line(happening));
+            } else {
+                self.news_left_out += 1;
+            }
         }
         Ok(())
     }
 
     fn pass(&mut self, view: &View<'_>) -> io::Result<()> {
         if self.drawn_at.is_some_and(|drawn| drawn.elapsed() < REDRAWN_EVERY) {
+            return Ok(());
+        }
+        // While a terminal takes nothing, there is no use in more frames.
+        if !self.writer.is_idle()? {
             return Ok(());
         }
         self.drawn_at = Some(Instant::now());
@@ -251,20 +279,23 @@ impl Face for Table {
         let columns = self.size().1;
         self.draw(&[])?;
         self.leave();
-        print(&format!("\n{}", summary::render(summary, columns)))
+        self.print(&format!("\n{}", summary::render(summary, columns)))
     }
 
     fn leave(&mut self) {
         if self.is_hidden {
             self.is_hidden = false;
             // A terminal that is gone has no cursor.
-            let _gone = print(SHOW_CURSOR);
+            let _gone = self.print(SHOW_CURSOR);
         }
     }
 }
 
 impl Drop for Table {
     fn drop(&mut self) {
-        self.leave();
+        if self.is_hidden {
+            self.leave();
+            let _gone = self.writer.drain(CURSOR_WITHIN, || false);
+        }
     }
 }
