@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::inbox::Received;
+use super::inbox::{Message, Received};
 use super::notice::{Notice, Observer, PlacedExecutor};
 use super::seam::{Call, Event};
 use super::shared::Shared;
@@ -47,6 +47,23 @@ pub(super) enum Control {
         executors: Vec<ExecutorId>,
         grace: Duration,
     },
+}
+
+impl Message for Control {
+    fn weight(&self) -> usize {
+        let things = match self {
+            Control::Placed(placed) => placed.len(),
+            Control::Resumed { adopted, surplus, .. } => adopted.len() + surplus.len(),
+            Control::NeverLaunched(executors) => executors.len(),
+            Control::Overflow { offers, .. } | Control::Unreadable { offers, .. } => offers.len(),
+            _ => 1,
+        };
+        things.max(1)
+    }
+
+    fn is_about_offers(&self) -> bool {
+        matches!(self, Control::Overflow { .. } | Control::Unreadable { .. })
+    }
 }
 
 pub(super) struct ControlThread {

@@ -6,7 +6,8 @@
 //!    passes a handler's gate, and calls under way are waited for.
 //! 3. The kills of all executors on the kernel's roll go into the inbox's urgent lane.
 //! 4. The kernel's drain waits for the executors' ends, which come with updates in the inbox's ordinary lane.
-//! 5. Nobody waits for room in the inbox any more. All gates are closed; calls under way are waited for.
+//! 5. Nobody waits for room in the inbox for longer than half a quarter of the slack any more. All gates are closed;
+//!    calls under way are waited for.
 //! 6. The manager is stopped, on a thread of its own, so that a stop that hangs holds up nobody else.
 //! 7. The inbox takes nothing more in. The control thread reads what waits, which is told to the observer, ends the
 //!    journal, and is waited for.
@@ -21,12 +22,17 @@
 //! *An offer that comes during 2 to 7* finds no room in the intake. It is declined until 5, and then dropped: the
 //! manager, which is about to stop, gives all of them back.
 //!
+//! *Memory stays bounded*, whatever hangs, and however much a manager sends that doesn't end. In 2 to 4 its threads
+//! wait for room in the inbox; from 5 on, events are dropped that find none in time. The observer misses these; they
+//! are counted. After 7 all are dropped.
+//!
 //! *No call follows the stop.* Each passes a gate (see `gate`). One that is refused had no effect and is no failure; an
 //! executor whose launch is refused is taken back by an update, unless 7 is over: then nobody is left to see it.
 //!
 //! *Nobody waits in a circle.* The manager's threads may be in the middle of telling an event to a full inbox while 6
-//! waits for them, and the control thread in an observer that hangs: hence 5. An observer that ends the engine is on
-//! the thread that 7 waits for: then all steps are taken on a thread of their own, and the observer doesn't wait.
+//! waits for them, and the control thread in an observer that hangs: hence 5, after which they go on in time for 6. An
+//! observer that ends the engine is on the thread that 7 waits for: then all steps are taken on a thread of their own,
+//! and the observer doesn't wait.
 //!
 //! *All waiting ends.* Steps 2, 5, 6 and 7 end within a quarter of the slack each, or at least not later than if each
 //! step before had taken its quarter; step 4 ends with the timeout. Step 1 has no deadline: with a journal that hangs
@@ -56,6 +62,10 @@ pub struct Shutdown {
     /// `offermill-control` in a call or in the observer. `offermill-end` goes on with an end that an observer asked
     /// for. They are left alone, and end with what they hang in.
     pub unfinished: Vec<String>,
+    /// Events that nobody took in, so that the observer wasn't told of them and the journal, if there is one, doesn't
+    /// have them: those that found no room in the engine's queue while the manager was stopped, or came after its stop
+    /// was given up; and all since the engine [broke](super::Engine::broken). Offers are not counted.
+    pub events_dropped: u64,
     /// Why the engine was broken before, if it was: [`Engine::broken`](super::Engine::broken).
     pub broken: Option<String>,
 }
@@ -63,7 +73,8 @@ pub struct Shutdown {
 impl Shutdown {
     fn new(drain: DrainReport, unfinished: Vec<String>, shared: &Shared) -> Shutdown {
         let DrainReport { drained, executors } = drain;
-        Shutdown { drained, executors, unfinished, broken: shared.broken() }
+        let (events_dropped, broken) = (shared.inbox.dropped(), shared.broken());
+        Shutdown { drained, executors, unfinished, events_dropped, broken }
     }
 }
 
@@ -90,7 +101,7 @@ impl Ending {
         let (shared, started) = (Arc::clone(&self.shared), self.started);
         let ending = Thread::start(NAME, move || drop(self.end_here(timeout)));
         if ending.is_err() {
-            shared.inbox.stop_waiting();
+            shared.inbox.closing(Deadline::after(Duration::ZERO));
             shared.close_gates(Open::Nothing);
             if started {
                 shared.manager.stop();
@@ -125,7 +136,7 @@ impl Ending {
         let patience = if shared.broken().is_some() { Duration::ZERO } else { drained.left() };
         let drain = shared.keeper.kernel().drain(patience);
 
-        shared.inbox.stop_waiting();
+        shared.inbox.closing(Deadline::after(quarter / 2));
         shared.close_gates(Open::Nothing);
         shared.wait_for_calls(called);
         let mut late = Vec::new();

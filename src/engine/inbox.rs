@@ -1,12 +1,18 @@
 //! The control thread's inbox: a bounded lane for messages in their order, and an urgent lane that is read first.
 //!
-//! 1. Who tells waits while the ordinary lane is full, the control thread itself excepted: it is the only reader, and
-//!    would wait for itself.
+//! 1. A thread that tells waits while the ordinary lane is full, the control thread itself excepted: it is the only
+//!    reader, and would wait for itself. What a message weighs is how many things it is about, so that the bound is one
+//!    of memory.
 //! 2. The urgent lane has no bound, so nobody waits for it: kills go there, and an observer may ask for them while the
 //!    control thread is in the middle of a message. Each of its messages is a call of the framework's own.
-//! 3. From [`Inbox::stop_waiting`] on nobody waits any more. The engine's end says so before it stops the cluster
-//!    manager, whose threads may be in the middle of sending an event when they are asked to end.
+//! 3. From [`Inbox::closing`] on nobody waits for longer than up to a deadline: what finds no room then is dropped.
+//!    What only asks for calls is dropped at once, for none is made any more. The engine's end begins this before it
+//!    stops the cluster manager, whose threads may be in the middle of sending an event when they are asked to end,
+//!    while the control thread may hang.
 //! 4. From [`Inbox::end`] on nothing more is taken in; what waits is still read, then the reader learns of the end.
+//!
+//! So what waits in the ordinary lane weighs at most [`Inbox::new`]'s bound and one message, in all stages, and what
+//! the reader tells itself. What is dropped and was not about offers is counted.
 //!
 //! A condition variable of std's is woken by a system call whether anybody waits or not. So both sides say that they
 //! wait, under the lock, and are woken only then.
@@ -14,7 +20,17 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::sync::{Condvar, Mutex, ThreadId, lock, pause, this_thread, wait};
+use super::sync::{
+    Condvar, Deadline, Mutex, MutexGuard, ThreadId, lock, pause, this_thread, wait, wait_while,
+};
+
+/// What waits in an inbox.
+pub(super) trait Message {
+    /// How many things it is about, at least 1.
+    fn weight(&self) -> usize;
+    /// Whether it is about offers that are to be declined: without calls nothing comes of it.
+    fn is_about_offers(&self) -> bool;
+}
 
 /// What a reader finds.
 pub(super) enum Received<M> {
@@ -29,14 +45,20 @@ pub(super) struct Inbox<M> {
     lanes: Mutex<Lanes<M>>,
     filled: Condvar,
     drained: Condvar,
-    /// So many messages may wait in the ordinary lane.
+    /// What waits in the ordinary lane may weigh so much before those that tell wait.
     ordinary_max: usize,
 }
 
 struct Lanes<M> {
     urgent: VecDeque<M>,
     ordinary: VecDeque<M>,
+    /// What waits in the ordinary lane weighs so much.
+    weight: usize,
     phase: Phase,
+    /// Until then writers wait for room while the inbox closes.
+    patience: Deadline,
+    /// The weight of what was dropped, but for what was about offers.
+    dropped: u64,
     reader: Option<ThreadId>,
     reader_waits: bool,
     writers_waiting: usize,
@@ -44,17 +66,20 @@ struct Lanes<M> {
 
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Phase {
-    Bounded,
-    Unbounded,
+    Open,
+    Closing,
     Ended,
 }
 
-impl<M> Inbox<M> {
+impl<M: Message> Inbox<M> {
     pub(super) fn new(ordinary_max: usize) -> Inbox<M> {
         let lanes = Lanes {
             urgent: VecDeque::new(),
             ordinary: VecDeque::new(),
-            phase: Phase::Bounded,
+            weight: 0,
+            phase: Phase::Open,
+            patience: Deadline::after(Duration::ZERO),
+            dropped: 0,
             reader: None,
             reader_waits: false,
             writers_waiting: 0,
@@ -63,23 +88,48 @@ impl<M> Inbox<M> {
         Inbox { lanes: Mutex::new(lanes), filled, drained, ordinary_max }
     }
 
-    /// Queues a message in the ordinary lane; waits while that is full. After the end the message is dropped.
+    /// Queues a message in the ordinary lane; waits while that is full. What comes after the end is dropped, and while
+    /// the inbox closes what is about offers or finds no room up to the deadline.
     pub(super) fn tell(&self, message: M) {
-        let mut lanes = lock(&self.lanes);
-        let is_full = |lanes: &Lanes<M>| {
-            lanes.phase == Phase::Bounded && lanes.ordinary.len() >= self.ordinary_max
+        let mut lanes = self.wait_for_room(lock(&self.lanes), &message);
+        let is_taken = match lanes.phase {
+            Phase::Open => true,
+            Phase::Closing => !message.is_about_offers() && lanes.weight < self.ordinary_max,
+            Phase::Ended => false,
         };
-        if is_full(&lanes) && lanes.reader != Some(this_thread()) {
-            lanes.writers_waiting += 1;
-            while is_full(&lanes) {
-                lanes = wait(&self.drained, lanes);
-            }
-            lanes.writers_waiting -= 1;
-        }
-        if lanes.phase != Phase::Ended {
+        if is_taken {
+            lanes.weight += message.weight();
             lanes.ordinary.push_back(message);
             self.wake_reader(&mut lanes);
+        } else if !message.is_about_offers() {
+            lanes.dropped += message.weight() as u64;
         }
+    }
+
+    fn wait_for_room<'a>(
+        &'a self,
+        mut lanes: MutexGuard<'a, Lanes<M>>,
+        message: &M,
+    ) -> MutexGuard<'a, Lanes<M>> {
+        let waits = |lanes: &Lanes<M>| match lanes.phase {
+            Phase::Open => lanes.weight >= self.ordinary_max,
+            Phase::Closing => lanes.weight >= self.ordinary_max && !message.is_about_offers(),
+            Phase::Ended => false,
+        };
+        if !waits(&lanes) || lanes.reader == Some(this_thread()) {
+            return lanes;
+        }
+        lanes.writers_waiting += 1;
+        while lanes.phase == Phase::Open && waits(&lanes) {
+            lanes = wait(&self.drained, lanes);
+        }
+        if waits(&lanes) {
+            let patience = lanes.patience;
+            drop(lanes);
+            lanes = wait_while(&self.lanes, &self.drained, patience, waits);
+        }
+        lanes.writers_waiting -= 1;
+        lanes
     }
 
     /// Queues a message in the urgent lane, at once.
@@ -111,6 +161,7 @@ impl<M> Inbox<M> {
         }
         match lanes.ordinary.pop_front() {
             Some(message) => {
+                lanes.weight -= message.weight();
                 if lanes.writers_waiting > 0 {
                     self.drained.notify_one();
                 }
@@ -126,9 +177,10 @@ impl<M> Inbox<M> {
         lock(&self.lanes).reader == Some(this_thread())
     }
 
-    /// From now on nobody waits for room.
-    pub(super) fn stop_waiting(&self) {
-        self.enter(Phase::Unbounded);
+    /// No call is made any more. From now on nobody waits for room for longer than up to the deadline.
+    pub(super) fn closing(&self, patience: Deadline) {
+        lock(&self.lanes).patience = patience;
+        self.enter(Phase::Closing);
     }
 
     /// From now on nothing more is taken in.
@@ -150,8 +202,16 @@ impl<M> Inbox<M> {
         self.end();
         let mut lanes = lock(&self.lanes);
         let dropped = (std::mem::take(&mut lanes.urgent), std::mem::take(&mut lanes.ordinary));
+        let events = dropped.1.iter().filter(|message| !message.is_about_offers());
+        lanes.dropped += events.map(|message| message.weight() as u64).sum::<u64>();
+        lanes.weight = 0;
         drop(lanes);
         drop(dropped);
+    }
+
+    /// What was dropped up to now, in events: what was about offers is not counted.
+    pub(super) fn dropped(&self) -> u64 {
+        lock(&self.lanes).dropped
     }
 }
 
@@ -166,6 +226,16 @@ impl<M> Lanes<M> {
 mod tests {
     use super::*;
     use std::sync::Arc;
+
+    impl Message for u32 {
+        fn weight(&self) -> usize {
+            1
+        }
+
+        fn is_about_offers(&self) -> bool {
+            false
+        }
+    }
 
     fn next(inbox: &Inbox<u32>) -> Option<u32> {
         match inbox.receive(Duration::ZERO) {
@@ -208,9 +278,65 @@ mod tests {
         };
         assert_eq!(first, 1);
         assert!(lock(&inbox.lanes).ordinary.len() <= 1);
-        inbox.stop_waiting();
-        told.join().unwrap();
         inbox.end();
-        assert_eq!([next(&inbox), next(&inbox), next(&inbox)], [Some(2), Some(3), Some(4)]);
+        told.join().unwrap();
+        let read = std::iter::from_fn(|| next(&inbox).filter(|message| *message > 0)).count();
+        assert_eq!(read as u64 + inbox.dropped(), 3);
+    }
+
+    /// Holds a counted thing.
+    struct Payload {
+        _held: Arc<()>,
+        weight: usize,
+        offers: bool,
+    }
+
+    impl Message for Payload {
+        fn weight(&self) -> usize {
+            self.weight
+        }
+
+        fn is_about_offers(&self) -> bool {
+            self.offers
+        }
+    }
+
+    /// Goal: an inbox that nobody reads holds a bounded weight in each stage, keeps no writer for ever once it closes,
+    /// and counts what it drops. Method: writers of light and heavy messages, of which a third is about offers, more
+    /// than there is room for; each message that the inbox holds is counted.
+    #[test]
+    fn what_waits_is_bounded_in_each_stage() {
+        const MAX: usize = 100;
+        let (inbox, held) = (Arc::new(Inbox::new(MAX)), Arc::new(()));
+        let writer = |weight: usize| {
+            let (inbox, held) = (Arc::clone(&inbox), Arc::clone(&held));
+            std::thread::spawn(move || {
+                for number in 0..3_000 {
+                    let _held = Arc::clone(&held);
+                    inbox.tell(Payload { _held, weight, offers: number % 3 == 0 });
+                }
+            })
+        };
+        let mut writers = vec![writer(1), writer(10)];
+        let weight = || lock(&inbox.lanes).weight;
+        while lock(&inbox.lanes).writers_waiting < writers.len() {
+            std::thread::yield_now();
+        }
+        assert!(weight() < MAX + 10);
+        inbox.closing(Deadline::after(Duration::from_millis(20)));
+        writers.push(writer(1));
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        assert!(weight() < MAX + 10);
+        let waiting = lock(&inbox.lanes).ordinary.len();
+        assert_eq!(Arc::strong_count(&held), 1 + waiting);
+        let offers = lock(&inbox.lanes).ordinary.iter().filter(|it| it.offers).count();
+        assert!(offers < MAX, "those that came before");
+        let dropped = inbox.dropped();
+        assert!(dropped + MAX as u64 + 10 > 2 * 2_000 + 10 * 2_000, "{dropped}");
+        inbox.abandon();
+        assert_eq!(Arc::strong_count(&held), 1);
+        assert!(inbox.dropped() > dropped);
+        writer(1).join().unwrap();
+        assert_eq!((Arc::strong_count(&held), lock(&inbox.lanes).ordinary.capacity()), (1, 0));
     }
 }

@@ -59,7 +59,16 @@ pub trait ClusterManager: Send + Sync + 'static {
 
 /// Where a cluster manager sends its events.
 pub trait Events: Send + Sync {
-    /// Takes in `event`. May wait while the engine is behind; events of one thread keep their order.
+    /// Takes in `event`. Events of one thread keep their order.
+    ///
+    /// * May wait while the engine is behind: what waits is bounded. An observer or a call that hangs so holds up the
+    ///   threads that send, until the engine is ended.
+    /// * While the engine stops the manager it waits for an eighth of the
+    ///   [slack](super::EngineOptions::shutdown_slack) at most. Then events that find no room are dropped, and
+    ///   [counted](super::Shutdown::events_dropped); offers are dropped at once, for no call can answer them.
+    /// * After the engine's end, also while a stop that hung goes on, and while the engine is
+    ///   [broken](super::Engine::broken), it never waits for room: events are dropped. Offers are, too, but for those
+    ///   that a broken engine has room for in its intake, which it declines.
     fn send(&self, event: Event);
 }
 

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::kernel::Target;
 use crate::launch::Launcher;
 
-/// So many messages may wait for the control thread before those who tell it wait.
+/// So much may wait for the control thread before those that tell it wait: events, executors, and offers to decline.
 const CONTROL_QUEUE: usize = if cfg!(shuttle) { 2 } else { 16 * 1024 };
 
 pub(super) struct Shared {

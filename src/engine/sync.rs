@@ -3,7 +3,7 @@
 //! | name | real | under shuttle |
 //! |---|---|---|
 //! | `Mutex`, `Condvar`, `JoinHandle`, `this_thread` | std's | shuttle's |
-//! | [`Deadline`] | an instant, or never | zero has passed; a quarter of [`Duration::MAX`] never passes; else the schedule decides |
+//! | [`Deadline`] | an instant, or never | zero has passed; an eighth of [`Duration::MAX`] never passes; else the schedule decides |
 //! | [`pause`] | waits for a time | waits without an end: a wake-up that a timeout would hide is a deadlock there |
 //! | [`catch`] | catches a panic | catches none: a panic ends the scene |
 //! | [`Instant`] | std's | stands still |
@@ -130,7 +130,7 @@ mod world {
     /// A deadline passes after so many switches of threads at most.
     const PATIENCE_MAX: u32 = 40;
     /// What is as long never passes.
-    const NEVER: Duration = Duration::from_secs(u64::MAX / 4);
+    const NEVER: Duration = Duration::from_secs(u64::MAX / 8);
 
     #[derive(Clone, Copy, Debug)]
     pub(crate) struct Instant;

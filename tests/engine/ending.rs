@@ -5,10 +5,10 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
-use offermill::TaskState;
 use offermill::engine::seam::Event;
 use offermill::engine::{Engine, EngineOptions, Notice, Observer};
 use offermill::launch::CommandTemplate;
+use offermill::{TaskState, Timestamp};
 
 use crate::kernel;
 use crate::recorder::{Call, Recorder, Watching, offer, update};
@@ -195,5 +195,75 @@ fn a_shutdown_returns_whatever_hangs() {
         assert!(started.elapsed() < PATIENCE, "{place}");
         assert_eq!(report.unfinished, [thread], "{place}");
         drop(release);
+    }
+}
+
+/// Says that it is dropped, which is when the control thread has ended.
+struct Told<F> {
+    notice: F,
+    ended: Counter,
+}
+
+impl<F: FnMut(Notice) + Send> Observer for Told<F> {
+    fn notice(&mut self, _at: Timestamp, notice: Notice) {
+        (self.notice)(notice);
+    }
+}
+
+impl<F> Drop for Told<F> {
+    fn drop(&mut self) {
+        self.ended.add();
+    }
+}
+
+/// Goal: what a manager sends while its stop goes on takes bounded memory, though nobody reads it, and keeps no thread
+/// of the manager's waiting for ever; what is dropped is counted. Method: an observer that hangs while the stop sends
+/// more updates, offers and events about them than fit into the engine's queue; then the observer goes on and counts.
+#[test]
+fn a_manager_that_floods_while_it_stops_takes_bounded_memory() {
+    const UPDATES: usize = 100_000;
+    const QUEUE: usize = 16 * 1024;
+    let (release, held) = channel::<()>();
+    let (itself, hangs) = (Arc::new(OnceLock::<Weak<Recorder>>::new()), Counter::default());
+    let stopping = Arc::clone(&itself);
+    let mut cluster = Recorder::default();
+    cluster.on_stop = Some(Box::new(move |()| {
+        let cluster = stopping.get().and_then(Weak::upgrade).unwrap();
+        for number in 0..UPDATES {
+            cluster.send(update("stray", TaskState::Lost));
+            if number % 100 == 0 {
+                cluster.send(Event::Offers(vec![offer("o", "S0", 1); 100]));
+            }
+        }
+    }));
+    let cluster = Arc::new(cluster);
+    itself.set(Arc::downgrade(&cluster)).unwrap();
+    let (updates, offers) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (counted, refused, is_hung) = (Arc::clone(&updates), Arc::clone(&offers), hangs.clone());
+    let notice = move |notice| match notice {
+        Notice::AgentLost { .. } => {
+            is_hung.add();
+            let _released = held.recv();
+        }
+        Notice::Updated { .. } => drop(counted.fetch_add(1, Ordering::Relaxed)),
+        Notice::Overflow { offers, .. } => drop(refused.fetch_add(offers, Ordering::Relaxed)),
+        _ => {}
+    };
+    let ended = Counter::default();
+    let observer = Box::new(Told { notice, ended: ended.clone() });
+    let slack = Duration::from_secs(4);
+    let engine = start(&cluster, observer, |options| options.shutdown_slack = slack);
+    cluster.send(Event::AgentLost { agent_id: "S0".to_owned() });
+    hangs.wait_for(1);
+    let report = engine.shutdown(Duration::ZERO);
+    assert!(report.unfinished.contains(&"offermill-control".to_owned()));
+    cluster.wait_until_stopped();
+    drop(release);
+    ended.wait_for(1);
+    let (updates, offers) = (updates.load(Ordering::Relaxed), offers.load(Ordering::Relaxed));
+    assert!(updates <= QUEUE, "{updates} updates waited");
+    assert_eq!(offers, 0, "offers waited");
+    if report.unfinished == ["offermill-control"] {
+        assert_eq!(updates as u64 + report.events_dropped, UPDATES as u64);
     }
 }
