@@ -31,8 +31,8 @@ pub(super) fn config() -> ConfigBuilder {
         .exclusion(Some(ExclusionRule { failures: 2, ..ExclusionRule::default() }))
 }
 
-/// A kernel that has met its agent and has the memory of its first two cells. Both come by means that loom can't see,
-/// and so had better be there before the threads.
+/// A kernel that has met its agent and has the memory of its first two cells, so that models needn't explore how both
+/// come about.
 pub(super) fn kernel(config: ConfigBuilder) -> Kernel {
     let kernel = Kernel::new(config.build().unwrap(), IdScheme::unique("l", 0).unwrap());
     offer(&kernel, 1).iter().for_each(|executor| finish(&kernel, executor));

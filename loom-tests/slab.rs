@@ -133,3 +133,34 @@ fn cells_freed_together_are_found_together() {
         assert!(owned.iter().filter(|cell| **cell < 3).count() == 3, "a cell is lost: {owned:?}");
     });
 }
+
+/// Goal: threads that need the same segment share it, and none of its cells has two owners. Method: in an empty table
+/// one thread claims three cells, more than the first segment has; the other has the table grow ahead and claims two.
+#[test]
+fn threads_that_need_a_segment_share_it() {
+    explore("slab/grow-claim", Some(3), || {
+        let slab = Arc::new(Slab::<Plain>::new());
+        let (here, there) = (Arc::clone(&slab), Arc::clone(&slab));
+        let (mut owned, theirs) = race(
+            move || {
+                let mut owned = Vec::new();
+                assert!(here.claim(3, &mut owned));
+                owned
+            },
+            move || {
+                let mut owned = Vec::new();
+                there.grow_ahead();
+                assert!(there.claim(2, &mut owned));
+                owned
+            },
+        );
+        owned.extend(theirs);
+        owned.sort_unstable();
+        assert_eq!(owned, [0, 1, 2, 3, 4]);
+        owned.iter().for_each(|cell| slab.free(*cell));
+        let mut again = Vec::new();
+        assert!(slab.claim(5, &mut again));
+        again.sort_unstable();
+        assert_eq!(again, owned, "a cell is lost");
+    });
+}

@@ -26,9 +26,9 @@
 //! No twin promises more than what it stands for. No guard leaves a `Map`; what runs under its lock is in the hands of
 //! who calls it.
 //!
-//! One thing stays unseen by loom and shuttle: a slab's segments are in std's own `OnceLock` (`QuietOnceLock`), for a
-//! word read with each access would drown the searches. It makes memory appear once and decides nothing, and its
-//! initialiser has no point at which a checker would switch threads.
+//! A slab's segments are in a `QuietOnceLock`, for a word read with each access would drown the searches. In the real
+//! world and under shuttle it is std's own: it makes memory appear once and decides nothing, and its initialiser has no
+//! point at which shuttle would switch threads. Loom sees who fills it, and not who looks.
 
 #[cfg(all(counting, test))]
 pub(crate) mod counting;
@@ -51,9 +51,11 @@ pub(crate) use counting::{AtomicU32, AtomicU64, Map, Mutex, Swap};
 pub(crate) use once::OnceLock;
 #[cfg(thread_sanitizer)]
 pub(crate) use once::OnceLock as QuietOnceLock;
+#[cfg(all(loom, test))]
+pub(crate) use once::QuietOnceLock;
 #[cfg(not(any(shuttle, all(loom, test))))]
 pub(crate) use real::*;
-#[cfg(not(thread_sanitizer))]
+#[cfg(not(any(thread_sanitizer, all(loom, test))))]
 pub(crate) use std::sync::OnceLock as QuietOnceLock;
 #[cfg(any(shuttle, all(loom, test)))]
 pub(crate) use twins::*;

@@ -1,4 +1,4 @@
-//! A `OnceLock` that checkers see.
+//! `OnceLock`s that checkers see.
 
 use std::fmt;
 
@@ -42,5 +42,26 @@ impl<T> OnceLock<T> {
             }
         }
         self.value.get_or_init(|| unreachable!("filled above"))
+    }
+}
+
+/// A lock whose filling loom sees, but not the looks at what is in it. A thread that reads what another thread has put
+/// in, and has not asked for it to be put in by itself, must be ordered after that by other words.
+#[cfg(all(loom, test))]
+#[derive(Debug)]
+pub(crate) struct QuietOnceLock<T>(OnceLock<T>);
+
+#[cfg(all(loom, test))]
+impl<T> QuietOnceLock<T> {
+    pub(crate) fn new() -> QuietOnceLock<T> {
+        QuietOnceLock(OnceLock::new())
+    }
+
+    pub(crate) fn get(&self) -> Option<&T> {
+        self.0.value.get()
+    }
+
+    pub(crate) fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
+        self.0.get_or_init(make)
     }
 }
