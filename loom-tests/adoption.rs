@@ -49,14 +49,21 @@ fn an_adoption_survives_a_sweep() {
     });
 }
 
-/// Goal: an executor that was adopted before a close is drained with the others, and one that was not is not counted.
-/// Method: it is adopted while the kernel is closed; then it ends.
+/// Goal: an executor that was adopted before a close is drained with the others, and one that was not is not counted;
+/// whoever is to be asked to end is named as the cluster knows them. Method: it is adopted while the kernel is closed;
+/// then it ends.
 #[test]
 fn an_adopted_executor_is_drained() {
     explore("adoption/close", Some(3), || {
         let kernel = kernel(config());
         let (here, there) = (kernel.clone(), kernel.clone());
-        let (adopted, _) = race(move || adopt(&here).unwrap(), move || there.close().len());
+        let (adopted, ()) = race(
+            move || adopt(&here).unwrap(),
+            move || {
+                let mut named = there.close().into_iter().map(|target| target.id);
+                assert!(named.all(|id| there.executor_name(id).to_string() == "former"));
+            },
+        );
         assert_eq!(
             kernel.close().iter().map(|target| target.id).collect::<Vec<_>>(),
             Vec::from_iter(adopted)

@@ -7,7 +7,8 @@
 //! | who | does | ordering | pairs with |
 //! |---|---|---|---|
 //! | [`Kernel::adopt`](super::Kernel::adopt) | `claimed`: swap | Relaxed | nothing: one finds it unclaimed, and goes on |
-//! | who claimed it | fills cells, sets the roster, then publishes them | std's `OnceLock` | whoever looks a name up |
+//! | who claimed it | numbers the executors, sets the roster, then fills their cells | std's `OnceLock` | whoever finds one in its cell finds its name |
+//! | who claimed it | sets `left_out`, when the others are in their cells | std's `OnceLock` | whoever looks a name up |
 //!
 //! Each executor is admitted alone, by the same compare-exchange that admits what is placed: the caps hold.
 
@@ -48,6 +49,8 @@ pub(super) struct Adopted {
     /// Whether an adoption was made or is under way.
     claimed: AtomicU32,
     roster: OnceLock<Roster>,
+    /// Those of the roster that were not adopted, in the order of sequence numbers.
+    left_out: OnceLock<Vec<u64>>,
 }
 
 #[derive(Debug, Default)]
@@ -59,7 +62,7 @@ struct Roster {
 
 impl Adopted {
     pub(super) fn new() -> Adopted {
-        Adopted { claimed: AtomicU32::new(0), roster: OnceLock::new() }
+        Adopted { claimed: AtomicU32::new(0), roster: OnceLock::new(), left_out: OnceLock::new() }
     }
 
     /// Whether the caller is the first.
@@ -68,7 +71,9 @@ impl Adopted {
     }
 
     pub(super) fn find(&self, name: &str) -> Option<ExecutorId> {
-        self.roster.get()?.by_name.get(name).copied()
+        let id = self.roster.get()?.by_name.get(name).copied()?;
+        let left_out = |left_out: &Vec<u64>| left_out.binary_search(&id.sequence).is_ok();
+        if self.left_out.get().is_some_and(left_out) { None } else { Some(id) }
     }
 
     pub(super) fn name(&self, id: ExecutorId) -> Option<&str> {
@@ -108,35 +113,40 @@ impl Core {
             return Err(Error::setting("adoption", "a second one", "made once"));
         }
         let mut roster = Roster::default();
-        let adopted: Vec<Option<ExecutorId>> = former
+        let numbered: Vec<Option<ExecutorId>> = former
             .iter()
             .map(|one| {
-                if self.ids.parse(one.executor).is_some()
-                    || roster.by_name.contains_key(one.executor)
-                {
-                    return None;
-                }
-                let id = self.take_in(one, now)?;
+                let is_foreign = self.ids.parse(one.executor).is_none();
+                let is_new = !roster.by_name.contains_key(one.executor);
+                let id = if is_foreign && is_new { self.next_id() } else { None }?;
                 roster.by_name.insert(one.executor.into(), id);
                 roster.names.push((id.sequence, one.executor.into()));
                 Some(id)
             })
             .collect();
         roster.names.sort_unstable();
-        // Before the cells are published: reports and updates name all that they find. Only a close sees cells that are
-        // still reserved, and names these executors wrongly (see `Kernel::adopt`).
+        // Before any of them is in its cell: whoever finds one there, a close among them, finds its name.
         self.adopted.roster.get_or_init(|| roster);
-        for id in adopted.iter().flatten() {
-            if let Some(executor) = self.executors.get(id.slot) {
-                executor.publish(id.sequence);
-                // Nobody knows how it fared: it is to be asked about.
-                let _ended = executor.change(id.sequence, |state| {
-                    let launching = state.stage == Stage::Launching;
-                    launching.then_some(State { doubtful: true, ..state })
-                });
-            }
-        }
+        let adopted = former.iter().zip(&numbered).map(|(one, id)| {
+            let admitted = self.take_in((*id)?, one, now);
+            admitted.then_some(*id).flatten()
+        });
+        let adopted: Vec<Option<ExecutorId>> = adopted.collect();
+        let left_out = numbered.iter().zip(&adopted).filter(|(_, adopted)| adopted.is_none());
+        let left_out = left_out.filter_map(|(id, _)| id.map(|id| id.sequence)).collect();
+        self.adopted.left_out.get_or_init(|| left_out);
         Ok(adopted)
+    }
+
+    /// A cell and a number for one executor.
+    fn next_id(&self) -> Option<ExecutorId> {
+        let mut cells = Vec::with_capacity(1);
+        if !self.executors.claim(1, &mut cells) {
+            return None;
+        }
+        // Relaxed: a number that nobody else gets; the cell's state publishes it.
+        let sequence = self.sequence.fetch_add(1, Ordering::Relaxed);
+        Some(ExecutorId { sequence, slot: *cells.first()? })
     }
 
     /// Counts one executor on its agent, if that takes one.
@@ -152,30 +162,31 @@ impl Core {
         }
     }
 
-    /// Reserves everything for one executor, or nothing.
-    fn take_in(&self, former: &Former<'_>, now: Timestamp) -> Option<ExecutorId> {
-        let agent = self.reserve_agent(former, now)?;
+    /// Puts one executor into its cell and into the books. If there is no room, nothing is done and the cell is freed.
+    fn take_in(&self, id: ExecutorId, former: &Former<'_>, now: Timestamp) -> bool {
+        let ExecutorId { sequence, slot } = id;
+        let Some(executor) = self.executors.get(slot) else { return false };
+        let Some(agent) = self.reserve_agent(former, now) else {
+            self.executors.free(slot);
+            return false;
+        };
         self.policy.load().locality.note(former.hostname, agent, &self.agents);
-        let give_back = || self.agents.release(agent.index(), 1);
-        let mut cells = Vec::with_capacity(1);
-        if !self.executors.claim(1, &mut cells) {
-            give_back();
-            return None;
-        }
-        let slot = *cells.first()?;
         let Former { cores, memory, gpus, port, .. } = *former;
         let hold = Hold { agent: agent.index(), cores, memory, gpus, port };
-        // Relaxed: a number that nobody else gets; the cell's state publishes it.
-        let sequence = self.sequence.fetch_add(1, Ordering::Relaxed);
-        let executor = self.executors.get(slot)?;
         Executor::before_reserving();
         executor.reserve(sequence, &hold, now);
         if !self.count_again(&hold) {
             executor.withdraw(sequence);
             self.executors.free(slot);
-            give_back();
-            return None;
+            self.agents.release(agent.index(), 1);
+            return false;
         }
-        Some(ExecutorId { sequence, slot })
+        executor.publish(sequence);
+        // Nobody knows how it fared: it is to be asked about.
+        let _ended = executor.change(sequence, |state| {
+            let launching = state.stage == Stage::Launching;
+            launching.then_some(State { doubtful: true, ..state })
+        });
+        true
     }
 }

@@ -96,7 +96,7 @@ impl Core {
         let mut directory = Directory::new(&self.agents);
         let present = self.executors.iter().filter_map(|(slot, executor)| {
             let state = executor.state();
-            if state.stage == Stage::Vacant && state.fate == Fate::Alive {
+            if state.is_freed() {
                 return None;
             }
             let id = ExecutorId { sequence: state.sequence, slot };
@@ -105,8 +105,7 @@ impl Core {
             // executor, the cell says now that it was freed, or is the next one's: the former ended before the bit.
             fence(Ordering::Acquire);
             let now = executor.state();
-            let is_freed = now.stage == Stage::Vacant && now.fate == Fate::Alive;
-            if is_freed || now.sequence != state.sequence {
+            if now.is_freed() || now.sequence != state.sequence {
                 return None;
             }
             // Its agent was forgotten: then it ended before the bit, or is not admitted.
@@ -133,7 +132,7 @@ impl Core {
                 return None;
             }
             let fate = match state.stage {
-                Stage::Vacant if state.fate == Fate::Alive => return None,
+                Stage::Vacant if state.is_freed() => return None,
                 // Nobody is counted and nobody will be: it was not admitted.
                 Stage::Reserved if drained => return None,
                 Stage::Vacant => state.fate,

@@ -148,6 +148,11 @@ impl State {
         }
     }
 
+    /// Whether the cell holds nobody and doesn't say any more how its last executor ended.
+    pub(crate) fn is_freed(self) -> bool {
+        self.stage == Stage::Vacant && self.fate == Fate::Alive
+    }
+
     /// The absence that it is in, if it is out of sight; otherwise the last one.
     fn absence(self) -> Absence {
         Absence::new(self.sequence, self.absences)
@@ -275,7 +280,9 @@ impl Executor {
 
     /// The commit failed: the cell is nobody's again.
     pub(crate) fn withdraw(&self, sequence: u64) {
-        self.state.store(State::new(sequence, Stage::Vacant).pack(), Ordering::Release);
+        // A mark that was set since `reserve` is gone. A store would do, but loom takes it for one that the exchange
+        // which set the mark may come after.
+        self.state.swap(State::new(sequence, Stage::Vacant).pack(), Ordering::Release);
     }
 
     /// Moves the executor with `sequence` to the state that `next` gives for its present one. Returns both, or, when

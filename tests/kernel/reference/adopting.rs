@@ -16,11 +16,8 @@ impl Model {
         }
         let mut names = BTreeSet::new();
         let adopt = |relic: &Relic| {
-            let number = if names.contains(relic.name) { None } else { self.take_in(relic, now) };
-            if number.is_some() {
-                names.insert(relic.name);
-            }
-            number
+            let is_new = names.insert(relic.name);
+            if is_new { self.take_in(relic, now) } else { None }
         };
         Some(relics.iter().map(adopt).collect())
     }
