@@ -77,7 +77,7 @@
 //! | 13 | An update applied twice is an update applied once; it is acknowledged after it was applied, once a copy, and only if it asks for it | D; P; M |
 //! | 14 | Reports about executors and agents that nobody knows change nothing | P, F, D |
 //! | 15 | The executor limit is never exceeded; lowering it kills nobody; once it is set nothing is placed beyond it | L `admission`, `policy`; S; T; P, F, D |
-//! | 16 | Once an exclusion has taken effect no batch takes a place on the agent until it ends (one that had taken its place before may still start there, once); a failure counts once | L `agents`; P, F, D |
+//! | 16 | Once the update that excludes an agent has been applied nothing is placed there until the exclusion ends; a failure counts once | L `agents`; P, F, D |
 //! | 17 | Nothing is placed on an agent that doesn't meet the constraint; an answer from memory is the one that asking again would give | P, F against a naive matcher; D |
 //! | 18 | Round robin: of agents that are able alike none gets two executors more than another | P, D |
 //! | 19 | An executor whose launch has an unknown outcome keeps its resources until the cluster has said what became of it | D; M |
@@ -101,8 +101,8 @@
 //! | 37 | An executor is given up or forgotten for its present absence alone, by the clock of that absence, however often it comes and goes | L `ageing`; S `flapping`; P, D |
 //! | 38 | Nothing is placed under an older policy once a setter has returned, however often the policy changed during the batch | L `policy/launch-versions`, `commit/retry-limits`; S `policy/many-changes`; P |
 //! | 39 | An executor that finishes under [`LimitRule::CountDown`] is not replaced, and no limit that is set is lost | L `policy/count-set`, `policy/count-count`, `policy/count-launch`; P |
-//! | 40 | Of two adoptions one is refused; an adopted executor is never left out because its agent is being forgotten | L `adoption`; S `agents/adopt-sweep`; P |
-//! | 41 | Once [`Kernel::agent_lost`] has returned, no batch takes a place there for 10 s; one that had taken its place before may still start there, once, and is not among those returned. A forgotten agent keeps no offer from being used | L `agents/lost-launch`, `agents/sweep-offer` |
+//! | 40 | Of two adoptions one is refused; an adopted executor is never left out because its agent is being forgotten, and a close beside the adoption names it as the cluster does | L `adoption`; S `agents/adopt-sweep`; P |
+//! | 41 | Once [`Kernel::agent_lost`] has returned, nothing is placed on the agent for 10 s, and each executor there is in doubt. A forgotten agent keeps no offer from being used | L `agents/lost-launch`, `agents/sweep-offer` |
 //! | 42 | The engine asks about no executor, and has none end, before the call that launches it was made | D; tests of the engine |
 //! | 43 | A kill that was lost with a subscription is made again with the next | tests of the engine; M |
 //! | 44 | An engine's shutdown returns within its timeout and slack whatever hangs; its kills wait for no update; no call is begun after the manager's stop | S `engine`; `tests/engine` |
@@ -116,9 +116,10 @@
 //! | call | waits for | when | shown by |
 //! |---|---|---|---|
 //! | an offer, first sight | first sights and forgetting of agents in the same shard of a map; the name's lock of the agent's cell. It allocates | the first offer of an agent to this handler, and the first after the agent was forgotten | C `an_agent_is_met_once`; L `agents/meet-meet`, `agents/sweep-offer`; S `maps/meet-forget` |
-//! | a launch, growth | a launch that allocates the same segment of a table, of 4 MiB at most | no cell is free, and the table grew by a quarter of its last segment since the last [`Kernel::tick`] | C `growing_writes_one_word_more_and_a_stack_less`; P `a_table_that_looks_ahead_is_never_short`; S `maps/growth` |
+//! | a launch, growth | a launch that allocates the same segment of a table, of 4 MiB at most | no cell is free, and the table grew by a quarter of its last segment since the last [`Kernel::tick`] | C `growing_writes_one_word_more_and_a_stack_less`; L `slab/grow-claim`; P `a_table_that_looks_ahead_is_never_short`; S `maps/growth` |
 //! | a launch or an update, [plain ids](IdScheme::plain) | launches and updates in the same shard of a map | always | C `plain_ids_cost_a_map`, `options_cost_what_is_said_here`; S `maps/plain-ids` |
 //! | an update, failure | other failures, suspicions and reports of the same agent | the agent is to blame | C `a_failure_writes_its_agents_line`; L `agents/fail-fail` |
+//! | an update, exclusion | as a call that changes the limit does, see below | the failure is one too many for the agent | L `agents/exclude-launch` |
 //! | an update, return | calls that change limit or settings, which may wait themselves, see below | the executor was given up and is heard of again | L `policy/return-versions` |
 //! | an update, last end | threads in [`Kernel::drain`], which hold the lock to look at one word | the kernel is closed and no other executor is counted | L `drain/end-wait`, `drain/deadline` |
 //! | an update, [count-down](LimitRule::CountDown) | as a call that changes the limit does, see below | the executor finished | L `policy/count-set`, `policy/count-launch` |
@@ -129,7 +130,7 @@
 //!
 //! | call | waits for |
 //! |---|---|
-//! | [`Kernel::set_executor_limit`], [`Kernel::reconfigure`], [`Kernel::set_locality`], [`Kernel::request_executors`] | each other; a handler that is made or dropped; adoptions and returns. If there are more than 128 handlers, and those in a batch and the 128 first ones follow all other policies that a version can name (256): one of these batches (L `policy/launch-crowd`) |
+//! | [`Kernel::set_executor_limit`], [`Kernel::reconfigure`], [`Kernel::set_locality`], [`Kernel::request_executors`]; [`Kernel::agent_lost`], if executors are on the agent | each other; updates that exclude an agent; a handler that is made or dropped; adoptions and returns. If there are more than 128 handlers, and those in a batch and the 128 first ones follow all other policies that a version can name (256): one of these batches (L `policy/launch-crowd`) |
 //! | [`Kernel::poll_demand`], [`Kernel::registered`] | each other (L `subscription/poll-register`); a poll that finds room also for the lock of the list of handlers' counters |
 //! | [`Kernel::tick`] | other ticks and first sights in a shard of the map, when it forgets an agent; nothing when it gives up executors (L `ageing/tick-tick`) |
 //! | [`Kernel::snapshot`], [`Kernel::explain`], [`Kernel::offer_counts`] | the name's lock of an agent's cell, the lock of the list of handlers' counters |

@@ -2,7 +2,7 @@
 //!
 //! | bits | field | |
 //! |---|---|---|
-//! | 56–63 | version | changes with each change of policy; see below |
+//! | 56–63 | version | changes with each change of policy, and when an agent is barred; see below |
 //! | 55 | closed | set once, never cleared |
 //! | 33–54 | executors | live ones |
 //! | 0–32 | cores | acquired, in thousandths |
@@ -12,7 +12,7 @@
 //! | any | [`load`](Admission::load) | Acquire | every write below: what a plan is made from |
 //! | handler | [`commit`](Admission::commit) | AcqRel on success, Acquire on failure | `load`, `release`; a waiter in `drain` |
 //! | whichever ends an executor | [`release`](Admission::release) | AcqRel | the last one's writes are seen by the drain's waiter |
-//! | policy's publisher | [`bump_version`](Admission::bump_version) | AcqRel | `load`: who sees the version sees the policy |
+//! | policy's publisher | [`bump_version`](Admission::bump_version) | AcqRel | `load`: who sees the version sees the policy, and which agents are barred |
 //! | drain | [`close`](Admission::close) | AcqRel | `commit`: fails from now on |
 //!
 //! A commit compares the whole word. So it fails when any launch, release, change of policy or close came between
@@ -226,8 +226,8 @@ impl Admission {
         Books(self.word.fetch_or(CLOSED, Ordering::AcqRel))
     }
 
-    /// Makes commits fail whose plans were made from an older policy. Called after the new one is published, by one
-    /// thread at a time. Waits for batches only if there are more in progress than [`LASTING`], on as many versions.
+    /// Makes commits fail whose plans were made before. Called after a new policy is published or an agent is barred,
+    /// by one thread at a time. Waits for batches only if there are more in progress than [`LASTING`], on as many versions.
     pub(crate) fn bump_version(&self) {
         let version = self.load().version();
         let next = loop {

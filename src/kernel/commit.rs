@@ -4,8 +4,8 @@
 //! 2. GPUs, in their own word.
 //! 3. Cells and numbers for the executors, as `Reserved`.
 //! 4. The admission word, one compare-exchange for the batch. Was it changed meanwhile by others' launches and ends,
-//!    the plan is cut off to what still fits, never extended, and tried again; was the policy changed, all is given
-//!    back and the batch is planned anew; was the kernel closed, all is given back.
+//!    the plan is cut off to what still fits, never extended, and tried again; was the policy changed or an
+//!    agent barred, all is given back and the batch is planned anew; was the kernel closed, all is given back.
 //! 5. The cells become `Launching`.
 //!
 //! A kernel that is closed between 4 and 5 finds the cells as `Reserved` and waits for them (see `drain`).
@@ -27,8 +27,8 @@ use crate::time::Timestamp;
 pub(crate) enum Committed {
     /// The plan, as far as it was not cut off, is a fact. The reason, if any, is why there is no more.
     Done(Option<Reason>),
-    /// The policy changed; nothing was done.
-    PolicyChanged,
+    /// The policy changed, or an agent was barred; nothing was done.
+    Outdated,
 }
 
 /// A plan: executors by position of their group, and what was claimed for them.
@@ -79,7 +79,7 @@ impl Core {
         let closing = match self.admit(policy, books, survey, plan) {
             Ok(books) => self.closed_by(policy, books).or(short_of_gpus),
             Err(Some(reason)) => Some(reason),
-            Err(None) => return Committed::PolicyChanged,
+            Err(None) => return Committed::Outdated,
         };
         for (position, cell) in plan.cells.iter().enumerate() {
             let id = plan.id(position);
@@ -184,7 +184,7 @@ impl Core {
         true
     }
 
-    /// Step 4. The books after it; or, with the plan given back, the reason, or none when the policy changed.
+    /// Step 4. The books after it; or, with the plan given back, the reason, or none when it is outdated.
     fn admit(
         &self,
         policy: &Policy,

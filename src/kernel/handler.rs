@@ -26,7 +26,8 @@ use crate::time::Timestamp;
 /// What a batch takes is admitted in one step, in which it is checked against the caps in force: whatever other
 /// threads do, the core cap and the executor limit are never exceeded, and once
 /// [`set_executor_limit`](crate::Kernel::set_executor_limit), [`reconfigure`](crate::Kernel::reconfigure) or
-/// [`close`](crate::Kernel::close) has returned, no executor is placed under the older state. Declines follow the state
+/// [`close`](crate::Kernel::close) has returned, no executor is placed under the older state; nor on an agent, once it
+/// was [reported lost](crate::Kernel::agent_lost) or excluded by an [update](crate::Kernel::status_update). Declines follow the state
 /// that was in force when the batch began. One executor a wanted host during the
 /// [wait](crate::ConfigBuilder::locality_wait) is a preference and no cap.
 pub struct Handler {
@@ -55,7 +56,7 @@ enum Answered {
     /// Each by itself.
     Each,
     /// Not at all: nothing was done.
-    PolicyChanged,
+    Outdated,
 }
 
 impl fmt::Debug for Handler {
@@ -103,8 +104,8 @@ impl Handler {
     /// [conduct](crate::config::Conduct) says otherwise). No input makes it panic: what is no
     /// quantity counts as nothing, and what names no agent is declined.
     ///
-    /// Lock-free once the handler has seen the agents: a commit is tried again only if another thread's succeeded or
-    /// the policy changed. At the first sight of an agent a sharded map is read and perhaps written, under its lock.
+    /// Lock-free once the handler has seen the agents: a commit is tried again only if another thread's succeeded, the
+    /// policy changed or an agent was barred. At the first sight of an agent a sharded map is read and perhaps written, under its lock.
     pub fn resource_offers(
         &mut self,
         offers: &[Offer<'_>],
@@ -122,10 +123,11 @@ impl Handler {
             match self.desk.answer(core, policy, books, offers, now, decisions) {
                 Answered::Alike => break (books, policy.terms, true),
                 Answered::Each => break (books, policy.terms, false),
-                Answered::PolicyChanged => {}
+                Answered::Outdated => {}
             }
         };
-        if !core.admission.load().same_version(books) {
+        let outdated = !core.admission.load().same_version(books);
+        if outdated && core.policy.load().number != decisions.policy {
             // These answers follow a policy that was replaced meanwhile; what they refuse may be welcome under the
             // new one, and the revive that came with it may be out already.
             core.demand.want();
@@ -172,7 +174,7 @@ impl Desk {
         let closing = if make_plan(core, policy, books, survey, plan, left) {
             match core.commit(policy, books, survey, plan, now) {
                 Committed::Done(closing) => closing,
-                Committed::PolicyChanged => return Answered::PolicyChanged,
+                Committed::Outdated => return Answered::Outdated,
             }
         } else {
             closed

@@ -75,8 +75,14 @@ impl Core {
         if self.agents.executors(key) == 0 {
             return Vec::new();
         }
-        let here = self.live().filter(|(_, executor, _)| executor.hold().agent == key.index());
-        here.filter_map(|(id, executor, _)| self.doubt(id, executor)).collect()
+        // After this, whatever is admitted there was admitted before, and so is in its cell.
+        self.policy.invalidate_plans(&self.admission);
+        let here = self.executors.iter().filter_map(|(slot, executor)| {
+            let State { sequence, stage, .. } = executor.state();
+            let there = stage != Stage::Vacant && executor.hold().agent == key.index();
+            there.then_some((ExecutorId { sequence, slot }, executor))
+        });
+        here.filter_map(|(id, executor)| self.doubt(id, executor)).collect()
     }
 
     pub(crate) fn executor_lost(&self, executor: &str) -> Option<Target> {
@@ -84,11 +90,13 @@ impl Core {
         self.doubt(id, self.executors.get(id.slot)?)
     }
 
+    /// Puts an executor in doubt, and returns it unless the batch that launches it is not answered yet.
     fn doubt(&self, id: ExecutorId, executor: &Executor) -> Option<Target> {
         let doubted = executor.change(id.sequence, |state| {
-            state.stage.live().then_some(State { doubtful: true, ..state })
+            (state.stage != Stage::Vacant).then_some(State { doubtful: true, ..state })
         });
-        doubted.ok().and_then(|_| self.target(id, executor))
+        let (before, _) = doubted.ok()?;
+        if before.stage == Stage::Reserved { None } else { self.target(id, executor) }
     }
 
     pub(crate) fn kill(&self, ids: impl IntoIterator<Item = ExecutorId>) -> Vec<Target> {

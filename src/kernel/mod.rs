@@ -174,9 +174,11 @@ impl Kernel {
     /// unknown executors are tolerated and counted. Only failures that are the agent's count towards its exclusion
     /// (not kills, losses by partition, drains or invalid offers), each once. Apply first, acknowledge then.
     ///
-    /// Lock-free, except that a failure takes the lock of its agent's failure times, that an executor which returns
-    /// after it was given up keeps the policy from changing, for which it takes a lock, and that ids without their
-    /// slot ([`IdScheme::plain`]) go through a sharded map.
+    /// Lock-free, except that a failure takes the lock of its agent's failure times and, if it excludes the agent,
+    /// waits as [`Kernel::set_executor_limit`] does; that an executor which returns after it was given up keeps the
+    /// policy from changing, for which it takes a lock; and that ids without their slot ([`IdScheme::plain`]) go
+    /// through a sharded map. Once an update that excludes an agent has returned, no executor is placed there until
+    /// the exclusion ends.
     pub fn status_update(&self, update: &StatusUpdate<'_>, now: Timestamp) -> Outcome {
         self.0.status_update(update, LimitRule::Keep, now)
     }
@@ -214,8 +216,7 @@ impl Kernel {
     /// was given before, and, with [plain ids](IdScheme::plain), those whose names are numbers, are left out; the
     /// kernel will want them killed when they are heard of. Returns for each, in order, its id here.
     ///
-    /// Call it once, before the first update of such an executor is let in, and before another thread can close the
-    /// kernel: a close during the adoption returns these executors under names of this kernel's own making.
+    /// Call it once, before the first update of such an executor is let in.
     ///
     /// # Errors
     /// When executors were adopted before, or are being adopted by another thread; then nothing is done.
@@ -276,11 +277,14 @@ impl Kernel {
         }
     }
 
-    /// An agent is lost, as far as the cluster knows. A hint: nothing is freed, but once this has returned no batch
-    /// takes a place there for 10 s, and its executors are in doubt until an update tells. Returns them, to be
-    /// reconciled. A batch under way that had taken its place before may still start executors there; they are not
-    /// among those returned. Of an agent that the kernel doesn't know nothing is noted. O(executors) if there are any
-    /// on the agent.
+    /// An agent is lost, as far as the cluster knows. A hint: nothing is freed, but once this has returned no executor
+    /// is placed there for 10 s, and those that are there are in doubt until an update tells. Returns them, to be
+    /// reconciled; missing may be those that a batch is just placing, whose launch has not left: [`Scope::Doubtful`]
+    /// finds them later. Of an agent that the kernel doesn't know nothing is noted. O(executors) if there are any on
+    /// the agent.
+    ///
+    /// # Blocking
+    /// If executors are on the agent, as [`Kernel::set_executor_limit`] does.
     pub fn agent_lost(&self, agent_id: &str, now: Timestamp) -> Vec<Target> {
         self.0.agent_lost(agent_id, now)
     }

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | [`PolicyCell::set_config`], [`PolicyCell::set_limit`], [`PolicyCell::set_locality`], under a lock | publish, then [`Admission::bump_version`] | a handler that sees the new version sees the new policy |
 //! | [`PolicyCell::lower_limit`], for executors that have finished | the same, *then* [`Admission::release`] | a handler that sees their places free sees the lower limit |
+//! | who bars an agent | [`PolicyCell::invalidate_plans`]: the agent's word, *then* the version, under the same lock | a handler that sees the new version sees that the agent is barred |
 //! | handler | loads the admission word, *then* the policy | so its policy is at least as new as the word's version |
 //!
 //! A commit fails if the version changed since the word was loaded, even if it changed so often that versions are used
@@ -166,6 +167,13 @@ impl PolicyCell {
     /// Keeps the policy as it is until the guard is dropped: setters wait for it. For threads that admit without a pin.
     pub(crate) fn keep(&self) -> MutexGuard<'_, ()> {
         lock(&self.publisher)
+    }
+
+    /// Makes batches that are under way plan anew, as a change of policy does. Once this has returned, no executor is
+    /// admitted by a plan that was made before.
+    pub(crate) fn invalidate_plans(&self, admission: &Admission) {
+        let _publisher = lock(&self.publisher);
+        admission.bump_version();
     }
 
     /// Publishes a policy, the setter's lock being held.

@@ -285,6 +285,7 @@ impl Core {
         let index = executor.hold().agent;
         self.agents.mark_failed(index, now);
         let until = self.agents.count_failure(index, policy.config.exclusion.as_ref()?, now)?;
+        self.policy.invalidate_plans(&self.admission);
         Some(Exclusion { agent_id: (*self.agents.name(index)?.id).into(), until })
     }
 
