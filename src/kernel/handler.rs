@@ -26,10 +26,11 @@ use crate::time::Timestamp;
 /// What a batch takes is admitted in one step, in which it is checked against the caps in force: whatever other
 /// threads do, the core cap and the executor limit are never exceeded, and once
 /// [`set_executor_limit`](crate::Kernel::set_executor_limit), [`reconfigure`](crate::Kernel::reconfigure) or
-/// [`close`](crate::Kernel::close) has returned, no executor is placed under the older state; nor on an agent, once it
-/// was [reported lost](crate::Kernel::agent_lost) or excluded by an [update](crate::Kernel::status_update). Declines follow the state
-/// that was in force when the batch began. One executor a wanted host during the
-/// [wait](crate::ConfigBuilder::locality_wait) is a preference and no cap.
+/// [`close`](crate::Kernel::close) has returned, no executor is placed under the older state. Nor is one placed on an
+/// agent that was [reported lost](crate::Kernel::agent_lost) or excluded by an
+/// [update](crate::Kernel::status_update), once that call has returned. Declines follow the state that was in force
+/// when the batch began. One executor a wanted host during the [wait](crate::ConfigBuilder::locality_wait) is a
+/// preference and no cap.
 pub struct Handler {
     core: Arc<Core>,
     policy: PolicyView,
