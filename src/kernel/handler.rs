@@ -106,7 +106,8 @@ impl Handler {
     /// quantity counts as nothing, and what names no agent is declined.
     ///
     /// Lock-free once the handler has seen the agents: a commit is tried again only if another thread's succeeded, the
-    /// policy changed or an agent was barred. At the first sight of an agent a sharded map is read and perhaps written, under its lock.
+    /// policy changed or an agent was barred. At the first sight of an agent a sharded map is read and perhaps written,
+    /// under its lock.
     pub fn resource_offers(
         &mut self,
         offers: &[Offer<'_>],
