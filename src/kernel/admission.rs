@@ -227,7 +227,8 @@ impl Admission {
     }
 
     /// Makes commits fail whose plans were made before. Called after a new policy is published or an agent is barred,
-    /// by one thread at a time. Waits for batches only if there are more in progress than [`LASTING`], on as many versions.
+    /// by one thread at a time. Waits for batches only if there are more in progress than [`LASTING`], on as many
+    /// versions.
     pub(crate) fn bump_version(&self) {
         let version = self.load().version();
         let next = loop {
