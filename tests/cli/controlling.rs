@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -242,7 +243,10 @@ fn a_socket_belongs_to_one_run() {
     run.signal("TERM");
     assert_eq!(run.end().code, Some(0));
     assert_eq!(fs::read_to_string(&socket).unwrap(), "precious");
+    let pipe = Command::new("mkfifo").arg(folder.0.join("pipe")).status();
+    assert!(pipe.unwrap().success());
     for (path, why) in [
+        ("pipe/x", "but no socket can be made there: Not a directory"),
         (path, "but there is something else already, and it is no socket"),
         ("no/such/folder/x", "but no socket can be made there: No such file"),
         (&"x".repeat(200), "but must be a path of 1 to 107 bytes"),

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Output;
+use std::process::{Command, Output};
 
 use crate::support::{Folder, Run, finish, offermill};
 
@@ -69,6 +69,8 @@ const BAD: &[(&[&str], &str)] = &[
          that is there (nowhere: No such file",
     ),
     (&["--framework-id-file", "."], "in a folder that is there (this is a folder)"),
+    (&["--framework-id-file", "pipe"], "in a folder that is there (this is no regular file)"),
+    (&["--framework-id-file", "/dev/null"], "in a folder that is there (this is no regular file)"),
     (
         &["-c", "offermill.mesos.caFile=nowhere"],
         "offermill.mesos.caFile (--conf) is \"nowhere\", but must be a file with certificates (",
@@ -153,6 +155,8 @@ fn bad_settings_are_refused() {
     let folder = Folder::new();
     folder.write("empty", "\n");
     folder.write("secret", "x\n");
+    let pipe = Command::new("mkfifo").arg(folder.0.join("pipe")).status();
+    assert!(pipe.unwrap().success());
     for (flags, sentence) in BAD {
         let ended = finish(&folder, &on_mesos(flags));
         assert_eq!(ended.code, Some(2), "{flags:?}: {}", ended.errors);

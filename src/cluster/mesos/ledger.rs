@@ -16,7 +16,8 @@
 //! Fields have spaces between them, and in them `%20` and the like. The file is locked while it is in use: two programs
 //! under one framework id would end each other's subscription for ever. It is written anew, without what has ended,
 //! when it is opened and when it has grown; a new file replaces the old one in one step. Only then it is forced to the
-//! disk, so that the step can't leave an empty file.
+//! disk, so that the step can't leave an empty file. What is there and no regular file isn't opened: a pipe would have
+//! that wait for good, and a device would be replaced.
 //!
 //! A thread of its own writes it: `ledger_writer.rs`.
 
@@ -73,6 +74,10 @@ impl Ledger {
             )
         };
         let lock_path = sibling(path, ".lock");
+        [path, &lock_path]
+            .into_iter()
+            .try_for_each(is_for_files)
+            .map_err(|error| fail("it can't be opened", error))?;
         let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&lock_path);
         let lock = lock.map_err(|error| fail("its lock can't be made", error))?;
         match lock_patiently(&lock) {
@@ -175,6 +180,17 @@ impl Ledger {
     }
 }
 
+/// Whether there is a regular file, maybe by way of a link, or nothing yet.
+fn is_for_files(path: &Path) -> io::Result<()> {
+    match std::fs::metadata(path) {
+        Ok(found) if !found.is_file() => {
+            Err(io::Error::other(format!("{} is no regular file", path.display())))
+        }
+        // Opening it says what is wrong.
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
 /// Takes the lock, or waits for it a moment: who had it may be ending just now.
 fn lock_patiently(lock: &File) -> Result<(), TryLockError> {
     for _ in 0..20 {
@@ -203,6 +219,7 @@ fn write_anew(path: &Path, book: &Book) -> io::Result<(File, u64)> {
     }
     book.executors.values().for_each(|it| write_line(&mut text, it));
     let new = sibling(path, ".new");
+    is_for_files(&new)?;
     let mut file = File::create(&new)?;
     file.write_all(text.as_bytes())?;
     file.sync_data()?;

@@ -1,14 +1,14 @@
 //! The socket in the file system: for its owner only, in nobody's place, and gone at the end.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{FlockOperation, Mode, fchmod, flock};
+use rustix::fs::{FlockOperation, Mode, OFlags, fchmod, flock};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind as bind_to, connect, listen,
@@ -105,7 +105,10 @@ fn try_connect(address: &SocketAddrUnix) -> Result<(), Errno> {
 /// Locks the folder for as long as the file lives; goes on without if others hold it for long, or it can't be locked.
 fn lock_folder(path: &Path) -> Option<File> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = File::open(folder.unwrap_or(Path::new("."))).ok()?;
+    // A pipe in its place would have that wait for good.
+    let flags = OFlags::DIRECTORY.bits().cast_signed();
+    let folder = folder.unwrap_or(Path::new("."));
+    let folder = OpenOptions::new().read(true).custom_flags(flags).open(folder).ok()?;
     for _ in 0..LOCK_TRIES {
         match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
             Err(Errno::WOULDBLOCK) => std::thread::sleep(LOCK_PAUSE),

@@ -123,6 +123,9 @@ fn check_place(path: &Path) -> Result<(), String> {
     if path.is_dir() {
         return Err("this is a folder".to_owned());
     }
+    if path.exists() && !path.is_file() {
+        return Err("this is no regular file".to_owned());
+    }
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

@@ -129,6 +129,36 @@ fn other_files_are_left_alone() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+/// Goal: what is no file is refused at once, by its own name, and left as it is. Method: pipes and a folder in the
+/// place of each file that is opened, a device; then a link to a file, which will do.
+#[test]
+fn only_files_are_opened() {
+    let folder = folder();
+    let path = folder.join("framework");
+    for ending in ["", ".lock", ".new"] {
+        let place = sibling(&path, ending);
+        for make in ["mkfifo", "mkdir"] {
+            assert!(std::process::Command::new(make).arg(&place).status().unwrap().success());
+            let (opened, answer) = std::sync::mpsc::channel();
+            let tried = path.clone();
+            std::thread::spawn(move || opened.send(Ledger::open(&tried).map(drop)));
+            let within = Duration::from_secs(20);
+            let error = answer.recv_timeout(within).expect("an answer").unwrap_err().to_string();
+            let why = format!("{} is no regular file", place.display());
+            assert!(error.contains(&why), "{make} {ending}: {error}");
+            assert!(!place.is_file() && place.exists());
+            let _pipe = std::fs::remove_file(&place).or_else(|_| std::fs::remove_dir(&place));
+        }
+    }
+    let error = Ledger::open(Path::new("/dev/null")).unwrap_err().to_string();
+    assert!(error.contains("/dev/null is no regular file"), "{error}");
+    let link = folder.join("link");
+    Ledger::open(&path).unwrap().identify("F").unwrap();
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    assert_eq!(Ledger::open(&link).unwrap().book.framework_id.as_deref(), Some("F"));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 /// Goal: what couldn't be written once is in the file as soon as something can, and before anything new. Method: the
 /// folder is gone when the id changes, and comes back.
 #[test]
