@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::sync::{Condvar, Deadline, JoinHandle, Mutex, lock, spawn, wait_while};
+use super::sync::{Condvar, Deadline, JoinHandle, Mutex, catch, lock, spawn, wait_while};
 use crate::error::Error;
 
 /// A thread that was started.
@@ -33,7 +33,9 @@ impl Thread {
         let at_end = AtEnd(Arc::clone(&ended));
         let handle = spawn(name, move || {
             let _at_end = at_end;
-            work();
+            // What a panic throws is dropped here: should that panic again, nobody who joins or leaves the thread alone
+            // panics with it.
+            let _panicked = catch(work);
         });
         let name = name.to_owned();
         match handle {
@@ -56,8 +58,8 @@ impl Thread {
         if !self.wait(deadline) {
             return Err(self);
         }
-        // A thread that panicked has told so.
-        let _panicked = self.handle.join();
+        // A panic was told, and has ended where the thread's work did.
+        let _ended = self.handle.join();
         Ok(())
     }
 }

@@ -2,6 +2,7 @@
 //! told.
 #![allow(clippy::panic)]
 
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use offermill::TaskState;
 use offermill::engine::journal::{Entry, Journal};
 use offermill::engine::seam::Event;
-use offermill::engine::{Engine, EngineOptions, Notice};
+use offermill::engine::{Engine, EngineOptions, Notice, Shutdown};
 use offermill::launch::{Command, CommandTemplate, Facts, Launcher};
 
 use crate::ending::{Counter, start};
@@ -200,4 +201,146 @@ fn a_journal_that_panics_is_given_up() {
     cluster.send(Event::Offers(vec![offer("o1", "S0", 1)]));
     cluster.wait_for(|call| matches!(call, Call::Accept { .. }).then_some(()));
     assert!(engine.broken().is_none());
+}
+
+/// What a panic may throw: it panics itself when it is dropped, and so does what that throws.
+struct Grenade;
+
+impl Drop for Grenade {
+    fn drop(&mut self) {
+        panic_any(Grenade);
+    }
+}
+
+/// Shuts the engine down. What that may throw doesn't come as far as the test's harness, which it would end.
+#[track_caller]
+fn shut_down(engine: Engine, timeout: Duration) -> Shutdown {
+    let ended = catch_unwind(AssertUnwindSafe(|| engine.shutdown(timeout)));
+    ended.map_err(std::mem::forget).unwrap()
+}
+
+struct Thrower;
+
+impl Launcher for Thrower {
+    fn command(&self, _facts: &Facts<'_>) -> Command {
+        panic_any(Grenade);
+    }
+}
+
+impl Journal for Thrower {
+    fn record(&mut self, _entry: &Entry) -> std::io::Result<()> {
+        panic_any(Grenade);
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Goal: a handler goes on, and the engine comes to its end, though what was thrown panics when it is thrown away.
+/// Method: a launcher that throws such a thing for each of two batches.
+#[test]
+fn a_launcher_may_throw_what_panics() {
+    let (cluster, notices) = (Arc::new(Recorder::default()), Notices::default());
+    let (manager, launcher) = (Arc::clone(&cluster) as _, Arc::new(Thrower));
+    let observer = Box::new(notices.clone());
+    let engine = Engine::start(kernel(Some(1)), manager, launcher, options(), observer).unwrap();
+    cluster.send(Event::Registered { framework_id: "F".to_owned(), again: false });
+    for batch in 1..=2 {
+        cluster.send(Event::Offers(vec![offer(&format!("o{batch}"), "S0", 1)]));
+        assert_eq!(cluster.declined_when(batch).len(), batch);
+        let panicked = |notice: &Notice| match notice {
+            Notice::HandlerPanicked { why } => Some(why.clone()),
+            _ => None,
+        };
+        assert_eq!(notices.wait_for_many(batch, panicked).len(), batch);
+    }
+    let report = shut_down(engine, Duration::from_secs(30));
+    assert!(report.drained && report.unfinished.is_empty() && cluster.stopped());
+}
+
+/// Goal: the same of the cluster manager. Method: one that throws such a thing in its first accept, in an
+/// acknowledgement, and in its stop; the engine goes on, or is broken, and ends in good order.
+#[test]
+fn a_manager_may_throw_what_panics() {
+    for place in ["accept", "acknowledge", "stop"] {
+        let thrown = AtomicBool::new(false);
+        let throw = move |here: &str| {
+            if here == place && !thrown.swap(true, Ordering::Relaxed) {
+                panic_any(Grenade);
+            }
+        };
+        let mut cluster = Recorder::default();
+        if place == "stop" {
+            cluster.on_stop = Some(Box::new(move |()| throw("stop")));
+        } else {
+            cluster.on_call = Some(Box::new(throw));
+        }
+        let (cluster, notices) = (Arc::new(cluster), Notices::default());
+        let engine = start(&cluster, Box::new(notices.clone()), |options| {
+            options.shutdown_slack = Duration::from_secs(20);
+        });
+        cluster.send(Event::Offers(vec![offer("o1", "S0", 1)]));
+        let placed = notices.wait_for(|notice| match notice {
+            Notice::Placed(placed) => Some(placed.executor.clone()),
+            _ => None,
+        });
+        cluster.send(update(&placed, TaskState::Running));
+        notices.wait_for(|notice| match place {
+            "accept" => matches!(notice, Notice::HandlerPanicked { .. }).then_some(()),
+            "acknowledge" => matches!(notice, Notice::Broken { .. }).then_some(()),
+            _ => matches!(notice, Notice::Updated { .. }).then_some(()),
+        });
+        assert_eq!(engine.broken().is_some(), place == "acknowledge");
+        let report = shut_down(engine, Duration::from_millis(50));
+        assert_eq!(report.unfinished, [""; 0], "{place}");
+        assert!(cluster.stopped() || place == "stop", "{place}");
+    }
+}
+
+/// Goal: the same of an observer. Method: one that throws such a thing at an update, and at the notice that the engine
+/// is broken.
+#[test]
+fn an_observer_may_throw_what_panics() {
+    let cluster = Arc::new(Recorder::default());
+    let broken = Counter::default();
+    let counter = broken.clone();
+    let observer = Watching(move |notice| match notice {
+        Notice::Updated { .. } => panic_any(Grenade),
+        Notice::Broken { .. } => {
+            counter.add();
+            panic_any(Grenade);
+        }
+        _ => {}
+    });
+    let engine = start(&cluster, Box::new(observer), |_| {});
+    cluster.send(Event::Offers(vec![offer("o1", "S0", 1)]));
+    let launched = cluster.wait_for(|call| match call {
+        Call::Accept { executors, .. } => Some(executors.clone()),
+        _ => None,
+    });
+    cluster.send(update(&launched[0], TaskState::Running));
+    broken.wait_for(1);
+    let report = shut_down(engine, Duration::from_secs(3600));
+    assert!(report.broken.is_some() && report.unfinished.is_empty() && cluster.stopped());
+}
+
+/// Goal: the same of a journal. Method: one that throws such a thing at its first entry.
+#[test]
+fn a_journal_may_throw_what_panics() {
+    let (cluster, notices) = (Arc::new(Recorder::default()), Notices::default());
+    let launcher = Arc::new(CommandTemplate::new(vec!["run".to_owned()]));
+    let engine = Engine::start_with_journal(
+        kernel(Some(1)),
+        Arc::clone(&cluster) as _,
+        launcher,
+        options(),
+        Box::new(notices.clone()),
+        Box::new(Thrower),
+    );
+    let engine = engine.unwrap();
+    cluster.send(Event::Registered { framework_id: "F".to_owned(), again: false });
+    notices.wait_for(|notice| matches!(notice, Notice::JournalEnded { .. }).then_some(()));
+    let report = shut_down(engine, Duration::from_millis(50));
+    assert!(report.unfinished.is_empty() && cluster.stopped());
 }
