@@ -416,20 +416,28 @@ fn a_shutdown_reports_who_is_left() {
     assert!(house.cluster.stopped());
 }
 
-/// Goal: options out of range are refused before anything starts. Method: each at zero.
+/// Goal: options out of range are refused before anything starts. Method: each at zero, and more handlers than there
+/// can be.
 #[test]
 fn impossible_options_are_named() {
-    let changes: [fn(&mut EngineOptions); 3] =
-        [|o| o.handlers = 0, |o| o.offers_queued_max = 0, |o| o.batch_max = 0];
-    for change in changes {
+    let cases = [
+        (0, 1, 1, "at least 1"),
+        (1, 0, 1, "at least 1"),
+        (1, 1, 0, "at least 1"),
+        (1025, 1, 1, "handler threads is \"1025\", but must be at most 1024"),
+        (usize::MAX, 1, 1, "at most 1024"),
+    ];
+    for (handlers, offers_queued_max, batch_max, allowed) in cases {
         let mut options = EngineOptions::default();
-        change(&mut options);
+        (options.handlers, options.batch_max) = (handlers, batch_max);
+        options.offers_queued_max = offers_queued_max;
         let cluster = Arc::new(Recorder::default());
         let launcher = Arc::new(CommandTemplate::new(Vec::new()));
         let observer = Box::new(Notices::default());
         let started =
             Engine::start(kernel(None), Arc::clone(&cluster) as _, launcher, options, observer);
-        assert!(started.unwrap_err().to_string().contains("at least 1"));
+        let error = started.unwrap_err();
+        assert!(error.is_setting() && error.to_string().contains(allowed), "{error}");
         assert!(!cluster.started());
     }
 }

@@ -161,6 +161,28 @@ fn nothing_to_tear_down() {
     assert_eq!(fake.calls_of("TEARDOWN").len() + strict.calls_of("TEARDOWN").len(), 0);
 }
 
+/// A run of the command line of which nothing is wanted, that is asked to stop once it has registered: its exit code,
+/// and what it told.
+fn stopped_program(fake: &FakeMaster, flags: &[&str]) -> (Option<i32>, String) {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_offermill"));
+    program.args(["run", "--num-executors", "1", "-c", "offermill.mesos.encoding=json"]);
+    program.args(flags);
+    program.args(["--master", &format!("mesos://127.0.0.1:{}", fake.port()), "--", "true"]);
+    let child = program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = child.spawn().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut told = String::new();
+    while !told.contains("registered") {
+        assert!(output.read_line(&mut told).unwrap() > 0, "{told}");
+    }
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(kill.unwrap().success());
+    output.read_to_string(&mut told).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    told.push_str(&String::from_utf8(ended.stderr).unwrap());
+    (ended.status.code(), told)
+}
+
 /// Goal: the command line says that the master may keep the framework, and its exit code does. Method: a run of which
 /// nothing is wanted, that is asked to stop; TEARDOWN is not answered, with and without a failover timeout, or it is.
 #[test]
@@ -170,30 +192,29 @@ fn the_command_line_tells() {
             "TEARDOWN" if !is_answered => Answer::none(),
             _ => sound(call),
         });
-        let mut program = Command::new(env!("CARGO_BIN_EXE_offermill"));
-        program.args(["run", "--num-executors", "1", "--failover-timeout", failover]);
-        program.args([
-            "-c",
-            "offermill.mesos.encoding=json",
-            "-c",
-            "offermill.mesos.callTimeout=1s",
-        ]);
-        program.args(["--master", &format!("mesos://127.0.0.1:{}", fake.port()), "--", "true"]);
-        let child = program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = child.spawn().unwrap();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
-        let mut told = String::new();
-        while !told.contains("registered") {
-            assert!(output.read_line(&mut told).unwrap() > 0, "{told}");
-        }
-        let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-        assert!(kill.unwrap().success());
-        output.read_to_string(&mut told).unwrap();
-        let ended = child.wait_with_output().unwrap();
-        told.push_str(&String::from_utf8(ended.stderr).unwrap());
-        assert_eq!(ended.status.code(), Some(code), "{told}");
+        let flags = ["--failover-timeout", failover, "-c", "offermill.mesos.callTimeout=1s"];
+        let (ended, told) = stopped_program(&fake, &flags);
+        assert_eq!(ended, Some(code), "{told}");
         let sentence = "the framework could not be torn down, and";
         assert_eq!(told.contains(sentence), !is_answered, "{told}");
         assert_eq!(told.contains("may keep it for"), code == 3, "{told}");
     }
+}
+
+/// Goal: the command line gives the TEARDOWN all the time that the call timeout allows, and its exit code tells what
+/// came of it. Method: a master that takes everything else and says nothing to TEARDOWN, and a call timeout of which
+/// two are longer than an engine waits for a manager's stop if it isn't told.
+#[test]
+fn the_command_line_waits_for_a_slow_tear_down() {
+    let fake = FakeMaster::new(move |call| match call.kind.as_str() {
+        "TEARDOWN" => Answer::none().then(Then::Silence(LONG * 10)),
+        _ => sound(call),
+    });
+    let timeouts = ["--shutdown-timeout", "100ms", "-c", "offermill.mesos.callTimeout=9s"];
+    let flags = [&["--failover-timeout", "1h"], &timeouts[..]].concat();
+    let (ended, told) = stopped_program(&fake, &flags);
+    assert_eq!(ended, Some(3), "{told}");
+    assert!(told.contains("the framework could not be torn down, and"), "{told}");
+    assert!(!told.contains("left alone"), "{told}");
+    assert_eq!(fake.calls_of("TEARDOWN").len(), 2);
 }
