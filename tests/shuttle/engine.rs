@@ -188,7 +188,7 @@ fn start(cluster: &Arc<Cluster>, observer: Box<dyn Observer>, slack: bool) -> (E
 /// waits for ever.
 #[test]
 fn offers_are_answered_once() {
-    play("engine/offers", 1500, || {
+    play("engine/offers", 6000, || {
         let cluster = Arc::new(Cluster::default());
         let (engine, kernel) = start(&cluster, Box::new(Unobserved), false);
         let sender = Arc::clone(&cluster);
