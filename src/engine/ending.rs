@@ -34,10 +34,11 @@
 //! observer that ends the engine is on the thread that 7 waits for: then all steps are taken on a thread of their own,
 //! and the observer doesn't wait.
 //!
-//! *All waiting ends.* Steps 2, 5, 6 and 7 end within a quarter of the slack each, or at least not later than if each
-//! step before had taken its quarter; step 4 ends with the timeout. Step 1 has no deadline: with a journal that hangs
-//! it takes up to 10 s. Kills of executors whose own launch hangs, or stands behind one that hangs, are not made (see
-//! `launches`): the manager's stop ends these executors.
+//! *All waiting ends.* Steps 1 and 2, 5, 6 and 7 end within a quarter of the slack each, or at least not later than if
+//! each step before had taken its quarter; step 4 ends with the timeout. Whatever needs the journal waits for room in
+//! it for half a quarter at most, those that wait already included; then it is given up. Its end is written before 7 is
+//! over, or given up in time for the observer to be told. Kills of executors whose own launch hangs, or stands behind
+//! one that hangs, are not made (see `launches`): the manager's stop ends these executors.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,7 +61,7 @@ pub struct Shutdown {
     /// The threads that had not ended when the slack was over, by their names: `offermill-handler-N` hangs in a call or
     /// in the launcher, `offermill-stop` in [`ClusterManager::stop`](super::seam::ClusterManager::stop),
     /// `offermill-control` in a call or in the observer. `offermill-end` goes on with an end that an observer asked
-    /// for. They are left alone, and end with what they hang in.
+    /// for, `offermill-journal` hangs in the journal. They are left alone, and end with what they hang in.
     pub unfinished: Vec<String>,
     /// Events that nobody took in, so that the observer wasn't told of them and the journal, if there is one, doesn't
     /// have them: those that found no room in the engine's queue while the manager was stopped, or came after its stop
@@ -83,23 +84,67 @@ pub(super) struct Ending {
     pub(super) shared: Arc<Shared>,
     pub(super) handlers: Vec<Thread>,
     pub(super) control: Option<Thread>,
+    pub(super) journal: Option<Thread>,
     /// Whether the manager has to be stopped.
     pub(super) started: bool,
+}
+
+/// When each of the steps is over at the latest.
+#[derive(Clone, Copy)]
+struct Deadlines {
+    /// A quarter of the slack.
+    quarter: Duration,
+    /// 2.
+    handled: Deadline,
+    /// 4.
+    drained: Deadline,
+    /// 5.
+    called: Deadline,
+    /// 6.
+    stopped: Deadline,
+    /// 7; of that, the journal's end.
+    written: Deadline,
+    ended: Deadline,
+}
+
+impl Deadlines {
+    fn new(wait: Duration, slack: Duration) -> Deadlines {
+        let quarter = slack / 4;
+        let after =
+            |quarters: u32| Deadline::after(wait.saturating_add(quarter.saturating_mul(quarters)));
+        let before_end = wait.saturating_add(quarter.saturating_mul(4) - quarter / 8);
+        Deadlines {
+            quarter,
+            handled: Deadline::after(quarter),
+            drained: after(0),
+            called: after(2),
+            stopped: after(3),
+            written: Deadline::after(before_end),
+            ended: after(4),
+        }
+    }
 }
 
 impl Ending {
     /// Takes all steps. Without a timeout nobody is killed or waited for: 3 and 4 are left out.
     pub(super) fn end(self, timeout: Option<Duration>) -> Shutdown {
+        let slack = self.shared.options.shutdown_slack;
+        let deadlines = Deadlines::new(timeout.unwrap_or_default(), slack);
+        self.shared.keeper.hurry(deadlines.quarter / 2, deadlines.written);
         self.shared.close();
         self.shared.intake.close();
-        if self.shared.inbox.is_reader() { self.end_aside(timeout) } else { self.end_here(timeout) }
+        if self.shared.inbox.is_reader() {
+            self.end_aside(timeout, deadlines)
+        } else {
+            self.end_here(timeout, deadlines)
+        }
     }
 
     /// On a thread of its own, for the control thread can't wait for itself.
-    fn end_aside(self, timeout: Option<Duration>) -> Shutdown {
+    fn end_aside(self, timeout: Option<Duration>, deadlines: Deadlines) -> Shutdown {
         const NAME: &str = "offermill-end";
         let (shared, started) = (Arc::clone(&self.shared), self.started);
-        let ending = Thread::start(NAME, move || drop(self.end_here(timeout)));
+        let ending = Thread::start(NAME, move || drop(self.end_here(timeout, deadlines)));
         if ending.is_err() {
             shared.inbox.closing(Deadline::after(Duration::ZERO));
             shared.close_gates(Open::Nothing);
@@ -113,16 +158,12 @@ impl Ending {
         Shutdown::new(drain, unfinished, &shared)
     }
 
-    fn end_here(self, timeout: Option<Duration>) -> Shutdown {
-        let Ending { shared, handlers, control, started } = self;
+    fn end_here(self, timeout: Option<Duration>, deadlines: Deadlines) -> Shutdown {
+        let Ending { shared, handlers, control, journal, started } = self;
+        let Deadlines { quarter, handled, drained, called, stopped, ended, .. } = deadlines;
         let wait = timeout.unwrap_or_default();
-        let drained = Deadline::after(wait);
-        let quarter = shared.options.shutdown_slack / 4;
-        let after =
-            |quarters: u32| Deadline::after(wait.saturating_add(quarter.saturating_mul(quarters)));
-        let (called, stopped, ended) = (after(2), after(3), after(4));
 
-        let unfinished = join_all(handlers, Deadline::after(quarter));
+        let unfinished = join_all(handlers, handled);
         if !unfinished.is_empty() {
             shared.close_gates(Open::NoLaunches);
             shared.wait_for_calls(Deadline::after(quarter));
@@ -144,7 +185,12 @@ impl Ending {
             late.extend(stop(&shared, stopped));
         }
         shared.inbox.end();
-        late.extend(join_all(control.into_iter().collect(), ended));
+        let unended = join_all(control.into_iter().collect(), ended);
+        if unended.is_empty() {
+            // The control thread has ended the journal, or given it up.
+            late.extend(join_all(journal.into_iter().collect(), ended));
+        }
+        late.extend(unended);
         late.extend(join_all(unfinished, ended));
         let unfinished = late.iter().map(|thread| thread.name().to_owned()).collect();
         Shutdown::new(drain, unfinished, &shared)

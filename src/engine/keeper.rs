@@ -1,12 +1,14 @@
 //! A kernel and, if there is one, the journal of what is done with it: all that changes the kernel goes through here.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::journal::recording::Recording;
 use super::journal::{Operation, Outcome, Passed};
 use super::launches::Launches;
 use super::owned::borrow_former;
 use super::seam::FormerExecutor;
+use super::sync::Deadline;
 use crate::error::Error;
 use crate::ids::ExecutorId;
 use crate::kernel::{self, Decisions, Handler, Kernel, LimitRule, Target};
@@ -215,6 +217,13 @@ impl Keeper {
     /// Makes the next point of the grid, if it is time.
     pub(crate) fn pass(&self, now: Timestamp) -> Option<Passed> {
         self.recording.as_ref()?.pass(&self.kernel, now)
+    }
+
+    /// The engine ends: what needs a journal waits for room in it for less, and its end up to the deadline.
+    pub(super) fn hurry(&self, patience: Duration, written_by: Deadline) {
+        if let Some(recording) = &self.recording {
+            recording.hurry(patience, written_by);
+        }
     }
 
     /// Why the journal was given up, once.

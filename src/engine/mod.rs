@@ -100,8 +100,8 @@ impl Default for EngineOptions {
 ///
 /// # Blocking
 /// * [`Engine::shutdown`] returns within its timeout and [`EngineOptions::shutdown_slack`], whatever hangs; dropping
-///   returns within the slack. What hangs in others' code (a call, the manager's stop, the launcher, the observer) is
-///   left alone then, and [named](Shutdown::unfinished).
+///   returns within the slack. What hangs in others' code (a call, the manager's stop, the launcher, the observer, the
+///   journal) is left alone then, and [named](Shutdown::unfinished).
 /// * On the control thread, which is to say in an [`Observer`], neither waits: the end goes on on a thread of its own,
 ///   and is complete when the observer and then the manager's stop have returned.
 /// * [`Engine::kill`] never waits, and may be called in an observer.
@@ -115,6 +115,7 @@ pub struct Engine {
     shared: Arc<Shared>,
     handlers: Vec<Thread>,
     control: Option<Thread>,
+    journal: Option<Thread>,
     /// Whether the manager has to be stopped.
     started: bool,
 }
@@ -159,13 +160,11 @@ impl Engine {
         let keeper = Keeper::with(kernel, Some(Arc::clone(&recording)));
         let options = EngineOptions { handlers: options.handlers.min(1), ..options };
         let (mut journal, written) = (journal, Arc::clone(&recording));
-        // Nobody waits for this thread for long: what it writes to may hang.
-        Thread::start("offermill-journal", move || written.write(&mut *journal))?;
+        let writer = Thread::start("offermill-journal", move || written.write(&mut *journal))?;
         let engine = Engine::set_up(keeper.clone(), manager, launcher, options, observer);
-        if engine.is_err() {
-            let _untold = keeper.finish(Timestamp::ORIGIN);
-        }
-        engine
+        let mut engine = engine.inspect_err(|_| drop(keeper.finish(Timestamp::ORIGIN)))?;
+        engine.journal = Some(writer);
+        Ok(engine)
     }
 
     fn set_up(
@@ -190,7 +189,8 @@ impl Engine {
         }
         let handlers = options.handlers;
         let shared = Arc::new(Shared::new(keeper, manager, launcher, options));
-        let mut engine = Engine { shared, handlers: Vec::new(), control: None, started: false };
+        let mut engine =
+            Engine { shared, handlers: Vec::new(), control: None, journal: None, started: false };
         let control = ControlThread::new(Arc::clone(&engine.shared), observer);
         engine.control = Some(Thread::start("offermill-control", move || control.run())?);
         for number in 0..handlers {
@@ -271,6 +271,7 @@ impl Engine {
             shared: Arc::clone(&self.shared),
             handlers: std::mem::take(&mut self.handlers),
             control: self.control.take(),
+            journal: self.journal.take(),
             started: std::mem::take(&mut self.started),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::mem::discriminant;
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,8 @@ use offermill::launch::CommandTemplate;
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{Config, DemandCall, IdScheme, Kernel, TaskState, Timestamp, UpdateReason};
 
-use crate::recorder::{Call, Notices, Recorder, encoded, offer, update, update_because};
+use crate::ending::Counter;
+use crate::recorder::{Call, Notices, Recorder, Watching, encoded, offer, update, update_because};
 
 /// Keeps entries in memory.
 #[derive(Clone, Default)]
@@ -321,5 +323,56 @@ fn a_failing_journal_is_told_once() {
             _ => None,
         };
         assert_eq!(notices.wait_for_many(1, told), ["the disk is full"], "after {after}");
+    }
+}
+
+/// Hangs at its first entry until the test lets go of the other end.
+struct Stuck(Receiver<()>);
+
+impl Journal for Stuck {
+    fn record(&mut self, _entry: &Entry) -> io::Result<()> {
+        let _released = self.0.recv();
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Goal: a journal that hangs makes no shutdown longer than it may be, and is named and told of. Method: one that never
+/// returns from its first entry, with more updates than its queue holds, or none; the slack is far shorter than what an
+/// engine that goes on grants a journal.
+#[test]
+fn a_shutdown_returns_though_the_journal_hangs() {
+    for (updates, at_least) in [(30_000, 16_000), (0, 0)] {
+        let (release, held) = channel();
+        let (cluster, told) = (Arc::new(Recorder::default()), Arc::new(Mutex::new(Vec::new())));
+        let mut options = EngineOptions::default();
+        options.shutdown_slack = Duration::from_secs(4);
+        let launcher = Arc::new(CommandTemplate::new(vec!["run".to_owned()]));
+        let (seen, ended) = (Counter::default(), Arc::clone(&told));
+        let counted = seen.clone();
+        let observer = Watching(move |notice| match notice {
+            Notice::Updated { .. } => counted.add(),
+            Notice::JournalEnded { why } => ended.lock().unwrap().push(why),
+            _ => {}
+        });
+        let (manager, observer) = (Arc::clone(&cluster) as _, Box::new(observer));
+        let (kernel, journal) = (kernel(), Box::new(Stuck(held)));
+        let engine =
+            Engine::start_with_journal(kernel, manager, launcher, options, observer, journal);
+        let engine = engine.unwrap();
+        cluster.send(Event::Registered { framework_id: "F".to_owned(), again: false });
+        (0..updates).for_each(|_| cluster.send(update("stray", TaskState::Lost)));
+        seen.wait_for(at_least);
+        let started = Instant::now();
+        let report = engine.shutdown(Duration::from_millis(100));
+        assert!(started.elapsed() < Duration::from_secs(8), "{:?}", started.elapsed());
+        assert_eq!(report.unfinished, ["offermill-journal"]);
+        let told = told.lock().unwrap();
+        assert!(told.len() == 1 && told[0].contains("too slowly"), "{told:?}");
+        assert_eq!(report.events_dropped, 0);
+        drop(release);
     }
 }

@@ -26,7 +26,8 @@
 //! # Threads
 //! Entries wait in a bounded queue for the journal's own thread, so that nothing but the kernel is called under the
 //! lock. When the journal fails, or falls so far behind that work would wait for it for more than ten seconds, it is
-//! given up: that is told once, as [`Notice::JournalEnded`](super::Notice::JournalEnded), and the run goes on.
+//! given up: that is told once, as [`Notice::JournalEnded`](super::Notice::JournalEnded), and the run goes on. While
+//! the engine ends, work waits for an eighth of the [slack](super::EngineOptions::shutdown_slack) at most.
 
 mod entry;
 mod player;

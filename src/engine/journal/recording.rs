@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 use super::entry::{Entry, Operation, Outcome};
 use super::player::{Passed, pass};
 use super::{Journal, POINT_EVERY};
-use crate::engine::sync::catch;
+use crate::engine::sync::{Deadline, catch};
 use crate::kernel::Kernel;
 use crate::time::Timestamp;
 
 /// So many offers and other operations may wait for the journal's thread, and as many again be in its hands.
 const WEIGHT_MAX: usize = 16 * 1024;
-/// So long work waits for room, and the end for the last entry.
+/// So long work waits for room, and the end for the last entry, at most.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often what was recorded is flushed.
 const FLUSH_EVERY: Duration = Duration::from_millis(250);
@@ -31,8 +31,6 @@ pub(crate) struct Recording {
     filled: Condvar,
     /// There is room, or all is written.
     drained: Condvar,
-    /// How long is waited for that: [`PATIENCE`].
-    patience: Duration,
 }
 
 #[derive(Debug)]
@@ -51,6 +49,10 @@ struct State {
     written: bool,
     /// Why the journal was given up, until that is told.
     untold: Option<String>,
+    /// How long work waits for room.
+    patience: Duration,
+    /// Until then the end waits for the last entry, if it is known.
+    written_by: Option<Deadline>,
 }
 
 /// One operation's turn: nobody else has one.
@@ -70,13 +72,10 @@ impl Recording {
             ended: false,
             written: false,
             untold: None,
-        };
-        Recording {
-            state: Mutex::new(state),
-            filled: Condvar::new(),
-            drained: Condvar::new(),
             patience: PATIENCE,
-        }
+            written_by: None,
+        };
+        Recording { state: Mutex::new(state), filled: Condvar::new(), drained: Condvar::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -93,13 +92,31 @@ impl Recording {
     }
 
     fn turn_of_time(&self) -> Turn<'_> {
-        let is_full = |state: &mut State| !state.ended && state.weight > WEIGHT_MAX;
-        let waited = self.drained.wait_timeout_while(self.state(), self.patience, is_full);
-        let (mut state, waited) = waited.unwrap_or_else(PoisonError::into_inner);
-        if waited.timed_out() && is_full(&mut state) {
-            self.give_up(&mut state, "it is written too slowly".to_owned());
+        let mut state = self.state();
+        let (mut patience, mut began) = (state.patience, Instant::now());
+        while !state.ended && state.weight > WEIGHT_MAX {
+            if state.patience != patience {
+                (patience, began) = (state.patience, Instant::now());
+            }
+            let left = patience.saturating_sub(began.elapsed());
+            if left.is_zero() {
+                self.give_up(&mut state, "it is written too slowly".to_owned());
+                break;
+            }
+            let waited = self.drained.wait_timeout(state, left);
+            (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         }
         Turn { recording: self, state }
+    }
+
+    /// The engine ends: from now on nobody waits for room for longer than `patience`, whoever waits already included,
+    /// and for the last entry no longer than up to the deadline.
+    pub(crate) fn hurry(&self, patience: Duration, written_by: Deadline) {
+        let mut state = self.state();
+        state.patience = state.patience.min(patience);
+        state.written_by = Some(written_by);
+        drop(state);
+        self.drained.notify_all();
     }
 
     /// Makes the next point of the grid, if it is time.
@@ -135,7 +152,8 @@ impl Recording {
         state.ended = true;
         self.filled.notify_all();
         let unwritten = |state: &mut State| !state.written;
-        let waited = self.drained.wait_timeout_while(state, self.patience, unwritten);
+        let patience = state.written_by.map_or(PATIENCE, |by| by.left().min(PATIENCE));
+        let waited = self.drained.wait_timeout_while(state, patience, unwritten);
         let (mut state, waited) = waited.unwrap_or_else(PoisonError::into_inner);
         if waited.timed_out() && !state.written {
             self.give_up(&mut state, "its end is written too slowly".to_owned());
@@ -238,21 +256,33 @@ mod tests {
         Kernel::new(Config::builder().build().unwrap(), IdScheme::plain())
     }
 
-    /// Goal: a journal that hangs takes no memory without an end and holds nobody up for long. Method: nobody writes
-    /// what is recorded.
+    /// Goal: a journal that hangs takes no memory without an end and holds nobody up for long; and those that wait
+    /// already learn that they are to wait for less. Method: nobody writes what is recorded.
     #[test]
     fn a_journal_that_hangs_is_given_up() {
-        let recording = Recording { patience: Duration::from_millis(20), ..Recording::new() };
-        let kernel = kernel();
-        for _ in 0..WEIGHT_MAX + 2 {
-            recording.turn(at(1)).record(&kernel, Operation::Wait, Outcome::Done);
-        }
+        let (recording, kernel) = (Recording::new(), kernel());
+        let fill = || {
+            for _ in 0..WEIGHT_MAX + 2 {
+                recording.turn(at(1)).record(&kernel, Operation::Wait, Outcome::Done);
+            }
+        };
+        std::thread::scope(|scope| {
+            let filling = scope.spawn(fill);
+            while recording.state().weight <= WEIGHT_MAX {
+                std::thread::yield_now();
+            }
+            let (short, began) = (Duration::from_millis(20), Instant::now());
+            recording.hurry(short, Deadline::after(short));
+            filling.join().unwrap();
+            assert!(began.elapsed() < PATIENCE / 2, "who waited already waits on");
+        });
         assert_eq!(recording.untold().as_deref(), Some("it is written too slowly"));
         assert!(recording.state().queue.is_empty());
         assert_eq!(recording.untold(), None, "told once");
         assert_eq!(recording.finish(&kernel, at(2)), None);
 
-        let recording = Recording { patience: Duration::from_millis(20), ..Recording::new() };
+        let recording = Recording::new();
+        recording.hurry(PATIENCE, Deadline::after(Duration::from_millis(20)));
         let told = recording.finish(&kernel, at(2));
         assert_eq!(told.as_deref(), Some("its end is written too slowly"));
     }
