@@ -1,5 +1,6 @@
 //! The run ends in time, with the right code, and leaves nothing behind.
 
+use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -74,6 +75,24 @@ fn a_killed_run_leaves_no_executor() {
     let run = start(&folder, &[], &STUBBORN);
     assert!(folder.processes().len() >= 4);
     run.signal("KILL");
+    assert_eq!(run.end().code, None);
+    folder.assert_deserted();
+}
+
+/// Goal: no executor outlives a run of which all is killed that is named after the program. Method: SIGKILL at once to
+/// each process of the run whose command line has that name, as `pkill -9 -f` does.
+#[test]
+fn killing_all_by_its_name_leaves_no_executor() {
+    let folder = Folder::new();
+    let run = start(&folder, &[], &WITH_CHILD);
+    let is_named = |pid: &u32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains("offermill")
+    };
+    let named: Vec<u32> = folder.processes().into_iter().filter(is_named).collect();
+    assert!(!named.is_empty());
+    let numbers: Vec<String> = named.iter().map(u32::to_string).collect();
+    assert!(Command::new("kill").arg("-KILL").args(numbers).status().unwrap().success());
     assert_eq!(run.end().code, None);
     folder.assert_deserted();
 }

@@ -26,6 +26,11 @@
 //!
 //! A warden that doesn't say that it is ready in time is killed.
 //!
+//! Its command line doesn't name the program: whoever kills all that is named after it (`pkill -9 -f`) leaves the
+//! wardens to do their work. *Out of reach* is what kills a warden with SIGKILL at the same time as the program, before
+//! another one is in its place: the executor lives on, and the next run doesn't look for it. Its working folder is its
+//! sandbox, by which it can be found in `/proc/*/cwd`.
+//!
 //! A host program that forks without `exec` while executors run would hand its end of the pipe to
 //! its child, and the executors would live as long as that child.
 
@@ -48,6 +53,9 @@ read -r executor
 read -r end
 kill -KILL $executor 0";
 
+/// What a warden is called in lists of processes: not like the program, see above.
+pub(super) const NAME: &str = "executor-warden";
+
 /// A running warden; dropping it ends it and reaps it, and with the group's first one the group's
 /// number is free.
 #[derive(Debug)]
@@ -65,7 +73,7 @@ impl Warden {
         within: Duration,
     ) -> io::Result<Warden> {
         let child = Command::new(shell)
-            .args(["-c", SCRIPT, "offermill-warden"])
+            .args(["-c", SCRIPT, NAME])
             .env_clear()
             .current_dir(cwd)
             .process_group(group.map_or(0, |leader| leader.as_raw_pid()))
