@@ -74,7 +74,7 @@ impl Ledger {
             )
         };
         let lock_path = sibling(path, ".lock");
-        [path, &lock_path]
+        [path, &lock_path, &sibling(path, ".new")]
             .into_iter()
             .try_for_each(is_for_files)
             .map_err(|error| fail("it can't be opened", error))?;
@@ -219,7 +219,6 @@ fn write_anew(path: &Path, book: &Book) -> io::Result<(File, u64)> {
     }
     book.executors.values().for_each(|it| write_line(&mut text, it));
     let new = sibling(path, ".new");
-    is_for_files(&new)?;
     let mut file = File::create(&new)?;
     file.write_all(text.as_bytes())?;
     file.sync_data()?;
