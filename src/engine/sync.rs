@@ -10,35 +10,54 @@
 //!
 //! The engine has no atomics; those are the kernel's.
 
+use std::io;
+use std::sync::PoisonError;
 use std::time::Duration;
 
-pub(super) use world::{
-    Condvar, Deadline, Instant, JoinHandle, Mutex, MutexGuard, ThreadId, catch, pause, spawn,
-    this_thread, wait_while,
-};
+use world::thread;
+pub(super) use world::thread::{JoinHandle, ThreadId};
+pub(super) use world::{Condvar, Deadline, Instant, Mutex, MutexGuard, catch, wait_while};
 
 /// Locks, and goes on if another thread panicked under the lock: what the engine keeps under one is written in one
 /// step, and so is whole.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Waits until it is woken, or for no reason.
 pub(super) fn wait<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
-    condvar.wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner)
+    condvar.wait(guard).unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits for `time` at most, or for no reason for less. Shuttle's `wait_timeout` never times out.
+pub(super) fn pause<'a, T>(
+    condvar: &Condvar,
+    guard: MutexGuard<'a, T>,
+    time: Duration,
+) -> MutexGuard<'a, T> {
+    condvar.wait_timeout(guard, time).unwrap_or_else(PoisonError::into_inner).0
+}
+
+pub(super) fn spawn(
+    name: &str,
+    work: impl FnOnce() + Send + 'static,
+) -> io::Result<JoinHandle<()>> {
+    thread::Builder::new().name(name.to_owned()).spawn(work)
+}
+
+pub(super) fn this_thread() -> ThreadId {
+    thread::current().id()
 }
 
 #[cfg(not(shuttle))]
 mod world {
     use std::any::Any;
-    use std::io;
     use std::panic::{AssertUnwindSafe, catch_unwind};
-    use std::sync::PoisonError;
     pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
-    pub(crate) use std::thread::{JoinHandle, ThreadId};
+    pub(crate) use std::thread;
     pub(crate) use std::time::Instant;
 
-    use super::{Duration, lock, wait};
+    use super::{Duration, lock, pause, wait};
 
     /// When waiting ends.
     #[derive(Clone, Copy, Debug)]
@@ -78,26 +97,6 @@ mod world {
         guard
     }
 
-    /// Waits for `time` at most, or for no reason for less.
-    pub(crate) fn pause<'a, T>(
-        condvar: &Condvar,
-        guard: MutexGuard<'a, T>,
-        time: Duration,
-    ) -> MutexGuard<'a, T> {
-        condvar.wait_timeout(guard, time).unwrap_or_else(PoisonError::into_inner).0
-    }
-
-    pub(crate) fn spawn(
-        name: &str,
-        work: impl FnOnce() + Send + 'static,
-    ) -> io::Result<JoinHandle<()>> {
-        std::thread::Builder::new().name(name.to_owned()).spawn(work)
-    }
-
-    pub(crate) fn this_thread() -> ThreadId {
-        std::thread::current().id()
-    }
-
     /// Does `work`. If it panics, returns what the panic said; what `work` borrowed may be half done then.
     pub(crate) fn catch<R>(work: impl FnOnce() -> R) -> Result<R, String> {
         catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
@@ -119,10 +118,8 @@ mod world {
 
 #[cfg(shuttle)]
 mod world {
-    use std::io;
-
     pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard};
-    pub(crate) use shuttle::thread::{JoinHandle, ThreadId};
+    pub(crate) use shuttle::thread;
 
     use super::{Duration, lock, wait};
     use shuttle::rand::Rng;
@@ -185,25 +182,6 @@ mod world {
             guard = lock(mutex);
         }
         guard
-    }
-
-    pub(crate) fn pause<'a, T>(
-        condvar: &Condvar,
-        guard: MutexGuard<'a, T>,
-        _time: Duration,
-    ) -> MutexGuard<'a, T> {
-        wait(condvar, guard)
-    }
-
-    pub(crate) fn spawn(
-        name: &str,
-        work: impl FnOnce() + Send + 'static,
-    ) -> io::Result<JoinHandle<()>> {
-        shuttle::thread::Builder::new().name(name.to_owned()).spawn(work)
-    }
-
-    pub(crate) fn this_thread() -> ThreadId {
-        shuttle::thread::current().id()
     }
 
     pub(crate) fn catch<R>(work: impl FnOnce() -> R) -> Result<R, String> {
