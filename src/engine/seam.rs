@@ -183,9 +183,16 @@ pub enum Call<'a> {
         refuse: Duration,
     },
     /// Offer again, to all roles, and forget what was refused.
-    Revive,
+    Revive {
+        /// The subscription that this is said in. Managers with several drop it under any other: a new subscription
+        /// begins with offers, and what the engine wants under it is said anew.
+        epoch: u64,
+    },
     /// Offer nothing until revived.
-    Suppress,
+    Suppress {
+        /// As with [`Call::Revive`].
+        epoch: u64,
+    },
     /// How many executors of each shape could be started now, beyond those that run. Managers that make offers by
     /// themselves ignore it.
     Want(&'a [Want]),

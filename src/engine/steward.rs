@@ -62,8 +62,10 @@ impl Steward {
         }
         if now.since(self.polled) >= POLL_EVERY {
             self.polled = now;
-            let demand = self.keeper.kernel().poll_demand(now);
-            self.demanded(demand, out);
+            // The call is dropped if a subscription begins before it is made, and forgotten by the kernel.
+            let epoch = self.keeper.kernel().epoch();
+            let demand = self.keeper.kernel().poll_demand_in(epoch, now);
+            self.demanded(demand.map(|call| (call, epoch)), out);
         }
         if now.since(self.ticked) >= TICK_EVERY {
             self.ticked = now;
@@ -79,7 +81,7 @@ impl Steward {
         while let Some(passed) = self.keeper.pass(now) {
             last = Some(passed.at);
             // A later call undoes an earlier one.
-            demand = passed.demand.or(demand);
+            demand = passed.demand.map(|call| (call, passed.epoch)).or(demand);
             if let Some(ticked) = passed.ticked {
                 last_tick = Some(passed.at);
                 all.given_up.extend(ticked.given_up);
@@ -220,12 +222,12 @@ impl Steward {
         }
     }
 
-    /// Makes the call that was due, if one was, and says how many executors are wanted.
-    fn demanded(&mut self, demand: Option<DemandCall>, out: &mut dyn Outlet) {
-        if let Some(call) = demand {
+    /// Makes the call that was due in a subscription, if one was, and says how many executors are wanted.
+    fn demanded(&mut self, demand: Option<(DemandCall, u64)>, out: &mut dyn Outlet) {
+        if let Some((call, epoch)) = demand {
             out.call(match call {
-                DemandCall::Revive => Call::Revive,
-                DemandCall::Suppress => Call::Suppress,
+                DemandCall::Revive => Call::Revive { epoch },
+                DemandCall::Suppress => Call::Suppress { epoch },
             });
             out.notice(Notice::Demand(call));
         }
@@ -489,5 +491,39 @@ mod tests {
         assert_eq!(kills(pass(&mut steward, 31, 80)).len(), 1);
         tell(&mut steward, "1", TaskState::Killed, at(80), &mut log);
         assert_eq!(pass(&mut steward, 80, 900), [""; 0]);
+    }
+
+    /// Goal: each call about demand says the subscription that it was due in, with a journal as well; a subscription
+    /// that begins while the call is made has one of its own. Method: a kernel without room; the first call registers
+    /// it anew.
+    #[test]
+    fn demand_is_told_in_its_subscription() {
+        struct Registers(Keeper, Vec<u64>);
+
+        impl Outlet for Registers {
+            fn call(&mut self, call: Call<'_>) {
+                if let Call::Suppress { epoch } = call {
+                    if self.1.is_empty() {
+                        self.0.registered("f", at(1));
+                    }
+                    self.1.push(epoch);
+                }
+            }
+
+            fn notice(&mut self, _notice: Notice) {}
+        }
+
+        for is_recorded in [false, true] {
+            let kernel = steward(0).keeper.kernel().clone();
+            let recording = is_recorded.then(|| Arc::new(Recording::new()));
+            let keeper = Keeper::with(kernel, recording);
+            let mut steward = Steward::new(keeper.clone(), EngineOptions::default());
+            let first = keeper.registered("f", at(0));
+            let mut out = Registers(keeper, Vec::new());
+            for second in 1..4 {
+                steward.let_time_pass(at(second), &mut out);
+            }
+            assert_eq!(out.1, [first, first + 1]);
+        }
     }
 }

@@ -285,8 +285,8 @@ fn record(call: seam::Call<'_>) -> Call {
         seam::Call::Decline { offers, refuse, .. } => {
             Call::Decline { offers: offers.iter().map(|id| (*id).to_owned()).collect(), refuse }
         }
-        seam::Call::Revive => Call::Revive,
-        seam::Call::Suppress => Call::Suppress,
+        seam::Call::Revive { .. } => Call::Revive,
+        seam::Call::Suppress { .. } => Call::Suppress,
         seam::Call::Kill { executor, .. } => Call::Kill(executor.to_owned()),
         seam::Call::Reconcile(questioned) => {
             Call::Reconcile(questioned.iter().map(|it| it.executor.to_owned()).collect())

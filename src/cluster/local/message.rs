@@ -83,8 +83,8 @@ impl Message {
                 let offers = offers.iter().map(|id| (*id).to_owned()).collect();
                 Message::Decline { epoch, offers, refuse }
             }
-            Call::Revive => Message::Revive,
-            Call::Suppress => Message::Suppress,
+            Call::Revive { .. } => Message::Revive,
+            Call::Suppress { .. } => Message::Suppress,
             Call::Kill { executor, grace, agent_id: _ } => {
                 Message::Kill { executor: executor.to_owned(), grace }
             }

@@ -309,8 +309,8 @@ impl Running {
                 let offers = offers.iter().map(|id| (*id).to_owned()).collect();
                 self.decline(epoch, offers, refuse)
             }
-            Call::Revive => self.order(*epoch, plain(calls::revive())),
-            Call::Suppress => self.order(*epoch, plain(calls::suppress())),
+            Call::Revive { epoch } => self.order(epoch, plain(calls::revive())),
+            Call::Suppress { epoch } => self.order(epoch, plain(calls::suppress())),
             Call::Kill { executor, agent_id, grace } => {
                 self.order(*epoch, plain(calls::kill(executor, agent_id, grace)))
             }

@@ -414,8 +414,8 @@ fn ask(call: &Call<'_>) -> Option<Ask> {
         Call::Decline { offers, refuse, .. } => {
             Ask::Decline { offers: ids(offers), refuse: *refuse }
         }
-        Call::Revive => Ask::Revive,
-        Call::Suppress => Ask::Suppress,
+        Call::Revive { .. } => Ask::Revive,
+        Call::Suppress { .. } => Ask::Suppress,
         Call::Kill { executor, agent_id, grace } => Ask::Kill {
             executor: (*executor).to_owned(),
             agent: agent_id.and_then(AgentRef::parse),

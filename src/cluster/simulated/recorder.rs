@@ -104,8 +104,8 @@ impl Recorder {
                 mix(refuse.as_millis() as u64);
             }
             Call::Forget { .. } => {}
-            Call::Revive => mix(1),
-            Call::Suppress => mix(2),
+            Call::Revive { .. } => mix(1),
+            Call::Suppress { .. } => mix(2),
             Call::Want(wants) => wants.iter().for_each(|want| mix(want.executors.into())),
             Call::Kill { executor, .. } => mix(text(executor)),
             Call::Reconcile(questioned) => questioned.iter().for_each(|it| mix(text(it.executor))),

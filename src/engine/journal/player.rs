@@ -20,7 +20,9 @@ pub const GAP_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 pub(crate) struct Passed {
     /// The point's moment.
     pub(crate) at: Timestamp,
-    /// The call that is due.
+    /// The subscription in force.
+    pub(crate) epoch: u64,
+    /// The call that is due in it.
     pub(crate) demand: Option<DemandCall>,
     /// At a full second.
     pub(crate) ticked: Option<Ticked>,
@@ -28,10 +30,11 @@ pub(crate) struct Passed {
 
 /// Does one point of the grid.
 pub(crate) fn pass(kernel: &Kernel, at: Timestamp) -> Passed {
-    let demand = kernel.poll_demand(at);
+    let epoch = kernel.epoch();
+    let demand = kernel.poll_demand_in(epoch, at);
     let every = TICK_EVERY.as_millis() as u64;
     let ticked = at.as_millis().is_multiple_of(every).then(|| kernel.tick(at));
-    Passed { at, demand, ticked }
+    Passed { at, epoch, demand, ticked }
 }
 
 impl Passed {

@@ -14,7 +14,7 @@ use super::mesos;
 use super::script::{Answer, sound};
 
 /// Keeps what it is told, but panics on some events.
-struct Brittle {
+pub(super) struct Brittle {
     is_too_much: fn(&Event) -> bool,
     heard: Mutex<Vec<Event>>,
     more: Condvar,
@@ -37,13 +37,13 @@ impl fmt::Debug for Brittle {
 }
 
 impl Brittle {
-    fn new(is_too_much: fn(&Event) -> bool) -> Arc<Brittle> {
+    pub(super) fn new(is_too_much: fn(&Event) -> bool) -> Arc<Brittle> {
         Arc::new(Brittle { is_too_much, heard: Mutex::default(), more: Condvar::new() })
     }
 
     /// Waits for the first event in which `find` finds something.
     #[track_caller]
-    fn wait<T>(&self, find: impl Fn(&Event) -> Option<T>) -> T {
+    pub(super) fn wait<T>(&self, find: impl Fn(&Event) -> Option<T>) -> T {
         let heard = self.heard.lock().unwrap();
         let missing = |heard: &mut Vec<Event>| heard.iter().find_map(&find).is_none();
         let patience = Duration::from_secs(20);
@@ -87,10 +87,10 @@ fn a_lane() {
     let sink = Brittle::new(|event| matches!(event, Event::CallFailed { .. }));
     cluster.start(sink.clone()).unwrap();
     sink.wait(|event| matches!(event, Event::Registered { .. }).then_some(()));
-    cluster.call(EngineCall::Revive).unwrap();
+    cluster.call(EngineCall::Revive { epoch: 1 }).unwrap();
     let why = sink.why_refused();
     assert!(why.contains("sends calls") && why.contains("too much for this receiver"), "{why}");
-    let error = cluster.call(EngineCall::Revive).unwrap_err().to_string();
+    let error = cluster.call(EngineCall::Revive { epoch: 1 }).unwrap_err().to_string();
     assert!(error.contains("the manager has ended"), "{error}");
     cluster.stop();
     assert_eq!(fake.calls_of("TEARDOWN").len(), 1);

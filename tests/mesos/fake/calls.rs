@@ -5,10 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use offermill::Phase;
+use offermill::cluster::mesos::MesosCluster;
 use offermill::engine::Notice;
+use offermill::engine::seam::{Call as EngineCall, ClusterManager, Event};
 
+use super::breaking::Brittle;
 use super::master::FakeMaster;
-use super::script::{Answer, Call, Then, offers, sound, update};
+use super::script::{Answer, Call, Then, offers, sound, stream_id, subscribed, update};
 use super::streams::{Running, task_of};
 use super::{framework, mesos};
 
@@ -231,4 +234,23 @@ fn an_end_without_an_answer() {
             assert!(took < Duration::from_secs(4), "{fault}, {shut_down}: it took {took:?}");
         }
     }
+}
+
+/// Goal: what was said about demand in one subscription is not sent in the next, which begins with offers. Method: the
+/// first subscription stalls; a call of it comes when the second stands, and then one of the second's own.
+#[test]
+fn demand_of_an_ended_subscription() {
+    let fake = FakeMaster::new(|call| match (call.kind.as_str(), call.number) {
+        ("SUBSCRIBE", 0) => Answer::stream(&stream_id(0)).event(&subscribed(call, 0.2)),
+        _ => sound(call),
+    });
+    let cluster = MesosCluster::new(mesos(&[fake.port()])).unwrap();
+    let sink = Brittle::new(|_| false);
+    cluster.start(sink.clone()).unwrap();
+    sink.wait(|event| matches!(event, Event::Registered { again: true, .. }).then_some(()));
+    cluster.call(EngineCall::Suppress { epoch: 1 }).unwrap();
+    cluster.call(EngineCall::Revive { epoch: 2 }).unwrap();
+    fake.wait_for("REVIVE", 0);
+    assert_eq!(fake.calls_of("SUPPRESS").len(), 0);
+    cluster.stop();
 }

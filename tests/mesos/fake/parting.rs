@@ -43,7 +43,7 @@ fn past_a_full_lane() {
     let framework = framework(mesos(&[fake.port()]), 0).unwrap();
     framework.id();
     let mut ordered = 0;
-    while framework.cluster.call(EngineCall::Revive).is_ok() {
+    while framework.cluster.call(EngineCall::Revive { epoch: 1 }).is_ok() {
         ordered += 1;
         assert!(ordered < 1_000_000, "the lane is never full");
     }

@@ -248,6 +248,12 @@ fn stop_ends_everything_and_can_be_repeated() {
     bench.cluster.stop();
     bench.cluster.stop();
     until("stopped", || super::bench::processes_in(&bench.sandboxes()).is_empty());
-    assert!(bench.cluster.call(crate::engine::seam::Call::Revive).unwrap_err().is_cluster());
+    assert!(
+        bench
+            .cluster
+            .call(crate::engine::seam::Call::Revive { epoch: 1 })
+            .unwrap_err()
+            .is_cluster()
+    );
     assert!(bench.cluster.lose_agent(0).unwrap_err().is_cluster());
 }

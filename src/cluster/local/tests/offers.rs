@@ -79,12 +79,12 @@ fn refusals_and_suppression_hold() {
     bench.decline(&declined, Duration::from_millis(100));
     bench.decline(&bench.offer(), LONG);
     assert!(!bench.is_offered(A_WHILE));
-    bench.call(Call::Revive);
+    bench.call(Call::Revive { epoch: 1 });
     let revived = bench.offer();
-    bench.call(Call::Suppress);
+    bench.call(Call::Suppress { epoch: 1 });
     bench.decline(&revived, Duration::ZERO);
     assert!(!bench.is_offered(A_WHILE));
-    bench.call(Call::Revive);
+    bench.call(Call::Revive { epoch: 1 });
     let rest = bench.offer();
     bench.accept(&rest, &[], LONG);
     assert!(!bench.is_offered(A_WHILE), "an accept refuses what it leaves");
@@ -179,7 +179,7 @@ fn bad_settings_start_nothing() {
     let error = cluster.start(Arc::new(Deaf)).unwrap_err();
     assert!(error.is_setting());
     assert!(error.to_string().contains("a folder in which sandboxes can be made"));
-    assert!(cluster.call(Call::Revive).unwrap_err().is_cluster());
+    assert!(cluster.call(Call::Revive { epoch: 1 }).unwrap_err().is_cluster());
     cluster.stop();
 }
 

@@ -64,11 +64,11 @@ impl Demand {
         now: Timestamp,
     ) -> Result<(), Finding> {
         let judged = match call {
-            Call::Suppress => self.may_suppress(room, now),
+            Call::Suppress { .. } => self.may_suppress(room, now),
             _ => self.may_revive(room, silence(config), now),
         };
         (self.refused, self.quiet_since) = (false, now);
-        if let Call::Suppress = call {
+        if let Call::Suppress { .. } = call {
             self.suppressed = Some(now);
         } else {
             (self.suppressed, self.revived, self.changed) = (None, Some(now), false);

@@ -174,7 +174,7 @@ impl Judge {
                 let rest = offers.iter().copied().filter(|id| !waiting.overflown(id));
                 present.and_then(|()| answers[handler].declined(rest))
             }
-            Call::Revive | Call::Suppress => {
+            Call::Revive { .. } | Call::Suppress { .. } => {
                 let room = self.room() > 0;
                 self.demand.called(call, room, &kernel.config(), now)
             }
