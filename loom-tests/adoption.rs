@@ -77,6 +77,25 @@ fn an_adopted_executor_is_drained() {
     });
 }
 
+/// Goal: once a loss has been reported each executor on the agent is in doubt, also one that is adopted meanwhile.
+/// Method: an adoption and a report.
+#[test]
+fn an_adopted_executor_on_a_lost_agent_is_in_doubt() {
+    explore("adoption/lost", Some(2), || {
+        let kernel = kernel(config());
+        let (here, there) = (kernel.clone(), kernel.clone());
+        race(
+            move || adopt(&here).unwrap(),
+            move || {
+                there.agent_lost("S0", NOW);
+                let rows = there.snapshot(NOW).executors.len();
+                assert!(there.reconcile(crate::Scope::Doubtful, NOW).len() >= rows);
+            },
+        );
+        kernel.check().unwrap();
+    });
+}
+
 /// Goal: an update that comes too early, while its executor is being adopted, is applied or leaves the executor in
 /// doubt, so that it is asked about; it is never half applied. Method: the executor's end, during the adoption.
 #[test]

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use loom::sync::Arc;
 
-use super::scenes::{SWEPT, config, finish, kernel, offer, offer_to, update};
+use super::scenes::{
+    SWEPT, config, finish, finish_all, kernel, offer, offer_from, offer_of, offer_to, update,
+};
 use super::{explore, race};
-use crate::config::ExclusionRule;
+use crate::config::{Conduct, ExclusionRule};
 use crate::kernel::agents::{AgentKey, Agents, Barred};
 use crate::time::Timestamp;
-use crate::{Kernel, Scope, Target, TaskState};
+use crate::{Decisions, Handler, Kernel, Scope, StatusUpdate, Target, TaskState};
 
 const NOW: Timestamp = Timestamp::from_millis(1000);
 const LATER: Timestamp = Timestamp::from_millis(5000);
@@ -263,6 +265,65 @@ fn nothing_is_started_on_an_excluded_agent() {
         placed_before(&kernel, move |kernel| {
             assert!(update(kernel, &failed, TaskState::Failed).excluded.is_some());
         });
+    });
+}
+
+/// Goal: so it is with failures that are applied together, in a crowd of handlers that leaves no version free. Method:
+/// three failures, each one too many; three idle handlers follow other policies.
+#[test]
+fn exclusions_come_through_a_crowd() {
+    explore("agents/exclude-crowd", Some(2), || {
+        let rule = ExclusionRule { failures: 1, ..ExclusionRule::default() };
+        let kernel = kernel(config().exclusion(Some(rule)));
+        let failed = offer(&kernel, 3);
+        let mut idle: Vec<Handler> = (0..3).map(|_| kernel.handler()).collect();
+        for (handler, limit) in idle.iter_mut().zip([9, 8, 7]) {
+            offer_to(handler, "S0", 0);
+            kernel.set_executor_limit(Some(limit)).unwrap();
+        }
+        placed_before(&kernel, move |kernel| {
+            let end = |name| StatusUpdate::new(name, TaskState::Failed);
+            let updates: Vec<StatusUpdate<'_>> = failed.iter().map(|name| end(name)).collect();
+            let mut outcomes = Vec::new();
+            kernel.status_updates(&updates, NOW, &mut outcomes);
+            assert!(outcomes.iter().all(|outcome| outcome.excluded.is_some()));
+        });
+    });
+}
+
+/// Goal: an agent on which an executor failed comes last until it gets another one, also for a batch that is planned
+/// anew meanwhile. Method: one failed on S0; S0 and S1 are offered for three executors while S2 is lost.
+#[test]
+fn an_agent_that_failed_comes_last_when_planned_anew() {
+    explore("agents/failed-replan", Some(2), || {
+        let last = Conduct { replace_elsewhere: true, ..Conduct::default() };
+        let kernel = kernel(config().executor_limit(Some(4)).conduct(last));
+        // So there are cells for all before the threads.
+        finish_all(&kernel, &offer_from(&kernel, "S2", 4));
+        assert_eq!(offer_from(&kernel, "S2", 1).len(), 1);
+        let failed = offer(&kernel, 1).remove(0);
+        update(&kernel, &failed, TaskState::Failed);
+        let there = kernel.clone();
+        let mut handler = kernel.handler();
+        race(
+            move || {
+                let mut decisions = Decisions::new();
+                offer_of("S0", 2, |s0| {
+                    offer_of("S1", 2, |s1| {
+                        handler.resource_offers(&[s0[0], s1[0]], NOW, &mut decisions);
+                    });
+                });
+                assert_eq!(decisions.executors(), 3);
+            },
+            move || drop(there.agent_lost("S2", NOW)),
+        );
+        let agents = &kernel.0.agents;
+        let on = |id| agents.executors(agents.find(id).unwrap());
+        assert_eq!(
+            (on("S0"), on("S1")),
+            (1, 2),
+            "executors on the agent that failed, on the other"
+        );
     });
 }
 

@@ -91,7 +91,8 @@ impl Books {
         (self.0 >> VERSION_SHIFT) as u32
     }
 
-    /// Whether no policy came between. To be asked only while the version of one of them is pinned.
+    /// Whether no policy came between, and plans were not invalidated. To be asked only while the version of one of
+    /// them is pinned.
     pub(crate) const fn same_version(self, other: Books) -> bool {
         self.version() == other.version()
     }

@@ -17,7 +17,7 @@ use std::fmt;
 
 use super::Core;
 use super::agents::{AgentKey, Barred};
-use super::executors::{Executor, Hold, Stage, State};
+use super::executors::{Executor, Hold, State};
 use crate::error::Error;
 use crate::ids::ExecutorId;
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
@@ -175,18 +175,16 @@ impl Core {
         let hold = Hold { agent: agent.index(), cores, memory, gpus, port };
         Executor::before_reserving();
         executor.reserve(sequence, &hold, now);
+        // Nobody knows how it fared: it is to be asked about.
+        let _ = executor.change(sequence, |state| Some(State { doubtful: true, ..state }));
         if !self.count_again(&hold) {
             executor.withdraw(sequence);
             self.executors.free(slot);
             self.agents.release(agent.index(), 1);
             return false;
         }
+        self.agents.lift_mark(agent.index());
         executor.publish(sequence);
-        // Nobody knows how it fared: it is to be asked about.
-        let _ended = executor.change(sequence, |state| {
-            let launching = state.stage == Stage::Launching;
-            launching.then_some(State { doubtful: true, ..state })
-        });
         true
     }
 }

@@ -190,8 +190,7 @@ impl Agent {
         Ok(Opening { executors, failed: self.failed_lately(now) })
     }
 
-    /// Counts `executors` more, if the agent may take them. Lifts an exclusion that has run out, and the mark of a
-    /// failure.
+    /// Counts `executors` more, if the agent may take them. Lifts an exclusion that has run out.
     pub(super) fn reserve(
         &self,
         generation: u64,
@@ -206,14 +205,17 @@ impl Agent {
             let next = (word & !EXCLUDED) + u64::from(executors);
             // AcqRel: after an exclusion in this word's order nothing is reserved.
             match self.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => break,
+                Ok(_) => return Ok(()),
                 Err(current) => word = current,
             }
         }
+    }
+
+    /// Lifts the mark of a failure: executors that were reserved here have been admitted.
+    pub(super) fn lift_mark(&self) {
         if self.failed.load(Ordering::Relaxed) != 0 {
             self.failed.store(0, Ordering::Relaxed);
         }
-        Ok(())
     }
 
     /// Counts `executors` fewer. The caller holds them, so the cell can't have become another's.
@@ -252,6 +254,11 @@ impl Agent {
         }
         let until = rule.expiry.map_or(Timestamp::MAX, |expiry| now.plus(expiry));
         Some(self.exclude(generation, until))
+    }
+
+    /// How many executors the agent in the cell holds.
+    pub(super) fn executors_now(&self) -> u32 {
+        (self.word.load(Ordering::Acquire) & EXECUTORS_MASK) as u32
     }
 
     /// How many executors the agent holds, if the cell is still its own.

@@ -132,6 +132,13 @@ impl Agents {
         cell.reserve(key.generation(), executors, now)
     }
 
+    /// See [`Agent::lift_mark`].
+    pub(crate) fn lift_mark(&self, index: u32) {
+        if let Some(cell) = self.cells.get(index) {
+            cell.lift_mark();
+        }
+    }
+
     /// See [`Agent::release`].
     pub(crate) fn release(&self, index: u32, executors: u32) {
         if let Some(cell) = self.cells.get(index) {
@@ -161,6 +168,11 @@ impl Agents {
         now: Timestamp,
     ) -> Option<Timestamp> {
         self.cells.get(index)?.count_failure(rule, now)
+    }
+
+    /// How many executors the agent holds that is in the cell.
+    pub(crate) fn executors_at(&self, index: u32) -> u32 {
+        self.cells.get(index).map_or(0, Agent::executors_now)
     }
 
     /// How many executors the agent holds.

@@ -6,7 +6,7 @@
 //! 4. The admission word, one compare-exchange for the batch. Was it changed meanwhile by others' launches and ends,
 //!    the plan is cut off to what still fits, never extended, and tried again; was the policy changed or an
 //!    agent barred, all is given back and the batch is planned anew; was the kernel closed, all is given back.
-//! 5. The cells become `Launching`.
+//! 5. The marks of failures on the agents are lifted, and the cells become `Launching`.
 //!
 //! A kernel that is closed between 4 and 5 finds the cells as `Reserved` and waits for them (see `drain`).
 
@@ -81,6 +81,9 @@ impl Core {
             Err(Some(reason)) => Some(reason),
             Err(None) => return Committed::Outdated,
         };
+        for group in survey.groups.iter().filter(|group| group.placed > 0) {
+            self.agents.lift_mark(group.agent.index());
+        }
         for (position, cell) in plan.cells.iter().enumerate() {
             let id = plan.id(position);
             if let Some(index) = &self.by_sequence {

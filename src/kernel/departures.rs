@@ -25,17 +25,32 @@ pub(crate) struct Departures<const N: usize> {
     gpus: u64,
     /// How many lower the executor limit when they leave.
     count_down: u32,
+    /// Whether plans were made for an agent that is excluded now.
+    invalidate_plans: bool,
 }
 
 impl<const N: usize> Departures<N> {
     pub(crate) const fn new() -> Departures<N> {
-        let (counted, cores, gpus, count_down) = (0, MilliCpus::ZERO, 0, 0);
-        Departures { slots: [0; N], agents: [0; N], left: 0, counted, cores, gpus, count_down }
+        Departures {
+            slots: [0; N],
+            agents: [0; N],
+            left: 0,
+            counted: 0,
+            cores: MilliCpus::ZERO,
+            gpus: 0,
+            count_down: 0,
+            invalidate_plans: false,
+        }
     }
 
     /// The executor that was written down last lowers the executor limit.
     pub(crate) fn count_down(&mut self) {
         self.count_down += 1;
+    }
+
+    /// The end that was written down last has excluded its agent, on which others are placed perhaps.
+    pub(crate) fn invalidate_plans(&mut self) {
+        self.invalidate_plans = true;
     }
 }
 
@@ -76,6 +91,9 @@ impl Core {
     pub(crate) fn settle<const N: usize>(&self, gone: &mut Departures<N>) {
         if gone.left == 0 {
             return;
+        }
+        if gone.invalidate_plans {
+            self.policy.invalidate_plans(&self.admission);
         }
         if gone.count_down > 0 {
             self.policy.lower_limit(gone.count_down, &self.admission);

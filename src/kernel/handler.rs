@@ -86,13 +86,13 @@ impl Handler {
         Handler { policy, pin, tally: core.tallies.join(), core, desk }
     }
 
-    /// The words that no other handler writes.
     /// The word that says which policy's version its batch follows.
     #[cfg(all(counting, test))]
     pub(super) fn pin(&self) -> &impl Sized {
         self.pin.word()
     }
 
+    /// The words that no other handler writes.
     #[cfg(all(counting, test))]
     pub(super) fn tally(&self) -> &Tally {
         &self.tally

@@ -23,8 +23,8 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// An executor is young for 5 s after it was placed, as long as it was not reported running and nothing hints that
-    /// it is lost: the call that launches it may still be on its way.
+    /// An executor is young for 5 s after it was placed, as long as it was not reported running and is not in doubt:
+    /// the call that launches it may still be on its way.
     pub const YOUNG_FOR: Duration = Duration::from_secs(5);
 }
 
@@ -33,10 +33,10 @@ impl Kernel {
     ///
     /// A question must not overtake the call that launches its executor, or the cluster answers that there is none.
     /// [`Scope::All`] therefore leaves out [young](Scope::YOUNG_FOR) executors; call it again that much later, or
-    /// [`Scope::Doubtful`] will find them when the launch timeout is over. If your calls may take longer than that to
-    /// leave, leave out executors whose launch has not left by yourself; and always do of what [`Kernel::agent_lost`]
-    /// and [`Kernel::executor_lost`] return, for which there is no such time. (The engine does,
-    /// to the call.)
+    /// [`Scope::Doubtful`] will find them when the launch timeout is over. Executors that [`Kernel::agent_lost`] and
+    /// [`Kernel::executor_lost`] have put in doubt are returned at once, however young they are. So leave out executors
+    /// whose launch has not left by yourself if your calls may take longer than that to leave, or if you report
+    /// losses. (The engine does, to the call.)
     #[must_use]
     pub fn reconcile(&self, scope: Scope, now: Timestamp) -> Vec<Target> {
         self.0.reconcile(scope, Scope::YOUNG_FOR, now)
@@ -72,14 +72,26 @@ impl Core {
     pub(crate) fn agent_lost(&self, agent_id: &str, now: Timestamp) -> Vec<Target> {
         let until = now.plus(SUSPECT_FOR);
         let Some(key) = self.agents.suspect(agent_id, until) else { return Vec::new() };
-        if self.agents.executors(key) == 0 {
+        // From now on no place is taken there: this is how many executors there are, or are being placed.
+        let held = self.agents.executors(key);
+        if held == 0 {
             return Vec::new();
         }
-        // After this, whatever is admitted there was admitted before, and so is in its cell.
+        let here = self.doubt_on_agent(key.index());
+        if here.len() as u32 >= held {
+            return here;
+        }
+        // Some are being placed, or have just ended. After this, whatever is admitted there was admitted before, and so
+        // is in its cell.
         self.policy.invalidate_plans(&self.admission);
+        self.doubt_on_agent(key.index())
+    }
+
+    /// Puts the executors on an agent in doubt. Returns them, but for those that a batch is just placing.
+    fn doubt_on_agent(&self, agent: u32) -> Vec<Target> {
         let here = self.executors.iter().filter_map(|(slot, executor)| {
             let State { sequence, stage, .. } = executor.state();
-            let there = stage != Stage::Vacant && executor.hold().agent == key.index();
+            let there = stage != Stage::Vacant && executor.hold().agent == agent;
             there.then_some((ExecutorId { sequence, slot }, executor))
         });
         here.filter_map(|(id, executor)| self.doubt(id, executor)).collect()

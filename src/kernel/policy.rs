@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | [`PolicyCell::set_config`], [`PolicyCell::set_limit`], [`PolicyCell::set_locality`], under a lock | publish, then [`Admission::bump_version`] | a handler that sees the new version sees the new policy |
 //! | [`PolicyCell::lower_limit`], for executors that have finished | the same, *then* [`Admission::release`] | a handler that sees their places free sees the lower limit |
-//! | who bars an agent | [`PolicyCell::invalidate_plans`]: the agent's word, *then* the version, under the same lock | a handler that sees the new version sees that the agent is barred |
+//! | who has barred an agent by its word | [`PolicyCell::invalidate_plans`]: the version, under the same lock | a handler that sees the new version sees that the agent is barred |
 //! | handler | loads the admission word, *then* the policy | so its policy is at least as new as the word's version |
 //!
 //! A commit fails if the version changed since the word was loaded, even if it changed so often that versions are used

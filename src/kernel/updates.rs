@@ -201,7 +201,12 @@ impl Core {
                 let blamed = update.state.blames_agent(update.reason) && !before.asked_to_end;
                 let excluded = if blamed { self.blame(executor, now) } else { None };
                 let hold = executor.hold();
+                // The agent counts this executor still: any other may be one that is being placed.
+                let invalidates = excluded.is_some() && self.agents.executors_at(hold.agent) > 1;
                 self.depart(id, &hold, before, gone);
+                if invalidates {
+                    gone.invalidate_plans();
+                }
                 if limit == LimitRule::CountDown && fate == Fate::Finished {
                     gone.count_down();
                 }
@@ -285,7 +290,6 @@ impl Core {
         let index = executor.hold().agent;
         self.agents.mark_failed(index, now);
         let until = self.agents.count_failure(index, policy.config.exclusion.as_ref()?, now)?;
-        self.policy.invalidate_plans(&self.admission);
         Some(Exclusion { agent_id: (*self.agents.name(index)?.id).into(), until })
     }
 

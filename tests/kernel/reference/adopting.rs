@@ -46,10 +46,13 @@ impl Model {
             returned: false,
         };
         if let Some(agent) = self.agents.get_mut(relic.agent) {
-            // It had run out, and something is about to be there again.
-            (agent.excluded_until, agent.failed) = (None, None);
+            // It had run out.
+            agent.excluded_until = None;
         }
         let room = self.has_room_for(&executor);
+        if let (true, Some(agent)) = (room, self.agents.get_mut(relic.agent)) {
+            agent.failed = None;
+        }
         room.then(|| {
             self.executors.push(executor);
             self.executors.len() as u64 - 1
