@@ -102,10 +102,10 @@
 //! | 38 | Nothing is placed under an older policy once a setter has returned, however often the policy changed during the batch | L `policy/launch-versions`, `commit/retry-limits`; S `policy/many-changes`; P |
 //! | 39 | An executor that finishes under [`LimitRule::CountDown`] is not replaced, and no limit that is set is lost | L `policy/count-set`, `policy/count-count`, `policy/count-launch`; P |
 //! | 40 | Of two adoptions one is refused; an adopted executor is never left out because its agent is being forgotten, and a close beside the adoption names it as the cluster does | L `adoption`; S `agents/adopt-sweep`; P |
-//! | 41 | Once [`Kernel::agent_lost`] has returned, nothing is placed on the agent for 10 s, and each executor there is in doubt. A forgotten agent keeps no offer from being used | L `agents/lost-launch`, `agents/sweep-offer` |
-//! | 42 | The engine asks about no executor, and has none end, before the call that launches it was made | D; tests of the engine |
+//! | 41 | Once [`Kernel::agent_lost`] has returned, nothing is placed for 10 s on the agent, if the kernel knows it, and each executor there is in doubt. A forgotten agent keeps no offer from being used | L `agents/lost-launch`, `agents/sweep-offer` |
+//! | 42 | The engine asks about no executor, and has none end, before the call that launches it was made; no other launch of the batch holds that up | D; tests of the engine |
 //! | 43 | A kill that was lost with a subscription is made again with the next | tests of the engine; M |
-//! | 44 | An engine's shutdown returns within its timeout and slack whatever hangs; its kills wait for no update; no call is begun after the manager's stop | S `engine`; `tests/engine` |
+//! | 44 | An engine's shutdown returns within its timeout and slack whatever hangs; its kills wait for no update; no call is begun after the manager's stop. What waits in the engine is bounded by what it holds, its end included, but for kills | S `engine`; `tests/engine` |
 //! | 45 | A panic in a call, a launcher or an observer is told, and costs a batch at most or closes the kernel | S `engine/observer`; `tests/engine` |
 //!
 //! # Which call waits for which
