@@ -86,7 +86,7 @@
 //! | 22 | No batch waits for a snapshot, nor a snapshot for a batch, except at the first sight of an agent, whose name has a lock | by construction: otherwise the offer path takes no lock that a snapshot takes |
 //! | 23 | After a close nothing is placed; a drain ends in time and names who is left; callers agree | L `drain`, `commit`; S; T; D |
 //! | 24 | The end of the last executor wakes who waits for it | L `drain` |
-//! | 25 | Memory follows the agents and executors that are there; none is allocated for offers in the steady state | D; counting allocator and a million agents in `tests/kernel/memory.rs` |
+//! | 25 | Memory follows the most agents and executors that were there at a time; none is allocated for offers in the steady state | D; counting allocator and a million agents in `tests/kernel/memory.rs` |
 //! | 26 | The constraint parser is total, linear and bounded, without recursion; it reads what the grammars admit and nothing else; what it prints it reads back | P, F against a naive reader |
 //! | 27 | What a stream's records say doesn't depend on the pieces in which it comes; memory follows what came, up to the longest record allowed; after a mistake nothing more is read. Offers that are read in place say what prost reads | P, F against a naive reader and prost |
 //! | 28 | No secret is shown by a `Debug`, an error, a notice, an event or the argument list | M with a canary |
@@ -130,7 +130,7 @@
 //!
 //! | call | waits for |
 //! |---|---|
-//! | [`Kernel::set_executor_limit`], [`Kernel::reconfigure`], [`Kernel::set_locality`], [`Kernel::request_executors`]; [`Kernel::agent_lost`], if executors are on the agent | each other; updates that exclude an agent; a handler that is made or dropped; adoptions and returns. If there are more than 128 handlers, and those in a batch and the 128 first ones follow all other policies that a version can name (256): one of these batches (L `policy/launch-crowd`) |
+//! | [`Kernel::set_executor_limit`], [`Kernel::reconfigure`], [`Kernel::set_locality`], [`Kernel::request_executors`]; [`Kernel::agent_lost`], if executors are on the agent | each other; updates that exclude an agent; a handler that is made or dropped; adoptions and returns. If there are more than 128 handlers, and batches in progress and the first 128 handlers together hold all 256 versions of the policy: one of these batches (L `policy/launch-crowd`) |
 //! | [`Kernel::poll_demand`], [`Kernel::registered`] | each other (L `subscription/poll-register`); a poll that finds room also for the lock of the list of handlers' counters |
 //! | [`Kernel::tick`] | other ticks and first sights in a shard of the map, when it forgets an agent; nothing when it gives up executors (L `ageing/tick-tick`) |
 //! | [`Kernel::snapshot`], [`Kernel::explain`], [`Kernel::offer_counts`] | the name's lock of an agent's cell, the lock of the list of handlers' counters |

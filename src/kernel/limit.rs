@@ -26,9 +26,9 @@ impl Kernel {
     /// # Blocking
     /// Waits for other threads that change limit, settings or wanted hosts, for one that makes or drops a
     /// [`Handler`](crate::Handler), for one that reports an agent as lost or excludes it, and for one that takes an
-    /// executor into the books that returns or is adopted. If
-    /// there are over 128 handlers and a hundred of them are in a batch, each under another policy, it waits until one
-    /// of these batches ends. No handler waits for it.
+    /// executor into the books that returns or is adopted. If there are over 128 handlers, and batches in progress
+    /// and the first 128 handlers together hold all 256 versions of the policy, it waits until one of these batches
+    /// ends. No handler waits for it.
     ///
     /// # Errors
     /// When the limit is over [`limits::EXECUTORS_MAX`](crate::limits::EXECUTORS_MAX).
