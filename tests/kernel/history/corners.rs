@@ -97,8 +97,8 @@ impl Scene {
             Event::Tick | Event::Drivers { .. } => {
                 let mut deadlines = self.model.living().filter_map(|number| self.deadline(number));
                 before.deadline = deadlines.find(|deadline| {
-                    let (deadline, now) = (deadline.as_millis(), self.now.as_millis());
-                    deadline == now || deadline == now + 1
+                    let ahead = deadline.as_millis().checked_sub(self.now.as_millis());
+                    ahead.is_some_and(|ahead| ahead <= 1)
                 });
             }
             _ => {}
