@@ -220,7 +220,7 @@ fn nothing_is_placed_after_a_suspicion() {
         );
         assert_eq!(u32::from(placed), after_suspicion);
         assert_eq!(agents.reserve(key, 1, NOW), Err(Barred::Suspect(LATER)));
-        assert_eq!(agents.reserve(key, 1, LATER), Ok(()));
+        assert_eq!(agents.reserve(key, 1, LATER), Ok(false));
     });
 }
 
@@ -354,7 +354,7 @@ fn a_suspicion_is_of_its_agent_alone() {
                 there.meet("S1", "host", NOW).unwrap()
             },
         );
-        assert_eq!(agents.reserve(other, 1, NOW), Ok(()));
+        assert_eq!(agents.reserve(other, 1, NOW), Ok(false));
         assert!(suspect.is_none_or(|key| key == old));
     });
 }

@@ -154,7 +154,7 @@ impl Core {
         loop {
             let agent = self.agents.meet(former.agent_id, former.hostname, now)?;
             match self.agents.reserve(agent, 1, now) {
-                Ok(()) => return Some(agent),
+                Ok(_) => return Some(agent),
                 // Forgotten in between: it is met anew.
                 Err(Barred::Retired) => {}
                 Err(_) => return None,

@@ -190,13 +190,14 @@ impl Agent {
         Ok(Opening { executors, failed: self.failed_lately(now) })
     }
 
-    /// Counts `executors` more, if the agent may take them. Lifts an exclusion that has run out.
+    /// Counts `executors` more, if the agent may take them, and says whether the mark of a failure is to be
+    /// [lifted](Agent::lift_mark). Lifts an exclusion that has run out.
     pub(super) fn reserve(
         &self,
         generation: u64,
         executors: u32,
         now: Timestamp,
-    ) -> Result<(), Barred> {
+    ) -> Result<bool, Barred> {
         let mut word = self.word.load(Ordering::Acquire);
         loop {
             if self.room(word, generation, now)? < executors {
@@ -205,7 +206,7 @@ impl Agent {
             let next = (word & !EXCLUDED) + u64::from(executors);
             // AcqRel: after an exclusion in this word's order nothing is reserved.
             match self.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return Ok(()),
+                Ok(_) => return Ok(self.failed.load(Ordering::Relaxed) != 0),
                 Err(current) => word = current,
             }
         }
@@ -213,9 +214,7 @@ impl Agent {
 
     /// Lifts the mark of a failure: executors that were reserved here have been admitted.
     pub(super) fn lift_mark(&self) {
-        if self.failed.load(Ordering::Relaxed) != 0 {
-            self.failed.store(0, Ordering::Relaxed);
-        }
+        self.failed.store(0, Ordering::Relaxed);
     }
 
     /// Counts `executors` fewer. The caller holds them, so the cell can't have become another's.

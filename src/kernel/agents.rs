@@ -127,7 +127,7 @@ impl Agents {
         key: AgentKey,
         executors: u32,
         now: Timestamp,
-    ) -> Result<(), Barred> {
+    ) -> Result<bool, Barred> {
         let cell = self.cells.get(key.index()).ok_or(Barred::Retired)?;
         cell.reserve(key.generation(), executors, now)
     }
@@ -308,7 +308,7 @@ mod tests {
         assert_eq!(agents.count_failure(key.index(), &RULE, at(102)), Some(at(152)));
         assert_eq!(agents.reserve(key, 1, at(151)), Err(Barred::Excluded(at(152))));
         assert!(!agents.retire(key, at(151)), "an exclusion is remembered");
-        assert_eq!(agents.reserve(key, 1, at(152)), Ok(()));
+        assert_eq!(agents.reserve(key, 1, at(152)), Ok(false));
         assert!(!agents.retire(key, at(200)), "an agent with executors is remembered");
         agents.release(key.index(), 1);
         assert!(agents.retire(key, at(200)));
@@ -342,6 +342,6 @@ mod tests {
         let new = agents.meet("S2", "host", at(0)).unwrap();
         assert_eq!(old.index(), new.index(), "the cell is reused");
         assert_eq!(agents.reserve(old, 1, at(0)), Err(Barred::Retired));
-        assert_eq!(agents.reserve(new, 1, at(0)), Ok(()));
+        assert_eq!(agents.reserve(new, 1, at(0)), Ok(false));
     }
 }

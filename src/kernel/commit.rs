@@ -39,6 +39,8 @@ pub(crate) struct Plan {
     /// The stack of free cells that the plan's handler prefers.
     stack: u32,
     first_sequence: u64,
+    /// Whether one of its agents is marked, as an executor failed there lately.
+    marks: bool,
 }
 
 impl Plan {
@@ -50,6 +52,7 @@ impl Plan {
     pub(crate) fn clear(&mut self) {
         self.order.clear();
         self.cells.clear();
+        self.marks = false;
     }
 
     /// The id of the executor at a position of the order.
@@ -81,8 +84,10 @@ impl Core {
             Err(Some(reason)) => Some(reason),
             Err(None) => return Committed::Outdated,
         };
-        for group in survey.groups.iter().filter(|group| group.placed > 0) {
-            self.agents.lift_mark(group.agent.index());
+        if plan.marks {
+            for group in survey.groups.iter().filter(|group| group.placed > 0) {
+                self.agents.lift_mark(group.agent.index());
+            }
         }
         for (position, cell) in plan.cells.iter().enumerate() {
             let id = plan.id(position);
@@ -110,10 +115,13 @@ impl Core {
         }
         let mut refused = false;
         for group in survey.groups.iter_mut().filter(|group| group.placed > 0) {
-            if let Err(barred) = self.agents.reserve(group.agent, group.placed, now) {
-                group.reason = Some(barred.into());
-                group.placed = 0;
-                refused = true;
+            match self.agents.reserve(group.agent, group.placed, now) {
+                Ok(marked) => plan.marks |= marked,
+                Err(barred) => {
+                    group.reason = Some(barred.into());
+                    group.placed = 0;
+                    refused = true;
+                }
             }
         }
         if refused {
