@@ -6,7 +6,7 @@
 //!    passes a handler's gate, and calls under way are waited for.
 //! 3. The kills of all executors on the kernel's roll go into the inbox's urgent lane.
 //! 4. The kernel's drain waits for the executors' ends, which come with updates in the inbox's ordinary lane.
-//! 5. Nobody waits for room in the inbox for longer than half a quarter of the slack any more. All gates are closed;
+//! 5. Nobody waits for room in the inbox for longer than an eighth of the slack any more. All gates are closed;
 //!    calls under way are waited for.
 //! 6. The manager is stopped, on a thread of its own, so that a stop that hangs holds up nobody else.
 //! 7. The inbox takes nothing more in. The control thread reads what waits, which is told to the observer, ends the
@@ -36,9 +36,9 @@
 //!
 //! *All waiting ends.* Steps 1 and 2, 5, 6 and 7 end within a quarter of the slack each, or at least not later than if
 //! each step before had taken its quarter; step 4 ends with the timeout. Whatever needs the journal waits for room in
-//! it for half a quarter at most, those that wait already included; then it is given up. Its end is written before 7 is
-//! over, or given up in time for the observer to be told. Kills of executors whose own launch hangs, or stands behind
-//! one that hangs, are not made (see `launches`): the manager's stop ends these executors.
+//! it for an eighth of the slack at most, those that wait already included; then it is given up. Its end is written
+//! before 7 is over, or given up in time for the observer to be told. Kills of executors whose own launch hangs, or
+//! stands behind one that hangs, are not made (see `launches`): the manager's stop ends these executors.
 
 use std::sync::Arc;
 use std::time::Duration;

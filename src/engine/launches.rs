@@ -114,7 +114,7 @@ impl Batch {
         batches.open.insert(self.number, Unlaunched { first, accepts: Some(accepts), made: 0 });
     }
 
-    /// So many of the batch's ACCEPTs have returned.
+    /// This many of the batch's ACCEPTs have returned.
     pub(crate) fn made(&self, accepts: u32) {
         if let Some(batch) = self.launches.batches().open.get_mut(&self.number) {
             batch.made = accepts;

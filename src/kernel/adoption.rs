@@ -7,8 +7,8 @@
 //! | who | does | ordering | pairs with |
 //! |---|---|---|---|
 //! | [`Kernel::adopt`](super::Kernel::adopt) | `claimed`: swap | Relaxed | nothing: one finds it unclaimed, and goes on |
-//! | who claimed it | numbers the executors, sets the roster, then fills their cells | std's `OnceLock` | whoever finds one in its cell finds its name |
-//! | who claimed it | sets `left_out`, when the others are in their cells | std's `OnceLock` | whoever looks a name up |
+//! | who claimed it | numbers the executors, sets the roster, then fills their cells | std's `OnceLock` | a thread that finds one in its cell finds its name |
+//! | who claimed it | sets `left_out`, when the others are in their cells | std's `OnceLock` | a look-up of a name |
 //!
 //! Each executor is admitted alone, by the same compare-exchange that admits what is placed: the caps hold.
 
@@ -125,7 +125,7 @@ impl Core {
             })
             .collect();
         roster.names.sort_unstable();
-        // Before any of them is in its cell: whoever finds one there, a close among them, finds its name.
+        // Before any of them is in its cell: a thread that finds one there, a close for one, finds its name.
         self.adopted.roster.get_or_init(|| roster);
         let adopted = former.iter().zip(&numbered).map(|(one, id)| {
             let admitted = self.take_in((*id)?, one, now);

@@ -177,22 +177,27 @@ impl Journal for Broken {
     }
 }
 
+/// An engine with a journal, registered with its cluster.
+fn registered_with_journal(journal: impl Journal + 'static) -> (Arc<Recorder>, Notices, Engine) {
+    let (cluster, notices) = (Arc::new(Recorder::default()), Notices::default());
+    let engine = Engine::start_with_journal(
+        kernel(Some(1)),
+        Arc::clone(&cluster) as _,
+        Arc::new(CommandTemplate::new(vec!["run".to_owned()])),
+        options(),
+        Box::new(notices.clone()),
+        Box::new(journal),
+    );
+    let engine = engine.unwrap();
+    cluster.send(Event::Registered { framework_id: "F".to_owned(), again: false });
+    (cluster, notices, engine)
+}
+
 /// Goal: a journal that panics is given up at once, and the engine goes on. Method: it panics at its first entry; the
 /// notice comes though the queue to the journal has room for much more, and the end doesn't wait for it.
 #[test]
 fn a_journal_that_panics_is_given_up() {
-    let (cluster, notices) = (Arc::new(Recorder::default()), Notices::default());
-    let launcher = Arc::new(CommandTemplate::new(vec!["run".to_owned()]));
-    let engine = Engine::start_with_journal(
-        kernel(Some(1)),
-        Arc::clone(&cluster) as _,
-        launcher,
-        options(),
-        Box::new(notices.clone()),
-        Box::new(Broken),
-    );
-    let engine = engine.unwrap();
-    cluster.send(Event::Registered { framework_id: "F".to_owned(), again: false });
+    let (cluster, notices, engine) = registered_with_journal(Broken);
     let why = notices.wait_for(|notice| match notice {
         Notice::JournalEnded { why } => Some(why.clone()),
         _ => None,
@@ -328,18 +333,7 @@ fn an_observer_may_throw_what_panics() {
 /// Goal: the same of a journal. Method: one that throws such a thing at its first entry.
 #[test]
 fn a_journal_may_throw_what_panics() {
-    let (cluster, notices) = (Arc::new(Recorder::default()), Notices::default());
-    let launcher = Arc::new(CommandTemplate::new(vec!["run".to_owned()]));
-    let engine = Engine::start_with_journal(
-        kernel(Some(1)),
-        Arc::clone(&cluster) as _,
-        launcher,
-        options(),
-        Box::new(notices.clone()),
-        Box::new(Thrower),
-    );
-    let engine = engine.unwrap();
-    cluster.send(Event::Registered { framework_id: "F".to_owned(), again: false });
+    let (cluster, notices, engine) = registered_with_journal(Thrower);
     notices.wait_for(|notice| matches!(notice, Notice::JournalEnded { .. }).then_some(()));
     let report = shut_down(engine, Duration::from_millis(50));
     assert!(report.unfinished.is_empty() && cluster.stopped());
