@@ -130,4 +130,33 @@ proptest! {
         let reports = [&batched, &single].map(|side| side.kernel.drain(Duration::ZERO));
         prop_assert_eq!(format!("{:?}", reports[0]), format!("{:?}", reports[1]));
     }
+
+    /// Goal: an executor that returns after its cores were given to others finds the room of those that ended before
+    /// it in the same batch, and of no others. Method: executors stay unreachable until others are placed under the
+    /// cap in their stead; one batch, in a random order, reports that these have failed and that the first ones run.
+    #[test]
+    fn the_returning_find_the_room_of_those_that_ended_before_them(
+        (count, order) in (1u8..6).prop_flat_map(|count| {
+            (Just(count), Just((0..2 * usize::from(count)).collect::<Vec<_>>()).prop_shuffle())
+        }),
+    ) {
+        let unreachable = UnreachableRule { release_after: Some(secs(1)), forget_after: secs(900) };
+        let setup = Setup { core_cap: Some(1000 * u64::from(count)), unreachable, ..Setup::default() };
+        let ids = IdScheme::unique("batch", 1).unwrap();
+        let (mut batched, mut single) = (Side::new(&setup, &ids, true), Side::new(&setup, &ids, false));
+        let report = |number: usize, state| (number + 1, state, UpdateReason::Other);
+        let away = (0..usize::from(count)).map(|first| report(first, TaskState::Unreachable)).collect();
+        let batch = order.iter().map(|&number| match number < usize::from(count) {
+            true => report(number, TaskState::Running),
+            false => report(number, TaskState::Failed),
+        });
+        let steps = [
+            Step::Offers(vec![(0, 8)]), Step::Updates(away), Step::Tick(1_100), Step::Offers(vec![(1, 8)]),
+            Step::Updates(batch.collect()),
+        ];
+        for step in &steps {
+            prop_assert_eq!(batched.play(step), single.play(step), "{:?}", step);
+        }
+        prop_assert_eq!(batched.placed.len(), 2 * usize::from(count), "nobody was replaced");
+    }
 }
