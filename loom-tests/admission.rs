@@ -5,7 +5,7 @@ use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
 use super::{explore, race};
-use crate::kernel::admission::Admission;
+use crate::kernel::state::admission::Admission;
 use crate::resources::MilliCpus;
 
 const CORE: MilliCpus = MilliCpus::from_cores(1);

@@ -9,7 +9,7 @@ use super::scenes::{
 };
 use super::{explore, race};
 use crate::config::{Conduct, ExclusionRule};
-use crate::kernel::agents::{AgentKey, Agents, Barred};
+use crate::kernel::state::agents::{AgentKey, Agents, Refusal};
 use crate::time::Timestamp;
 use crate::{Decisions, Handler, Kernel, Scope, StatusUpdate, Target, TaskState};
 
@@ -39,7 +39,7 @@ fn nothing_is_placed_after_an_exclusion() {
         );
         assert_eq!(agents.executors(key), after_exclusion);
         assert_eq!(u32::from(placed), after_exclusion);
-        assert!(matches!(agents.reserve(key, 1, NOW), Err(Barred::Excluded(_))));
+        assert!(matches!(agents.reserve(key, 1, NOW), Err(Refusal::Excluded(_))));
     });
 }
 
@@ -116,7 +116,7 @@ fn an_old_exclusions_end_is_not_a_new_ones() {
             move || assert!(there.count_failure(key.index(), &rule, LATER).is_some()),
         );
         assert_eq!(agents.executors(key), 1 + u32::from(placed));
-        assert!(matches!(agents.reserve(key, 1, LATER), Err(Barred::Excluded(_))));
+        assert!(matches!(agents.reserve(key, 1, LATER), Err(Refusal::Excluded(_))));
     });
 }
 
@@ -132,7 +132,7 @@ fn two_failures_at_once_are_two() {
             move || there.count_failure(key.index(), &rule, NOW).is_some(),
         );
         assert!(one ^ other);
-        assert!(matches!(agents.reserve(key, 1, NOW), Err(Barred::Excluded(_))));
+        assert!(matches!(agents.reserve(key, 1, NOW), Err(Refusal::Excluded(_))));
     });
 }
 
@@ -219,7 +219,7 @@ fn nothing_is_placed_after_a_suspicion() {
             },
         );
         assert_eq!(u32::from(placed), after_suspicion);
-        assert_eq!(agents.reserve(key, 1, NOW), Err(Barred::Suspect(LATER)));
+        assert_eq!(agents.reserve(key, 1, NOW), Err(Refusal::Suspect(LATER)));
         assert_eq!(agents.reserve(key, 1, LATER), Ok(false));
     });
 }

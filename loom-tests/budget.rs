@@ -4,7 +4,7 @@ use loom::sync::Arc;
 use loom::thread;
 
 use super::{explore, race};
-use crate::kernel::budget::Budget;
+use crate::kernel::state::budget::Budget;
 
 /// Two reservations of two at once, under a cap of three; a third thread looks.
 fn two_reservations(reserve: fn(&Budget) -> u64) {

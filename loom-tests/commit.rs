@@ -3,7 +3,7 @@
 use super::scenes::{NOW, config, finish, kernel, offer, offer_to};
 use super::{explore, race};
 use crate::config::ExecutorGpus;
-use crate::kernel::executors::{Executor, Hold};
+use crate::kernel::state::executors::{Allocation, Executor};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::{ConfigBuilder, Decisions, ExecutorId, Handler, Kernel, Offer, Resource};
 
@@ -29,7 +29,7 @@ fn answer_and_keep(kernel: &Kernel, _: &mut Handler) -> Vec<ExecutorId> {
     assert!(core.executors.claim(1, &mut cells));
     let cell = core.executors.get(cells[0]).unwrap();
     let (memory, gpus, sequence) = (Mebibytes::new(1), Gpus::ZERO, 99);
-    let hold = Hold { agent: agent.index(), cores: CORE, memory, gpus, port: None };
+    let hold = Allocation { agent: agent.index(), cores: CORE, memory, gpus, port: None };
     Executor::before_reserving();
     cell.reserve(sequence, &hold, NOW);
     match core.admission.commit(books, 1, CORE) {

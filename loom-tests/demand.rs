@@ -7,8 +7,8 @@ use loom::sync::atomic::{AtomicU64, Ordering};
 
 use super::scenes::{LATER, NOW, STILL_LATER, config, finish, kernel, offer, offer_of};
 use super::{explore, race};
-use crate::kernel::admission::Admission;
-use crate::kernel::demand::{Demand, DemandCall};
+use crate::kernel::state::admission::Admission;
+use crate::kernel::state::demand::{Demand, DemandCall};
 use crate::resources::MilliCpus;
 use crate::{Config, Constraint, Decisions, Handler, Kernel};
 

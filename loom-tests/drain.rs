@@ -8,7 +8,7 @@ use super::scenes::{
     NOW, STILL_LATER, SWEPT, adrift, cell, config, finish, finish_all, kernel, offer, offer_to,
 };
 use super::{explore, race};
-use crate::kernel::executors::{Executor, Hold, Stage, State};
+use crate::kernel::state::executors::{Allocation, Executor, Stage, State};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::sync::{DEADLINE, Ordering, lock};
 use crate::{DrainReport, ExecutorId, Fate, Kernel};
@@ -437,7 +437,7 @@ fn a_drain_names_each_with_its_own_agent() {
                 there.0.agents.reserve(other, 1, NOW).unwrap();
                 let mut cells = Vec::new();
                 assert!(there.0.executors.claim(1, &mut cells));
-                let taken = Hold {
+                let taken = Allocation {
                     agent: other.index(),
                     cores: MilliCpus::from_cores(1),
                     memory: Mebibytes::new(1),

@@ -3,12 +3,12 @@
 use loom::sync::Arc;
 
 use super::{explore, race};
-use crate::kernel::executors::{Executor, Hold, Stage, State};
+use crate::kernel::state::executors::{Allocation, Executor, Stage, State};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::status::Fate;
 use crate::time::Timestamp;
 
-const HOLD: Hold = Hold {
+const HOLD: Allocation = Allocation {
     agent: 3,
     cores: MilliCpus::from_cores(2),
     memory: Mebibytes::new(512),
@@ -64,10 +64,10 @@ fn mutant_look_then_store() {
 /// An executor out of sight is given up while it returns by `back`, which gives whether it did.
 fn limbo(back: fn(&Executor) -> bool) {
     let executor = running();
-    executor.change(7, |state| Some(State { stage: Stage::Limbo, ..state })).unwrap();
+    executor.change(7, |state| Some(State { stage: Stage::Unreachable, ..state })).unwrap();
     let (here, there) = (Arc::clone(&executor), Arc::clone(&executor));
     let give_up = |state: State| {
-        (state.stage == Stage::Limbo).then_some(State { stage: Stage::Adrift, ..state })
+        (state.stage == Stage::Unreachable).then_some(State { stage: Stage::GivenUp, ..state })
     };
     let (given_up, returned) = race(move || here.change(7, give_up).is_ok(), move || back(&there));
     assert!(given_up ^ returned);
@@ -83,7 +83,8 @@ fn giving_up_and_returning_agree() {
     explore("executors/limbo", None, || {
         limbo(|executor| {
             let back = |state: State| {
-                (state.stage == Stage::Limbo).then_some(State { stage: Stage::Running, ..state })
+                (state.stage == Stage::Unreachable)
+                    .then_some(State { stage: Stage::Running, ..state })
             };
             executor.change(7, back).is_ok()
         });
@@ -97,7 +98,7 @@ fn mutant_return_whatever_is_there() {
     explore("mutant executors/limbo", None, || {
         limbo(|executor| {
             let back = |state: State| Some(State { stage: Stage::Running, ..state });
-            executor.state().stage == Stage::Limbo && executor.change(7, back).is_ok()
+            executor.state().stage == Stage::Unreachable && executor.change(7, back).is_ok()
         });
     });
 }
@@ -163,7 +164,7 @@ fn holds_are_published_with_the_state() {
 fn mutant_state_before_the_hold() {
     explore("mutant executors/publication (state first)", None, || {
         look_at_a_launch(|executor| {
-            let nothing = Hold { cores: MilliCpus::ZERO, ..HOLD };
+            let nothing = Allocation { cores: MilliCpus::ZERO, ..HOLD };
             executor.reserve(7, &nothing, Timestamp::ORIGIN);
             executor.reserve(7, &HOLD, Timestamp::ORIGIN);
         });

@@ -6,9 +6,9 @@ use loom::sync::Arc;
 
 use super::scenes::{LATER, NOW, config, kernel, offer_from, offer_of, offer_to};
 use super::{explore, race};
-use crate::kernel::admission::Admission;
-use crate::kernel::agents::{AgentKey, Agents};
-use crate::kernel::locality::{Host, Locality};
+use crate::kernel::offers::locality::{Host, Locality};
+use crate::kernel::state::admission::Admission;
+use crate::kernel::state::agents::{AgentKey, Agents};
 use crate::resources::MilliCpus;
 use crate::{Decisions, Kernel, Timestamp};
 

@@ -2,7 +2,7 @@
 
 use super::scenes::{NOW, adrift, config, kernel, offer, offer_to, update};
 use super::{explore, race};
-use crate::kernel::admission::Books;
+use crate::kernel::state::admission::AdmissionState;
 use crate::resources::MilliCpus;
 use crate::{Handler, Kernel, LimitRule, StatusUpdate, TaskState};
 
@@ -188,7 +188,7 @@ fn mutant_policy_not_kept() {
 /// `set` changes the limit while another thread loads the word and then the policy.
 fn setter_and_look(set: fn(&Kernel)) {
     let kernel = kernel(config());
-    let before: Books = kernel.0.admission.load();
+    let before: AdmissionState = kernel.0.admission.load();
     let (here, there) = (kernel.clone(), kernel.clone());
     race(
         move || set(&here),

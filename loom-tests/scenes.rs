@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::config::{ExclusionRule, ExecutorCores, UnreachableRule};
-use crate::kernel::executors::Executor;
+use crate::kernel::state::executors::Executor;
 use crate::resources::{Mebibytes, MilliCpus};
 use crate::{
     Config, ConfigBuilder, Decisions, ExecutorId, Handler, IdScheme, Kernel, Offer, Outcome,

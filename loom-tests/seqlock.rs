@@ -3,7 +3,7 @@
 use loom::sync::Arc;
 
 use super::{explore, race};
-use crate::kernel::seqlock::Seqlock;
+use crate::kernel::state::seqlock::Seqlock;
 use crate::sync::{Ordering, fence};
 
 type Pair = Seqlock<2>;

@@ -5,7 +5,7 @@ use loom::sync::atomic::AtomicU32;
 use loom::thread;
 
 use super::{explore, race};
-use crate::kernel::slab::{Cell, Slab};
+use crate::kernel::state::slab::{Cell, Slab};
 
 #[derive(Debug)]
 struct Plain(AtomicU32);

@@ -2,7 +2,7 @@
 
 use super::scenes::{NOW, SWEPT, config, finish, kernel, offer, offer_from, update};
 use super::{explore, race};
-use crate::kernel::executors::State;
+use crate::kernel::state::executors::State;
 use crate::{ExecutorId, Kernel, Phase, TaskState};
 
 /// Who was there, if that is exact.

@@ -4,7 +4,7 @@ use loom::sync::Arc;
 
 use super::scenes::{NOW, config, finish, kernel, offer, offer_to};
 use super::{explore, race};
-use crate::kernel::subscription::Subscription;
+use crate::kernel::state::subscription::Subscription;
 use crate::{DemandCall, Kernel};
 
 fn two_beginnings(begin: fn(&Subscription) -> u64) {

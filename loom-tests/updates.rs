@@ -5,8 +5,8 @@ use super::scenes::{
     update,
 };
 use super::{explore, race};
-use crate::kernel::departures::Departures;
-use crate::kernel::executors::{Hold, Stage, State};
+use crate::kernel::lifecycle::release_batch::ReleaseBatch;
+use crate::kernel::state::executors::{Allocation, Stage, State};
 use crate::resources::MilliCpus;
 use crate::{Change, Fate, Kernel, Outcome, StatusUpdate, TaskState};
 
@@ -82,7 +82,7 @@ fn a_batch_frees_what_it_ended() {
 fn mutant_write_off_what_was_seen() {
     explore("mutant updates/batch-end", None, || {
         two_ends_and_one(|kernel, executors| {
-            let mut gone = Departures::<2>::new();
+            let mut gone = ReleaseBatch::<2>::new();
             let found: Vec<_> = executors.iter().map(|name| cell(kernel, name)).collect();
             let seen: Vec<State> = found.iter().map(|(_, cell)| cell.state()).collect();
             for ((id, cell), state) in found.into_iter().zip(seen) {
@@ -189,10 +189,10 @@ fn mutant_give_up_whatever_is_there() {
     explore("mutant updates/give_up-return", None, || {
         return_and_give_up(|kernel, executor| {
             let (id, cell) = cell(kernel, executor);
-            if cell.state().stage == Stage::Limbo {
+            if cell.state().stage == Stage::Unreachable {
                 let hold = cell.hold();
-                let _ =
-                    cell.change(id.sequence, |state| Some(State { stage: Stage::Adrift, ..state }));
+                let _ = cell
+                    .change(id.sequence, |state| Some(State { stage: Stage::GivenUp, ..state }));
                 kernel.0.uncount(&hold);
             }
         });
@@ -213,7 +213,7 @@ fn reuse_and_give_up(give_up: fn(&Kernel, &str)) {
         if before.stage.counted() {
             here.0.0.uncount(&hold);
         } else {
-            let larger = Hold { cores: MilliCpus::from_cores(2), ..hold };
+            let larger = Allocation { cores: MilliCpus::from_cores(2), ..hold };
             cell.reserve(id.sequence + 1, &larger, NOW);
         }
     };
@@ -241,7 +241,8 @@ fn mutant_hold_read_too_late() {
         reuse_and_give_up(|kernel, executor| {
             let (id, cell) = cell(kernel, executor);
             let given_up = cell.change(id.sequence, |state| {
-                (state.stage == Stage::Limbo).then_some(State { stage: Stage::Adrift, ..state })
+                (state.stage == Stage::Unreachable)
+                    .then_some(State { stage: Stage::GivenUp, ..state })
             });
             if given_up.is_ok() {
                 kernel.0.uncount(&cell.hold());
@@ -281,7 +282,7 @@ fn mutant_forget_whatever_is_there() {
     explore("mutant updates/forget-return", None, || {
         return_and_forget(|kernel, executor| {
             let (id, cell) = cell(kernel, executor);
-            if cell.state().stage != Stage::Adrift {
+            if cell.state().stage != Stage::GivenUp {
                 return false;
             }
             let gone =
@@ -327,7 +328,7 @@ fn mutant_refuse_without_a_second_look() {
     explore("mutant updates/return-return", None, || {
         two_returns(|kernel, executor| {
             let full = kernel.totals().executors == 1;
-            let adrift = cell(kernel, executor).1.state().stage == Stage::Adrift;
+            let adrift = cell(kernel, executor).1.state().stage == Stage::GivenUp;
             let mut outcome = update(kernel, executor, TaskState::Running);
             outcome.kill |= full && adrift;
             outcome

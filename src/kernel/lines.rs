@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::handler::Handler;
+use super::offers::handler::Handler;
 use super::{Core, Kernel};
 use crate::sync::counting::Write;
 
@@ -68,10 +68,10 @@ impl Lines {
         let mut lines = Lines(BTreeMap::new());
         lines.add_core(&kernel.0);
         for (number, handler) in handlers.iter().enumerate() {
-            let tally = handler.tally();
-            lines.add(Word::Own(number), tally);
+            let counters = handler.counters();
+            lines.add(Word::Own(number), counters);
             lines.add(Word::Own(number), handler.pin());
-            tally.misses().for_each(|cell| lines.add(Word::Own(number), cell));
+            counters.near_misses().for_each(|cell| lines.add(Word::Own(number), cell));
         }
         lines
     }
@@ -84,13 +84,13 @@ impl Lines {
         self.add(Word::Timers, history);
         self.add(Word::Gpus, &*core.gpus);
         self.add(Word::OutOfSight, &*core.out_of_sight);
-        self.add(Word::Strays, &*core.strays);
+        self.add(Word::Strays, &*core.unknown_updates);
         self.add(Word::Policy, &core.policy);
         self.add(Word::Settings, &core.ids);
         self.add(Word::Settings, &core.subscription);
         self.add(Word::Settings, &core.adopted);
         self.add(Word::Launching, &*core.launching);
-        self.add(Word::Timers, &*core.tallies);
+        self.add(Word::Timers, &*core.counters);
         self.add(Word::Timers, &*core.snapshots);
         self.add(Word::Timers, &*core.swept_at);
         self.add(Word::Settings, core.executors.segments());

@@ -1,96 +1,60 @@
-//! The heart: events in, decisions out. Only this folder has memory that threads share.
+//! The kernel: events in, decisions out. This file has its public calls; what threads share is in `state/`.
 //!
 //! How an offer becomes a running executor:
 //!
 //! ```text
-//! resource_offers ─► survey ─► placement ─► commit ──────────────► cutting ─► Decisions
-//!   handler.rs       what is    who gets      agents, cells,          exact
-//!                    out of     how many      then one word:          pieces
-//!                    question   (pure)        admission               (pure)
+//! resource_offers ─► candidates ─► placement ─► commit ──────────────► carve ─► Decisions
+//!   handler.rs        which          which get      agents, cells,          exact
+//!                     agents can     how many       then one word:          pieces
+//!                     take one       (pure)         admission               (pure)
 //!
-//! status_update ───► executors: one compare-exchange decides who frees ─► agents, admission, drain
+//! status_update ───► executors: one compare-exchange decides which thread frees ─► agents, admission, drain
 //! ```
 //!
-//! This file only routes.
+//! | folder | what is in it |
+//! |---|---|
+//! | `offers` | from offers to decisions |
+//! | `lifecycle` | from status updates, losses and time to freed capacity; adoption and drain |
+//! | `reports` | snapshots, explanations, counters |
+//! | `state` | every word that threads share |
 
-pub(crate) mod admission;
-mod adoption;
-mod ageing;
-mod agent;
-pub(crate) mod agents;
-pub(crate) mod budget;
-mod check;
-mod clock;
-mod commit;
-mod cutting;
-mod decision;
-pub(crate) mod demand;
-pub(crate) mod departures;
-mod directory;
-mod drain;
-pub(crate) mod executors;
-mod explain;
-mod handler;
-mod limit;
+mod core;
+pub(crate) mod lifecycle;
 #[cfg(all(counting, test))]
 pub(crate) mod lines;
-pub(crate) mod locality;
-mod losses;
-mod misses;
-mod placement;
-mod policy;
-mod remainder;
-pub(crate) mod seqlock;
-mod sightings;
-mod silence;
-pub(crate) mod slab;
-mod snapshot;
-pub(crate) mod subscription;
-mod survey;
-mod tally;
-mod updates;
+pub(crate) mod offers;
+mod reports;
+pub(crate) mod state;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crossbeam_utils::CachePadded;
-
-pub use adoption::Former;
-pub use ageing::Ticked;
-pub use check::Violation;
-pub use decision::{Accepted, Amount, Decisions, Decline, Piece, Placed, Reason, ReasonKind};
-pub use demand::DemandCall;
-pub use drain::{DrainReport, Drained};
-pub use explain::{Declined, ExcludedAgents, Explanation, Miss};
-pub use handler::Handler;
-pub use limit::LimitRule;
-pub use losses::Scope;
-pub use remainder::{Left, Remainder};
-pub use snapshot::{AgentState, ExecutorView, Phase, Snapshot, Totals};
-pub use tally::OfferCounts;
-pub use updates::{Change, Exclusion, Freed, Outcome, Target};
+pub(crate) use self::core::Core;
+pub use lifecycle::adoption::Former;
+pub use lifecycle::doubt::Scope;
+pub use lifecycle::drain::{DrainReport, Drained};
+pub use lifecycle::expiry::Ticked;
+pub use lifecycle::limit::LimitRule;
+pub use lifecycle::updates::{Change, Exclusion, Freed, Outcome, Target};
+pub use offers::decision::{
+    Accepted, Amount, Decisions, Decline, Piece, Placed, Reason, ReasonKind,
+};
+pub use offers::handler::Handler;
+pub use offers::remainder::{Left, Remainder};
+pub use reports::check::Violation;
+pub use reports::counters::OfferCounts;
+pub use reports::explain::{Declined, ExcludedAgents, Explanation, Miss};
+pub use reports::snapshot::{AgentState, ExecutorView, Phase, Snapshot, Totals};
+pub use state::demand::DemandCall;
 
 use crate::config::{Config, ExecutorCores};
 use crate::error::Error;
 use crate::ids::{ExecutorId, IdScheme};
-use crate::limits;
 use crate::resources::MilliCpus;
 use crate::status::StatusUpdate;
-use crate::sync::{AtomicU64, Map, Ordering};
+use crate::sync::Ordering;
 use crate::time::Timestamp;
-use admission::Admission;
-use adoption::Adopted;
-use agents::Agents;
-use budget::Budget;
-use demand::Demand;
-use drain::Drain;
-use executors::Executor;
-use locality::Launching;
-use policy::PolicyCell;
-use slab::Slab;
-use subscription::Subscription;
-use tally::Tallies;
 
 /// A scheduler kernel: resource offers in, placements and declines out; status updates in, freed capacity out.
 ///
@@ -99,36 +63,6 @@ use tally::Tallies;
 /// how that is checked.
 #[derive(Clone)]
 pub struct Kernel(pub(crate) Arc<Core>);
-
-/// What handles and handlers share. Each part guards its own invariants.
-pub(crate) struct Core {
-    ids: IdScheme,
-    pub(crate) policy: PolicyCell,
-    pub(crate) subscription: Subscription,
-    pub(crate) agents: Agents,
-    pub(crate) executors: Slab<Executor>,
-    /// From sequence number to cell, for ids that don't say.
-    by_sequence: Option<Map<u64, u32>>,
-    /// Names of executors that a former run has placed.
-    adopted: Adopted,
-    pub(crate) drain: Drain,
-    tallies: CachePadded<Tallies>,
-    pub(crate) demand: Demand,
-    pub(crate) admission: CachePadded<Admission>,
-    pub(crate) gpus: CachePadded<Budget>,
-    pub(crate) launching: CachePadded<Launching>,
-    /// The next executor's number. Relaxed: it only hands out numbers.
-    sequence: CachePadded<AtomicU64>,
-    /// How many executors are in limbo or adrift, or more: each is counted before it goes out of sight, and until after
-    /// it is back or gone. Relaxed: it only saves a tick from looking for them.
-    out_of_sight: CachePadded<AtomicU64>,
-    /// Updates about executors that nobody here placed. Relaxed: a counter. Not beside what each batch reads.
-    strays: CachePadded<AtomicU64>,
-    /// The next snapshot's number. Relaxed: it only hands out numbers.
-    snapshots: CachePadded<AtomicU64>,
-    /// When agents were looked through last, in milliseconds.
-    swept_at: CachePadded<AtomicU64>,
-}
 
 impl fmt::Debug for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -140,26 +74,7 @@ impl Kernel {
     /// A kernel without executors, open and connected.
     #[must_use]
     pub fn new(config: Config, ids: IdScheme) -> Kernel {
-        Kernel(Arc::new(Core {
-            by_sequence: ids.needs_index().then(Map::new),
-            ids,
-            adopted: Adopted::new(),
-            policy: PolicyCell::new(config),
-            subscription: Subscription::new(),
-            agents: Agents::new(),
-            executors: Slab::new(),
-            drain: Drain::new(),
-            tallies: CachePadded::new(Tallies::default()),
-            demand: Demand::new(),
-            admission: CachePadded::new(Admission::new()),
-            gpus: CachePadded::new(Budget::new()),
-            launching: CachePadded::new(Launching::new()),
-            sequence: CachePadded::new(AtomicU64::new(0)),
-            out_of_sight: CachePadded::new(AtomicU64::new(0)),
-            strays: CachePadded::new(AtomicU64::new(0)),
-            snapshots: CachePadded::new(AtomicU64::new(1)),
-            swept_at: CachePadded::new(AtomicU64::new(0)),
-        }))
+        Kernel(Arc::new(Core::new(config, ids)))
     }
 
     /// A door for one thread, through which it answers offers.
@@ -410,7 +325,7 @@ impl Kernel {
     /// What happened to offers since the kernel was made. Each counter only grows; together they are not one instant.
     #[must_use]
     pub fn offer_counts(&self) -> OfferCounts {
-        self.0.tallies.sum()
+        self.0.counters.sum()
     }
 
     /// Why nothing more is placed: what is wanted, which cap is reached, whether offers come, and of those declined for
@@ -442,7 +357,7 @@ impl Kernel {
     #[must_use]
     pub fn unknown_updates(&self) -> u64 {
         // Relaxed: a counter.
-        self.0.strays.load(Ordering::Relaxed)
+        self.0.unknown_updates.load(Ordering::Relaxed)
     }
 
     /// How many agents the kernel remembers: those that were candidates for placement and not yet forgotten.

@@ -1,0 +1,74 @@
+//! What handles and handlers share.
+
+use crossbeam_utils::CachePadded;
+
+use super::lifecycle::adoption::Adopted;
+use super::lifecycle::drain::Drain;
+use super::offers::locality::LocalityClock;
+use super::reports::counters::AllCounters;
+use super::state::admission::Admission;
+use super::state::agents::Agents;
+use super::state::budget::Budget;
+use super::state::demand::Demand;
+use super::state::executors::Executor;
+use super::state::policy::PolicyCell;
+use super::state::slab::Slab;
+use super::state::subscription::Subscription;
+use crate::config::Config;
+use crate::ids::IdScheme;
+use crate::sync::{AtomicU64, Map};
+
+/// Each part guards its own invariants.
+pub(crate) struct Core {
+    pub(super) ids: IdScheme,
+    pub(crate) policy: PolicyCell,
+    pub(crate) subscription: Subscription,
+    pub(crate) agents: Agents,
+    pub(crate) executors: Slab<Executor>,
+    /// From sequence number to cell, for ids that don't say.
+    pub(super) by_sequence: Option<Map<u64, u32>>,
+    /// Names of executors that a former run has placed.
+    pub(super) adopted: Adopted,
+    pub(crate) drain: Drain,
+    pub(super) counters: CachePadded<AllCounters>,
+    pub(crate) demand: Demand,
+    pub(crate) admission: CachePadded<Admission>,
+    pub(crate) gpus: CachePadded<Budget>,
+    pub(crate) launching: CachePadded<LocalityClock>,
+    /// The next executor's number. Relaxed: it only hands out numbers.
+    pub(super) sequence: CachePadded<AtomicU64>,
+    /// How many executors are in limbo or adrift, or more: each is counted before it goes out of sight, and until after
+    /// it is back or gone. Relaxed: it only saves a tick from looking for them.
+    pub(super) out_of_sight: CachePadded<AtomicU64>,
+    /// Updates about executors that nobody here placed. Relaxed: a counter. Not beside what each batch reads.
+    pub(super) unknown_updates: CachePadded<AtomicU64>,
+    /// The next snapshot's number. Relaxed: it only hands out numbers.
+    pub(super) snapshots: CachePadded<AtomicU64>,
+    /// When agents were looked through last, in milliseconds.
+    pub(super) swept_at: CachePadded<AtomicU64>,
+}
+
+impl Core {
+    pub(super) fn new(config: Config, ids: IdScheme) -> Core {
+        Core {
+            by_sequence: ids.needs_index().then(Map::new),
+            ids,
+            adopted: Adopted::new(),
+            policy: PolicyCell::new(config),
+            subscription: Subscription::new(),
+            agents: Agents::new(),
+            executors: Slab::new(),
+            drain: Drain::new(),
+            counters: CachePadded::new(AllCounters::default()),
+            demand: Demand::new(),
+            admission: CachePadded::new(Admission::new()),
+            gpus: CachePadded::new(Budget::new()),
+            launching: CachePadded::new(LocalityClock::new()),
+            sequence: CachePadded::new(AtomicU64::new(0)),
+            out_of_sight: CachePadded::new(AtomicU64::new(0)),
+            unknown_updates: CachePadded::new(AtomicU64::new(0)),
+            snapshots: CachePadded::new(AtomicU64::new(1)),
+            swept_at: CachePadded::new(AtomicU64::new(0)),
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! The first look at a batch: each offer is declined for what it is, or joins its agent's group of candidates.
+
+use std::hash::BuildHasher;
+use std::time::Duration;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+
+use super::agent_cache::AgentCache;
+use super::decision::{Decline, Reason};
+use super::placement::Capacity;
+use crate::config::{Config, ExecutorGpus};
+use crate::kernel::state::agents::{AgentKey, Agents, Refusal};
+use crate::kernel::state::policy::Policy;
+use crate::limits;
+use crate::offer::{Offer, ResourceKind, Supply, Taker};
+use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::time::Timestamp;
+
+/// No offer, no group.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// So many offers' agents are found ahead of their use; what is known of them stays in the nearest cache.
+const LOCATED_AHEAD: usize = 64;
+
+/// The offers of one agent and role, or one of them: they are used together, and answered by one accept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Candidate {
+    pub(crate) agent: AgentKey,
+    /// Where the handler keeps the agent.
+    sighting: u32,
+    /// The first and last of its offers; `CandidateSet::next_offer` links them.
+    pub(crate) first: u32,
+    last: u32,
+    /// Sums over its offers.
+    pub(crate) firm: Sums,
+    pub(crate) revocable: Sums,
+    /// Where the firm ones lie.
+    pub(crate) spots: Spots,
+    has_port: bool,
+    /// How many executors its agent takes.
+    agent_room: u32,
+    /// Whether an executor failed there lately.
+    failed: bool,
+    /// Why it got no executor.
+    pub(crate) reason: Option<Reason>,
+    /// How many executors it got, and the row of the first.
+    pub(crate) placed: u32,
+    pub(crate) start: u32,
+    /// Whether its first executor has a cell.
+    pub(crate) begun: bool,
+    /// GPUs for its first executor, when executors take what there is.
+    pub(crate) gpus_granted: u32,
+}
+
+/// What there is to take of each scalar in one supply, in thousandths.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sums {
+    pub(crate) cpus: u64,
+    pub(crate) memory: u64,
+    pub(crate) gpus: u64,
+}
+
+/// Where what there is of cores and memory lies.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Spots {
+    pub(crate) cpus: Spot,
+    pub(crate) memory: Spot,
+}
+
+/// Where what there is of one scalar lies.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Spot {
+    /// In so many resources …
+    sources: u32,
+    /// … of which this is the last: its offer's position in the batch, and its own in that.
+    last: (u32, u32),
+}
+
+impl Spot {
+    /// Some lies in this resource, too, unless it is nothing.
+    pub(crate) fn add(&mut self, offer: u32, resource: u32, quantity: u64) {
+        if quantity > 0 {
+            self.sources = self.sources.saturating_add(1);
+            self.last = (offer, resource);
+        }
+    }
+
+    /// The one resource in which all lies, if it is one.
+    pub(crate) fn only(self) -> Option<(u32, u32)> {
+        (self.sources == 1).then_some(self.last)
+    }
+}
+
+impl Candidate {
+    fn new(sighting: u32, offer: u32) -> Candidate {
+        Candidate {
+            agent: AgentKey::default(),
+            sighting,
+            first: offer,
+            last: offer,
+            firm: Sums::default(),
+            revocable: Sums::default(),
+            spots: Spots::default(),
+            has_port: false,
+            agent_room: 0,
+            failed: false,
+            reason: None,
+            placed: 0,
+            start: 0,
+            begun: false,
+            gpus_granted: 0,
+        }
+    }
+
+    /// Adds what is in an offer, which has this `position` in the batch.
+    fn add(&mut self, offer: &Offer<'_>, position: u32, config: &Config) {
+        let taker = Taker::new(offer, config);
+        for (resource, at) in offer.resources.iter().zip(0u32..) {
+            // Most that are offered are of no use: nobody need ask whose they are.
+            match resource.kind {
+                ResourceKind::Cpus | ResourceKind::Memory | ResourceKind::Gpus => {}
+                ResourceKind::Ports => {
+                    let wanted = config.fixed_port.filter(|port| resource.has_port(*port));
+                    self.has_port |= wanted.is_some() && resource.supply(taker).is_some();
+                    continue;
+                }
+                ResourceKind::Other => continue,
+            }
+            let quantity = resource.quantity();
+            let sums = match resource.supply(taker) {
+                Some(Supply::Firm) => {
+                    match resource.kind {
+                        ResourceKind::Cpus => self.spots.cpus.add(position, at, quantity),
+                        ResourceKind::Memory => self.spots.memory.add(position, at, quantity),
+                        _ => {}
+                    }
+                    &mut self.firm
+                }
+                Some(Supply::Revocable) => &mut self.revocable,
+                None => continue,
+            };
+            let sum = match resource.kind {
+                ResourceKind::Cpus => &mut sums.cpus,
+                ResourceKind::Memory => &mut sums.memory,
+                _ => &mut sums.gpus,
+            };
+            *sum = sum.saturating_add(quantity);
+        }
+    }
+
+    /// The GPUs of the group's executors: of its first, or of a further one.
+    pub(crate) fn gpus_of(&self, config: &Config, first: bool) -> Gpus {
+        match config.executor_gpus {
+            ExecutorGpus::Exactly(each) => each,
+            ExecutorGpus::WhatThereIs if first => Gpus::new(self.gpus_granted),
+            ExecutorGpus::WhatThereIs => Gpus::ZERO,
+        }
+    }
+
+    /// GPUs that one executor could take, whole ones.
+    pub(crate) fn whole_gpus(&self) -> u32 {
+        let gpus = self.firm.gpus.max(self.revocable.gpus);
+        u32::try_from(gpus / 1000).unwrap_or(u32::MAX)
+    }
+
+    /// How many executors fit, whatever the caps say, or what is too small for one. An executor takes each kind from
+    /// one supply: what two of them leave doesn't add up to one more.
+    fn room(&self, policy: &Policy) -> Result<Capacity, Reason> {
+        if let Some(reason) = self.reason {
+            return Err(reason);
+        }
+        let config = &policy.config;
+        let Candidate { firm, revocable, .. } = self;
+        let offered = MilliCpus::from_millis(firm.cpus.max(revocable.cpus));
+        let (by_cores, cores) = match policy.fixed_cores() {
+            Some(cores) => (times(firm.cpus, revocable.cpus, cores.millis()), cores),
+            None => {
+                let whole = MilliCpus::from_cores(offered.whole_cores());
+                (u64::from(offered.whole_cores() > 0), whole.min(limits::EXECUTOR_CORES_MAX))
+            }
+        };
+        if by_cores == 0 {
+            return Err(Reason::Cpus { asked: config.cores_at_least(), offered });
+        }
+        let asked = config.memory_taken();
+        let by_memory = times(firm.memory / 1000, revocable.memory / 1000, asked.get());
+        if by_memory == 0 {
+            let offered = Mebibytes::new(firm.memory.max(revocable.memory) / 1000);
+            return Err(Reason::Memory { asked, offered });
+        }
+        let by_gpus = match config.executor_gpus {
+            ExecutorGpus::Exactly(asked) if asked > Gpus::ZERO => {
+                let each = u64::from(asked.get());
+                match times(firm.gpus / 1000, revocable.gpus / 1000, each) {
+                    0 => {
+                        let offered = Gpus::new(self.whole_gpus());
+                        return Err(Reason::Gpus { asked, offered });
+                    }
+                    fit => fit,
+                }
+            }
+            _ => u64::MAX,
+        };
+        let by_port = match config.fixed_port {
+            Some(port) if !self.has_port => return Err(Reason::Port { port }),
+            Some(_) => 1,
+            None => u64::MAX,
+        };
+        let executors = by_cores.min(by_memory).min(by_gpus).min(by_port);
+        let executors = u32::try_from(executors).unwrap_or(u32::MAX).min(self.agent_room);
+        Ok(Capacity { executors, cores, last: self.failed && config.conduct.replace_elsewhere })
+    }
+}
+
+/// How many times `each` is in one or the other.
+fn times(firm: u64, revocable: u64, each: u64) -> u64 {
+    // Mostly there is nothing revocable, and then a division less.
+    let more = if revocable < each { 0 } else { revocable / each };
+    (firm / each).saturating_add(more)
+}
+
+impl From<Refusal> for Reason {
+    fn from(barred: Refusal) -> Reason {
+        match barred {
+            Refusal::Retired => Reason::Raced,
+            Refusal::Excluded(until) => Reason::AgentExcluded { until },
+            Refusal::Suspect(until) => Reason::AgentSuspect { until },
+            Refusal::Full => Reason::AgentFull,
+        }
+    }
+}
+
+/// The candidates of a batch. Its memory is reused from batch to batch.
+#[derive(Debug, Default)]
+pub(crate) struct CandidateSet {
+    pub(crate) list: Vec<Candidate>,
+    /// For each group, how many executors fit.
+    pub(crate) capacities: Vec<Capacity>,
+    /// For each offer, the next one of its group.
+    pub(crate) next_offer: Vec<u32>,
+    /// The groups of agents' further roles. Empty in almost all batches.
+    further: HashTable<u32>,
+    hasher: RandomState,
+    batch: u32,
+}
+
+impl CandidateSet {
+    /// Looks at `offers`; appends a row to `declines` for each that is out of the question by itself.
+    pub(crate) fn look(
+        &mut self,
+        offers: &[Offer<'_>],
+        policy: &Policy,
+        agent_cache: &mut AgentCache,
+        agents: &Agents,
+        now: Timestamp,
+        declines: &mut Vec<Decline>,
+    ) {
+        self.list.clear();
+        self.capacities.clear();
+        self.next_offer.clear();
+        self.next_offer.resize(offers.len(), NONE);
+        self.further.clear();
+        self.number_batch(agent_cache);
+        let refuse = &policy.config.refuse;
+        let constraint = &policy.config.constraint;
+        let maintenance_lead = policy.config.maintenance_lead;
+        agent_cache.tidy(now);
+        for (offer, position) in offers.iter().zip(0u32..) {
+            let ahead = position as usize % LOCATED_AHEAD;
+            if ahead == 0 {
+                let rest = &offers[position as usize..];
+                agent_cache.locate(&rest[..rest.len().min(LOCATED_AHEAD)]);
+            }
+            let mut decline = |reason: Reason| {
+                declines.push(Decline {
+                    offer: position,
+                    reason,
+                    refuse: reason.refuse(refuse, now),
+                });
+            };
+            if offer.id.is_empty() || offer.agent_id.is_empty() {
+                decline(Reason::Malformed);
+                continue;
+            }
+            let (at, sighting) = agent_cache.seen(ahead, offer.agent_id, now);
+            if let Err(unmet) = constraint.check_with(&mut sighting.memo, offer) {
+                decline(Reason::ConstraintUnmet(unmet));
+                continue;
+            }
+            let is_near = |it: &Duration| *it < maintenance_lead || it.is_zero();
+            if let Some(begins_in) = offer.maintenance_in.filter(is_near) {
+                decline(Reason::AgentMaintenance { begins_in });
+                continue;
+            }
+            let group = if sighting.batch == self.batch && policy.config.conduct.merge_offers {
+                self.group_of_role(sighting.group, offer.role, offers, position)
+            } else {
+                sighting.batch = self.batch;
+                sighting.group = self.list.len() as u32;
+                self.list.push(Candidate::new(at, position));
+                sighting.group
+            };
+            if let Some(group) = self.list.get_mut(group as usize) {
+                group.add(offer, position, &policy.config);
+            }
+        }
+        self.open_rooms(offers, policy, agent_cache, agents, now);
+    }
+
+    /// Gives the batch a number that no agent bears.
+    fn number_batch(&mut self, agent_cache: &mut AgentCache) {
+        self.batch = self.batch.wrapping_add(1);
+        if self.batch == 0 {
+            // The numbers begin anew.
+            agent_cache.forget_batches();
+            self.batch = 1;
+        }
+    }
+
+    /// Works out what each group has room for.
+    fn open_rooms(
+        &mut self,
+        offers: &[Offer<'_>],
+        policy: &Policy,
+        agent_cache: &mut AgentCache,
+        agents: &Agents,
+        now: Timestamp,
+    ) {
+        // A loop of its own: it reads lines that other threads write, and need not wait for one to ask for the next.
+        for group in &mut self.list {
+            let first = &offers[group.first as usize];
+            match agent_cache.at(group.sighting).opening(agents, first, now) {
+                Ok((agent, opening)) => {
+                    group.agent = agent;
+                    group.agent_room = opening.executors;
+                    group.failed = opening.failed;
+                }
+                Err(barred) => group.reason = Some(barred.into()),
+            }
+        }
+        for group in &mut self.list {
+            self.capacities.push(group.room(policy).unwrap_or_else(|reason| {
+                group.reason = Some(reason);
+                Capacity { executors: 0, cores: MilliCpus::ZERO, last: false }
+            }));
+        }
+    }
+
+    /// The group that an agent's further offer belongs to: that of its role, made if need be. Links the offer into it.
+    fn group_of_role(&mut self, at: u32, role: &str, offers: &[Offer<'_>], position: u32) -> u32 {
+        let CandidateSet { list, further, hasher, .. } = self;
+        let role_of = |group: &Candidate| offers[group.first as usize].role;
+        let sighting = list[at as usize].sighting;
+        let mut found = Some(at);
+        if role_of(&list[at as usize]) != role {
+            let hash = hasher.hash_one((sighting, role));
+            let same = |group: &Candidate| group.sighting == sighting && role_of(group) == role;
+            found = further.find(hash, |other| same(&list[*other as usize])).copied();
+            if found.is_none() {
+                let hash_of = |group: &Candidate| hasher.hash_one((group.sighting, role_of(group)));
+                let fresh = list.len() as u32;
+                further.insert_unique(hash, fresh, |other| hash_of(&list[*other as usize]));
+            }
+        }
+        let Some(found) = found else {
+            list.push(Candidate::new(sighting, position));
+            return list.len() as u32 - 1;
+        };
+        let group = &mut list[found as usize];
+        self.next_offer[group.last as usize] = position;
+        group.last = position;
+        found
+    }
+
+    /// The positions of a group's offers.
+    pub(crate) fn offers_of(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
+        std::iter::successors(Some(first), |offer| {
+            self.next_offer.get(*offer as usize).copied().filter(|next| *next != NONE)
+        })
+    }
+}

@@ -1,0 +1,284 @@
+//! From plan to fact. In this order, so that nothing is ever over a cap and nothing leaks:
+//!
+//! 1. The agents' words: each takes its executors, unless it was excluded or forgotten since the plan was made.
+//! 2. GPUs, in their own word.
+//! 3. Cells and numbers for the executors, as `Reserved`.
+//! 4. The admission word, one compare-exchange for the batch. Was it changed meanwhile by others' launches and ends,
+//!    the plan is cut off to what still fits, never extended, and tried again; was the policy changed or an
+//!    agent barred, all is given back and the batch is planned anew; was the kernel closed, all is given back.
+//! 5. The marks of failures on the agents are lifted, and the cells become `Launching`.
+//!
+//! A kernel that is closed between 4 and 5 finds the cells as `Reserved` and waits for them (see `drain`).
+
+use super::candidates::CandidateSet;
+use super::decision::Reason;
+use crate::config::ExecutorGpus;
+use crate::ids::ExecutorId;
+use crate::kernel::Core;
+use crate::kernel::state::admission::AdmissionState;
+use crate::kernel::state::executors::{Allocation, Executor};
+use crate::kernel::state::policy::{Headroom, Policy};
+use crate::resources::{Gpus, MilliCpus};
+use crate::sync::Ordering;
+use crate::time::Timestamp;
+
+/// How a commit ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Committed {
+    /// The plan, as far as it was not cut off, is a fact. The reason, if any, is why there is no more.
+    Done(Option<Reason>),
+    /// The policy changed, or an agent was barred; nothing was done.
+    Outdated,
+}
+
+/// A plan: executors by position of their group, and what was claimed for them.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    pub(crate) order: Vec<u32>,
+    pub(crate) cells: Vec<u32>,
+    /// The stack of free cells that the plan's handler prefers.
+    stack: u32,
+    first_sequence: u64,
+    /// Whether one of its agents is marked, as an executor failed there lately.
+    marks: bool,
+}
+
+impl Plan {
+    /// A plan's memory for a handler that prefers `stack`.
+    pub(crate) fn new(stack: u32) -> Plan {
+        Plan { stack, ..Plan::default() }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.order.clear();
+        self.cells.clear();
+        self.marks = false;
+    }
+
+    /// The id of the executor at a position of the order.
+    pub(crate) fn id(&self, position: usize) -> ExecutorId {
+        ExecutorId {
+            sequence: self.first_sequence + position as u64,
+            slot: self.cells.get(position).copied().unwrap_or_default(),
+        }
+    }
+}
+
+impl Core {
+    /// Makes `plan` a fact, or as much of its beginning as the caps allow.
+    pub(crate) fn commit(
+        &self,
+        policy: &Policy,
+        books: AdmissionState,
+        candidates: &mut CandidateSet,
+        plan: &mut Plan,
+        now: Timestamp,
+    ) -> Committed {
+        self.reserve_agents(candidates, plan, now);
+        let short_of_gpus = self.reserve_gpus(policy, candidates, plan);
+        if !self.reserve_cells(policy, candidates, plan, now) {
+            self.trim(policy, candidates, plan, 0);
+        }
+        let closing = match self.admit(policy, books, candidates, plan) {
+            Ok(books) => self.closed_by(policy, books).or(short_of_gpus),
+            Err(Some(reason)) => Some(reason),
+            Err(None) => return Committed::Outdated,
+        };
+        if plan.marks {
+            for group in candidates.list.iter().filter(|group| group.placed > 0) {
+                self.agents.lift_mark(group.agent.index());
+            }
+        }
+        for (position, cell) in plan.cells.iter().enumerate() {
+            let id = plan.id(position);
+            if let Some(index) = &self.by_sequence {
+                index.insert(id.sequence, *cell);
+            }
+            if let Some(executor) = self.executors.get(*cell) {
+                executor.publish(id.sequence);
+            }
+        }
+        Committed::Done(closing)
+    }
+
+    /// The cap that ends the batch, if one is reached.
+    fn closed_by(&self, policy: &Policy, books: AdmissionState) -> Option<Reason> {
+        let reached = self.caps_reached(policy, books)?;
+        let by_cores = policy.core_headroom(books).err().filter(|cap| policy.outranks(cap));
+        by_cores.or(Some(reached))
+    }
+
+    /// Step 1. Groups whose agent refuses leave the plan, with the reason.
+    fn reserve_agents(&self, candidates: &mut CandidateSet, plan: &mut Plan, now: Timestamp) {
+        for at in &plan.order {
+            candidates.list[*at as usize].placed += 1;
+        }
+        let mut refused = false;
+        for group in candidates.list.iter_mut().filter(|group| group.placed > 0) {
+            match self.agents.reserve(group.agent, group.placed, now) {
+                Ok(marked) => plan.marks |= marked,
+                Err(barred) => {
+                    group.reason = Some(barred.into());
+                    group.placed = 0;
+                    refused = true;
+                }
+            }
+        }
+        if refused {
+            plan.order.retain(|at| candidates.list[*at as usize].placed > 0);
+        }
+    }
+
+    /// Step 2. Returns why, if GPUs limit the plan.
+    fn reserve_gpus(
+        &self,
+        policy: &Policy,
+        candidates: &mut CandidateSet,
+        plan: &mut Plan,
+    ) -> Option<Reason> {
+        let cap = u64::from(policy.config.gpu_cap.get());
+        match policy.config.executor_gpus {
+            ExecutorGpus::Exactly(each) if each > Gpus::ZERO => {
+                let each = u64::from(each.get());
+                let wanted = plan.order.len() as u64 * each;
+                let fit = (self.gpus.reserve(wanted, each, cap) / each) as usize;
+                let short = fit < plan.order.len();
+                self.give_back_agents(candidates, plan, fit);
+                short.then(|| policy.gpu_headroom(self.gpus.taken()).err()).flatten()
+            }
+            ExecutorGpus::WhatThereIs if cap > 0 => {
+                // In the order of the plan: who has the first turn has the first choice.
+                for at in &plan.order {
+                    let group = &mut candidates.list[*at as usize];
+                    if group.gpus_granted == 0 {
+                        let wanted = u64::from(group.whole_gpus());
+                        group.gpus_granted = self.gpus.reserve(wanted, 1, cap) as u32;
+                    }
+                }
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// Step 3. `false` when the table of executors is full.
+    fn reserve_cells(
+        &self,
+        policy: &Policy,
+        candidates: &mut CandidateSet,
+        plan: &mut Plan,
+        now: Timestamp,
+    ) -> bool {
+        let count = plan.order.len();
+        if count == 0 || !self.executors.claim_from(plan.stack, count, &mut plan.cells) {
+            return count == 0;
+        }
+        // Relaxed: numbers that nobody else gets; the cells' states publish them.
+        plan.first_sequence = self.sequence.fetch_add(count as u64, Ordering::Relaxed);
+        let config = &policy.config;
+        Executor::before_reserving();
+        for (position, at) in plan.order.iter().enumerate() {
+            let group = &mut candidates.list[*at as usize];
+            let first = !std::mem::replace(&mut group.begun, true);
+            let hold = Allocation {
+                agent: group.agent.index(),
+                cores: candidates.capacities[*at as usize].cores,
+                memory: config.memory_taken(),
+                gpus: group.gpus_of(config, first),
+                port: config.fixed_port,
+            };
+            let id = plan.id(position);
+            if let Some(executor) = self.executors.get(id.slot) {
+                executor.reserve(id.sequence, &hold, now);
+            }
+        }
+        true
+    }
+
+    /// Step 4. The books after it; or, with the plan given back, the reason, or none when it is outdated.
+    fn admit(
+        &self,
+        policy: &Policy,
+        mut books: AdmissionState,
+        candidates: &mut CandidateSet,
+        plan: &mut Plan,
+    ) -> Result<AdmissionState, Option<Reason>> {
+        let first = books;
+        let sum = |candidates: &CandidateSet, plan: &Plan| {
+            let cores =
+                plan.order.iter().map(|at| candidates.capacities[*at as usize].cores.millis());
+            MilliCpus::from_millis(cores.sum())
+        };
+        let mut cores = sum(candidates, plan);
+        loop {
+            let executors = plan.order.len() as u32;
+            if executors == 0 {
+                return Ok(books);
+            }
+            match self.admission.commit(books, executors, cores) {
+                Ok(after) => return Ok(after),
+                Err(current) if current.closed() => {
+                    self.trim(policy, candidates, plan, 0);
+                    return Err(Some(Reason::Stopping));
+                }
+                Err(current) if !current.same_version(first) => {
+                    self.trim(policy, candidates, plan, 0);
+                    return Err(None);
+                }
+                Err(current) => {
+                    books = current;
+                    let fit = match policy.headroom(current) {
+                        // Mostly all fits still: then at once, before the word changes again.
+                        Ok(left) if left.executors >= executors && left.cores >= cores => continue,
+                        Ok(left) => fitting(candidates, plan, left),
+                        Err(_) => 0,
+                    };
+                    self.trim(policy, candidates, plan, fit);
+                    cores = sum(candidates, plan);
+                }
+            }
+        }
+    }
+
+    /// Cuts the plan off after `keep` executors and gives back what was claimed for the rest.
+    fn trim(&self, policy: &Policy, candidates: &mut CandidateSet, plan: &mut Plan, keep: usize) {
+        if keep >= plan.order.len() {
+            return;
+        }
+        for (position, cell) in plan.cells.iter().enumerate().skip(keep) {
+            if let Some(executor) = self.executors.get(*cell) {
+                executor.withdraw(plan.id(position).sequence);
+            }
+            self.executors.free(*cell);
+        }
+        plan.cells.truncate(keep);
+        if let ExecutorGpus::Exactly(each) = policy.config.executor_gpus {
+            self.gpus.release((plan.order.len() - keep) as u64 * u64::from(each.get()));
+        }
+        self.give_back_agents(candidates, plan, keep);
+    }
+
+    /// Cuts the order off after `keep` and uncounts the rest on their agents, with the GPUs of groups left empty.
+    fn give_back_agents(&self, candidates: &mut CandidateSet, plan: &mut Plan, keep: usize) {
+        for at in plan.order.drain(keep..) {
+            let group = &mut candidates.list[at as usize];
+            self.agents.release(group.agent.index(), 1);
+            group.placed -= 1;
+            if group.placed == 0 {
+                self.gpus.release(u64::from(std::mem::take(&mut group.gpus_granted)));
+            }
+        }
+    }
+}
+
+/// How many executors of the plan's beginning fit.
+fn fitting(candidates: &CandidateSet, plan: &Plan, headroom: Headroom) -> usize {
+    let mut cores = headroom.cores.millis();
+    let fits = |at: &&u32| {
+        let wanted = candidates.capacities[**at as usize].cores.millis();
+        let fits = wanted <= cores;
+        cores = cores.saturating_sub(wanted);
+        fits
+    };
+    plan.order.iter().take(headroom.executors as usize).take_while(fits).count()
+}

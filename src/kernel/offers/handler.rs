@@ -1,0 +1,315 @@
+//! A thread's own door into the kernel: offers in, decisions out.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crossbeam_utils::CachePadded;
+
+use super::agent_cache::AgentCache;
+use super::candidates::CandidateSet;
+use super::carve::ResourceCarver;
+use super::commit::{Committed, Plan};
+use super::decision::{AcceptRow, Decisions, Decline, Placed, Reason};
+use super::placement;
+use crate::kernel::Core;
+use crate::kernel::reports::counters::Counters;
+use crate::kernel::reports::near_miss::Circumstances;
+use crate::kernel::state::admission::{AdmissionState, Pin};
+use crate::kernel::state::policy::{Policy, PolicyView};
+use crate::offer::Offer;
+use crate::time::Timestamp;
+
+/// Answers batches of offers. Each thread has its own, from [`Kernel::handler`](crate::Kernel::handler): it owns
+/// scratch memory and a private memory of agents, so that the offer path allocates nothing in the steady state.
+///
+/// # Consistency
+/// What a batch takes is admitted in one step, in which it is checked against the caps in force: whatever other
+/// threads do, the core cap and the executor limit are never exceeded, and once
+/// [`set_executor_limit`](crate::Kernel::set_executor_limit), [`reconfigure`](crate::Kernel::reconfigure) or
+/// [`close`](crate::Kernel::close) has returned, no executor is placed under the older state. Nor is one placed on an
+/// agent that was [reported lost](crate::Kernel::agent_lost) or excluded by an
+/// [update](crate::Kernel::status_update), once that call has returned. Declines follow the state that was in force
+/// when the batch began. One executor a wanted host during the [wait](crate::ConfigBuilder::locality_wait) is a
+/// preference and no cap.
+pub struct Handler {
+    core: Arc<Core>,
+    policy: PolicyView,
+    pin: Pin,
+    counters: Arc<CachePadded<Counters>>,
+    desk: Scratch,
+}
+
+/// A handler's scratch memory.
+#[derive(Debug)]
+struct Scratch {
+    agent_cache: AgentCache,
+    candidates: CandidateSet,
+    plan: Plan,
+    left: Vec<(u32, u32)>,
+    /// Which of the wanted hosts get an executor.
+    taken: Vec<bool>,
+}
+
+/// How a batch was answered.
+enum Answered {
+    /// All offers were declined for one reason.
+    Alike,
+    /// Each by itself.
+    Each,
+    /// Not at all: nothing was done.
+    Outdated,
+}
+
+impl fmt::Debug for Handler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handler").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Handler {
+    fn drop(&mut self) {
+        self.core.counters.leave(&self.counters);
+        self.core.admission.leave(&self.pin);
+    }
+}
+
+impl Handler {
+    pub(crate) fn new(core: Arc<Core>) -> Handler {
+        let desk = Scratch {
+            agent_cache: AgentCache::new(),
+            candidates: CandidateSet::default(),
+            plan: Plan::new(core.executors.join()),
+            left: Vec::new(),
+            taken: Vec::new(),
+        };
+        let (policy, pin) = (core.policy.view(), core.admission.join());
+        Handler { policy, pin, counters: core.counters.join(), core, desk }
+    }
+
+    /// The word that says which policy's version its batch follows.
+    #[cfg(all(counting, test))]
+    pub(crate) fn pin(&self) -> &impl Sized {
+        self.pin.word()
+    }
+
+    /// The words that no other handler writes.
+    #[cfg(all(counting, test))]
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Answers `offers`, each exactly once, in `decisions`, whose former content is gone.
+    ///
+    /// Offers that meet the constraint get executors, as the placement says and as the caps allow; all others are
+    /// declined with a reason. Offers of one agent and role are used together (unless the
+    /// [conduct](crate::config::Conduct) says otherwise). No input makes it panic: what is no
+    /// quantity counts as nothing, and what names no agent is declined.
+    ///
+    /// Lock-free once the handler has seen the agents: a commit is tried again only if another thread's succeeded, the
+    /// policy changed or an agent was barred. At the first sight of an agent a sharded map is read and perhaps written,
+    /// under its lock.
+    pub fn resource_offers(
+        &mut self,
+        offers: &[Offer<'_>],
+        now: Timestamp,
+        decisions: &mut Decisions,
+    ) {
+        let core = &*self.core;
+        let (books, config_version, alike) = loop {
+            decisions.clear();
+            decisions.revival = core.demand.revival();
+            // The word before the policy: so the policy is at least as new as the word's version.
+            let books = core.admission.load_pinned(&mut self.pin);
+            let policy: &Policy = self.policy.load();
+            decisions.policy = policy.number;
+            match self.desk.answer(core, policy, books, offers, now, decisions) {
+                Answered::Alike => break (books, policy.config_version, true),
+                Answered::Each => break (books, policy.config_version, false),
+                Answered::Outdated => {}
+            }
+        };
+        let outdated = !core.admission.load().same_version(books);
+        if outdated && core.policy.load().number != decisions.policy {
+            // These answers follow a policy that was replaced meanwhile; what they refuse may be welcome under the
+            // new one, and the revive that came with it may be out already.
+            core.demand.want();
+        }
+        self.pin.end_batch();
+        self.counters.count(decisions, alike, &Circumstances { offers, config_version, now });
+    }
+}
+
+impl Scratch {
+    /// Answers a batch under one policy.
+    fn answer(
+        &mut self,
+        core: &Core,
+        policy: &Policy,
+        books: AdmissionState,
+        offers: &[Offer<'_>],
+        now: Timestamp,
+        decisions: &mut Decisions,
+    ) -> Answered {
+        let closed = core.closed_to_all(policy, books);
+        let locality_filter = core.locality_filter(policy, closed.as_ref(), now);
+        if let Some(reason) = closed.filter(|reason| !policy.outranks(reason)) {
+            decline_all(offers, reason, policy, now, decisions);
+            // Offers that come though nothing can be placed: suppression has to be said again.
+            if !offers.is_empty() && (reason.is_cap() || reason == Reason::Stopping) {
+                core.note_at_cap(decisions);
+            }
+            return Answered::Alike;
+        }
+        let Scratch { agent_cache, candidates, plan, left, taken } = self;
+        candidates.look(offers, policy, agent_cache, &core.agents, now, &mut decisions.declines);
+        if let Some(locality_filter) = locality_filter {
+            locality_filter.narrow(candidates, offers, &core.agents, taken);
+        }
+        if candidates.list.is_empty() {
+            // Nobody is a candidate: nothing to plan, and no more to write out.
+            if closed.is_some() {
+                core.note_at_cap(decisions);
+            }
+            return Answered::Each;
+        }
+        plan.clear();
+        let closing = if make_plan(core, policy, books, candidates, plan, left) {
+            match core.commit(policy, books, candidates, plan, now) {
+                Committed::Done(closing) => closing,
+                Committed::Outdated => return Answered::Outdated,
+            }
+        } else {
+            closed
+        };
+        if closing.is_some() {
+            // What is left of the accepted offers is refused for the cap's sake, as others are.
+            core.note_at_cap(decisions);
+        }
+        self.write_out(policy, offers, closing, now, decisions);
+        Answered::Each
+    }
+
+    /// Turns the plan, a fact by now, into rows.
+    fn write_out(
+        &mut self,
+        policy: &Policy,
+        offers: &[Offer<'_>],
+        closing: Option<Reason>,
+        now: Timestamp,
+        decisions: &mut Decisions,
+    ) {
+        let Scratch { candidates, plan, .. } = self;
+        let refuse = &policy.config.refuse;
+        decisions.leftover_refuse =
+            if closing.is_some() { refuse.reached_cap } else { refuse.other };
+        let mut rows = 0;
+        for group in &mut candidates.list {
+            group.start = rows;
+            rows += std::mem::take(&mut group.placed);
+        }
+        decisions.placed.resize(rows as usize, Placed::NONE);
+        for (position, at) in plan.order.iter().enumerate() {
+            let group = &mut candidates.list[*at as usize];
+            let gpus = group.gpus_of(&policy.config, group.placed == 0);
+            let cores = candidates.capacities[*at as usize].cores;
+            decisions.placed[(group.start + group.placed) as usize] =
+                Placed::new(plan.id(position), cores, gpus, &policy.config);
+            group.placed += 1;
+        }
+        let cap = closing.filter(|cap| policy.outranks(cap));
+        for group in &candidates.list {
+            let first_offer = decisions.accepted.len() as u32;
+            if group.placed == 0 {
+                let own = || group.reason.or(closing).unwrap_or(Reason::Raced);
+                let reason = cap.unwrap_or_else(own);
+                let refuse = reason.refuse(refuse, now);
+                let declines = candidates.offers_of(group.first);
+                decisions.declines.extend(declines.map(|offer| Decline { offer, reason, refuse }));
+                continue;
+            }
+            decisions.accepted.extend(candidates.offers_of(group.first));
+            let own = &decisions.accepted[first_offer as usize..];
+            let mut carver =
+                ResourceCarver::new(offers, own, &policy.config, group.firm, group.spots);
+            let placed = (group.start, group.start + group.placed);
+            for executor in &mut decisions.placed[placed.0 as usize..placed.1 as usize] {
+                let start = decisions.pieces.len() as u32;
+                executor.cut(&mut carver, &mut decisions.pieces);
+                executor.pieces = (start, decisions.pieces.len() as u32);
+            }
+            let offers = (first_offer, decisions.accepted.len() as u32);
+            decisions.accepts.push(AcceptRow { offers, placed });
+        }
+    }
+}
+
+impl Core {
+    /// Why no offer whatever could be used, if so.
+    fn closed_to_all(&self, policy: &Policy, books: AdmissionState) -> Option<Reason> {
+        if books.closed() {
+            return Some(Reason::Stopping);
+        }
+        if !self.subscription.connected() {
+            return Some(Reason::Disconnected);
+        }
+        self.caps_reached(policy, books)
+    }
+
+    /// Notes that offers were refused for a cap's sake.
+    fn note_at_cap(&self, decisions: &mut Decisions) {
+        self.demand.note_refused();
+        decisions.at_cap = true;
+    }
+
+    /// The cap that leaves no room for any executor, if one does.
+    pub(crate) fn caps_reached(&self, policy: &Policy, books: AdmissionState) -> Option<Reason> {
+        policy.headroom(books).err().or_else(|| policy.gpu_headroom(self.gpus.taken()).err())
+    }
+}
+
+/// Plans the batch. `false` when there is nothing to place.
+fn make_plan(
+    core: &Core,
+    policy: &Policy,
+    books: AdmissionState,
+    candidates: &mut CandidateSet,
+    plan: &mut Plan,
+    left: &mut Vec<(u32, u32)>,
+) -> bool {
+    let Ok(headroom) = policy.headroom(books) else { return false };
+    let mut budget = headroom.executors.min(policy.room_by_gpus(core.gpus.taken()));
+    match policy.fixed_cores() {
+        Some(cores) => {
+            let by_cores = headroom.cores.millis() / cores.millis();
+            budget = budget.min(u32::try_from(by_cores).unwrap_or(u32::MAX));
+            placement::place(
+                &candidates.capacities,
+                budget,
+                policy.config.placement,
+                &mut plan.order,
+                left,
+            );
+        }
+        None => {
+            placement::place_whole(
+                &mut candidates.capacities,
+                budget,
+                headroom.cores,
+                &mut plan.order,
+            );
+        }
+    }
+    !plan.order.is_empty()
+}
+
+fn decline_all(
+    offers: &[Offer<'_>],
+    reason: Reason,
+    policy: &Policy,
+    now: Timestamp,
+    decisions: &mut Decisions,
+) {
+    let refuse = reason.refuse(&policy.config.refuse, now);
+    let all = (0..offers.len() as u32).map(|offer| Decline { offer, reason, refuse });
+    decisions.declines.extend(all);
+}

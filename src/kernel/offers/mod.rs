@@ -1,0 +1,11 @@
+//! From offers to decisions.
+
+pub(crate) mod agent_cache;
+pub(crate) mod candidates;
+pub(crate) mod carve;
+pub(crate) mod commit;
+pub(crate) mod decision;
+pub(crate) mod handler;
+pub(crate) mod locality;
+pub(crate) mod placement;
+pub(crate) mod remainder;

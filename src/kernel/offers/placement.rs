@@ -1,0 +1,178 @@
+//! Where executors go: a pure function from rooms and headroom to an order of placements.
+//!
+//! The plan is a list in which the first `n` placements are themselves a plan. So a plan that turns out too large for
+//! the caps is trimmed by cutting its end off, and what stays is as round robin as before.
+
+use crate::config::Placement;
+use crate::resources::MilliCpus;
+
+/// What one group of offers has room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Capacity {
+    /// So many executors …
+    pub(crate) executors: u32,
+    /// … of so many cores each. Without a fixed size this is at first all that is offered, and then what the caps
+    /// leave of it.
+    pub(crate) cores: MilliCpus,
+    /// Whether the others come first in each pass: an executor failed here lately, and its replacement had better start
+    /// elsewhere.
+    pub(crate) last: bool,
+}
+
+/// The positions of rooms in the order in which they have their turn.
+fn turns(capacities: &[Capacity]) -> impl Iterator<Item = (u32, &Capacity)> {
+    let of = |last: bool| (0u32..).zip(capacities).filter(move |(_, room)| room.last == last);
+    of(false).chain(of(true))
+}
+
+/// Fixed-size executors: up to `budget` of them, by position of their room.
+pub(crate) fn place(
+    capacities: &[Capacity],
+    budget: u32,
+    placement: Placement,
+    order: &mut Vec<u32>,
+    scratch: &mut Vec<(u32, u32)>,
+) {
+    match placement {
+        Placement::RoundRobin => spread(capacities, budget, order, scratch),
+        Placement::Consolidate => fill(capacities, budget, order),
+    }
+}
+
+/// Passes over the rooms, one executor a room a pass, until a pass places none. Linear in rooms and executors: a full
+/// room leaves the passes.
+fn spread(capacities: &[Capacity], budget: u32, order: &mut Vec<u32>, left: &mut Vec<(u32, u32)>) {
+    let mut budget = budget as usize;
+    left.clear();
+    left.extend(turns(capacities).map(|(at, room)| (at, room.executors)));
+    left.retain(|(_, room)| *room > 0);
+    while budget > 0 && !left.is_empty() {
+        let pass = left.len().min(budget);
+        order.extend(left[..pass].iter().map(|(at, _)| *at));
+        budget -= pass;
+        left.retain_mut(|(_, room)| {
+            *room -= 1;
+            *room > 0
+        });
+    }
+}
+
+/// Fills one room before the next.
+fn fill(capacities: &[Capacity], budget: u32, order: &mut Vec<u32>) {
+    let mut budget = budget;
+    for (at, room) in turns(capacities) {
+        let executors = room.executors.min(budget);
+        order.extend(std::iter::repeat_n(at, executors as usize));
+        budget -= executors;
+    }
+}
+
+/// Executors that take all whole cores of their room that `cores` leaves: one a room.
+pub(crate) fn place_whole(
+    capacities: &mut [Capacity],
+    budget: u32,
+    mut cores: MilliCpus,
+    order: &mut Vec<u32>,
+) {
+    order.extend(turns(capacities).filter(|(_, room)| room.executors > 0).map(|(at, _)| at));
+    order.truncate(budget as usize);
+    for (at, turn) in order.iter().zip(0..) {
+        let left = MilliCpus::from_cores(cores.whole_cores());
+        if left == MilliCpus::ZERO {
+            return order.truncate(turn);
+        }
+        let room = &mut capacities[*at as usize];
+        room.cores = room.cores.min(left);
+        cores = MilliCpus::from_millis(cores.millis() - room.cores.millis());
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn capacities(executors: &[u32]) -> Vec<Capacity> {
+        let cores = MilliCpus::from_cores(1);
+        let room = |executors: &u32| Capacity { executors: *executors, cores, last: false };
+        executors.iter().map(room).collect()
+    }
+
+    fn placed(sizes: &[u32], budget: u32, placement: Placement) -> Vec<u32> {
+        let mut order = Vec::new();
+        place(&capacities(sizes), budget, placement, &mut order, &mut Vec::new());
+        order
+    }
+
+    /// Goal: the order of placements is that of the passes. Method: a small case worked out by hand.
+    #[test]
+    fn passes_go_over_the_rooms_in_order() {
+        assert_eq!(placed(&[2, 0, 1, 3], 10, Placement::RoundRobin), [0, 2, 3, 0, 3, 3]);
+        assert_eq!(placed(&[2, 0, 1, 3], 4, Placement::RoundRobin), [0, 2, 3, 0]);
+        assert_eq!(placed(&[2, 0, 1, 3], 4, Placement::Consolidate), [0, 0, 2, 3]);
+    }
+
+    /// Goal: a replacement starts elsewhere if it can. Method: the first of three rooms had a failure.
+    #[test]
+    fn who_failed_comes_last() {
+        let mut capacities = capacities(&[2, 1, 1]);
+        capacities[0].last = true;
+        for (placement, expected) in
+            [(Placement::RoundRobin, [1, 2, 0, 0]), (Placement::Consolidate, [1, 2, 0, 0])]
+        {
+            let mut order = Vec::new();
+            place(&capacities, 9, placement, &mut order, &mut Vec::new());
+            assert_eq!(order, expected);
+        }
+        let mut order = Vec::new();
+        place_whole(&mut capacities, 9, MilliCpus::from_cores(2), &mut order);
+        assert_eq!(order, [1, 2]);
+    }
+
+    proptest! {
+        /// Goal: round robin treats equal rooms equally, uses what there is, and every prefix of a plan is the plan
+        /// for a smaller budget. Method: random rooms and budgets against these properties.
+        #[test]
+        fn round_robin_is_fair_complete_and_prefix_closed(
+            sizes in prop::collection::vec(0u32..6, 0..20),
+            budget in 0u32..60,
+        ) {
+            let order = placed(&sizes, budget, Placement::RoundRobin);
+            prop_assert_eq!(order.len() as u32, budget.min(sizes.iter().sum()));
+            let count = |at: usize| order.iter().filter(|place| **place as usize == at).count() as u32;
+            for (one, one_room) in sizes.iter().enumerate() {
+                prop_assert!(count(one) <= *one_room);
+                for other in 0..sizes.len() {
+                    if count(one) < *one_room {
+                        prop_assert!(count(other) <= count(one) + 1, "{:?}", order);
+                    }
+                }
+            }
+            for shorter in 0..order.len() {
+                let prefix = placed(&sizes, shorter as u32, Placement::RoundRobin);
+                prop_assert_eq!(&prefix[..], &order[..shorter]);
+            }
+        }
+
+        /// Goal: executors without a fixed size take whole cores, never more than the cap leaves. Method: random
+        /// offers and caps.
+        #[test]
+        fn whole_offers_stay_within_the_cap(
+            cores in prop::collection::vec(1u64..9, 0..20),
+            cap in 0u64..40_000,
+            budget in 0u32..20,
+        ) {
+            let mut capacities: Vec<Capacity> = cores
+                .iter()
+                .map(|cores| Capacity { executors: 1, cores: MilliCpus::from_cores(*cores), last: false })
+                .collect();
+            let mut order = Vec::new();
+            place_whole(&mut capacities, budget, MilliCpus::from_millis(cap), &mut order);
+            let taken: u64 = order.iter().map(|at| capacities[*at as usize].cores.millis()).sum();
+            prop_assert!(taken <= cap && order.len() <= budget as usize);
+            let full = order.len() == budget as usize || order.len() == cores.len();
+            prop_assert!(full || cap - taken < 1000);
+        }
+    }
+}

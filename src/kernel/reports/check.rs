@@ -1,0 +1,74 @@
+//! The books against the cells: what must hold whenever no call is in progress.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use crate::kernel::Core;
+use crate::kernel::state::executors::Stage;
+use crate::time::Timestamp;
+
+/// Something that must hold does not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation(String);
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Violation {}
+
+impl Core {
+    pub(crate) fn check(&self) -> Result<(), Violation> {
+        let books = self.admission.load();
+        let (mut executors, mut cores, mut gpus, mut unseen) = (0u32, 0u64, 0u64, 0u64);
+        let mut indexed = 0;
+        let mut on_agent: HashMap<u32, u32> = HashMap::new();
+        for (id, executor, state) in self.live() {
+            let hold = executor.hold();
+            *on_agent.entry(hold.agent).or_default() += 1;
+            unseen += u64::from(!state.stage.in_sight());
+            if state.stage.counted() {
+                executors += 1;
+                cores += hold.cores.millis();
+                gpus += u64::from(hold.gpus.get());
+            }
+            if let Some(index) = &self.by_sequence {
+                // Adopted executors are found by the names that they came with.
+                let own = self.adopted.name(id).is_none();
+                indexed += usize::from(own);
+                let found = index.get(&id.sequence);
+                agree("slot of an executor in the index", found, own.then_some(id.slot))?;
+            }
+        }
+        let reserved = self.executors.iter().filter(|(_, e)| e.state().stage == Stage::Reserved);
+        agree("executors reserved while no batch is answered", reserved.count(), 0)?;
+        agree("executors in the admission word", books.executors(), executors)?;
+        agree("cores in the admission word", books.cores().millis(), cores)?;
+        agree("GPUs in their word", self.gpus.taken(), gpus)?;
+        let out_of_sight = self.out_of_sight.load(crate::sync::Ordering::Relaxed);
+        agree("executors out of sight", out_of_sight, unseen)?;
+        let mut agents = 0;
+        for (index, agent) in self.agents.views(Timestamp::ORIGIN) {
+            agents += 1;
+            let expected = on_agent.remove(&index).unwrap_or(0);
+            agree(&format!("executors of agent {}", agent.name.id), agent.executors, expected)?;
+            let found = self.agents.find(&agent.name.id).map(|key| key.index());
+            agree(&format!("entry of agent {}", agent.name.id), found, Some(index))?;
+        }
+        agree("executors on forgotten agents", on_agent.len(), 0)?;
+        agree("agents in the map", self.agents.len(), agents)?;
+        if let Some(index) = &self.by_sequence {
+            agree("executors in the index", index.len(), indexed)?;
+        }
+        Ok(())
+    }
+}
+
+fn agree<T: PartialEq + fmt::Debug>(what: &str, found: T, expected: T) -> Result<(), Violation> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(Violation(format!("{what}: {found:?}, but {expected:?} by the cells")))
+}

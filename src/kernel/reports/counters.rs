@@ -1,0 +1,163 @@
+//! Counters. Each handler has cells of its own that it alone writes; a reader adds them up. Beside them are its
+//! nearest [`near_misses`](super::near_miss).
+//!
+//! | who | does | ordering |
+//! |---|---|---|
+//! | the cell's own handler | load and store, once a batch for each counter that moved | Relaxed |
+//! | readers | load | Relaxed |
+//!
+//! Relaxed throughout: counters guard nothing. A reader sees each counter grow, and different counters at slightly
+//! different moments.
+
+use std::sync::Arc;
+
+use crossbeam_utils::CachePadded;
+
+use crate::sync::{AtomicU64, Mutex, Ordering, lock};
+
+use super::near_miss::{Circumstances, Held, NearMisses, nearest};
+use crate::kernel::offers::decision::{Decisions, Decline, ReasonKind};
+use crate::time::Timestamp;
+
+const KINDS: usize = ReasonKind::ALL.len();
+
+/// One handler's counters.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    batches: AtomicU64,
+    offers: AtomicU64,
+    accepted: AtomicU64,
+    executors: AtomicU64,
+    declined: [AtomicU64; KINDS],
+    /// When offers came last, in milliseconds, plus one; 0 for never.
+    offered: AtomicU64,
+    near_misses: NearMisses,
+}
+
+/// What happened to offers since the kernel was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OfferCounts {
+    /// Batches answered.
+    pub batches: u64,
+    /// Offers answered.
+    pub offers: u64,
+    /// Offers accepted.
+    pub accepted: u64,
+    /// Executors placed.
+    pub executors: u64,
+    declined: [u64; KINDS],
+}
+
+impl OfferCounts {
+    /// How many offers were declined for a reason of this kind.
+    #[must_use]
+    pub fn declined(&self, kind: ReasonKind) -> u64 {
+        self.declined[kind as usize]
+    }
+
+    /// Every kind of reason with how many offers were declined for it.
+    pub fn declines(&self) -> impl Iterator<Item = (ReasonKind, u64)> + '_ {
+        ReasonKind::ALL.into_iter().map(|kind| (kind, self.declined(kind)))
+    }
+
+    fn add(&mut self, counters: &Counters) {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        self.batches += read(&counters.batches);
+        self.offers += read(&counters.offers);
+        self.accepted += read(&counters.accepted);
+        self.executors += read(&counters.executors);
+        for (sum, counter) in self.declined.iter_mut().zip(&counters.declined) {
+            *sum += read(counter);
+        }
+    }
+}
+
+impl Counters {
+    /// The cells of its misses, which lie elsewhere.
+    #[cfg(all(counting, test))]
+    pub(crate) fn near_misses(&self) -> impl Iterator<Item = &super::near_miss::Cell> {
+        self.near_misses.cells()
+    }
+
+    /// Counts a batch, whose declines are all for one reason if `alike`. Only the tally's own handler calls this.
+    pub(crate) fn count(&self, decisions: &Decisions, alike: bool, batch: &Circumstances<'_>) {
+        let add = |counter: &AtomicU64, more: u64| {
+            if more > 0 {
+                counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
+            }
+        };
+        // By runs: mostly there is one.
+        let mut rest = &decisions.declines[..];
+        while let Some(first) = rest.first() {
+            let kind = first.reason.kind();
+            let differs = |decline: &Decline| decline.reason.kind() != kind;
+            let run = if alike { None } else { rest.iter().position(differs) };
+            let run = run.unwrap_or(rest.len());
+            add(&self.declined[kind as usize], run as u64);
+            self.near_misses.note(&rest[..run], alike, batch);
+            rest = &rest[run..];
+        }
+        if !batch.offers.is_empty() {
+            self.offered.store(batch.now.as_millis().saturating_add(1), Ordering::Relaxed);
+        }
+        add(&self.batches, 1);
+        add(&self.offers, (decisions.accepted.len() + decisions.declines.len()) as u64);
+        add(&self.accepted, decisions.accepted.len() as u64);
+        add(&self.executors, decisions.placed.len() as u64);
+    }
+}
+
+/// All handlers' tallies.
+#[derive(Debug, Default)]
+pub(crate) struct AllCounters(Mutex<Roster>);
+
+#[derive(Debug, Default)]
+struct Roster {
+    present: Vec<Arc<CachePadded<Counters>>>,
+    departed: OfferCounts,
+    /// Of those that departed: see [`Counters`].
+    offered: u64,
+    near_misses: [Option<Held>; KINDS],
+}
+
+impl AllCounters {
+    pub(crate) fn join(&self) -> Arc<CachePadded<Counters>> {
+        let counters = Arc::new(CachePadded::new(Counters::default()));
+        lock(&self.0).present.push(Arc::clone(&counters));
+        counters
+    }
+
+    pub(crate) fn leave(&self, counters: &Arc<CachePadded<Counters>>) {
+        let mut roster = lock(&self.0);
+        roster.present.retain(|present| !Arc::ptr_eq(present, counters));
+        roster.departed.add(counters);
+        roster.offered = roster.offered.max(counters.offered.load(Ordering::Relaxed));
+        for (kept, kind) in roster.near_misses.iter_mut().zip(ReasonKind::ALL) {
+            *kept = nearest(kept.take().into_iter().chain(counters.near_misses.read(kind)));
+        }
+    }
+
+    pub(crate) fn sum(&self) -> OfferCounts {
+        let roster = lock(&self.0);
+        let mut sum = roster.departed;
+        roster.present.iter().for_each(|counters| sum.add(counters));
+        sum
+    }
+
+    /// When offers came last.
+    pub(crate) fn offered_at(&self) -> Option<Timestamp> {
+        let roster = lock(&self.0);
+        let present =
+            roster.present.iter().map(|counters| counters.offered.load(Ordering::Relaxed));
+        let stamp = present.chain([roster.offered]).max()?;
+        stamp.checked_sub(1).map(Timestamp::from_millis)
+    }
+
+    /// The nearest miss of a kind, of those that `counts`.
+    pub(crate) fn nearest(&self, kind: ReasonKind, counts: impl Fn(&Held) -> bool) -> Option<Held> {
+        let roster = lock(&self.0);
+        let present = roster.present.iter().filter_map(|counters| counters.near_misses.read(kind));
+        nearest(present.chain(roster.near_misses[kind as usize].clone()).filter(counts))
+    }
+}

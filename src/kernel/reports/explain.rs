@@ -1,0 +1,273 @@
+//! Why nothing more is placed, in numbers and for people.
+
+use std::fmt::{self, Display};
+use std::time::Duration;
+
+use super::near_miss::{Held, is_over};
+use crate::config::text::format_duration;
+use crate::constraint::{quoted, visible};
+use crate::kernel::Core;
+use crate::kernel::offers::decision::{Reason, ReasonKind};
+use crate::kernel::state::admission::AdmissionState;
+use crate::kernel::state::policy::Policy;
+use crate::time::Timestamp;
+
+/// Why the kernel waits, from [`Kernel::explain`](crate::Kernel::explain). Its `Display` has several lines, and no
+/// line break at the end.
+///
+/// # Consistency
+/// Its parts were read one after the other, while handlers went on: each was so at some moment of the call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// When it was asked for.
+    pub at: Timestamp,
+    /// How many more executors the caps leave room for, as [`Kernel::wanted`](crate::Kernel::wanted) has it.
+    pub wanted: u32,
+    /// Whether that follows from a limit or cap; else as many are wanted as fit.
+    pub is_bounded: bool,
+    /// Which cap leaves no room for any executor, if one does.
+    pub cap: Option<Reason>,
+    /// Whether the kernel is closed.
+    pub is_closed: bool,
+    /// Whether there is a subscription.
+    pub is_connected: bool,
+    /// Whether the cluster was told last to offer nothing.
+    pub is_suppressed: bool,
+    /// Offers answered since the kernel was made.
+    pub offers: u64,
+    /// When the last of them came.
+    pub last_offers: Option<Timestamp>,
+    /// How many agents the kernel remembers, as [`Kernel::agents_known`](crate::Kernel::agents_known) has it.
+    pub agents: usize,
+    /// Those of them that are excluded.
+    pub excluded: ExcludedAgents,
+    /// Each reason that offers were declined for, the most frequent first.
+    pub declined: Vec<Declined>,
+}
+
+/// Agents that get no executors because too many failed there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExcludedAgents {
+    /// How many.
+    pub agents: usize,
+    /// When the first exclusion ends; [`Timestamp::MAX`] is never.
+    pub first_ends: Option<Timestamp>,
+}
+
+/// What was declined for reasons of one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Declined {
+    /// The kind.
+    pub kind: ReasonKind,
+    /// How many offers, since the kernel was made.
+    pub offers: u64,
+    /// The nearest miss under the settings in force, of the offers of about the last 10 s in which there were any of
+    /// the kind. `None` if there is none, or none that still holds: the exclusion is over and nothing was declined for
+    /// one since, the limit is another; or, seldom, if handlers wrote it at each of 16 tries to read it.
+    pub nearest: Option<Miss>,
+}
+
+/// An offer that wasn't used though another of its kind would have been further from it: it had the most of what there
+/// was too little of; or its agent is the first that will be barred no more; or, where nothing can be compared, it was
+/// the last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Miss {
+    /// The agent that offered. Ids longer than 64 bytes are cut off and end in `…`. `None` if the reason has nothing to
+    /// do with the agent.
+    pub agent_id: Option<Box<str>>,
+    /// The agent's host name, cut off likewise, if the offer had one.
+    pub hostname: Option<Box<str>>,
+    /// Why it was declined.
+    pub reason: Reason,
+    /// The condition that the agent doesn't meet, if that is why.
+    pub condition: Option<String>,
+    /// When.
+    pub at: Timestamp,
+    /// When that was asked for.
+    asked_at: Timestamp,
+}
+
+impl Core {
+    pub(crate) fn explain(&self, now: Timestamp) -> Explanation {
+        let books = self.admission.load();
+        let policy = self.policy.load();
+        let counts = self.counters.sum();
+        let mut excluded = ExcludedAgents::default();
+        for until in self.agents.exclusions(now) {
+            excluded.agents += 1;
+            excluded.first_ends = Some(excluded.first_ends.map_or(until, |first| first.min(until)));
+        }
+        let declines = counts.declines().filter(|(_, offers)| *offers > 0);
+        let mut declined: Vec<Declined> = declines
+            .map(|(kind, offers)| {
+                let held = self.counters.nearest(kind, |held| still_holds(held, &policy, now));
+                let nearest = held.map(|Held { at, reason, agent_id, hostname, .. }| {
+                    let condition = match reason {
+                        // Under the same settings it was noted.
+                        Reason::ConstraintUnmet(unmet) => {
+                            policy.config.constraint.condition(unmet.condition)
+                        }
+                        _ => None,
+                    };
+                    Miss { agent_id, hostname, reason, condition, at, asked_at: now }
+                });
+                Declined { kind, offers, nearest }
+            })
+            .collect();
+        declined.sort_by_key(|declined| std::cmp::Reverse(declined.offers));
+        Explanation {
+            at: now,
+            wanted: self.wanted(&policy, books),
+            is_bounded: policy.is_bounded(),
+            cap: self.caps_reached(&policy, books),
+            is_closed: books.closed(),
+            is_connected: self.subscription.connected(),
+            is_suppressed: self.demand.suppressed(),
+            offers: counts.offers,
+            last_offers: self.counters.offered_at(),
+            agents: self.agents.len(),
+            excluded,
+            declined,
+        }
+    }
+
+    /// How many executors the caps leave room for over `books`.
+    pub(crate) fn wanted(&self, policy: &Policy, books: AdmissionState) -> u32 {
+        if books.closed() {
+            return 0;
+        }
+        policy.headroom(books).map_or(0, |left| {
+            let by_cores = left.cores.millis() / policy.config.cores_at_least().millis();
+            let by_gpus = policy.room_by_gpus(self.gpus.taken());
+            left.executors.min(u32::try_from(by_cores).unwrap_or(u32::MAX)).min(by_gpus)
+        })
+    }
+}
+
+/// Whether a miss still says something about `policy`.
+fn still_holds(held: &Held, policy: &Policy, now: Timestamp) -> bool {
+    let same_limit = match held.reason {
+        Reason::ExecutorLimit { limit } => policy.limit == Some(limit),
+        _ => true,
+    };
+    held.config_version == policy.config_version && same_limit && !is_over(&held.reason, now)
+}
+
+impl Explanation {
+    /// What is waited for, in a few words: the first line of the `Display`.
+    #[must_use]
+    pub fn headline(&self) -> String {
+        match (self.cap, self.wanted) {
+            _ if self.is_closed => "closed: nothing more is placed".into(),
+            _ if !self.is_connected => "waiting for a subscription".into(),
+            (Some(cap), _) => format!("nothing more is wanted: {cap}"),
+            (None, 0) => "nothing more is wanted".into(),
+            _ if !self.is_bounded => "waiting for as many executors as fit".into(),
+            (None, 1) => "waiting for 1 more executor".into(),
+            (None, wanted) => format!("waiting for {wanted} more executors"),
+        }
+    }
+
+    /// Whether offers come.
+    fn of_offers(&self) -> String {
+        let suppressed = if self.is_suppressed { ", suppressed" } else { "" };
+        match self.last_offers {
+            None => format!("none came yet{suppressed}"),
+            Some(last) => {
+                format!("{} in all, the last {}{suppressed}", self.offers, ago(last, self.at))
+            }
+        }
+    }
+
+    fn of_agents(&self) -> Option<String> {
+        let ExcludedAgents { agents, first_ends } = self.excluded;
+        let first = first_ends.map(|until| time_left(until, self.at))?;
+        let the_first = if agents == 1 { "" } else { "the first " };
+        Some(format!("{} known, {agents} excluded, {the_first}{first}", self.agents))
+    }
+}
+
+impl Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut lines = vec![("offers", self.of_offers())];
+        lines.extend(self.of_agents().map(|agents| ("agents", agents)));
+        lines.extend(self.declined.iter().map(|of| (of.kind.as_str(), of.to_string())));
+        let width = lines.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
+        f.write_str(&self.headline())?;
+        lines.iter().try_for_each(|(label, text)| write!(f, "\n{label:<width$}  {text}"))
+    }
+}
+
+impl Display for Declined {
+    /// As in `41 offers, nearest: agent S7: memory 3584 of 4096 MiB, 2 s ago`, without the kind.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = if self.offers == 1 { "" } else { "s" };
+        write!(f, "{} offer{plural}", self.offers)?;
+        let Some(miss) = &self.nearest else { return Ok(()) };
+        let which = if miss.reason.is_measured() { "nearest" } else { "the last" };
+        write!(f, ", {which}: {miss}, {}", ago(miss.at, miss.asked_at))
+    }
+}
+
+impl Miss {
+    /// Why it was declined, in a few words, as in `memory 3584 of 4096 MiB` and `excluded for 11 min more`.
+    #[must_use]
+    pub fn why(&self) -> String {
+        match self.reason {
+            Reason::AgentExcluded { until } => {
+                format!("excluded {}", time_left(until, self.asked_at))
+            }
+            Reason::AgentSuspect { until } => {
+                format!("lost a moment ago, not used {}", time_left(until, self.asked_at))
+            }
+            Reason::Locality { until } => {
+                format!("other hosts are wanted {}", time_left(until, self.asked_at))
+            }
+            Reason::ConstraintUnmet(unmet) => match &self.condition {
+                Some(condition) => format!("{}: {}", quoted(condition), unmet.mismatch),
+                None => unmet.mismatch.to_string(),
+            },
+            reason => reason.to_string(),
+        }
+    }
+}
+
+impl Display for Miss {
+    /// As in `agent S7: memory 3584 of 4096 MiB` and `agent S3: excluded for 11 min more`: what was left then is told
+    /// as of when it was asked for.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(agent_id) = &self.agent_id {
+            write!(f, "agent {}", visible(agent_id))?;
+        }
+        let text = self.why();
+        match (&self.agent_id, text == self.reason.kind().as_str()) {
+            (Some(_), true) => Ok(()),
+            (Some(_), false) => write!(f, ": {text}"),
+            (None, _) => f.write_str(&text),
+        }
+    }
+}
+
+/// As in `2 s ago`.
+fn ago(then: Timestamp, now: Timestamp) -> String {
+    match now.since(then).as_secs() {
+        0 => "just now".into(),
+        seconds => format!("{} ago", format_duration(Duration::from_secs(seconds))),
+    }
+}
+
+/// As in `for 11 min more`, rounded up.
+fn time_left(until: Timestamp, now: Timestamp) -> String {
+    if until == Timestamp::MAX {
+        return "for ever".into();
+    }
+    // Seconds don't matter of what lasts for minutes.
+    let millis = until.since(now).as_millis() as u64;
+    let step = if millis < 120_000 { 1 } else { 60 };
+    let seconds = millis.div_ceil(step * 1000) * step;
+    format!("for {} more", format_duration(Duration::from_secs(seconds)))
+}

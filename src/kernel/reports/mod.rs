@@ -1,0 +1,8 @@
+//! What the kernel says of itself: snapshots, explanations, counters, and a check of its books.
+
+pub(crate) mod agent_names;
+pub(crate) mod check;
+pub(crate) mod counters;
+pub(crate) mod explain;
+pub(crate) mod near_miss;
+pub(crate) mod snapshot;

@@ -1,0 +1,403 @@
+//! The nearest misses: for each kind of reason, the offer that came nearest to being used, in numbers.
+//!
+//! Each handler has a cell for each kind, which it alone writes and anybody reads (see [`seqlock`](crate::kernel::state::seqlock),
+//! where the orderings are; there are no other shared words here). A handler writes seldom: when an offer came nearer
+//! than the one that is held, or what is held was noted [`WINDOW_MS`] ago or under other settings. Cells come into
+//! being with the first miss of their kind.
+//!
+//! | words of a cell | |
+//! |---|---|
+//! | 0 | the settings that were in force: [`Policy::config_version`](crate::kernel::state::policy::Policy) |
+//! | 1 | when, in milliseconds |
+//! | 2–4 | the reason's numbers |
+//! | 5, and those after it | the agent's id: its length in bytes and whether it was cut off, then its beginning |
+//! | the rest | its host name, likewise |
+//!
+//! What is nearest: of cores, memory and GPUs the most that was offered; of agents that are barred the one that will
+//! not be soonest; of all else the last.
+
+use std::array;
+use std::cmp::Reverse;
+use std::time::Duration;
+
+use crate::constraint::{Mismatch, Unmet};
+use crate::sync::QuietOnceLock;
+
+use crate::kernel::offers::decision::{Decline, Reason, ReasonKind};
+use crate::kernel::state::seqlock::Seqlock;
+use crate::offer::Offer;
+use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::time::Timestamp;
+
+/// A miss is the nearest for so long at most, if others come after it. In milliseconds, as what is compared with it
+/// once a batch.
+const WINDOW_MS: u64 = 10_000;
+/// A miss that is as near as the one held replaces it when that is so old.
+const REFRESH_MS: u64 = 1_000;
+
+const KINDS: usize = ReasonKind::ALL.len();
+/// Words for a text and its length: few for the checkers, to which each is a step.
+const TEXT_WORDS: usize = if cfg!(any(shuttle, all(loom, test))) { 2 } else { 9 };
+/// So many bytes of a text are kept.
+const TEXT_BYTES: usize = (TEXT_WORDS - 1) * 8;
+/// Where the agent's id and host name begin.
+const ID_AT: usize = 5;
+const HOSTNAME_AT: usize = ID_AT + TEXT_WORDS;
+const WORDS: usize = HOSTNAME_AT + TEXT_WORDS;
+/// The mark of a text that was cut off, above its length.
+const CUT: u64 = 1 << 32;
+
+/// A reason's numbers.
+type Numbers = [u64; 3];
+
+/// A miss, as a cell holds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) config_version: u64,
+    pub(crate) at: Timestamp,
+    pub(crate) reason: Reason,
+    /// None of reasons that are no agent's.
+    pub(crate) agent_id: Option<Box<str>>,
+    /// None either if the agent has none.
+    pub(crate) hostname: Option<Box<str>>,
+}
+
+/// What a batch's misses have in common.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Circumstances<'a> {
+    pub(crate) offers: &'a [Offer<'a>],
+    pub(crate) config_version: u64,
+    pub(crate) now: Timestamp,
+}
+
+/// One handler's cells.
+#[derive(Debug)]
+pub(crate) struct NearMisses([QuietOnceLock<Box<Seqlock<WORDS>>>; KINDS]);
+
+impl Default for NearMisses {
+    fn default() -> NearMisses {
+        NearMisses(array::from_fn(|_| QuietOnceLock::new()))
+    }
+}
+
+/// What a miss is kept in.
+#[cfg(all(counting, test))]
+pub(crate) type Cell = Seqlock<WORDS>;
+
+impl NearMisses {
+    #[cfg(all(counting, test))]
+    pub(crate) fn cells(&self) -> impl Iterator<Item = &Cell> {
+        self.0.iter().filter_map(|cell| cell.get().map(|cell| &**cell))
+    }
+
+    /// Looks at declines of one kind, all alike in their numbers too if `alike`, and keeps the nearest if it is nearer
+    /// than what is held. Only the handler whose cells they are calls this.
+    pub(crate) fn note(&self, declines: &[Decline], alike: bool, batch: &Circumstances<'_>) {
+        let Some(last) = declines.last() else { return };
+        let nearest = if alike || !last.reason.is_measured() {
+            last
+        } else {
+            declines.iter().max_by_key(|decline| nearness(&decline.reason)).unwrap_or(last)
+        };
+        let cell = self.0[last.reason.kind() as usize].get_or_init(Box::default);
+        if is_news(cell, &nearest.reason, batch) {
+            write(cell, nearest, batch);
+        }
+    }
+
+    /// The miss of this kind.
+    pub(crate) fn read(&self, kind: ReasonKind) -> Option<Held> {
+        let words = self.0[kind as usize].get()?.read()?;
+        let [config_version, at, a, b, c, ..] = words;
+        let (at, reason) = (Timestamp::from_millis(at), decode(kind, [a, b, c]));
+        let [agent_id, hostname] = [ID_AT, HOSTNAME_AT].map(|from| get_text(&words[from..]));
+        Some(Held { config_version, at, reason, agent_id, hostname })
+    }
+}
+
+/// Whether a miss replaces what its cell holds.
+fn is_news(cell: &Seqlock<WORDS>, reason: &Reason, batch: &Circumstances<'_>) -> bool {
+    let Some([config_version, at, a, b, c]) = cell.own() else { return true };
+    let now = batch.now.as_millis();
+    // A clock that was put back makes all that is held too new to be true.
+    if config_version != batch.config_version || now < at || now - at >= WINDOW_MS {
+        return true;
+    }
+    let age = now - at;
+    if !reason.is_measured() {
+        let [x, y, z] = encode(reason);
+        // Not as arrays, which would be compared in memory: caps are reached once a batch.
+        let differs = (a ^ x) | (b ^ y) | (c ^ z) != 0;
+        return age >= REFRESH_MS || reason.is_cap() && differs;
+    }
+    let held = decode(reason.kind(), [a, b, c]);
+    let (near, held_near) = (nearness(reason), nearness(&held));
+    near > held_near || near == held_near && age >= REFRESH_MS || is_over(&held, batch.now)
+}
+
+#[cold]
+fn write(cell: &Seqlock<WORDS>, miss: &Decline, batch: &Circumstances<'_>) {
+    let [a, b, c] = encode(&miss.reason);
+    let mut words = [0; WORDS];
+    words[..ID_AT].copy_from_slice(&[batch.config_version, batch.now.as_millis(), a, b, c]);
+    if let Some(offer) = batch.offers.get(miss.offer as usize)
+        && is_about_an_agent(&miss.reason)
+    {
+        put_text(&mut words[ID_AT..HOSTNAME_AT], offer.agent_id);
+        put_text(&mut words[HOSTNAME_AT..], offer.hostname);
+    }
+    cell.write(&words);
+}
+
+/// A text's beginning, as its length and its bytes.
+fn put_text(words: &mut [u64], text: &str) {
+    let mut length = text.len().min(TEXT_BYTES);
+    while !text.is_char_boundary(length) {
+        length -= 1;
+    }
+    let Some((head, words)) = words.split_first_mut() else { return };
+    *head = length as u64 | if length < text.len() { CUT } else { 0 };
+    for (word, bytes) in words.iter_mut().zip(text.as_bytes()[..length].chunks(8)) {
+        let mut whole = [0; 8];
+        whole[..bytes.len()].copy_from_slice(bytes);
+        *word = u64::from_le_bytes(whole);
+    }
+}
+
+/// What [`put_text`] made of a text, marked if it was cut off; `None` of an empty one.
+fn get_text(words: &[u64]) -> Option<Box<str>> {
+    let (head, words) = words.split_first().filter(|(head, _)| **head > 0)?;
+    let bytes: Vec<u8> =
+        words.iter().take(TEXT_WORDS - 1).flat_map(|word| word.to_le_bytes()).collect();
+    let kept = bytes.get(..(head & !CUT) as usize).unwrap_or(&bytes);
+    let mut text = String::from_utf8_lossy(kept).into_owned();
+    if head & CUT != 0 {
+        text.push('…');
+    }
+    Some(text.into())
+}
+
+/// The nearest of several handlers' misses: of those under the latest settings, and no older than [`WINDOW_MS`] when
+/// the newest was noted.
+pub(crate) fn nearest(held: impl Iterator<Item = Held>) -> Option<Held> {
+    let held: Vec<Held> = held.collect();
+    let config_version = held.iter().map(|held| held.config_version).max()?;
+    let in_force = || held.iter().filter(|held| held.config_version == config_version);
+    let newest = in_force().map(|held| held.at.as_millis()).max()?;
+    let recent = in_force().filter(|held| newest - held.at.as_millis() < WINDOW_MS);
+    // Of equally near ones the newest, and the agent's id so that an answer doesn't depend on handlers' order.
+    recent.max_by_key(|held| (nearness(&held.reason), held.at, Reverse(&held.agent_id))).cloned()
+}
+
+/// How near a miss is, among those of its kind.
+pub(crate) fn nearness(reason: &Reason) -> u64 {
+    match reason {
+        Reason::Cpus { offered, .. } => offered.millis(),
+        Reason::Memory { offered, .. } => offered.get(),
+        Reason::Gpus { offered, .. } => u64::from(offered.get()),
+        Reason::AgentExcluded { until } | Reason::AgentSuspect { until } => {
+            u64::MAX - until.as_millis()
+        }
+        _ => 0,
+    }
+}
+
+/// Whether what barred the agent has ended.
+pub(crate) fn is_over(reason: &Reason, now: Timestamp) -> bool {
+    match reason {
+        Reason::AgentExcluded { until }
+        | Reason::AgentSuspect { until }
+        | Reason::Locality { until } => *until <= now,
+        _ => false,
+    }
+}
+
+fn is_about_an_agent(reason: &Reason) -> bool {
+    !reason.is_cap() && !matches!(reason, Reason::Stopping | Reason::Disconnected)
+}
+
+fn encode(reason: &Reason) -> Numbers {
+    match *reason {
+        Reason::ExecutorLimit { limit } => [u64::from(limit), 0, 0],
+        Reason::CoreCap { cap, acquired, asked } => [cap, acquired, asked].map(MilliCpus::millis),
+        Reason::GpuCap { cap, acquired, asked } => {
+            [cap, acquired, asked].map(|gpus| u64::from(gpus.get()))
+        }
+        Reason::AgentExcluded { until }
+        | Reason::AgentSuspect { until }
+        | Reason::Locality { until } => [until.as_millis(), 0, 0],
+        Reason::AgentMaintenance { begins_in } => {
+            [u64::try_from(begins_in.as_millis()).unwrap_or(u64::MAX), 0, 0]
+        }
+        Reason::Cpus { asked, offered } => [asked.millis(), offered.millis(), 0],
+        Reason::Memory { asked, offered } => [asked.get(), offered.get(), 0],
+        Reason::Gpus { asked, offered } => [u64::from(asked.get()), u64::from(offered.get()), 0],
+        Reason::Port { port } => [u64::from(port), 0, 0],
+        Reason::ConstraintUnmet(Unmet { condition, mismatch }) => {
+            [u64::from(condition), mismatch as u64, 0]
+        }
+        Reason::Stopping
+        | Reason::Disconnected
+        | Reason::Malformed
+        | Reason::AgentFull
+        | Reason::Raced => [0; 3],
+    }
+}
+
+/// What [`encode`] made `numbers` from.
+fn decode(kind: ReasonKind, numbers: Numbers) -> Reason {
+    let [a, b, _] = numbers;
+    let gpus = |number: u64| Gpus::new(u32::try_from(number).unwrap_or(u32::MAX));
+    match kind {
+        ReasonKind::Stopping => Reason::Stopping,
+        ReasonKind::Disconnected => Reason::Disconnected,
+        ReasonKind::Malformed => Reason::Malformed,
+        ReasonKind::ConstraintUnmet | ReasonKind::ConstraintIncomparable => {
+            let mismatch = usize::try_from(b).ok().and_then(|number| Mismatch::ALL.get(number));
+            let mismatch = mismatch.copied().unwrap_or(Mismatch::Differs);
+            let condition = u32::try_from(a).unwrap_or(u32::MAX);
+            Reason::ConstraintUnmet(Unmet { condition, mismatch })
+        }
+        ReasonKind::ExecutorLimit => {
+            Reason::ExecutorLimit { limit: u32::try_from(a).unwrap_or(u32::MAX) }
+        }
+        ReasonKind::CoreCap => {
+            let [cap, acquired, asked] = numbers.map(MilliCpus::from_millis);
+            Reason::CoreCap { cap, acquired, asked }
+        }
+        ReasonKind::GpuCap => {
+            let [cap, acquired, asked] = numbers.map(gpus);
+            Reason::GpuCap { cap, acquired, asked }
+        }
+        ReasonKind::AgentExcluded => Reason::AgentExcluded { until: Timestamp::from_millis(a) },
+        ReasonKind::AgentSuspect => Reason::AgentSuspect { until: Timestamp::from_millis(a) },
+        ReasonKind::AgentMaintenance => {
+            Reason::AgentMaintenance { begins_in: Duration::from_millis(a) }
+        }
+        ReasonKind::AgentFull => Reason::AgentFull,
+        ReasonKind::Cpus => {
+            let [asked, offered] = [a, b].map(MilliCpus::from_millis);
+            Reason::Cpus { asked, offered }
+        }
+        ReasonKind::Memory => {
+            let [asked, offered] = [a, b].map(Mebibytes::new);
+            Reason::Memory { asked, offered }
+        }
+        ReasonKind::Gpus => {
+            let [asked, offered] = [a, b].map(gpus);
+            Reason::Gpus { asked, offered }
+        }
+        ReasonKind::Port => Reason::Port { port: u16::try_from(a).unwrap_or(u16::MAX) },
+        ReasonKind::Raced => Reason::Raced,
+        ReasonKind::Locality => Reason::Locality { until: Timestamp::from_millis(a) },
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+
+    const REASONS: [Reason; 18] = [
+        Reason::Stopping,
+        Reason::Disconnected,
+        Reason::Malformed,
+        Reason::ConstraintUnmet(Unmet { condition: 7, mismatch: Mismatch::Excluded }),
+        Reason::ConstraintUnmet(Unmet { condition: u32::MAX, mismatch: Mismatch::Incomparable }),
+        Reason::ExecutorLimit { limit: 7 },
+        Reason::CoreCap {
+            cap: MilliCpus::from_millis(1),
+            acquired: MilliCpus::from_millis(u64::MAX),
+            asked: MilliCpus::from_millis(3),
+        },
+        Reason::GpuCap { cap: Gpus::new(1), acquired: Gpus::new(u32::MAX), asked: Gpus::new(3) },
+        Reason::AgentExcluded { until: Timestamp::MAX },
+        Reason::AgentSuspect { until: Timestamp::from_millis(5) },
+        Reason::AgentMaintenance { begins_in: Duration::from_millis(77) },
+        Reason::AgentFull,
+        Reason::Cpus { asked: MilliCpus::from_millis(1), offered: MilliCpus::from_millis(2) },
+        Reason::Memory { asked: Mebibytes::new(1), offered: Mebibytes::new(2) },
+        Reason::Gpus { asked: Gpus::new(1), offered: Gpus::new(2) },
+        Reason::Port { port: u16::MAX },
+        Reason::Raced,
+        Reason::Locality { until: Timestamp::from_millis(u64::MAX - 1) },
+    ];
+
+    fn note(near_misses: &NearMisses, agent: &str, reason: Reason, config_version: u64, now: u64) {
+        let offers = [Offer::new("o", agent, "host", &[], &[])];
+        let decline = Decline { offer: 0, reason, refuse: Duration::ZERO };
+        let batch =
+            Circumstances { offers: &offers, config_version, now: Timestamp::from_millis(now) };
+        near_misses.note(&[decline], false, &batch);
+    }
+
+    /// Goal: what is noted is what is read, for each kind. Method: one of each, noted and read.
+    #[test]
+    fn each_reason_reads_back() {
+        let near_misses = NearMisses::default();
+        for (reason, kind) in REASONS.into_iter().zip(ReasonKind::ALL) {
+            assert_eq!((reason.kind(), near_misses.read(kind)), (kind, None));
+            note(&near_misses, "S1", reason, 9, 1234);
+            let agent_id = is_about_an_agent(&reason).then(|| "S1".into());
+            let hostname = is_about_an_agent(&reason).then(|| "host".into());
+            let at = Timestamp::from_millis(1234);
+            assert_eq!(
+                near_misses.read(kind),
+                Some(Held { config_version: 9, at, reason, agent_id, hostname })
+            );
+        }
+    }
+
+    /// Goal: an id of any length and letters is kept, or a whole beginning of it, marked. Method: lengths around the
+    /// most, of letters of one to four bytes.
+    #[test]
+    fn long_ids_are_cut_between_letters() {
+        for letter in ["a", "ä", "€", "🦀"] {
+            for letters in 1..=TEXT_BYTES + 1 {
+                let (near_misses, id) = (NearMisses::default(), letter.repeat(letters));
+                note(&near_misses, &id, Reason::AgentFull, 0, 0);
+                let read = near_misses.read(ReasonKind::AgentFull).and_then(|held| held.agent_id);
+                let read = read.unwrap();
+                if id.len() <= TEXT_BYTES {
+                    assert_eq!(*read, *id);
+                } else {
+                    let kept = read.strip_suffix('…').unwrap();
+                    assert!(
+                        id.starts_with(kept) && kept.len() > TEXT_BYTES - letter.len(),
+                        "{read}"
+                    );
+                }
+            }
+        }
+    }
+
+    /// Goal: what is held gives way when it should and not otherwise. Method: a history, and what is held after each
+    /// miss of it.
+    #[test]
+    fn the_nearest_stays_for_a_while() {
+        let near_misses = NearMisses::default();
+        let memory =
+            |offered| Reason::Memory { asked: Mebibytes::new(9), offered: Mebibytes::new(offered) };
+        for (offered, config_version, now, held) in [
+            (3, 0, 0, (3, 0)),
+            (2, 0, 100, (3, 0)),
+            (3, 0, 999, (3, 0)),
+            (4, 0, 1_000, (4, 1_000)),
+            (4, 0, 2_000, (4, 2_000)),
+            (3, 0, 11_999, (4, 2_000)),
+            (3, 0, 12_000, (3, 12_000)),
+            (1, 1, 12_001, (1, 12_001)),
+        ] {
+            note(&near_misses, "S1", memory(offered), config_version, now);
+            let is = near_misses.read(ReasonKind::Memory).unwrap();
+            assert_eq!((is.reason, is.at.as_millis()), (memory(held.0), held.1), "at {now}");
+        }
+        let excluded = |until| Reason::AgentExcluded { until: Timestamp::from_millis(until) };
+        for (until, now, held) in
+            [(500, 0, 500), (400, 1, 400), (600, 2, 400), (600, 400, 600), (700, 401, 600)]
+        {
+            note(&near_misses, "S1", excluded(until), 0, now);
+            assert_eq!(near_misses.read(ReasonKind::AgentExcluded).unwrap().reason, excluded(held));
+        }
+    }
+}

@@ -1,0 +1,432 @@
+//! An agent's cell: one word decides whether executors may start there.
+//!
+//! | bits | field | |
+//! |---|---|---|
+//! | 26–63 | generation | whose cell it is: unique among all agents that this kernel meets |
+//! | 25 | live | the cell is somebody's |
+//! | 24 | excluded | until the moment in `excluded_until` |
+//! | 16–23 | strikes | grows with each exclusion and each suspicion, so that an exchange that didn't see it fails |
+//! | 0–15 | executors | counted ones |
+//!
+//! | who | does | ordering | pairs with |
+//! |---|---|---|---|
+//! | handler | [`Agent::reserve`]: compare-exchange | AcqRel | `exclude`: after it, no reserve succeeds |
+//! | whoever ends an executor | [`Agent::release`]: fetch-sub | Release | `retire` |
+//! | who meets the agent | [`Agent::go_live`]: store | Release | everyone: the cell is whole before it is anybody's |
+//! | whoever counts a failure | `excluded_until`, then `exclude`: compare-exchange | Release | `reserve`'s load |
+//! | whoever reports a loss | `suspect_until`, then [`Agent::suspect`]: compare-exchange | Release | `reserve`'s load |
+//! | tick | [`Agent::retire`]: compare-exchange | AcqRel | `reserve`: fails from now on |
+//! | who is about to change the word | [`Agent::bring_near`]: load | Relaxed | nothing: the value isn't used |
+//!
+//! What happens seldom (the name, the times of failures) is behind a lock that no offer touches. A failure and a
+//! suspicion are written down under it, and [`Agent::retire`] looks and exchanges under it. So what keeps an agent from
+//! being forgotten is either there when `retire` looks, or is written down after the cell ceased to be the agent's; the
+//! latter only by a suspicion, for failures are counted by who still holds an executor there. The other words are
+//! hints: nothing is read by them, and so they need no order.
+
+use std::sync::Arc;
+
+use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, lock};
+
+use super::slab::Cell;
+use crate::config::ExclusionRule;
+use crate::limits::EXECUTORS_PER_AGENT_MAX;
+use crate::time::Timestamp;
+
+const EXECUTORS_MASK: u64 = 0xffff;
+const STRIKE_ONE: u64 = 1 << 16;
+const STRIKES_MASK: u64 = 0xff << 16;
+const EXCLUDED: u64 = 1 << 24;
+const LIVE: u64 = 1 << 25;
+const GENERATION_SHIFT: u32 = 26;
+
+/// For so long, in seconds, an agent comes last on which an executor failed.
+const FAILED_LATELY: u32 = 300;
+
+/// Whole seconds since the origin.
+pub(crate) fn seconds(now: Timestamp) -> u32 {
+    u32::try_from(now.as_millis() / 1000).unwrap_or(u32::MAX)
+}
+
+/// Which cell (the lower 26 bits), and whose (the generation above): so there are 2²⁶ cells at most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct AgentKey(u64);
+
+impl AgentKey {
+    /// The largest index.
+    pub(crate) const INDEX_MASK: u64 = (1 << GENERATION_SHIFT) - 1;
+
+    pub(crate) fn new(index: u32, generation: u64) -> AgentKey {
+        AgentKey(generation << GENERATION_SHIFT | u64::from(index))
+    }
+
+    pub(crate) fn index(self) -> u32 {
+        (self.0 & Self::INDEX_MASK) as u32
+    }
+
+    pub(crate) fn generation(self) -> u64 {
+        self.0 >> GENERATION_SHIFT
+    }
+
+    /// The key as a number below 2⁶⁴ - 1 …
+    pub(crate) fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// … and back.
+    pub(crate) fn from_bits(bits: u64) -> AgentKey {
+        AgentKey(bits)
+    }
+}
+
+/// What an agent takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AgentCapacity {
+    /// So many executors.
+    pub(crate) executors: u32,
+    /// An executor failed there lately, and none was placed since: others come first.
+    pub(crate) failed: bool,
+}
+
+/// Why an agent takes no executor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The agent was forgotten since it was looked up.
+    Retired,
+    Excluded(Timestamp),
+    Suspect(Timestamp),
+    Full,
+}
+
+/// Who an agent is, for reports.
+#[derive(Debug)]
+pub(crate) struct AgentName {
+    pub(crate) id: Box<str>,
+    pub(crate) hostname: Box<str>,
+}
+
+/// One agent's cell: a cache line.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(crate) struct Agent {
+    word: AtomicU64,
+    excluded_until: AtomicU64,
+    /// Lost, perhaps: nothing is started until then. Relaxed: the word that changes after it publishes it.
+    suspect_until: AtomicU64,
+    /// When it was last known to be there, as far as that is written down, in seconds. A hint; no ordering.
+    seen: AtomicU32,
+    /// When an executor failed that none was placed after, in seconds, plus one; 0 for never. A hint; no ordering.
+    failed: AtomicU32,
+    next_free: AtomicU32,
+    seldom: Mutex<Seldom>,
+}
+
+#[derive(Debug, Default)]
+struct Seldom {
+    name: Option<Arc<AgentName>>,
+    /// Of agents that have any.
+    failures: Option<Box<Failures>>,
+}
+
+#[derive(Debug, Default)]
+struct Failures {
+    at: Vec<Timestamp>,
+    /// As long as the last of them may count.
+    until: Timestamp,
+}
+
+impl Default for Agent {
+    fn default() -> Agent {
+        Agent {
+            word: AtomicU64::new(0),
+            excluded_until: AtomicU64::new(0),
+            suspect_until: AtomicU64::new(0),
+            seen: AtomicU32::new(0),
+            failed: AtomicU32::new(0),
+            next_free: AtomicU32::new(0),
+            seldom: Mutex::new(Seldom::default()),
+        }
+    }
+}
+
+impl Cell for Agent {
+    fn next_free(&self) -> &AtomicU32 {
+        &self.next_free
+    }
+}
+
+impl Agent {
+    /// Makes a claimed cell this agent's. Nobody finds it before [`Agent::go_live`].
+    pub(crate) fn prepare(&self, name: Arc<AgentName>, now: Timestamp) {
+        *lock(&self.seldom) = Seldom { name: Some(name), failures: None };
+        self.excluded_until.store(0, Ordering::Relaxed);
+        self.suspect_until.store(0, Ordering::Relaxed);
+        self.failed.store(0, Ordering::Relaxed);
+        self.seen.store(seconds(now), Ordering::Relaxed);
+    }
+
+    pub(crate) fn go_live(&self, generation: u64) {
+        // Release: the cell is whole before it is anybody's.
+        self.word.store(LIVE | generation << GENERATION_SHIFT, Ordering::Release);
+    }
+
+    /// Takes back what [`Agent::prepare`] did: another thread met the agent first.
+    pub(crate) fn abandon(&self) {
+        lock(&self.seldom).name = None;
+    }
+
+    pub(crate) fn name(&self) -> Option<Arc<AgentName>> {
+        lock(&self.seldom).name.clone()
+    }
+
+    pub(crate) fn id(&self) -> Option<Arc<str>> {
+        lock(&self.seldom).name.as_ref().map(|name| (*name.id).into())
+    }
+
+    /// What the agent takes, or why nothing. A plan's view: only `reserve` decides.
+    pub(crate) fn opening(
+        &self,
+        generation: u64,
+        now: Timestamp,
+    ) -> Result<AgentCapacity, Refusal> {
+        // Acquire: pairs with `exclude`'s Release.
+        let executors = self.room(self.word.load(Ordering::Acquire), generation, now)?;
+        Ok(AgentCapacity { executors, failed: self.failed_lately(now) })
+    }
+
+    /// Counts `executors` more, if the agent may take them, and says whether the mark of a failure is to be
+    /// [lifted](Agent::lift_mark). Lifts an exclusion that has run out.
+    pub(crate) fn reserve(
+        &self,
+        generation: u64,
+        executors: u32,
+        now: Timestamp,
+    ) -> Result<bool, Refusal> {
+        let mut word = self.word.load(Ordering::Acquire);
+        loop {
+            if self.room(word, generation, now)? < executors {
+                return Err(Refusal::Full);
+            }
+            let next = (word & !EXCLUDED) + u64::from(executors);
+            // AcqRel: after an exclusion in this word's order nothing is reserved.
+            match self.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Ok(self.failed.load(Ordering::Relaxed) != 0),
+                Err(current) => word = current,
+            }
+        }
+    }
+
+    /// Lifts the mark of a failure: executors that were reserved here have been admitted.
+    pub(crate) fn lift_mark(&self) {
+        self.failed.store(0, Ordering::Relaxed);
+    }
+
+    /// Counts `executors` fewer. The caller holds them, so the cell can't have become another's.
+    pub(crate) fn release(&self, executors: u32) {
+        let before = self.word.fetch_sub(u64::from(executors), Ordering::Release);
+        debug_assert!(before & EXECUTORS_MASK >= u64::from(executors), "released too many");
+    }
+
+    /// Reads the word, to no other end than that it be near when it is changed.
+    pub(crate) fn bring_near(&self) {
+        std::hint::black_box(self.word.load(Ordering::Relaxed));
+    }
+
+    /// Notes that an executor failed that the caller still holds: for a while the agent comes last, until it gets
+    /// another. An agent that failed is also one that is there.
+    pub(crate) fn mark_failed(&self, now: Timestamp) {
+        let _seldom = lock(&self.seldom);
+        self.failed.store(seconds(now).saturating_add(1), Ordering::Relaxed);
+        self.note_seen(now);
+    }
+
+    /// Counts a failure of an executor that the caller still holds; returns until when the agent is excluded if this
+    /// was one too many.
+    pub(crate) fn count_failure(&self, rule: &ExclusionRule, now: Timestamp) -> Option<Timestamp> {
+        let generation = self.word.load(Ordering::Acquire) >> GENERATION_SHIFT;
+        {
+            let mut seldom = lock(&self.seldom);
+            let failures = seldom.failures.get_or_insert_default();
+            failures.at.retain(|at| now.since(*at) <= rule.window);
+            failures.at.push(now);
+            failures.until = now.plus(rule.window);
+            if failures.at.len() < usize::from(rule.failures) {
+                return None;
+            }
+            seldom.failures = None;
+        }
+        let until = rule.expiry.map_or(Timestamp::MAX, |expiry| now.plus(expiry));
+        Some(self.exclude(generation, until))
+    }
+
+    /// How many executors the agent in the cell holds.
+    pub(crate) fn executors_now(&self) -> u32 {
+        (self.word.load(Ordering::Acquire) & EXECUTORS_MASK) as u32
+    }
+
+    /// How many executors the agent holds, if the cell is still its own.
+    pub(crate) fn executors(&self, generation: u64) -> u32 {
+        let word = self.word.load(Ordering::Acquire);
+        if word >> GENERATION_SHIFT == generation { (word & EXECUTORS_MASK) as u32 } else { 0 }
+    }
+
+    /// Whether the cell is still the agent's.
+    pub(crate) fn is(&self, generation: u64) -> bool {
+        let word = self.word.load(Ordering::Acquire);
+        word & LIVE != 0 && word >> GENERATION_SHIFT == generation
+    }
+
+    /// The agent in the cell, and its name, if it holds executors.
+    pub(crate) fn holder(&self) -> Option<(u64, Arc<AgentName>)> {
+        let word = self.word.load(Ordering::Acquire);
+        let holds = word & LIVE != 0 && word & EXECUTORS_MASK != 0;
+        if holds { Some((word >> GENERATION_SHIFT, self.name()?)) } else { None }
+    }
+
+    /// Lets nothing start on the agent before `until`: after this no `reserve` succeeds at an earlier time. Returns
+    /// whether the cell is still the agent's; if not, nothing is done.
+    pub(crate) fn suspect(&self, generation: u64, until: Timestamp) -> bool {
+        // Until the word is changed: so the cell doesn't become another agent's in between.
+        let _seldom = lock(&self.seldom);
+        self.is(generation) && {
+            self.suspect_until.fetch_max(until.as_millis(), Ordering::Relaxed);
+            self.strike(generation, 0);
+            true
+        }
+    }
+
+    /// Notes that the agent is there. A clock that went back doesn't make it be forgotten sooner.
+    pub(crate) fn note_seen(&self, now: Timestamp) {
+        self.seen.fetch_max(seconds(now), Ordering::Relaxed);
+    }
+
+    /// Makes the cell nobody's, unless the agent holds executors, was seen since `before`, is excluded or suspect, or
+    /// has failures that may still count. The caller that succeeds frees the cell.
+    pub(crate) fn retire(&self, generation: u64, before: Timestamp, now: Timestamp) -> bool {
+        // Until after the exchange: no failure and no suspicion is written down between the look and the exchange. The
+        // word alone would not show a failure: the executor may have come and gone.
+        let seldom = lock(&self.seldom);
+        let word = self.word.load(Ordering::Acquire);
+        let barred = self.room(word, generation, now).err();
+        if word & EXECUTORS_MASK != 0 || barred.is_some_and(|barred| barred != Refusal::Full) {
+            return false;
+        }
+        let counting = seldom.failures.as_ref().is_some_and(|failures| now <= failures.until);
+        if counting || !self.unseen_since(before) {
+            return false;
+        }
+        // AcqRel: a reserve in this word's order comes before, and this fails, or after, and that one does.
+        self.word.compare_exchange(word, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    fn unseen_since(&self, before: Timestamp) -> bool {
+        u64::from(self.seen.load(Ordering::Relaxed)) * 1000 < before.as_millis()
+    }
+
+    /// Takes the name out of a cell that is nobody's any more.
+    pub(crate) fn take_name(&self) -> Option<Arc<AgentName>> {
+        lock(&self.seldom).name.take()
+    }
+
+    /// The generation of an agent without executors that was not seen since `before`.
+    pub(crate) fn stale(&self, before: Timestamp) -> Option<u64> {
+        let word = self.word.load(Ordering::Acquire);
+        let idle = word & LIVE != 0 && word & EXECUTORS_MASK == 0;
+        (idle && self.unseen_since(before)).then_some(word >> GENERATION_SHIFT)
+    }
+
+    /// The agent as a report shows it, if there is one in the cell.
+    pub(crate) fn view(&self, now: Timestamp) -> Option<AgentView> {
+        let word = self.word.load(Ordering::Acquire);
+        if word & LIVE == 0 {
+            return None;
+        }
+        let excluded_until = self.excluded_until(word, now);
+        let executors = (word & EXECUTORS_MASK) as u32;
+        Some(AgentView { name: self.name()?, executors, excluded_until })
+    }
+
+    /// Until when the agent is excluded, if there is one in the cell and it is.
+    pub(crate) fn exclusion(&self, now: Timestamp) -> Option<Timestamp> {
+        let word = self.word.load(Ordering::Acquire);
+        if word & LIVE == 0 { None } else { self.excluded_until(word, now) }
+    }
+
+    fn excluded_until(&self, word: u64, now: Timestamp) -> Option<Timestamp> {
+        let until = Timestamp::from_millis(self.excluded_until.load(Ordering::Relaxed));
+        (word & EXCLUDED != 0 && now < until).then_some(until)
+    }
+
+    /// How many executors `word` has room for, or why none.
+    fn room(&self, word: u64, generation: u64, now: Timestamp) -> Result<u32, Refusal> {
+        if word & LIVE == 0 || word >> GENERATION_SHIFT != generation {
+            return Err(Refusal::Retired);
+        }
+        if word & EXCLUDED != 0 {
+            // Relaxed: stored before the bit that the caller's Acquire saw; a newer value only bars for longer.
+            let until = Timestamp::from_millis(self.excluded_until.load(Ordering::Relaxed));
+            if now < until {
+                return Err(Refusal::Excluded(until));
+            }
+        }
+        // Relaxed: stored before the strike that the caller's Acquire saw, as above.
+        let suspect = Timestamp::from_millis(self.suspect_until.load(Ordering::Relaxed));
+        if now < suspect {
+            return Err(Refusal::Suspect(suspect));
+        }
+        match EXECUTORS_PER_AGENT_MAX - (word & EXECUTORS_MASK) as u32 {
+            0 => Err(Refusal::Full),
+            room => Ok(room),
+        }
+    }
+
+    /// Whether an executor failed here lately, and none was placed since.
+    fn failed_lately(&self, now: Timestamp) -> bool {
+        let failed = self.failed.load(Ordering::Relaxed);
+        failed != 0 && seconds(now).saturating_sub(failed - 1) <= FAILED_LATELY
+    }
+
+    /// Starts an exclusion, or a longer one; returns when it ends. After this no executor is placed here before.
+    fn exclude(&self, generation: u64, until: Timestamp) -> Timestamp {
+        let before = self.excluded_until.fetch_max(until.as_millis(), Ordering::Relaxed);
+        self.strike(generation, EXCLUDED);
+        until.max(Timestamp::from_millis(before))
+    }
+
+    /// Changes the word, and sets `flag` in it, so that an exchange fails whose caller looked before.
+    fn strike(&self, generation: u64, flag: u64) {
+        let mut word = self.word.load(Ordering::Relaxed);
+        while word & LIVE != 0 && word >> GENERATION_SHIFT == generation {
+            let strikes = word.wrapping_add(STRIKE_ONE) & STRIKES_MASK;
+            let next = word & !STRIKES_MASK | strikes | flag;
+            // Release: whoever sees the strike sees until when.
+            let swapped =
+                self.word.compare_exchange_weak(word, next, Ordering::Release, Ordering::Relaxed);
+            match swapped {
+                Ok(_) => return,
+                Err(current) => word = current,
+            }
+        }
+    }
+}
+
+/// An agent as a report shows it.
+#[derive(Clone, Debug)]
+pub(crate) struct AgentView {
+    pub(crate) name: Arc<AgentName>,
+    pub(crate) executors: u32,
+    /// Until when it is excluded, if it is.
+    pub(crate) excluded_until: Option<Timestamp>,
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+
+    /// Goal: an agent is one line. Method: ask the compiler.
+    #[test]
+    fn a_cell_is_a_line() {
+        assert_eq!(size_of::<Agent>(), 64);
+    }
+}

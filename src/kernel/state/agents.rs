@@ -1,0 +1,347 @@
+//! All agents: found by id at first sight, by cell ever after.
+//!
+//! The map from ids to cells is for the first sight of an agent; no guard leaves it. An agent that is forgotten loses
+//! first its cell's word and then its entry in the map. A thread that finds an entry in between removes it itself, so
+//! that it doesn't depend on when the other one goes on.
+//! The words are in the cells, see [`agent`](super::agent).
+
+use std::borrow::Borrow;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use crate::sync::{AtomicU64, Map, Ordering};
+
+use super::agent::{Agent, AgentName, AgentView};
+pub(crate) use super::agent::{AgentCapacity, AgentKey, Refusal};
+use super::slab::Slab;
+use crate::config::ExclusionRule;
+use crate::time::Timestamp;
+
+/// An agent's name as the key of the map from ids.
+#[derive(Debug)]
+struct ById(Arc<AgentName>);
+
+impl Borrow<str> for ById {
+    fn borrow(&self) -> &str {
+        &self.0.id
+    }
+}
+
+impl PartialEq for ById {
+    fn eq(&self, other: &ById) -> bool {
+        self.0.id == other.0.id
+    }
+}
+
+impl Eq for ById {}
+
+impl Hash for ById {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // As `Borrow` demands: like the id.
+        self.0.id.hash(state);
+    }
+}
+
+/// All agents that executors were or could have been placed on.
+#[derive(Debug)]
+pub(crate) struct Agents {
+    cells: Slab<Agent>,
+    by_id: Map<ById, AgentKey>,
+    /// The next agent's generation. Relaxed: it only hands out numbers.
+    met: AtomicU64,
+}
+
+impl Agents {
+    pub(crate) fn new() -> Agents {
+        Agents { cells: Slab::new(), by_id: Map::new(), met: AtomicU64::new(0) }
+    }
+
+    /// See [`Slab::grow_ahead`].
+    pub(crate) fn grow_ahead(&self) {
+        self.cells.grow_ahead();
+    }
+
+    /// The cells, and the words beside them.
+    #[cfg(all(counting, test))]
+    pub(crate) fn words(&self) -> (&Slab<Agent>, &Map<impl Eq + Hash, AgentKey>, &AtomicU64) {
+        (&self.cells, &self.by_id, &self.met)
+    }
+
+    /// The agent with `id`, as it is known.
+    pub(crate) fn find(&self, id: &str) -> Option<AgentKey> {
+        self.by_id.get(id)
+    }
+
+    /// The agent with `id`, met for the first time, or anew if it was forgotten. `None` when the table is full.
+    pub(crate) fn meet(&self, id: &str, hostname: &str, now: Timestamp) -> Option<AgentKey> {
+        loop {
+            let key = match self.find(id) {
+                Some(known) => known,
+                None => self.enter(id, hostname, now)?,
+            };
+            if self.knows(key) {
+                return Some(key);
+            }
+            // Forgotten since it was found, or the thread that forgot it is still about to remove the entry.
+            self.by_id.remove_value(id, &key);
+        }
+    }
+
+    /// Gives the agent a cell and an entry; returns the entry's key, which may be another thread's.
+    fn enter(&self, id: &str, hostname: &str, now: Timestamp) -> Option<AgentKey> {
+        let mut claimed = Vec::with_capacity(1);
+        if !self.cells.claim(1, &mut claimed) {
+            return None;
+        }
+        let index = *claimed.first()?;
+        if u64::from(index) > AgentKey::INDEX_MASK {
+            self.cells.free(index);
+            return None;
+        }
+        let cell = self.cells.get(index)?;
+        let key = AgentKey::new(index, self.met.fetch_add(1, Ordering::Relaxed));
+        let name = Arc::new(AgentName { id: id.into(), hostname: hostname.into() });
+        cell.prepare(Arc::clone(&name), now);
+        let winner = self.by_id.get_or_insert_with(ById(name), || {
+            // Under the entry's lock, so that whoever retires the agent at once finds an entry to remove, and whoever
+            // finds the entry doesn't take the agent for a forgotten one.
+            cell.go_live(key.generation());
+            key
+        });
+        if winner != key {
+            cell.abandon();
+            self.cells.free(index);
+        }
+        Some(winner)
+    }
+
+    /// See [`Agent::opening`].
+    pub(crate) fn opening(&self, key: AgentKey, now: Timestamp) -> Result<AgentCapacity, Refusal> {
+        let cell = self.cells.get(key.index()).ok_or(Refusal::Retired)?;
+        cell.opening(key.generation(), now)
+    }
+
+    /// See [`Agent::reserve`].
+    pub(crate) fn reserve(
+        &self,
+        key: AgentKey,
+        executors: u32,
+        now: Timestamp,
+    ) -> Result<bool, Refusal> {
+        let cell = self.cells.get(key.index()).ok_or(Refusal::Retired)?;
+        cell.reserve(key.generation(), executors, now)
+    }
+
+    /// See [`Agent::lift_mark`].
+    pub(crate) fn lift_mark(&self, index: u32) {
+        if let Some(cell) = self.cells.get(index) {
+            cell.lift_mark();
+        }
+    }
+
+    /// See [`Agent::release`].
+    pub(crate) fn release(&self, index: u32, executors: u32) {
+        if let Some(cell) = self.cells.get(index) {
+            cell.release(executors);
+        }
+    }
+
+    /// Makes the processor fetch the agent's line, which is about to be changed.
+    pub(crate) fn bring_near(&self, index: u32) {
+        if let Some(cell) = self.cells.get(index) {
+            cell.bring_near();
+        }
+    }
+
+    /// See [`Agent::mark_failed`].
+    pub(crate) fn mark_failed(&self, index: u32, now: Timestamp) {
+        if let Some(cell) = self.cells.get(index) {
+            cell.mark_failed(now);
+        }
+    }
+
+    /// See [`Agent::count_failure`].
+    pub(crate) fn count_failure(
+        &self,
+        index: u32,
+        rule: &ExclusionRule,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
+        self.cells.get(index)?.count_failure(rule, now)
+    }
+
+    /// How many executors the agent holds that is in the cell.
+    pub(crate) fn executors_at(&self, index: u32) -> u32 {
+        self.cells.get(index).map_or(0, Agent::executors_now)
+    }
+
+    /// How many executors the agent holds.
+    pub(crate) fn executors(&self, key: AgentKey) -> u32 {
+        self.cells.get(key.index()).map_or(0, |cell| cell.executors(key.generation()))
+    }
+
+    /// Whether the agent was not forgotten.
+    pub(crate) fn knows(&self, key: AgentKey) -> bool {
+        self.cells.get(key.index()).is_some_and(|cell| cell.is(key.generation()))
+    }
+
+    /// The agents that hold executors, as they are while this walks by.
+    pub(crate) fn holders(&self) -> impl Iterator<Item = (AgentKey, Arc<AgentName>)> {
+        self.cells.iter().filter_map(|(index, cell)| {
+            cell.holder().map(|(generation, name)| (AgentKey::new(index, generation), name))
+        })
+    }
+
+    /// Lets nothing start on the agent with `id` before `until`, if it is known and not just being forgotten; returns
+    /// its key.
+    pub(crate) fn suspect(&self, id: &str, until: Timestamp) -> Option<AgentKey> {
+        let key = self.find(id)?;
+        self.cells.get(key.index())?.suspect(key.generation(), until).then_some(key)
+    }
+
+    /// Notes that the agent is there.
+    pub(crate) fn note_seen(&self, key: AgentKey, now: Timestamp) {
+        if let Some(cell) = self.cells.get(key.index()) {
+            cell.note_seen(now);
+        }
+    }
+
+    /// Forgets the agent, whenever it was seen, unless something else keeps it; see [`Agent::retire`].
+    #[cfg(test)]
+    pub(crate) fn retire(&self, key: AgentKey, now: Timestamp) -> bool {
+        self.forget(key, Timestamp::MAX, now, &|| false)
+    }
+
+    /// See [`Agent::retire`], and for `names_stay` [`Agents::sweep`].
+    fn forget(
+        &self,
+        key: AgentKey,
+        before: Timestamp,
+        now: Timestamp,
+        names_stay: &dyn Fn() -> bool,
+    ) -> bool {
+        let Some(cell) = self.cells.get(key.index()) else { return false };
+        if !cell.retire(key.generation(), before, now) {
+            return false;
+        }
+        let stays = names_stay();
+        let name = if stays { cell.name() } else { cell.take_name() };
+        if let Some(name) = name {
+            self.by_id.remove_value(&*name.id, &key);
+        }
+        if !stays {
+            self.cells.free(key.index());
+        }
+        true
+    }
+
+    /// Forgets every agent that was not seen since `before` and that nothing refers to. Returns how many.
+    ///
+    /// `names_stay` is asked after an agent was forgotten, and so after all its executors have left their cells: if
+    /// it returns `true`, the agent's cell keeps its name and is not used again.
+    pub(crate) fn sweep(
+        &self,
+        before: Timestamp,
+        now: Timestamp,
+        names_stay: &dyn Fn() -> bool,
+    ) -> usize {
+        let stale = self.cells.iter().filter_map(|(index, cell)| {
+            cell.stale(before).map(|generation| AgentKey::new(index, generation))
+        });
+        stale.filter(|key| self.forget(*key, before, now, names_stay)).count()
+    }
+
+    /// The name of the agent in a cell.
+    pub(crate) fn name(&self, index: u32) -> Option<Arc<AgentName>> {
+        self.cells.get(index)?.name()
+    }
+
+    /// A copy of the id of the agent in a cell.
+    pub(crate) fn id(&self, index: u32) -> Option<Arc<str>> {
+        self.cells.get(index)?.id()
+    }
+
+    /// All agents, as they are while this walks by.
+    pub(crate) fn views(&self, now: Timestamp) -> impl Iterator<Item = (u32, AgentView)> {
+        self.cells.iter().filter_map(move |(index, cell)| Some((index, cell.view(now)?)))
+    }
+
+    /// When each exclusion ends that is in force.
+    pub(crate) fn exclusions(&self, now: Timestamp) -> impl Iterator<Item = Timestamp> {
+        self.cells.iter().filter_map(move |(_, cell)| cell.exclusion(now))
+    }
+
+    /// How many agents are known.
+    pub(crate) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    const RULE: ExclusionRule = ExclusionRule {
+        failures: 3,
+        window: Duration::from_millis(100),
+        expiry: Some(Duration::from_millis(50)),
+    };
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    /// Goal: failures count within a sliding window, exclude, and expire. Method: a history with a gap.
+    #[test]
+    fn failures_in_the_window_exclude_until_the_expiry() {
+        let agents = Agents::new();
+        let key = agents.meet("S1", "host", at(0)).unwrap();
+        assert_eq!(agents.count_failure(key.index(), &RULE, at(0)), None);
+        assert_eq!(agents.count_failure(key.index(), &RULE, at(90)), None);
+        assert_eq!(
+            agents.count_failure(key.index(), &RULE, at(101)),
+            None,
+            "the first is out of the window"
+        );
+        assert_eq!(agents.count_failure(key.index(), &RULE, at(102)), Some(at(152)));
+        assert_eq!(agents.reserve(key, 1, at(151)), Err(Refusal::Excluded(at(152))));
+        assert!(!agents.retire(key, at(151)), "an exclusion is remembered");
+        assert_eq!(agents.reserve(key, 1, at(152)), Ok(false));
+        assert!(!agents.retire(key, at(200)), "an agent with executors is remembered");
+        agents.release(key.index(), 1);
+        assert!(agents.retire(key, at(200)));
+        assert_eq!(agents.reserve(key, 1, at(200)), Err(Refusal::Retired));
+        assert_eq!(agents.len(), 0);
+    }
+
+    /// Goal: a clock that goes back makes nobody be forgotten sooner. Method: see an agent late, then early, and by an
+    /// update early, as the fuzz input `clock_goes_far_back_and_forward` does; sweep at the later time.
+    #[test]
+    fn a_clock_that_went_back_forgets_nobody_sooner() {
+        let agents = Agents::new();
+        let key = agents.meet("S1", "host", at(4_000_000)).unwrap();
+        agents.note_seen(key, at(0));
+        agents.mark_failed(key.index(), at(1_000));
+        assert_eq!(agents.sweep(at(4_000_000), at(4_900_000), &|| false), 0);
+        assert_eq!(agents.sweep(at(4_001_000), at(4_901_000), &|| false), 1);
+        let again = agents.meet("S2", "host", at(0)).unwrap();
+        assert_eq!(key.index(), again.index(), "the cell is reused");
+        let swept = agents.sweep(at(1_000), at(901_000), &|| false);
+        assert_eq!(swept, 1, "and seen as its new agent is");
+    }
+
+    /// Goal: a late offer of a forgotten agent meets a new entry, not the old one's books. Method: retire, meet again
+    /// in the same cell, use the old key.
+    #[test]
+    fn an_old_key_opens_nothing() {
+        let agents = Agents::new();
+        let old = agents.meet("S1", "host", at(0)).unwrap();
+        assert!(agents.retire(old, at(0)));
+        let new = agents.meet("S2", "host", at(0)).unwrap();
+        assert_eq!(old.index(), new.index(), "the cell is reused");
+        assert_eq!(agents.reserve(old, 1, at(0)), Err(Refusal::Retired));
+        assert_eq!(agents.reserve(new, 1, at(0)), Ok(false));
+    }
+}

@@ -1,0 +1,512 @@
+//! Executors: a cell each, with one state word that decides who frees its resources.
+//!
+//! ```text
+//!            commit          RUNNING             end
+//! Reserved ─────────► Launching ──► Running ─────────────► Vacant
+//!    │                    │   ▲       │  ▲                   ▲
+//!    │ commit failed      │   └──┐    │  │ seen again        │
+//!    ▼                    ▼      │    ▼  │                   │
+//! Vacant                  └────► Unreachable ──┘───── end ─────────┤
+//!                                  │  too long               │
+//!                                  ▼                         │
+//!                                GivenUp ──── end, forgotten ─┘   (its resources were released already)
+//! ```
+//!
+//! | bits | field of the state word | |
+//! |---|---|---|
+//! | 16–63 | sequence | whose cell it is: a transition for an executor that has left its cell fails |
+//! | 8–15 | absences | how often it went out of sight, modulo 256: a tick gives up the absence that it saw, no later one |
+//! | 5–7 | refusals | how often it came back and there was no room, modulo 8: a return that began before a refusal fails |
+//! | 5–7 | fate | in `Vacant`: how the last executor ended, until the cell is freed |
+//! | 4 | doubtful | |
+//! | 3 | asked to end | |
+//! | 0–2 | stage | |
+//!
+//! | who | does | ordering | pairs with |
+//! |---|---|---|---|
+//! | handler | fills the hold, then `Reserved`, then `Launching` | Release | Acquire of everyone who reads the hold |
+//! | update, agent loss, tick, kill | [`Executor::change`]: compare-exchange | AcqRel | each other: one wins each transition |
+//! | update | [`Executor::lose_sight`]: its clock, then `Unreachable` | see [`Clock`] | tick |
+//! | tick | [`Executor::give_up`]: its clock, then `GivenUp`; [`Executor::forget`] | see [`Clock`] | update, other ticks |
+//! | who frees a cell | wipes the fate: store | Relaxed | nothing: the free list publishes it to the cell's next user |
+//! | reports, drain | load | Acquire | the above |
+//! | snapshot | the hold between two loads of the state, and an Acquire fence | | the handler's Release fence, one a batch, before it fills the cells |
+//!
+//! The hold (cores and so on) is written only by the handler that claimed the cell, before `Reserved`, and read by
+//! others only in states after it; whoever wins the transition to `Vacant` frees it, once.
+//!
+//! What wraps would need: a tick takes a later absence for the one that it saw only if the executor went out of sight
+//! 256 times between two steps of that tick; and a return of which others were refused meanwhile succeeds only if
+//! these were a multiple of eight between two of its steps. Then the executor is counted, and ends by the kills that
+//! the refusals asked for.
+
+use std::time::Duration;
+
+use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
+
+use super::clock::{Absence, Clock};
+use super::slab::Cell;
+use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::status::Fate;
+use crate::time::Timestamp;
+
+/// Where in its life an executor is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Stage {
+    /// The cell holds nobody. The fate says how its last executor ended, until the cell is freed.
+    Vacant,
+    /// Planned, not yet admitted.
+    Reserved,
+    /// Admitted, not yet seen running.
+    Launching,
+    Running,
+    /// Out of sight; its resources are still counted.
+    Unreachable,
+    /// Out of sight for long; its resources are counted no more.
+    GivenUp,
+}
+
+/// The fate whose number this is. Others aren't written.
+const fn fate_from_bits(bits: u64) -> Fate {
+    match bits {
+        0 => Fate::Finished,
+        1 => Fate::Failed,
+        2 => Fate::Killed,
+        3 => Fate::Lost,
+        4 => Fate::Unreachable,
+        _ => Fate::Alive,
+    }
+}
+
+impl Stage {
+    /// The stage whose number this is. Others aren't written.
+    const fn from_bits(bits: u64) -> Stage {
+        match bits {
+            0 => Stage::Vacant,
+            1 => Stage::Reserved,
+            2 => Stage::Launching,
+            3 => Stage::Running,
+            4 => Stage::Unreachable,
+            _ => Stage::GivenUp,
+        }
+    }
+
+    /// Whether the executor's resources are counted in the books.
+    pub(crate) const fn counted(self) -> bool {
+        matches!(self, Stage::Launching | Stage::Running | Stage::Unreachable)
+    }
+
+    /// Whether the executor is as the cluster last said, and was not lost from sight.
+    pub(crate) const fn in_sight(self) -> bool {
+        matches!(self, Stage::Launching | Stage::Running)
+    }
+
+    /// Whether there is an executor that updates can be about.
+    pub(crate) const fn live(self) -> bool {
+        self.counted() || matches!(self, Stage::GivenUp)
+    }
+}
+
+/// The state word, taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct State {
+    pub(crate) sequence: u64,
+    pub(crate) stage: Stage,
+    pub(crate) fate: Fate,
+    /// It was asked to end: its end is nobody's failure.
+    pub(crate) asked_to_end: bool,
+    /// Something hints that it may be lost: reconcile it.
+    pub(crate) doubtful: bool,
+    /// How often it went out of sight, modulo 256.
+    pub(crate) absences: u8,
+    /// How often it came back and there was no room, modulo 8.
+    pub(crate) refusals: u8,
+}
+
+const SEQUENCE_SHIFT: u32 = 16;
+/// Sequence numbers have 48 bits: at ten million executors a second they last for 326 days.
+pub(crate) const SEQUENCE_MAX: u64 = u64::MAX >> SEQUENCE_SHIFT;
+const STAGE_MASK: u64 = 0x7;
+const ASKED_TO_END: u64 = 1 << 3;
+const DOUBTFUL: u64 = 1 << 4;
+/// Of the fate or, unless the cell is vacant, the refusals.
+const FATE_SHIFT: u32 = 5;
+const FATE_MASK: u64 = 0x7;
+const ABSENCES_SHIFT: u32 = 8;
+
+impl State {
+    pub(crate) const fn new(sequence: u64, stage: Stage) -> State {
+        State {
+            sequence,
+            stage,
+            fate: Fate::Alive,
+            asked_to_end: false,
+            doubtful: false,
+            absences: 0,
+            refusals: 0,
+        }
+    }
+
+    /// Whether the cell holds nobody and doesn't say any more how its last executor ended.
+    pub(crate) fn is_freed(self) -> bool {
+        self.stage == Stage::Vacant && self.fate == Fate::Alive
+    }
+
+    /// The absence that it is in, if it is out of sight; otherwise the last one.
+    fn absence(self) -> Absence {
+        Absence::new(self.sequence, self.absences)
+    }
+
+    fn pack(self) -> u64 {
+        let flag = |set: bool, bit: u64| if set { bit } else { 0 };
+        let vacant = self.stage == Stage::Vacant;
+        let fate = if vacant { self.fate as u64 } else { u64::from(self.refusals) & FATE_MASK };
+        self.sequence << SEQUENCE_SHIFT
+            | u64::from(self.absences) << ABSENCES_SHIFT
+            | fate << FATE_SHIFT
+            | flag(self.doubtful, DOUBTFUL)
+            | flag(self.asked_to_end, ASKED_TO_END)
+            | self.stage as u64
+    }
+
+    fn unpack(word: u64) -> State {
+        let stage = Stage::from_bits(word & STAGE_MASK);
+        let vacant = stage == Stage::Vacant;
+        let fate = word >> FATE_SHIFT & FATE_MASK;
+        State {
+            sequence: word >> SEQUENCE_SHIFT,
+            stage,
+            fate: if vacant { fate_from_bits(fate) } else { Fate::Alive },
+            asked_to_end: word & ASKED_TO_END != 0,
+            doubtful: word & DOUBTFUL != 0,
+            absences: (word >> ABSENCES_SHIFT) as u8,
+            refusals: if vacant { 0 } else { fate as u8 },
+        }
+    }
+}
+
+/// What an executor holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Allocation {
+    /// The index of its agent's cell.
+    pub(crate) agent: u32,
+    pub(crate) cores: MilliCpus,
+    pub(crate) memory: Mebibytes,
+    pub(crate) gpus: Gpus,
+    pub(crate) port: Option<u16>,
+}
+
+/// One executor's cell: 64 bytes, a cache line.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(crate) struct Executor {
+    state: AtomicU64,
+    cores: AtomicU64,
+    memory: AtomicU64,
+    /// In milliseconds.
+    launched: AtomicU64,
+    /// When it went out of sight.
+    unseen_since: Clock,
+    /// When it was given up.
+    given_up_at: Clock,
+    agent: AtomicU32,
+    gpus: AtomicU32,
+    port: AtomicU32,
+    next_free: AtomicU32,
+}
+
+impl Default for Executor {
+    fn default() -> Executor {
+        Executor {
+            state: AtomicU64::new(State::new(SEQUENCE_MAX, Stage::Vacant).pack()),
+            cores: AtomicU64::new(0),
+            memory: AtomicU64::new(0),
+            launched: AtomicU64::new(0),
+            unseen_since: Clock::new(),
+            given_up_at: Clock::new(),
+            agent: AtomicU32::new(0),
+            gpus: AtomicU32::new(0),
+            port: AtomicU32::new(0),
+            next_free: AtomicU32::new(0),
+        }
+    }
+}
+
+impl Cell for Executor {
+    fn next_free(&self) -> &AtomicU32 {
+        &self.next_free
+    }
+
+    /// Wipes how the executor ended: a vacant cell whose fate says so is one that was kept.
+    fn put_back(&self) {
+        // Relaxed: nobody else writes a cell that is to be freed.
+        let word = self.state.load(Ordering::Relaxed);
+        let alive = (Fate::Alive as u64) << FATE_SHIFT;
+        self.state.store(word & !(FATE_MASK << FATE_SHIFT) | alive, Ordering::Relaxed);
+    }
+}
+
+impl Executor {
+    pub(crate) fn state(&self) -> State {
+        // Acquire: pairs with the Release of `reserve` and `publish`, for the hold.
+        State::unpack(self.state.load(Ordering::Acquire))
+    }
+
+    /// To be called between the claim of cells and the first [`Executor::reserve`] of one of them: once for all.
+    pub(crate) fn before_reserving() {
+        // Release: pairs with the fence in `Core::snapshot`. A snapshot that reads what is stored from here on, and
+        // then the state, doesn't find the cell's former executor any more.
+        fence(Ordering::Release);
+    }
+
+    /// Fills a claimed cell, after [`Executor::before_reserving`]. Nobody counts on it until [`Executor::publish`].
+    pub(crate) fn reserve(&self, sequence: u64, hold: &Allocation, now: Timestamp) {
+        // Relaxed: the store of the state publishes them.
+        self.cores.store(hold.cores.millis(), Ordering::Relaxed);
+        self.memory.store(hold.memory.get(), Ordering::Relaxed);
+        self.gpus.store(hold.gpus.get(), Ordering::Relaxed);
+        self.port.store(hold.port.map_or(0, u32::from), Ordering::Relaxed);
+        self.agent.store(hold.agent, Ordering::Relaxed);
+        self.launched.store(now.as_millis(), Ordering::Relaxed);
+        self.state.store(State::new(sequence, Stage::Reserved).pack(), Ordering::Release);
+    }
+
+    /// The commit succeeded: the executor is counted.
+    pub(crate) fn publish(&self, sequence: u64) {
+        // Not a store: a kill may have left its mark since `reserve`.
+        let _ = self.change(sequence, |state| Some(State { stage: Stage::Launching, ..state }));
+    }
+
+    /// The commit failed: the cell is nobody's again.
+    pub(crate) fn withdraw(&self, sequence: u64) {
+        // A mark that was set since `reserve` is gone. A store would do, but loom takes it for one that the exchange
+        // which set the mark may come after.
+        self.state.swap(State::new(sequence, Stage::Vacant).pack(), Ordering::Release);
+    }
+
+    /// Moves the executor with `sequence` to the state that `next` gives for its present one. Returns both, or, when
+    /// `next` gives none or another executor lives here, the present state alone.
+    pub(crate) fn change(
+        &self,
+        sequence: u64,
+        next: impl Fn(State) -> Option<State>,
+    ) -> Result<(State, State), State> {
+        let mut word = self.state.load(Ordering::Acquire);
+        loop {
+            let state = State::unpack(word);
+            if state.sequence != sequence {
+                return Err(state);
+            }
+            let Some(wanted) = next(state) else { return Err(state) };
+            // AcqRel: the winner of a transition sees the hold, and who sees the new state sees what led to it.
+            let swapped = self.state.compare_exchange_weak(
+                word,
+                wanted.pack(),
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            );
+            match swapped {
+                Ok(_) => return Ok((state, wanted)),
+                Err(current) => word = current,
+            }
+        }
+    }
+
+    /// What it holds. Meaningful after a state other than `Vacant` was seen.
+    pub(crate) fn hold(&self) -> Allocation {
+        // Relaxed: published by the state.
+        let port = self.port.load(Ordering::Relaxed);
+        Allocation {
+            agent: self.agent.load(Ordering::Relaxed),
+            cores: MilliCpus::from_millis(self.cores.load(Ordering::Relaxed)),
+            memory: Mebibytes::new(self.memory.load(Ordering::Relaxed)),
+            gpus: Gpus::new(self.gpus.load(Ordering::Relaxed)),
+            port: u16::try_from(port).ok().filter(|port| *port != 0),
+        }
+    }
+
+    /// The index of the cell of its agent, of [`Executor::hold`] the part that says where to look next. In any state:
+    /// it may be that of the cell's former executor, and is good for looking ahead alone.
+    pub(crate) fn agent(&self) -> u32 {
+        self.agent.load(Ordering::Relaxed)
+    }
+
+    /// Moves the executor with `sequence` out of sight, if it is in sight, and starts the clock of this absence first:
+    /// a thread that sees the new stage sees since when. Returns what [`Executor::change`] does.
+    pub(crate) fn lose_sight(
+        &self,
+        sequence: u64,
+        now: Timestamp,
+    ) -> Result<(State, State), State> {
+        loop {
+            let clock = self.unseen_since.read();
+            let seen = self.state();
+            if seen.sequence != sequence || !seen.stage.in_sight() {
+                return Err(seen);
+            }
+            let absences = seen.absences.wrapping_add(1);
+            let begun = State { absences, ..seen }.absence();
+            // If another thread has started a clock meanwhile, this one must look at the state again.
+            if !self.unseen_since.start(clock, begun, now) {
+                continue;
+            }
+            let changed = self.change(sequence, |state| {
+                let unseen =
+                    State { stage: Stage::Unreachable, absences, doubtful: false, ..state };
+                let same = state.absences == seen.absences && state.stage.in_sight();
+                same.then_some(unseen)
+            });
+            if changed.is_ok() {
+                return changed;
+            }
+        }
+    }
+
+    /// How long the executor has been out of sight or, if it was given up, how long ago that was. None if it is back
+    /// or gone since `state` was read, or in sight.
+    pub(crate) fn unseen_for(&self, state: State, now: Timestamp) -> Option<Duration> {
+        match state.stage {
+            Stage::Unreachable => self.unseen_since.age(state.absence(), now),
+            Stage::GivenUp => self.given_up_at.age(state.absence(), now),
+            _ => None,
+        }
+    }
+
+    /// Gives up the executor with `sequence` if it has been out of sight for at least `after`. Returns whether this
+    /// call did.
+    pub(crate) fn give_up(&self, sequence: u64, after: Duration, now: Timestamp) -> bool {
+        loop {
+            let clock = self.given_up_at.read();
+            let seen = self.state();
+            let due = self.unseen_for(seen, now).is_some_and(|age| age >= after);
+            if seen.sequence != sequence || seen.stage != Stage::Unreachable || !due {
+                return false;
+            }
+            // As above.
+            if !self.given_up_at.start(clock, seen.absence(), now) {
+                continue;
+            }
+            let changed = self.change(sequence, |state| {
+                let same = state.absences == seen.absences && state.stage == Stage::Unreachable;
+                same.then_some(State { stage: Stage::GivenUp, ..state })
+            });
+            if changed.is_ok() {
+                return true;
+            }
+        }
+    }
+
+    /// Ends the executor with `sequence` if it was given up at least `after` ago. Returns the state before if this call
+    /// did.
+    pub(crate) fn forget(&self, sequence: u64, after: Duration, now: Timestamp) -> Option<State> {
+        let seen = self.state();
+        if seen.stage != Stage::GivenUp || self.unseen_for(seen, now)? < after {
+            return None;
+        }
+        let changed = self.change(sequence, |state| {
+            let same = state.absences == seen.absences && state.stage == Stage::GivenUp;
+            same.then_some(State { stage: Stage::Vacant, fate: Fate::Lost, ..state })
+        });
+        changed.ok().map(|(before, _)| before)
+    }
+
+    pub(crate) fn launched(&self) -> Timestamp {
+        Timestamp::from_millis(self.launched.load(Ordering::Relaxed))
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+
+    /// Goal: a kill that comes between admission and publication is not forgotten. Method: in that order.
+    #[test]
+    fn publishing_keeps_a_kill() {
+        let executor = Executor::default();
+        let cores = MilliCpus::from_cores(1);
+        let (memory, gpus) = (Mebibytes::new(1), Gpus::ZERO);
+        let hold = Allocation { agent: 0, cores, memory, gpus, port: None };
+        Executor::before_reserving();
+        executor.reserve(7, &hold, Timestamp::ORIGIN);
+        executor.change(7, |state| Some(State { asked_to_end: true, ..state })).unwrap();
+        executor.publish(7);
+        let expected = State { asked_to_end: true, ..State::new(7, Stage::Launching) };
+        assert_eq!(executor.state(), expected);
+    }
+
+    /// Goal: the state word loses nothing. Method: pack and unpack each combination: vacant cells have fates, others
+    /// have refusals.
+    #[test]
+    fn states_survive_packing() {
+        use Stage::{GivenUp, Launching, Reserved, Running, Unreachable, Vacant};
+        for stage in [Vacant, Reserved, Launching, Running, Unreachable, GivenUp] {
+            for fate in [
+                Fate::Finished,
+                Fate::Failed,
+                Fate::Killed,
+                Fate::Lost,
+                Fate::Unreachable,
+                Fate::Alive,
+            ] {
+                for flags in 0..8 {
+                    let vacant = stage == Vacant;
+                    let state = State {
+                        sequence: SEQUENCE_MAX - flags,
+                        stage,
+                        fate: if vacant { fate } else { Fate::Alive },
+                        asked_to_end: flags & 1 != 0,
+                        doubtful: flags & 2 != 0,
+                        absences: u8::MAX - flags as u8,
+                        refusals: if vacant { 0 } else { flags as u8 },
+                    };
+                    assert_eq!(State::unpack(state.pack()), state);
+                }
+            }
+        }
+        assert_eq!(size_of::<Executor>(), 64);
+    }
+
+    const NO_HOLD: Allocation = Allocation {
+        agent: 0,
+        cores: MilliCpus::ZERO,
+        memory: Mebibytes::ZERO,
+        gpus: Gpus::ZERO,
+        port: None,
+    };
+
+    /// Goal: the numbers of absences and refusals wrap without touching their neighbours. Method: an executor flaps 600
+    /// times, is given up each third time, and is refused once more each time; its sequence number, flags and clocks
+    /// stay right.
+    #[test]
+    fn absences_and_refusals_wrap_alone() {
+        let executor = Executor::default();
+        let after = Duration::from_millis(10);
+        executor.reserve(SEQUENCE_MAX, &NO_HOLD, Timestamp::ORIGIN);
+        executor.publish(SEQUENCE_MAX);
+        for n in 1..=600u64 {
+            let lost = Timestamp::from_millis(n * 100);
+            let due = lost.plus(after);
+            executor.lose_sight(SEQUENCE_MAX, lost).unwrap();
+            assert!(executor.lose_sight(SEQUENCE_MAX, due).is_err(), "it is out of sight already");
+            assert!(!executor.give_up(SEQUENCE_MAX, after, Timestamp::from_millis(n * 100 + 9)));
+            if n % 3 == 0 {
+                assert!(executor.give_up(SEQUENCE_MAX, after, due));
+                assert_eq!(executor.unseen_for(executor.state(), due), Some(Duration::ZERO));
+                assert_eq!(executor.forget(SEQUENCE_MAX, after, due), None);
+            }
+            let back = |state: State| {
+                let refusals = state.refusals.wrapping_add(1);
+                Some(State { stage: Stage::Running, refusals, ..state })
+            };
+            executor.change(SEQUENCE_MAX, back).unwrap();
+            let expected = State {
+                absences: n as u8,
+                refusals: (n % 8) as u8,
+                ..State::new(SEQUENCE_MAX, Stage::Running)
+            };
+            assert_eq!(executor.state(), expected);
+        }
+    }
+}

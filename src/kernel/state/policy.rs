@@ -1,0 +1,241 @@
+//! The policy: everything that can change while handlers run, as one immutable value.
+//!
+//! | who | does | pairs with |
+//! |---|---|---|
+//! | [`PolicyCell::set_config`], [`PolicyCell::set_limit`], [`PolicyCell::set_locality`], under a lock | publish, then [`Admission::bump_version`] | a handler that sees the new version sees the new policy |
+//! | [`PolicyCell::lower_limit`], for executors that have finished | the same, *then* [`Admission::release`] | a handler that sees their places free sees the lower limit |
+//! | who has barred an agent by its word | [`PolicyCell::invalidate_plans`]: the version, under the same lock | a handler that sees the new version sees that the agent is barred |
+//! | handler | loads the admission word, *then* the policy | so its policy is at least as new as the word's version |
+//!
+//! A commit fails if the version changed since the word was loaded, even if it changed so often that versions are used
+//! anew. So once a setter has returned, no executor is admitted under an older policy. Threads other than handlers
+//! [keep](PolicyCell::keep) the policy while they admit. The cell itself is an `ArcSwap`, for which checkers see a twin
+//! that promises no more (see [`sync`](crate::sync)).
+
+use std::sync::Arc;
+
+use crossbeam_utils::CachePadded;
+
+use crate::sync::{Loan, Mutex, MutexGuard, Swap, View, lock};
+
+use super::admission::{Admission, AdmissionState};
+use crate::config::{Config, ExecutorCores, ExecutorGpus};
+use crate::error::Error;
+use crate::kernel::offers::decision::Reason;
+use crate::kernel::offers::locality::Locality;
+use crate::limits;
+use crate::resources::{Gpus, MilliCpus};
+
+/// What handlers follow.
+#[derive(Clone, Debug)]
+pub(crate) struct Policy {
+    pub(crate) config: Config,
+    /// The executor limit in force: the config's at first, then what `set_executor_limit` said, less what was counted
+    /// down since.
+    pub(crate) limit: Option<u32>,
+    /// The wanted hosts.
+    pub(crate) locality: Arc<Locality>,
+    /// Grows with each change.
+    pub(crate) number: u64,
+    /// Changes with the settings, but not when `set_executor_limit` alone is called: what was asked of offers is the
+    /// same under one number.
+    pub(crate) config_version: u64,
+}
+
+/// What the caps leave, at the instant of some books.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Headroom {
+    pub(crate) executors: u32,
+    pub(crate) cores: MilliCpus,
+}
+
+impl Policy {
+    /// What the caps leave over `books`, or which cap leaves too little for any executor.
+    pub(crate) fn headroom(&self, books: AdmissionState) -> Result<Headroom, Reason> {
+        let limit = self.limit.unwrap_or(limits::EXECUTORS_MAX).min(limits::EXECUTORS_MAX);
+        let executors = limit.saturating_sub(books.executors());
+        if executors == 0 {
+            return Err(Reason::ExecutorLimit { limit });
+        }
+        Ok(Headroom { executors, cores: self.core_headroom(books)? })
+    }
+
+    /// The cores that the core cap leaves over `books`, unless it leaves too few for any executor.
+    pub(crate) fn core_headroom(&self, books: AdmissionState) -> Result<MilliCpus, Reason> {
+        let cap = self.core_cap();
+        let left = MilliCpus::from_millis(cap.millis().saturating_sub(books.cores().millis()));
+        let asked = self.config.cores_at_least();
+        if left < asked {
+            return Err(Reason::CoreCap { cap, acquired: books.cores(), asked });
+        }
+        Ok(left)
+    }
+
+    /// Whether a cap is told of every unused offer that meets the constraint, whatever else the offer lacks; all others
+    /// come after what the offer lacks.
+    pub(crate) fn outranks(&self, cap: &Reason) -> bool {
+        matches!(cap, Reason::CoreCap { .. }) && self.config.conduct.constraint_before_cap
+    }
+
+    /// Whether the caps leave room over `books` for one executor of just this size.
+    pub(crate) fn has_room_for(&self, books: AdmissionState, cores: MilliCpus) -> bool {
+        let limit = self.limit.unwrap_or(limits::EXECUTORS_MAX).min(limits::EXECUTORS_MAX);
+        books.executors() < limit
+            && books.cores().millis().saturating_add(cores.millis()) <= self.core_cap().millis()
+    }
+
+    /// The most GPUs that may be taken now, unless an executor wants more than the cap leaves.
+    pub(crate) fn gpu_headroom(&self, taken: u64) -> Result<u64, Reason> {
+        let cap = u64::from(self.config.gpu_cap.get());
+        let left = cap.saturating_sub(taken);
+        match self.config.executor_gpus {
+            ExecutorGpus::Exactly(asked) if u64::from(asked.get()) > left => {
+                let acquired = Gpus::new(u32::try_from(taken).unwrap_or(u32::MAX));
+                Err(Reason::GpuCap { cap: self.config.gpu_cap, acquired, asked })
+            }
+            _ => Ok(left),
+        }
+    }
+
+    /// How many executors the GPU cap leaves room for.
+    pub(crate) fn room_by_gpus(&self, taken: u64) -> u32 {
+        match self.config.executor_gpus {
+            ExecutorGpus::Exactly(each) if each > Gpus::ZERO => {
+                let left = u64::from(self.config.gpu_cap.get()).saturating_sub(taken);
+                u32::try_from(left / u64::from(each.get())).unwrap_or(u32::MAX)
+            }
+            _ => u32::MAX,
+        }
+    }
+
+    /// Whether a limit or cap was set for how many executors there are.
+    pub(crate) fn is_bounded(&self) -> bool {
+        self.limit.is_some() || self.config.core_cap.is_some() || self.room_by_gpus(0) < u32::MAX
+    }
+
+    pub(crate) fn core_cap(&self) -> MilliCpus {
+        self.config.core_cap.unwrap_or(limits::TOTAL_CORES_MAX).min(limits::TOTAL_CORES_MAX)
+    }
+
+    /// The fixed size of an executor, if it has one.
+    pub(crate) fn fixed_cores(&self) -> Option<MilliCpus> {
+        match self.config.executor_cores {
+            ExecutorCores::Fixed(cores) => Some(cores),
+            ExecutorCores::WholeOffer => None,
+        }
+    }
+}
+
+/// Whether there may be such an executor limit.
+pub(crate) fn check_limit(limit: Option<u32>) -> Result<(), Error> {
+    match limit {
+        Some(limit) if limit > limits::EXECUTORS_MAX => {
+            let allowed = format!("at most {}", limits::EXECUTORS_MAX);
+            Err(Error::setting("executor limit", limit, allowed))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The policy in force, and who may replace it.
+#[derive(Debug)]
+pub(crate) struct PolicyCell {
+    current: Swap<Policy>,
+    /// Not on the line of the pointer that each batch reads.
+    publisher: CachePadded<Mutex<()>>,
+}
+
+/// A handler's view of the cell: a check of one pointer while nothing changes.
+pub(crate) type PolicyView = View<Policy>;
+
+impl PolicyCell {
+    pub(crate) fn new(config: Config) -> PolicyCell {
+        let limit = config.executor_limit;
+        let policy =
+            Policy { config, limit, locality: Arc::default(), number: 0, config_version: 0 };
+        PolicyCell { current: Swap::new(policy), publisher: CachePadded::new(Mutex::new(())) }
+    }
+
+    pub(crate) fn view(&self) -> PolicyView {
+        self.current.view()
+    }
+
+    /// For the length of a function.
+    pub(crate) fn load(&self) -> Loan<Policy> {
+        self.current.load()
+    }
+
+    /// Keeps the policy as it is until the guard is dropped: setters wait for it. For threads that admit without a pin.
+    pub(crate) fn keep(&self) -> MutexGuard<'_, ()> {
+        lock(&self.publisher)
+    }
+
+    /// Makes batches that are under way plan anew, as a change of policy does. Once this has returned, no executor is
+    /// admitted by a plan that was made before.
+    pub(crate) fn invalidate_plans(&self, admission: &Admission) {
+        let _publisher = lock(&self.publisher);
+        admission.bump_version();
+    }
+
+    /// Publishes a policy, the setter's lock being held.
+    fn publish(&self, old: &Policy, new: Policy, admission: &Admission) {
+        self.current.store(Arc::new(Policy { number: old.number + 1, ..new }));
+        admission.bump_version();
+    }
+
+    /// Puts `config` in force, its executor limit included. Returns whether anything changed.
+    pub(crate) fn set_config(&self, config: Config, admission: &Admission) -> bool {
+        let _publisher = lock(&self.publisher);
+        let old = self.load();
+        if old.config == config && old.limit == config.executor_limit {
+            return false;
+        }
+        let limit = config.executor_limit;
+        let config_version = old.config_version + u64::from(old.config != config);
+        let locality = Arc::clone(&old.locality);
+        self.publish(
+            &old,
+            Policy { config, limit, locality, config_version, ..Policy::clone(&old) },
+            admission,
+        );
+        true
+    }
+
+    /// Puts an executor limit in force.
+    pub(crate) fn set_limit(&self, limit: Option<u32>, admission: &Admission) {
+        self.change_limit(|_| limit, admission);
+    }
+
+    /// Lowers the executor limit by so many, to 0 at the least. Without a limit it does nothing. One step: a limit that
+    /// is set at the same time comes before it, and is lowered, or after it, and stays.
+    pub(crate) fn lower_limit(&self, by: u32, admission: &Admission) {
+        self.change_limit(|limit| limit.map(|limit| limit.saturating_sub(by)), admission);
+    }
+
+    fn change_limit(&self, limit: impl FnOnce(Option<u32>) -> Option<u32>, admission: &Admission) {
+        let _publisher = lock(&self.publisher);
+        let old = self.load();
+        let limit = limit(old.limit);
+        if old.limit != limit {
+            self.publish(&old, Policy { limit, ..Policy::clone(&old) }, admission);
+        }
+    }
+
+    /// Puts wanted hosts in force, with what `limit` makes of the executor limit. Returns whether anything changed.
+    pub(crate) fn set_locality(
+        &self,
+        locality: Arc<Locality>,
+        limit: impl FnOnce(Option<u32>) -> Option<u32>,
+        admission: &Admission,
+    ) -> bool {
+        let _publisher = lock(&self.publisher);
+        let old = self.load();
+        let limit = limit(old.limit);
+        let nobody_waits = old.config.locality_wait.is_none();
+        if nobody_waits && limit == old.limit && locality.same_hosts(&old.locality) {
+            return false;
+        }
+        self.publish(&old, Policy { limit, locality, ..Policy::clone(&old) }, admission);
+        true
+    }
+}

@@ -1,0 +1,377 @@
+//! A growing table of cells that never move, and the list of those that are free.
+//!
+//! Cells live in segments, so that an index finds its cell in a few instructions and growing moves nothing. Each
+//! segment is twice as long as the one before, up to 65 536 cells (4 MiB); all further ones have that length. Cells are
+//! reused and never given back: the table is as large as the most cells that were in use at a time, and up to one
+//! segment more.
+//!
+//! Free cells form stacks linked through the cells themselves. There are several, each with a line of its own: who
+//! claims names the one that it prefers, and the cells that it gets go back there, so that claimers with different
+//! preferences don't meet. A claim takes all it needs from a stack at once, and turns to the others before the table
+//! grows.
+//!
+//! | word | who | does | ordering | pairs with |
+//! |---|---|---|---|---|
+//! | `head` of a stack | whoever frees a cell | push: compare-exchange | Release | `claim` |
+//! | `head` of a stack | handler | claim: compare-exchange | Acquire | pushes: the cells' last users are done |
+//! | `next` of a free cell | whoever frees it | store | Relaxed | published by `head` |
+//! | `next` of a claimed cell | who claimed it | store: its stack | Relaxed | published by what publishes the cell's use |
+//! | `grown` | handler | compare-exchange | Relaxed | nothing: numbers nobody else gets |
+//! | `joined` | a new handler | fetch-add | Relaxed | nothing: a preference |
+//!
+//! `head` counts its changes in its upper half, so that a claim that slept through a cell's reuse fails, whatever it
+//! read on its way down the stack. Every change of `head` is a read-modify-write: so the Acquire of a claim pairs with
+//! all pushes below, not only the last.
+//!
+//! A claim allocates only if no free cell is left and the next cell is the first of a segment that nobody allocated
+//! yet; then other claims that need the same segment wait for it. [`Slab::grow_ahead`], which the kernel's tick calls,
+//! allocates the next segment when three quarters of the last are in use, so that claims do so only if the table grows
+//! by a quarter of its last segment between two ticks. Nothing else waits.
+
+use crossbeam_utils::CachePadded;
+
+use crate::sync::{AtomicU32, AtomicU64, Ordering, QuietOnceLock};
+
+/// The first segment's length, as a power of two.
+const FIRST_BITS: u32 = crate::sync::SLAB_FIRST_BITS;
+/// The longest segment's length, as a power of two.
+const LONGEST_BITS: u32 = crate::sync::SLAB_LONGEST_BITS;
+/// How many segments there are whose lengths double: up to the first of the longest.
+const DOUBLING: usize = (LONGEST_BITS - FIRST_BITS) as usize + 1;
+/// How many further segments there may be: room for 2²⁶ cells and some more.
+const FURTHER: usize = 1 << (crate::sync::SLAB_CELLS_BITS - LONGEST_BITS);
+/// So many stacks of free cells.
+const STACKS: usize = if cfg!(all(loom, test)) { 2 } else { 8 };
+const NONE: u32 = u32::MAX;
+const TAG_ONE: u64 = 1 << 32;
+
+/// A cell that can be linked into the list of free ones.
+pub(crate) trait Cell: Default {
+    /// Where the cell keeps the index of the next free one, and the stack that it goes back to while it isn't free.
+    /// The value is the table's own.
+    fn next_free(&self) -> &AtomicU32;
+
+    /// The cell is about to be put back: what its last user has left in it is of no use any more.
+    fn put_back(&self) {}
+}
+
+type Segment<T> = QuietOnceLock<Box<[T]>>;
+
+#[derive(Debug)]
+pub(crate) struct Slab<T> {
+    segments: [Segment<T>; DOUBLING],
+    further: QuietOnceLock<Box<[Segment<T>]>>,
+    /// How many cells there are. Not beside the segments, which are read with each access.
+    grown: CachePadded<AtomicU32>,
+    joined: AtomicU32,
+    heads: [CachePadded<AtomicU64>; STACKS],
+}
+
+impl<T: Cell> Slab<T> {
+    pub(crate) fn new() -> Slab<T> {
+        Slab {
+            segments: std::array::from_fn(|_| Segment::new()),
+            further: QuietOnceLock::new(),
+            grown: CachePadded::new(AtomicU32::new(0)),
+            joined: AtomicU32::new(0),
+            heads: std::array::from_fn(|_| CachePadded::new(AtomicU64::new(u64::from(NONE)))),
+        }
+    }
+
+    /// A stack to prefer for who will claim often.
+    pub(crate) fn join(&self) -> u32 {
+        self.joined.fetch_add(1, Ordering::Relaxed) % STACKS as u32
+    }
+
+    /// The cell at `index`, if there ever was one.
+    pub(crate) fn get(&self, index: u32) -> Option<&T> {
+        let (segment, offset) = place(index);
+        let segment = match self.segments.get(segment) {
+            Some(segment) => segment,
+            None => self.further.get()?.get(segment - DOUBLING)?,
+        };
+        segment.get()?.get(offset)
+    }
+
+    /// Allocates the next segment if little is left of the last one in use, so that claims need not.
+    pub(crate) fn grow_ahead(&self) {
+        // Relaxed: a hint; whoever claims allocates what is missing.
+        let grown = self.grown.load(Ordering::Relaxed);
+        let (segment, offset) = place(grown);
+        if offset == 0 && grown > 0 {
+            // The last segment is full to the brim: this one is next.
+            self.allocate(segment);
+        }
+        if length(segment) - offset <= length(segment) / 4 {
+            self.allocate(segment + 1);
+        }
+    }
+
+    /// The words beside the cells: the stacks' heads, and the count of cells.
+    #[cfg(all(counting, test))]
+    pub(crate) fn words(&self) -> (impl Iterator<Item = &AtomicU64>, &AtomicU32) {
+        (self.heads.iter().map(|head| &**head), &self.grown)
+    }
+
+    /// Where the cells are, which is read with each access.
+    #[cfg(all(counting, test))]
+    pub(crate) fn segments(&self) -> &impl Sized {
+        &self.segments
+    }
+
+    /// All cells that were ever in use, with their indices.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        // Relaxed: a cell that comes into use meanwhile may be missed; its words say whether it is in use.
+        let grown = self.grown.load(Ordering::Relaxed);
+        (0..grown).filter_map(|index| Some((index, self.get(index)?)))
+    }
+
+    /// [`Slab::claim_from`] for who has no preference.
+    pub(crate) fn claim(&self, count: usize, indices: &mut Vec<u32>) -> bool {
+        self.claim_from(0, count, indices)
+    }
+
+    /// Takes `count` cells into use and appends their indices to `indices`. Returns `false`, with nothing taken, when
+    /// the table is full.
+    pub(crate) fn claim_from(&self, stack: u32, count: usize, indices: &mut Vec<u32>) -> bool {
+        let start = indices.len();
+        let wanted = start + count;
+        for step in 0..STACKS {
+            let head = &self.heads[(stack as usize + step) % STACKS];
+            while indices.len() < wanted && self.pop(head, wanted, indices) {}
+        }
+        let missing = wanted - indices.len();
+        let fresh = if missing == 0 { Some(0..0) } else { self.grow(missing) };
+        let whole = fresh.is_some();
+        indices.extend(fresh.unwrap_or_default());
+        for cell in indices[start..].iter().filter_map(|index| self.get(*index)) {
+            // Relaxed: whoever frees the cell saw it in use.
+            cell.next_free().store(stack, Ordering::Relaxed);
+        }
+        if !whole {
+            indices.drain(start..).for_each(|index| self.free(index));
+        }
+        whole
+    }
+
+    /// Puts a cell back that nobody uses any more.
+    pub(crate) fn free(&self, index: u32) {
+        let Some(cell) = self.get(index) else { return };
+        cell.put_back();
+        // Relaxed: written by who claimed the cell.
+        let stack = cell.next_free().load(Ordering::Relaxed);
+        self.push(stack, cell, index);
+    }
+
+    /// Puts cells back that nobody uses any more, each on its stack, those of one stack that come in a row together.
+    /// The last ends up on top.
+    pub(crate) fn free_all(&self, indices: &[u32]) {
+        let mut rest = indices.iter();
+        while let Some(&bottom) = rest.next() {
+            let Some(cell) = self.get(bottom) else { continue };
+            cell.put_back();
+            // Relaxed: written by who claimed the cell.
+            let stack = cell.next_free().load(Ordering::Relaxed);
+            let mut top = bottom;
+            while let Some((&above, next)) = rest.as_slice().split_first()
+                && let Some(cell) = self.get(above)
+                && cell.next_free().load(Ordering::Relaxed) == stack
+            {
+                cell.put_back();
+                // Relaxed: the exchange in `push` publishes it.
+                cell.next_free().store(top, Ordering::Relaxed);
+                (top, rest) = (above, next.iter());
+            }
+            self.push(stack, cell, top);
+        }
+    }
+
+    /// Puts a chain of cells on a stack, the lowest of which is `bottom`.
+    #[inline]
+    fn push(&self, stack: u32, bottom: &T, top: u32) {
+        let head = &self.heads[stack as usize % STACKS];
+        let mut word = head.load(Ordering::Relaxed);
+        loop {
+            // Relaxed: the exchange below publishes it.
+            bottom.next_free().store(word as u32, Ordering::Relaxed);
+            let next = (word & !u64::from(NONE)).wrapping_add(TAG_ONE) | u64::from(top);
+            // Release: pairs with the Acquire in `pop`.
+            match head.compare_exchange_weak(word, next, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(current) => word = current,
+            }
+        }
+    }
+
+    /// Takes cells off a stack until there are `wanted` indices. Returns whether there was any. Takes fewer when others
+    /// are at the stack, for the longer the way down, the likelier is a change meanwhile.
+    fn pop(&self, head: &AtomicU64, wanted: usize, indices: &mut Vec<u32>) -> bool {
+        let start = indices.len();
+        let mut most = wanted - start;
+        // Acquire: pairs with the Releases in `push`, for the cells' `next` and for their last users' accesses.
+        let mut word = head.load(Ordering::Acquire);
+        loop {
+            let mut below = word as u32;
+            while below != NONE && indices.len() - start < most {
+                // Should cells have been reused meanwhile, this may be any number; then the exchange fails.
+                let Some(cell) = self.get(below) else { break };
+                indices.push(below);
+                below = cell.next_free().load(Ordering::Relaxed);
+            }
+            if indices.len() == start {
+                return false;
+            }
+            let next = (word & !u64::from(NONE)).wrapping_add(TAG_ONE) | u64::from(below);
+            match head.compare_exchange_weak(word, next, Ordering::Acquire, Ordering::Acquire) {
+                Ok(_) => return true,
+                Err(current) => word = current,
+            }
+            indices.truncate(start);
+            most = most.div_ceil(2);
+        }
+    }
+
+    fn grow(&self, count: usize) -> Option<std::ops::Range<u32>> {
+        let count = u32::try_from(count).ok()?;
+        let is_room = |end: &u32| place(*end).0 < DOUBLING + FURTHER;
+        let room = |grown: u32| grown.checked_add(count).filter(is_room);
+        let mut start = self.grown.load(Ordering::Relaxed);
+        loop {
+            let end = room(start)?;
+            // Relaxed: the indices are nobody else's; the segments are published by their own locks.
+            match self.grown.compare_exchange_weak(start, end, Ordering::Relaxed, Ordering::Relaxed)
+            {
+                Ok(_) => break,
+                Err(current) => start = current,
+            }
+        }
+        let end = start + count;
+        (place(start).0..=place(end.saturating_sub(1)).0).for_each(|at| self.allocate(at));
+        Some(start..end)
+    }
+
+    /// Makes sure that there is a segment with this number, if there may be one.
+    fn allocate(&self, segment: usize) {
+        let place = match self.segments.get(segment) {
+            Some(segment) => Some(segment),
+            None => {
+                let all = || std::iter::repeat_with(Segment::new).take(FURTHER).collect();
+                self.further.get_or_init(all).get(segment - DOUBLING)
+            }
+        };
+        if let Some(place) = place {
+            let cells = || std::iter::repeat_with(T::default).take(length(segment)).collect();
+            place.get_or_init(cells);
+        }
+    }
+}
+
+/// How many cells a segment has.
+fn length(segment: usize) -> usize {
+    1 << (FIRST_BITS + segment as u32).min(LONGEST_BITS)
+}
+
+/// Which segment an index lies in, and where in it.
+#[inline]
+fn place(index: u32) -> (usize, usize) {
+    let shifted = u64::from(index) + (1 << FIRST_BITS);
+    let beyond = shifted.checked_sub(2 << LONGEST_BITS);
+    match beyond {
+        None => {
+            let segment = shifted.ilog2() - FIRST_BITS;
+            (segment as usize, (shifted - (1 << (segment + FIRST_BITS))) as usize)
+        }
+        Some(beyond) => {
+            let segment = DOUBLING + (beyond >> LONGEST_BITS) as usize;
+            (segment, (beyond & ((1 << LONGEST_BITS) - 1)) as usize)
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Plain(AtomicU32);
+
+    impl Cell for Plain {
+        fn next_free(&self) -> &AtomicU32 {
+            &self.0
+        }
+    }
+
+    /// Goal: the next segment is there before anybody needs it. Method: claim cells one by one, look ahead after each;
+    /// a claim never finds its segment missing, beyond the first. Nothing is allocated while there is much left.
+    #[test]
+    fn a_table_that_looks_ahead_is_never_short() {
+        let slab = Slab::<Plain>::new();
+        let mut indices = Vec::new();
+        for claimed in 0..300_000u32 {
+            let (segment, offset) = place(claimed);
+            assert!(claimed == 0 || slab.get(claimed).is_some(), "{claimed} is not there");
+            assert!(slab.claim(1, &mut indices));
+            slab.grow_ahead();
+            let next = slab.get(claimed + (length(segment) - offset) as u32).is_some();
+            assert_eq!(next, offset + 1 >= length(segment) / 4 * 3, "after {claimed}");
+        }
+    }
+
+    /// Goal: a segment that was filled to the brim between two looks is followed. Method: claim the first at once.
+    #[test]
+    fn a_full_segment_is_followed() {
+        let slab = Slab::<Plain>::new();
+        slab.grow_ahead();
+        assert!(slab.get(0).is_none(), "nothing is allocated for nobody");
+        assert!(slab.claim(1 << FIRST_BITS, &mut Vec::new()));
+        slab.grow_ahead();
+        assert!(slab.get(1 << FIRST_BITS).is_some());
+    }
+
+    /// Goal: every index has a place of its own. Method: walk over the borders of segments.
+    #[test]
+    fn places_follow_each_other() {
+        let mut expected = (0, 0);
+        for index in 0..500_000u32 {
+            assert_eq!(place(index), expected, "{index}");
+            expected.1 += 1;
+            if expected.1 == length(expected.0) {
+                expected = (expected.0 + 1, 0);
+            }
+        }
+    }
+
+    /// Goal: cells that are freed together are found again one by one, each on the stack that it came from. Method: two
+    /// stacks' cells freed in one call, in runs of different lengths; claimed by who prefers the one and the other.
+    #[test]
+    fn cells_freed_together_lie_as_if_freed_one_by_one() {
+        let slab = Slab::<Plain>::new();
+        let (mut mine, mut yours) = (Vec::new(), Vec::new());
+        assert!(slab.claim_from(0, 5, &mut mine) && slab.claim_from(1, 5, &mut yours));
+        slab.free_all(&[0, 1, 2, 5, 3, 6, 7, 8, 9, 4, 1_000_000]);
+        let claimed = |stack, count| {
+            let mut indices = Vec::new();
+            assert!(slab.claim_from(stack, count, &mut indices));
+            indices
+        };
+        assert_eq!(claimed(1, 5), [9, 8, 7, 6, 5]);
+        assert_eq!(claimed(0, 6), [4, 3, 2, 1, 0, 10]);
+    }
+
+    /// Goal: cells are reused before the table grows. Method: claim, free and claim again.
+    #[test]
+    fn freed_cells_come_back_first() {
+        let slab = Slab::<Plain>::new();
+        let mut indices = Vec::new();
+        assert!(slab.claim(1000, &mut indices));
+        assert_eq!(indices, (0..1000).collect::<Vec<_>>());
+        for index in [7, 900, 3] {
+            slab.free(index);
+        }
+        let mut again = Vec::new();
+        assert!(slab.claim(4, &mut again));
+        assert_eq!(again, [3, 900, 7, 1000]);
+        assert_eq!(slab.iter().count(), 1001);
+    }
+}
