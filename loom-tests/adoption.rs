@@ -5,12 +5,12 @@ use std::time::Duration;
 use super::scenes::{NOW, SWEPT, config, kernel, update};
 use super::{explore, race};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
-use crate::{ExecutorId, Fate, Former, Kernel, Phase, TaskState};
+use crate::{ExecutorId, Fate, Kernel, Phase, Recovered, TaskState};
 
 /// Adopts one executor on the agent that the kernel has met; its id, or none if it was left out. Fails if it isn't the
 /// first adoption.
 fn adopt(kernel: &Kernel) -> Result<Option<ExecutorId>, crate::Error> {
-    let former = Former {
+    let former = Recovered {
         executor: "former",
         agent_id: "S0",
         hostname: "host",

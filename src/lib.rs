@@ -10,7 +10,7 @@
 //! ```text
 //!   cluster manager          engine (threads)                 kernel (no threads, no clock, no I/O)
 //! ┌──────────────┐ events ┌───────────────┐ &[Offer], now ┌────────────┐ plan ┌───────────┐
-//! │ local        │ ─────► │ bounded intake│ ────────────► │ constraint │ ───► │ admission │ one CAS
+//! │ local        │ ─────► │ bounded offer queue│ ────────────► │ constraint │ ───► │ admission │ one CAS
 //! │ mesos        │        │ N handlers    │               │ placement  │      │ (one word)│ a batch
 //! │ (yours)      │ ◄───── │ timers        │ ◄──────────── │  pure plan │ ◄─── └───────────┘
 //! └──────────────┘ calls  └───────────────┘   decisions   └────────────┘    agents · executors
@@ -145,7 +145,7 @@
 //!   wait-freedom.
 //! * An executor whose state changes and changes back (out of sight and returned) between the two looks of a snapshot;
 //!   at the instant of the picture it may have been out of sight.
-//! * The engine's timeouts and its journal under shuttle: its intake, inbox, gates and end are played there, in the
+//! * The engine's timeouts and its journal under shuttle: its offer queue, inbox, gates and end are played there, in the
 //!   order of events alone. What takes real time is in `tests/engine`; the simulator runs the protocol on one thread.
 //! * The wrap of small counters whose round is argued in the module that has them: 256 absences of one executor, or 256
 //!   exclusions and suspicions of one agent, between two steps of one thread.

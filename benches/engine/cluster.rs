@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use offermill::engine::seam::{
+use offermill::engine::cluster_manager::{
     Call, ClusterManager, EncodedOffer, EncodedOffers, Event, EventSink, OfferPlace, ReadOffers,
     Update, UseOffers,
 };

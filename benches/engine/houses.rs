@@ -5,7 +5,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
-use offermill::engine::seam::{Accept, Call, EncodedOffers, Event, Launch, Shape, Taken};
+use offermill::engine::cluster_manager::{
+    Accept, Call, EncodedOffers, Event, Launch, Shape, Taken,
+};
 use offermill::engine::{Engine, EngineOptions, Unobserved};
 use offermill::launch::{CommandTemplate, Facts, Launcher as _};
 use offermill::resources::Gpus;

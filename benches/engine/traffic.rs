@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use offermill::engine::seam::EncodedOffers;
+use offermill::engine::cluster_manager::EncodedOffers;
 
 use crate::BATCH;
 use crate::cluster::{self, Cluster, Launched};
@@ -12,7 +12,7 @@ use crate::houses::{House, Shared};
 use crate::support::fleet::{Batch, Fleet};
 use crate::support::stream::EXECUTORS_LIVE;
 
-/// So many offers may wait to be answered: less than the engine's intake takes.
+/// So many offers may wait to be answered: less than the engine's offer queue takes.
 pub(crate) const WINDOW: u64 = 4_000;
 
 /// What all offers must come to.

@@ -12,7 +12,7 @@ use offermill::cluster::mesos::Encoding;
 use offermill::cluster::mesos::wire::codec::Codec;
 use offermill::cluster::mesos::wire::offers::{OfferReader, split};
 use offermill::config::ExecutorCores;
-use offermill::engine::seam::OfferPlace;
+use offermill::engine::cluster_manager::OfferPlace;
 use offermill::resources::MilliCpus;
 use offermill::{
     Attribute, AttributeValue, Config, Constraint, Decisions, Handler, IdScheme, Kernel, Offer,

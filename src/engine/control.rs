@@ -1,4 +1,4 @@
-//! The control thread: one inbox, one [`Steward`], and the observer.
+//! The control thread: one inbox, one [`Controller`], and the observer.
 //!
 //! One thread makes all calls that must keep their order, so that nothing overtakes.
 //!
@@ -9,11 +9,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::cluster_manager::{Call, Event};
+use super::controller::{CallSink, Controller, POLL_EVERY};
 use super::inbox::{Message, Received};
 use super::notice::{Notice, Observer, PlacedExecutor};
-use super::seam::{Call, Event};
 use super::shared::Shared;
-use super::steward::{Outlet, POLL_EVERY, Steward};
 use super::sync::catch;
 use crate::ids::ExecutorId;
 use crate::time::Timestamp;
@@ -67,18 +67,18 @@ impl Message for Control {
 }
 
 pub(super) struct ControlThread {
-    steward: Steward,
+    controller: Controller,
     desk: Desk,
 }
 
-/// Where the steward's calls and notices go.
+/// Where the controller's calls and notices go.
 struct Desk {
     shared: Arc<Shared>,
     observer: Box<dyn Observer>,
     now: Timestamp,
 }
 
-impl Outlet for Desk {
+impl CallSink for Desk {
     /// A failure is noticed here and now: this thread must not wait for its own inbox.
     fn call(&mut self, call: Call<'_>) {
         // A call that the engine's end refuses is no failure.
@@ -102,9 +102,9 @@ impl Desk {
 
 impl ControlThread {
     pub(super) fn new(shared: Arc<Shared>, observer: Box<dyn Observer>) -> ControlThread {
-        let steward = Steward::new(shared.keeper.clone(), shared.options.clone());
+        let controller = Controller::new(shared.recorded_kernel.clone(), shared.options.clone());
         let desk = Desk { shared, observer, now: Timestamp::ORIGIN };
-        ControlThread { steward, desk }
+        ControlThread { controller, desk }
     }
 
     /// Works until told to end.
@@ -113,7 +113,7 @@ impl ControlThread {
         let desk = &mut self.desk;
         let _again = catch(|| desk.shared.break_down(&why));
         let _again = catch(|| desk.notice(Notice::Broken { why }));
-        let _untold = catch(|| desk.shared.keeper.finish(desk.now));
+        let _untold = catch(|| desk.shared.recorded_kernel.finish(desk.now));
     }
 
     fn work(&mut self) {
@@ -124,35 +124,35 @@ impl ControlThread {
                 Received::Message(message) => self.handle(message),
                 Received::Nothing => {}
                 Received::End => {
-                    let failure = self.desk.shared.keeper.finish(self.desk.now);
+                    let failure = self.desk.shared.recorded_kernel.finish(self.desk.now);
                     return self.desk.tell_journal_ended(failure);
                 }
             }
-            self.steward.let_time_pass(self.desk.now, &mut self.desk);
-            let failure = self.desk.shared.keeper.journal_failure();
+            self.controller.let_time_pass(self.desk.now, &mut self.desk);
+            let failure = self.desk.shared.recorded_kernel.journal_failure();
             self.desk.tell_journal_ended(failure);
         }
     }
 
     fn handle(&mut self, message: Control) {
-        let ControlThread { steward, desk, .. } = self;
+        let ControlThread { controller, desk, .. } = self;
         let now = desk.now;
         match message {
-            Control::Event(event) => steward.event(event, now, desk),
+            Control::Event(event) => controller.event(event, now, desk),
             Control::Placed(placed) => {
                 placed.into_iter().for_each(|placed| desk.notice(Notice::Placed(placed)));
             }
             Control::Resumed { adopted, surplus, finished } => {
                 desk.notice(Notice::Resumed { finished });
                 adopted.into_iter().for_each(|adopted| desk.notice(Notice::Adopted(adopted)));
-                steward.end_surplus(&surplus, now, desk);
+                controller.end_surplus(&surplus, now, desk);
             }
-            Control::NeverLaunched(executors) => steward.never_launched(executors, now, desk),
-            Control::Overflow { epoch, offers } => steward.overflow(epoch, &offers, desk),
-            Control::Unreadable { epoch, offers } => steward.unreadable(epoch, &offers, desk),
+            Control::NeverLaunched(executors) => controller.never_launched(executors, now, desk),
+            Control::Overflow { epoch, offers } => controller.overflow(epoch, &offers, desk),
+            Control::Unreadable { epoch, offers } => controller.unreadable(epoch, &offers, desk),
             Control::CallFailed(why) => desk.notice(Notice::CallFailed { why }),
             Control::HandlerPanicked { why } => desk.notice(Notice::HandlerPanicked { why }),
-            Control::Kill { executors, grace } => steward.kill(executors, grace, now, desk),
+            Control::Kill { executors, grace } => controller.kill(executors, grace, now, desk),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Offers in the form in which they came: what waits in the intake until a handler's thread reads it.
+//! Offers in the form in which they came: what waits in the offer queue until a handler's thread reads it.
 
 use std::fmt;
 use std::ops::Range;

@@ -1,6 +1,6 @@
 //! The engine's end.
 //!
-//! 1. The kernel is closed: no executor is committed any more. The intake takes nothing more in; handlers decline what
+//! 1. The kernel is closed: no executor is committed any more. The offer queue takes nothing more in; handlers decline what
 //!    waits in it.
 //! 2. Handlers end. Those that don't in time hang in a call, in the launcher or in a full inbox: from now on no launch
 //!    passes a handler's gate, and calls under way are waited for.
@@ -19,7 +19,7 @@
 //! that is being handled, and for no other. It holds one message for 3; those in the other lane, the updates of 4 among
 //! them, lose no place by that.
 //!
-//! *An offer that comes during 2 to 7* finds no room in the intake. It is declined until 5, and then dropped: the
+//! *An offer that comes during 2 to 7* finds no room in the offer queue. It is declined until 5, and then dropped: the
 //! manager, which is about to stop, gives all of them back.
 //!
 //! *Memory stays bounded*, whatever hangs, and however much a manager sends that doesn't end. In 2 to 4 its threads
@@ -59,7 +59,7 @@ pub struct Shutdown {
     /// How each executor that lived when the kernel was closed stood at the timeout.
     pub executors: Vec<Drained>,
     /// The threads that had not ended when the slack was over, by their names: `offermill-handler-N` hangs in a call or
-    /// in the launcher, `offermill-stop` in [`ClusterManager::stop`](super::seam::ClusterManager::stop),
+    /// in the launcher, `offermill-stop` in [`ClusterManager::stop`](super::cluster_manager::ClusterManager::stop),
     /// `offermill-control` in a call or in the observer. `offermill-end` goes on with an end that an observer asked
     /// for, `offermill-journal` hangs in the journal. They are left alone, and end with what they hang in.
     pub unfinished: Vec<String>,
@@ -130,9 +130,9 @@ impl Ending {
     pub(super) fn end(self, timeout: Option<Duration>) -> Shutdown {
         let slack = self.shared.options.shutdown_slack;
         let deadlines = Deadlines::new(timeout.unwrap_or_default(), slack);
-        self.shared.keeper.hurry(deadlines.quarter / 2, deadlines.written);
+        self.shared.recorded_kernel.hurry(deadlines.quarter / 2, deadlines.written);
         self.shared.close();
-        self.shared.intake.close();
+        self.shared.offer_queue.close();
         if self.shared.inbox.is_reader() {
             self.end_aside(timeout, deadlines)
         } else {
@@ -154,7 +154,7 @@ impl Ending {
             shared.inbox.end();
         }
         let unfinished = ending.iter().map(|thread| thread.name().to_owned()).collect();
-        let drain = shared.keeper.kernel().drain(Duration::ZERO);
+        let drain = shared.recorded_kernel.kernel().drain(Duration::ZERO);
         Shutdown::new(drain, unfinished, &shared)
     }
 
@@ -175,7 +175,7 @@ impl Ending {
         }
         // Nobody applies updates any more if the engine is broken.
         let patience = if shared.broken().is_some() { Duration::ZERO } else { drained.left() };
-        let drain = shared.keeper.kernel().drain(patience);
+        let drain = shared.recorded_kernel.kernel().drain(patience);
 
         shared.inbox.closing(Deadline::after(quarter / 2));
         shared.close_gates(Open::Nothing);

@@ -15,7 +15,7 @@
 //!
 //! An executor that the control thread has found was committed before, and so its batch had begun. Either its ACCEPT is
 //! not counted as made, and the executor waits; or the ACCEPT has returned before the question is asked. With a manager
-//! that carries out calls in the order in which they were made, which the [seam](super::seam) demands, the guarantee is
+//! that carries out calls in the order in which they were made, which the [seam](super::cluster_manager) demands, the guarantee is
 //! exact, however slow the manager is. What waits is looked at again at each tick; a call or a launcher that never
 //! returns holds up questions and kills about executors of that call, and of those behind it in its batch, alone.
 //!

@@ -1,9 +1,9 @@
-//! Threads around a kernel: a bounded intake, handler threads, a control thread with the timers, and an orderly end.
+//! Threads around a kernel: a bounded offer queue, handler threads, a control thread with the timers, and an orderly end.
 //!
 //! ```text
 //!  cluster manager                      engine
 //!  ┌─────────────┐ Event::Offers  ┌──────────────┐ batches ┌───────────────────┐
-//!  │             │ ─────────────► │ intake       │ ──────► │ N handler threads │ ─► Accept, Decline
+//!  │             │ ─────────────► │ offer queue       │ ──────► │ N handler threads │ ─► Accept, Decline
 //!  │             │                └──────────────┘         └───────────────────┘
 //!  │             │ other events   ┌──────────────────────────────────────────┐
 //!  │             │ ─────────────► │ control thread: updates, demand, timers  │ ─► Revive, Suppress, Kill, …
@@ -12,24 +12,24 @@
 //!
 //! Frameworks with threads and transport of their own call the [`Kernel`] themselves and never meet this.
 
-pub(crate) mod answering;
 mod clock;
+pub mod cluster_manager;
 mod control;
+pub(crate) mod controller;
 mod encoded;
 mod ending;
 mod gate;
 mod inbox;
-pub(crate) mod intake;
 pub mod journal;
-pub(crate) mod keeper;
-mod killing;
+mod kill_retry;
 pub(crate) mod launches;
 mod notice;
+pub(crate) mod offer_handler;
+pub(crate) mod offer_queue;
 mod owned;
 mod reconciliation;
-pub mod seam;
+pub(crate) mod recorded_kernel;
 mod shared;
-pub(crate) mod steward;
 mod sync;
 mod threads;
 
@@ -46,12 +46,12 @@ use crate::ids::ExecutorId;
 use crate::kernel::Kernel;
 use crate::launch::Launcher;
 use crate::time::Timestamp;
+use cluster_manager::{ClusterManager, EventSink};
 use control::{Control, ControlThread};
 use ending::Ending;
 use journal::Journal;
 use journal::recording::Recording;
-use keeper::Keeper;
-use seam::{ClusterManager, EventSink};
+use recorded_kernel::RecordedKernel;
 use shared::Shared;
 use threads::Thread;
 
@@ -64,11 +64,11 @@ const HANDLERS_MAX: usize = 1024;
 pub struct EngineOptions {
     /// Handler threads. Default: as many as this machine has cores, at most 4.
     pub handlers: usize,
-    /// Offers that may wait in the intake, at least 1; what comes beyond is declined. Default 10 000.
+    /// Offers that may wait in the offer queue, at least 1; what comes beyond is declined. Default 10 000.
     pub offers_queued_max: usize,
     /// Offers that a handler takes at a time, at least 1. Default 256.
     pub batch_max: usize,
-    /// How long offers are refused for that find no room in the intake. Default 5 s.
+    /// How long offers are refused for that find no room in the offer queue. Default 5 s.
     pub overflow_refuse: Duration,
     /// How long an executor that is killed may take to end by itself. Default 5 s.
     pub kill_grace: Duration,
@@ -138,7 +138,7 @@ impl Engine {
         options: EngineOptions,
         observer: Box<dyn Observer>,
     ) -> Result<Engine, Error> {
-        Engine::set_up(Keeper::from(kernel), manager, launcher, options, observer)
+        Engine::set_up(RecordedKernel::from(kernel), manager, launcher, options, observer)
     }
 
     /// The same, with a [`Journal`] of all that is done with `kernel`, with which nothing was done before. There is one
@@ -157,18 +157,18 @@ impl Engine {
         journal: Box<dyn Journal>,
     ) -> Result<Engine, Error> {
         let recording = Arc::new(Recording::new());
-        let keeper = Keeper::with(kernel, Some(Arc::clone(&recording)));
+        let recorded_kernel = RecordedKernel::with(kernel, Some(Arc::clone(&recording)));
         let options = EngineOptions { handlers: options.handlers.min(1), ..options };
         let (mut journal, written) = (journal, Arc::clone(&recording));
         let writer = Thread::start("offermill-journal", move || written.write(&mut *journal))?;
-        let engine = Engine::set_up(keeper.clone(), manager, launcher, options, observer);
-        let mut engine = engine.inspect_err(|_| drop(keeper.finish(Timestamp::ORIGIN)))?;
+        let engine = Engine::set_up(recorded_kernel.clone(), manager, launcher, options, observer);
+        let mut engine = engine.inspect_err(|_| drop(recorded_kernel.finish(Timestamp::ORIGIN)))?;
         engine.journal = Some(writer);
         Ok(engine)
     }
 
     fn set_up(
-        keeper: Keeper,
+        recorded_kernel: RecordedKernel,
         manager: Arc<dyn ClusterManager>,
         launcher: Arc<dyn Launcher>,
         options: EngineOptions,
@@ -188,14 +188,14 @@ impl Engine {
             return Err(Error::setting("handler threads", options.handlers, allowed));
         }
         let handlers = options.handlers;
-        let shared = Arc::new(Shared::new(keeper, manager, launcher, options));
+        let shared = Arc::new(Shared::new(recorded_kernel, manager, launcher, options));
         let mut engine =
             Engine { shared, handlers: Vec::new(), control: None, journal: None, started: false };
         let control = ControlThread::new(Arc::clone(&engine.shared), observer);
         engine.control = Some(Thread::start("offermill-control", move || control.run())?);
         for number in 0..handlers {
             let shared = Arc::clone(&engine.shared);
-            let work = move || answering::answer_offers(&shared, shared.handler_gate(number));
+            let work = move || offer_handler::answer_offers(&shared, shared.handler_gate(number));
             engine.handlers.push(Thread::start(&format!("offermill-handler-{number}"), work)?);
         }
         let events: EventSink = Arc::clone(&engine.shared) as EventSink;
@@ -207,7 +207,7 @@ impl Engine {
     /// The kernel inside: for its settings, its counters.
     #[must_use]
     pub fn kernel(&self) -> &Kernel {
-        self.shared.keeper.kernel()
+        self.shared.recorded_kernel.kernel()
     }
 
     /// [`Kernel::set_executor_limit`], on record if there is a journal.
@@ -215,7 +215,7 @@ impl Engine {
     /// # Errors
     /// When the limit is over [`limits::EXECUTORS_MAX`](crate::limits::EXECUTORS_MAX).
     pub fn set_executor_limit(&self, limit: Option<u32>) -> Result<(), Error> {
-        self.shared.keeper.set_executor_limit(limit, self.shared.clock.now())
+        self.shared.recorded_kernel.set_executor_limit(limit, self.shared.clock.now())
     }
 
     /// [`Kernel::request_executors`], on record if there is a journal.
@@ -223,7 +223,7 @@ impl Engine {
     /// # Errors
     /// When the limit is over [`limits::EXECUTORS_MAX`](crate::limits::EXECUTORS_MAX).
     pub fn request_executors(&self, limit: Option<u32>, hosts: &[&str]) -> Result<(), Error> {
-        self.shared.keeper.request_executors(limit, hosts, self.shared.clock.now())
+        self.shared.recorded_kernel.request_executors(limit, hosts, self.shared.clock.now())
     }
 
     /// The clock that the kernel's moments are told by.
@@ -232,10 +232,10 @@ impl Engine {
         self.shared.clock
     }
 
-    /// How many offers wait in the intake.
+    /// How many offers wait in the offer queue.
     #[must_use]
     pub fn offers_queued(&self) -> usize {
-        self.shared.intake.len()
+        self.shared.offer_queue.len()
     }
 
     /// Asks executors to end; they have the kill grace for it. Asked again until their end is reported. Comes before

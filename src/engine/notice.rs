@@ -82,7 +82,7 @@ pub enum Notice {
     },
     /// The cluster was told to stop or to resume offering.
     Demand(DemandCall),
-    /// Offers found no room in the intake and were declined.
+    /// Offers found no room in the offer queue and were declined.
     Overflow {
         /// How many.
         offers: usize,

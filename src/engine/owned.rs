@@ -1,4 +1,4 @@
-//! Offers that outlive the buffer that they were read from: what waits in the intake.
+//! Offers that outlive the buffer that they were read from: what waits in the offer queue.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use crate::offer::{
 };
 use crate::resources::{PortRange, Scalar};
 
-use super::seam::{FormerExecutor, Shape};
-use crate::kernel::Former;
+use super::cluster_manager::{RecoveredExecutor, Shape};
+use crate::kernel::Recovered;
 
 /// An [`Offer`] that owns its parts.
 #[derive(Clone, Debug)]
@@ -189,8 +189,8 @@ pub(super) fn lend<R>(owned: &[OwnedOffer], use_them: impl FnOnce(&[Offer<'_>]) 
 }
 
 /// Former executors as a kernel takes them.
-pub(super) fn borrow_former(former: &[FormerExecutor]) -> Vec<Former<'_>> {
-    let borrowed = former.iter().map(|it| Former {
+pub(super) fn borrow_former(former: &[RecoveredExecutor]) -> Vec<Recovered<'_>> {
+    let borrowed = former.iter().map(|it| Recovered {
         executor: &it.executor,
         agent_id: &it.agent_id,
         hostname: &it.hostname,
@@ -317,7 +317,7 @@ mod tests {
     }
 
     proptest! {
-        /// Goal: a reservation of either form passes through the intake whole, with its own resource. Method: random
+        /// Goal: a reservation of either form passes through the offer queue whole, with its own resource. Method: random
         /// offers; what is lent, made owned again, is what it was.
         #[test]
         fn reservations_are_lent_whole(

@@ -16,9 +16,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::keeper::Keeper;
-use super::seam::{Call, Questioned};
-use super::steward::Outlet;
+use super::cluster_manager::{Call, ReconcileTask};
+use super::controller::CallSink;
+use super::recorded_kernel::RecordedKernel;
 use crate::kernel::{Scope, Target};
 use crate::time::Timestamp;
 
@@ -42,9 +42,14 @@ pub(super) struct Reconciliation {
 
 impl Reconciliation {
     /// Asks about all.
-    pub(super) fn ask_about_all(&mut self, keeper: &Keeper, now: Timestamp, out: &mut dyn Outlet) {
-        let all = keeper.kernel().reconcile_all(now);
-        let all = self.let_wait(keeper, all);
+    pub(super) fn ask_about_all(
+        &mut self,
+        recorded_kernel: &RecordedKernel,
+        now: Timestamp,
+        out: &mut dyn CallSink,
+    ) {
+        let all = recorded_kernel.kernel().reconcile_all(now);
+        let all = self.let_wait(recorded_kernel, all);
         ask_named(pairs(&all), out);
         out.call(Call::Reconcile(&[]));
         self.unheard = all.into_iter().collect();
@@ -53,8 +58,13 @@ impl Reconciliation {
     }
 
     /// Asks about these, if there are any.
-    pub(super) fn ask(&mut self, keeper: &Keeper, targets: Vec<Target>, out: &mut dyn Outlet) {
-        let left = self.let_wait(keeper, targets);
+    pub(super) fn ask(
+        &mut self,
+        recorded_kernel: &RecordedKernel,
+        targets: Vec<Target>,
+        out: &mut dyn CallSink,
+    ) {
+        let left = self.let_wait(recorded_kernel, targets);
         ask_named(pairs(&left), out);
     }
 
@@ -65,13 +75,22 @@ impl Reconciliation {
     }
 
     /// Asks what is due.
-    pub(super) fn let_time_pass(&mut self, keeper: &Keeper, now: Timestamp, out: &mut dyn Outlet) {
+    pub(super) fn let_time_pass(
+        &mut self,
+        recorded_kernel: &RecordedKernel,
+        now: Timestamp,
+        out: &mut dyn CallSink,
+    ) {
         if now.since(self.all_at) >= ALL_EVERY {
-            return self.ask_about_all(keeper, now, out);
+            return self.ask_about_all(recorded_kernel, now, out);
         }
         if now.since(self.doubtful_at) >= DOUBTFUL_EVERY {
             self.doubtful_at = now;
-            self.ask(keeper, keeper.kernel().reconcile(Scope::Doubtful, now), out);
+            self.ask(
+                recorded_kernel,
+                recorded_kernel.kernel().reconcile(Scope::Doubtful, now),
+                out,
+            );
         }
         if !self.unheard.is_empty() && now >= self.again_at {
             self.again_after = (self.again_after * 2).min(AGAIN_AFTER_MAX);
@@ -79,14 +98,19 @@ impl Reconciliation {
             ask_named(self.unheard.iter(), out);
         }
         if !self.waiting.is_empty() {
-            self.ask_those_that_left(keeper, now, out);
+            self.ask_those_that_left(recorded_kernel, now, out);
         }
     }
 
     /// Asks about those that waited until the cluster manager was told to launch them.
-    fn ask_those_that_left(&mut self, keeper: &Keeper, now: Timestamp, out: &mut dyn Outlet) {
+    fn ask_those_that_left(
+        &mut self,
+        recorded_kernel: &RecordedKernel,
+        now: Timestamp,
+        out: &mut dyn CallSink,
+    ) {
         let waiting = std::mem::take(&mut self.waiting).into_values().collect();
-        let left = self.let_wait(keeper, waiting);
+        let left = self.let_wait(recorded_kernel, waiting);
         if left.is_empty() {
             return;
         }
@@ -103,11 +127,15 @@ impl Reconciliation {
     }
 
     /// Names those whose launch has left, and lets the others wait for that.
-    fn let_wait(&mut self, keeper: &Keeper, targets: Vec<Target>) -> Vec<(String, Arc<str>)> {
+    fn let_wait(
+        &mut self,
+        recorded_kernel: &RecordedKernel,
+        targets: Vec<Target>,
+    ) -> Vec<(String, Arc<str>)> {
         let mut left = Vec::with_capacity(targets.len());
         for target in targets {
-            let executor = keeper.kernel().executor_name(target.id).to_string();
-            if keeper.launches().under_way(target.id) {
+            let executor = recorded_kernel.kernel().executor_name(target.id).to_string();
+            if recorded_kernel.launches().under_way(target.id) {
                 self.waiting.insert(executor, target);
             } else {
                 self.waiting.remove(&executor);
@@ -124,11 +152,11 @@ fn pairs(named: &[(String, Arc<str>)]) -> impl Iterator<Item = (&String, &Arc<st
 
 fn ask_named<'a>(
     executors: impl Iterator<Item = (&'a String, &'a Arc<str>)>,
-    out: &mut dyn Outlet,
+    out: &mut dyn CallSink,
 ) {
     let question =
-        |(executor, agent_id): (&'a String, &'a Arc<str>)| Questioned { executor, agent_id };
-    let questioned: Vec<Questioned<'_>> = executors.map(question).collect();
+        |(executor, agent_id): (&'a String, &'a Arc<str>)| ReconcileTask { executor, agent_id };
+    let questioned: Vec<ReconcileTask<'_>> = executors.map(question).collect();
     if !questioned.is_empty() {
         out.call(Call::Reconcile(&questioned));
     }

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::EngineOptions;
 use super::clock::Clock;
+use super::cluster_manager::{Call, ClusterManager, Event, Events, RecoveredExecutor};
 use super::control::Control;
 use super::gate::{Gate, Open};
 use super::inbox::Inbox;
-use super::intake::{Intake, Waiting};
-use super::keeper::Keeper;
 use super::notice::PlacedExecutor;
-use super::seam::{Call, ClusterManager, Event, Events, FormerExecutor};
+use super::offer_queue::{OfferQueue, QueuedOffer};
+use super::recorded_kernel::RecordedKernel;
 use super::sync::{Deadline, Mutex, lock};
 use crate::error::Error;
 use crate::kernel::Target;
@@ -20,10 +20,10 @@ use crate::launch::Launcher;
 const CONTROL_QUEUE: usize = if cfg!(shuttle) { 2 } else { 16 * 1024 };
 
 pub(super) struct Shared {
-    pub(super) keeper: Keeper,
+    pub(super) recorded_kernel: RecordedKernel,
     pub(super) manager: Arc<dyn ClusterManager>,
     pub(super) launcher: Arc<dyn Launcher>,
-    pub(super) intake: Intake,
+    pub(super) offer_queue: OfferQueue,
     pub(super) clock: Clock,
     pub(super) options: EngineOptions,
     pub(super) inbox: Inbox<Control>,
@@ -36,16 +36,16 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn new(
-        keeper: Keeper,
+        recorded_kernel: RecordedKernel,
         manager: Arc<dyn ClusterManager>,
         launcher: Arc<dyn Launcher>,
         options: EngineOptions,
     ) -> Shared {
         Shared {
-            keeper,
+            recorded_kernel,
             manager,
             launcher,
-            intake: Intake::new(options.offers_queued_max),
+            offer_queue: OfferQueue::new(options.offers_queued_max),
             clock: Clock::start(),
             inbox: Inbox::new(CONTROL_QUEUE),
             gates: (0..=options.handlers).map(|_| Gate::new()).collect(),
@@ -107,7 +107,7 @@ impl Shared {
 
     /// Closes the kernel; returns the executors to be asked to end.
     pub(super) fn close(&self) -> Vec<Target> {
-        self.keeper.close(self.clock.now())
+        self.recorded_kernel.close(self.clock.now())
     }
 
     /// The control thread has panicked.
@@ -123,18 +123,18 @@ impl Shared {
     }
 
     /// Takes over a former run and its executors, at once: the next event may be about them.
-    fn resume(&self, executors: Vec<FormerExecutor>, finished: u64) {
-        let (keeper, now) = (&self.keeper, self.clock.now());
+    fn resume(&self, executors: Vec<RecoveredExecutor>, finished: u64) {
+        let (recorded_kernel, now) = (&self.recorded_kernel, self.clock.now());
         if self.options.finished_count_down {
-            keeper.lower_executor_limit(u32::try_from(finished).unwrap_or(u32::MAX), now);
+            recorded_kernel.lower_executor_limit(u32::try_from(finished).unwrap_or(u32::MAX), now);
         }
-        let ids = match keeper.adopt(&executors, now) {
+        let ids = match recorded_kernel.adopt(&executors, now) {
             Ok(ids) => ids,
             Err(error) => return self.tell(Control::CallFailed(error.to_string())),
         };
         let (mut adopted, mut surplus) = (Vec::new(), Vec::new());
         for (it, id) in executors.into_iter().zip(ids) {
-            let FormerExecutor { executor, agent_id, hostname, cores, memory, gpus, port } = it;
+            let RecoveredExecutor { executor, agent_id, hostname, cores, memory, gpus, port } = it;
             match id {
                 Some(id) => adopted.push(PlacedExecutor {
                     id,
@@ -155,15 +155,15 @@ impl Shared {
     /// A subscription began: everything before it is dead, at once and for whatever follows on the same thread.
     fn registered(&self, framework_id: &str) {
         *lock(&self.app) = framework_id.into();
-        self.intake.reset(self.keeper.registered(framework_id, self.clock.now()));
+        self.offer_queue.reset(self.recorded_kernel.registered(framework_id, self.clock.now()));
     }
 
     /// Queues offers, and has those declined that there is no room for.
-    fn take_in(&self, offers: Vec<Waiting>) {
-        let overflow = self.intake.push(offers);
+    fn take_in(&self, offers: Vec<QueuedOffer>) {
+        let overflow = self.offer_queue.push(offers);
         if !overflow.is_empty() {
-            let offers = overflow.into_iter().map(Waiting::into_id).collect();
-            self.tell(Control::Overflow { epoch: self.keeper.kernel().epoch(), offers });
+            let offers = overflow.into_iter().map(QueuedOffer::into_id).collect();
+            self.tell(Control::Overflow { epoch: self.recorded_kernel.kernel().epoch(), offers });
         }
     }
 }
@@ -172,23 +172,23 @@ impl Events for Shared {
     fn send(&self, event: Event) {
         match event {
             Event::Offers(offers) => {
-                self.take_in(offers.into_iter().map(Waiting::Owned).collect());
+                self.take_in(offers.into_iter().map(QueuedOffer::Owned).collect());
             }
             Event::Encoded(offers) => {
-                self.take_in(offers.into_each().map(Waiting::Encoded).collect());
+                self.take_in(offers.into_each().map(QueuedOffer::Encoded).collect());
             }
             Event::Rescinded { offer_id } => {
-                self.intake.rescind(&offer_id);
-                self.keeper.kernel().offer_rescinded(&offer_id);
+                self.offer_queue.rescind(&offer_id);
+                self.recorded_kernel.kernel().offer_rescinded(&offer_id);
             }
-            Event::Former { executors, finished } => self.resume(executors, finished),
+            Event::Recovered { executors, finished } => self.resume(executors, finished),
             Event::Registered { ref framework_id, .. } => {
                 self.registered(framework_id);
                 self.tell(Control::Event(event));
             }
             Event::Disconnected => {
-                self.keeper.disconnected(self.clock.now());
-                self.intake.reset(self.keeper.kernel().epoch());
+                self.recorded_kernel.disconnected(self.clock.now());
+                self.offer_queue.reset(self.recorded_kernel.kernel().epoch());
                 self.tell(Control::Event(event));
             }
             other => self.tell(Control::Event(other)),

@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use self::core::Core;
-pub use lifecycle::adoption::Former;
+pub use lifecycle::adoption::Recovered;
 pub use lifecycle::doubt::Scope;
 pub use lifecycle::drain::{DrainReport, Drained};
 pub use lifecycle::expiry::Ticked;
@@ -137,7 +137,7 @@ impl Kernel {
     /// When executors were adopted before, or are being adopted by another thread; then nothing is done.
     pub fn adopt(
         &self,
-        former: &[Former<'_>],
+        former: &[Recovered<'_>],
         now: Timestamp,
     ) -> Result<Vec<Option<ExecutorId>>, Error> {
         self.0.adopt(former, now)

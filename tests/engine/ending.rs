@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
-use offermill::engine::seam::Event;
+use offermill::engine::cluster_manager::Event;
 use offermill::engine::{Engine, EngineOptions, Notice, Observer};
 use offermill::launch::CommandTemplate;
 use offermill::{TaskState, Timestamp};

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use offermill::config::{ExclusionRule, ExecutorCores, RefuseDurations, UnreachableRule};
+use offermill::engine::cluster_manager::{Event, RecoveredExecutor};
 use offermill::engine::journal::{Entry, Journal, Operation, Outcome, Player};
-use offermill::engine::seam::{Event, FormerExecutor};
 use offermill::engine::{Engine, EngineOptions, Notice};
 use offermill::launch::CommandTemplate;
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
@@ -186,7 +186,7 @@ fn run_wild(seed: u64) -> Vec<Entry> {
     let (cluster, notices, tape) =
         (Arc::new(Recorder::default()), Notices::default(), Tape::default());
     let engine = start(&cluster, &notices, tape.clone(), seed.is_multiple_of(2));
-    let former = |number: u64| FormerExecutor {
+    let former = |number: u64| RecoveredExecutor {
         executor: format!("former-{number}"),
         agent_id: format!("S{number}"),
         hostname: "host".to_owned(),
@@ -195,7 +195,7 @@ fn run_wild(seed: u64) -> Vec<Entry> {
         gpus: Gpus::ZERO,
         port: None,
     };
-    cluster.send(Event::Former { executors: (0..3).map(former).collect(), finished: seed });
+    cluster.send(Event::Recovered { executors: (0..3).map(former).collect(), finished: seed });
     cluster.send(Event::Registered { framework_id: "F".to_owned(), again: false });
     let until = Instant::now() + Duration::from_millis(2_500);
     std::thread::scope(|scope| {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use offermill::config::ExecutorCores;
-use offermill::engine::seam::Event;
+use offermill::engine::cluster_manager::Event;
 use offermill::engine::{Engine, EngineOptions, Notice};
 use offermill::launch::CommandTemplate;
 use offermill::resources::{Mebibytes, MilliCpus};
@@ -97,7 +97,7 @@ fn offers_become_launches_and_updates_are_acknowledged() {
 }
 
 /// Goal: offers beyond the bound are declined for the overflow's duration and nothing is lost. Method: a burst of
-/// offers larger than the intake while the only handler is held up in a call.
+/// offers larger than the offer queue while the only handler is held up in a call.
 #[test]
 fn a_burst_beyond_the_bound_is_declined() {
     let house = House::new(Some(0), |options| {

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use offermill::TaskState;
+use offermill::engine::cluster_manager::Event;
 use offermill::engine::journal::{Entry, Journal};
-use offermill::engine::seam::Event;
 use offermill::engine::{Engine, EngineOptions, Notice, Shutdown};
 use offermill::launch::{Command, CommandTemplate, Facts, Launcher};
 

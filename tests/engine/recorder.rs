@@ -3,7 +3,7 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-use offermill::engine::seam::{
+use offermill::engine::cluster_manager::{
     self, ClusterManager, EncodedOffer, EncodedOffers, Event, EventSink, OfferPlace, OwnedOffer,
     OwnedResource, ReadOffers, Update, UseOffers,
 };
@@ -186,7 +186,7 @@ impl ClusterManager for Recorder {
         Ok(())
     }
 
-    fn call(&self, call: seam::Call<'_>) -> Result<(), Error> {
+    fn call(&self, call: cluster_manager::Call<'_>) -> Result<(), Error> {
         let recorded = record(call);
         let name = match &recorded {
             Call::Accept { .. } => "accept",
@@ -275,23 +275,25 @@ pub(crate) fn encoded(offers: &[&str]) -> Event {
     Event::Encoded(EncodedOffers { record: record.into_bytes().into(), places })
 }
 
-fn record(call: seam::Call<'_>) -> Call {
+fn record(call: cluster_manager::Call<'_>) -> Call {
     match call {
-        seam::Call::Accept(accept) => Call::Accept {
+        cluster_manager::Call::Accept(accept) => Call::Accept {
             offers: accept.offers.iter().map(|offer| offer.id.to_owned()).collect(),
             executors: accept.executors.iter().map(|launch| launch.executor.to_owned()).collect(),
             argv: accept.executors[0].command.argv.clone(),
         },
-        seam::Call::Decline { offers, refuse, .. } => {
+        cluster_manager::Call::Decline { offers, refuse, .. } => {
             Call::Decline { offers: offers.iter().map(|id| (*id).to_owned()).collect(), refuse }
         }
-        seam::Call::Revive { .. } => Call::Revive,
-        seam::Call::Suppress { .. } => Call::Suppress,
-        seam::Call::Kill { executor, .. } => Call::Kill(executor.to_owned()),
-        seam::Call::Reconcile(questioned) => {
+        cluster_manager::Call::Revive { .. } => Call::Revive,
+        cluster_manager::Call::Suppress { .. } => Call::Suppress,
+        cluster_manager::Call::Kill { executor, .. } => Call::Kill(executor.to_owned()),
+        cluster_manager::Call::Reconcile(questioned) => {
             Call::Reconcile(questioned.iter().map(|it| it.executor.to_owned()).collect())
         }
-        seam::Call::Acknowledge { update, .. } => Call::Acknowledge(update.executor.clone()),
+        cluster_manager::Call::Acknowledge { update, .. } => {
+            Call::Acknowledge(update.executor.clone())
+        }
         _ => Call::Other,
     }
 }

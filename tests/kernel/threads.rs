@@ -12,8 +12,8 @@ use std::time::Duration;
 use offermill::config::{Conduct, UnreachableRule};
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{
-    Change, Decisions, DrainReport, ExecutorId, Fate, Former, Handler, IdScheme, Kernel, Phase,
-    Reason, Scope, StatusUpdate, TaskState, Timestamp, UpdateReason,
+    Change, Decisions, DrainReport, ExecutorId, Fate, Handler, IdScheme, Kernel, Phase, Reason,
+    Recovered, Scope, StatusUpdate, TaskState, Timestamp, UpdateReason,
 };
 
 use crate::world::{Entry, Setup, Sheet, at, lend, secs};
@@ -209,7 +209,7 @@ fn drive(yard: &Yard, behind: u64) {
 fn adopt(yard: &Yard) {
     let names: Vec<String> = (0..FORMER).map(|number| format!("former-{number}")).collect();
     let agents: Vec<String> = (0..FORMER).map(|number| format!("S{}", number % 12)).collect();
-    let former = names.iter().zip(&agents).map(|(executor, agent_id)| Former {
+    let former = names.iter().zip(&agents).map(|(executor, agent_id)| Recovered {
         executor,
         agent_id,
         hostname: "h0",
@@ -218,7 +218,7 @@ fn adopt(yard: &Yard) {
         gpus: Gpus::ZERO,
         port: None,
     });
-    let former: Vec<Former<'_>> = former.collect();
+    let former: Vec<Recovered<'_>> = former.collect();
     let adopted = yard.kernel.adopt(&former, yard.now()).unwrap();
     println!("adopted: {} of {FORMER}", adopted.iter().flatten().count());
     for (id, name) in adopted.iter().zip(&names) {

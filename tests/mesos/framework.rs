@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use offermill::cluster::mesos::{MesosCluster, MesosConfig};
 use offermill::config::{ExecutorCores, RefuseDurations, UnreachableRule};
-use offermill::engine::seam::ClusterManager;
+use offermill::engine::cluster_manager::ClusterManager;
 use offermill::engine::{Engine, EngineOptions, Notice, Observer};
 use offermill::launch::CommandTemplate;
 use offermill::resources::{Mebibytes, MilliCpus};

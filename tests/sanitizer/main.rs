@@ -23,7 +23,7 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use offermill::config::{ExclusionRule, UnreachableRule};
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{
-    Decisions, ExecutorId, Former, IdScheme, Kernel, Scope, StatusUpdate, TaskState, Timestamp,
+    Decisions, ExecutorId, IdScheme, Kernel, Recovered, Scope, StatusUpdate, TaskState, Timestamp,
     UpdateReason,
 };
 use world::{Entry, Setup, Sheet, at, lend, secs};
@@ -213,7 +213,7 @@ fn pass_time(yard: &Yard, mut dice: Dice) {
 
 /// Adopts executors of a former run.
 fn adopt(yard: &Yard) {
-    let former = |executor, agent_id| Former {
+    let former = |executor, agent_id| Recovered {
         executor,
         agent_id,
         hostname: "host",

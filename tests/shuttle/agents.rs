@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use offermill::config::UnreachableRule;
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
-use offermill::{Decisions, ExecutorId, Former, Phase, StatusUpdate, TaskState};
+use offermill::{Decisions, ExecutorId, Phase, Recovered, StatusUpdate, TaskState};
 
 use crate::world::{Entry, Setup, Sheet, at, lend};
 use crate::yard::{Yard, join};
@@ -31,8 +31,8 @@ fn setup() -> Setup {
     }
 }
 
-fn former<'a>(executor: &'a str, agent_id: &'a str) -> Former<'a> {
-    Former {
+fn former<'a>(executor: &'a str, agent_id: &'a str) -> Recovered<'a> {
+    Recovered {
         executor,
         agent_id,
         hostname: "host",

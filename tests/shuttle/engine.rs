@@ -1,4 +1,4 @@
-//! The engine's threads: its intake, its inbox and its end, around the real kernel and beside a cluster that answers on
+//! The engine's threads: its offer queue, its inbox and its end, around the real kernel and beside a cluster that answers on
 //! threads of its own.
 //!
 //! In this world the engine's queue to the control thread has room for two messages, its clock stands still, and its
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex as Quiet};
 use std::time::Duration;
 
-use offermill::engine::seam::{
+use offermill::engine::cluster_manager::{
     Call, ClusterManager, Event, EventSink, OwnedOffer, OwnedResource, Update,
 };
 use offermill::engine::{Engine, EngineOptions, Notice, Observer, Unobserved};
@@ -184,7 +184,7 @@ fn start(cluster: &Arc<Cluster>, observer: Box<dyn Observer>, slack: bool) -> (E
 
 /// Goal: each offer of the subscription that is in force is answered once, under this subscription, unless it was
 /// rescinded; older ones once at most; and no handler sleeps through an offer or the close. Method: two subscriptions,
-/// the first with more offers than the intake has room for; rescissions from a second thread; then a shutdown that
+/// the first with more offers than the offer queue has room for; rescissions from a second thread; then a shutdown that
 /// waits for ever.
 #[test]
 fn offers_are_answered_once() {

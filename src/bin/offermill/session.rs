@@ -11,7 +11,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use offermill::engine::seam::ClusterManager;
+use offermill::engine::cluster_manager::ClusterManager;
 use offermill::engine::{Clock, Engine, EngineOptions, Notice, Observer, Shutdown};
 use offermill::resources::MilliCpus;
 use offermill::spark::shuffle::News;

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use offermill::allocation::Rule;
 use offermill::cluster::local::AgentAttributes;
 use offermill::config::{ExclusionRule, ExecutorCores, ExecutorGpus};
-use offermill::engine::seam::ClusterManager;
+use offermill::engine::cluster_manager::ClusterManager;
 use offermill::{Config, ConfigBuilder, IdScheme};
 
 use crate::allocation_settings;

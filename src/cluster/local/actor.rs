@@ -15,7 +15,7 @@ use super::process::{Blame, Unstarted};
 use super::sandbox;
 use super::starts::{Start, Started, Starts};
 use super::waiting::{Queue, Waiting};
-use crate::engine::seam::Event;
+use crate::engine::cluster_manager::Event;
 use crate::resources::Gpus;
 use crate::status::{TaskState, UpdateReason};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use crate::engine::seam::{OwnedAttribute, OwnedOffer, OwnedResource};
+use crate::engine::cluster_manager::{OwnedAttribute, OwnedOffer, OwnedResource};
 use crate::limits::REFUSE_MAX;
 use crate::offer::DEFAULT_ROLE;
 use crate::resources::{Mebibytes, MilliCpus, PortRange, Scalar};

@@ -15,7 +15,7 @@ use super::outbox::Outbox;
 use super::sandbox::Sandboxes;
 use super::starts::{Starter, Starts};
 use super::waiting::Queue;
-use crate::engine::seam::{Call, ClusterManager, EventSink};
+use crate::engine::cluster_manager::{Call, ClusterManager, EventSink};
 use crate::error::Error;
 
 /// A cluster of agents that live in this process and run executors as processes of this machine.
@@ -26,7 +26,7 @@ use crate::error::Error;
 ///
 /// Calls return at once; what comes of them arrives as events, sent from one thread of the
 /// cluster's own. While that thread waits for a slow
-/// [`Events::send`](crate::engine::seam::Events::send), the cluster stands still, and so does
+/// [`Events::send`](crate::engine::cluster_manager::Events::send), the cluster stands still, and so does
 /// [`ClusterManager::stop`]: a sink must not block for good.
 pub struct LocalCluster {
     config: LocalConfig,

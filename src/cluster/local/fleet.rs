@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use super::agent::{Agent, Offered, Room, Seat};
-use crate::engine::seam::OwnedOffer;
+use crate::engine::cluster_manager::OwnedOffer;
 
 /// The agents, each in its seat. A lost agent leaves its seat empty; who comes back has another id.
 pub(super) struct Fleet {

@@ -8,7 +8,7 @@ use super::agent::Room;
 use super::process::Unstarted;
 use super::starts::Started;
 use super::warden::Warden;
-use crate::engine::seam::{Accept, Call, Launch};
+use crate::engine::cluster_manager::{Accept, Call, Launch};
 use crate::launch::Command;
 use crate::resources::Gpus;
 

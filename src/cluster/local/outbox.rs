@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::engine::seam::{Event, EventSink, Update};
+use crate::engine::cluster_manager::{Event, EventSink, Update};
 use crate::status::{TaskState, UpdateReason};
 
 /// The way out for events. Updates that come from an executor bear an acknowledgement token, those

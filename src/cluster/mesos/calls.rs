@@ -8,13 +8,12 @@ use super::task::kill_policy;
 use super::wire::json::Named as _;
 use super::wire::messages::call::{
     Accept, AcceptInverseOffers, Acknowledge, AcknowledgeOperationStatus, Call, Decline, Kill,
-    Message, Reconcile, ReconcileTask, Request, Revive, Shutdown, Subscribe, Suppress, Type,
-    UpdateFramework,
+    Message, Reconcile, Request, Revive, Shutdown, Subscribe, Suppress, Type, UpdateFramework,
 };
 use super::wire::messages::{
-    AgentId, ExecutorId, Filters, OfferId, OperationStatus, ResourceRequest, TaskId,
+    self, AgentId, ExecutorId, Filters, OfferId, OperationStatus, ResourceRequest, TaskId,
 };
-use crate::engine::seam::Questioned;
+use crate::engine::cluster_manager::ReconcileTask;
 use crate::limits::REFUSE_MAX;
 
 fn call(kind: Type) -> Call {
@@ -115,12 +114,12 @@ pub(super) fn acknowledge_operation(status: OperationStatus) -> Option<Call> {
 }
 
 /// Asks about these, or about all that live.
-pub(super) fn reconcile(questioned: &[Questioned<'_>]) -> Call {
-    let task = |it: &Questioned<'_>| ReconcileTask {
+pub(super) fn reconcile(tasks: &[ReconcileTask<'_>]) -> Call {
+    let task = |it: &ReconcileTask<'_>| messages::call::ReconcileTask {
         task_id: task_id(it.executor),
         agent_id: Some(agent(it.agent_id)),
     };
-    let reconcile = Reconcile { tasks: questioned.iter().map(task).collect() };
+    let reconcile = Reconcile { tasks: tasks.iter().map(task).collect() };
     Call { reconcile: Some(reconcile), ..call(Type::Reconcile) }
 }
 

@@ -25,8 +25,9 @@ use super::wire::codec::Codec;
 use super::wire::messages::{Call as Message, ResourceRequest};
 use super::wire::offers::OfferReader;
 use crate::config::Config;
-use crate::engine::seam::{
-    Accept, Call, ClusterManager, Event, EventSink, FormerExecutor, Questioned, ReadOffers, Update,
+use crate::engine::cluster_manager::{
+    Accept, Call, ClusterManager, Event, EventSink, ReadOffers, ReconcileTask, RecoveredExecutor,
+    Update,
 };
 use crate::error::Error;
 
@@ -35,9 +36,9 @@ use crate::error::Error;
 /// One thread of its own subscribes, reads events and sends calls; [`ClusterManager::call`] only queues, and never
 /// waits. A subscription that ends is followed by another, for as long as it takes; only a cluster that refuses the
 /// framework ends that, and a first subscription that takes longer than
-/// [`MesosConfig::subscribe_timeout`]: then an [`Event::Refused`](crate::engine::seam::Event::Refused) comes.
+/// [`MesosConfig::subscribe_timeout`]: then an [`Event::Refused`](crate::engine::cluster_manager::Event::Refused) comes.
 ///
-/// An [`Event::Refused`](crate::engine::seam::Event::Refused) also comes if a part of the manager breaks down.
+/// An [`Event::Refused`](crate::engine::cluster_manager::Event::Refused) also comes if a part of the manager breaks down.
 ///
 /// Numbers of subscriptions ([`Accept::epoch`]) are counted from 1: use a manager with a new kernel.
 pub struct MesosCluster {
@@ -339,7 +340,7 @@ impl Running {
             }
         };
         let hostname = accept.offers.first().map_or("", |offer| offer.hostname);
-        let former = accept.executors.iter().map(|launch| FormerExecutor {
+        let former = accept.executors.iter().map(|launch| RecoveredExecutor {
             executor: launch.executor.to_owned(),
             agent_id: accept.agent_id.to_owned(),
             hostname: hostname.to_owned(),
@@ -348,7 +349,7 @@ impl Running {
             gpus: launch.gpus,
             port: launch.port,
         });
-        let former: Vec<FormerExecutor> = former.collect();
+        let former: Vec<RecoveredExecutor> = former.collect();
         let written = self.ledger.launch(&former);
         written
             .map_err(|error| failed(&format!("the framework id file can't be written: {error}")))?;
@@ -371,7 +372,7 @@ impl Running {
     }
 
     /// Questions are asked a thousand at a time.
-    fn reconcile(&self, epoch: u64, questioned: &[Questioned<'_>]) -> Result<(), Error> {
+    fn reconcile(&self, epoch: u64, questioned: &[ReconcileTask<'_>]) -> Result<(), Error> {
         if questioned.is_empty() {
             return self.order(epoch, plain(calls::reconcile(&[])));
         }

@@ -29,7 +29,7 @@ use super::outgoing::{Outgoing, Place};
 use super::standing::{DoubtSender, StandingReceiver, doubt, standing};
 use super::wire::messages::Call;
 use crate::backoff::Backoff;
-use crate::engine::seam::{Event, EventSink, Update};
+use crate::engine::cluster_manager::{Event, EventSink, Update};
 use crate::status::{TaskState, UpdateReason};
 
 /// So many orders may wait; more fail. The offers of a large cluster can all be accepted at once.

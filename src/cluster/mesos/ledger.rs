@@ -28,7 +28,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::engine::seam::FormerExecutor;
+use crate::engine::cluster_manager::RecoveredExecutor;
 use crate::error::Error;
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 
@@ -59,7 +59,7 @@ pub(super) struct Ledger {
 pub(super) struct Book {
     pub(super) framework_id: Option<String>,
     /// Those that have not ended, by id.
-    pub(super) executors: BTreeMap<String, FormerExecutor>,
+    pub(super) executors: BTreeMap<String, RecoveredExecutor>,
     /// How many have finished.
     pub(super) finished: u64,
 }
@@ -131,7 +131,7 @@ impl Ledger {
     }
 
     /// These are about to be launched. If this fails they must not be.
-    pub(super) fn launch(&mut self, executors: &[FormerExecutor]) -> io::Result<()> {
+    pub(super) fn launch(&mut self, executors: &[RecoveredExecutor]) -> io::Result<()> {
         let mut lines = String::new();
         executors.iter().for_each(|it| write_line(&mut lines, it));
         self.append(&lines)?;
@@ -226,7 +226,7 @@ fn write_anew(path: &Path, book: &Book) -> io::Result<(File, u64)> {
     Ok((file, text.len() as u64))
 }
 
-fn write_line(text: &mut String, it: &FormerExecutor) {
+fn write_line(text: &mut String, it: &RecoveredExecutor) {
     let (executor, agent, host) = (Field(&it.executor), Field(&it.agent_id), Field(&it.hostname));
     let (cores, memory, gpus) = (it.cores.millis(), it.memory.get(), it.gpus.get());
     let port = it.port.map_or_else(|| "-".to_owned(), |port| port.to_string());
@@ -298,7 +298,7 @@ fn read_line(line: &str, book: &mut Book) -> Option<()> {
         ("finished", []) => book.finished = first.parse().ok()?,
         ("+", [agent, host, cores, memory, gpus, port]) => {
             let executor = unfield(first)?;
-            let former = FormerExecutor {
+            let former = RecoveredExecutor {
                 executor: executor.clone(),
                 agent_id: unfield(agent)?,
                 hostname: unfield(host)?,

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
 
 use super::ledger::{Book, Ledger};
-use crate::engine::seam::{FormerExecutor, Update};
+use crate::engine::cluster_manager::{RecoveredExecutor, Update};
 use crate::error::Error;
 use crate::status::{Fate, Meaning};
 
@@ -39,7 +39,7 @@ enum Job {
         done: oneshot::Sender<io::Result<()>>,
     },
     Launch {
-        executors: Vec<FormerExecutor>,
+        executors: Vec<RecoveredExecutor>,
         done: SyncSender<io::Result<()>>,
     },
     End {
@@ -130,7 +130,7 @@ impl SharedLedger {
     }
 
     /// See [`Ledger::launch`]. Waits until it is written.
-    pub(super) fn launch(&self, executors: &[FormerExecutor]) -> io::Result<()> {
+    pub(super) fn launch(&self, executors: &[RecoveredExecutor]) -> io::Result<()> {
         let Some(desk) = &self.0 else { return Ok(()) };
         let (done, answer) = sync_channel(1);
         let mut orders = desk.orders();

@@ -38,7 +38,7 @@ use super::subscription::{Stream, Unsubscribed, redirected};
 use super::wire::codec::Codec;
 use crate::backoff::Backoff;
 use crate::config::text::format_duration;
-use crate::engine::seam::{Event, EventSink};
+use crate::engine::cluster_manager::{Event, EventSink};
 
 /// So many redirections in a row are followed without waiting.
 const HOPS_MAX: u32 = 4;
@@ -298,7 +298,7 @@ impl Link {
         if former_id.is_some() {
             // Of a framework that is no more nothing is left but what has finished.
             let executors = if is_same { executors.into_values().collect() } else { Vec::new() };
-            self.events.send(Event::Former { executors, finished });
+            self.events.send(Event::Recovered { executors, finished });
         }
         self.events.send(Event::Registered { framework_id, again: is_same || !first });
     }

@@ -8,7 +8,7 @@ use super::wire::codec::Codec;
 use super::wire::messages::event::Type;
 use super::wire::messages::{Call, Event as Message};
 use super::wire::offers::split;
-use crate::engine::seam::{EncodedOffers, Event};
+use crate::engine::cluster_manager::{EncodedOffers, Event};
 
 /// Decoded messages take up to a hundred times as much memory as their bytes, if someone means it; so what isn't read
 /// in place may not be long. In JSON that goes for offers, too: they come to about 10 000 in an event.

@@ -6,7 +6,7 @@ use super::wire::messages::{
     self, Attribute, DomainInfo, Offer, ReservationInfo, ReservationType, Resource, ValueType,
 };
 use super::wire::offers::Unavailability;
-use crate::engine::seam::{
+use crate::engine::cluster_manager::{
     OwnedAttribute, OwnedAttributeValue, OwnedOffer, OwnedReservation, OwnedReservations,
     OwnedReservedBy, OwnedResource, OwnedValue,
 };

@@ -1,7 +1,7 @@
 //! What the master reports of a task, as the engine takes it.
 
 use super::wire::messages::{Reason, TaskState as State, TaskStatus};
-use crate::engine::seam::Update;
+use crate::engine::cluster_manager::Update;
 use crate::status::{TaskState, UpdateReason};
 
 /// The report. A state that this crate doesn't know yet says that the executor is out of sight, a reason that it

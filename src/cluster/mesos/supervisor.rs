@@ -14,7 +14,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 
 use super::standing::StandingSender;
 use super::tear_down::{Parting, TearDown};
-use crate::engine::seam::{Event, EventSink};
+use crate::engine::cluster_manager::{Event, EventSink};
 
 /// How the manager is to be stopped.
 #[derive(Debug)]

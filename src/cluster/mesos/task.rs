@@ -12,7 +12,7 @@ use super::wire::messages::{
     OperationType, Range, Ranges, ReservationInfo, ReservationType, Resource, RevocableInfo,
     Scalar, TaskInfo, ValueType, Variable, call,
 };
-use crate::engine::seam::{Accept, Amount, Launch, Taken};
+use crate::engine::cluster_manager::{Accept, Amount, Launch, Taken};
 use crate::error::Error;
 use crate::launch::{Command, ContainerKind, Form};
 use crate::offer::{

@@ -16,7 +16,7 @@ pub(super) enum Item {
     Asked { stream: u64, ask: Ask },
     /// The framework tries to subscribe.
     Subscribe,
-    /// A handler looks into the intake.
+    /// A handler looks into the offer queue.
     Answer { handler: usize },
     /// The framework's control thread wakes up.
     Poll,

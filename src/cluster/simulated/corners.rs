@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 
 use super::scenario::Scenario;
 use crate::engine::Notice;
-use crate::engine::seam::Call;
+use crate::engine::cluster_manager::Call;
 use crate::kernel::Change;
 
 /// So close to a deadline, in milliseconds, an executor is back at it.

@@ -1,7 +1,7 @@
 //! The framework: the engine's parts around a kernel, stepped by hand.
 //!
-//! What the engine's threads do in real time happens here one thing after the other: offers go through the intake to
-//! answerers, everything else through the steward.
+//! What the engine's threads do in real time happens here one thing after the other: offers go through the offer queue to
+//! offer handlers, everything else through the controller.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,11 +19,11 @@ use super::sheet::Sheet;
 use super::wire::{AgentRef, Amounts, Ask, Order, SCALARS, SimOffer, Tell, offer_number};
 use crate::config::{Config, ConfigBuilder, ExecutorCores, ExecutorGpus, UnreachableRule};
 use crate::constraint::Constraint;
-use crate::engine::answering::{AnswerOutlet, Answerer};
-use crate::engine::intake::Intake;
-use crate::engine::keeper::Keeper;
-use crate::engine::seam::{Call, Event, Launch};
-use crate::engine::steward::{Outlet, POLL_EVERY, Steward};
+use crate::engine::cluster_manager::{Call, Event, Launch};
+use crate::engine::controller::{CallSink, Controller, POLL_EVERY};
+use crate::engine::offer_handler::{AnswerSink, OfferHandler};
+use crate::engine::offer_queue::OfferQueue;
+use crate::engine::recorded_kernel::RecordedKernel;
 use crate::engine::{EngineOptions, Notice, PlacedExecutor};
 use crate::error::Error;
 use crate::ids::{ExecutorId, IdScheme};
@@ -79,10 +79,10 @@ pub(super) struct Framework {
     pub(super) settings: Settings,
     base: ConfigBuilder,
     pub(super) handlers: Vec<SimHandler>,
-    pub(super) intake: Intake<SimOffer>,
+    pub(super) offer_queue: OfferQueue<SimOffer>,
     pub(super) batch: Vec<SimOffer>,
     pub(super) sheet: Sheet,
-    pub(super) steward: Steward,
+    pub(super) controller: Controller,
     pub(super) options: EngineOptions,
     /// The stream that it listens to, if any, and how many there were.
     pub(super) stream: Option<u64>,
@@ -130,14 +130,15 @@ impl Framework {
             kill_grace: Duration::from_secs(2),
             ..EngineOptions::default()
         };
-        let keeper = Keeper::from(kernel.clone());
-        let handler = |_| SimHandler::new(Answerer::new(keeper.clone(), Arc::new(NoCommand)));
+        let recorded_kernel = RecordedKernel::from(kernel.clone());
+        let handler =
+            |_| SimHandler::new(OfferHandler::new(recorded_kernel.clone(), Arc::new(NoCommand)));
         Ok(Framework {
             handlers: (0..options.handlers).map(handler).collect(),
-            intake: Intake::new(options.offers_queued_max),
+            offer_queue: OfferQueue::new(options.offers_queued_max),
             batch: Vec::new(),
             sheet: Sheet::new(scenario.zones),
-            steward: Steward::new(keeper, options.clone()),
+            controller: Controller::new(recorded_kernel, options.clone()),
             kernel,
             settings,
             base,
@@ -173,7 +174,7 @@ impl Framework {
         if let Tell::Subscribed = tell {
             self.stream = Some(stream);
             world.judge.subscribed(self.now(world.agenda));
-            self.intake.reset(self.kernel.registered());
+            self.offer_queue.reset(self.kernel.registered());
             let again = self.streams > 0;
             self.streams += 1;
             let event = Event::Registered { framework_id: "simulated".to_owned(), again };
@@ -187,7 +188,7 @@ impl Framework {
             Tell::Offers(offers) => self.take_in(offers, world),
             Tell::Rescinded(offer) => {
                 let id = format!("O{offer}");
-                self.intake.rescind(&id);
+                self.offer_queue.rescind(&id);
                 world.judge.rescinded(offer);
                 self.kernel.offer_rescinded(&id);
             }
@@ -204,16 +205,16 @@ impl Framework {
 
     fn take_in(&mut self, offers: Vec<SimOffer>, world: &mut World<'_>) {
         world.judge.offers_arrive(&offers, world.agenda.now);
-        let overflow = self.intake.push(offers);
+        let overflow = self.offer_queue.push(offers);
         if !overflow.is_empty() {
             world.judge.overflow(&overflow);
             let ids: Vec<String> = overflow.iter().map(|it| format!("O{}", it.number)).collect();
             let epoch = self.kernel.epoch();
             let mut desk = Desk::new(&self.kernel, self.stream, self.now(world.agenda), world);
-            self.steward.overflow(epoch, &ids, &mut desk);
+            self.controller.overflow(epoch, &ids, &mut desk);
             world.judge.overflow_ends();
         }
-        if self.intake.len() > 0 {
+        if self.offer_queue.len() > 0 {
             let handler = self.dice.roll(self.handlers.len() as u64) as usize;
             self.call_handler(handler, world.agenda);
         }
@@ -222,8 +223,8 @@ impl Framework {
     fn steward_hears(&mut self, event: Event, world: &mut World<'_>) {
         let now = self.now(world.agenda);
         let mut desk = Desk::new(&self.kernel, self.stream, now, world);
-        self.steward.event(event, now, &mut desk);
-        self.steward.let_time_pass(now, &mut desk);
+        self.controller.event(event, now, &mut desk);
+        self.controller.let_time_pass(now, &mut desk);
         world.judge.stewards_turn_ends();
     }
 
@@ -232,7 +233,7 @@ impl Framework {
         world.agenda.after(POLL_EVERY.as_millis() as u64, Item::Poll);
         let now = self.now(world.agenda);
         let mut desk = Desk::new(&self.kernel, self.stream, now, world);
-        self.steward.let_time_pass(now, &mut desk);
+        self.controller.let_time_pass(now, &mut desk);
         world.corners.polled();
         world.judge.polled(self.stream.is_some(), now);
     }
@@ -256,7 +257,7 @@ impl Framework {
         world.agenda.after(after.max(1), Item::Subscribe);
         if self.stream.take().is_some() {
             self.kernel.disconnected();
-            self.intake.reset(self.kernel.epoch());
+            self.offer_queue.reset(self.kernel.epoch());
             world.judge.disconnected();
             self.steward_hears(Event::Disconnected, world);
         }
@@ -275,13 +276,13 @@ impl Framework {
         let now = self.now(world.agenda);
         world.judge.kills(&self.kernel, &executors, now);
         let mut desk = Desk::new(&self.kernel, self.stream, now, world);
-        self.steward.kill(executors, grace, now, &mut desk);
+        self.controller.kill(executors, grace, now, &mut desk);
     }
 
     /// As `Engine::shutdown`: closes, lets handlers finish, and asks everybody to end.
     pub(super) fn shut_down(&mut self, timeout: Duration, world: &mut World<'_>) {
         self.kernel.close();
-        self.intake.close();
+        self.offer_queue.close();
         world.judge.closed();
         self.finish_batches(world);
         let left = self.kernel.close().into_iter().map(|target| target.id).collect();
@@ -369,7 +370,7 @@ impl<'a, 'w> Desk<'a, 'w> {
     }
 }
 
-impl Outlet for Desk<'_, '_> {
+impl CallSink for Desk<'_, '_> {
     fn call(&mut self, call: Call<'_>) {
         if !self.send(&call) {
             let why = "there is no subscription".to_owned();
@@ -384,7 +385,7 @@ impl Outlet for Desk<'_, '_> {
     }
 }
 
-impl AnswerOutlet for Desk<'_, '_> {
+impl AnswerSink for Desk<'_, '_> {
     fn call(&mut self, call: Call<'_>) -> bool {
         self.send(&call)
     }
@@ -422,7 +423,7 @@ fn ask(call: &Call<'_>) -> Option<Ask> {
             grace: *grace,
         },
         Call::Reconcile(questioned) => {
-            let pair = |it: &crate::engine::seam::Questioned<'_>| {
+            let pair = |it: &crate::engine::cluster_manager::ReconcileTask<'_>| {
                 Some((it.executor.to_owned(), AgentRef::parse(it.agent_id)?))
             };
             Ask::Reconcile(questioned.iter().filter_map(pair).collect())

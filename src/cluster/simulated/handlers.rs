@@ -5,9 +5,9 @@ use super::agenda::{Agenda, Item};
 use super::corners::Seen;
 use super::framework::{Desk, Framework, World};
 use super::wire::SimOffer;
-use crate::engine::answering::Answerer;
-use crate::engine::keeper::Answered;
 use crate::engine::launches::Batch;
+use crate::engine::offer_handler::OfferHandler;
+use crate::engine::recorded_kernel::Answered;
 use crate::time::Timestamp;
 
 /// The application's name, as executors are told it.
@@ -15,8 +15,8 @@ const APP: &str = "simulated";
 
 /// A handler.
 pub(super) struct SimHandler {
-    answerer: Answerer,
-    /// Whether it was told that there is something in the intake, or answers a batch in steps.
+    answerer: OfferHandler,
+    /// Whether it was told that there is something in the offer queue, or answers a batch in steps.
     called: bool,
     slow: Option<SlowAnswer>,
 }
@@ -38,13 +38,13 @@ struct SlowAnswer {
 }
 
 impl SimHandler {
-    pub(super) fn new(answerer: Answerer) -> SimHandler {
+    pub(super) fn new(answerer: OfferHandler) -> SimHandler {
         SimHandler { answerer, called: false, slow: None }
     }
 }
 
 impl Framework {
-    /// Tells a handler that there is something in the intake: this one, or the next that isn't busy. A busy one looks
+    /// Tells a handler that there is something in the offer queue: this one, or the next that isn't busy. A busy one looks
     /// by itself when it is done.
     pub(super) fn call_handler(&mut self, handler: usize, agenda: &mut Agenda) {
         let count = self.handlers.len();
@@ -58,18 +58,20 @@ impl Framework {
         }
     }
 
-    /// A handler takes a batch from the intake and answers it, or makes the next call of the batch that it is at.
+    /// A handler takes a batch from the offer queue and answers it, or makes the next call of the batch that it is at.
     pub(super) fn answer(&mut self, handler: usize, world: &mut World<'_>) {
         if let Some(slow) = self.handlers[handler].slow.take() {
             return self.make_next_call(handler, slow, world);
         }
         self.handlers[handler].called = false;
-        if self.intake.len() == 0 {
+        if self.offer_queue.len() == 0 {
             return;
         }
         self.batch.clear();
-        let Some(epoch) = self.intake.pop(self.options.batch_max, &mut self.batch) else { return };
-        if self.intake.len() > 0 {
+        let Some(epoch) = self.offer_queue.pop(self.options.batch_max, &mut self.batch) else {
+            return;
+        };
+        if self.offer_queue.len() > 0 {
             // Another handler goes on with what is left.
             self.call_handler((handler + 1) % self.handlers.len(), world.agenda);
         }
@@ -169,7 +171,7 @@ impl Framework {
         world.judge.batch_ends(handler, answerer.decisions(), now);
         world.judge.handlers_busy(false, world.agenda.now);
         self.handlers[handler].called = false;
-        if self.intake.len() > 0 {
+        if self.offer_queue.len() > 0 {
             self.call_handler(handler, world.agenda);
         }
     }
@@ -179,7 +181,7 @@ impl Framework {
         if !never_launched.is_empty() {
             let now = self.now(world.agenda);
             let mut desk = Desk::new(&self.kernel, self.stream, now, world);
-            self.steward.never_launched(never_launched, now, &mut desk);
+            self.controller.never_launched(never_launched, now, &mut desk);
         }
     }
 
@@ -191,7 +193,7 @@ impl Framework {
                 self.make_next_call(handler, slow, world);
             }
         }
-        while self.intake.len() > 0 {
+        while self.offer_queue.len() > 0 {
             self.answer(0, world);
         }
     }

@@ -3,7 +3,7 @@
 //! ```text
 //!            virtual time, one queue, one seed
 //!  ┌───────────────────────────────────────────────────────┐
-//!  │ agents ◄──► master ◄── network (faults) ──► framework │     framework = intake, answerers, steward, kernel:
+//!  │ agents ◄──► master ◄── network (faults) ──► framework │     framework = offer queue, offer handlers, controller, kernel:
 //!  └───────────────────────────────────────────────────────┘     what `offermill run` runs, without its threads
 //!        what was done ────────► judge ◄──────── what was decided
 //! ```

@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 
 use super::report::{Latencies, Mark, Sample};
 use crate::engine::Notice;
-use crate::engine::seam::Call;
+use crate::engine::cluster_manager::Call;
 use crate::kernel::{Change, Decisions, Kernel, ReasonKind};
 use crate::status::Fate;
 use crate::time::Timestamp;

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use crate::engine::intake::Queued;
-use crate::engine::seam::Update;
+use crate::engine::cluster_manager::Update;
+use crate::engine::offer_queue::Queued;
 use crate::offer::DEFAULT_ROLE;
 use crate::resources::PortRange;
 use crate::status::{TaskState, UpdateReason};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use crate::engine::cluster_manager::{OwnedOffer, RecoveredExecutor};
 use crate::engine::owned::lend;
-use crate::engine::seam::{FormerExecutor, OwnedOffer};
 use crate::ids::ExecutorId;
 use crate::kernel::{
     Accepted, Change, Decisions, Decline, DemandCall, Exclusion, Freed, Kernel, LimitRule, Piece,
@@ -73,7 +73,7 @@ pub enum Operation {
     /// These executors were noted as asked to end.
     Kill(Vec<String>),
     /// Executors of a former run were taken over.
-    Former(Vec<FormerExecutor>),
+    Recovered(Vec<RecoveredExecutor>),
     /// A subscription began.
     Registered {
         /// The cluster's id for this framework.
@@ -115,7 +115,7 @@ pub enum Outcome {
     /// Of [`Operation::AgentLost`], [`Operation::ExecutorLost`], [`Operation::Kill`] and [`Operation::Close`]: the
     /// executors that are to be asked about or to be killed, and their agents.
     Targets(Vec<(String, String)>),
-    /// Of [`Operation::Former`]: for each executor whether there was room for it. Empty if there was an adoption
+    /// Of [`Operation::Recovered`]: for each executor whether there was room for it. Empty if there was an adoption
     /// before.
     Adopted(Vec<bool>),
     /// Of [`Operation::Point`].
@@ -192,7 +192,7 @@ impl Operation {
             Operation::Offers(offers) => 1 + offers.len(),
             Operation::Kill(executors) => 1 + executors.len() / 8,
             Operation::Request { hosts, .. } => 1 + hosts.len() / 8,
-            Operation::Former(executors) => 1 + executors.len() / 4,
+            Operation::Recovered(executors) => 1 + executors.len() / 4,
             _ => 1,
         }
     }

@@ -163,7 +163,7 @@ impl Player {
                     executors.iter().filter_map(|it| kernel.executor_id(it)).collect();
                 return Outcome::targets(kernel, &kernel.kill_executors(ids));
             }
-            Operation::Former(former) => {
+            Operation::Recovered(former) => {
                 let adopted = kernel.adopt(&borrow_former(former), at);
                 return Outcome::adopted(adopted.as_deref().unwrap_or_default());
             }

@@ -26,7 +26,7 @@ use crate::time::Timestamp;
 
 /// An executor that a former run has left on the cluster.
 #[derive(Clone, Copy, Debug)]
-pub struct Former<'a> {
+pub struct Recovered<'a> {
     /// Its id as the cluster knows it.
     pub executor: &'a str,
     /// The agent that it is on.
@@ -106,7 +106,7 @@ impl Core {
     /// Returns for each whether it was adopted, and as whom.
     pub(crate) fn adopt(
         &self,
-        former: &[Former<'_>],
+        former: &[Recovered<'_>],
         now: Timestamp,
     ) -> Result<Vec<Option<ExecutorId>>, Error> {
         if !self.adopted.claim() {
@@ -150,7 +150,7 @@ impl Core {
     }
 
     /// Counts one executor on its agent, if that takes one.
-    fn reserve_agent(&self, former: &Former<'_>, now: Timestamp) -> Option<AgentKey> {
+    fn reserve_agent(&self, former: &Recovered<'_>, now: Timestamp) -> Option<AgentKey> {
         loop {
             let agent = self.agents.meet(former.agent_id, former.hostname, now)?;
             match self.agents.reserve(agent, 1, now) {
@@ -163,7 +163,7 @@ impl Core {
     }
 
     /// Puts one executor into its cell and into the books. If there is no room, nothing is done and the cell is freed.
-    fn take_in(&self, id: ExecutorId, former: &Former<'_>, now: Timestamp) -> bool {
+    fn take_in(&self, id: ExecutorId, former: &Recovered<'_>, now: Timestamp) -> bool {
         let ExecutorId { sequence, slot } = id;
         let Some(executor) = self.executors.get(slot) else { return false };
         let Some(agent) = self.reserve_agent(former, now) else {
@@ -171,7 +171,7 @@ impl Core {
             return false;
         };
         self.policy.load().locality.note(former.hostname, agent, &self.agents);
-        let Former { cores, memory, gpus, port, .. } = *former;
+        let Recovered { cores, memory, gpus, port, .. } = *former;
         let hold = Allocation { agent: agent.index(), cores, memory, gpus, port };
         Executor::before_reserving();
         executor.reserve(sequence, &hold, now);

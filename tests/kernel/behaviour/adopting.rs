@@ -1,15 +1,15 @@
 //! Executors of a former run.
 
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
-use offermill::{Change, Fate, Former, IdScheme, Scope, StatusUpdate, TaskState};
+use offermill::{Change, Fate, IdScheme, Recovered, Scope, StatusUpdate, TaskState};
 use proptest::prelude::*;
 
 use super::House;
 use crate::world::{Setup, at};
 
 /// An executor of a former run on an agent, with cores.
-fn former<'a>(executor: &'a str, agent_id: &'a str, cores: u64) -> Former<'a> {
-    Former {
+fn former<'a>(executor: &'a str, agent_id: &'a str, cores: u64) -> Recovered<'a> {
+    Recovered {
         executor,
         agent_id,
         hostname: "host",
@@ -102,7 +102,7 @@ fn who_is_not_adopted_is_a_stray() {
 #[test]
 fn what_is_too_large_is_not_adopted() {
     let house = House::new(&Setup::default());
-    let huge = Former {
+    let huge = Recovered {
         cores: MilliCpus::from_millis(u64::MAX),
         memory: Mebibytes::new(u64::MAX),
         gpus: Gpus::new(u32::MAX),
@@ -128,7 +128,7 @@ proptest! {
         let kernel = offermill::Kernel::new(config, IdScheme::unique("job", 36).unwrap());
         let names: Vec<String> = (0..cores.len()).map(|at| format!("old-{at}")).collect();
         let agents = ["S0", "S1", "S2", "S3"];
-        let former: Vec<Former<'_>> = names
+        let former: Vec<Recovered<'_>> = names
             .iter()
             .zip(&cores)
             .map(|(name, (cores, agent))| former(name, agents[*agent], *cores))

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
-use offermill::{ExecutorId, Former, Reason, ReasonKind, TaskState, Timestamp};
+use offermill::{ExecutorId, Reason, ReasonKind, Recovered, TaskState, Timestamp};
 use proptest::prelude::*;
 
 use super::House;
@@ -108,7 +108,7 @@ fn a_host_is_free_when_its_last_executor_ends() {
     let mut house = House::new(&waiting(1000));
     let first = house.offer(&[Sheet::new("S1", 1.0, 100.0).on_host("b")], 0)[0];
     request(&house, &["b"], 0);
-    let former = Former {
+    let former = Recovered {
         executor: "old",
         agent_id: "S2",
         hostname: "b",

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{
-    Decisions, DemandCall, Former, Handler, IdScheme, Kernel, Outcome, StatusUpdate, Ticked,
+    Decisions, DemandCall, Handler, IdScheme, Kernel, Outcome, Recovered, StatusUpdate, Ticked,
     Timestamp,
 };
 
@@ -54,7 +54,7 @@ impl Subject {
     }
 
     fn adopt(&mut self, relics: &[Relic], expected: Option<&[Option<u64>]>, now: Timestamp) {
-        let former = |relic: &Relic| Former {
+        let former = |relic: &Relic| Recovered {
             executor: relic.name,
             agent_id: relic.agent,
             hostname: "host",
@@ -63,7 +63,7 @@ impl Subject {
             gpus: Gpus::new(relic.gpus as u32),
             port: None,
         };
-        let former: Vec<Former<'_>> = relics.iter().map(former).collect();
+        let former: Vec<Recovered<'_>> = relics.iter().map(former).collect();
         let (adopted, expected) = match (self.kernel.adopt(&former, now), expected) {
             (Ok(adopted), Some(expected)) => (adopted, expected),
             (Err(_), None) => return,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use offermill::cluster::mesos::MesosCluster;
-use offermill::engine::seam::{Call as EngineCall, ClusterManager, Event, Events};
+use offermill::engine::cluster_manager::{Call as EngineCall, ClusterManager, Event, Events};
 
 use super::master::FakeMaster;
 use super::mesos;

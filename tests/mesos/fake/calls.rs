@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use offermill::Phase;
 use offermill::cluster::mesos::MesosCluster;
 use offermill::engine::Notice;
-use offermill::engine::seam::{Call as EngineCall, ClusterManager, Event};
+use offermill::engine::cluster_manager::{Call as EngineCall, ClusterManager, Event};
 
 use super::breaking::Brittle;
 use super::master::FakeMaster;

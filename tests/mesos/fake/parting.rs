@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use offermill::cluster::mesos::AtEnd;
 use offermill::engine::Notice;
-use offermill::engine::seam::{Call as EngineCall, ClusterManager};
+use offermill::engine::cluster_manager::{Call as EngineCall, ClusterManager};
 
 use super::master::FakeMaster;
 use super::script::{Answer, Call, Then, sound};

@@ -1,8 +1,8 @@
 //! Entries as events and answers, and events as operations.
 
 use bumpalo::Bump;
+use offermill::engine::cluster_manager::RecoveredExecutor;
 use offermill::engine::journal::{Acceptance, Entry, Operation, Outcome};
-use offermill::engine::seam::FormerExecutor;
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{Change, Config, Decline, DemandCall, LimitRule, Offer, Timestamp};
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ pub(super) fn event(entry: &Entry, last: Timestamp) -> Option<Event> {
             local: hosts.iter().map(|host| (host.clone(), 1)).collect(),
         },
         Operation::Kill(executors) => What::Kill(executors.clone()),
-        Operation::Former(former) => What::Former(former.iter().map(former_line).collect()),
+        Operation::Recovered(former) => What::Recovered(former.iter().map(former_line).collect()),
         Operation::Registered { framework_id } => {
             What::Registered(Registered { framework_id: Some(framework_id.clone()) })
         }
@@ -75,7 +75,9 @@ pub(super) fn operation(what: &What) -> Operation {
             Operation::Request { limit: *total, hosts: local.keys().cloned().collect() }
         }
         What::Kill(executors) => Operation::Kill(executors.clone()),
-        What::Former(former) => Operation::Former(former.iter().map(former_executor).collect()),
+        What::Recovered(former) => {
+            Operation::Recovered(former.iter().map(former_executor).collect())
+        }
         What::Registered(registered) => Operation::Registered {
             framework_id: registered.framework_id.clone().unwrap_or_default(),
         },
@@ -199,7 +201,7 @@ fn change_word(change: Change) -> String {
     }
 }
 
-fn former_line(former: &FormerExecutor) -> FormerLine {
+fn former_line(former: &RecoveredExecutor) -> FormerLine {
     FormerLine {
         executor: former.executor.clone(),
         agent: former.agent_id.clone(),
@@ -211,8 +213,8 @@ fn former_line(former: &FormerExecutor) -> FormerLine {
     }
 }
 
-fn former_executor(line: &FormerLine) -> FormerExecutor {
-    FormerExecutor {
+fn former_executor(line: &FormerLine) -> RecoveredExecutor {
+    RecoveredExecutor {
         executor: line.executor.clone(),
         agent_id: line.agent.clone(),
         hostname: line.host.clone(),

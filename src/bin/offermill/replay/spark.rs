@@ -276,7 +276,7 @@ impl Spark {
             | What::Rescinded(_)
             | What::SlaveLost(_)
             | What::ExecutorLost(_)
-            | What::Former(_)
+            | What::Recovered(_)
             | What::AnswersLate => {}
         }
         None

@@ -11,7 +11,7 @@ use std::time::Duration;
 use offermill::Config;
 use offermill::cluster::mesos::MesosCluster;
 use offermill::config::text::format_duration;
-use offermill::engine::seam::ClusterManager;
+use offermill::engine::cluster_manager::ClusterManager;
 
 use crate::draft::Draft;
 use crate::master::Master;

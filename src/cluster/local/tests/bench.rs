@@ -7,9 +7,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use crate::cluster::local::{AgentAttributes, LocalCluster, LocalConfig};
-use crate::engine::seam::{
-    Accept, Call, ClusterManager, Event, Events, Launch, OwnedOffer, OwnedValue, Questioned, Shape,
-    Update,
+use crate::engine::cluster_manager::{
+    Accept, Call, ClusterManager, Event, Events, Launch, OwnedOffer, OwnedValue, ReconcileTask,
+    Shape, Update,
 };
 use crate::launch::Command;
 use crate::offer::Offer;
@@ -193,7 +193,7 @@ impl Bench {
 
     pub(super) fn reconcile(&self, executors: &[&str]) {
         let questions: Vec<_> =
-            executors.iter().map(|executor| Questioned { executor, agent_id: "S" }).collect();
+            executors.iter().map(|executor| ReconcileTask { executor, agent_id: "S" }).collect();
         self.call(Call::Reconcile(&questions));
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::bench::{Bench, EPOCH, launch, until};
-use crate::engine::seam::ClusterManager;
+use crate::engine::cluster_manager::ClusterManager;
 use crate::launch::{Container, ContainerKind, Form, Setup, Uri};
 use crate::resources::{Gpus, MilliCpus};
 use crate::status::{TaskState, UpdateReason};
@@ -251,7 +251,7 @@ fn stop_ends_everything_and_can_be_repeated() {
     assert!(
         bench
             .cluster
-            .call(crate::engine::seam::Call::Revive { epoch: 1 })
+            .call(crate::engine::cluster_manager::Call::Revive { epoch: 1 })
             .unwrap_err()
             .is_cluster()
     );

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::bench::{Bench, launch, until};
-use crate::engine::seam::{ClusterManager, Event, OwnedOffer};
+use crate::engine::cluster_manager::{ClusterManager, Event, OwnedOffer};
 use crate::status::TaskState;
 
 /// Longer than any of these tests waits for.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::bench::{Bench, EPOCH, Folder, launch, scalar};
 use crate::cluster::local::{AgentAttributes, LocalCluster, LocalConfig};
-use crate::engine::seam::{
+use crate::engine::cluster_manager::{
     Call, ClusterManager, Event, Events, OwnedAttributeValue, OwnedResource, OwnedValue,
 };
 use crate::resources::PortRange;

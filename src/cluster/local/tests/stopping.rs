@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::bench::{Bench, EPOCH, Folder, PATIENCE, launch};
 use crate::cluster::local::{LocalCluster, LocalConfig};
-use crate::engine::seam::{Accept, Call, ClusterManager, Event, Events};
+use crate::engine::cluster_manager::{Accept, Call, ClusterManager, Event, Events};
 use crate::offer::Offer;
 use crate::status::{TaskState, UpdateReason};
 

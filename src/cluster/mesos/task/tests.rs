@@ -12,7 +12,7 @@ use prost::Message as _;
 
 use super::*;
 use crate::cluster::mesos::wire::messages::Call;
-use crate::engine::seam::Shape;
+use crate::engine::cluster_manager::Shape;
 use crate::launch::{
     Container, Network, PortMapping, Protocol, Secret, SecretSource, Setup, Uri, Volume,
 };

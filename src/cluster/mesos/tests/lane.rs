@@ -9,7 +9,7 @@ use crate::cluster::mesos::MesosConfig;
 use crate::cluster::mesos::http::Http;
 use crate::cluster::mesos::wire::codec::Codec;
 use crate::cluster::mesos::wire::messages::call;
-use crate::engine::seam::Events;
+use crate::engine::cluster_manager::Events;
 
 #[derive(Default)]
 struct Sink(std::sync::Mutex<Vec<Event>>);

@@ -11,8 +11,8 @@ fn folder() -> PathBuf {
     folder
 }
 
-fn executor(id: &str, agent: &str) -> FormerExecutor {
-    FormerExecutor {
+fn executor(id: &str, agent: &str) -> RecoveredExecutor {
+    RecoveredExecutor {
         executor: id.to_owned(),
         agent_id: agent.to_owned(),
         hostname: "host %0".to_owned(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{Cluster, Life, Link, Pending, Task, View, millis};
 use crate::cluster::simulated::agenda::{Agenda, Item, TaskRef};
 use crate::cluster::simulated::wire::{AgentRef, Tell, masters_update};
-use crate::engine::seam::Update;
+use crate::engine::cluster_manager::Update;
 use crate::status::{TaskState, UpdateReason};
 
 /// An update is sent again after so long, then after twice as long, up to the most

@@ -7,7 +7,7 @@ use super::ledger::{Agent, Ledger};
 use crate::cluster::simulated::framework::Settings;
 use crate::cluster::simulated::scenario::Scenario;
 use crate::cluster::simulated::wire::{AgentRef, Amounts, SimOffer, offer_number};
-use crate::engine::seam::{Accept, Launch};
+use crate::engine::cluster_manager::{Accept, Launch};
 use crate::kernel::{Amount, Decisions};
 use crate::offer::{Offer, Value};
 use crate::resources::MilliCpus;

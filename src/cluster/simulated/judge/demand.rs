@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Finding;
 use crate::config::Config;
-use crate::engine::seam::Call;
+use crate::engine::cluster_manager::Call;
 use crate::time::Timestamp;
 
 /// The control thread may look at demand once between two of its wake-ups; by the third it must have.

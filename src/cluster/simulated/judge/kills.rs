@@ -9,7 +9,7 @@ use crate::time::Timestamp;
 /// The first repetition is due after so long, each further one after twice as long, up to the most.
 const AGAIN_AFTER: Duration = Duration::from_secs(15);
 const AGAIN_AFTER_MAX: Duration = Duration::from_secs(300);
-/// The steward may be so late.
+/// The controller may be so late.
 const SLACK: Duration = Duration::from_secs(5);
 
 #[derive(Default)]

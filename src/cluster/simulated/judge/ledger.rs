@@ -11,7 +11,7 @@ use crate::cluster::simulated::framework::Settings;
 use crate::cluster::simulated::scenario::Scenario;
 use crate::cluster::simulated::wire::{AgentRef, SimOffer};
 use crate::config::ExclusionRule;
-use crate::engine::seam::Update;
+use crate::engine::cluster_manager::Update;
 use crate::engine::{Notice, PlacedExecutor};
 use crate::kernel::{Change, Kernel, Phase, Snapshot, Totals};
 use crate::resources::{Mebibytes, MilliCpus};

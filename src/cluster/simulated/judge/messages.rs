@@ -2,7 +2,7 @@
 
 use super::Finding;
 use crate::engine::Notice;
-use crate::engine::seam::Update;
+use crate::engine::cluster_manager::Update;
 use crate::kernel::{Kernel, Phase};
 use crate::status::Meaning;
 use crate::time::Timestamp;
@@ -10,7 +10,7 @@ use crate::time::Timestamp;
 /// In worlds of up to so many executors each acknowledgement is compared with the kernel.
 const LOOKED_THROUGH_MAX: u32 = 500;
 
-/// The update that the steward is at.
+/// The update that the controller is at.
 #[derive(Default)]
 pub(super) struct Messages {
     current: Option<Current>,

@@ -18,7 +18,7 @@ use std::time::Duration;
 use super::framework::Settings;
 use super::scenario::Scenario;
 use super::wire::{AgentRef, SimOffer};
-use crate::engine::seam::{Call, Update};
+use crate::engine::cluster_manager::{Call, Update};
 use crate::engine::{Notice, PlacedExecutor};
 use crate::ids::ExecutorId;
 use crate::kernel::{Change, Decisions, DrainReport, Kernel, Reason};
@@ -96,7 +96,7 @@ impl Judge {
         }
     }
 
-    /// These found no room in the intake.
+    /// These found no room in the offer queue.
     pub(super) fn overflow(&mut self, offers: &[SimOffer]) {
         if self.on {
             self.waiting.overflow(offers);

@@ -6,13 +6,13 @@ use std::time::Duration;
 use super::Finding;
 use super::ledger::Ledger;
 use super::under_way::UnderWay;
-use crate::engine::seam::Questioned;
+use crate::engine::cluster_manager::ReconcileTask;
 use crate::time::Timestamp;
 
 /// After a subscription, or the loss of an agent, its executors are asked about within so long.
 const SOON: Duration = Duration::from_secs(1);
 /// When the last call of a batch was made, its executors that were in question meanwhile are asked about within so
-/// long: the steward looks each second.
+/// long: the controller looks each second.
 const SOON_AFTER_LAUNCH: Duration = Duration::from_secs(2);
 /// Executors out of sight, and those whose launch is unconfirmed for too long, are asked about so often at least.
 const DOUBTFUL_EVERY: Duration = Duration::from_secs(20);
@@ -79,7 +79,7 @@ impl Questions {
     /// The cluster is asked.
     pub(super) fn asked(
         &mut self,
-        questioned: &[Questioned<'_>],
+        questioned: &[ReconcileTask<'_>],
         ledger: &mut Ledger,
         now: Timestamp,
     ) {

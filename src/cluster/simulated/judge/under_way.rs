@@ -8,7 +8,7 @@ use hashbrown::HashSet;
 
 use super::Finding;
 use crate::engine::PlacedExecutor;
-use crate::engine::seam::Launch;
+use crate::engine::cluster_manager::Launch;
 
 #[derive(Default)]
 pub(super) struct UnderWay {

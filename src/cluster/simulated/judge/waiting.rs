@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Finding;
 use crate::cluster::simulated::wire::{SimOffer, offer_number};
 
-/// An offer waits in the intake for so long at most, in milliseconds.
+/// An offer waits in the offer queue for so long at most, in milliseconds.
 const WAITS_MAX: u64 = 1_000;
 
 #[derive(Default)]
@@ -16,7 +16,7 @@ pub(super) struct Waiting {
     offers: BTreeMap<u64, u64>,
     /// Rescinded while they waited: they must not be answered.
     rescinded: BTreeSet<u64>,
-    /// What found no room in the intake, and is to be declined.
+    /// What found no room in the offer queue, and is to be declined.
     overflown: BTreeSet<u64>,
     /// Whether all handlers are at their batches, and when they were last.
     busy: bool,

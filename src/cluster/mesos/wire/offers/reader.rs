@@ -8,7 +8,7 @@ use bumpalo::collections::Vec;
 use super::cursor::Malformed;
 use super::desk::{Desk, Extent};
 use super::offer::{Unavailability, read_offer};
-use crate::engine::seam::{EncodedOffer, ReadOffers, UseOffers};
+use crate::engine::cluster_manager::{EncodedOffer, ReadOffers, UseOffers};
 use crate::offer::{DEFAULT_ROLE, Offer};
 
 /// An arena that has grown beyond this is given back.

@@ -1,7 +1,7 @@
 //! Where the offers of a record lie: a walk past everything else.
 
 use super::cursor::{Cursor, Malformed, Result, known, sized, varint};
-use crate::engine::seam::OfferPlace;
+use crate::engine::cluster_manager::OfferPlace;
 
 /// `Event.type`.
 const TYPE: u32 = varint(1);

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::cluster_manager::RecoveredExecutor;
 use super::journal::recording::Recording;
 use super::journal::{Operation, Outcome, Passed};
 use super::launches::Launches;
 use super::owned::borrow_former;
-use super::seam::FormerExecutor;
 use super::sync::Deadline;
 use crate::error::Error;
 use crate::ids::ExecutorId;
@@ -16,19 +16,19 @@ use crate::offer::Offer;
 use crate::status::StatusUpdate;
 use crate::time::Timestamp;
 
-/// Does what it is asked to, and records it if it has a journal. All that works on one kernel has clones of one keeper.
+/// Does what it is asked to, and records it if it has a journal. All that works on one kernel has clones of one recorded kernel.
 /// Moments that it is given are what the clock says; with a journal the [grid](super::journal) has the last word about
 /// them.
 #[derive(Clone)]
-pub(crate) struct Keeper {
+pub(crate) struct RecordedKernel {
     kernel: Kernel,
     recording: Option<Arc<Recording>>,
     launches: Launches,
 }
 
-impl From<Kernel> for Keeper {
-    fn from(kernel: Kernel) -> Keeper {
-        Keeper::with(kernel, None)
+impl From<Kernel> for RecordedKernel {
+    fn from(kernel: Kernel) -> RecordedKernel {
+        RecordedKernel::with(kernel, None)
     }
 }
 
@@ -36,9 +36,9 @@ impl From<Kernel> for Keeper {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answered(Option<u64>);
 
-impl Keeper {
-    pub(super) fn with(kernel: Kernel, recording: Option<Arc<Recording>>) -> Keeper {
-        Keeper { kernel, recording, launches: Launches::default() }
+impl RecordedKernel {
+    pub(super) fn with(kernel: Kernel, recording: Option<Arc<Recording>>) -> RecordedKernel {
+        RecordedKernel { kernel, recording, launches: Launches::default() }
     }
 
     /// The launches that the cluster manager has not been told of.
@@ -169,7 +169,7 @@ impl Keeper {
 
     pub(crate) fn adopt(
         &self,
-        former: &[FormerExecutor],
+        former: &[RecoveredExecutor],
         now: Timestamp,
     ) -> Result<Vec<Option<ExecutorId>>, Error> {
         let borrowed = borrow_former(former);
@@ -177,7 +177,7 @@ impl Keeper {
         let mut turn = recording.turn(now);
         let ids = self.kernel.adopt(&borrowed, turn.at());
         let outcome = Outcome::adopted(ids.as_deref().unwrap_or_default());
-        turn.record(&self.kernel, Operation::Former(former.to_vec()), outcome);
+        turn.record(&self.kernel, Operation::Recovered(former.to_vec()), outcome);
         ids
     }
 

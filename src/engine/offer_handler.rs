@@ -8,15 +8,15 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::cluster_manager::{Accept, Call, Launch, Shape, Taken};
 use super::control::Control;
 use super::encoded::{EncodedOffer, ReadOffers};
 use super::gate::Gate;
-use super::intake::Waiting;
-use super::keeper::{Answered, Keeper};
 use super::launches::Batch;
 use super::notice::PlacedExecutor;
+use super::offer_queue::QueuedOffer;
 use super::owned::lend;
-use super::seam::{Accept, Call, Launch, Shape, Taken};
+use super::recorded_kernel::{Answered, RecordedKernel};
 use super::shared::Shared;
 use super::sync::catch;
 use crate::kernel::{Accepted, Decisions, Handler, Placed};
@@ -24,16 +24,17 @@ use crate::launch::{Facts, Launcher};
 use crate::offer::Offer;
 use crate::time::Timestamp;
 
-/// Answers offers until the intake is closed and empty: a handler thread's work.
+/// Answers offers until the offer queue is closed and empty: a handler thread's work.
 pub(super) fn answer_offers(shared: &Shared, gate: &Gate) {
-    let mut answerer = Answerer::new(shared.keeper.clone(), Arc::clone(&shared.launcher));
+    let mut answerer =
+        OfferHandler::new(shared.recorded_kernel.clone(), Arc::clone(&shared.launcher));
     let mut reader = offer_reader(shared);
     let (mut batch, mut owned, mut encoded) = (Vec::new(), Vec::new(), Vec::new());
-    while let Some(epoch) = shared.intake.pop(shared.options.batch_max, &mut batch) {
+    while let Some(epoch) = shared.offer_queue.pop(shared.options.batch_max, &mut batch) {
         for waiting in batch.drain(..) {
             match waiting {
-                Waiting::Owned(offer) => owned.push(offer),
-                Waiting::Encoded(offer) => encoded.push(offer),
+                QueuedOffer::Owned(offer) => owned.push(offer),
+                QueuedOffer::Encoded(offer) => encoded.push(offer),
             }
         }
         let (app, now) = (shared.app(), shared.clock.now());
@@ -97,7 +98,7 @@ fn read(
 }
 
 /// Where answers go.
-pub(crate) trait AnswerOutlet {
+pub(crate) trait AnswerSink {
     /// Makes a call; `false` if it surely had no effect.
     fn call(&mut self, call: Call<'_>) -> bool;
     /// Told before the call that launches them, so that no update can come before it.
@@ -112,7 +113,7 @@ struct Desk<'a> {
     gate: &'a Gate,
 }
 
-impl AnswerOutlet for Desk<'_> {
+impl AnswerSink for Desk<'_> {
     fn call(&mut self, call: Call<'_>) -> bool {
         self.shared.call(self.gate, call)
     }
@@ -127,8 +128,8 @@ impl AnswerOutlet for Desk<'_> {
 }
 
 /// One handler, and what it needs to turn decisions into calls.
-pub(crate) struct Answerer {
-    keeper: Keeper,
+pub(crate) struct OfferHandler {
+    recorded_kernel: RecordedKernel,
     launcher: Arc<dyn Launcher>,
     handler: Handler,
     decisions: Decisions,
@@ -151,12 +152,21 @@ enum Progress {
     },
 }
 
-impl Answerer {
-    /// `keeper` is a clone of the one that the [`Steward`](super::steward::Steward) has.
-    pub(crate) fn new(keeper: Keeper, launcher: Arc<dyn Launcher>) -> Answerer {
+impl OfferHandler {
+    /// `recorded_kernel` is a clone of the one that the [`Controller`](super::controller::Controller) has.
+    pub(crate) fn new(
+        recorded_kernel: RecordedKernel,
+        launcher: Arc<dyn Launcher>,
+    ) -> OfferHandler {
         let decisions = Decisions::new();
         let progress = Cell::new(Progress::Undecided);
-        Answerer { handler: keeper.kernel().handler(), decisions, keeper, launcher, progress }
+        OfferHandler {
+            handler: recorded_kernel.kernel().handler(),
+            decisions,
+            recorded_kernel,
+            launcher,
+            progress,
+        }
     }
 
     /// Answers offers that came under one subscription.
@@ -166,7 +176,7 @@ impl Answerer {
         epoch: u64,
         offers: &[Offer<'_>],
         now: Timestamp,
-        out: &mut dyn AnswerOutlet,
+        out: &mut dyn AnswerSink,
     ) {
         let (answered, batch) = self.decide(offers, now);
         for (accepted, number) in self.decisions.accepts().zip(1..) {
@@ -185,8 +195,9 @@ impl Answerer {
     /// The first step of an answer: commits the batch.
     pub(crate) fn decide(&mut self, offers: &[Offer<'_>], now: Timestamp) -> (Answered, Batch) {
         self.progress.set(Progress::Undecided);
-        let batch = self.keeper.launches().begin(self.keeper.kernel());
-        let answered = self.keeper.answer(&mut self.handler, offers, now, &mut self.decisions);
+        let batch = self.recorded_kernel.launches().begin(self.recorded_kernel.kernel());
+        let answered =
+            self.recorded_kernel.answer(&mut self.handler, offers, now, &mut self.decisions);
         self.progress.set(Progress::Decided { answered, placed: 0, accepts: 0, declines: 0 });
         batch.placed(&self.decisions);
         (answered, batch)
@@ -200,7 +211,7 @@ impl Answerer {
         app: &str,
         epoch: u64,
         offers: &[Offer<'_>],
-        out: &mut dyn AnswerOutlet,
+        out: &mut dyn AnswerSink,
     ) {
         if let Some(accepted) = self.decisions.accepts().nth(number) {
             return self.accept(app, epoch, offers, &accepted, out);
@@ -229,7 +240,7 @@ impl Answerer {
 
     /// The last step of an answer: all its calls have been made.
     pub(crate) fn calls_made(&self, answered: Answered, now: Timestamp) {
-        self.keeper.answers_sent(&self.decisions, answered, now);
+        self.recorded_kernel.answers_sent(&self.decisions, answered, now);
     }
 
     fn went_on(&self, step: impl FnOnce(&mut usize, &mut usize, &mut usize)) {
@@ -246,16 +257,16 @@ impl Answerer {
         epoch: u64,
         offers: &[Offer<'_>],
         now: Timestamp,
-        out: &mut dyn AnswerOutlet,
+        out: &mut dyn AnswerSink,
     ) {
-        let refuse = self.keeper.kernel().config().refuse_durations().other;
+        let refuse = self.recorded_kernel.kernel().config().refuse_durations().other;
         // What panics again was at least asked for.
-        let decline = |ids: &[&str], refuse: Duration, out: &mut dyn AnswerOutlet| {
+        let decline = |ids: &[&str], refuse: Duration, out: &mut dyn AnswerSink| {
             let _panicked = catch(|| out.call(Call::Decline { epoch, offers: ids, refuse }));
         };
         let Progress::Decided { answered, placed, accepts, declines } = self.progress.get() else {
             // The kernel itself panicked, which leaves its handler's scratch in any state.
-            self.handler = self.keeper.kernel().handler();
+            self.handler = self.recorded_kernel.kernel().handler();
             let ids: Vec<&str> = offers.iter().map(|offer| offer.id).collect();
             return decline(&ids, refuse, out);
         };
@@ -273,7 +284,7 @@ impl Answerer {
         for (refuse, ids) in by_duration(offers, &self.decisions).into_iter().skip(declines) {
             decline(&ids, refuse, out);
         }
-        self.keeper.answers_sent(&self.decisions, answered, now);
+        self.recorded_kernel.answers_sent(&self.decisions, answered, now);
     }
 
     /// The decisions of the last batch.
@@ -288,7 +299,7 @@ impl Answerer {
         epoch: u64,
         offers: &[Offer<'_>],
         accepted: &Accepted<'_>,
-        out: &mut dyn AnswerOutlet,
+        out: &mut dyn AnswerSink,
     ) {
         let own: Vec<&Offer<'_>> =
             accepted.offers.iter().filter_map(|offer| offers.get(*offer as usize)).collect();
@@ -334,7 +345,8 @@ impl Answerer {
     }
 
     fn names(&self, accepted: &Accepted<'_>) -> Vec<String> {
-        let name = |placed: &Placed| self.keeper.kernel().executor_name(placed.id).to_string();
+        let name =
+            |placed: &Placed| self.recorded_kernel.kernel().executor_name(placed.id).to_string();
         accepted.executors.iter().map(name).collect()
     }
 }

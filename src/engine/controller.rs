@@ -1,17 +1,17 @@
 //! What a framework does beside answering offers: it applies updates, follows demand, reconciles, and kills until the
 //! end is confirmed.
 //!
-//! No thread, no clock, no I/O: moments come in, calls and notices go out through an [`Outlet`]. The control thread
+//! No thread, no clock, no I/O: moments come in, calls and notices go out through an [`CallSink`]. The control thread
 //! runs one in real time, the simulated cluster another in virtual time.
 
 use std::time::Duration;
 
 use super::EngineOptions;
-use super::keeper::Keeper;
-use super::killing::Kills;
+use super::cluster_manager::{Call, Event, Shape, Update, Want};
+use super::kill_retry::Kills;
 use super::notice::Notice;
 use super::reconciliation::Reconciliation;
-use super::seam::{Call, Event, Shape, Update, Want};
+use super::recorded_kernel::RecordedKernel;
 use crate::config::ExecutorCores;
 use crate::ids::ExecutorId;
 use crate::kernel::{Change, DemandCall, LimitRule, Ticked};
@@ -23,15 +23,15 @@ pub(crate) const POLL_EVERY: Duration = Duration::from_millis(50);
 /// How often the kernel's time passes.
 const TICK_EVERY: Duration = Duration::from_secs(1);
 /// Where calls and notices go.
-pub(crate) trait Outlet {
+pub(crate) trait CallSink {
     /// Makes a call. One that fails is noticed as [`Notice::CallFailed`].
     fn call(&mut self, call: Call<'_>);
     /// Tells whoever watches.
     fn notice(&mut self, notice: Notice);
 }
 
-pub(crate) struct Steward {
-    keeper: Keeper,
+pub(crate) struct Controller {
+    recorded_kernel: RecordedKernel,
     options: EngineOptions,
     kills: Kills,
     wanted: u32,
@@ -40,12 +40,12 @@ pub(crate) struct Steward {
     reconciliation: Reconciliation,
 }
 
-impl Steward {
-    /// `keeper` is a clone of the one that the [`Answerer`](super::answering::Answerer)s have.
-    pub(crate) fn new(keeper: Keeper, options: EngineOptions) -> Steward {
-        Steward {
-            kills: Kills::new(keeper.launches().clone()),
-            keeper,
+impl Controller {
+    /// `recorded_kernel` is a clone of the one that the [`OfferHandler`](super::offer_handler::OfferHandler)s have.
+    pub(crate) fn new(recorded_kernel: RecordedKernel, options: EngineOptions) -> Controller {
+        Controller {
+            kills: Kills::new(recorded_kernel.launches().clone()),
+            recorded_kernel,
             options,
             wanted: 0,
             polled: Timestamp::ORIGIN,
@@ -56,29 +56,29 @@ impl Steward {
 
     /// Does what time alone asks for: demand, ticks, reconciliation, kills that are due again. Called at least each
     /// [`POLL_EVERY`], and after each event.
-    pub(crate) fn let_time_pass(&mut self, now: Timestamp, out: &mut dyn Outlet) {
-        if self.keeper.has_grid() {
+    pub(crate) fn let_time_pass(&mut self, now: Timestamp, out: &mut dyn CallSink) {
+        if self.recorded_kernel.has_grid() {
             return self.make_points(now, out);
         }
         if now.since(self.polled) >= POLL_EVERY {
             self.polled = now;
             // The call is dropped if a subscription begins before it is made, and forgotten by the kernel.
-            let epoch = self.keeper.kernel().epoch();
-            let demand = self.keeper.kernel().poll_demand_in(epoch, now);
+            let epoch = self.recorded_kernel.kernel().epoch();
+            let demand = self.recorded_kernel.kernel().poll_demand_in(epoch, now);
             self.demanded(demand.map(|call| (call, epoch)), out);
         }
         if now.since(self.ticked) >= TICK_EVERY {
             self.ticked = now;
-            let ticked = self.keeper.kernel().tick(now);
+            let ticked = self.recorded_kernel.kernel().tick(now);
             self.ticked(ticked, now, out);
         }
     }
 
     /// Makes the points of the journal's grid that are due, in the kernel each of them. After a long stop these may be
     /// many; what comes of them is told together, and calls are made once.
-    fn make_points(&mut self, now: Timestamp, out: &mut dyn Outlet) {
+    fn make_points(&mut self, now: Timestamp, out: &mut dyn CallSink) {
         let (mut demand, mut all, mut last, mut last_tick) = (None, Ticked::default(), None, None);
-        while let Some(passed) = self.keeper.pass(now) {
+        while let Some(passed) = self.recorded_kernel.pass(now) {
             last = Some(passed.at);
             // A later call undoes an earlier one.
             demand = passed.demand.map(|call| (call, passed.epoch)).or(demand);
@@ -97,11 +97,11 @@ impl Steward {
     }
 
     /// Takes in what the cluster tells, offers and rescissions excepted.
-    pub(crate) fn event(&mut self, event: Event, now: Timestamp, out: &mut dyn Outlet) {
+    pub(crate) fn event(&mut self, event: Event, now: Timestamp, out: &mut dyn CallSink) {
         match event {
             Event::Registered { framework_id, again } => {
                 if again {
-                    self.reconciliation.ask_about_all(&self.keeper, now, out);
+                    self.reconciliation.ask_about_all(&self.recorded_kernel, now, out);
                 }
                 self.kills.registered(now, out);
                 out.notice(Notice::Registered { framework_id, again });
@@ -112,13 +112,13 @@ impl Steward {
             }
             Event::Update(update) => self.update(&update, now, out),
             Event::AgentLost { agent_id } => {
-                let doubtful = self.keeper.agent_lost(&agent_id, now);
-                self.reconciliation.ask(&self.keeper, doubtful, out);
+                let doubtful = self.recorded_kernel.agent_lost(&agent_id, now);
+                self.reconciliation.ask(&self.recorded_kernel, doubtful, out);
                 out.notice(Notice::AgentLost { agent_id });
             }
             Event::ExecutorLost { executor } => {
-                let doubtful = self.keeper.executor_lost(&executor, now);
-                self.reconciliation.ask(&self.keeper, doubtful.into_iter().collect(), out);
+                let doubtful = self.recorded_kernel.executor_lost(&executor, now);
+                self.reconciliation.ask(&self.recorded_kernel, doubtful.into_iter().collect(), out);
             }
             Event::CallFailed { why } => out.notice(Notice::CallFailed { why }),
             Event::Refused { why } => out.notice(Notice::Refused { why }),
@@ -126,15 +126,15 @@ impl Steward {
             Event::Offers(_)
             | Event::Encoded(_)
             | Event::Rescinded { .. }
-            | Event::Former { .. } => {}
+            | Event::Recovered { .. } => {}
         }
     }
 
-    fn update(&mut self, update: &Update, now: Timestamp, out: &mut dyn Outlet) {
+    fn update(&mut self, update: &Update, now: Timestamp, out: &mut dyn CallSink) {
         let report = StatusUpdate::new(&update.executor, update.state).because(update.reason);
         let counts_down = self.options.finished_count_down && update.state == TaskState::Finished;
         let limit = if counts_down { LimitRule::CountDown } else { LimitRule::Keep };
-        let outcome = self.keeper.status_update(&report, limit, now);
+        let outcome = self.recorded_kernel.status_update(&report, limit, now);
         let ended = matches!(outcome.change, Change::Ended(_));
         self.reconciliation.heard_of(&update.executor);
         if let Some(uuid) = &update.uuid {
@@ -167,7 +167,7 @@ impl Steward {
         &mut self,
         executors: Vec<String>,
         now: Timestamp,
-        out: &mut dyn Outlet,
+        out: &mut dyn CallSink,
     ) {
         let (state, reason) = (TaskState::Dropped, UpdateReason::InvalidOffers);
         for executor in executors {
@@ -177,10 +177,10 @@ impl Steward {
         }
     }
 
-    /// Declines offers that the intake had no room for.
-    pub(crate) fn overflow(&mut self, epoch: u64, offers: &[String], out: &mut dyn Outlet) {
-        let refuse = if self.keeper.kernel().totals().closed {
-            self.keeper.kernel().config().refuse_durations().stopping
+    /// Declines offers that the offer queue had no room for.
+    pub(crate) fn overflow(&mut self, epoch: u64, offers: &[String], out: &mut dyn CallSink) {
+        let refuse = if self.recorded_kernel.kernel().totals().closed {
+            self.recorded_kernel.kernel().config().refuse_durations().stopping
         } else {
             self.options.overflow_refuse
         };
@@ -189,8 +189,8 @@ impl Steward {
     }
 
     /// Declines offers that couldn't be read. What has no id that could be read is only noticed.
-    pub(crate) fn unreadable(&mut self, epoch: u64, offers: &[String], out: &mut dyn Outlet) {
-        let refuse = self.keeper.kernel().config().refuse_durations().other;
+    pub(crate) fn unreadable(&mut self, epoch: u64, offers: &[String], out: &mut dyn CallSink) {
+        let refuse = self.recorded_kernel.kernel().config().refuse_durations().other;
         decline(epoch, offers, refuse, out);
         out.notice(Notice::Unreadable { offers: offers.len(), refuse });
     }
@@ -201,7 +201,7 @@ impl Steward {
         &mut self,
         surplus: &[(String, String)],
         now: Timestamp,
-        out: &mut dyn Outlet,
+        out: &mut dyn CallSink,
     ) {
         for (executor, agent_id) in surplus {
             self.kills.ask_stray(executor, Some(agent_id), self.options.kill_grace, now, out);
@@ -214,16 +214,16 @@ impl Steward {
         executors: Vec<ExecutorId>,
         grace: Duration,
         now: Timestamp,
-        out: &mut dyn Outlet,
+        out: &mut dyn CallSink,
     ) {
-        for target in self.keeper.kill_executors(executors, now) {
-            let executor = self.keeper.kernel().executor_name(target.id).to_string();
+        for target in self.recorded_kernel.kill_executors(executors, now) {
+            let executor = self.recorded_kernel.kernel().executor_name(target.id).to_string();
             self.kills.ask(executor, &target, grace, now, out);
         }
     }
 
     /// Makes the call that was due in a subscription, if one was, and says how many executors are wanted.
-    fn demanded(&mut self, demand: Option<(DemandCall, u64)>, out: &mut dyn Outlet) {
+    fn demanded(&mut self, demand: Option<(DemandCall, u64)>, out: &mut dyn CallSink) {
         if let Some((call, epoch)) = demand {
             out.call(match call {
                 DemandCall::Revive => Call::Revive { epoch },
@@ -231,10 +231,10 @@ impl Steward {
             });
             out.notice(Notice::Demand(call));
         }
-        let wanted = self.keeper.kernel().wanted();
+        let wanted = self.recorded_kernel.kernel().wanted();
         if wanted != self.wanted {
             self.wanted = wanted;
-            let config = self.keeper.kernel().config();
+            let config = self.recorded_kernel.kernel().config();
             let cores = match config.executor_cores() {
                 ExecutorCores::Fixed(cores) => Some(cores),
                 ExecutorCores::WholeOffer => None,
@@ -246,25 +246,25 @@ impl Steward {
     }
 
     /// Time has passed for the kernel; now for the rest.
-    fn ticked(&mut self, ticked: Ticked, now: Timestamp, out: &mut dyn Outlet) {
+    fn ticked(&mut self, ticked: Ticked, now: Timestamp, out: &mut dyn CallSink) {
         for target in ticked.given_up {
-            let executor = self.keeper.kernel().executor_name(target.id).to_string();
+            let executor = self.recorded_kernel.kernel().executor_name(target.id).to_string();
             out.notice(Notice::GivenUp { executor });
         }
         for target in ticked.forgotten {
-            let executor = self.keeper.kernel().executor_name(target.id).to_string();
+            let executor = self.recorded_kernel.kernel().executor_name(target.id).to_string();
             self.kills.ended(&executor);
             self.reconciliation.heard_of(&executor);
             out.call(Call::Forget { executor: &executor });
             out.notice(Notice::Forgotten { executor });
         }
-        self.reconciliation.let_time_pass(&self.keeper, now, out);
+        self.reconciliation.let_time_pass(&self.recorded_kernel, now, out);
         self.kills.repeat(now, out);
     }
 }
 
 /// Declines the offers that have an id.
-fn decline(epoch: u64, offers: &[String], refuse: Duration, out: &mut dyn Outlet) {
+fn decline(epoch: u64, offers: &[String], refuse: Duration, out: &mut dyn CallSink) {
     let ids: Vec<&str> = offers.iter().map(String::as_str).filter(|id| !id.is_empty()).collect();
     if !ids.is_empty() {
         out.call(Call::Decline { epoch, offers: &ids, refuse });
@@ -279,7 +279,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::engine::journal::recording::Recording;
-    use crate::engine::killing::STRAY_TRIES;
+    use crate::engine::kill_retry::STRAY_TRIES;
     use crate::ids::IdScheme;
     use crate::kernel::{Decisions, Kernel};
     use crate::offer::{Offer, Resource};
@@ -288,7 +288,7 @@ mod tests {
     #[derive(Default)]
     struct Log(Vec<String>);
 
-    impl Outlet for Log {
+    impl CallSink for Log {
         fn call(&mut self, call: Call<'_>) {
             self.0.push(match call {
                 Call::Kill { executor, .. } => format!("kill {executor}"),
@@ -311,8 +311,8 @@ mod tests {
         Timestamp::from_millis(seconds * 1000)
     }
 
-    /// A steward whose kernel has placed so many executors, named by their numbers.
-    fn steward(executors: u32) -> Steward {
+    /// A controller whose kernel has placed so many executors, named by their numbers.
+    fn controller(executors: u32) -> Controller {
         let config = Config::builder().executor_limit(Some(executors)).build().unwrap();
         let kernel = Kernel::new(config, IdScheme::plain());
         for number in 0..executors {
@@ -321,11 +321,11 @@ mod tests {
             let offers = [Offer::new("o", &agent, "host", &resources, &[])];
             kernel.handler().resource_offers(&offers, at(0), &mut Decisions::new());
         }
-        Steward::new(Keeper::from(kernel), EngineOptions::default())
+        Controller::new(RecordedKernel::from(kernel), EngineOptions::default())
     }
 
     fn tell(
-        steward: &mut Steward,
+        controller: &mut Controller,
         executor: &str,
         state: TaskState,
         now: Timestamp,
@@ -334,15 +334,15 @@ mod tests {
         let (executor, agent_id) = (executor.to_owned(), Some("S0".to_owned()));
         let (reason, message) = (UpdateReason::Other, String::new());
         let update = Update { executor, agent_id, state, reason, message, uuid: None };
-        steward.event(Event::Update(update), now, log);
+        controller.event(Event::Update(update), now, log);
     }
 
     /// The calls of so many seconds, with the second in which each was made.
-    fn pass(steward: &mut Steward, from: u64, to: u64) -> Vec<String> {
+    fn pass(controller: &mut Controller, from: u64, to: u64) -> Vec<String> {
         let mut calls = Vec::new();
         for second in from..to {
             let mut log = Log::default();
-            steward.let_time_pass(at(second), &mut log);
+            controller.let_time_pass(at(second), &mut log);
             calls.extend(log.0.into_iter().map(|call| format!("{second}: {call}")));
         }
         calls
@@ -352,12 +352,12 @@ mod tests {
     /// again while their agent is away. Method: two of them, of which one is reported gone.
     #[test]
     fn surplus_executors_are_killed_unheard_of() {
-        let (mut steward, mut log) = (steward(0), Log::default());
+        let (mut controller, mut log) = (controller(0), Log::default());
         let surplus = ["7", "8"].map(|executor| (executor.to_owned(), "S0".to_owned()));
-        steward.end_surplus(&surplus, at(1), &mut log);
+        controller.end_surplus(&surplus, at(1), &mut log);
         assert_eq!(log.0, ["kill 7", "kill 8"]);
-        tell(&mut steward, "8", TaskState::Gone, at(2), &mut log);
-        let calls = pass(&mut steward, 2, 40);
+        tell(&mut controller, "8", TaskState::Gone, at(2), &mut log);
+        let calls = pass(&mut controller, 2, 40);
         let kills: Vec<&String> = calls.iter().filter(|call| call.contains("kill")).collect();
         assert_eq!(kills, ["16: kill 7"]);
     }
@@ -366,15 +366,15 @@ mod tests {
     /// executor that runs.
     #[test]
     fn strays_are_killed_until_they_are_gone() {
-        let (mut steward, mut log) = (steward(0), Log::default());
-        tell(&mut steward, "77", TaskState::Running, at(1), &mut log);
+        let (mut controller, mut log) = (controller(0), Log::default());
+        tell(&mut controller, "77", TaskState::Running, at(1), &mut log);
         assert_eq!(log.0, ["kill 77"]);
-        assert_eq!(kills(pass(&mut steward, 1, 100)), ["16: kill 77", "46: kill 77"]);
-        tell(&mut steward, "77", TaskState::Gone, at(100), &mut log);
-        assert_eq!(kills(pass(&mut steward, 100, 1_000)), [""; 0]);
-        tell(&mut steward, "78", TaskState::Running, at(1_000), &mut log);
+        assert_eq!(kills(pass(&mut controller, 1, 100)), ["16: kill 77", "46: kill 77"]);
+        tell(&mut controller, "77", TaskState::Gone, at(100), &mut log);
+        assert_eq!(kills(pass(&mut controller, 100, 1_000)), [""; 0]);
+        tell(&mut controller, "78", TaskState::Running, at(1_000), &mut log);
         assert_eq!(
-            kills(pass(&mut steward, 1_000, 20_000)).len(),
+            kills(pass(&mut controller, 1_000, 20_000)).len(),
             STRAY_TRIES as usize,
             "not for ever"
         );
@@ -384,28 +384,34 @@ mod tests {
     /// executors, of which one is answered for at once and the other late.
     #[test]
     fn unanswered_questions_are_asked_again() {
-        let (mut steward, mut log) = (steward(2), Log::default());
-        register(&mut steward, at(1), &mut log);
+        let (mut controller, mut log) = (controller(2), Log::default());
+        register(&mut controller, at(1), &mut log);
         assert_eq!(log.0, ["ask 0 1", "ask all"]);
-        tell(&mut steward, "1", TaskState::Running, at(2), &mut log);
-        assert_eq!(pass(&mut steward, 2, 60), ["6: ask 0", "16: ask 0", "36: ask 0"]);
-        tell(&mut steward, "0", TaskState::Running, at(60), &mut log);
-        assert_eq!(pass(&mut steward, 60, 901), [""; 0]);
+        tell(&mut controller, "1", TaskState::Running, at(2), &mut log);
+        assert_eq!(pass(&mut controller, 2, 60), ["6: ask 0", "16: ask 0", "36: ask 0"]);
+        tell(&mut controller, "0", TaskState::Running, at(60), &mut log);
+        assert_eq!(pass(&mut controller, 60, 901), [""; 0]);
         assert_eq!(
-            pass(&mut steward, 901, 902),
+            pass(&mut controller, 901, 902),
             ["901: ask 0 1", "901: ask all"],
             "all, each 15 min"
         );
     }
 
-    fn register(steward: &mut Steward, now: Timestamp, log: &mut Log) {
-        steward.event(Event::Registered { framework_id: "f".to_owned(), again: true }, now, log);
+    fn register(controller: &mut Controller, now: Timestamp, log: &mut Log) {
+        controller.event(Event::Registered { framework_id: "f".to_owned(), again: true }, now, log);
     }
 
     /// Asks the executor with this plain id to end.
-    fn kill(steward: &mut Steward, executor: &str, grace: u64, now: Timestamp, log: &mut Log) {
-        let id = steward.keeper.kernel().executor_id(executor).unwrap();
-        steward.kill(vec![id], Duration::from_secs(grace), now, log);
+    fn kill(
+        controller: &mut Controller,
+        executor: &str,
+        grace: u64,
+        now: Timestamp,
+        log: &mut Log,
+    ) {
+        let id = controller.recorded_kernel.kernel().executor_id(executor).unwrap();
+        controller.kill(vec![id], Duration::from_secs(grace), now, log);
     }
 
     fn kills(calls: Vec<String>) -> Vec<String> {
@@ -416,81 +422,91 @@ mod tests {
     /// period doesn't delay that. Method: one is made before the disconnection, one after it.
     #[test]
     fn kills_are_made_again_with_each_subscription() {
-        let (mut steward, mut log) = (steward(2), Log::default());
-        kill(&mut steward, "0", 600, at(1), &mut log);
-        assert_eq!(kills(pass(&mut steward, 1, 50)), ["16: kill 0", "46: kill 0"]);
-        steward.event(Event::Disconnected, at(50), &mut log);
-        kill(&mut steward, "1", 600, at(60), &mut log);
-        assert_eq!(kills(pass(&mut steward, 60, 500)), [""; 0], "nobody would hear it");
+        let (mut controller, mut log) = (controller(2), Log::default());
+        kill(&mut controller, "0", 600, at(1), &mut log);
+        assert_eq!(kills(pass(&mut controller, 1, 50)), ["16: kill 0", "46: kill 0"]);
+        controller.event(Event::Disconnected, at(50), &mut log);
+        kill(&mut controller, "1", 600, at(60), &mut log);
+        assert_eq!(kills(pass(&mut controller, 60, 500)), [""; 0], "nobody would hear it");
         log.0.clear();
-        register(&mut steward, at(500), &mut log);
+        register(&mut controller, at(500), &mut log);
         assert_eq!(kills(log.0), ["kill 0", "kill 1"]);
         let expected = ["515: kill 0", "515: kill 1", "545: kill 0", "545: kill 1"];
-        assert_eq!(kills(pass(&mut steward, 500, 600)), expected);
+        assert_eq!(kills(pass(&mut controller, 500, 600)), expected);
     }
 
     /// Goal: an executor that is reported alive is asked to end again soon, but not at each report. Method: reports
     /// late in the back-off, several at once; one that is ending is left alone.
     #[test]
     fn the_living_are_killed_again_soon() {
-        let (mut steward, mut log) = (steward(1), Log::default());
-        kill(&mut steward, "0", 5, at(0), &mut log);
-        assert_eq!(kills(pass(&mut steward, 0, 200)).len(), 3);
-        tell(&mut steward, "0", TaskState::Killing, at(200), &mut log);
-        assert_eq!(kills(pass(&mut steward, 200, 210)), [""; 0]);
+        let (mut controller, mut log) = (controller(1), Log::default());
+        kill(&mut controller, "0", 5, at(0), &mut log);
+        assert_eq!(kills(pass(&mut controller, 0, 200)).len(), 3);
+        tell(&mut controller, "0", TaskState::Killing, at(200), &mut log);
+        assert_eq!(kills(pass(&mut controller, 200, 210)), [""; 0]);
         for _ in 0..3 {
-            tell(&mut steward, "0", TaskState::Running, at(210), &mut log);
+            tell(&mut controller, "0", TaskState::Running, at(210), &mut log);
         }
-        assert_eq!(kills(pass(&mut steward, 210, 213)), ["210: kill 0"]);
-        tell(&mut steward, "0", TaskState::Staging, at(213), &mut log);
-        assert_eq!(kills(pass(&mut steward, 213, 220)), ["215: kill 0"]);
+        assert_eq!(kills(pass(&mut controller, 210, 213)), ["210: kill 0"]);
+        tell(&mut controller, "0", TaskState::Staging, at(213), &mut log);
+        assert_eq!(kills(pass(&mut controller, 213, 220)), ["215: kill 0"]);
     }
 
     /// Goal: after a long stop of the process a journal's grid is made up for, but the cluster is asked once and kills
     /// are made once. Method: an hour passes at once.
     #[test]
     fn a_long_stop_is_made_up_for_at_once() {
-        let steward = steward(2);
-        let (kernel, recording) = (steward.keeper.kernel().clone(), Arc::new(Recording::new()));
-        let keeper = Keeper::with(kernel, Some(recording));
-        let mut steward = Steward::new(keeper.clone(), EngineOptions::default());
+        let controller = controller(2);
+        let (kernel, recording) =
+            (controller.recorded_kernel.kernel().clone(), Arc::new(Recording::new()));
+        let recorded_kernel = RecordedKernel::with(kernel, Some(recording));
+        let mut controller = Controller::new(recorded_kernel.clone(), EngineOptions::default());
         let mut log = Log::default();
-        kill(&mut steward, "0", 5, at(0), &mut log);
+        kill(&mut controller, "0", 5, at(0), &mut log);
         log.0.clear();
-        steward.let_time_pass(at(3_600), &mut log);
+        controller.let_time_pass(at(3_600), &mut log);
         assert_eq!(log.0, ["ask 0 1", "ask all", "kill 0"]);
-        assert!(keeper.pass(at(3_600)).is_none(), "no point is left out");
+        assert!(recorded_kernel.pass(at(3_600)).is_none(), "no point is left out");
         let expected = ["3601: ask 0 1", "3605: ask 0 1", "3615: ask 0 1"];
-        assert_eq!(pass(&mut steward, 3_600, 3_616), expected, "the doubtful, and the unheard of");
+        assert_eq!(
+            pass(&mut controller, 3_600, 3_616),
+            expected,
+            "the doubtful, and the unheard of"
+        );
     }
 
     /// Goal: those whose launch has not left wait for it, and are asked about and killed after it, each once. Method: a
     /// batch that is not over, and one that is.
     #[test]
     fn launches_come_before_questions_and_kills() {
-        let (mut steward, mut log) = (steward(1), Log::default());
-        steward.keeper.kernel().set_executor_limit(Some(2)).unwrap();
-        let batch = steward.keeper.launches().begin(steward.keeper.kernel());
+        let (mut controller, mut log) = (controller(1), Log::default());
+        controller.recorded_kernel.kernel().set_executor_limit(Some(2)).unwrap();
+        let batch =
+            controller.recorded_kernel.launches().begin(controller.recorded_kernel.kernel());
         let resources = [Resource::scalar("cpus", 1.0), Resource::scalar("mem", 9999.0)];
         let offers = [Offer::new("o", "S1", "host", &resources, &[])];
         let mut decisions = Decisions::new();
-        steward.keeper.kernel().handler().resource_offers(&offers, at(0), &mut decisions);
+        controller.recorded_kernel.kernel().handler().resource_offers(
+            &offers,
+            at(0),
+            &mut decisions,
+        );
         for _ in 0..2 {
-            register(&mut steward, at(1), &mut log);
-            steward.event(Event::AgentLost { agent_id: "S1".to_owned() }, at(1), &mut log);
-            steward.event(Event::ExecutorLost { executor: "1".to_owned() }, at(1), &mut log);
-            kill(&mut steward, "1", 5, at(1), &mut log);
+            register(&mut controller, at(1), &mut log);
+            controller.event(Event::AgentLost { agent_id: "S1".to_owned() }, at(1), &mut log);
+            controller.event(Event::ExecutorLost { executor: "1".to_owned() }, at(1), &mut log);
+            kill(&mut controller, "1", 5, at(1), &mut log);
             assert_eq!(log.0, ["ask 0", "ask all"]);
             log.0.clear();
             batch.placed(&decisions);
         }
-        tell(&mut steward, "0", TaskState::Running, at(1), &mut log);
-        assert_eq!(pass(&mut steward, 1, 30), [""; 0]);
+        tell(&mut controller, "0", TaskState::Running, at(1), &mut log);
+        assert_eq!(pass(&mut controller, 1, 30), [""; 0]);
         drop(batch);
-        assert_eq!(pass(&mut steward, 30, 31), ["30: ask 1", "30: kill 1"]);
-        assert_eq!(kills(pass(&mut steward, 31, 80)).len(), 1);
-        tell(&mut steward, "1", TaskState::Killed, at(80), &mut log);
-        assert_eq!(pass(&mut steward, 80, 900), [""; 0]);
+        assert_eq!(pass(&mut controller, 30, 31), ["30: ask 1", "30: kill 1"]);
+        assert_eq!(kills(pass(&mut controller, 31, 80)).len(), 1);
+        tell(&mut controller, "1", TaskState::Killed, at(80), &mut log);
+        assert_eq!(pass(&mut controller, 80, 900), [""; 0]);
     }
 
     /// Goal: each call about demand says the subscription that it was due in, with a journal as well; a subscription
@@ -498,9 +514,9 @@ mod tests {
     /// it anew.
     #[test]
     fn demand_is_told_in_its_subscription() {
-        struct Registers(Keeper, Vec<u64>);
+        struct Registers(RecordedKernel, Vec<u64>);
 
-        impl Outlet for Registers {
+        impl CallSink for Registers {
             fn call(&mut self, call: Call<'_>) {
                 if let Call::Suppress { epoch } = call {
                     if self.1.is_empty() {
@@ -514,14 +530,14 @@ mod tests {
         }
 
         for is_recorded in [false, true] {
-            let kernel = steward(0).keeper.kernel().clone();
+            let kernel = controller(0).recorded_kernel.kernel().clone();
             let recording = is_recorded.then(|| Arc::new(Recording::new()));
-            let keeper = Keeper::with(kernel, recording);
-            let mut steward = Steward::new(keeper.clone(), EngineOptions::default());
-            let first = keeper.registered("f", at(0));
-            let mut out = Registers(keeper, Vec::new());
+            let recorded_kernel = RecordedKernel::with(kernel, recording);
+            let mut controller = Controller::new(recorded_kernel.clone(), EngineOptions::default());
+            let first = recorded_kernel.registered("f", at(0));
+            let mut out = Registers(recorded_kernel, Vec::new());
             for second in 1..4 {
-                steward.let_time_pass(at(second), &mut out);
+                controller.let_time_pass(at(second), &mut out);
             }
             assert_eq!(out.1, [first, first + 1]);
         }

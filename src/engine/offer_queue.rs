@@ -17,8 +17,8 @@ use std::hash::{BuildHasher, Hasher};
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
+use super::cluster_manager::OwnedOffer;
 use super::encoded::EncodedOffer;
-use super::seam::OwnedOffer;
 use super::sync::{Condvar, Mutex, MutexGuard, lock, wait};
 
 /// With fewer empty places, or fewer stale entries in the index, nothing is removed.
@@ -30,34 +30,34 @@ pub(crate) trait Queued {
     fn id_bytes(&self) -> Cow<'_, [u8]>;
 }
 
-/// What waits in an engine's intake.
+/// What waits in an engine's offer queue.
 #[derive(Debug)]
-pub(crate) enum Waiting {
+pub(crate) enum QueuedOffer {
     Owned(OwnedOffer),
     Encoded(EncodedOffer),
 }
 
-impl Waiting {
+impl QueuedOffer {
     /// The offer's id; empty if it can't be found.
     pub(super) fn into_id(self) -> String {
         match self {
-            Waiting::Owned(offer) => offer.id,
-            Waiting::Encoded(offer) => offer.id().to_owned(),
+            QueuedOffer::Owned(offer) => offer.id,
+            QueuedOffer::Encoded(offer) => offer.id().to_owned(),
         }
     }
 }
 
-impl Queued for Waiting {
+impl Queued for QueuedOffer {
     fn id_bytes(&self) -> Cow<'_, [u8]> {
         Cow::Borrowed(match self {
-            Waiting::Owned(offer) => offer.id.as_bytes(),
-            Waiting::Encoded(offer) => offer.id_bytes(),
+            QueuedOffer::Owned(offer) => offer.id.as_bytes(),
+            QueuedOffer::Encoded(offer) => offer.id_bytes(),
         })
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct Intake<O = Waiting> {
+pub(crate) struct OfferQueue<O = QueuedOffer> {
     queue: Mutex<Queue<O>>,
     filled: Condvar,
     offers_max: usize,
@@ -185,9 +185,9 @@ impl<O: Queued> Queue<O> {
     }
 }
 
-impl<O: Queued> Intake<O> {
-    pub(crate) fn new(offers_max: usize) -> Intake<O> {
-        Intake { queue: Mutex::new(Queue::new()), filled: Condvar::new(), offers_max }
+impl<O: Queued> OfferQueue<O> {
+    pub(crate) fn new(offers_max: usize) -> OfferQueue<O> {
+        OfferQueue { queue: Mutex::new(Queue::new()), filled: Condvar::new(), offers_max }
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue<O>> {
@@ -207,7 +207,7 @@ impl<O: Queued> Intake<O> {
     }
 
     /// Moves up to `most` offers into `batch`, waiting for the first. Returns their subscription; `None` when the
-    /// intake is closed and empty.
+    /// offer queue is closed and empty.
     pub(crate) fn pop(&self, most: usize, batch: &mut Vec<O>) -> Option<u64> {
         let mut queue = self.queue();
         while queue.waiting == 0 {
@@ -254,8 +254,8 @@ mod tests {
     use super::*;
     use crate::engine::encoded::{EncodedOffers, OfferPlace};
 
-    fn owned(id: &str) -> Waiting {
-        Waiting::Owned(OwnedOffer {
+    fn owned(id: &str) -> QueuedOffer {
+        QueuedOffer::Owned(OwnedOffer {
             id: id.to_owned(),
             agent_id: "a".to_owned(),
             hostname: "h".to_owned(),
@@ -270,54 +270,54 @@ mod tests {
     }
 
     /// The record is the id.
-    fn encoded(id: &str) -> Waiting {
+    fn encoded(id: &str) -> QueuedOffer {
         let place = OfferPlace { offer: 0..id.len(), id: 0..id.len() };
         let offers = EncodedOffers { record: id.as_bytes().into(), places: vec![place] };
-        Waiting::Encoded(offers.into_each().next().unwrap())
+        QueuedOffer::Encoded(offers.into_each().next().unwrap())
     }
 
     /// Owned and encoded offers by turns.
-    fn offer(id: u8) -> Waiting {
+    fn offer(id: u8) -> QueuedOffer {
         let name = id.to_string();
         if id.is_multiple_of(2) { owned(&name) } else { encoded(&name) }
     }
 
-    fn ids(offers: Vec<Waiting>) -> Vec<String> {
-        offers.into_iter().map(Waiting::into_id).collect()
+    fn ids(offers: Vec<QueuedOffer>) -> Vec<String> {
+        offers.into_iter().map(QueuedOffer::into_id).collect()
     }
 
-    /// Goal: nothing beyond the bound is kept, rescinded offers are not handed out, and a closed intake empties.
+    /// Goal: nothing beyond the bound is kept, rescinded offers are not handed out, and a closed offer queue empties.
     /// Method: a history through each state, with either kind of offer in each place.
     #[test]
     fn offers_overflow_rescind_and_end() {
         for first in [1, 2] {
             let offers = |places: &[u8]| places.iter().map(|at| offer(first + at)).collect();
             let name = |at: u8| (first + at).to_string();
-            let intake = Intake::new(3);
-            intake.reset(1);
-            assert_eq!(ids(intake.push(offers(&[0, 1]))), [""; 0]);
-            assert_eq!(ids(intake.push(offers(&[2, 3]))), [name(3)]);
-            assert!(intake.rescind(&name(1)) && !intake.rescind(&name(1)));
-            assert!(!intake.rescind(""));
+            let offer_queue = OfferQueue::new(3);
+            offer_queue.reset(1);
+            assert_eq!(ids(offer_queue.push(offers(&[0, 1]))), [""; 0]);
+            assert_eq!(ids(offer_queue.push(offers(&[2, 3]))), [name(3)]);
+            assert!(offer_queue.rescind(&name(1)) && !offer_queue.rescind(&name(1)));
+            assert!(!offer_queue.rescind(""));
             let mut batch = Vec::new();
-            assert_eq!(intake.pop(1, &mut batch), Some(1));
-            intake.close();
-            assert_eq!(ids(intake.push(offers(&[4]))), [name(4)]);
-            assert_eq!(intake.pop(9, &mut batch), Some(1));
+            assert_eq!(offer_queue.pop(1, &mut batch), Some(1));
+            offer_queue.close();
+            assert_eq!(ids(offer_queue.push(offers(&[4]))), [name(4)]);
+            assert_eq!(offer_queue.pop(9, &mut batch), Some(1));
             assert_eq!(ids(std::mem::take(&mut batch)), [name(0), name(2)]);
-            assert_eq!(intake.pop(9, &mut batch), None);
+            assert_eq!(offer_queue.pop(9, &mut batch), None);
         }
     }
 
     /// Goal: offers of an ended subscription are never handed out. Method: reset with offers waiting.
     #[test]
     fn a_new_subscription_starts_empty() {
-        let intake = Intake::new(10);
-        intake.push(vec![owned("old"), encoded("older")]);
-        intake.reset(2);
-        intake.push(vec![encoded("new"), owned("newer")]);
+        let offer_queue = OfferQueue::new(10);
+        offer_queue.push(vec![owned("old"), encoded("older")]);
+        offer_queue.reset(2);
+        offer_queue.push(vec![encoded("new"), owned("newer")]);
         let mut batch = Vec::new();
-        assert_eq!(intake.pop(9, &mut batch), Some(2));
+        assert_eq!(offer_queue.pop(9, &mut batch), Some(2));
         assert_eq!(ids(batch), ["new", "newer"]);
     }
 
@@ -345,22 +345,22 @@ mod tests {
             assert!(looks <= 6 * OFFERS, "{what}: {looks} looks at ids");
         };
         for backwards in [false, true] {
-            let intake = Intake::new(OFFERS);
-            intake.push(offers(0..OFFERS));
+            let offer_queue = OfferQueue::new(OFFERS);
+            offer_queue.push(offers(0..OFFERS));
             for id in 0..OFFERS {
                 let id = if backwards { OFFERS - 1 - id } else { id };
-                assert!(intake.rescind(&id.to_string()) && !intake.rescind("unknown"));
+                assert!(offer_queue.rescind(&id.to_string()) && !offer_queue.rescind("unknown"));
             }
-            assert_eq!(intake.len(), 0);
+            assert_eq!(offer_queue.len(), 0);
             check("all");
         }
-        let (intake, mut batch) = (Intake::new(OFFERS), Vec::new());
-        intake.push(offers(0..OFFERS / 2));
+        let (offer_queue, mut batch) = (OfferQueue::new(OFFERS), Vec::new());
+        offer_queue.push(offers(0..OFFERS / 2));
         for id in OFFERS / 2..OFFERS {
-            assert!(intake.push(vec![offer(id)]).is_empty());
-            assert!(intake.rescind(&id.to_string()));
-            intake.pop(1, &mut batch);
-            assert!(!intake.rescind(&(id - OFFERS / 2).to_string()), "it was popped");
+            assert!(offer_queue.push(vec![offer(id)]).is_empty());
+            assert!(offer_queue.rescind(&id.to_string()));
+            offer_queue.pop(1, &mut batch);
+            assert!(!offer_queue.rescind(&(id - OFFERS / 2).to_string()), "it was popped");
         }
         check("amid others");
     }
@@ -369,16 +369,16 @@ mod tests {
     /// that waits.
     #[test]
     fn rescinded_offers_leave_nothing_behind() {
-        let intake = Intake::new(10);
-        intake.push(vec![owned("first")]);
+        let offer_queue = OfferQueue::new(10);
+        offer_queue.push(vec![owned("first")]);
         for id in 0..10_000 {
             let id = id.to_string();
-            assert!(intake.push(vec![owned(&id)]).is_empty() && intake.rescind(&id));
+            assert!(offer_queue.push(vec![owned(&id)]).is_empty() && offer_queue.rescind(&id));
         }
-        let queue = intake.queue();
+        let queue = offer_queue.queue();
         assert!(queue.offers.capacity() <= 256 && queue.index.table.capacity() <= 512);
         drop(queue);
-        assert!(intake.rescind("first") && intake.len() == 0);
+        assert!(offer_queue.rescind("first") && offer_queue.len() == 0);
     }
 
     /// Goal: the queue and its index keep the order of offers and hand out each that was not rescinded, once, and their
@@ -391,7 +391,7 @@ mod tests {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (seed >> 33) % below
         };
-        let intake = Intake::new(300);
+        let offer_queue = OfferQueue::new(300);
         let (mut plain, mut next, mut batch) = (VecDeque::new(), 0u64, Vec::new());
         for _ in 0..20_000 {
             match roll(100) {
@@ -401,26 +401,29 @@ mod tests {
                     next += ids.len() as u64;
                     let waiting =
                         |id: &String| if id.ends_with('7') { owned(id) } else { encoded(id) };
-                    let over = intake.push(ids.iter().map(waiting).collect()).len();
+                    let over = offer_queue.push(ids.iter().map(waiting).collect()).len();
                     plain.extend(ids[..ids.len() - over].iter().cloned());
                 }
                 30..40 if !plain.is_empty() => {
                     let most = 1 + roll(40) as usize;
-                    intake.pop(most, &mut batch);
+                    offer_queue.pop(most, &mut batch);
                     let expected: Vec<String> = plain.drain(..plain.len().min(most)).collect();
                     assert_eq!(ids(std::mem::take(&mut batch)), expected);
                 }
                 99 if roll(50) == 0 => {
                     plain.clear();
-                    intake.reset(1);
+                    offer_queue.reset(1);
                 }
                 _ => {
                     let id = next.saturating_sub(roll(400)).to_string();
                     let at = plain.iter().position(|other| *other == id);
-                    assert_eq!(intake.rescind(&id), at.and_then(|at| plain.remove(at)).is_some());
+                    assert_eq!(
+                        offer_queue.rescind(&id),
+                        at.and_then(|at| plain.remove(at)).is_some()
+                    );
                 }
             }
-            let queue = intake.queue();
+            let queue = offer_queue.queue();
             assert_eq!(queue.waiting, plain.len());
             assert!(queue.offers.len() <= 3 * 300 && queue.index.table.capacity() <= 8 * 300);
         }

@@ -68,7 +68,7 @@ pub trait Events: Send + Sync {
     ///   [counted](super::Shutdown::events_dropped); offers are dropped at once, for no call can answer them.
     /// * After the engine's end, also while a stop that hung goes on, and while the engine is
     ///   [broken](super::Engine::broken), it never waits for room: events are dropped. Offers are, too, but for those
-    ///   that a broken engine has room for in its intake, which it declines.
+    ///   that a broken engine has room for in its offer queue, which it declines.
     fn send(&self, event: Event);
 }
 
@@ -81,9 +81,9 @@ pub type EventSink = std::sync::Arc<dyn Events>;
 pub enum Event {
     /// Executors that a former run has left on the cluster, by the manager's own records. Comes once, before the first
     /// [`Event::Registered`]; those that the kernel has no room for are asked to end.
-    Former {
+    Recovered {
         /// The executors that had not ended, as far as was known.
-        executors: Vec<FormerExecutor>,
+        executors: Vec<RecoveredExecutor>,
         /// How many had finished.
         finished: u64,
     },
@@ -133,7 +133,7 @@ pub enum Event {
 
 /// An executor of a former run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FormerExecutor {
+pub struct RecoveredExecutor {
     /// Its id.
     pub executor: String,
     /// The agent that it is on.
@@ -213,7 +213,7 @@ pub enum Call<'a> {
         executor: &'a str,
     },
     /// Report the state of these executors, or of all if there are none.
-    Reconcile(&'a [Questioned<'a>]),
+    Reconcile(&'a [ReconcileTask<'a>]),
     /// The update was applied.
     Acknowledge {
         /// The update.
@@ -287,7 +287,7 @@ pub struct Want {
 
 /// An executor whose state is in question.
 #[derive(Clone, Copy, Debug)]
-pub struct Questioned<'a> {
+pub struct ReconcileTask<'a> {
     /// Its id.
     pub executor: &'a str,
     /// The agent that it was started on.

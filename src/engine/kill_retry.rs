@@ -12,9 +12,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::cluster_manager::Call;
+use super::controller::CallSink;
 use super::launches::Launches;
-use super::seam::Call;
-use super::steward::Outlet;
 use crate::ids::ExecutorId;
 use crate::kernel::Target;
 use crate::time::Timestamp;
@@ -61,7 +61,7 @@ impl Kills {
         target: &Target,
         grace: Duration,
         now: Timestamp,
-        out: &mut dyn Outlet,
+        out: &mut dyn CallSink,
     ) {
         let mut kill = Kill::new(Some(&target.agent_id), grace, now);
         kill.id = Some(target.id);
@@ -80,7 +80,7 @@ impl Kills {
         agent_id: Option<&str>,
         grace: Duration,
         now: Timestamp,
-        out: &mut dyn Outlet,
+        out: &mut dyn CallSink,
     ) {
         let kill = self.open.entry(executor.to_owned()).or_insert_with(|| {
             let stray_tries = Some(STRAY_TRIES);
@@ -90,7 +90,7 @@ impl Kills {
     }
 
     /// A subscription has begun: calls that were made before it may be lost.
-    pub(super) fn registered(&mut self, now: Timestamp, out: &mut dyn Outlet) {
+    pub(super) fn registered(&mut self, now: Timestamp, out: &mut dyn CallSink) {
         self.disconnected = false;
         for (executor, kill) in &mut self.open {
             kill.again_after = AGAIN_AFTER;
@@ -128,7 +128,7 @@ impl Kills {
     }
 
     /// Makes those again that are due.
-    pub(super) fn repeat(&mut self, now: Timestamp, out: &mut dyn Outlet) {
+    pub(super) fn repeat(&mut self, now: Timestamp, out: &mut dyn CallSink) {
         if self.disconnected {
             return;
         }
@@ -168,7 +168,7 @@ impl Kill {
         self.id.is_some_and(|id| launches.under_way(id))
     }
 
-    fn call(&mut self, executor: &str, now: Timestamp, out: &mut dyn Outlet) {
+    fn call(&mut self, executor: &str, now: Timestamp, out: &mut dyn CallSink) {
         self.asked_at = now;
         let agent_id = self.agent_id.as_deref();
         out.call(Call::Kill { executor, agent_id, grace: self.grace });
