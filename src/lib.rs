@@ -205,7 +205,7 @@ pub use ids::{ExecutorId, IdScheme};
 pub use kernel::*;
 pub use offer::{
     Attribute, AttributeValue, DEFAULT_ROLE, Label, Offer, Reservation, ReservationKind,
-    Reservations, ReservedBy, Resource, ResourceKind, Standing, Value,
+    Reservations, ReservedBy, Resource, ResourceKind, Revocability, Value,
 };
 pub use status::{Fate, StatusUpdate, TaskState, UpdateReason};
 pub use time::Timestamp;

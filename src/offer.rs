@@ -7,7 +7,7 @@ mod reservation;
 mod resource;
 
 pub use reservation::{Label, Reservation, ReservationKind, Reservations, ReservedBy};
-pub use resource::{Resource, ResourceKind, Standing, Value};
+pub use resource::{Resource, ResourceKind, Revocability, Value};
 pub(crate) use resource::{Supply, Taker};
 
 use std::time::Duration;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::attributes::{self, Items, OwnedAttribute};
 use crate::offer::{
     Attribute, DEFAULT_ROLE, Label, Offer, Reservation, ReservationKind, Reservations, ReservedBy,
-    Resource, Standing, Value,
+    Resource, Revocability, Value,
 };
 use crate::resources::{PortRange, Scalar};
 
@@ -47,7 +47,7 @@ pub struct OwnedResource {
     /// How much of it, or which.
     pub value: OwnedValue,
     /// See [`Resource::standing`].
-    pub standing: Standing,
+    pub standing: Revocability,
 }
 
 /// [`Reservations`] that own their parts.
@@ -108,7 +108,7 @@ impl OwnedResource {
 
     fn new(name: &str, value: OwnedValue) -> OwnedResource {
         let reservations = OwnedReservations::Old { role: DEFAULT_ROLE.to_owned(), dynamic: None };
-        OwnedResource { name: name.to_owned(), reservations, value, standing: Standing::Firm }
+        OwnedResource { name: name.to_owned(), reservations, value, standing: Revocability::Firm }
     }
 
     fn borrow<'a>(&'a self, reservations: Reservations<'a>) -> Resource<'a> {

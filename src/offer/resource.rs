@@ -13,7 +13,7 @@ pub struct Resource<'a> {
     /// What the kernel takes it for. Resources of other kinds are carried in offers and never taken.
     pub kind: ResourceKind,
     /// What the kernel may do with it, besides.
-    pub standing: Standing,
+    pub standing: Revocability,
     /// Whom it is reserved for.
     pub reservations: Reservations<'a>,
     /// How much of it, or which.
@@ -25,7 +25,7 @@ impl<'a> Resource<'a> {
     #[must_use]
     pub fn new(name: &'a str, value: Value<'a>) -> Resource<'a> {
         let kind = ResourceKind::of(name, &value);
-        let (standing, reservations) = (Standing::Firm, Reservations::NONE);
+        let (standing, reservations) = (Revocability::Firm, Reservations::NONE);
         Resource { name, kind, standing, reservations, value }
     }
 
@@ -64,7 +64,7 @@ impl<'a> Resource<'a> {
 
     /// The same resource with another standing.
     #[must_use]
-    pub const fn with_standing(mut self, standing: Standing) -> Resource<'a> {
+    pub const fn with_standing(mut self, standing: Revocability) -> Resource<'a> {
         self.standing = standing;
         self
     }
@@ -85,9 +85,9 @@ impl<'a> Resource<'a> {
     #[inline]
     pub(crate) fn supply(&self, taker: Taker<'_>) -> Option<Supply> {
         let supply = match self.standing {
-            Standing::Firm => Supply::Firm,
-            Standing::Revocable if taker.revocable => Supply::Revocable,
-            Standing::Revocable | Standing::Shared | Standing::Disk => return None,
+            Revocability::Firm => Supply::Firm,
+            Revocability::Revocable if taker.revocable => Supply::Revocable,
+            Revocability::Revocable | Revocability::Shared | Revocability::Disk => return None,
         };
         let is_open = self.reservations.open_to(taker.role) || taker.any_role;
         is_open.then_some(supply)
@@ -146,7 +146,7 @@ impl ResourceKind {
 /// Whether a resource stays with those who have it, and whether they have it alone. If several apply, the last counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Standing {
+pub enum Revocability {
     /// It stays, and is had alone.
     #[default]
     Firm,

@@ -32,13 +32,13 @@
 
 #[cfg(all(counting, test))]
 pub(crate) mod counting;
+#[cfg(any(shuttle, all(loom, test)))]
+mod mock;
 #[cfg(any(shuttle, thread_sanitizer, all(loom, test)))]
 mod once;
 #[cfg(not(any(shuttle, all(loom, test))))]
 #[cfg_attr(all(counting, test), expect(unused_imports, reason = "the words have coats"))]
 mod real;
-#[cfg(any(shuttle, all(loom, test)))]
-mod twins;
 #[cfg(all(loom, test))]
 mod under_loom;
 #[cfg(all(shuttle, not(all(loom, test))))]
@@ -47,6 +47,8 @@ mod under_shuttle;
 // Named, and so before what the real world has of the same names.
 #[cfg(all(counting, test))]
 pub(crate) use counting::{AtomicU32, AtomicU64, Map, Mutex, Swap};
+#[cfg(any(shuttle, all(loom, test)))]
+pub(crate) use mock::*;
 #[cfg(any(shuttle, thread_sanitizer, all(loom, test)))]
 pub(crate) use once::OnceLock;
 #[cfg(thread_sanitizer)]
@@ -57,8 +59,6 @@ pub(crate) use once::QuietOnceLock;
 pub(crate) use real::*;
 #[cfg(not(any(thread_sanitizer, all(loom, test))))]
 pub(crate) use std::sync::OnceLock as QuietOnceLock;
-#[cfg(any(shuttle, all(loom, test)))]
-pub(crate) use twins::*;
 #[cfg(all(loom, test))]
 pub(crate) use under_loom::*;
 #[cfg(all(shuttle, not(all(loom, test))))]

@@ -1,6 +1,6 @@
 //! The resource algebra: random offers and settings against the naive implementation.
 
-use offermill::Standing;
+use offermill::Revocability;
 use offermill::resources::PortRange;
 use proptest::collection::vec;
 use proptest::option;
@@ -46,9 +46,9 @@ fn entries() -> impl Strategy<Value = Entry> {
     let set = Just(("cpus", Amount::Set(vec!["a".to_owned(), "b".to_owned()])));
     let named = prop_oneof![6 => scalar, 4 => memory, 2 => ranges, 1 => set];
     let standing = prop_oneof![
-        6 => Just(Standing::Firm),
-        4 => Just(Standing::Revocable),
-        1 => select(vec![Standing::Shared, Standing::Disk]),
+        6 => Just(Revocability::Firm),
+        4 => Just(Revocability::Revocable),
+        1 => select(vec![Revocability::Shared, Revocability::Disk]),
     ];
     (named, reserved(), standing).prop_map(|((name, amount), reserved, standing)| Entry {
         name: name.to_owned(),
@@ -68,7 +68,7 @@ fn offers() -> impl Strategy<Value = OfferLine> {
     ];
     let firm = |(name, amount): (&str, Amount)| {
         let (name, reserved) = (name.to_owned(), Reserved::none());
-        Entry { name, reserved, standing: Standing::Firm, amount }
+        Entry { name, reserved, standing: Revocability::Firm, amount }
     };
     let usual: Vec<Entry> = usual.into_iter().map(firm).collect();
     let entries = (any::<bool>(), vec(entries(), 0..12)).prop_map(move |(with_usual, mut more)| {

@@ -8,7 +8,7 @@ use offermill::config::{
 };
 use offermill::resources::{Gpus, Mebibytes, MilliCpus, PortRange};
 use offermill::{
-    Attribute, Config, Constraint, DEFAULT_ROLE, Offer, Resource, Standing, Timestamp,
+    Attribute, Config, Constraint, DEFAULT_ROLE, Offer, Resource, Revocability, Timestamp,
 };
 
 pub(crate) fn at(millis: u64) -> Timestamp {
@@ -25,7 +25,7 @@ pub(crate) struct Entry {
     pub(crate) name: &'static str,
     pub(crate) amount: Amount,
     pub(crate) role: &'static str,
-    pub(crate) standing: Standing,
+    pub(crate) standing: Revocability,
 }
 
 #[derive(Clone, Debug)]
@@ -37,19 +37,19 @@ pub(crate) enum Amount {
 impl Entry {
     pub(crate) fn scalar(name: &'static str, value: f64) -> Entry {
         let amount = Amount::Scalar(value);
-        Entry { name, amount, role: DEFAULT_ROLE, standing: Standing::Firm }
+        Entry { name, amount, role: DEFAULT_ROLE, standing: Revocability::Firm }
     }
 
     pub(crate) fn ports(begin: u64, end: u64) -> Entry {
         let amount = Amount::Ports(vec![PortRange::new(begin, end)]);
-        Entry { name: "ports", amount, role: DEFAULT_ROLE, standing: Standing::Firm }
+        Entry { name: "ports", amount, role: DEFAULT_ROLE, standing: Revocability::Firm }
     }
 
     pub(crate) fn reserved_for(self, role: &'static str) -> Entry {
         Entry { role, ..self }
     }
 
-    pub(crate) fn standing(self, standing: Standing) -> Entry {
+    pub(crate) fn standing(self, standing: Revocability) -> Entry {
         Entry { standing, ..self }
     }
 

@@ -19,7 +19,7 @@ use hashbrown::HashMap;
 use offermill::config::{ExecutorCores, RefuseDurations};
 use offermill::resources::{Mebibytes, MilliCpus};
 use offermill::{
-    Config, Constraint, Decline, Offer, Reason, ReasonKind, ResourceKind, Standing, Timestamp,
+    Config, Constraint, Decline, Offer, Reason, ReasonKind, ResourceKind, Revocability, Timestamp,
     Value,
 };
 
@@ -173,7 +173,7 @@ impl Plain {
                 _ => continue,
             };
             if let Value::Scalar(scalar) = resource.value
-                && resource.standing == Standing::Firm
+                && resource.standing == Revocability::Firm
             {
                 *sum = sum.saturating_add(scalar.thousandths());
             }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use offermill::resources::{Mebibytes, MilliCpus, Scalar};
-use offermill::{Amount, Decline, Offer, Piece, ResourceKind, Standing, Value};
+use offermill::{Amount, Decline, Offer, Piece, ResourceKind, Revocability, Value};
 
 use super::STEM;
 
@@ -68,7 +68,7 @@ pub(super) fn cut(
     for reserved in [true, false] {
         for (resource, at) in offer.resources.iter().zip(0u32..) {
             let Value::Scalar(scalar) = resource.value else { continue };
-            let firm = resource.standing == Standing::Firm;
+            let firm = resource.standing == Revocability::Firm;
             if resource.kind != kind || !firm || resource.is_reserved() != reserved {
                 continue;
             }

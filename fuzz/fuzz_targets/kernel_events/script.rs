@@ -28,7 +28,7 @@
 
 use offermill::config::{ExclusionRule, RefuseDurations, UnreachableRule};
 use offermill::resources::PortRange;
-use offermill::{DEFAULT_ROLE, Scope, Standing, TaskState, UpdateReason};
+use offermill::{DEFAULT_ROLE, Scope, Revocability, TaskState, UpdateReason};
 
 use crate::history::{Event, HANDLERS, Scene, Step, Whom};
 use crate::reference::Knowing;
@@ -370,8 +370,8 @@ fn entry(values: &mut Values<'_>) -> Entry {
     let role = values.byte().unwrap_or(b'0');
     let entry = entry.reserved_for(ROLES[number(role) % ROLES.len()]);
     match role {
-        b'A'..=b'M' => entry.standing(Standing::Revocable),
-        b'N'..=b'Z' => entry.standing(Standing::Shared),
+        b'A'..=b'M' => entry.standing(Revocability::Revocable),
+        b'N'..=b'Z' => entry.standing(Revocability::Shared),
         _ => entry,
     }
 }

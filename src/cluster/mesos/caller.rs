@@ -2,9 +2,9 @@
 
 use hyper::StatusCode;
 
+use super::active_subscription::ActiveSubscription;
 use super::http::{Connection, SharedHttp, is_elsewhere};
 use super::masters::Master;
-use super::standing::Standing;
 use super::wire::codec::Codec;
 use super::wire::messages::Call;
 
@@ -33,7 +33,7 @@ impl Caller {
     }
 
     /// Sends a call under a subscription. Takes two call timeouts at most.
-    pub(super) async fn attempt(&mut self, standing: &Standing, call: &Call) -> Try {
+    pub(super) async fn attempt(&mut self, standing: &ActiveSubscription, call: &Call) -> Try {
         let body = self.codec.encode(call);
         let usable = |(master, connection): &(Master, Connection)| {
             *master == standing.master && !connection.is_closed()

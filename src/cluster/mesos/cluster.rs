@@ -9,15 +9,15 @@ use std::time::Duration;
 use tokio::runtime;
 use tokio::sync::{oneshot, watch};
 
+use super::active_subscription::{ActiveSubscription, DoubtSender, StandingReceiver, doubt};
+use super::call_queue::{CallQueue, Inboxes, Unordered};
+use super::call_sender::{CallSender, REFUSED_AFTER_FAILURE, What};
 use super::caller::Caller;
 use super::calls;
 use super::config::{AtEnd, MesosConfig};
 use super::http::Http;
-use super::lane::{Lane, REFUSED_AFTER_FAILURE, What};
-use super::ledger_writer::SharedLedger;
-use super::link::{Link, State};
-use super::outgoing::{Inboxes, Outgoing, Unordered};
-use super::standing::{DoubtSender, Standing, StandingReceiver, doubt};
+use super::state_writer::SharedLedger;
+use super::subscriber::{State, Subscriber};
 use super::supervisor::{Part, Stop, Supervisor, panic_text};
 use super::task;
 use super::tear_down::{Parting, TearDown};
@@ -53,7 +53,7 @@ struct Running {
     config: watch::Sender<MesosConfig>,
     standing: StandingReceiver,
     reconsider: DoubtSender,
-    outgoing: Outgoing,
+    outgoing: CallQueue,
     ledger: SharedLedger,
     stopping: watch::Sender<bool>,
     stop: Mutex<Option<oneshot::Sender<Stop>>>,
@@ -154,11 +154,11 @@ impl ClusterManager for MesosCluster {
         let (config, config_seen) = watch::channel(self.config.clone());
         let (standing_sender, standing) = watch::channel(None);
         let (reconsider, reconsidered) = watch::channel(0);
-        let (outgoing, inboxes) = Outgoing::new();
+        let (outgoing, inboxes) = CallQueue::new();
         let (stopping, stopping_seen) = watch::channel(false);
         let (stop, stopped) = oneshot::channel();
         let framework_id = Arc::new(OnceLock::new());
-        let link = Link {
+        let link = Subscriber {
             config: config_seen,
             http: Arc::clone(&http),
             codec,
@@ -187,9 +187,9 @@ impl ClusterManager for MesosCluster {
             let supervised = async {
                 let mut supervisor = Supervisor::new(Arc::clone(&events), standing_sender.clone());
                 for lane in lanes {
-                    supervisor.start(Part::Lane, lane.run());
+                    supervisor.start(Part::CallSender, lane.run());
                 }
-                supervisor.start(Part::Link, link.run());
+                supervisor.start(Part::Subscriber, link.run());
                 supervisor.run(stopped, tear_down).await
             };
             let ended = catch_unwind(AssertUnwindSafe(|| runtime.block_on(supervised)));
@@ -271,10 +271,10 @@ impl Running {
         stopping: &watch::Receiver<bool>,
         events: &EventSink,
         caller: impl Fn() -> Caller,
-    ) -> Vec<Lane> {
+    ) -> Vec<CallSender> {
         let Inboxes { main, acknowledgements } = inboxes;
         let inboxes = std::iter::once(main).chain(acknowledgements);
-        let lane = |inbox| Lane {
+        let lane = |inbox| CallSender {
             caller: caller(),
             inbox,
             standing: self.standing.clone(),
@@ -304,7 +304,7 @@ impl Running {
         }
         // Without a subscription there is nobody to tell. Offers and refusals are forgotten then, and whoever asked
         // for the rest asks again.
-        let Some(Standing { epoch, .. }) = standing.as_deref() else { return Ok(()) };
+        let Some(ActiveSubscription { epoch, .. }) = standing.as_deref() else { return Ok(()) };
         match call {
             Call::Decline { epoch, offers, refuse } => {
                 let offers = offers.iter().map(|id| (*id).to_owned()).collect();
@@ -322,7 +322,11 @@ impl Running {
     }
 
     /// Writes down what is about to be launched, then orders that.
-    fn accept(&self, accept: &Accept<'_>, standing: Option<&Standing>) -> Result<(), Error> {
+    fn accept(
+        &self,
+        accept: &Accept<'_>,
+        standing: Option<&ActiveSubscription>,
+    ) -> Result<(), Error> {
         let failed = |why: &dyn fmt::Display| Error::cluster("ACCEPT", why);
         if standing.is_none_or(|it| it.epoch != accept.epoch) {
             return Err(failed(&"the offers' subscription has ended"));
@@ -386,7 +390,7 @@ impl Running {
         self.outgoing.acknowledge(epoch, &update.executor, call).map_err(unordered)
     }
 
-    fn subscription(&self) -> Option<Arc<Standing>> {
+    fn subscription(&self) -> Option<Arc<ActiveSubscription>> {
         self.standing.borrow().clone()
     }
 

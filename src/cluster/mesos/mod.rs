@@ -16,23 +16,23 @@
 //! dropped there. What a call's failure means is in `lane.rs`, what outlives the program in `ledger.rs`, and what a
 //! master is told of a constraint in `offer_constraints.rs`.
 
+mod active_subscription;
+mod call_queue;
+mod call_sender;
 mod caller;
 mod calls;
 mod cluster;
 mod config;
+mod event_decoder;
 mod framework;
 mod http;
-mod lane;
-mod ledger;
-mod ledger_writer;
-mod link;
 mod masters;
-mod news;
 mod offer_constraints;
-mod outgoing;
 mod owned;
-mod standing;
+mod state_file;
+mod state_writer;
 mod status;
+mod subscriber;
 mod subscription;
 mod supervisor;
 mod task;

@@ -10,7 +10,7 @@ use crate::engine::cluster_manager::{
     OwnedAttribute, OwnedAttributeValue, OwnedOffer, OwnedReservation, OwnedReservations,
     OwnedReservedBy, OwnedResource, OwnedValue,
 };
-use crate::offer::{DEFAULT_ROLE, ReservationKind, Standing};
+use crate::offer::{DEFAULT_ROLE, ReservationKind, Revocability};
 use crate::resources::{PortRange, Scalar};
 
 /// The offer; `role` is whose it is if it doesn't say.
@@ -50,13 +50,13 @@ fn resource(resource: Resource) -> Option<OwnedResource> {
         _ => return None,
     };
     let standing = if resource.disk.is_some() {
-        Standing::Disk
+        Revocability::Disk
     } else if resource.shared.is_some() {
-        Standing::Shared
+        Revocability::Shared
     } else if resource.revocable.is_some() {
-        Standing::Revocable
+        Revocability::Revocable
     } else {
-        Standing::Firm
+        Revocability::Firm
     };
     let refined: Vec<OwnedReservation> =
         resource.reservations.into_iter().map(reservation).collect();

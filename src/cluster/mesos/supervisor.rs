@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::{Id, JoinError, JoinSet};
 
-use super::standing::StandingSender;
+use super::active_subscription::StandingSender;
 use super::tear_down::{Parting, TearDown};
 use crate::engine::cluster_manager::{Event, EventSink};
 
@@ -27,9 +27,9 @@ pub(super) struct Stop {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     /// Subscribes and reads events. It may end when the cluster refuses the framework or the manager is stopped.
-    Link,
+    Subscriber,
     /// Sends calls, until the manager is stopped.
-    Lane,
+    CallSender,
 }
 
 pub(super) struct Supervisor {
@@ -88,20 +88,20 @@ impl Supervisor {
             Ok((id, ())) => (id, None),
             Err(error) => (error.id(), Some(text_of(error))),
         };
-        let part = self.parts.remove(&id).unwrap_or(Part::Lane);
+        let part = self.parts.remove(&id).unwrap_or(Part::CallSender);
         let what = match part {
-            Part::Link => "the task that subscribes and reads events",
-            Part::Lane => "a task that sends calls",
+            Part::Subscriber => "the task that subscribes and reads events",
+            Part::CallSender => "a task that sends calls",
         };
-        if part == Part::Link {
+        if part == Part::Subscriber {
             self.link_panicked = Some(panicked.is_some());
         }
         let why = match panicked {
-            None if part == Part::Link => return,
+            None if part == Part::Subscriber => return,
             None => format!("{what} ended before its time"),
             Some(text) => format!("{what} panicked: {text}"),
         };
-        if part == Part::Link && self.standing.send_replace(None).is_some() {
+        if part == Part::Subscriber && self.standing.send_replace(None).is_some() {
             self.events.send(Event::Disconnected);
         }
         self.events.send(Event::Refused { why });

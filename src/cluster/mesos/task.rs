@@ -16,7 +16,7 @@ use crate::engine::cluster_manager::{Accept, Amount, Launch, Taken};
 use crate::error::Error;
 use crate::launch::{Command, ContainerKind, Form};
 use crate::offer::{
-    DEFAULT_ROLE, ReservationKind, Reservations, ReservedBy, Resource as Offered, Standing,
+    DEFAULT_ROLE, ReservationKind, Reservations, ReservedBy, Resource as Offered, Revocability,
 };
 
 /// The call that starts the executors of `accept`, all in one operation, for the framework of this name.
@@ -79,7 +79,7 @@ fn resource(Taken { resource, amount }: &Taken<'_>, role: &str) -> Resource {
         }
     }
     reserve(&mut piece, resource);
-    piece.revocable = (resource.standing == Standing::Revocable).then_some(RevocableInfo {});
+    piece.revocable = (resource.standing == Revocability::Revocable).then_some(RevocableInfo {});
     piece
 }
 

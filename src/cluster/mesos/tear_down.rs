@@ -17,9 +17,9 @@ use std::time::Duration;
 use hyper::StatusCode;
 use tokio::time::{sleep, timeout};
 
+use super::active_subscription::{ActiveSubscription, DoubtSender, StandingReceiver, doubt};
 use super::caller::{Caller, Try, is_lost};
 use super::calls;
-use super::standing::{DoubtSender, Standing, StandingReceiver, doubt};
 use crate::backoff::Backoff;
 
 pub(super) struct TearDown {
@@ -91,8 +91,8 @@ impl TearDown {
     }
 
     /// The subscription that stands, or the next one, if its number is greater; `None` if there can be none any more.
-    async fn subscription_after(&mut self, epoch: u64) -> Option<Arc<Standing>> {
-        let is_newer = |standing: &Option<Arc<Standing>>| {
+    async fn subscription_after(&mut self, epoch: u64) -> Option<Arc<ActiveSubscription>> {
+        let is_newer = |standing: &Option<Arc<ActiveSubscription>>| {
             standing.as_ref().is_some_and(|standing| standing.epoch > epoch)
         };
         self.standing.wait_for(is_newer).await.ok()?.clone()

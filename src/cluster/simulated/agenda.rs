@@ -4,16 +4,16 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use super::wire::{Ask, Tell};
+use super::wire::{FrameworkCall, MasterEvent};
 
 /// Something that will happen. Those about a task, an agent or a master hold its serial: if that has changed by then,
 /// nothing happens.
 #[derive(Clone, Debug)]
 pub(super) enum Item {
     /// A message arrives at the framework, on the stream that it was sent on.
-    Told { stream: u64, tell: Tell },
+    Told { stream: u64, tell: MasterEvent },
     /// A call arrives at the master.
-    Asked { stream: u64, ask: Ask },
+    Asked { stream: u64, ask: FrameworkCall },
     /// The framework tries to subscribe.
     Subscribe,
     /// A handler looks into the offer queue.

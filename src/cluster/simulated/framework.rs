@@ -7,16 +7,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::agenda::{Agenda, Item};
+use super::checker::Checker;
 use super::cluster::Cluster;
 use super::corners::Corners;
-use super::dice::Dice;
 use super::handlers::SimHandler;
-use super::judge::Judge;
 use super::network::Window;
+use super::offer_buffer::OfferBuffer;
 use super::recorder::Recorder;
+use super::rng::Rng;
 use super::scenario::Scenario;
-use super::sheet::Sheet;
-use super::wire::{AgentRef, Amounts, Ask, Order, SCALARS, SimOffer, Tell, offer_number};
+use super::wire::{
+    AgentRef, Amounts, FrameworkCall, MasterEvent, Order, SCALARS, SimOffer, offer_number,
+};
 use crate::config::{Config, ConfigBuilder, ExecutorCores, ExecutorGpus, UnreachableRule};
 use crate::constraint::Constraint;
 use crate::engine::cluster_manager::{Call, Event, Launch};
@@ -81,7 +83,7 @@ pub(super) struct Framework {
     pub(super) handlers: Vec<SimHandler>,
     pub(super) offer_queue: OfferQueue<SimOffer>,
     pub(super) batch: Vec<SimOffer>,
-    pub(super) sheet: Sheet,
+    pub(super) sheet: OfferBuffer,
     pub(super) controller: Controller,
     pub(super) options: EngineOptions,
     /// The stream that it listens to, if any, and how many there were.
@@ -92,14 +94,14 @@ pub(super) struct Framework {
     pub(super) lagging: Window,
     /// When the calls of a batch leave one by one.
     pub(super) slow: Window,
-    pub(super) dice: Dice,
+    pub(super) dice: Rng,
 }
 
 /// What the framework's parts work on: the cluster, and whoever watches.
 pub(super) struct World<'a> {
     pub(super) agenda: &'a mut Agenda,
     pub(super) cluster: &'a mut Cluster,
-    pub(super) judge: &'a mut Judge,
+    pub(super) judge: &'a mut Checker,
     pub(super) recorder: &'a mut Recorder,
     pub(super) corners: &'a mut Corners,
 }
@@ -137,7 +139,7 @@ impl Framework {
             handlers: (0..options.handlers).map(handler).collect(),
             offer_queue: OfferQueue::new(options.offers_queued_max),
             batch: Vec::new(),
-            sheet: Sheet::new(scenario.zones),
+            sheet: OfferBuffer::new(scenario.zones),
             controller: Controller::new(recorded_kernel, options.clone()),
             kernel,
             settings,
@@ -148,7 +150,7 @@ impl Framework {
             ahead: 0,
             lagging: Window::default(),
             slow: Window::default(),
-            dice: Dice::new(scenario.seed, FRAMEWORK),
+            dice: Rng::new(scenario.seed, FRAMEWORK),
         })
     }
 
@@ -170,8 +172,8 @@ impl Framework {
     }
 
     /// A message arrives.
-    pub(super) fn told(&mut self, stream: u64, tell: Tell, world: &mut World<'_>) {
-        if let Tell::Subscribed = tell {
+    pub(super) fn told(&mut self, stream: u64, tell: MasterEvent, world: &mut World<'_>) {
+        if let MasterEvent::Subscribed = tell {
             self.stream = Some(stream);
             world.judge.subscribed(self.now(world.agenda));
             self.offer_queue.reset(self.kernel.registered());
@@ -184,19 +186,19 @@ impl Framework {
             return;
         }
         match tell {
-            Tell::Subscribed => {}
-            Tell::Offers(offers) => self.take_in(offers, world),
-            Tell::Rescinded(offer) => {
+            MasterEvent::Subscribed => {}
+            MasterEvent::Offers(offers) => self.take_in(offers, world),
+            MasterEvent::Rescinded(offer) => {
                 let id = format!("O{offer}");
                 self.offer_queue.rescind(&id);
                 world.judge.rescinded(offer);
                 self.kernel.offer_rescinded(&id);
             }
-            Tell::Update(update) => {
+            MasterEvent::Update(update) => {
                 world.judge.update_arrives(&update);
                 self.steward_hears(Event::Update(update), world);
             }
-            Tell::AgentLost(agent) => {
+            MasterEvent::AgentLost(agent) => {
                 world.judge.agent_lost(agent, self.now(world.agenda));
                 self.steward_hears(Event::AgentLost { agent_id: agent.to_string() }, world);
             }
@@ -245,7 +247,7 @@ impl Framework {
         }
         if world.cluster.subscribe(world.agenda) {
             let stream = world.cluster.network.stream;
-            world.agenda.after(1, Item::Told { stream, tell: Tell::Subscribed });
+            world.agenda.after(1, Item::Told { stream, tell: MasterEvent::Subscribed });
         } else {
             let later = SUBSCRIBE_AGAIN + self.dice.roll(SUBSCRIBE_AGAIN);
             world.agenda.after(later, Item::Subscribe);
@@ -403,21 +405,21 @@ impl AnswerSink for Desk<'_, '_> {
 }
 
 /// The call as it travels.
-fn ask(call: &Call<'_>) -> Option<Ask> {
+fn ask(call: &Call<'_>) -> Option<FrameworkCall> {
     let ids = |offers: &[&str]| offers.iter().filter_map(|id| offer_number(id)).collect();
     Some(match call {
-        Call::Accept(accept) => Ask::Accept {
+        Call::Accept(accept) => FrameworkCall::Accept {
             agent: AgentRef::parse(accept.agent_id)?,
             offers: accept.offers.iter().filter_map(|offer| offer_number(offer.id)).collect(),
             tasks: accept.executors.iter().map(order).collect(),
             refuse: accept.refuse,
         },
         Call::Decline { offers, refuse, .. } => {
-            Ask::Decline { offers: ids(offers), refuse: *refuse }
+            FrameworkCall::Decline { offers: ids(offers), refuse: *refuse }
         }
-        Call::Revive { .. } => Ask::Revive,
-        Call::Suppress { .. } => Ask::Suppress,
-        Call::Kill { executor, agent_id, grace } => Ask::Kill {
+        Call::Revive { .. } => FrameworkCall::Revive,
+        Call::Suppress { .. } => FrameworkCall::Suppress,
+        Call::Kill { executor, agent_id, grace } => FrameworkCall::Kill {
             executor: (*executor).to_owned(),
             agent: agent_id.and_then(AgentRef::parse),
             grace: *grace,
@@ -426,11 +428,11 @@ fn ask(call: &Call<'_>) -> Option<Ask> {
             let pair = |it: &crate::engine::cluster_manager::ReconcileTask<'_>| {
                 Some((it.executor.to_owned(), AgentRef::parse(it.agent_id)?))
             };
-            Ask::Reconcile(questioned.iter().filter_map(pair).collect())
+            FrameworkCall::Reconcile(questioned.iter().filter_map(pair).collect())
         }
         Call::Acknowledge { update, uuid } => {
             let uuid = u64::from_le_bytes((*uuid).try_into().ok()?);
-            Ask::Acknowledge { executor: update.executor.clone(), uuid }
+            FrameworkCall::Acknowledge { executor: update.executor.clone(), uuid }
         }
         Call::Want(_) | Call::Forget { .. } => return None,
     })

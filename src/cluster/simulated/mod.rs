@@ -16,24 +16,24 @@
 //! cluster.
 
 mod agenda;
-mod befalling;
+mod checker;
 mod cluster;
 mod corners;
-mod dice;
+mod faults;
 mod framework;
 mod handlers;
-mod judge;
 mod network;
+mod offer_buffer;
 mod recorder;
 mod recovery;
 mod report;
+mod rng;
 mod scenario;
-mod sheet;
-mod shortening;
+mod shrink;
 mod simulation;
 mod wire;
 
 pub use report::{Drained, Latencies, Mark, Report, Sample};
 pub use scenario::{Fault, FaultKind, Scenario, Severity};
-pub use shortening::shorten;
+pub use shrink::shorten;
 pub use simulation::{Broken, Checks, Progress, Simulation, Stage};

@@ -5,8 +5,8 @@
 //! `TASK_DROPPED` for executors that run (Mesos: `Master::accept` looks at the offers first).
 
 use super::agenda::{Agenda, Item};
-use super::dice::Dice;
-use super::wire::{Ask, Tell};
+use super::rng::Rng;
+use super::wire::{FrameworkCall, MasterEvent};
 
 /// A message takes so long, in milliseconds.
 const LATENCY: u64 = 1;
@@ -21,14 +21,14 @@ pub(super) struct Window {
 
 impl Window {
     /// Whether it befalls something now.
-    pub(super) fn hits(&self, now: u64, dice: &mut Dice) -> bool {
+    pub(super) fn hits(&self, now: u64, dice: &mut Rng) -> bool {
         now < self.until && dice.percent(self.percent)
     }
 }
 
 #[derive(Debug)]
 pub(super) struct Network {
-    dice: Dice,
+    dice: Rng,
     pub(super) lost: Window,
     pub(super) duplicated: Window,
     pub(super) reordered: Window,
@@ -40,7 +40,7 @@ pub(super) struct Network {
 }
 
 impl Network {
-    pub(super) fn new(dice: Dice) -> Network {
+    pub(super) fn new(dice: Rng) -> Network {
         let (none, last) = (Window::default(), [0; 2]);
         Network {
             dice,
@@ -54,15 +54,15 @@ impl Network {
     }
 
     /// From the master to the framework.
-    pub(super) fn tell(&mut self, agenda: &mut Agenda, tell: Tell) {
-        let repeatable = !matches!(tell, Tell::Offers(_));
+    pub(super) fn tell(&mut self, agenda: &mut Agenda, tell: MasterEvent) {
+        let repeatable = !matches!(tell, MasterEvent::Offers(_));
         let item = Item::Told { stream: self.stream, tell };
         self.send(agenda, 0, repeatable, item);
     }
 
     /// From the framework to the master.
-    pub(super) fn ask(&mut self, agenda: &mut Agenda, ask: Ask) {
-        let repeatable = !matches!(ask, Ask::Accept { .. });
+    pub(super) fn ask(&mut self, agenda: &mut Agenda, ask: FrameworkCall) {
+        let repeatable = !matches!(ask, FrameworkCall::Accept { .. });
         let item = Item::Asked { stream: self.stream, ask };
         self.send(agenda, 1, repeatable, item);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::judge::Finding;
+use super::checker::Finding;
 use super::scenario::Scenario;
 use super::simulation::Simulation;
 use super::wire::Amounts;

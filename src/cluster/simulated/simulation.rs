@@ -4,10 +4,10 @@ use std::fmt;
 use std::time::Duration;
 
 use super::agenda::{Agenda, Item};
+use super::checker::Checker;
 use super::cluster::Cluster;
 use super::corners::Corners;
 use super::framework::{Framework, World};
-use super::judge::Judge;
 use super::recorder::Recorder;
 use super::recovery;
 use super::report::{Drained, Report, Sample};
@@ -91,7 +91,7 @@ pub struct Simulation {
     pub(super) agenda: Agenda,
     pub(super) cluster: Cluster,
     pub(super) framework: Framework,
-    pub(super) judge: Judge,
+    pub(super) judge: Checker,
     pub(super) recorder: Recorder,
     corners: Corners,
     pub(super) stage: Stage,
@@ -134,7 +134,7 @@ impl Simulation {
         agenda.at(scenario.healed_at.as_millis(), Item::Heal);
         Ok(Simulation {
             cluster: Cluster::new(&scenario),
-            judge: Judge::new(&scenario, checks != Checks::Off),
+            judge: Checker::new(&scenario, checks != Checks::Off),
             recorder: Recorder::default(),
             corners: Corners::new(&scenario),
             stage: Stage::Faults,

@@ -110,7 +110,7 @@ pub(super) fn offer_number(id: &str) -> Option<u64> {
 
 /// What the master tells the framework.
 #[derive(Clone, Debug)]
-pub(super) enum Tell {
+pub(super) enum MasterEvent {
     Subscribed,
     Offers(Vec<SimOffer>),
     Rescinded(u64),
@@ -120,7 +120,7 @@ pub(super) enum Tell {
 
 /// What the framework asks of the master.
 #[derive(Clone, Debug)]
-pub(super) enum Ask {
+pub(super) enum FrameworkCall {
     Accept { agent: AgentRef, offers: Vec<u64>, tasks: Vec<Order>, refuse: Duration },
     Decline { offers: Vec<u64>, refuse: Duration },
     Revive,

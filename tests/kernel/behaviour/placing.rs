@@ -3,7 +3,7 @@
 use offermill::constraint::{Mismatch, Unmet};
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{
-    Amount, Config, Decisions, IdScheme, Kernel, Offer, Reason, ReasonKind, Resource, Standing,
+    Amount, Config, Decisions, IdScheme, Kernel, Offer, Reason, ReasonKind, Resource, Revocability,
 };
 
 use super::House;
@@ -72,7 +72,7 @@ fn reserved_resources_are_taken_first() {
     let first = Sheet::new("S1", 2.0, 100.0);
     let second = Sheet {
         entries: vec![
-            Entry::scalar("cpus", 1.5).reserved_for("etl").standing(Standing::Shared),
+            Entry::scalar("cpus", 1.5).reserved_for("etl").standing(Revocability::Shared),
             Entry::scalar("cpus", 1.5).reserved_for("etl"),
         ],
         ..Sheet::new("S1", 0.0, 0.0)
@@ -106,7 +106,7 @@ fn only_reservations_of_the_role_and_those_above_are_used() {
 /// of cores, in halves of both.
 #[test]
 fn nothing_revocable_is_mixed_with_the_rest() {
-    let revocable = |cpus| Entry::scalar("cpus", cpus).standing(Standing::Revocable);
+    let revocable = |cpus| Entry::scalar("cpus", cpus).standing(Revocability::Revocable);
     for (asked, expected) in [(false, [0, 0]), (true, [0, 1])] {
         let setup = Setup { executor_cores: cores(2), revocable: asked, ..Setup::default() };
         let mut house = House::new(&setup);

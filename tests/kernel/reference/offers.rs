@@ -6,7 +6,7 @@ use std::time::Duration;
 use offermill::constraint::{Mismatch, Unmet};
 use offermill::limits::{EXECUTOR_CORES_MAX, EXECUTORS_PER_AGENT_MAX};
 use offermill::resources::{Gpus, Mebibytes, MilliCpus, Scalar};
-use offermill::{Amount as Piece, DEFAULT_ROLE, Reason, Standing, Timestamp};
+use offermill::{Amount as Piece, DEFAULT_ROLE, Reason, Revocability, Timestamp};
 
 use super::updates::CLOCK_MAX;
 use super::{Agent, Executor, Knowing, Life, Model};
@@ -284,8 +284,8 @@ impl Model {
     /// Whether an entry of an offer to `role` may be used.
     fn open(&self, entry: &Entry, role: &str) -> bool {
         let asked = match entry.standing {
-            Standing::Firm => true,
-            Standing::Revocable => self.setup.revocable,
+            Revocability::Firm => true,
+            Revocability::Revocable => self.setup.revocable,
             _ => false,
         };
         let above = format!("{}/", entry.role);
@@ -367,5 +367,5 @@ impl Pot {
 }
 
 fn is_revocable(entry: &Entry) -> bool {
-    entry.standing == Standing::Revocable
+    entry.standing == Revocability::Revocable
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use offermill::config::{Conduct, ExclusionRule, RefuseDurations, UnreachableRule};
 use offermill::resources::PortRange;
-use offermill::{DEFAULT_ROLE, Scope, Standing, TaskState, UpdateReason};
+use offermill::{DEFAULT_ROLE, Revocability, Scope, TaskState, UpdateReason};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -289,15 +289,15 @@ fn entries() -> BoxedStrategy<Entry> {
         name: "ports",
         amount: Amount::Ports(ranges),
         role: DEFAULT_ROLE,
-        standing: Standing::Firm,
+        standing: Revocability::Firm,
     });
     let cpus_as_ranges = Just(Entry { name: "cpus", ..Entry::ports(0, 8) });
     let entry = prop_oneof![8 => scalar, 2 => ports, 1 => cpus_as_ranges];
     let reserved = prop_oneof![2 => Just(DEFAULT_ROLE), 1 => Just("etl"), 1 => Just("ads")];
     let standing = prop_oneof![
-        8 => Just(Standing::Firm),
-        2 => Just(Standing::Revocable),
-        1 => select(vec![Standing::Shared, Standing::Disk]),
+        8 => Just(Revocability::Firm),
+        2 => Just(Revocability::Revocable),
+        1 => select(vec![Revocability::Shared, Revocability::Disk]),
     ];
     (entry, reserved, standing)
         .prop_map(|(entry, role, standing)| entry.reserved_for(role).standing(standing))

@@ -6,7 +6,7 @@ use offermill::cluster::mesos::wire::offers::{Malformed, OfferReader, Unavailabi
 use offermill::resources::{PortRange, Scalar};
 use offermill::{
     Attribute, AttributeValue, DEFAULT_ROLE, Label, Offer, Reservation, ReservationKind,
-    Reservations, ReservedBy, Resource, Standing, Value,
+    Reservations, ReservedBy, Resource, Revocability, Value,
 };
 use prost::Message;
 
@@ -213,11 +213,11 @@ fn resource<'a>((resource, parts): (&'a mirror::Resource, &'a Parts<'a>)) -> Res
         2 => Value::Set(&parts.items),
         _ => Value::Set(&[]),
     };
-    let mut standing = Standing::Firm;
+    let mut standing = Revocability::Firm;
     for (says_so, other) in [
-        (resource.revocable, Standing::Revocable),
-        (resource.shared, Standing::Shared),
-        (resource.disk, Standing::Disk),
+        (resource.revocable, Revocability::Revocable),
+        (resource.shared, Revocability::Shared),
+        (resource.disk, Revocability::Disk),
     ] {
         if says_so.is_some() {
             standing = other;

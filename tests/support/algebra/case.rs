@@ -12,7 +12,7 @@
 
 use std::fmt;
 
-use offermill::Standing;
+use offermill::Revocability;
 use offermill::resources::PortRange;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -48,7 +48,7 @@ pub(crate) struct OfferLine {
 pub(crate) struct Entry {
     pub(crate) name: String,
     pub(crate) reserved: Reserved,
-    pub(crate) standing: Standing,
+    pub(crate) standing: Revocability,
     pub(crate) amount: Amount,
 }
 
@@ -162,7 +162,7 @@ impl Entry {
             (Reserved::none(), rest)
         };
         let (standing, rest) = match rest.strip_prefix('{') {
-            None => (Standing::Firm, rest),
+            None => (Revocability::Firm, rest),
             Some(rest) => {
                 let (word, rest) = rest.split_once('}')?;
                 (standings().find(|(_, name)| *name == word)?.0, rest)
@@ -173,9 +173,13 @@ impl Entry {
     }
 }
 
-fn standings() -> impl Iterator<Item = (Standing, &'static str)> {
-    [(Standing::Revocable, "revocable"), (Standing::Shared, "shared"), (Standing::Disk, "disk")]
-        .into_iter()
+fn standings() -> impl Iterator<Item = (Revocability, &'static str)> {
+    [
+        (Revocability::Revocable, "revocable"),
+        (Revocability::Shared, "shared"),
+        (Revocability::Disk, "disk"),
+    ]
+    .into_iter()
 }
 
 impl Reserved {

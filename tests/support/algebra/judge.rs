@@ -6,8 +6,8 @@ use offermill::config::{ExecutorCores, ExecutorGpus, Placement};
 use offermill::resources::{Gpus, Mebibytes, MilliCpus, PortRange};
 use offermill::{
     Accepted, Amount as Cut, Config, Decisions, IdScheme, Kernel, Label, Left, Offer, Piece,
-    Placed, Reservation, ReservationKind, Reservations, ReservedBy, Resource, Standing, Timestamp,
-    Value,
+    Placed, Reservation, ReservationKind, Reservations, ReservedBy, Resource, Revocability,
+    Timestamp, Value,
 };
 
 use super::case::{Amount, By, Case, Entry, Reserved, Settings};
@@ -98,7 +98,7 @@ fn expect_promises(case: &Case, executor: &Placed, pieces: &[Piece]) {
         let offer = &case.offers[piece.offer as usize];
         let entry = &offer.entries[piece.resource as usize];
         assert!(naive::usable(entry, &offer.role, settings), "{entry} has to be left alone");
-        supplies.entry(&entry.name).or_default().insert(entry.standing == Standing::Revocable);
+        supplies.entry(&entry.name).or_default().insert(entry.standing == Revocability::Revocable);
         match piece.amount {
             Cut::Scalar(scalar) => {
                 assert!(["cpus", "mem", "gpus"].contains(&entry.name.as_str()), "{entry}");
@@ -137,7 +137,7 @@ fn expect_order(case: &Case, accepted: &Accepted<'_>, used: &Amounts) {
             let reserved = naive::effective_role(entry) != "*";
             places.push((
                 &*entry.name,
-                entry.standing == Standing::Revocable,
+                entry.standing == Revocability::Revocable,
                 reserved,
                 taken,
                 left,

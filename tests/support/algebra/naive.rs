@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use offermill::limits::{EXECUTOR_CORES_MAX, TOTAL_CORES_MAX};
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
-use offermill::{Reason, Standing};
+use offermill::{Reason, Revocability};
 
 use super::case::{Amount, Case, Entry, Reserved, Settings};
 
@@ -73,8 +73,8 @@ pub(super) fn usable(entry: &Entry, role: &str, settings: &Settings) -> bool {
     let offered: Vec<&str> = role.split('/').collect();
     let mine = own == ["*"] || offered == ["*"] || offered.starts_with(&own);
     let asked = match entry.standing {
-        Standing::Firm => true,
-        Standing::Revocable => settings.revocable,
+        Revocability::Firm => true,
+        Revocability::Revocable => settings.revocable,
         _ => false,
     };
     mine && asked
@@ -133,7 +133,7 @@ impl<'a> Naive<'a> {
     fn sum(&self, group: &Group, name: &str, revocable: bool) -> u128 {
         let of_name = |place: (usize, usize)| {
             let entry = self.entry(place);
-            entry.name == name && (entry.standing == Standing::Revocable) == revocable
+            entry.name == name && (entry.standing == Revocability::Revocable) == revocable
         };
         group.left.iter().filter(|(place, _)| of_name(**place)).map(|(_, amount)| amount).sum()
     }
@@ -220,7 +220,7 @@ impl<'a> Naive<'a> {
             for place in self.groups[at].left.keys().copied().collect::<Vec<_>>() {
                 let entry = self.entry(place);
                 let fits = entry.name == name
-                    && (entry.standing == Standing::Revocable) == revocable
+                    && (entry.standing == Revocability::Revocable) == revocable
                     && (effective_role(entry) != "*") == reserved;
                 let Some(left) = self.groups[at].left.get_mut(&place).filter(|_| fits) else {
                     continue;
@@ -243,7 +243,7 @@ impl<'a> Naive<'a> {
         };
         let order = |place: &(usize, usize)| {
             let entry = self.entry(*place);
-            (entry.standing == Standing::Revocable, effective_role(entry) == "*", *place)
+            (entry.standing == Revocability::Revocable, effective_role(entry) == "*", *place)
         };
         group.left.keys().copied().filter(open).min_by_key(order)
     }

@@ -7,7 +7,7 @@ use bumpalo::Bump;
 use offermill::resources::{PortRange, Scalar};
 use offermill::{
     Attribute, AttributeValue, DEFAULT_ROLE, Label, Offer, Reservation, ReservationKind,
-    Reservations, ReservedBy, Resource, Standing, Timestamp, Value,
+    Reservations, ReservedBy, Resource, Revocability, Timestamp, Value,
 };
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -242,9 +242,9 @@ impl ResourceLine {
     pub(super) fn of(resource: &Resource<'_>) -> ResourceLine {
         let mut line = ResourceLine { name: resource.name.to_owned(), ..ResourceLine::default() };
         line.standing = match resource.standing {
-            Standing::Revocable => Some(StandingLine::Revocable),
-            Standing::Shared => Some(StandingLine::Shared),
-            Standing::Disk => Some(StandingLine::Disk),
+            Revocability::Revocable => Some(StandingLine::Revocable),
+            Revocability::Shared => Some(StandingLine::Shared),
+            Revocability::Disk => Some(StandingLine::Disk),
             _ => None,
         };
         match resource.reservations {
@@ -277,10 +277,10 @@ impl ResourceLine {
             Value::Set(lend_texts(self.set.as_deref().unwrap_or_default(), arena))
         };
         let standing = match self.standing {
-            None => Standing::Firm,
-            Some(StandingLine::Revocable) => Standing::Revocable,
-            Some(StandingLine::Shared) => Standing::Shared,
-            Some(StandingLine::Disk) => Standing::Disk,
+            None => Revocability::Firm,
+            Some(StandingLine::Revocable) => Revocability::Revocable,
+            Some(StandingLine::Shared) => Revocability::Shared,
+            Some(StandingLine::Disk) => Revocability::Disk,
         };
         let reservations = match &self.reservations {
             Some(stack) => Reservations::Refined(

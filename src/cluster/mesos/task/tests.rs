@@ -275,7 +275,11 @@ fn offered<'a>(piece: &'a Piece, stack: &'a [Reservation<'a>]) -> Offered<'a> {
         Some([role]) => resource.reserved_for(role),
         Some(_) => resource.with_reservations(Reservations::Refined(stack)),
     };
-    resource.with_standing(if *revocable { Standing::Revocable } else { Standing::Firm })
+    resource.with_standing(if *revocable {
+        Revocability::Revocable
+    } else {
+        Revocability::Firm
+    })
 }
 
 /// What is taken of it, and as a number.
@@ -310,7 +314,7 @@ fn kept(resource: &Resource) -> Kept {
 }
 
 fn to_keep(resource: &Offered<'_>) -> Kept {
-    let revocable = resource.standing == Standing::Revocable;
+    let revocable = resource.standing == Revocability::Revocable;
     match resource.reservations {
         Reservations::Old { role, dynamic } => {
             let principal = dynamic.and_then(|by| by.principal).map(str::to_owned);

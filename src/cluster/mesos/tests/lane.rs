@@ -21,12 +21,12 @@ impl Events for Sink {
 }
 
 /// A lane without a subscription, its door, and what it tells.
-fn lane() -> (Lane, mpsc::Sender<Order>, Arc<Sink>) {
+fn lane() -> (CallSender, mpsc::Sender<Order>, Arc<Sink>) {
     let config = MesosConfig::new("mesos://127.0.0.1:1".parse().unwrap(), "test");
     let codec = Codec::default();
     let (door, inbox) = mpsc::channel(100);
     let sink = Arc::new(Sink::default());
-    let lane = Lane {
+    let lane = CallSender {
         caller: Caller::new(Arc::new(Http::new(&config, codec.content_type()).unwrap()), codec),
         inbox,
         standing: watch::channel(None).1,
@@ -34,7 +34,7 @@ fn lane() -> (Lane, mpsc::Sender<Order>, Arc<Sink>) {
         stopping: watch::channel(false).1,
         events: Arc::clone(&sink) as EventSink,
         ledger: SharedLedger::open(None).unwrap(),
-        outgoing: Outgoing::new().0,
+        outgoing: CallQueue::new().0,
     };
     (lane, door, sink)
 }

@@ -50,8 +50,8 @@ proptest! {
         let folder = folder();
         let path = folder.join("framework");
         let _none = std::fs::remove_file(&path);
-        let mut book = Book::default();
-        let mut ledger = Ledger::open(&path).unwrap();
+        let mut book = FrameworkState::default();
+        let mut ledger = StateFile::open(&path).unwrap();
         for step in steps.into_iter().chain([Step::Reopen]) {
             match step {
                 Step::Identify(id) => {
@@ -59,7 +59,7 @@ proptest! {
                     ledger.identify(&id).unwrap();
                     if book.framework_id.as_ref() != Some(&id) {
                         let (executors, finished) = (BTreeMap::new(), book.finished);
-                        book = Book { framework_id: Some(id), executors, finished };
+                        book = FrameworkState { framework_id: Some(id), executors, finished };
                     }
                 }
                 Step::Launch(list) => {
@@ -75,7 +75,7 @@ proptest! {
                 }
                 Step::Reopen => {
                     drop(ledger);
-                    ledger = Ledger::open(&path).unwrap();
+                    ledger = StateFile::open(&path).unwrap();
                 }
             }
             prop_assert_eq!(ledger.book(), &book);
@@ -106,11 +106,11 @@ proptest! {
 fn two_programs_dont_share_it() {
     let folder = folder();
     let path = folder.join("framework");
-    let first = Ledger::open(&path).unwrap();
-    let error = Ledger::open(&path).unwrap_err().to_string();
+    let first = StateFile::open(&path).unwrap();
+    let error = StateFile::open(&path).unwrap_err().to_string();
     assert!(error.contains("another program that runs now has it"), "{error}");
     drop(first);
-    Ledger::open(&path).unwrap();
+    StateFile::open(&path).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
@@ -120,11 +120,11 @@ fn other_files_are_left_alone() {
     let folder = folder();
     let path = folder.join("notes");
     std::fs::write(&path, "buy milk\n").unwrap();
-    let error = Ledger::open(&path).unwrap_err().to_string();
+    let error = StateFile::open(&path).unwrap_err().to_string();
     assert!(error.contains("it is not ours"), "{error}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "buy milk\n");
     std::fs::write(&path, format!("{HEAD}\n+ a b\n")).unwrap();
-    let error = Ledger::open(&path).unwrap_err().to_string();
+    let error = StateFile::open(&path).unwrap_err().to_string();
     assert!(error.contains("line 2 can't be read: \"+ a b\""), "{error}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
@@ -141,7 +141,7 @@ fn only_files_are_opened() {
             assert!(std::process::Command::new(make).arg(&place).status().unwrap().success());
             let (opened, answer) = std::sync::mpsc::channel();
             let tried = path.clone();
-            std::thread::spawn(move || opened.send(Ledger::open(&tried).map(drop)));
+            std::thread::spawn(move || opened.send(StateFile::open(&tried).map(drop)));
             let within = Duration::from_secs(20);
             let error = answer.recv_timeout(within).expect("an answer").unwrap_err().to_string();
             let why = format!("{} is no regular file", place.display());
@@ -150,12 +150,12 @@ fn only_files_are_opened() {
             let _pipe = std::fs::remove_file(&place).or_else(|_| std::fs::remove_dir(&place));
         }
     }
-    let error = Ledger::open(Path::new("/dev/null")).unwrap_err().to_string();
+    let error = StateFile::open(Path::new("/dev/null")).unwrap_err().to_string();
     assert!(error.contains("/dev/null is no regular file"), "{error}");
     let link = folder.join("link");
-    Ledger::open(&path).unwrap().identify("F").unwrap();
+    StateFile::open(&path).unwrap().identify("F").unwrap();
     std::os::unix::fs::symlink(&path, &link).unwrap();
-    assert_eq!(Ledger::open(&link).unwrap().book.framework_id.as_deref(), Some("F"));
+    assert_eq!(StateFile::open(&link).unwrap().book.framework_id.as_deref(), Some("F"));
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
@@ -166,7 +166,7 @@ fn what_could_not_be_written_is_not_forgotten() {
     let folder = folder().join("deeper");
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("framework");
-    let mut ledger = Ledger::open(&path).unwrap();
+    let mut ledger = StateFile::open(&path).unwrap();
     ledger.identify("old").unwrap();
     ledger.launch(&[executor("a", "S0")]).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
@@ -175,7 +175,7 @@ fn what_could_not_be_written_is_not_forgotten() {
     std::fs::create_dir_all(&folder).unwrap();
     ledger.launch(&[executor("c", "S0")]).unwrap();
     drop(ledger);
-    let book = Ledger::open(&path).unwrap().book;
+    let book = StateFile::open(&path).unwrap().book;
     assert_eq!(book.framework_id.as_deref(), Some("new"));
     assert_eq!(book.executors.into_keys().collect::<Vec<_>>(), ["c"]);
     std::fs::remove_dir_all(&folder).unwrap();

@@ -3,14 +3,14 @@
 use super::*;
 use crate::cluster::mesos::calls;
 
-fn acknowledge(outgoing: &Outgoing, executor: &str) -> Result<(), Unordered> {
+fn acknowledge(outgoing: &CallQueue, executor: &str) -> Result<(), Unordered> {
     outgoing.acknowledge(1, executor, calls::acknowledge(executor, "S-1", b"uuid"))
 }
 
 /// Goal: a lane that is full and one that has ended are told apart. Method: one of each, of both kinds.
 #[test]
 fn full_is_not_closed() {
-    let (outgoing, inboxes) = Outgoing::new();
+    let (outgoing, inboxes) = CallQueue::new();
     let revive = || What::Plain(Box::new(calls::revive()));
     for _ in 0..ORDERS_MAX {
         outgoing.order(1, revive()).unwrap();
@@ -27,7 +27,7 @@ fn full_is_not_closed() {
 /// many executors.
 #[test]
 fn one_executor_has_one_lane() {
-    let (outgoing, mut inboxes) = Outgoing::new();
+    let (outgoing, mut inboxes) = CallQueue::new();
     for round in 0..3 {
         for executor in 0..100 {
             let (name, uuid) = (format!("e-{executor}"), [round]);
@@ -55,8 +55,8 @@ fn one_executor_has_one_lane() {
 #[test]
 fn reading_waits_for_acknowledgements() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let (outgoing, mut inboxes) = Outgoing::new();
-    let fill = |outgoing: &Outgoing| {
+    let (outgoing, mut inboxes) = CallQueue::new();
+    let fill = |outgoing: &CallQueue| {
         for executor in 0..WAITING_HIGH {
             assert!(!outgoing.is_crowded(), "{executor}");
             acknowledge(outgoing, &format!("e-{executor}")).unwrap();
@@ -82,7 +82,7 @@ fn reading_waits_for_acknowledgements() {
         assert!(waits.await.unwrap());
     });
     assert!(!runtime.block_on(outgoing.until_there_is_room()));
-    let (outgoing, inboxes) = Outgoing::new();
+    let (outgoing, inboxes) = CallQueue::new();
     fill(&outgoing);
     drop(inboxes);
     assert!(!runtime.block_on(outgoing.until_there_is_room()), "nothing waits any more");

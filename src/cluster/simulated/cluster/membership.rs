@@ -3,7 +3,7 @@
 use super::{Cluster, Life, Link, View};
 use crate::cluster::simulated::agenda::{Agenda, Item};
 use crate::cluster::simulated::network::Window;
-use crate::cluster::simulated::wire::{Tell, masters_update};
+use crate::cluster::simulated::wire::{MasterEvent, masters_update};
 use crate::status::{TaskState, UpdateReason};
 use std::time::Duration;
 
@@ -72,18 +72,18 @@ impl Cluster {
         let agent = self.agent(machine);
         let agent_first = self.dice.percent(50);
         if agent_first {
-            self.network.tell(agenda, Tell::AgentLost(agent));
+            self.network.tell(agenda, MasterEvent::AgentLost(agent));
         }
         for cell in &self.machines[machine as usize].tasks {
             let task = &self.tasks[*cell as usize];
             if task.visible && !task.known_ended() {
                 let reason = UpdateReason::AgentRemoved;
                 let update = masters_update(&task.name, agent, state, reason);
-                self.network.tell(agenda, Tell::Update(update));
+                self.network.tell(agenda, MasterEvent::Update(update));
             }
         }
         if !agent_first {
-            self.network.tell(agenda, Tell::AgentLost(agent));
+            self.network.tell(agenda, MasterEvent::AgentLost(agent));
         }
     }
 
@@ -154,7 +154,7 @@ impl Cluster {
             let task = &mut self.tasks[cell as usize];
             let tell = |task: &super::Task, state| {
                 let reason = UpdateReason::Reconciliation;
-                Tell::Update(masters_update(&task.name, agent, state, reason))
+                MasterEvent::Update(masters_update(&task.name, agent, state, reason))
             };
             if task.life == Life::Ordered {
                 // The order was lost on its way.

@@ -22,8 +22,8 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use super::agenda::{Agenda, Item, TaskRef};
-use super::dice::Dice;
 use super::network::{Network, Window};
+use super::rng::Rng;
 use super::scenario::Scenario;
 use super::wire::{AgentRef, Amounts, SCALARS};
 use outstanding::Outstanding;
@@ -49,7 +49,7 @@ pub(super) struct Cluster {
     subscribed: bool,
     suppressed: bool,
     pub(super) network: Network,
-    pub(super) dice: Dice,
+    pub(super) dice: Rng,
     /// What befalls executors and offers at the moment.
     pub(super) failing: Window,
     pub(super) hanging: Window,
@@ -140,7 +140,7 @@ pub(super) struct Fact<'a> {
 
 impl Cluster {
     pub(super) fn new(scenario: &Scenario) -> Cluster {
-        let mut dice = Dice::new(scenario.seed, MACHINES);
+        let mut dice = Rng::new(scenario.seed, MACHINES);
         let machines = (0..scenario.agents).map(|number| Machine::new(scenario, number, &mut dice));
         Cluster {
             machines: machines.collect(),
@@ -154,8 +154,8 @@ impl Cluster {
             masters: 0,
             subscribed: false,
             suppressed: false,
-            network: Network::new(Dice::new(scenario.seed, NETWORK)),
-            dice: Dice::new(scenario.seed, CHANCE),
+            network: Network::new(Rng::new(scenario.seed, NETWORK)),
+            dice: Rng::new(scenario.seed, CHANCE),
             failing: Window::default(),
             hanging: Window::default(),
             outliving: Window::default(),
@@ -294,8 +294,8 @@ impl Task {
 }
 
 impl Machine {
-    fn new(scenario: &Scenario, number: u32, dice: &mut Dice) -> Machine {
-        let larger = |dice: &mut Dice, size: u64| size + dice.roll(size / 2 + 1);
+    fn new(scenario: &Scenario, number: u32, dice: &mut Rng) -> Machine {
+        let larger = |dice: &mut Rng, size: u64| size + dice.roll(size / 2 + 1);
         let cores = larger(dice, u64::from(scenario.agent_cores)) * 1000;
         let memory = larger(dice, scenario.agent_memory.get()) * 1000;
         let reserved = dice.percent(scenario.reserved_percent);

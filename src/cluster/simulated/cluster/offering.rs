@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{Cluster, Life, Link, Task, View, millis};
 use crate::cluster::simulated::agenda::{Agenda, Item};
 use crate::cluster::simulated::wire::{
-    AgentRef, Amounts, Ask, Order, SimOffer, Tell, masters_update,
+    AgentRef, Amounts, FrameworkCall, MasterEvent, Order, SimOffer, masters_update,
 };
 use crate::status::{TaskState, UpdateReason};
 
@@ -58,7 +58,7 @@ impl Cluster {
             batch.push(offer);
         }
         if !batch.is_empty() {
-            self.network.tell(agenda, Tell::Offers(batch));
+            self.network.tell(agenda, MasterEvent::Offers(batch));
         }
     }
 
@@ -70,7 +70,7 @@ impl Cluster {
     /// Takes an offer back, if it is still held.
     pub(super) fn rescind(&mut self, agenda: &mut Agenda, number: u64) {
         if self.withdraw(number).is_some() && self.subscribed {
-            self.network.tell(agenda, Tell::Rescinded(number));
+            self.network.tell(agenda, MasterEvent::Rescinded(number));
         }
     }
 
@@ -100,15 +100,15 @@ impl Cluster {
     }
 
     /// A call arrives. One that comes on another stream than the present is refused.
-    pub(super) fn asked(&mut self, agenda: &mut Agenda, stream: u64, ask: Ask) {
+    pub(super) fn asked(&mut self, agenda: &mut Agenda, stream: u64, ask: FrameworkCall) {
         if !self.leads || !self.subscribed || stream != self.network.stream {
             return;
         }
         match ask {
-            Ask::Accept { agent, offers, tasks, refuse } => {
+            FrameworkCall::Accept { agent, offers, tasks, refuse } => {
                 self.accept(agenda, agent, &offers, tasks, refuse);
             }
-            Ask::Decline { offers, refuse } => {
+            FrameworkCall::Decline { offers, refuse } => {
                 for number in offers {
                     // A dead offer's decline is ignored.
                     if let Some(offer) = self.withdraw(number) {
@@ -116,20 +116,24 @@ impl Cluster {
                     }
                 }
             }
-            Ask::Revive => {
+            FrameworkCall::Revive => {
                 self.suppressed = false;
                 self.forget_refusals();
                 self.offer(agenda);
             }
-            Ask::Suppress => self.suppressed = true,
-            Ask::Kill { executor, agent, grace } => self.kill(agenda, &executor, agent, grace),
-            Ask::Reconcile(questioned) if questioned.is_empty() => self.tell_all(agenda),
-            Ask::Reconcile(questioned) => {
+            FrameworkCall::Suppress => self.suppressed = true,
+            FrameworkCall::Kill { executor, agent, grace } => {
+                self.kill(agenda, &executor, agent, grace)
+            }
+            FrameworkCall::Reconcile(questioned) if questioned.is_empty() => self.tell_all(agenda),
+            FrameworkCall::Reconcile(questioned) => {
                 questioned.iter().for_each(|(executor, agent)| {
                     self.reconcile(agenda, executor, *agent);
                 });
             }
-            Ask::Acknowledge { executor, uuid } => self.acknowledge(agenda, &executor, uuid),
+            FrameworkCall::Acknowledge { executor, uuid } => {
+                self.acknowledge(agenda, &executor, uuid)
+            }
         }
     }
 
@@ -155,7 +159,7 @@ impl Cluster {
             let (state, reason) = (TaskState::Dropped, UpdateReason::InvalidOffers);
             for task in tasks {
                 let update = masters_update(&task.executor, agent, state, reason);
-                self.network.tell(agenda, Tell::Update(update));
+                self.network.tell(agenda, MasterEvent::Update(update));
             }
             return;
         }
@@ -170,7 +174,7 @@ impl Cluster {
                 // More than was offered, or an id that is in use.
                 let (state, reason) = (TaskState::Error, UpdateReason::Other);
                 let update = masters_update(&task.executor, agent, state, reason);
-                self.network.tell(agenda, Tell::Update(update));
+                self.network.tell(agenda, MasterEvent::Update(update));
                 continue;
             }
             self.machines[agent.machine as usize].free.take(&task.amounts);

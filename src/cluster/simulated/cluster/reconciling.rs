@@ -2,7 +2,7 @@
 
 use super::{Cluster, View};
 use crate::cluster::simulated::agenda::Agenda;
-use crate::cluster::simulated::wire::{AgentRef, Tell, masters_update};
+use crate::cluster::simulated::wire::{AgentRef, MasterEvent, masters_update};
 use crate::status::{TaskState, UpdateReason};
 
 /// A new master waits so long for the agents that the old one knew (`--agent_reregister_timeout`).
@@ -13,7 +13,7 @@ impl Cluster {
     pub(super) fn reconcile(&mut self, agenda: &mut Agenda, executor: &str, agent: AgentRef) {
         let Some(state) = self.state_of(agenda.now, executor, agent) else { return };
         let update = masters_update(executor, agent, state, UpdateReason::Reconciliation);
-        self.network.tell(agenda, Tell::Update(update));
+        self.network.tell(agenda, MasterEvent::Update(update));
     }
 
     /// Tells of all executors that this master knows to be in reach.
@@ -24,7 +24,7 @@ impl Cluster {
             if task.alive() && task.visible && active {
                 let reason = UpdateReason::Reconciliation;
                 let update = masters_update(&task.name, task.agent, task.known, reason);
-                self.network.tell(agenda, Tell::Update(update));
+                self.network.tell(agenda, MasterEvent::Update(update));
             }
         }
     }

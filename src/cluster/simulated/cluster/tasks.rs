@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Cluster, Life, Link, Pending, Task, View, millis};
 use crate::cluster::simulated::agenda::{Agenda, Item, TaskRef};
-use crate::cluster::simulated::wire::{AgentRef, Tell, masters_update};
+use crate::cluster::simulated::wire::{AgentRef, MasterEvent, masters_update};
 use crate::engine::cluster_manager::Update;
 use crate::status::{TaskState, UpdateReason};
 
@@ -204,7 +204,7 @@ impl Cluster {
                 uuid: Some(uuid.to_le_bytes().to_vec()),
                 ..masters_update(&name, agent, pending.state, pending.reason)
             };
-            self.network.tell(agenda, Tell::Update(update));
+            self.network.tell(agenda, MasterEvent::Update(update));
         }
     }
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::{Fault, FaultKind, Scenario, Severity};
-use crate::cluster::simulated::dice::Dice;
+use crate::cluster::simulated::rng::Rng;
 use crate::error::Error;
 use crate::resources::{Mebibytes, MilliCpus};
 use crate::time::Timestamp;
@@ -75,7 +75,7 @@ impl Scenario {
     /// in them at all, so that rare mixtures come up.
     #[must_use]
     pub fn generate(seed: u64, severity: Severity) -> Scenario {
-        let mut dice = Dice::new(seed, MAKING);
+        let mut dice = Rng::new(seed, MAKING);
         let agents = dice.between(1, 12) as u32;
         let executor_gpus = dice.pick(&[0, 0, 0, 1]);
         let mut scenario = Scenario {
@@ -127,8 +127,8 @@ impl Scenario {
             scenario.faults.push(Fault { at, ..Fault::new(FaultKind::Shutdown) });
         }
         if severity == Severity::Harsh {
-            scenario.slow_handlers(&mut Dice::new(seed, SLOWING));
-            scenario.flapping_agents(&mut Dice::new(seed, FLAPPING));
+            scenario.slow_handlers(&mut Rng::new(seed, SLOWING));
+            scenario.flapping_agents(&mut Rng::new(seed, FLAPPING));
         }
         scenario.put_in_order();
         scenario
@@ -136,7 +136,7 @@ impl Scenario {
 
     /// In part of the worlds handlers are slow now and then: while executors fail, connections break, and all are asked
     /// about.
-    fn slow_handlers(&mut self, dice: &mut Dice) {
+    fn slow_handlers(&mut self, dice: &mut Rng) {
         if !dice.percent(40) {
             return;
         }
@@ -169,7 +169,7 @@ impl Scenario {
 
     /// In part of the worlds agents flap: each is cut off until its executors are about to be given up, or about to be
     /// forgotten, is back for a moment, and is cut off again.
-    fn flapping_agents(&mut self, dice: &mut Dice) {
+    fn flapping_agents(&mut self, dice: &mut Rng) {
         let release = self.release_after;
         if !dice.percent(60) || release > FLAPPING_RELEASE_MAX {
             return;
@@ -200,7 +200,7 @@ impl Scenario {
         executors: u32,
         duration: Duration,
     ) -> Scenario {
-        let mut dice = Dice::new(seed, MAKING);
+        let mut dice = Rng::new(seed, MAKING);
         let mut scenario = Scenario {
             seed,
             agents,
@@ -234,7 +234,7 @@ impl Scenario {
         scenario
     }
 
-    fn befall(&mut self, dice: &mut Dice, faults: u64, possible: &[FaultKind], severity: Severity) {
+    fn befall(&mut self, dice: &mut Rng, faults: u64, possible: &[FaultKind], severity: Severity) {
         if possible.is_empty() {
             return;
         }
@@ -248,7 +248,7 @@ impl Scenario {
     }
 
     /// A fault of this kind, as severe as chance has it.
-    fn fault(&self, dice: &mut Dice, kind: FaultKind, percent_max: u64) -> Fault {
+    fn fault(&self, dice: &mut Rng, kind: FaultKind, percent_max: u64) -> Fault {
         use FaultKind as K;
         let at = Timestamp::from_millis(dice.roll(self.healed_at.as_millis()));
         let fault = Fault { at, ..Fault::new(kind) };

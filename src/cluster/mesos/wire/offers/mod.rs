@@ -17,18 +17,18 @@
 //!
 //! The tests hold it against prost: what prost refuses, this refuses, and else both read the same.
 
+mod batch;
 mod cursor;
-mod desk;
+mod interner;
 mod offer;
 mod reader;
 mod reservation;
 mod resource;
-mod shelf;
 mod split;
 mod value;
 
+pub use batch::ENTRIES_MAX;
 pub use cursor::Malformed;
-pub use desk::ENTRIES_MAX;
 pub use offer::Unavailability;
 pub use reader::{Batch, OfferReader};
 pub use split::{OFFERS_MAX, split};

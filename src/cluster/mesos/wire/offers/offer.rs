@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use super::batch::OfferBatch;
 use super::cursor::{Cursor, Malformed, Result, known, sized};
-use super::desk::Desk;
 use super::resource::{read_attributes, read_resources};
 use super::value::{read_nanoseconds, read_role, read_text};
 use crate::offer::Offer;
@@ -80,7 +80,7 @@ struct Draft<'a> {
 pub(super) fn read_offer<'a>(
     bytes: &'a [u8],
     default_role: &'a str,
-    desk: &mut Desk<'a>,
+    desk: &mut OfferBatch<'a>,
 ) -> Result<()> {
     let mut draft = Draft::default();
     let mut message = Cursor::new(bytes, ABOVE);

@@ -5,8 +5,8 @@ use std::time::SystemTime;
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
 
+use super::batch::{Extent, OfferBatch};
 use super::cursor::Malformed;
-use super::desk::{Desk, Extent};
 use super::offer::{Unavailability, read_offer};
 use crate::engine::cluster_manager::{EncodedOffer, ReadOffers, UseOffers};
 use crate::offer::{DEFAULT_ROLE, Offer};
@@ -68,7 +68,7 @@ impl OfferReader {
         let OfferReader { arena, default_role, expected } = self;
         let arena: &'r Bump = arena;
         let mut unreadable = Vec::new_in(arena);
-        let mut desk = Desk::new(arena, offers.len(), *expected);
+        let mut desk = OfferBatch::new(arena, offers.len(), *expected);
         for (place, bytes) in offers.enumerate() {
             let before = desk.extent();
             desk.begin();

@@ -3,8 +3,8 @@
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
 
+use super::batch::OfferBatch;
 use super::cursor::{Cursor, Result, known, sized, varint};
-use super::desk::Desk;
 use crate::offer::{Label, Reservation, ReservationKind, ReservedBy};
 
 const PRINCIPAL: u32 = sized(1);
@@ -38,7 +38,11 @@ impl<'a> Draft<'a> {
         Draft { kind: 0, role: "", principal: None, labels: open(arena) }
     }
 
-    pub(super) fn read(&mut self, mut message: Cursor<'a>, desk: &mut Desk<'a>) -> Result<()> {
+    pub(super) fn read(
+        &mut self,
+        mut message: Cursor<'a>,
+        desk: &mut OfferBatch<'a>,
+    ) -> Result<()> {
         while let Some(key) = message.key()? {
             match key {
                 PRINCIPAL => self.principal = Some(message.text()?),
@@ -51,7 +55,7 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    fn read_labels(&mut self, mut message: Cursor<'a>, desk: &mut Desk<'a>) -> Result<()> {
+    fn read_labels(&mut self, mut message: Cursor<'a>, desk: &mut OfferBatch<'a>) -> Result<()> {
         while let Some(key) = message.key()? {
             if key == LABEL {
                 desk.count()?;

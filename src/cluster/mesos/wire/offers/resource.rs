@@ -1,11 +1,12 @@
 //! Resources and attributes.
 
+use super::batch::OfferBatch;
 use super::cursor::{Cursor, Result, known, sized, text, varint};
-use super::desk::Desk;
 use super::reservation::{Draft, open};
 use super::value::{self, read_ranges, read_scalar, read_set, read_text};
 use crate::offer::{
-    Attribute, AttributeValue, DEFAULT_ROLE, Reservations, Resource, ResourceKind, Standing, Value,
+    Attribute, AttributeValue, DEFAULT_ROLE, Reservations, Resource, ResourceKind, Revocability,
+    Value,
 };
 use crate::resources::Scalar;
 
@@ -68,7 +69,7 @@ struct Reserved<'a> {
 pub(super) fn read_resources<'a>(
     message: &mut Cursor<'a>,
     key: u32,
-    desk: &mut Desk<'a>,
+    desk: &mut OfferBatch<'a>,
 ) -> Result<()> {
     if let Some(count) = desk.resources.recall(message) {
         return desk.count_all(count);
@@ -105,14 +106,14 @@ fn plain_resource(mut message: Cursor<'_>) -> Option<Resource<'static>> {
         return None;
     };
     let value = Value::Scalar(Scalar::from_f64_lenient(message.double().ok()?));
-    let (standing, reservations) = (Standing::Firm, Reservations::Refined(&[]));
+    let (standing, reservations) = (Revocability::Firm, Reservations::Refined(&[]));
     let is_plain = message.left() == 0 || message.is_only(key::ALLOCATION_INFO as u8);
     is_plain.then_some(Resource { name, kind, standing, reservations, value })
 }
 
 /// Reads a resource and puts it on the desk.
 #[inline(never)]
-fn read_resource<'a>(mut message: Cursor<'a>, desk: &mut Desk<'a>) -> Result<()> {
+fn read_resource<'a>(mut message: Cursor<'a>, desk: &mut OfferBatch<'a>) -> Result<()> {
     desk.count()?;
     desk.begin_value();
     let (mut name, mut kind, mut scalar) = ("", value::SCALAR, 0.0);
@@ -152,10 +153,10 @@ fn read_resource<'a>(mut message: Cursor<'a>, desk: &mut Desk<'a>) -> Result<()>
         _ => Value::Set(&[]),
     };
     let standing = match (disk, shared, revocable) {
-        (true, _, _) => Standing::Disk,
-        (_, true, _) => Standing::Shared,
-        (_, _, true) => Standing::Revocable,
-        _ => Standing::Firm,
+        (true, _, _) => Revocability::Disk,
+        (_, true, _) => Revocability::Shared,
+        (_, _, true) => Revocability::Revocable,
+        _ => Revocability::Firm,
     };
     let resource = Resource::new(name, value).with_standing(standing);
     desk.resources.push(resource.with_reservations(reserved.finish(desk)));
@@ -165,7 +166,7 @@ fn read_resource<'a>(mut message: Cursor<'a>, desk: &mut Desk<'a>) -> Result<()>
 impl<'a> Reserved<'a> {
     /// A stack is the new form, and so is nothing at all.
     #[inline(always)]
-    fn finish(self, desk: &Desk<'a>) -> Reservations<'a> {
+    fn finish(self, desk: &OfferBatch<'a>) -> Reservations<'a> {
         match self {
             Reserved { stack: Some(stack), .. } => Reservations::Refined(stack.into_bump_slice()),
             Reserved { role: None, by: None, .. } => Reservations::Refined(&[]),
@@ -197,7 +198,7 @@ fn known_text(bytes: &[u8]) -> Result<&str> {
 pub(super) fn read_attributes<'a>(
     message: &mut Cursor<'a>,
     key: u32,
-    desk: &mut Desk<'a>,
+    desk: &mut OfferBatch<'a>,
 ) -> Result<()> {
     if let Some(count) = desk.attributes.recall(message) {
         return desk.count_all(count);
@@ -255,7 +256,7 @@ fn plain_attribute<'a>(
 
 /// Reads an attribute and puts it on the desk.
 #[inline(never)]
-fn read_attribute<'a>(mut message: Cursor<'a>, desk: &mut Desk<'a>) -> Result<()> {
+fn read_attribute<'a>(mut message: Cursor<'a>, desk: &mut OfferBatch<'a>) -> Result<()> {
     desk.count()?;
     desk.begin_value();
     let (mut name, mut kind, mut scalar, mut text) = ("", value::SCALAR, 0.0, None);

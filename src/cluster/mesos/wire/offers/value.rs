@@ -1,7 +1,7 @@
 //! The parts of resources' and attributes' values. A part that comes twice is merged.
 
+use super::batch::OfferBatch;
 use super::cursor::{self, Cursor, Result, fixed64, known, sized, varint};
-use super::desk::Desk;
 use crate::offer::DEFAULT_ROLE;
 use crate::resources::PortRange;
 
@@ -74,7 +74,7 @@ pub(super) fn read_scalar(mut message: Cursor<'_>, scalar: &mut f64) -> Result<(
     Ok(())
 }
 
-pub(super) fn read_ranges<'a>(mut message: Cursor<'a>, desk: &mut Desk<'a>) -> Result<()> {
+pub(super) fn read_ranges<'a>(mut message: Cursor<'a>, desk: &mut OfferBatch<'a>) -> Result<()> {
     while let Some(key) = message.key()? {
         match key {
             RANGE => {
@@ -101,7 +101,7 @@ fn read_range(mut message: Cursor<'_>) -> Result<PortRange> {
     Ok(range)
 }
 
-pub(super) fn read_set<'a>(mut message: Cursor<'a>, desk: &mut Desk<'a>) -> Result<()> {
+pub(super) fn read_set<'a>(mut message: Cursor<'a>, desk: &mut OfferBatch<'a>) -> Result<()> {
     while let Some(key) = message.key()? {
         match key {
             ITEM => {

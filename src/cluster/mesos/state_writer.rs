@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{oneshot, watch};
 
-use super::ledger::{Book, Ledger};
+use super::state_file::{FrameworkState, StateFile};
 use crate::engine::cluster_manager::{RecoveredExecutor, Update};
 use crate::error::Error;
 use crate::status::{Fate, Meaning};
@@ -63,7 +63,7 @@ pub(super) struct SharedLedger(Option<Arc<Desk>>);
 #[derive(Debug)]
 struct Desk {
     /// What the file said when it was opened.
-    former: Book,
+    former: FrameworkState,
     orders: Mutex<Orders>,
     /// How many jobs are done.
     done: watch::Sender<u64>,
@@ -85,7 +85,7 @@ impl SharedLedger {
     /// written.
     pub(super) fn open(path: Option<&Path>) -> Result<SharedLedger, Error> {
         let Some(path) = path else { return Ok(SharedLedger(None)) };
-        let ledger = Ledger::open(path)?;
+        let ledger = StateFile::open(path)?;
         let (jobs, inbox) = channel();
         let former = ledger.book().clone();
         let launched = former.executors.keys().cloned().collect();
@@ -112,11 +112,11 @@ impl SharedLedger {
     }
 
     /// What the file said when it was opened.
-    pub(super) fn former(&self) -> Book {
+    pub(super) fn former(&self) -> FrameworkState {
         self.0.as_ref().map(|desk| desk.former.clone()).unwrap_or_default()
     }
 
-    /// See [`Ledger::identify`]. Doesn't wait; whether it was written is told by what this returns.
+    /// See [`StateFile::identify`]. Doesn't wait; whether it was written is told by what this returns.
     pub(super) fn identify(&self, framework_id: &str) -> oneshot::Receiver<io::Result<()>> {
         let (done, answer) = oneshot::channel();
         if let Some(desk) = &self.0 {
@@ -129,7 +129,7 @@ impl SharedLedger {
         answer
     }
 
-    /// See [`Ledger::launch`]. Waits until it is written.
+    /// See [`StateFile::launch`]. Waits until it is written.
     pub(super) fn launch(&self, executors: &[RecoveredExecutor]) -> io::Result<()> {
         let Some(desk) = &self.0 else { return Ok(()) };
         let (done, answer) = sync_channel(1);
@@ -186,7 +186,7 @@ impl SharedLedger {
         tokio::time::timeout(WRITTEN_WITHIN, written).await.is_ok()
     }
 
-    /// See [`Ledger::remove`]. Waits for it, and for all that was ordered before.
+    /// See [`StateFile::remove`]. Waits for it, and for all that was ordered before.
     pub(super) fn remove(&self) -> io::Result<()> {
         self.wait_for(|done| Job::Remove { done })
     }
@@ -219,7 +219,11 @@ impl Orders {
 
 /// The writer's work. `note` is told when it begins a job, and when it has done one; with an executor whose end that
 /// was.
-fn work(ledger: &mut Ledger, inbox: &Receiver<Job>, note: impl Fn(Option<&str>, Option<Instant>)) {
+fn work(
+    ledger: &mut StateFile,
+    inbox: &Receiver<Job>,
+    note: impl Fn(Option<&str>, Option<Instant>),
+) {
     while let Ok(job) = inbox.recv() {
         note(None, Some(Instant::now()));
         let mut ended = None;

@@ -3,12 +3,12 @@
 //! Splitmix64, because what a seed means must not change with a library's version.
 
 #[derive(Clone, Debug)]
-pub(super) struct Dice(u64);
+pub(super) struct Rng(u64);
 
-impl Dice {
+impl Rng {
     /// The dice of one purpose: those of different purposes don't disturb each other.
-    pub(super) fn new(seed: u64, purpose: u64) -> Dice {
-        let mut dice = Dice(seed ^ purpose.wrapping_mul(0xd6e8_feb8_6659_fd93));
+    pub(super) fn new(seed: u64, purpose: u64) -> Rng {
+        let mut dice = Rng(seed ^ purpose.wrapping_mul(0xd6e8_feb8_6659_fd93));
         dice.next();
         dice
     }
@@ -81,7 +81,7 @@ mod tests {
     /// Goal: a seed means the same for ever. Method: known rolls.
     #[test]
     fn rolls_are_for_ever() {
-        let mut dice = Dice::new(7, 1);
+        let mut dice = Rng::new(7, 1);
         let rolls: Vec<u64> = (0..5).map(|_| dice.roll(1000)).collect();
         assert_eq!(rolls, [477, 896, 870, 332, 751]);
         assert!((0..1000).all(|_| (3..=5).contains(&dice.between(3, 5))));

@@ -16,7 +16,7 @@ const PATIENCE: u8 = 16;
 
 /// Some entries on a shelf, one after the other.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Share {
+pub(super) struct Span {
     start: usize,
     end: usize,
 }
@@ -26,32 +26,32 @@ pub(super) struct Share {
 struct Run<'a> {
     /// From behind the key of the first entry; empty if there is none.
     bytes: &'a [u8],
-    share: Share,
+    share: Span,
     /// How many entries it counts for, intervals and the like included.
     count: usize,
 }
 
-pub(super) struct Shelf<'a, T> {
+pub(super) struct Interner<'a, T> {
     all: Vec<'a, T>,
     runs: [Run<'a>; RUNS],
     /// Which run is forgotten next.
     oldest: usize,
     patience: u8,
     /// What the offer has that is read.
-    share: Share,
+    share: Span,
     /// What the offer before it had.
-    before: Share,
+    before: Span,
 }
 
-impl<'a, T: Copy> Shelf<'a, T> {
-    pub(super) fn new(arena: &'a Bump, expected: usize) -> Shelf<'a, T> {
-        Shelf {
+impl<'a, T: Copy> Interner<'a, T> {
+    pub(super) fn new(arena: &'a Bump, expected: usize) -> Interner<'a, T> {
+        Interner {
             all: Vec::with_capacity_in(expected, arena),
             runs: [Run::default(); RUNS],
             oldest: 0,
             patience: PATIENCE,
-            share: Share::default(),
-            before: Share::default(),
+            share: Span::default(),
+            before: Span::default(),
         }
     }
 
@@ -69,12 +69,12 @@ impl<'a, T: Copy> Shelf<'a, T> {
     #[inline(always)]
     pub(super) fn begin(&mut self) {
         let end = self.all.len();
-        (self.before, self.share) = (self.share, Share { start: end, end });
+        (self.before, self.share) = (self.share, Span { start: end, end });
     }
 
     /// What the offer has that was read.
     #[inline(always)]
-    pub(super) fn share(&self) -> Share {
+    pub(super) fn share(&self) -> Span {
         self.share
     }
 
@@ -94,7 +94,7 @@ impl<'a, T: Copy> Shelf<'a, T> {
         for at in self.share.start..self.share.end {
             self.all.extend(self.all.get(at).copied());
         }
-        self.share = Share { start, end: self.all.len() };
+        self.share = Span { start, end: self.all.len() };
     }
 
     /// Most likely what comes next: what the offer before had at the same place.
@@ -140,7 +140,7 @@ impl<'a, T: Copy> Shelf<'a, T> {
     }
 }
 
-impl Share {
+impl Span {
     /// These of all entries.
     #[inline(always)]
     pub(super) fn of<'a, T>(&self, all: &'a [T]) -> &'a [T] {

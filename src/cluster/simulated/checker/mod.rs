@@ -36,7 +36,7 @@ use waiting::Waiting;
 /// What was found to be wrong: the rule's number, and how.
 pub(super) type Finding = (u8, String);
 
-pub(super) struct Judge {
+pub(super) struct Checker {
     on: bool,
     found: Option<Finding>,
     ledger: Ledger,
@@ -57,9 +57,9 @@ pub(super) struct Judge {
     snapshot: u64,
 }
 
-impl Judge {
-    pub(super) fn new(scenario: &Scenario, on: bool) -> Judge {
-        Judge {
+impl Checker {
+    pub(super) fn new(scenario: &Scenario, on: bool) -> Checker {
+        Checker {
             on,
             found: None,
             ledger: Ledger::new(scenario),
@@ -169,7 +169,7 @@ impl Judge {
                 present.and_then(|()| self.answers[handler].accepted(accept))
             }
             Call::Decline { epoch, offers, .. } => {
-                let Judge { waiting, answers, .. } = self;
+                let Checker { waiting, answers, .. } = self;
                 let present = waiting.answered_under(*epoch, stale);
                 let rest = offers.iter().copied().filter(|id| !waiting.overflown(id));
                 present.and_then(|()| answers[handler].declined(rest))

@@ -2,7 +2,7 @@
 
 use super::wire::{PORTS_FREE, PORTS_TAKEN, ROLE, SCALARS, SimOffer};
 use crate::offer::{
-    Attribute, DEFAULT_ROLE, Offer, Reservations, ReservedBy, Resource, ResourceKind, Standing,
+    Attribute, DEFAULT_ROLE, Offer, Reservations, ReservedBy, Resource, ResourceKind, Revocability,
     Value,
 };
 use crate::resources::Scalar;
@@ -10,7 +10,7 @@ use std::fmt::Write;
 
 /// The buffers.
 #[derive(Debug, Default)]
-pub(super) struct Sheet {
+pub(super) struct OfferBuffer {
     zones: Vec<String>,
     texts: String,
     /// Where the id, the agent's id and the host name of each offer end.
@@ -20,17 +20,17 @@ pub(super) struct Sheet {
 /// A batch in them.
 #[derive(Debug)]
 pub(super) struct Written<'a> {
-    sheet: &'a Sheet,
+    sheet: &'a OfferBuffer,
     attributes: Vec<Attribute<'a>>,
     resources: Vec<Resource<'a>>,
     /// For each offer: its zone and where its resources end.
     rows: Vec<(u32, usize)>,
 }
 
-impl Sheet {
-    pub(super) fn new(zones: u32) -> Sheet {
+impl OfferBuffer {
+    pub(super) fn new(zones: u32) -> OfferBuffer {
         let zones = (0..zones).map(|zone| format!("z{zone}")).collect();
-        Sheet { zones, ..Sheet::default() }
+        OfferBuffer { zones, ..OfferBuffer::default() }
     }
 
     pub(super) fn write(&mut self, batch: &[SimOffer]) -> Written<'_> {
@@ -76,7 +76,7 @@ fn list<'a>(offer: &SimOffer, resources: &mut Vec<Resource<'a>>) {
         let value = Value::Scalar(Scalar::from_thousandths(amount));
         let dynamic = (role != DEFAULT_ROLE).then_some(&BY);
         let reservations = Reservations::Old { role, dynamic };
-        resources.push(Resource { name, kind, standing: Standing::Firm, reservations, value });
+        resources.push(Resource { name, kind, standing: Revocability::Firm, reservations, value });
     }
     let ports = if offer.amounts.port { PORTS_FREE } else { PORTS_TAKEN };
     resources.push(Resource::ranges("ports", ports));

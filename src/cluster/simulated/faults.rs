@@ -3,7 +3,7 @@
 use super::network::Window;
 use super::scenario::{Fault, FaultKind};
 use super::simulation::{Simulation, Stage};
-use super::wire::{AgentRef, Tell, masters_update};
+use super::wire::{AgentRef, MasterEvent, masters_update};
 use crate::resources::MilliCpus;
 use crate::status::{TaskState, UpdateReason};
 
@@ -132,7 +132,7 @@ impl Simulation {
             let state = dice.pick(&STATES);
             let agent = AgentRef { machine: dice.roll(50) as u32 + 1_000, incarnation: 0 };
             let update = masters_update(&name, agent, state, UpdateReason::Other);
-            self.cluster.network.tell(&mut self.agenda, Tell::Update(update));
+            self.cluster.network.tell(&mut self.agenda, MasterEvent::Update(update));
         }
     }
 }

@@ -22,11 +22,11 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 
+use super::active_subscription::{DoubtSender, StandingReceiver, doubt, standing};
+use super::call_queue::{CallQueue, Place};
 use super::caller::{Caller, Try, is_lost};
 use super::calls;
-use super::ledger_writer::SharedLedger;
-use super::outgoing::{Outgoing, Place};
-use super::standing::{DoubtSender, StandingReceiver, doubt, standing};
+use super::state_writer::SharedLedger;
 use super::wire::messages::Call;
 use crate::backoff::Backoff;
 use crate::engine::cluster_manager::{Event, EventSink, Update};
@@ -71,7 +71,7 @@ enum Sent {
     Perhaps,
 }
 
-pub(super) struct Lane {
+pub(super) struct CallSender {
     pub(super) caller: Caller,
     pub(super) inbox: mpsc::Receiver<Order>,
     pub(super) standing: StandingReceiver,
@@ -80,10 +80,10 @@ pub(super) struct Lane {
     pub(super) stopping: watch::Receiver<bool>,
     pub(super) events: EventSink,
     pub(super) ledger: SharedLedger,
-    pub(super) outgoing: Outgoing,
+    pub(super) outgoing: CallQueue,
 }
 
-impl Lane {
+impl CallSender {
     /// Works until nobody can order any more.
     pub(super) async fn run(mut self) {
         let mut kept = None;

@@ -9,7 +9,7 @@ use super::masters::Master;
 
 /// A subscription.
 #[derive(Clone, Debug)]
-pub(super) struct Standing {
+pub(super) struct ActiveSubscription {
     /// Its number, from 1: the engine counts alike.
     pub(super) epoch: u64,
     pub(super) framework_id: String,
@@ -19,13 +19,13 @@ pub(super) struct Standing {
 }
 
 /// Where the link says which subscription stands.
-pub(super) type StandingSender = watch::Sender<Option<Arc<Standing>>>;
+pub(super) type StandingSender = watch::Sender<Option<Arc<ActiveSubscription>>>;
 
 /// Where it is looked up.
-pub(super) type StandingReceiver = watch::Receiver<Option<Arc<Standing>>>;
+pub(super) type StandingReceiver = watch::Receiver<Option<Arc<ActiveSubscription>>>;
 
 /// The subscription with this number, if it still stands.
-pub(super) fn standing(receiver: &StandingReceiver, epoch: u64) -> Option<Arc<Standing>> {
+pub(super) fn standing(receiver: &StandingReceiver, epoch: u64) -> Option<Arc<ActiveSubscription>> {
     receiver.borrow().clone().filter(|it| it.epoch == epoch)
 }
 

@@ -40,12 +40,12 @@ const GROWTH_MAX: u64 = 4 << 20;
 
 /// The file, and what it says.
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(super) struct StateFile {
     path: PathBuf,
     file: File,
     /// Holds the lock for as long as this lives; the file itself is replaced now and then.
     _lock: File,
-    book: Book,
+    book: FrameworkState,
     /// Bytes in the file, and how many there were when it was last written anew.
     length: u64,
     anew: u64,
@@ -56,7 +56,7 @@ pub(super) struct Ledger {
 
 /// What the file says.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Book {
+pub(super) struct FrameworkState {
     pub(super) framework_id: Option<String>,
     /// Those that have not ended, by id.
     pub(super) executors: BTreeMap<String, RecoveredExecutor>,
@@ -64,9 +64,9 @@ pub(super) struct Book {
     pub(super) finished: u64,
 }
 
-impl Ledger {
+impl StateFile {
     /// Opens the file, or makes it.
-    pub(super) fn open(path: &Path) -> Result<Ledger, Error> {
+    pub(super) fn open(path: &Path) -> Result<StateFile, Error> {
         let fail = |doing: &str, error: io::Error| {
             Error::cluster(
                 format!("framework id file {}", path.display()),
@@ -101,7 +101,7 @@ impl Ledger {
             .map_err(|why| Error::cluster(format!("framework id file {}", path.display()), why))?;
         let (file, length) =
             write_anew(path, &book).map_err(|error| fail("it can't be written", error))?;
-        Ok(Ledger {
+        Ok(StateFile {
             path: path.to_owned(),
             file,
             _lock: lock,
@@ -112,7 +112,7 @@ impl Ledger {
         })
     }
 
-    pub(super) fn book(&self) -> &Book {
+    pub(super) fn book(&self) -> &FrameworkState {
         &self.book
     }
 
@@ -122,7 +122,7 @@ impl Ledger {
         if self.book.framework_id.as_deref() == Some(framework_id) {
             return Ok(());
         }
-        self.book = Book {
+        self.book = FrameworkState {
             framework_id: Some(framework_id.to_owned()),
             executors: BTreeMap::new(),
             finished: self.book.finished,
@@ -154,7 +154,7 @@ impl Ledger {
 
     /// The framework is no more: nothing of it is to be found again.
     pub(super) fn remove(&mut self) -> io::Result<()> {
-        self.book = Book::default();
+        self.book = FrameworkState::default();
         std::fs::remove_file(&self.path)
     }
 
@@ -209,7 +209,7 @@ fn sibling(path: &Path, ending: &str) -> PathBuf {
 }
 
 /// Writes the book into a new file, which then takes the old one's place.
-fn write_anew(path: &Path, book: &Book) -> io::Result<(File, u64)> {
+fn write_anew(path: &Path, book: &FrameworkState) -> io::Result<(File, u64)> {
     let mut text = format!("{HEAD}\n");
     if let Some(id) = &book.framework_id {
         let _infallible = writeln!(text, "id {}", Field(id));
@@ -268,7 +268,7 @@ fn unfield(text: &str) -> Option<String> {
 }
 
 /// Reads a file's text. What follows the last line end was cut off when the machine stopped, and means nothing.
-fn read(text: &[u8]) -> Result<Book, String> {
+fn read(text: &[u8]) -> Result<FrameworkState, String> {
     if text.len() as u64 > BYTES_MAX {
         return Err("it is longer than such a file can be".to_owned());
     }
@@ -276,11 +276,11 @@ fn read(text: &[u8]) -> Result<Book, String> {
     let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
     let mut lines = (1_usize..).zip(whole.lines());
     match lines.next() {
-        None if text.is_empty() => return Ok(Book::default()),
+        None if text.is_empty() => return Ok(FrameworkState::default()),
         Some((_, HEAD)) => {}
         _ => return Err(format!("it is not ours: its first line is not {HEAD:?}")),
     }
-    let mut book = Book::default();
+    let mut book = FrameworkState::default();
     for (number, line) in lines {
         read_line(line, &mut book)
             .ok_or_else(|| format!("line {number} can't be read: {line:.80?}"))?;
@@ -288,7 +288,7 @@ fn read(text: &[u8]) -> Result<Book, String> {
     Ok(book)
 }
 
-fn read_line(line: &str, book: &mut Book) -> Option<()> {
+fn read_line(line: &str, book: &mut FrameworkState) -> Option<()> {
     let mut fields = line.split(' ');
     let kind = fields.next()?;
     let first = fields.next()?;

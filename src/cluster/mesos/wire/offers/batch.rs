@@ -4,8 +4,8 @@ use bumpalo::Bump;
 use bumpalo::collections::Vec;
 
 use super::cursor::{Malformed, Result};
+use super::interner::{Interner, Span};
 use super::offer::Unavailability;
-use super::shelf::{Share, Shelf};
 use crate::offer::{Attribute, Offer, Resource};
 use crate::resources::PortRange;
 
@@ -14,16 +14,16 @@ use crate::resources::PortRange;
 pub const ENTRIES_MAX: usize = 8192;
 
 /// Room for a batch, and scratch for the resource or attribute that is read.
-pub(super) struct Desk<'a> {
+pub(super) struct OfferBatch<'a> {
     pub(super) arena: &'a Bump,
     /// Those that could be read.
     pub(super) offers: Vec<'a, Offer<'a>>,
     /// What of `resources` and `attributes` each of the offers has.
-    shares: Vec<'a, (Share, Share)>,
+    shares: Vec<'a, (Span, Span)>,
     /// Places in `offers`, and when their agents are away.
     pub(super) unavailable: Vec<'a, (usize, Unavailability)>,
-    pub(super) resources: Shelf<'a, Resource<'a>>,
-    pub(super) attributes: Shelf<'a, Attribute<'a>>,
+    pub(super) resources: Interner<'a, Resource<'a>>,
+    pub(super) attributes: Interner<'a, Attribute<'a>>,
     /// Of the value that is read.
     pub(super) ranges: Vec<'a, PortRange>,
     /// Of the value that is read.
@@ -39,15 +39,15 @@ pub(super) struct Extent {
     pub(super) attributes: usize,
 }
 
-impl<'a> Desk<'a> {
-    pub(super) fn new(arena: &'a Bump, offers: usize, expected: Extent) -> Desk<'a> {
-        Desk {
+impl<'a> OfferBatch<'a> {
+    pub(super) fn new(arena: &'a Bump, offers: usize, expected: Extent) -> OfferBatch<'a> {
+        OfferBatch {
             arena,
             offers: Vec::with_capacity_in(offers, arena),
             shares: Vec::with_capacity_in(offers, arena),
             unavailable: Vec::new_in(arena),
-            resources: Shelf::new(arena, expected.resources),
-            attributes: Shelf::new(arena, expected.attributes),
+            resources: Interner::new(arena, expected.resources),
+            attributes: Interner::new(arena, expected.attributes),
             ranges: Vec::new_in(arena),
             items: Vec::new_in(arena),
             room: 0,

@@ -2,7 +2,7 @@
 //!
 //! Acknowledgements go through several lanes, for each lane has one call under way at a time, and there can be very
 //! many updates. Those of one executor go through the same lane, in their order. When many wait, the link stops reading
-//! events ([`Outgoing::until_there_is_room`]) until they have become fewer: the master's updates then wait in the
+//! events ([`CallQueue::until_there_is_room`]) until they have become fewer: the master's updates then wait in the
 //! master. What the engine has taken in by then and not acknowledged yet is no more than its queue holds, and for that
 //! there is room; so none is dropped.
 
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
 
-use super::lane::{ORDERS_MAX, Order, What};
+use super::call_sender::{ORDERS_MAX, Order, What};
 use super::wire::messages::Call;
 
 /// How many lanes acknowledgements have.
@@ -23,7 +23,7 @@ const WAITING_LOW: usize = 4 * 1024;
 
 /// The doors of all lanes.
 #[derive(Clone, Debug)]
-pub(super) struct Outgoing {
+pub(super) struct CallQueue {
     /// Everything whose order matters.
     main: mpsc::Sender<Order>,
     acknowledgements: Arc<[mpsc::Sender<Order>]>,
@@ -76,14 +76,14 @@ impl Drop for Place {
     }
 }
 
-impl Outgoing {
-    pub(super) fn new() -> (Outgoing, Inboxes) {
+impl CallQueue {
+    pub(super) fn new() -> (CallQueue, Inboxes) {
         let (main, main_inbox) = mpsc::channel(ORDERS_MAX);
         let lanes = (0..ACKNOWLEDGING_LANES).map(|_| mpsc::channel(ORDERS_MAX));
         let (doors, acknowledgements): (Vec<_>, Vec<_>) = lanes.unzip();
         let inboxes = Inboxes { main: main_inbox, acknowledgements };
         let waiting = Arc::new(watch::channel(0).0);
-        (Outgoing { main, acknowledgements: doors.into(), waiting }, inboxes)
+        (CallQueue { main, acknowledgements: doors.into(), waiting }, inboxes)
     }
 
     /// Orders something whose place among the others matters.

@@ -24,16 +24,16 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::active_subscription::{ActiveSubscription, StandingSender};
+use super::call_queue::CallQueue;
+use super::call_sender::What;
 use super::calls;
 use super::config::{AtEnd, MesosConfig};
+use super::event_decoder::{EventDecoder, Reader};
 use super::http::SharedHttp;
-use super::lane::What;
-use super::ledger::Book;
-use super::ledger_writer::SharedLedger;
 use super::masters::Master;
-use super::news::{News, Reader};
-use super::outgoing::Outgoing;
-use super::standing::{Standing, StandingSender};
+use super::state_file::FrameworkState;
+use super::state_writer::SharedLedger;
 use super::subscription::{Stream, Unsubscribed, redirected};
 use super::wire::codec::Codec;
 use crate::backoff::Backoff;
@@ -48,7 +48,7 @@ const NOT_MESOS_TRIES: usize = 5;
 /// A subscription that lasted for so long was a good one: after its end there is no long wait.
 const LASTED: Duration = Duration::from_secs(15);
 
-pub(super) struct Link {
+pub(super) struct Subscriber {
     pub(super) config: watch::Receiver<MesosConfig>,
     pub(super) http: SharedHttp,
     pub(super) codec: Codec,
@@ -61,7 +61,7 @@ pub(super) struct Link {
     pub(super) framework_id: Arc<OnceLock<String>>,
     /// Whether the manager is being stopped: then the subscription's end is what was asked for.
     pub(super) stopping: watch::Receiver<bool>,
-    pub(super) outgoing: Outgoing,
+    pub(super) outgoing: CallQueue,
     pub(super) state: State,
 }
 
@@ -93,7 +93,7 @@ enum Next {
     End(String),
 }
 
-impl Link {
+impl Subscriber {
     /// Works until the cluster refuses the framework for good.
     pub(super) async fn run(mut self) {
         self.state.framework_id = self.ledger.former().framework_id;
@@ -229,21 +229,21 @@ impl Link {
                 }
             };
             match news {
-                News::Subscribed { framework_id, heartbeat } if !subscribed => {
+                EventDecoder::Subscribed { framework_id, heartbeat } if !subscribed => {
                     subscribed = true;
                     stream.expect_heartbeats(heartbeat);
                     self.subscribed(framework_id, master, &stream);
                 }
-                News::Failed(why) => break self.failed(&why, subscribed),
+                EventDecoder::Failed(why) => break self.failed(&why, subscribed),
                 _ if !subscribed => {
                     break Next::Again(format!("{master}: the first event is not SUBSCRIBED"));
                 }
-                News::Event(event) => self.pass_on(event),
-                News::Answer(call) => {
+                EventDecoder::Event(event) => self.pass_on(event),
+                EventDecoder::Answer(call) => {
                     // Asked for again if there is no room now.
                     let _full = self.outgoing.order(self.state.epoch, What::Plain(call));
                 }
-                News::Subscribed { .. } | News::Nothing => {}
+                EventDecoder::Subscribed { .. } | EventDecoder::Nothing => {}
             }
         };
         if subscribed {
@@ -273,8 +273,8 @@ impl Link {
             ..State::default()
         };
         // Only the first can be another run's: the book can be long.
-        let book = if first { self.ledger.former() } else { Book::default() };
-        let Book { framework_id: former_id, executors, finished } = book;
+        let book = if first { self.ledger.former() } else { FrameworkState::default() };
+        let FrameworkState { framework_id: former_id, executors, finished } = book;
         let is_same = former_id.as_deref() == Some(&*framework_id);
         let (written, events) = (self.ledger.identify(&framework_id), Arc::clone(&self.events));
         tokio::spawn(async move {
@@ -283,7 +283,7 @@ impl Link {
                 events.send(Event::CallFailed { why });
             }
         });
-        let standing = Standing {
+        let standing = ActiveSubscription {
             epoch,
             framework_id: framework_id.clone(),
             stream_id: stream.stream_id.clone(),
@@ -345,7 +345,7 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for Subscriber {
     /// However it ends, by a panic too: without it no subscription stands.
     fn drop(&mut self) {
         self.standing.send_replace(None);
@@ -353,7 +353,7 @@ impl Drop for Link {
 }
 
 /// The next record, once there is room for what will be said to it.
-async fn next_record(stream: &mut Stream, outgoing: &Outgoing) -> Result<Vec<u8>, String> {
+async fn next_record(stream: &mut Stream, outgoing: &CallQueue) -> Result<Vec<u8>, String> {
     if outgoing.until_there_is_room().await {
         stream.resume();
     }
