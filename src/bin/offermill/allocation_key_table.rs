@@ -4,7 +4,7 @@
 use offermill::config::text::{TimeUnit, parse_bool, parse_count, parse_ratio};
 
 use crate::allocation_settings::{self as read, UNLIMITED};
-use crate::keys::Key;
+use crate::option::Key;
 
 /// Dynamic allocation, the shuffle service, heartbeats, locality.
 pub(crate) const ALLOCATION_KEYS: &[Key] = &[

@@ -10,8 +10,8 @@ use offermill::config::text::TimeUnit;
 
 use crate::arguments::RunArguments;
 use crate::draft::Draft;
-use crate::layers::Given;
-use crate::words::count;
+use crate::format::count;
+use crate::sources::Sourced;
 
 /// The most executors that Spark can count.
 pub(crate) const UNLIMITED: u32 = i32::MAX as u32;
@@ -206,7 +206,7 @@ fn check_timeouts(draft: &mut Draft) {
 /// Reads a duration that has to be more than nothing.
 pub(crate) fn positive(
     draft: &mut Draft,
-    given: &Given,
+    given: &Sourced,
     unit: TimeUnit,
 ) -> Result<Duration, Error> {
     let duration = given.duration(unit)?;
@@ -217,7 +217,7 @@ pub(crate) fn positive(
 }
 
 /// Reads a share above 0, up to all.
-pub(crate) fn ratio(draft: &mut Draft, given: &Given) {
+pub(crate) fn ratio(draft: &mut Draft, given: &Sourced) {
     match given.text.trim().parse::<f64>() {
         Ok(ratio) if ratio > 0.0 && ratio <= 1.0 => draft.allocation.ratio = ratio,
         _ => draft.refuse(given, "a number above 0 and up to 1, such as 0.5"),

@@ -7,7 +7,7 @@ use clap_complete::Shell;
 use crate::control::HELP;
 use crate::replay::arguments::ReplayArguments;
 use crate::simulate::arguments::SimulateArguments;
-use crate::{exit, keys};
+use crate::{exit, option};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -211,7 +211,7 @@ pub(crate) struct CtlArguments {
 #[command(args_override_self = true, allow_negative_numbers = true)]
 #[command(after_help = format!("{RUN_NOTES}\n\n{EXAMPLES}\n{}", exit::HELP))]
 #[command(after_long_help = format!(
-    "{RUN_NOTES}\n\n{}\n{JSON_NOTES}\n\n{EXAMPLES}\n{}", keys::help(), exit::HELP
+    "{RUN_NOTES}\n\n{}\n{JSON_NOTES}\n\n{EXAMPLES}\n{}", option::help(), exit::HELP
 ))]
 pub(crate) struct RunArguments {
     /// The cluster: local[*] (this machine as one agent), local[CORES],
@@ -427,7 +427,7 @@ mod tests {
         command.build();
         command.clone().debug_assert();
         let run = command.find_subcommand("run").unwrap();
-        for flag in keys::all().filter_map(|key| key.flag) {
+        for flag in option::all().filter_map(|key| key.flag) {
             let long = flag.strip_prefix("--").unwrap();
             assert!(run.get_arguments().any(|known| known.get_long() == Some(long)), "{flag}");
         }

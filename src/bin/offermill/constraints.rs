@@ -9,8 +9,8 @@ use offermill::{Constraint, Offer};
 
 use crate::arguments::CheckArguments;
 use crate::exit::Exit;
-use crate::face::{Said, remark, say};
-use crate::words::{count, printable};
+use crate::format::{count, printable};
+use crate::output::{Said, remark, say};
 
 /// `offermill constraints check`.
 pub(crate) fn check(arguments: &CheckArguments) -> Exit {

@@ -7,7 +7,7 @@ use offermill::launch::{
 };
 
 use crate::draft::Draft;
-use crate::layers::Given;
+use crate::sources::Sourced;
 
 /// What the rows about containers write to.
 #[derive(Debug, Default)]
@@ -161,13 +161,13 @@ fn check_secrets(draft: &mut Draft, is_docker: bool) {
 }
 
 /// Reads a list with commas between.
-pub(crate) fn list(given: &Given) -> Vec<String> {
+pub(crate) fn list(given: &Sourced) -> Vec<String> {
     let items = given.text.split(',').map(str::trim).filter(|item| !item.is_empty());
     items.map(str::to_owned).collect()
 }
 
 /// Reads the names of variables.
-pub(crate) fn read_secret_variables(draft: &mut Draft, given: &Given) {
+pub(crate) fn read_secret_variables(draft: &mut Draft, given: &Sourced) {
     draft.container.secret_variables = list(given);
     if given.text.contains(['=', '\0']) {
         draft.refuse(given, "names of variables without \"=\", with commas between");
@@ -175,7 +175,7 @@ pub(crate) fn read_secret_variables(draft: &mut Draft, given: &Given) {
 }
 
 /// Reads who makes containers.
-pub(crate) fn containerizer(draft: &mut Draft, given: &Given) {
+pub(crate) fn containerizer(draft: &mut Draft, given: &Sourced) {
     match given.text.trim() {
         "docker" => draft.container.made_by = MadeBy::Docker,
         "mesos" => draft.container.made_by = MadeBy::Mesos,
@@ -186,7 +186,7 @@ pub(crate) fn containerizer(draft: &mut Draft, given: &Given) {
 /// The items of a list that can be read. The others are left out, as on Spark, and told.
 fn readable<T>(
     draft: &mut Draft,
-    given: &Given,
+    given: &Sourced,
     read: fn(&str) -> Result<Vec<T>, Error>,
 ) -> Vec<T> {
     let mut all = Vec::new();
@@ -200,37 +200,37 @@ fn readable<T>(
 }
 
 /// Reads volumes.
-pub(crate) fn read_volumes(draft: &mut Draft, given: &Given) -> Result<(), Error> {
+pub(crate) fn read_volumes(draft: &mut Draft, given: &Sourced) -> Result<(), Error> {
     draft.container.volumes = readable(draft, given, volumes);
     Ok(())
 }
 
 /// Reads port mappings.
-pub(crate) fn read_ports(draft: &mut Draft, given: &Given) -> Result<(), Error> {
+pub(crate) fn read_ports(draft: &mut Draft, given: &Sourced) -> Result<(), Error> {
     draft.container.port_mappings = readable(draft, given, port_mappings);
     Ok(())
 }
 
 /// Reads options of `docker run`.
-pub(crate) fn read_parameters(draft: &mut Draft, given: &Given) -> Result<(), Error> {
+pub(crate) fn read_parameters(draft: &mut Draft, given: &Sourced) -> Result<(), Error> {
     draft.container.parameters = readable(draft, given, parameters);
     Ok(())
 }
 
 /// Reads a network's labels.
-pub(crate) fn read_network_labels(draft: &mut Draft, given: &Given) -> Result<(), Error> {
+pub(crate) fn read_network_labels(draft: &mut Draft, given: &Sourced) -> Result<(), Error> {
     draft.container.network_labels = labels(&given.text)?;
     Ok(())
 }
 
 /// Reads what is to be fetched.
-pub(crate) fn read_uris(draft: &mut Draft, given: &Given) -> Result<(), Error> {
+pub(crate) fn read_uris(draft: &mut Draft, given: &Sourced) -> Result<(), Error> {
     draft.container.uris = uris(&list(given).join(","))?;
     Ok(())
 }
 
 /// Reads the labels of executors' tasks.
-pub(crate) fn read_labels(draft: &mut Draft, given: &Given) -> Result<(), Error> {
+pub(crate) fn read_labels(draft: &mut Draft, given: &Sourced) -> Result<(), Error> {
     draft.container.labels = labels(&given.text)?;
     Ok(())
 }

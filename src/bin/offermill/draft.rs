@@ -12,11 +12,11 @@ use offermill::{Constraint, Error};
 
 use crate::allocation_settings::{self, AllocationSettings, ShuffleSettings};
 use crate::container_settings::ContainerSettings;
-use crate::keys::{self, Key, Otherwise, Scope};
-use crate::layers::{Given, Layer, Layers};
 use crate::master::{Kind, Master};
 use crate::mesos_settings::MesosSettings;
-use crate::secrecy;
+use crate::option::{self, Key, Otherwise, Scope};
+use crate::redact;
+use crate::sources::{Layer, Layers, Sourced};
 use crate::spark_settings::SparkSettings;
 
 /// What the rows of the table of keys write to.
@@ -66,7 +66,7 @@ pub(crate) struct Draft {
     /// One sentence each.
     pub(crate) problems: Vec<String>,
     /// What was given, for naming settings as their author does.
-    given: BTreeMap<String, Given>,
+    given: BTreeMap<String, Sourced>,
     /// The keys with values that can't be had.
     unread: BTreeSet<&'static str>,
 }
@@ -125,8 +125,8 @@ impl Draft {
         let Layers { given, problems, remarks, .. } = layers;
         let mut draft = Draft { given, problems, remarks, ..Draft::default() };
         let mut strangers = Vec::new();
-        for key in keys::all() {
-            let mut given: Vec<Given> = draft.given_to(key).cloned().collect();
+        for key in option::all() {
+            let mut given: Vec<Sourced> = draft.given_to(key).cloned().collect();
             if draft.is_strange(key) {
                 // Variables may be there for other programs.
                 given.retain(|given| given.layer > Layer::Environment);
@@ -134,7 +134,7 @@ impl Draft {
                 continue;
             }
             if let (true, Otherwise::Reads(text)) = (given.is_empty(), &key.default) {
-                given.push(Given::default_of(key.name, text));
+                given.push(Sourced::default_of(key.name, text));
             }
             let before = draft.problems.len();
             for given in &given {
@@ -183,8 +183,8 @@ impl Draft {
     }
 
     /// Adds a complaint about a value that isn't `allowed`.
-    pub(crate) fn refuse(&mut self, given: &Given, allowed: &str) {
-        let shown = secrecy::without_secrets(&given.text);
+    pub(crate) fn refuse(&mut self, given: &Sourced, allowed: &str) {
+        let shown = redact::without_secrets(&given.text);
         self.problems.push(format!("{} is {shown:?}, but must be {allowed}", given.name));
     }
 
@@ -206,10 +206,10 @@ impl Draft {
     /// A setting with its value, as a part of a sentence.
     fn stated(&self, key: &str) -> String {
         let name = self.name_of(key);
-        match (self.given.get(key), keys::all().find(|known| known.name == key)) {
+        match (self.given.get(key), option::all().find(|known| known.name == key)) {
             (Some(given), _) if given.secret.is_some() => format!("{name} is set"),
             (Some(given), _) => {
-                format!("{name} is {:?}", secrecy::without_secrets(&given.text))
+                format!("{name} is {:?}", redact::without_secrets(&given.text))
             }
             (None, Some(Key { default: Otherwise::Reads(text) | Otherwise::Is(text), .. })) => {
                 format!("{name} is {text}")
@@ -230,7 +230,7 @@ impl Draft {
     }
 
     /// Adds a variable of the executors' environment.
-    pub(crate) fn variable(&mut self, given: &Given) {
+    pub(crate) fn variable(&mut self, given: &Sourced) {
         let name = given.key.trim_start_matches("spark.executorEnv.");
         if name.contains(['=', '\0']) || given.text.contains('\0') {
             let allowed = "a name without \"=\", and a value without a zero byte";
@@ -246,17 +246,17 @@ impl Draft {
         if let Some(given) = self.given.get(key) {
             return given.name.clone();
         }
-        let flag = keys::all().find(|known| known.name == key).and_then(|known| known.flag);
+        let flag = option::all().find(|known| known.name == key).and_then(|known| known.flag);
         flag.unwrap_or(key).to_owned()
     }
 
     /// The setting as it was given, if it was.
-    pub(crate) fn given(&self, key: &str) -> Option<&Given> {
+    pub(crate) fn given(&self, key: &str) -> Option<&Sourced> {
         self.given.get(key)
     }
 
     /// All that was given of what a row stands for.
-    pub(crate) fn given_to(&self, key: &Key) -> impl Iterator<Item = &Given> {
+    pub(crate) fn given_to(&self, key: &Key) -> impl Iterator<Item = &Sourced> {
         self.given.values().filter(|given| key.stands_for(&given.key))
     }
 
@@ -269,7 +269,7 @@ impl Draft {
     /// text.
     pub(crate) fn texts_of(&self, names: &[&str]) -> BTreeMap<String, String> {
         let mut texts = BTreeMap::new();
-        for key in keys::all().filter(|key| names.contains(&key.name) && !key.is_secret) {
+        for key in option::all().filter(|key| names.contains(&key.name) && !key.is_secret) {
             let default = match key.default {
                 Otherwise::Reads(text) => Some(text),
                 Otherwise::Is(_) => None,
@@ -290,7 +290,7 @@ impl Draft {
                 .and_then(|inside| text.strip_prefix(inside))
                 .is_some_and(|rest| rest.starts_with(" is "))
         };
-        let sentence = match keys::all().find(is_about) {
+        let sentence = match option::all().find(is_about) {
             Some(key) => {
                 let rest = key.inside.and_then(|inside| text.strip_prefix(inside));
                 format!("{}{}", self.name_of(key.name), rest.unwrap_or_default())
@@ -302,7 +302,7 @@ impl Draft {
 }
 
 /// The complaint of a reader, which names the setting as its author does.
-fn sentence(key: &Key, given: &Given, error: &Error) -> String {
+fn sentence(key: &Key, given: &Sourced, error: &Error) -> String {
     let text = error.to_string();
     let sentence = match key.inside.and_then(|inside| text.strip_prefix(inside)) {
         Some(rest) => format!("{}{rest}", given.name),
@@ -313,5 +313,5 @@ fn sentence(key: &Key, given: &Given, error: &Error) -> String {
     if key.name == "spark.mesos.constraints" {
         return sentence;
     }
-    secrecy::about(sentence, &given.text)
+    redact::about(sentence, &given.text)
 }

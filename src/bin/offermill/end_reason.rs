@@ -1,7 +1,7 @@
 //! Why a run ends, in words and as an exit code.
 
 use crate::exit::Exit;
-use crate::words::{count, printable};
+use crate::format::{count, printable};
 
 /// Why the run ends.
 pub(crate) enum Ending {

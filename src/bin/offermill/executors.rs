@@ -10,9 +10,9 @@ use offermill::resources::{Mebibytes, MilliCpus};
 
 use crate::arguments::RunArguments;
 use crate::draft::Draft;
-use crate::layers::Layer;
 use crate::master::Kind;
-use crate::{preflight, site, spark_settings};
+use crate::sources::Layer;
+use crate::{preflight, spark_settings, target};
 
 /// What executors are.
 #[derive(Clone, Debug)]
@@ -119,7 +119,7 @@ pub(crate) fn find(arguments: &RunArguments, draft: &mut Draft) -> Option<Execut
     if !idle.is_empty() {
         draft.remarks.push(format!("ignored without --spark-driver: {}", idle.join(", ")));
     }
-    let command = site::find_command(&arguments.command, draft);
+    let command = target::find_command(&arguments.command, draft);
     let whole = Command { argv: arguments.command.clone(), ..Command::default() };
     check_form(draft, Command { form: draft.form, ..whole });
     let shown = command?;

@@ -7,16 +7,16 @@ use std::time::{Duration, SystemTime};
 use offermill::{Declined, DemandCall, OfferCounts, Reason, Timestamp};
 use serde_json::{Map, Value, json};
 
+use crate::clock::rfc3339;
 use crate::control::Answer;
-use crate::face::{Face, View};
-use crate::happening::{Exclusion, Happening, What};
-use crate::record::{Record, State};
-use crate::roster::Roster;
+use crate::event::{Exclusion, Happening, RunEvent};
+use crate::output::{Renderer, View};
+use crate::record::{ExecutorInfo, State};
 use crate::settings::Settings;
 use crate::shuffle;
+use crate::state::RunState;
 use crate::summary::Summary;
 use crate::waiting::Waits;
-use crate::wall::rfc3339;
 use crate::writer::{Rank, Writer};
 
 /// How often totals are printed, which also finds out whether anybody still reads.
@@ -40,7 +40,7 @@ impl Json {
     }
 }
 
-impl Face for Json {
+impl Renderer for Json {
     fn begin(&mut self, settings: &Settings, _started: SystemTime) -> io::Result<()> {
         let config = &settings.config;
         self.say(
@@ -147,60 +147,62 @@ fn object(event: &str, at: Timestamp, body: &Value) -> String {
 }
 
 /// How many executors are in each state.
-pub(crate) fn states(roster: &Roster) -> Value {
+pub(crate) fn states(roster: &RunState) -> Value {
     let count = |state: State| (key(state.as_str()), json!(roster.count(state)));
     State::ALL.into_iter().map(count).collect()
 }
 
-fn body(what: &What) -> (&'static str, Value) {
+fn body(what: &RunEvent) -> (&'static str, Value) {
     match what {
-        What::Registered { framework_id, again } => {
+        RunEvent::Registered { framework_id, again } => {
             ("registered", json!({ "framework_id": framework_id, "again": again }))
         }
-        What::Disconnected(_) => ("disconnected", json!({})),
-        What::Placed { record: it, replaces } => {
+        RunEvent::Disconnected(_) => ("disconnected", json!({})),
+        RunEvent::Placed { record: it, replaces } => {
             let mut body = record(it);
             body["replaces"] = json!(replaces);
             ("placed", body)
         }
-        What::Resumed { finished } => ("resumed", json!({ "finished": finished })),
-        What::Adopted(it) => ("adopted", record(it)),
-        What::Running(it) => ("running", record(it)),
-        What::Ending(it) => ("ending", record(it)),
-        What::OutOfSight(it) => ("out_of_sight", record(it)),
-        What::Returned(it) => ("returned", record(it)),
-        What::RefusedReturn(it) => ("refused_return", record(it)),
-        What::GivenUp(it) => ("given_up", record(it)),
-        What::Ended(it) => {
+        RunEvent::Resumed { finished } => ("resumed", json!({ "finished": finished })),
+        RunEvent::Adopted(it) => ("adopted", record(it)),
+        RunEvent::Running(it) => ("running", record(it)),
+        RunEvent::Ending(it) => ("ending", record(it)),
+        RunEvent::OutOfSight(it) => ("out_of_sight", record(it)),
+        RunEvent::Returned(it) => ("returned", record(it)),
+        RunEvent::RefusedReturn(it) => ("refused_return", record(it)),
+        RunEvent::GivenUp(it) => ("given_up", record(it)),
+        RunEvent::Ended(it) => {
             let mut body = record(it);
             body["ran_ms"] = json!(it.ran().map(millis));
             ("ended", body)
         }
-        What::Excluded(it) => ("excluded", exclusion(it)),
-        What::AllExcluded { agents } => ("all_excluded", json!({ "agents": agents })),
-        What::Waiting(waits) => ("waiting", waiting(waits)),
-        What::AgentLost { agent_id, host } => {
+        RunEvent::Excluded(it) => ("excluded", exclusion(it)),
+        RunEvent::AllExcluded { agents } => ("all_excluded", json!({ "agents": agents })),
+        RunEvent::Waiting(waits) => ("waiting", waiting(waits)),
+        RunEvent::AgentLost { agent_id, host } => {
             ("agent_lost", json!({ "agent_id": agent_id, "host": host }))
         }
-        What::Demand(call) => {
+        RunEvent::Demand(call) => {
             let wanted = *call == DemandCall::Revive;
             ("demand", json!({ "offers_wanted": wanted }))
         }
-        What::JournalEnded { why } => ("journal_ended", json!({ "why": why })),
-        What::Overflow { offers } => ("overflow", json!({ "offers": offers })),
-        What::CallFailed { why, calls } => ("call_failed", json!({ "why": why, "calls": calls })),
-        What::Shuffle { news, port } => shuffle::event(news, *port),
-        What::Refused { why } => ("refused", json!({ "why": why })),
-        What::Panicked { why } => ("panicked", json!({ "why": why })),
-        What::Broken { why } => ("broken", json!({ "why": why })),
-        What::LimitSet { from, to, why } => {
+        RunEvent::JournalEnded { why } => ("journal_ended", json!({ "why": why })),
+        RunEvent::Overflow { offers } => ("overflow", json!({ "offers": offers })),
+        RunEvent::CallFailed { why, calls } => {
+            ("call_failed", json!({ "why": why, "calls": calls }))
+        }
+        RunEvent::Shuffle { news, port } => shuffle::event(news, *port),
+        RunEvent::Refused { why } => ("refused", json!({ "why": why })),
+        RunEvent::Panicked { why } => ("panicked", json!({ "why": why })),
+        RunEvent::Broken { why } => ("broken", json!({ "why": why })),
+        RunEvent::LimitSet { from, to, why } => {
             ("limit", json!({ "from": from, "to": to, "why": why }))
         }
-        What::KillAsked { executors, why } => {
+        RunEvent::KillAsked { executors, why } => {
             ("kill", json!({ "executors": executors, "why": why }))
         }
-        What::Answered(answer) => ("answer", answer_body(answer)),
-        What::Stopping { why, timeout, executors, .. } => {
+        RunEvent::Answered(answer) => ("answer", answer_body(answer)),
+        RunEvent::Stopping { why, timeout, executors, .. } => {
             let timeout = millis(*timeout);
             ("stopping", json!({ "why": why, "timeout_ms": timeout, "executors": executors }))
         }
@@ -216,7 +218,7 @@ fn answer_body(answer: &Answer) -> Value {
     json!({ "ok": !matches!(answer, Answer::Refused(_)), "answer": body })
 }
 
-pub(crate) fn record(record: &Record) -> Value {
+pub(crate) fn record(record: &ExecutorInfo) -> Value {
     json!({
         "executor": record.name,
         "agent_id": record.agent_id,

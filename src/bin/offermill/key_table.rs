@@ -14,9 +14,9 @@ use offermill::resources::Gpus;
 use offermill::{Constraint, Error, limits};
 
 use crate::draft::Draft;
-use crate::keys::Key;
-use crate::layers::Given;
 use crate::master::Kind;
+use crate::option::Key;
+use crate::sources::Sourced;
 
 /// The settings of every cluster, and of the embedded one.
 pub(crate) const KEYS: &[Key] = &[
@@ -277,7 +277,7 @@ pub(crate) const KEYS: &[Key] = &[
 ];
 
 /// Reads for how long offers are refused; complains about more than Mesos knows.
-fn refusal(draft: &mut Draft, given: &Given) -> Result<Duration, Error> {
+fn refusal(draft: &mut Draft, given: &Sourced) -> Result<Duration, Error> {
     let duration = given.duration(TimeUnit::Seconds)?;
     if duration > limits::REFUSE_MAX {
         draft.refuse(given, "at most 365d");

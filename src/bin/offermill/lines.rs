@@ -7,14 +7,14 @@ use std::time::{Duration, SystemTime};
 use console::style;
 use offermill::Timestamp;
 
-use crate::face::{Face, View, left_out};
-use crate::happening::{Happening, Weight};
+use crate::event::{Happening, Weight};
+use crate::format::{count, passed};
+use crate::output::{Renderer, View, left_out};
 use crate::record::State;
-use crate::roster::Roster;
 use crate::settings::Settings;
+use crate::state::RunState;
 use crate::summary::{self, Summary};
 use crate::totals;
-use crate::words::{count, passed};
 use crate::writer::{Rank, Writer};
 
 /// How often the totals are printed, which also finds out whether anybody still reads.
@@ -54,7 +54,7 @@ pub(crate) fn line(happening: &Happening) -> String {
 /// What the run is about to do, in a line.
 pub(crate) fn opening(settings: &Settings) -> String {
     let what = settings.executors.phrase();
-    let what: String = crate::words::printable(&what).chars().take(60).collect();
+    let what: String = crate::format::printable(&what).chars().take(60).collect();
     let most = match settings.config.executor_limit() {
         Some(limit) if settings.allocation.is_some() => {
             format!("{} at first", count(u64::from(limit), "executor"))
@@ -69,7 +69,7 @@ fn stamp(at: Timestamp) -> String {
     format!("{:>9}", passed(at.since(Timestamp::ORIGIN)))
 }
 
-impl Face for Lines {
+impl Renderer for Lines {
     fn begin(&mut self, settings: &Settings, _started: SystemTime) -> io::Result<()> {
         let at = Timestamp::ORIGIN;
         self.print(at, &format!("{}  {}\n", stamp(at), opening(settings)), Rank::Notable)
@@ -99,7 +99,7 @@ impl Face for Lines {
 }
 
 /// As in `6 running, 1 failed`.
-pub(crate) fn states(roster: &Roster) -> String {
+pub(crate) fn states(roster: &RunState) -> String {
     let count = |state: State| (roster.count(state), state);
     let counts = State::ALL.into_iter().map(count).filter(|(number, _)| *number > 0);
     let texts: Vec<String> =

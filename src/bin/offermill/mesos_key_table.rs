@@ -5,10 +5,10 @@ use offermill::config::text::parse_bool;
 use offermill::launch::Secret;
 
 use crate::container_settings as container;
-use crate::keys::Key;
-use crate::layers::Given;
 use crate::master::Kind;
 use crate::mesos_settings as read;
+use crate::option::Key;
+use crate::sources::Sourced;
 
 /// Mesos' settings.
 pub(crate) const MESOS_KEYS: &[Key] = &[
@@ -229,6 +229,6 @@ pub(crate) const MESOS_KEYS: &[Key] = &[
 ];
 
 /// The text, unless it is empty.
-fn not_empty(given: &Given) -> Option<String> {
+fn not_empty(given: &Sourced) -> Option<String> {
     Some(given.text.trim().to_owned()).filter(|text| !text.is_empty())
 }

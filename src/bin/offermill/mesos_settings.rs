@@ -10,7 +10,7 @@ use offermill::cluster::mesos::{Credential, Encoding, Secret};
 use offermill::config::text::{TimeUnit, parse_duration};
 
 use crate::draft::Draft;
-use crate::layers::{Given, is_open_to_all, open_to_all};
+use crate::sources::{Sourced, is_open_to_all, open_to_all};
 
 /// The largest file with a principal or a secret, in bytes.
 const PROOF_BYTES_MAX: u64 = 64 * 1024;
@@ -22,15 +22,15 @@ const FAILOVER_MAX: Duration = Duration::from_secs(i32::MAX as u64);
 pub(crate) struct MesosSettings {
     pub(crate) roles: Vec<String>,
     pub(crate) user: Option<String>,
-    principal: Option<(Given, String)>,
-    secret: Option<(Given, Secret)>,
+    principal: Option<(Sourced, String)>,
+    secret: Option<(Sourced, Secret)>,
     pub(crate) plain_secret: bool,
     pub(crate) failover_timeout: Duration,
-    pub(crate) framework_id_file: Option<(Given, PathBuf)>,
+    pub(crate) framework_id_file: Option<(Sourced, PathBuf)>,
     pub(crate) checkpoint: bool,
     pub(crate) webui_url: Option<String>,
     pub(crate) encoding: Encoding,
-    pub(crate) ca_file: Option<(Given, PathBuf)>,
+    pub(crate) ca_file: Option<(Sourced, PathBuf)>,
     pub(crate) repeats: bool,
     pub(crate) subscribe_timeout: Duration,
     pub(crate) call_timeout: Duration,
@@ -60,19 +60,19 @@ impl MesosSettings {
 }
 
 /// Takes a principal as it is given.
-pub(crate) fn principal(draft: &mut Draft, given: &Given) {
+pub(crate) fn principal(draft: &mut Draft, given: &Sourced) {
     take_principal(draft, given, given.text.clone());
 }
 
 /// Takes the principal in a file.
-pub(crate) fn principal_file(draft: &mut Draft, given: &Given) {
+pub(crate) fn principal_file(draft: &mut Draft, given: &Sourced) {
     match proof(given) {
         Ok((_, text)) => take_principal(draft, given, text),
         Err(why) => draft.refuse(given, &format!("a file with a principal ({why})")),
     }
 }
 
-fn take_principal(draft: &mut Draft, given: &Given, text: String) {
+fn take_principal(draft: &mut Draft, given: &Sourced, text: String) {
     if let Some((before, _)) = &draft.mesos.principal {
         let before = before.clone();
         check_one(draft, &before, given);
@@ -83,13 +83,13 @@ fn take_principal(draft: &mut Draft, given: &Given, text: String) {
 }
 
 /// Takes a secret as it is given.
-pub(crate) fn secret(draft: &mut Draft, given: &Given) {
+pub(crate) fn secret(draft: &mut Draft, given: &Sourced) {
     let secret = given.secret.clone().unwrap_or_else(|| Secret::new(""));
     take_secret(draft, given, secret);
 }
 
 /// Takes the secret in a file. The name of the file isn't repeated: it may be the secret, by mistake.
-pub(crate) fn secret_file(draft: &mut Draft, given: &Given) {
+pub(crate) fn secret_file(draft: &mut Draft, given: &Sourced) {
     match proof(given) {
         Ok((file, text)) => {
             if is_open_to_all(&file) {
@@ -104,7 +104,7 @@ pub(crate) fn secret_file(draft: &mut Draft, given: &Given) {
     }
 }
 
-fn take_secret(draft: &mut Draft, given: &Given, secret: Secret) {
+fn take_secret(draft: &mut Draft, given: &Sourced, secret: Secret) {
     if let Some((before, _)) = &draft.mesos.secret {
         let before = before.clone();
         check_one(draft, &before, given);
@@ -117,7 +117,7 @@ fn take_secret(draft: &mut Draft, given: &Given, secret: Secret) {
 }
 
 /// Complains about the same thing said twice in one place, which can't both be meant.
-fn check_one(draft: &mut Draft, before: &Given, given: &Given) {
+fn check_one(draft: &mut Draft, before: &Sourced, given: &Sourced) {
     if before.layer == given.layer {
         let (one, other) = (&before.name, &given.name);
         draft.problems.push(format!("{one} and {other} are both given; give one of them"));
@@ -135,12 +135,12 @@ pub(crate) fn check(draft: &mut Draft) {
 }
 
 /// Whether `given` counts more than what was read before it.
-fn is_above<T>(before: &Option<(Given, T)>, given: &Given) -> bool {
+fn is_above<T>(before: &Option<(Sourced, T)>, given: &Sourced) -> bool {
     before.as_ref().is_none_or(|(before, _)| before.layer < given.layer)
 }
 
 /// A file's text, without the line break that editors put at its end.
-fn proof(given: &Given) -> io::Result<(File, String)> {
+fn proof(given: &Sourced) -> io::Result<(File, String)> {
     let mut file = File::open(&given.text)?;
     let mut text = String::new();
     let bytes = (&mut file).take(PROOF_BYTES_MAX + 1).read_to_string(&mut text)?;
@@ -152,7 +152,7 @@ fn proof(given: &Given) -> io::Result<(File, String)> {
 }
 
 /// Reads a number of seconds, with decimals as Spark has it, or a duration.
-pub(crate) fn failover_timeout(draft: &mut Draft, given: &Given) -> Result<(), Error> {
+pub(crate) fn failover_timeout(draft: &mut Draft, given: &Sourced) -> Result<(), Error> {
     let seconds = given.text.trim().parse::<f64>().ok();
     let timeout = match seconds.map(Duration::try_from_secs_f64) {
         Some(Ok(timeout)) => timeout,
@@ -167,12 +167,12 @@ pub(crate) fn failover_timeout(draft: &mut Draft, given: &Given) -> Result<(), E
 }
 
 /// Reads roles with commas between. Which are allowed, the library knows.
-pub(crate) fn roles(draft: &mut Draft, given: &Given) {
+pub(crate) fn roles(draft: &mut Draft, given: &Sourced) {
     draft.mesos.roles = given.text.split(',').map(|role| role.trim().to_owned()).collect();
 }
 
 /// Reads a word for an encoding.
-pub(crate) fn encoding(draft: &mut Draft, given: &Given) {
+pub(crate) fn encoding(draft: &mut Draft, given: &Sourced) {
     match given.text.trim() {
         "protobuf" => draft.mesos.encoding = Encoding::Protobuf,
         "json" => draft.mesos.encoding = Encoding::Json,
@@ -181,12 +181,12 @@ pub(crate) fn encoding(draft: &mut Draft, given: &Given) {
 }
 
 /// Takes a path; nothing for an empty text.
-pub(crate) fn path(given: &Given) -> Option<(Given, PathBuf)> {
+pub(crate) fn path(given: &Sourced) -> Option<(Sourced, PathBuf)> {
     (!given.text.is_empty()).then(|| (given.clone(), PathBuf::from(&given.text)))
 }
 
 /// Refuses what isn't longer than nothing.
-pub(crate) fn positive(draft: &mut Draft, given: &Given) -> Result<Duration, Error> {
+pub(crate) fn positive(draft: &mut Draft, given: &Sourced) -> Result<Duration, Error> {
     let duration = given.duration(TimeUnit::Milliseconds)?;
     if duration.is_zero() {
         draft.refuse(given, "more than 0");

@@ -13,8 +13,8 @@ use offermill::resources::{Mebibytes, MilliCpus};
 use offermill::{Config, Offer};
 
 use crate::draft::Draft;
+use crate::format::printable;
 use crate::settings::attributes_of;
-use crate::words::printable;
 
 /// The executors' command, with a program that is given as a path made absolute: executors start in
 /// their sandboxes. Complains if there is no such program. A program with placeholders is only

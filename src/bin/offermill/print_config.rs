@@ -7,13 +7,13 @@ use serde_json::json;
 use crate::arguments::RunArguments;
 use crate::draft::Draft;
 use crate::exit::Exit;
-use crate::face::{Said, remark, say};
-use crate::keys::{self, Key, Otherwise};
-use crate::layers::{Given, Layer};
-use crate::secrecy::{sounds_secret, without_secrets};
+use crate::format::printable;
+use crate::option::{self, Key, Otherwise};
+use crate::output::{Said, remark, say};
+use crate::redact::{sounds_secret, without_secrets};
 use crate::settings::{Looked, Settings, look};
+use crate::sources::{Layer, Sourced};
 use crate::spark_settings;
-use crate::words::printable;
 
 /// So wide is the column of values, unless one is longer.
 const VALUE_COLUMNS: usize = 32;
@@ -40,7 +40,7 @@ pub(crate) fn print_config(arguments: &RunArguments) -> Exit {
         draft.problems.iter().for_each(|problem| remark(problem));
         return Exit::BadInput;
     };
-    let all: Vec<Shown> = keys::all().flat_map(|key| shown(key, &draft, &settings)).collect();
+    let all: Vec<Shown> = option::all().flat_map(|key| shown(key, &draft, &settings)).collect();
     let text = if arguments.json { objects(&all) } else { table(&all, &settings.site.master) };
     match say(&text) {
         Said::Lost => Exit::OutputClosed,
@@ -51,7 +51,7 @@ pub(crate) fn print_config(arguments: &RunArguments) -> Exit {
 /// The settings that a row stands for: one, or any number if it stands for all of a kind.
 fn shown(key: &Key, draft: &Draft, settings: &Settings) -> Vec<Shown> {
     let counts = !draft.is_strange(key);
-    let of_given = |given: &Given| {
+    let of_given = |given: &Sourced| {
         let alias = given.name.split(' ').next().filter(|name| *name != given.key);
         let is_alias = alias.is_some_and(|name| key.aliases.contains(&name));
         Shown {
@@ -80,7 +80,7 @@ fn shown(key: &Key, draft: &Draft, settings: &Settings) -> Vec<Shown> {
 }
 
 /// A value as it was given, without what nobody should see.
-fn value_of(key: &Key, given: &Given) -> String {
+fn value_of(key: &Key, given: &Sourced) -> String {
     if key.is_secret || (key.name.ends_with('.') && sounds_secret(&given.key)) {
         return "set".to_owned();
     }

@@ -5,11 +5,11 @@ use std::time::Duration;
 use offermill::Timestamp;
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 
-use crate::happening::Exclusion;
+use crate::event::Exclusion;
 
 /// An executor.
 #[derive(Clone, Debug)]
-pub(crate) struct Record {
+pub(crate) struct ExecutorInfo {
     pub(crate) name: String,
     pub(crate) agent_id: String,
     pub(crate) host: String,
@@ -74,7 +74,7 @@ impl State {
     }
 }
 
-impl Record {
+impl ExecutorInfo {
     /// From its placement to its end; `None` while it lives.
     pub(crate) fn ran(&self) -> Option<Duration> {
         self.ended_at.map(|ended| ended.since(self.placed_at))

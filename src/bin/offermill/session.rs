@@ -1,7 +1,7 @@
 //! One run, from checked settings to the exit code: an event loop between the engine, signals and
 //! the face.
 //!
-//! What clients tell it to do is in `session/steering.rs`, how it follows a load in `session/allocating.rs`.
+//! RunEvent clients tell it to do is in `session/steering.rs`, how it follows a load in `session/allocating.rs`.
 
 mod allocating;
 mod status;
@@ -18,26 +18,26 @@ use offermill::spark::shuffle::News;
 use offermill::{DrainReport, Fate, Kernel, Timestamp};
 
 use crate::arguments::RunArguments;
+use crate::call_failures::CallFailures;
 use crate::control::{self, Doors, Request};
 use crate::end_reason::Ending;
+use crate::event::{Happening, RunEvent};
 use crate::exit::Exit;
-use crate::face::{
-    Face, Faceless, View, choose, drain_remarks, output, remark, write_remarks_aside,
-};
 use crate::failures::Failures;
-use crate::happening::{Happening, What};
+use crate::format::count;
 use crate::inbox::{Receiver, Sender, channel};
+use crate::output::{
+    Faceless, Renderer, View, choose, drain_remarks, output, remark, write_remarks_aside,
+};
 use crate::rate::Rate;
 use crate::record::State;
-use crate::roster::Roster;
 use crate::settings::{Gathered, Settings, gather};
 use crate::shuffle::Shuffle;
 use crate::signals;
-use crate::site::Agents;
-use crate::storm::Storm;
+use crate::state::RunState;
 use crate::summary::Summary;
+use crate::target::Agents;
 use crate::waiting::Waiting;
-use crate::words::count;
 use crate::writer::Writer;
 use allocating::Allocating;
 
@@ -50,7 +50,7 @@ const REMARKS_READ_WITHIN: Duration = Duration::from_secs(2);
 /// Where the end doesn't wait, what can be written in no time is.
 const AT_ONCE_WITHIN: Duration = Duration::from_millis(150);
 
-/// What the session is told.
+/// RunEvent the session is told.
 pub(crate) enum Message {
     /// By the engine.
     Notice(Timestamp, Notice),
@@ -149,7 +149,7 @@ fn start(
     let failures = settings.exclusion.map_or(0, |rule| rule.failures);
     let waiting = Waiting::new(settings.site.silence);
     let session = Session {
-        roster: Roster::new(engine.clock(), settings.site.leavings, failures),
+        roster: RunState::new(engine.clock(), settings.site.leavings, failures),
         clock: engine.clock(),
         shuffle: Shuffle::new(settings.shuffle.clone(), sender.clone()),
         engine: Some(engine),
@@ -164,7 +164,7 @@ fn start(
         output: Some(output),
         rate: Rate::default(),
         waiting,
-        storm: Storm::new(),
+        storm: CallFailures::new(),
         ending: None,
         sender,
     };
@@ -190,13 +190,13 @@ struct Session {
     registered: Option<MilliCpus>,
     /// Where executors had better start, as clients told last.
     hosts: Vec<String>,
-    roster: Roster,
-    face: Box<dyn Face>,
+    roster: RunState,
+    face: Box<dyn Renderer>,
     /// Where the face shows it; until that is lost.
     output: Option<Arc<Writer>>,
     rate: Rate,
     waiting: Waiting,
-    storm: Storm,
+    storm: CallFailures,
     failures: Failures,
     shuffle: Shuffle,
     ending: Option<Ending>,
@@ -211,7 +211,7 @@ impl Session {
             match inbox.recv_timeout(wait) {
                 Some(Message::Notice(at, notice)) => self.notice(at, notice),
                 Some(Message::Shuffle { news, port }) => {
-                    self.tell(self.clock.now(), What::Shuffle { news, port });
+                    self.tell(self.clock.now(), RunEvent::Shuffle { news, port });
                 }
                 Some(Message::Signal(_)) if self.ending.is_some() => return self.end_at_once(),
                 Some(Message::Signal(name)) => self.stop(Ending::Asked(name)),
@@ -230,15 +230,15 @@ impl Session {
         let Some(what) = self.roster.take(at, notice) else { return };
         self.shuffle.heard(&what);
         let hopeless = match &what {
-            What::Refused { why } => Some(Ending::Refused(why.clone())),
-            What::Broken { why } => Some(Ending::Broken(why.clone())),
+            RunEvent::Refused { why } => Some(Ending::Refused(why.clone())),
+            RunEvent::Broken { why } => Some(Ending::Broken(why.clone())),
             _ => None,
         };
         self.note_executor(at, &what);
-        let is_exclusion = matches!(what, What::Excluded(_));
+        let is_exclusion = matches!(what, RunEvent::Excluded(_));
         let what = (!self.is_noise(&what)).then_some(what);
         let what = what.and_then(|what| match what {
-            What::CallFailed { why, .. } => self.storm.failed(at, why),
+            RunEvent::CallFailed { why, .. } => self.storm.failed(at, why),
             what => Some(what),
         });
         if let Some(what) = what {
@@ -261,7 +261,7 @@ impl Session {
         let Some(Agents { usable: agents, .. }) = self.settings.site.agents else { return };
         let none_left = self.roster.excluded(at) >= agents;
         if none_left && is_exclusion && self.ending.is_none() {
-            self.tell(at, What::AllExcluded { agents });
+            self.tell(at, RunEvent::AllExcluded { agents });
         }
         if none_left && self.settings.until_finished.is_some() && self.roster.alive() == 0 {
             self.stop(Ending::NoAgentLeft);
@@ -269,15 +269,15 @@ impl Session {
     }
 
     /// Whether it is about offers that nobody wants any more.
-    fn is_noise(&self, what: &What) -> bool {
+    fn is_noise(&self, what: &RunEvent) -> bool {
         match what {
-            What::Demand(_) | What::Overflow { .. } => self.ending.is_some(),
-            What::CallFailed { .. } => self.ending.is_some() && self.roster.alive() == 0,
+            RunEvent::Demand(_) | RunEvent::Overflow { .. } => self.ending.is_some(),
+            RunEvent::CallFailed { .. } => self.ending.is_some() && self.roster.alive() == 0,
             _ => false,
         }
     }
 
-    fn tell(&mut self, at: Timestamp, what: What) {
+    fn tell(&mut self, at: Timestamp, what: RunEvent) {
         if let Err(error) = self.face.happened(&Happening { at, what }) {
             self.lose_face(&error);
         }
@@ -294,7 +294,7 @@ impl Session {
             && let Some(waits) =
                 self.waiting.look(&self.kernel, counts.executors, self.roster.alive(), now)
         {
-            self.tell(now, What::Waiting(waits));
+            self.tell(now, RunEvent::Waiting(waits));
         }
         self.follow_load(now);
         let view = View {
@@ -351,7 +351,7 @@ impl Session {
         };
         let by_signal = matches!(ending, Ending::Asked(_));
         self.ending = Some(ending);
-        self.tell(self.clock.now(), What::Stopping { why, timeout, executors, by_signal });
+        self.tell(self.clock.now(), RunEvent::Stopping { why, timeout, executors, by_signal });
         let sender = self.sender.clone();
         let shut_down = move || {
             let Shutdown { drained, executors, unfinished, .. } = engine.shutdown(timeout);
@@ -434,7 +434,7 @@ impl Session {
     /// Leaves; the wardens end what still runs.
     fn end_at_once(mut self) -> Exit {
         self.face.leave();
-        // What follows leaves no time for it.
+        // RunEvent follows leaves no time for it.
         drop(self.doors.take());
         remark(&self.settings.site.leavings.at_once());
         let _unread = self.output.map(|output| output.drain(AT_ONCE_WITHIN, || false));

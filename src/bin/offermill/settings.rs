@@ -17,13 +17,13 @@ use crate::container_settings;
 use crate::draft::Draft;
 use crate::executors::{self, Executors};
 use crate::journal::{self, Files};
-use crate::layers::Layers;
 use crate::mesos_settings;
 use crate::replay;
 use crate::scenario::Ids;
 use crate::shuffle::ShufflePlan;
-use crate::site::{self, Site};
+use crate::sources::Layers;
 use crate::spark_settings;
+use crate::target::{self, Target};
 
 /// Everything that a run needs to know.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(crate) struct Settings {
     /// The application's name.
     pub(crate) name: String,
     /// Where the run takes place.
-    pub(crate) site: Site,
+    pub(crate) site: Target,
     /// The kernel's settings.
     pub(crate) config: Config,
     /// How executors' ids are written.
@@ -151,7 +151,7 @@ fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
         return None;
     }
     let (config, ids, executors) = (config?, ids?, executors?);
-    let (site, manager) = site::prepare(draft, &name, &config)?;
+    let (site, manager) = target::prepare(draft, &name, &config)?;
     let ceiling = allocation.as_ref().map(Rule::max).or(limit);
     let most = [ceiling, derived, site.fitting].into_iter().flatten().min().unwrap_or(1);
     remark_on_room(draft, &site, limit);
@@ -189,7 +189,7 @@ fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
 }
 
 /// Says so if not all executors fit at a time.
-fn remark_on_room(draft: &mut Draft, site: &Site, limit: Option<u32>) {
+fn remark_on_room(draft: &mut Draft, site: &Target, limit: Option<u32>) {
     if let (Some(fitting), Some(limit)) = (site.fitting, limit)
         && (1..limit).contains(&fitting)
     {

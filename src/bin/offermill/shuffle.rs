@@ -4,14 +4,14 @@ use offermill::spark::shuffle::{News, Registrar, ShuffleOptions, Standing};
 use serde_json::{Value, json};
 
 use crate::draft::Draft;
-use crate::face::remark;
-use crate::happening::What;
+use crate::event::RunEvent;
+use crate::format::printable;
 use crate::inbox::Sender;
 use crate::master::Kind;
+use crate::output::remark;
 use crate::session::Message;
-use crate::words::printable;
 
-/// What a run does about shuffle services.
+/// RunEvent a run does about shuffle services.
 #[derive(Clone, Debug)]
 pub(crate) struct ShufflePlan {
     options: ShuffleOptions,
@@ -22,7 +22,7 @@ pub(crate) struct ShufflePlan {
 }
 
 impl ShufflePlan {
-    /// What the settings ask for; `None` if agents have no such service.
+    /// RunEvent the settings ask for; `None` if agents have no such service.
     pub(crate) fn of(draft: &Draft) -> Option<ShufflePlan> {
         let settings = Some(draft.shuffle).filter(|settings| settings.enabled)?;
         let app_id = draft.spark.app_id.clone();
@@ -53,10 +53,10 @@ impl Shuffle {
     }
 
     /// Something happened.
-    pub(crate) fn heard(&mut self, what: &What) {
+    pub(crate) fn heard(&mut self, what: &RunEvent) {
         let Some(plan) = &mut self.plan else { return };
         match (what, &self.registrar) {
-            (What::Registered { framework_id, .. }, registrar) => {
+            (RunEvent::Registered { framework_id, .. }, registrar) => {
                 let has_new_name =
                     plan.is_named_after_framework && plan.options.app_id != *framework_id;
                 if has_new_name {
@@ -66,11 +66,11 @@ impl Shuffle {
                     self.start();
                 }
             }
-            (What::Running(record) | What::Returned(record), Some(registrar)) => {
+            (RunEvent::Running(record) | RunEvent::Returned(record), Some(registrar)) => {
                 let host = if plan.is_here { "127.0.0.1" } else { &record.host };
                 registrar.running(&record.agent_id, host);
             }
-            (What::AgentLost { agent_id, .. }, Some(registrar)) => registrar.lost(agent_id),
+            (RunEvent::AgentLost { agent_id, .. }, Some(registrar)) => registrar.lost(agent_id),
             _ => {}
         }
     }

@@ -2,8 +2,8 @@
 
 use offermill::config::text::{parse_bool, parse_count};
 
-use crate::keys::Key;
 use crate::master::Kind;
+use crate::option::Key;
 use crate::spark_settings::{not_empty, read_java_options};
 
 /// Where the driver and Spark are, and what executors are told.

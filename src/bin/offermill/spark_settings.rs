@@ -6,7 +6,7 @@ use offermill::config::ExecutorCores;
 use offermill::launch::spark::{Hostname, MODULE_OPTIONS, Software, SparkExecutor};
 
 use crate::draft::Draft;
-use crate::layers::Given;
+use crate::sources::Sourced;
 
 /// What the rows about Spark's executors write to.
 #[derive(Debug, Default)]
@@ -147,7 +147,7 @@ pub(crate) fn check(draft: &mut Draft) {
 }
 
 /// Reads options for Java. What has settings of its own can't be among them.
-pub(crate) fn read_java_options(draft: &mut Draft, given: &Given) -> Option<String> {
+pub(crate) fn read_java_options(draft: &mut Draft, given: &Sourced) -> Option<String> {
     for (part, instead) in [
         ("-Dspark", "settings of Spark go into --conf"),
         ("-Xmx", "memory goes into spark.executor.memory"),
@@ -160,6 +160,6 @@ pub(crate) fn read_java_options(draft: &mut Draft, given: &Given) -> Option<Stri
 }
 
 /// The text, unless it is empty.
-pub(crate) fn not_empty(given: &Given) -> Option<String> {
+pub(crate) fn not_empty(given: &Sourced) -> Option<String> {
     Some(given.text.trim().to_owned()).filter(|text| !text.is_empty())
 }

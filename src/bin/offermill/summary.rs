@@ -6,16 +6,16 @@ use std::time::{Duration, SystemTime};
 use console::{Style, style};
 use offermill::{Declined, OfferCounts};
 
+use crate::clock::time_for_people;
+use crate::event::Exclusion;
 use crate::exit::Exit;
+use crate::format::{age, count, grouped, passed, printable};
 use crate::grid::{Cell, Column, lay_out};
-use crate::happening::Exclusion;
-use crate::record::{AgentRecord, Record, State, short_name};
-use crate::roster::Roster;
-use crate::site::Sandboxes;
+use crate::record::{AgentRecord, ExecutorInfo, State, short_name};
+use crate::state::RunState;
+use crate::target::Sandboxes;
 use crate::totals;
 use crate::waiting::{self, Waits};
-use crate::wall::time_for_people;
-use crate::words::{age, count, grouped, passed, printable};
 
 /// So many executors are listed one by one; of more, those that ended well are only counted.
 const LISTED_MAX: usize = 50;
@@ -29,7 +29,7 @@ pub(crate) struct Summary<'a> {
     pub(crate) ending: String,
     pub(crate) exit: Exit,
     pub(crate) ran: Duration,
-    pub(crate) roster: &'a Roster,
+    pub(crate) roster: &'a RunState,
     /// Executors that had not ended within the timeout.
     pub(crate) left: Vec<&'a str>,
     /// What became of them, in a word or two.
@@ -46,7 +46,7 @@ pub(crate) struct Summary<'a> {
 
 impl Summary<'_> {
     /// How an executor ended.
-    pub(crate) fn state_of(&self, record: &Record) -> &'static str {
+    pub(crate) fn state_of(&self, record: &ExecutorInfo) -> &'static str {
         if self.left.contains(&record.name.as_str()) || !record.state.is_end() {
             self.left_state
         } else {
@@ -55,7 +55,7 @@ impl Summary<'_> {
     }
 
     /// How long an executor ran.
-    pub(crate) fn ran(&self, record: &Record) -> Duration {
+    pub(crate) fn ran(&self, record: &ExecutorInfo) -> Duration {
         let end = offermill::Timestamp::ORIGIN.plus(self.ran);
         record.age(end)
     }
@@ -140,7 +140,7 @@ const COLUMNS: [Column; 7] = [
     Column::text("HOW"),
 ];
 
-fn row(summary: &Summary<'_>, record: &Record, width: usize) -> Vec<Cell> {
+fn row(summary: &Summary<'_>, record: &ExecutorInfo, width: usize) -> Vec<Cell> {
     let state = summary.state_of(record);
     let mut how = if record.state.is_end() { printable(&record.message) } else { String::new() };
     if let Some(by) = &record.replaced_by {
@@ -170,13 +170,14 @@ pub(crate) fn colour(state: State) -> Style {
     }
 }
 
-fn listed<'a>(summary: &Summary<'a>) -> Vec<&'a Record> {
-    let all: Vec<&Record> = summary.roster.records().collect();
+fn listed<'a>(summary: &Summary<'a>) -> Vec<&'a ExecutorInfo> {
+    let all: Vec<&ExecutorInfo> = summary.roster.records().collect();
     if all.len() <= LISTED_MAX {
         return all;
     }
-    let is_well = |record: &&Record| matches!(record.state, State::Finished | State::Killed);
-    let (well, badly): (Vec<&Record>, Vec<&Record>) = all.into_iter().partition(is_well);
+    let is_well = |record: &&ExecutorInfo| matches!(record.state, State::Finished | State::Killed);
+    let (well, badly): (Vec<&ExecutorInfo>, Vec<&ExecutorInfo>) =
+        all.into_iter().partition(is_well);
     badly.into_iter().rev().chain(well).take(LISTED_MAX).collect()
 }
 

@@ -9,17 +9,17 @@ use std::time::{Duration, Instant, SystemTime};
 use console::{Style, Term, measure_text_width, style, truncate_str};
 use offermill::Timestamp;
 
-use crate::face::{Face, View, left_out};
+use crate::event::{Happening, Weight};
+use crate::format::{age, count, grouped, printable};
 use crate::grid::{Cell, Column, lay_out};
-use crate::happening::{Happening, Weight};
 use crate::lines;
-use crate::record::{Record, State, short_name};
+use crate::output::{Renderer, View, left_out};
+use crate::record::{ExecutorInfo, State, short_name};
 use crate::settings::Settings;
-use crate::site::{Agents, Site};
 use crate::summary::{self, Summary, colour};
+use crate::target::{Agents, Target};
 use crate::totals;
 use crate::waiting;
-use crate::words::{age, count, grouped, printable};
 use crate::writer::{Rank, Writer};
 
 /// The table is redrawn at most so often.
@@ -136,7 +136,7 @@ impl Table {
 
 /// The name on the left, the time on the right.
 fn title(view: &View<'_>, columns: usize) -> String {
-    let Settings { name, site: Site { master, .. }, .. } = view.settings;
+    let Settings { name, site: Target { master, .. }, .. } = view.settings;
     let verb = if view.stopping { "stopping" } else { "running" };
     let right = format!("{verb} for {}", age(view.now.since(Timestamp::ORIGIN)));
     let left = format!("{name} on {master}");
@@ -181,8 +181,8 @@ fn states(view: &View<'_>) -> String {
 }
 
 /// The executors that people want to see most, in the order in which they were placed.
-fn choose<'a>(view: &View<'a>, room: usize) -> Vec<&'a Record> {
-    let interest = |record: &Record| {
+fn choose<'a>(view: &View<'a>, room: usize) -> Vec<&'a ExecutorInfo> {
+    let interest = |record: &ExecutorInfo| {
         let is_news = view.now.since(record.changed_at) < NEWS_FOR;
         match record.state {
             State::Unreachable | State::GivenUp => 0,
@@ -195,7 +195,7 @@ fn choose<'a>(view: &View<'a>, room: usize) -> Vec<&'a Record> {
             State::Finished | State::Killed => 7,
         }
     };
-    let mut order: Vec<(usize, usize, &Record)> = view
+    let mut order: Vec<(usize, usize, &ExecutorInfo)> = view
         .roster
         .records()
         .rev()
@@ -205,13 +205,13 @@ fn choose<'a>(view: &View<'a>, room: usize) -> Vec<&'a Record> {
     order.sort_by_key(|(interest, place, _)| (*interest, *place));
     let chosen: BTreeSet<usize> = order.iter().take(room).map(|(_, place, _)| *place).collect();
     let placed = view.roster.records().rev().enumerate();
-    let mut shown: Vec<&Record> =
+    let mut shown: Vec<&ExecutorInfo> =
         placed.filter(|(place, _)| chosen.contains(place)).map(|(_, record)| record).collect();
     shown.reverse();
     shown
 }
 
-fn row(record: &Record, now: Timestamp, columns: usize) -> Vec<Cell> {
+fn row(record: &ExecutorInfo, now: Timestamp, columns: usize) -> Vec<Cell> {
     let style = colour(record.state);
     let quiet = if record.state.is_end() { Style::new().dim() } else { Style::new() };
     let quiet = |text: String| Cell { text, style: quiet.clone() };
@@ -228,7 +228,7 @@ fn row(record: &Record, now: Timestamp, columns: usize) -> Vec<Cell> {
 }
 
 /// The executors for which there is no row: `… and 37 more: 30 running, 7 finished`.
-fn rest(view: &View<'_>, shown: &[&Record], total: u64) -> Option<String> {
+fn rest(view: &View<'_>, shown: &[&ExecutorInfo], total: u64) -> Option<String> {
     let more = total - shown.len() as u64;
     if more == 0 {
         return None;
@@ -245,7 +245,7 @@ fn rest(view: &View<'_>, shown: &[&Record], total: u64) -> Option<String> {
     Some(style(text).dim().to_string())
 }
 
-impl Face for Table {
+impl Renderer for Table {
     fn begin(&mut self, _settings: &Settings, _started: SystemTime) -> io::Result<()> {
         self.is_hidden = true;
         self.print(HIDE_CURSOR)

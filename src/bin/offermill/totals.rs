@@ -2,7 +2,7 @@
 
 use offermill::OfferCounts;
 
-use crate::words::grouped;
+use crate::format::grouped;
 
 /// As in `12 seen, 6 accepted, 6 declined (5 executor limit reached, 1 too little memory)`.
 pub(crate) fn offers(counts: &OfferCounts) -> String {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use offermill::{Declined, Explanation, Kernel, Miss, Reason, ReasonKind, Timestamp};
 
-use crate::words::{age, grouped, printable};
+use crate::format::{age, grouped, printable};
 
 /// It is worth a word when nothing was placed for so long.
 const AFTER: Duration = Duration::from_secs(5);

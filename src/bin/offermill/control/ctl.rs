@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::arguments::CtlArguments;
 use crate::exit::Exit;
-use crate::face::{Said, remark, say};
+use crate::output::{Said, remark, say};
 
 /// A run that says nothing for so long doesn't listen.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(30);

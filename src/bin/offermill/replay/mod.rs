@@ -52,11 +52,11 @@ use std::time::{Duration, Instant};
 use offermill::Kernel;
 
 use crate::exit::Exit;
-use crate::face::{Said, remark, say};
+use crate::format::count;
 use crate::journal;
+use crate::output::{Said, remark, say};
 use crate::scenario::reader::{self, Fault, Scenario};
 use crate::scenario::{Answer, Call, Closing, Conducts, answer::CallLine, line};
-use crate::words::count;
 
 use arguments::{Compat, ReplayArguments};
 use compare::{Comparer, Comparison, Cut};

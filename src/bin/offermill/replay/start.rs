@@ -8,9 +8,9 @@ use offermill::resources::MilliCpus;
 use offermill::{Config, IdScheme};
 
 use crate::draft::Draft;
-use crate::layers::Layers;
 use crate::scenario::{Head, Init};
 use crate::settings;
+use crate::sources::Layers;
 use crate::spark_settings::{self, spark_executor};
 
 /// What Spark has for a core cap that isn't given.

@@ -7,11 +7,11 @@ use offermill::{ExecutorId, Timestamp};
 
 use super::Session;
 use crate::control::Activity;
-use crate::happening::What;
-use crate::record::{Record, State};
-use crate::words::{age, count};
+use crate::event::RunEvent;
+use crate::format::{age, count};
+use crate::record::{ExecutorInfo, State};
 
-/// What dynamic allocation knows.
+/// RunEvent dynamic allocation knows.
 pub(super) struct Allocating {
     pub(super) allocator: Allocator,
     /// The load as it was told last. Until then nothing is done.
@@ -35,10 +35,12 @@ impl Allocating {
 
 impl Session {
     /// Takes note of an executor that came or went.
-    pub(super) fn note_executor(&mut self, at: Timestamp, what: &What) {
+    pub(super) fn note_executor(&mut self, at: Timestamp, what: &RunEvent) {
         match what {
-            What::Running(record) | What::Returned(record) => self.track(at, &record.name),
-            What::Ended(record) | What::GivenUp(record) | What::RefusedReturn(record) => {
+            RunEvent::Running(record) | RunEvent::Returned(record) => self.track(at, &record.name),
+            RunEvent::Ended(record)
+            | RunEvent::GivenUp(record)
+            | RunEvent::RefusedReturn(record) => {
                 let Some(allocating) = &mut self.allocating else { return };
                 if let Some(id) = allocating.ids.remove(&record.name) {
                     allocating.allocator.removed(id);
@@ -59,7 +61,11 @@ impl Session {
     }
 
     /// Takes note of what a client says that an executor does. `None` without dynamic allocation.
-    pub(super) fn note_activity(&mut self, executor: &Record, activity: Activity) -> Option<()> {
+    pub(super) fn note_activity(
+        &mut self,
+        executor: &ExecutorInfo,
+        activity: Activity,
+    ) -> Option<()> {
         let now = self.clock.now();
         // Its tasks may be told of before the cluster says that it runs.
         if executor.state == State::Starting {

@@ -8,13 +8,13 @@ use offermill::resources::MilliCpus;
 use serde_json::{Value, json};
 
 use super::Session;
-use crate::happening::limit_text;
+use crate::event::limit_text;
+use crate::format::{age, count, grouped, printable};
 use crate::json;
 use crate::lines;
-use crate::record::{Record, State};
+use crate::record::{ExecutorInfo, State};
 use crate::settings::Readiness;
 use crate::waiting;
-use crate::words::{age, count, grouped, printable};
 
 /// So many executors are listed for people; the rest are counted.
 const LISTED_MAX: usize = 100;
@@ -138,9 +138,9 @@ impl Session {
     }
 
     /// As in `running on agent-1 for 12 s, 1 cores, 512 MiB, idle for 3 s`.
-    fn about(&self, record: &Record) -> String {
+    fn about(&self, record: &ExecutorInfo) -> String {
         let now = self.clock.now();
-        let Record { host, state, cores, memory, .. } = record;
+        let ExecutorInfo { host, state, cores, memory, .. } = record;
         let (state, age_text) = (state.as_str(), age(record.age(now)));
         let mut text = format!("{state} on {host} for {age_text}, cores {cores}, {memory}");
         let idle_since = self.allocating.as_ref().and_then(|it| it.idle_since(&record.name));

@@ -1,4 +1,4 @@
-//! What clients tell a run to do while it goes on.
+//! RunEvent clients tell a run to do while it goes on.
 
 use std::collections::BTreeSet;
 
@@ -8,9 +8,9 @@ use offermill::resources::MilliCpus;
 use super::Session;
 use crate::control::{Activity, Answer, Command, HELP, Registered, Request};
 use crate::end_reason::Ending;
-use crate::happening::{What, limit_change, limit_text};
-use crate::record::Record;
-use crate::words::count;
+use crate::event::{RunEvent, limit_change, limit_text};
+use crate::format::count;
+use crate::record::ExecutorInfo;
 
 /// A command's answer, or why it wasn't done.
 type Done = Result<String, String>;
@@ -29,7 +29,7 @@ impl Session {
             Err(why) => Answer::Refused(why.clone()),
         };
         if request.is_shown {
-            self.tell(self.clock.now(), What::Answered(answer.clone()));
+            self.tell(self.clock.now(), RunEvent::Answered(answer.clone()));
         }
         request.answer(answer);
     }
@@ -90,7 +90,7 @@ impl Session {
             false => engine.request_executors(limit, &hosts),
         };
         set.map_err(|error| error.to_string())?;
-        let what = What::LimitSet { from: before, to: limit, why: why.to_owned() };
+        let what = RunEvent::LimitSet { from: before, to: limit, why: why.to_owned() };
         self.tell(self.clock.now(), what);
         Ok(())
     }
@@ -113,7 +113,7 @@ impl Session {
         if let Some(engine) = &self.engine {
             engine.kill(ids);
         }
-        self.tell(self.clock.now(), What::KillAsked { executors, why });
+        self.tell(self.clock.now(), RunEvent::KillAsked { executors, why });
     }
 
     fn command_executor(&mut self, name: &str, activity: Activity) -> Done {
@@ -121,7 +121,7 @@ impl Session {
         if let (Activity::Shuffle(_), false) = (activity, tracks) {
             return Err(NO_TRACKING.to_owned());
         }
-        let record: Record = self.roster.find(name)?.clone();
+        let record: ExecutorInfo = self.roster.find(name)?.clone();
         let what = match activity {
             Activity::Busy => "is busy",
             Activity::Idle => "is idle",

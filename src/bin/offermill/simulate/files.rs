@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::face::remark;
+use crate::output::remark;
 
 /// A file to be written at the end, which could be written at the start.
 #[derive(Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use std::io;
 
 use crate::exit::Exit;
-use crate::face::remark;
 use crate::inbox::{Receiver, channel};
+use crate::output::remark;
 use crate::session::Message;
 use crate::signals;
 

@@ -24,7 +24,7 @@ mod violation;
 mod world;
 
 use crate::exit::Exit;
-use crate::face::{Said, remark, say};
+use crate::output::{Said, remark, say};
 
 use arguments::SimulateArguments;
 use interrupt::Interrupt;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::face::remark;
+use crate::output::remark;
 
 /// How often the bar moves.
 const BAR_EVERY: Duration = Duration::from_millis(100);

@@ -275,11 +275,7 @@ fn offered<'a>(piece: &'a Piece, stack: &'a [Reservation<'a>]) -> Offered<'a> {
         Some([role]) => resource.reserved_for(role),
         Some(_) => resource.with_reservations(Reservations::Refined(stack)),
     };
-    resource.with_standing(if *revocable {
-        Revocability::Revocable
-    } else {
-        Revocability::Firm
-    })
+    resource.with_standing(if *revocable { Revocability::Revocable } else { Revocability::Firm })
 }
 
 /// What is taken of it, and as a number.

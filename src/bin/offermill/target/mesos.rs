@@ -9,9 +9,9 @@ use offermill::Config;
 use offermill::cluster::mesos::{Masters, MesosCluster, MesosConfig};
 use offermill::constraint::Repeats;
 
-use super::{Leavings, Prepared, Remains, Sandboxes, Site};
+use super::{OnExit, Prepared, Remains, Sandboxes, Target};
 use crate::draft::Draft;
-use crate::layers::Given;
+use crate::sources::Sourced;
 
 /// The master is asked for no others, so that a constraint that no agent meets looks like silence.
 const SILENCE: &str =
@@ -45,11 +45,11 @@ pub(super) fn prepare(
         ));
         return None;
     }
-    let leavings = Leavings::Kept(made.failover_timeout);
+    let leavings = OnExit::Kept(made.failover_timeout);
     // For the TEARDOWN and, if the disk under the framework id file hangs, for that.
     let stop_within = made.call_timeout * 2 + Duration::from_secs(10);
     let cluster = MesosCluster::new(made).map_err(|error| draft.complain(&error)).ok()?;
-    if let (Some((given, _)), Leavings::Kept(Duration::ZERO)) =
+    if let (Some((given, _)), OnExit::Kept(Duration::ZERO)) =
         (&draft.mesos.framework_id_file, leavings)
         && draft.problems.is_empty()
     {
@@ -63,8 +63,16 @@ pub(super) fn prepare(
     let sandboxes = Sandboxes::OnAgents;
     let cluster = Arc::new(cluster);
     let remains = Remains(Some(Arc::clone(&cluster)));
-    let site =
-        Site { master: text, agents, fitting, sandboxes, silence, leavings, remains, stop_within };
+    let site = Target {
+        master: text,
+        agents,
+        fitting,
+        sandboxes,
+        silence,
+        leavings,
+        remains,
+        stop_within,
+    };
     Some((site, cluster))
 }
 
@@ -101,7 +109,7 @@ fn mesos_config(
     Some(made)
 }
 
-fn path_of(file: &Option<(Given, PathBuf)>) -> Option<PathBuf> {
+fn path_of(file: &Option<(Sourced, PathBuf)>) -> Option<PathBuf> {
     file.as_ref().map(|(_, path)| path.clone())
 }
 

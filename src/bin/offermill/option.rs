@@ -9,9 +9,9 @@ use offermill::config::text::{TimeUnit, parse_duration};
 use crate::allocation_key_table::ALLOCATION_KEYS;
 use crate::draft::Draft;
 use crate::key_table::KEYS;
-use crate::layers::{Given, Layer};
 use crate::master::Kind;
 use crate::mesos_key_table::MESOS_KEYS;
+use crate::sources::{Layer, Sourced};
 use crate::spark_key_table::SPARK_KEYS;
 
 /// A setting.
@@ -37,7 +37,7 @@ pub(crate) struct Key {
     /// Who knows it.
     pub(crate) origin: Origin,
     /// Reads a value.
-    pub(crate) read: fn(&mut Draft, &Given) -> Result<(), Error>,
+    pub(crate) read: fn(&mut Draft, &Sourced) -> Result<(), Error>,
 }
 
 /// A setting that isn't given.
@@ -71,7 +71,7 @@ pub(crate) enum Origin {
 }
 
 /// What a row without a reader would do.
-const UNREAD: fn(&mut Draft, &Given) -> Result<(), Error> = |_, _| Ok(());
+const UNREAD: fn(&mut Draft, &Sourced) -> Result<(), Error> = |_, _| Ok(());
 
 impl Key {
     const fn new(origin: Origin, name: &'static str, value: &'static str) -> Key {
@@ -161,7 +161,7 @@ impl Key {
     }
 
     /// With its reader.
-    pub(crate) const fn read(mut self, read: fn(&mut Draft, &Given) -> Result<(), Error>) -> Key {
+    pub(crate) const fn read(mut self, read: fn(&mut Draft, &Sourced) -> Result<(), Error>) -> Key {
         self.read = read;
         self
     }
@@ -180,7 +180,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Key> {
     KEYS.iter().chain(ALLOCATION_KEYS).chain(SPARK_KEYS).chain(MESOS_KEYS)
 }
 
-impl Given {
+impl Sourced {
     /// Reads a duration, whose bare number is in `bare_unit` unless it comes from a flag.
     pub(crate) fn duration(&self, bare_unit: TimeUnit) -> Result<Duration, Error> {
         let unit = if self.layer == Layer::Flag { TimeUnit::Seconds } else { bare_unit };
@@ -235,7 +235,7 @@ mod tests {
         let mut draft = Draft::default();
         for key in all() {
             if let Otherwise::Reads(text) = key.default {
-                (key.read)(&mut draft, &Given::default_of(key.name, text)).unwrap();
+                (key.read)(&mut draft, &Sourced::default_of(key.name, text)).unwrap();
             }
             for name in key.aliases.iter().chain([&key.name]) {
                 assert_eq!(

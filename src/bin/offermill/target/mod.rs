@@ -14,14 +14,14 @@ use offermill::config::text::format_duration;
 use offermill::engine::cluster_manager::ClusterManager;
 
 use crate::draft::Draft;
+use crate::format::printable;
 use crate::master::Master;
 use crate::preflight;
-use crate::roster::Roster;
-use crate::words::printable;
+use crate::state::RunState;
 
 /// Where a run takes place.
 #[derive(Clone, Debug)]
-pub(crate) struct Site {
+pub(crate) struct Target {
     /// The master as it was given.
     pub(crate) master: String,
     /// The agents, where it is known beforehand which there are.
@@ -33,7 +33,7 @@ pub(crate) struct Site {
     /// What there is to know when no offers come.
     pub(crate) silence: Option<&'static str>,
     /// What becomes of executors that this program leaves behind.
-    pub(crate) leavings: Leavings,
+    pub(crate) leavings: OnExit,
     /// What the cluster keeps of the framework at the end.
     pub(crate) remains: Remains,
     /// How long the cluster's stop may take before it is left alone.
@@ -71,7 +71,7 @@ pub(crate) enum Sandboxes {
 
 /// What becomes of executors when this program ends without ending them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Leavings {
+pub(crate) enum OnExit {
     /// They are killed.
     Killed,
     /// The cluster keeps them for so long, for a next run.
@@ -88,7 +88,7 @@ pub(crate) struct Late {
 }
 
 /// A site, and what carries out the engine's calls there.
-pub(crate) type Prepared = (Site, Arc<dyn ClusterManager>);
+pub(crate) type Prepared = (Target, Arc<dyn ClusterManager>);
 
 /// The command as the cluster's machines can find it. Complains if it is to be found on this one and can't.
 pub(crate) fn find_command(command: &[String], draft: &mut Draft) -> Option<Vec<String>> {
@@ -111,7 +111,7 @@ pub(crate) fn prepare(draft: &mut Draft, name: &str, config: &Config) -> Option<
 
 impl Sandboxes {
     /// Where they are, for people: a heading and a sentence each.
-    pub(crate) fn told(&self, roster: &Roster) -> Vec<(&'static str, String)> {
+    pub(crate) fn told(&self, roster: &RunState) -> Vec<(&'static str, String)> {
         let framework_id = &roster.framework_id;
         let is_empty = *self == Sandboxes::OnAgents && roster.agents.is_empty();
         if framework_id.is_empty() || is_empty {
@@ -148,17 +148,17 @@ impl Sandboxes {
 /// So many agents are told with their ids.
 const AGENTS_TOLD_MAX: usize = 20;
 
-impl Leavings {
+impl OnExit {
     /// What is said when the run is ended at once.
     pub(crate) fn at_once(self) -> String {
         match self {
-            Leavings::Killed => "ended at once, executors are killed".to_owned(),
-            Leavings::Kept(Duration::ZERO) => {
+            OnExit::Killed => "ended at once, executors are killed".to_owned(),
+            OnExit::Kept(Duration::ZERO) => {
                 "ended at once; the master ends the executors when it misses this framework, now \
                  (see --failover-timeout)"
                     .to_owned()
             }
-            Leavings::Kept(timeout) => format!(
+            OnExit::Kept(timeout) => format!(
                 "ended at once; executors run on until the master has missed this framework for {}",
                 format_duration(timeout)
             ),
@@ -168,11 +168,11 @@ impl Leavings {
     /// What becomes of executors while the cluster is out of sight.
     pub(crate) fn meanwhile(self) -> String {
         match self {
-            Leavings::Killed => "executors run on".to_owned(),
-            Leavings::Kept(Duration::ZERO) => {
+            OnExit::Killed => "executors run on".to_owned(),
+            OnExit::Kept(Duration::ZERO) => {
                 "without --failover-timeout it ends the executors".to_owned()
             }
-            Leavings::Kept(timeout) => {
+            OnExit::Kept(timeout) => {
                 format!("executors run on for up to {}", format_duration(timeout))
             }
         }
@@ -182,11 +182,11 @@ impl Leavings {
     pub(crate) fn framework(self, why: &str) -> String {
         let why = printable(why);
         match self {
-            Leavings::Kept(timeout) if !timeout.is_zero() => format!(
+            OnExit::Kept(timeout) if !timeout.is_zero() => format!(
                 "the framework could not be torn down, and the master may keep it for {} ({why})",
                 format_duration(timeout)
             ),
-            Leavings::Killed | Leavings::Kept(_) => format!(
+            OnExit::Killed | OnExit::Kept(_) => format!(
                 "the framework could not be torn down, and ends when the master misses it ({why})"
             ),
         }
@@ -194,17 +194,17 @@ impl Leavings {
 
     /// Whether the cluster keeps a framework that it wasn't told to end.
     pub(crate) fn are_kept(self) -> bool {
-        matches!(self, Leavings::Kept(timeout) if !timeout.is_zero())
+        matches!(self, OnExit::Kept(timeout) if !timeout.is_zero())
     }
 
     /// What became of executors that had not ended in time, given whether the cluster listened.
     pub(crate) fn late(self, is_heard: bool) -> Late {
         match self {
-            Leavings::Kept(_) if !is_heard => Late {
+            OnExit::Kept(_) if !is_heard => Late {
                 state: "left behind",
                 sentence: "had not ended in time, and the master can't be told to end them",
             },
-            Leavings::Killed | Leavings::Kept(_) => Late {
+            OnExit::Killed | OnExit::Kept(_) => Late {
                 state: "killed by force",
                 sentence: "had not ended in time and had to be killed",
             },

@@ -7,7 +7,7 @@ use offermill::Config;
 use offermill::cluster::local::{LocalCluster, LocalConfig, LocalMaster};
 use offermill::resources::PortRange;
 
-use super::{Agents, Leavings, Prepared, Remains, Sandboxes, Site};
+use super::{Agents, OnExit, Prepared, Remains, Sandboxes, Target};
 use crate::draft::Draft;
 use crate::preflight;
 
@@ -24,13 +24,13 @@ pub(super) fn prepare(
     if draft.problems.is_empty() && !draft.only_looks {
         preflight::check_work_dir(draft);
     }
-    let site = Site {
+    let site = Target {
         master: text,
         agents: Some(Agents { all: master.agents(), usable: room.agents }),
         fitting: room.executors,
         sandboxes: Sandboxes::Here(draft.work_dir.join("sandboxes")),
         silence: None,
-        leavings: Leavings::Killed,
+        leavings: OnExit::Killed,
         remains: Remains::default(),
         stop_within: Duration::from_secs(15),
     };

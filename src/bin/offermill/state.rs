@@ -1,26 +1,26 @@
-//! What is known of executors and agents, built from the engine's notices.
+//! RunEvent is known of executors and agents, built from the engine's notices.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use offermill::engine::{Clock, Notice, PlacedExecutor};
 use offermill::{Change, Fate, TaskState, Timestamp};
 
-use crate::happening::{Exclusion, What};
-use crate::record::{AgentRecord, Record, State};
-use crate::site::Leavings;
-use crate::wall::time_of;
-use crate::words::printable;
+use crate::clock::time_of;
+use crate::event::{Exclusion, RunEvent};
+use crate::format::printable;
+use crate::record::{AgentRecord, ExecutorInfo, State};
+use crate::target::OnExit;
 
 /// So many executors that have ended are remembered one by one; of older ones only the sums.
 const ENDED_KEPT_MAX: usize = 10_000;
 
 /// All executors and agents.
 #[derive(Debug)]
-pub(crate) struct Roster {
+pub(crate) struct RunState {
     clock: Clock,
-    leavings: Leavings,
+    leavings: OnExit,
     failures_to_exclude: u8,
-    records: BTreeMap<u64, Record>,
+    records: BTreeMap<u64, ExecutorInfo>,
     by_name: HashMap<String, u64>,
     numbered: u64,
     counts: [u64; State::ALL.len()],
@@ -39,10 +39,10 @@ pub(crate) struct Roster {
     pub(crate) replaced: u64,
 }
 
-impl Roster {
+impl RunState {
     /// Without executors.
-    pub(crate) fn new(clock: Clock, leavings: Leavings, failures_to_exclude: u8) -> Roster {
-        Roster {
+    pub(crate) fn new(clock: Clock, leavings: OnExit, failures_to_exclude: u8) -> RunState {
+        RunState {
             clock,
             leavings,
             failures_to_exclude,
@@ -63,7 +63,7 @@ impl Roster {
     }
 
     /// Executors in the order in which they were placed.
-    pub(crate) fn records(&self) -> impl DoubleEndedIterator<Item = &Record> {
+    pub(crate) fn records(&self) -> impl DoubleEndedIterator<Item = &ExecutorInfo> {
         self.records.values()
     }
 
@@ -71,7 +71,7 @@ impl Roster {
     ///
     /// # Errors
     /// A sentence about none, or several.
-    pub(crate) fn find(&self, text: &str) -> Result<&Record, String> {
+    pub(crate) fn find(&self, text: &str) -> Result<&ExecutorInfo, String> {
         let living = |number: &u64| self.records.get(number);
         if let Some(record) = self.by_name.get(text).and_then(living) {
             return Ok(record);
@@ -82,7 +82,8 @@ impl Roster {
             end == text || end.split_once('.').is_some_and(|(number, _)| number == text)
         };
         let named = self.by_name.iter().filter(|(name, _)| is_meant(name));
-        let mut found: Vec<&Record> = named.filter_map(|(_, number)| living(number)).collect();
+        let mut found: Vec<&ExecutorInfo> =
+            named.filter_map(|(_, number)| living(number)).collect();
         found.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         let text = printable(text);
         match found[..] {
@@ -119,49 +120,49 @@ impl Roster {
     }
 
     /// Takes in a notice; returns what it means to people, if anything.
-    pub(crate) fn take(&mut self, at: Timestamp, notice: Notice) -> Option<What> {
+    pub(crate) fn take(&mut self, at: Timestamp, notice: Notice) -> Option<RunEvent> {
         Some(match notice {
             Notice::Registered { framework_id, again } => {
                 self.framework_id.clone_from(&framework_id);
                 self.is_connected = true;
-                What::Registered { framework_id, again }
+                RunEvent::Registered { framework_id, again }
             }
             Notice::Disconnected => {
                 self.is_connected = false;
-                What::Disconnected(self.leavings)
+                RunEvent::Disconnected(self.leavings)
             }
             Notice::Placed(placed) => self.placed(at, placed),
             Notice::Resumed { finished } => {
                 self.finished_before = finished;
-                What::Resumed { finished }
+                RunEvent::Resumed { finished }
             }
-            Notice::Adopted(adopted) => What::Adopted(self.entered(at, adopted)),
+            Notice::Adopted(adopted) => RunEvent::Adopted(self.entered(at, adopted)),
             Notice::Updated { executor, state, change, message } => {
                 return self.updated(at, &executor, state, change, message);
             }
             Notice::AgentExcluded { agent_id, until } => {
-                What::Excluded(self.excluded_agent(at, agent_id, until))
+                RunEvent::Excluded(self.excluded_agent(at, agent_id, until))
             }
             Notice::AgentLost { agent_id } => {
                 let agent = self.agents.entry(agent_id.clone()).or_default();
                 agent.is_lost = true;
-                What::AgentLost { host: agent.host.clone(), agent_id }
+                RunEvent::AgentLost { host: agent.host.clone(), agent_id }
             }
             Notice::GivenUp { executor } => {
-                What::GivenUp(self.change(at, &executor, State::GivenUp, None)?)
+                RunEvent::GivenUp(self.change(at, &executor, State::GivenUp, None)?)
             }
-            Notice::Demand(call) => What::Demand(call),
-            Notice::Overflow { offers, .. } => What::Overflow { offers },
-            Notice::CallFailed { why } => What::CallFailed { why, calls: 1 },
-            Notice::JournalEnded { why } => What::JournalEnded { why },
-            Notice::Refused { why } => What::Refused { why },
-            Notice::HandlerPanicked { why } => What::Panicked { why },
-            Notice::Broken { why } => What::Broken { why },
+            Notice::Demand(call) => RunEvent::Demand(call),
+            Notice::Overflow { offers, .. } => RunEvent::Overflow { offers },
+            Notice::CallFailed { why } => RunEvent::CallFailed { why, calls: 1 },
+            Notice::JournalEnded { why } => RunEvent::JournalEnded { why },
+            Notice::Refused { why } => RunEvent::Refused { why },
+            Notice::HandlerPanicked { why } => RunEvent::Panicked { why },
+            Notice::Broken { why } => RunEvent::Broken { why },
             _ => return None,
         })
     }
 
-    fn placed(&mut self, at: Timestamp, placed: PlacedExecutor) -> What {
+    fn placed(&mut self, at: Timestamp, placed: PlacedExecutor) -> RunEvent {
         let peak = self.peak;
         let record = self.entered(at, placed);
         // More than ever lived together are no replacements.
@@ -172,18 +173,18 @@ impl Roster {
             replaced.name.clone()
         });
         self.replaced += u64::from(replaces.is_some());
-        What::Placed { record, replaces }
+        RunEvent::Placed { record, replaces }
     }
 
     /// Writes an executor down that isn't known yet.
-    fn entered(&mut self, at: Timestamp, placed: PlacedExecutor) -> Record {
+    fn entered(&mut self, at: Timestamp, placed: PlacedExecutor) -> ExecutorInfo {
         let PlacedExecutor { executor, agent_id, hostname, cores, memory, gpus, port, .. } = placed;
         let agent = self.agents.entry(agent_id.clone()).or_default();
         agent.host.clone_from(&hostname);
         agent.counts[State::Starting as usize] += 1;
         self.counts[State::Starting as usize] += 1;
         self.peak = self.peak.max(self.alive());
-        let record = Record {
+        let record = ExecutorInfo {
             name: executor.clone(),
             agent_id,
             host: hostname,
@@ -211,20 +212,20 @@ impl Roster {
         state: TaskState,
         change: Change,
         message: String,
-    ) -> Option<What> {
+    ) -> Option<RunEvent> {
         let message = Some(message);
         match change {
             Change::Running => {
-                self.change(at, executor, State::Running, message).map(What::Running)
+                self.change(at, executor, State::Running, message).map(RunEvent::Running)
             }
             Change::Returned => {
-                self.change(at, executor, State::Running, message).map(What::Returned)
+                self.change(at, executor, State::Running, message).map(RunEvent::Returned)
             }
             Change::OutOfSight => {
-                self.change(at, executor, State::Unreachable, message).map(What::OutOfSight)
+                self.change(at, executor, State::Unreachable, message).map(RunEvent::OutOfSight)
             }
             Change::Refused => {
-                self.change(at, executor, State::Ending, message).map(What::RefusedReturn)
+                self.change(at, executor, State::Ending, message).map(RunEvent::RefusedReturn)
             }
             Change::Ended(fate) => {
                 let state = match fate {
@@ -233,10 +234,10 @@ impl Roster {
                     Fate::Killed => State::Killed,
                     _ => State::Lost,
                 };
-                self.change(at, executor, state, message).map(What::Ended)
+                self.change(at, executor, state, message).map(RunEvent::Ended)
             }
             _ if state == TaskState::Killing => {
-                self.change(at, executor, State::Ending, message).map(What::Ending)
+                self.change(at, executor, State::Ending, message).map(RunEvent::Ending)
             }
             _ => None,
         }
@@ -249,7 +250,7 @@ impl Roster {
         executor: &str,
         state: State,
         message: Option<String>,
-    ) -> Option<Record> {
+    ) -> Option<ExecutorInfo> {
         let number = *self.by_name.get(executor)?;
         let record = self.records.get_mut(&number)?;
         if record.state == state || record.state.is_end() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use offermill::Timestamp;
 
-use crate::happening::What;
+use crate::event::RunEvent;
 
 /// So many are told one by one.
 const AT_ONCE_MAX: u32 = 5;
@@ -14,7 +14,7 @@ const ONE_EVERY: Duration = Duration::from_secs(10);
 
 /// Decides which failures are told.
 #[derive(Debug)]
-pub(crate) struct Storm {
+pub(crate) struct CallFailures {
     /// So many can be told now.
     room: u32,
     /// When there is room for one more.
@@ -24,20 +24,25 @@ pub(crate) struct Storm {
     last: String,
 }
 
-impl Storm {
+impl CallFailures {
     /// Calm.
-    pub(crate) fn new() -> Storm {
-        Storm { room: AT_ONCE_MAX, more_at: Timestamp::ORIGIN, untold: 0, last: String::new() }
+    pub(crate) fn new() -> CallFailures {
+        CallFailures {
+            room: AT_ONCE_MAX,
+            more_at: Timestamp::ORIGIN,
+            untold: 0,
+            last: String::new(),
+        }
     }
 
     /// A call failed. Returns what there is to tell, if it is told now.
-    pub(crate) fn failed(&mut self, now: Timestamp, why: String) -> Option<What> {
+    pub(crate) fn failed(&mut self, now: Timestamp, why: String) -> Option<RunEvent> {
         (self.untold, self.last) = (self.untold + 1, why);
         self.look(now)
     }
 
-    /// What was not told yet, when there is room for it.
-    pub(crate) fn look(&mut self, now: Timestamp) -> Option<What> {
+    /// RunEvent was not told yet, when there is room for it.
+    pub(crate) fn look(&mut self, now: Timestamp) -> Option<RunEvent> {
         if self.room < AT_ONCE_MAX && now >= self.more_at {
             self.room += 1;
             self.more_at = now.plus(ONE_EVERY);
@@ -52,10 +57,10 @@ impl Storm {
         self.rest()
     }
 
-    /// What was not told yet.
-    pub(crate) fn rest(&mut self) -> Option<What> {
+    /// RunEvent was not told yet.
+    pub(crate) fn rest(&mut self) -> Option<RunEvent> {
         let (calls, why) = (std::mem::take(&mut self.untold), std::mem::take(&mut self.last));
-        (calls > 0).then_some(What::CallFailed { why, calls })
+        (calls > 0).then_some(RunEvent::CallFailed { why, calls })
     }
 }
 
@@ -66,10 +71,10 @@ mod tests {
     /// Goal: a storm of failures makes few lines and loses no failure. Method: a thousand within a minute.
     #[test]
     fn a_storm_is_summed_up() {
-        let mut storm = Storm::new();
+        let mut storm = CallFailures::new();
         let (mut lines, mut calls) = (0, 0);
-        let mut tell = |what: Option<What>| {
-            if let Some(What::CallFailed { calls: more, .. }) = what {
+        let mut tell = |what: Option<RunEvent>| {
+            if let Some(RunEvent::CallFailed { calls: more, .. }) = what {
                 (lines, calls) = (lines + 1, calls + more);
             }
         };

@@ -12,11 +12,11 @@ use offermill::cluster::mesos::Secret;
 use offermill::config::properties::{PROPERTIES_BYTES_MAX, parse_properties};
 
 use crate::arguments::RunArguments;
-use crate::keys::{self, Key};
+use crate::option::{self, Key};
 
 /// A setting's text, and where it was given.
 #[derive(Clone, Debug)]
-pub(crate) struct Given {
+pub(crate) struct Sourced {
     /// How its author named it: the flag, or the key and where it stands.
     pub(crate) name: String,
     /// The key in full.
@@ -44,29 +44,30 @@ pub(crate) enum Layer {
 /// What stands for the text of a secret.
 const UNSHOWN: &str = "…";
 
-impl Given {
+impl Sourced {
     /// A default, as if given.
-    pub(crate) fn default_of(key: &str, text: &str) -> Given {
-        Given::new(key.to_owned(), key, text, Layer::Default)
+    pub(crate) fn default_of(key: &str, text: &str) -> Sourced {
+        Sourced::new(key.to_owned(), key, text, Layer::Default)
     }
 
-    fn new(name: String, key: &str, text: &str, layer: Layer) -> Given {
+    fn new(name: String, key: &str, text: &str, layer: Layer) -> Sourced {
         let (key, text) = (key.to_owned(), text.to_owned());
-        Given { name, key, text, secret: None, layer, place: None }
+        Sourced { name, key, text, secret: None, layer, place: None }
     }
 
     /// The same with the flag, the variable or the file that gave it.
-    fn at(self, place: &str) -> Given {
-        Given { place: Some(place.to_owned()), ..self }
+    fn at(self, place: &str) -> Sourced {
+        Sourced { place: Some(place.to_owned()), ..self }
     }
 
     /// The value of `key`; a secret is kept where it can't be shown.
-    fn of(key: &Key, name: String, full: &str, text: &str, layer: Layer) -> Given {
+    fn of(key: &Key, name: String, full: &str, text: &str, layer: Layer) -> Sourced {
         match key.is_secret {
-            false => Given::new(name, full, text, layer),
-            true => {
-                Given { secret: Some(Secret::new(text)), ..Given::new(name, full, UNSHOWN, layer) }
-            }
+            false => Sourced::new(name, full, text, layer),
+            true => Sourced {
+                secret: Some(Secret::new(text)),
+                ..Sourced::new(name, full, UNSHOWN, layer)
+            },
         }
     }
 
@@ -84,7 +85,7 @@ impl Given {
 /// All that was given, by key, and what there is to say about it.
 #[derive(Debug, Default)]
 pub(crate) struct Layers {
-    pub(crate) given: BTreeMap<String, Given>,
+    pub(crate) given: BTreeMap<String, Sourced>,
     pub(crate) problems: Vec<String>,
     pub(crate) remarks: Vec<String>,
     unknown: Vec<String>,
@@ -112,10 +113,10 @@ impl Layers {
                 _ => layers.problems.push(format!("--conf is {setting:?}, but must be KEY=VALUE")),
             }
         }
-        for key in keys::all() {
+        for key in option::all() {
             let Some(flag) = key.flag else { continue };
             if let Some(text) = arguments.value_of(flag) {
-                let given = Given::of(key, flag.to_owned(), key.name, text, Layer::Flag).at(flag);
+                let given = Sourced::of(key, flag.to_owned(), key.name, text, Layer::Flag).at(flag);
                 layers.given.insert(key.name.to_owned(), given);
             }
         }
@@ -124,7 +125,7 @@ impl Layers {
                 Some((name, value)) if !name.is_empty() => {
                     let key = format!("spark.executorEnv.{name}");
                     let given =
-                        Given::new("--env".to_owned(), &key, value, Layer::Flag).at("--env");
+                        Sourced::new("--env".to_owned(), &key, value, Layer::Flag).at("--env");
                     layers.given.insert(key, given);
                 }
                 _ => {
@@ -152,7 +153,7 @@ impl Layers {
         ];
         let mut layers = Layers::default();
         for (key, text) in DEFAULTS {
-            layers.given.insert(key.to_owned(), Given::default_of(key, text));
+            layers.given.insert(key.to_owned(), Sourced::default_of(key, text));
         }
         for (key, text) in conf {
             if !key.starts_with("spark.mesos.principal") && !key.starts_with("spark.mesos.secret") {
@@ -165,11 +166,11 @@ impl Layers {
     }
 
     fn environment(&mut self) {
-        for (key, variable) in keys::all().filter_map(|key| Some((key, key.variable?))) {
+        for (key, variable) in option::all().filter_map(|key| Some((key, key.variable?))) {
             match env::var(variable) {
                 Ok(text) if !text.is_empty() => {
                     let name = variable.to_owned();
-                    let given = Given::of(key, name, key.name, &text, Layer::Environment);
+                    let given = Sourced::of(key, name, key.name, &text, Layer::Environment);
                     self.given.insert(key.name.to_owned(), given.at(variable));
                 }
                 Ok(_) | Err(VarError::NotPresent) => {}
@@ -199,7 +200,7 @@ impl Layers {
                 for (key, value) in &properties {
                     self.key(key, value, Layer::File, path);
                 }
-                let has_secret = |it: &Given| it.secret.is_some() && it.layer == Layer::File;
+                let has_secret = |it: &Sourced| it.secret.is_some() && it.layer == Layer::File;
                 if is_open && self.given.values().any(has_secret) {
                     self.remarks.push(open_to_all(path));
                 }
@@ -209,7 +210,7 @@ impl Layers {
     }
 
     fn key(&mut self, name: &str, text: &str, layer: Layer, place: &str) {
-        let Some(key) = keys::all().find(|key| key.stands_for(name)) else {
+        let Some(key) = option::all().find(|key| key.stands_for(name)) else {
             if let Some(why) = why_unused(name) {
                 let names = self.unused.entry(why).or_default();
                 if !names.iter().any(|known| known == name) {
@@ -237,7 +238,7 @@ impl Layers {
         if full != name {
             self.remarks.push(format!("{name} is an older name of {full}"));
         }
-        let mut given = Given::of(key, format!("{name} ({place})"), full, text, layer);
+        let mut given = Sourced::of(key, format!("{name} ({place})"), full, text, layer);
         if layer == Layer::File {
             given = given.at(place);
         }
@@ -252,7 +253,8 @@ impl Layers {
             ));
         }
         // Of two names in one place the newer one counts.
-        let is_newer = |it: &Given| it.layer == layer && it.name.starts_with(&format!("{full} ("));
+        let is_newer =
+            |it: &Sourced| it.layer == layer && it.name.starts_with(&format!("{full} ("));
         if full == name || !self.given.get(full).is_some_and(is_newer) {
             self.given.insert(full.to_owned(), given);
         }
@@ -323,7 +325,7 @@ pub(crate) fn open_to_all(path: &str) -> String {
 /// The key that `name` is at most two slips of the pen away from.
 fn nearest(name: &str) -> Option<&'static str> {
     const SLIPS_MAX: usize = 2;
-    let near = keys::all().map(|key| (slips(name, key.name), key.name));
+    let near = option::all().map(|key| (slips(name, key.name), key.name));
     near.filter(|(slips, _)| *slips <= SLIPS_MAX).min().map(|(_, key)| key)
 }
 

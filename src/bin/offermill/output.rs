@@ -7,19 +7,19 @@ use std::time::{Duration, SystemTime};
 use console::Term;
 use offermill::{OfferCounts, Timestamp};
 
-use crate::happening::Happening;
+use crate::event::Happening;
+use crate::format::grouped;
 use crate::json::Json;
 use crate::lines::Lines;
-use crate::roster::Roster;
 use crate::settings::{Output, Settings};
+use crate::state::RunState;
 use crate::summary::Summary;
 use crate::table::Table;
 use crate::waiting::Waits;
-use crate::words::grouped;
 use crate::writer::{Bounds, Rank, Writer};
 
 /// Shows a run, and waits for nobody. An error means that standard output is gone.
-pub(crate) trait Face {
+pub(crate) trait Renderer {
     /// Before anything happens.
     fn begin(&mut self, settings: &Settings, started: SystemTime) -> io::Result<()>;
     /// Something happened.
@@ -35,7 +35,7 @@ pub(crate) trait Face {
 /// How things stand.
 pub(crate) struct View<'a> {
     pub(crate) settings: &'a Settings,
-    pub(crate) roster: &'a Roster,
+    pub(crate) roster: &'a RunState,
     pub(crate) counts: OfferCounts,
     pub(crate) offers_per_second: f64,
     pub(crate) now: Timestamp,
@@ -59,7 +59,7 @@ pub(crate) fn output() -> io::Result<Arc<Writer>> {
 }
 
 /// The face that was asked for and that standard output can show.
-pub(crate) fn choose(output: Output, writer: Arc<Writer>) -> Box<dyn Face> {
+pub(crate) fn choose(output: Output, writer: Arc<Writer>) -> Box<dyn Renderer> {
     let terminal = Term::stdout();
     let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
     match output {
@@ -72,7 +72,7 @@ pub(crate) fn choose(output: Output, writer: Arc<Writer>) -> Box<dyn Face> {
 /// Shows nothing: standard output is gone.
 pub(crate) struct Faceless;
 
-impl Face for Faceless {
+impl Renderer for Faceless {
     fn begin(&mut self, _: &Settings, _: SystemTime) -> io::Result<()> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What happens during a run, as the faces are told, and each as a sentence.
+//! RunEvent happens during a run, as the faces are told, and each as a sentence.
 
 use std::time::{Duration, SystemTime};
 
@@ -6,13 +6,13 @@ use offermill::config::text::format_duration;
 use offermill::spark::shuffle::News;
 use offermill::{DemandCall, Timestamp};
 
+use crate::clock::time_for_people;
 use crate::control::Answer;
-use crate::record::{Record, State};
+use crate::format::{count, passed, printable};
+use crate::record::{ExecutorInfo, State};
 use crate::shuffle;
-use crate::site::Leavings;
+use crate::target::OnExit;
 use crate::waiting::{self, Waits};
-use crate::wall::time_for_people;
-use crate::words::{count, passed, printable};
 use crate::writer::Rank;
 
 /// Something that happened.
@@ -20,37 +20,37 @@ use crate::writer::Rank;
 pub(crate) struct Happening {
     /// When, on the engine's clock.
     pub(crate) at: Timestamp,
-    /// What.
-    pub(crate) what: What,
+    /// RunEvent.
+    pub(crate) what: RunEvent,
 }
 
-/// What happened.
+/// RunEvent happened.
 #[derive(Clone, Debug)]
-pub(crate) enum What {
+pub(crate) enum RunEvent {
     /// A subscription began.
     Registered { framework_id: String, again: bool },
     /// It ended; what becomes of executors meanwhile.
-    Disconnected(Leavings),
+    Disconnected(OnExit),
     /// An executor was placed.
-    Placed { record: Record, replaces: Option<String> },
+    Placed { record: ExecutorInfo, replaces: Option<String> },
     /// A former run is gone on with.
     Resumed { finished: u64 },
     /// An executor of a former run was taken over.
-    Adopted(Record),
+    Adopted(ExecutorInfo),
     /// It runs.
-    Running(Record),
+    Running(ExecutorInfo),
     /// It was asked to end.
-    Ending(Record),
+    Ending(ExecutorInfo),
     /// It is out of sight.
-    OutOfSight(Record),
+    OutOfSight(ExecutorInfo),
     /// It is back.
-    Returned(Record),
+    Returned(ExecutorInfo),
     /// It is back, and there is no room for it any more.
-    RefusedReturn(Record),
+    RefusedReturn(ExecutorInfo),
     /// It was out of sight for so long that it is replaced.
-    GivenUp(Record),
+    GivenUp(ExecutorInfo),
     /// It has ended.
-    Ended(Record),
+    Ended(ExecutorInfo),
     /// An agent gets no more executors.
     Excluded(Exclusion),
     /// All agents that can get executors are excluded.
@@ -67,7 +67,7 @@ pub(crate) enum What {
     CallFailed { why: String, calls: u64 },
     /// Something about an agent's shuffle service.
     Shuffle { news: News, port: u16 },
-    /// What happens is not recorded any more.
+    /// RunEvent happens is not recorded any more.
     JournalEnded { why: String },
     /// The cluster can't be reached, or refuses this framework.
     Refused { why: String },
@@ -144,36 +144,36 @@ impl Weight {
     }
 }
 
-impl What {
+impl RunEvent {
     /// How much it matters.
     pub(crate) fn weight(&self) -> Weight {
         match self {
-            What::Ended(Record { state: State::Failed | State::Lost, .. })
-            | What::Disconnected(_)
-            | What::Excluded(_)
-            | What::AllExcluded { .. }
-            | What::AgentLost { .. }
-            | What::CallFailed { .. }
-            | What::Refused { .. }
-            | What::Panicked { .. }
-            | What::Broken { .. }
-            | What::Shuffle { news: News::Failing { .. }, .. }
-            | What::JournalEnded { .. }
-            | What::RefusedReturn(_)
-            | What::Answered(Answer::Refused(_))
-            | What::GivenUp(_) => Weight::Bad,
-            What::Registered { again: true, .. }
-            | What::Placed { replaces: Some(_), .. }
-            | What::Resumed { .. }
-            | What::Shuffle { news: News::Registered { again: true, .. }, .. }
-            | What::Adopted(_)
-            | What::OutOfSight(_)
-            | What::Returned(_)
-            | What::Overflow { .. }
-            | What::LimitSet { .. }
-            | What::KillAsked { .. }
-            | What::Answered(_)
-            | What::Stopping { .. } => Weight::Notable,
+            RunEvent::Ended(ExecutorInfo { state: State::Failed | State::Lost, .. })
+            | RunEvent::Disconnected(_)
+            | RunEvent::Excluded(_)
+            | RunEvent::AllExcluded { .. }
+            | RunEvent::AgentLost { .. }
+            | RunEvent::CallFailed { .. }
+            | RunEvent::Refused { .. }
+            | RunEvent::Panicked { .. }
+            | RunEvent::Broken { .. }
+            | RunEvent::Shuffle { news: News::Failing { .. }, .. }
+            | RunEvent::JournalEnded { .. }
+            | RunEvent::RefusedReturn(_)
+            | RunEvent::Answered(Answer::Refused(_))
+            | RunEvent::GivenUp(_) => Weight::Bad,
+            RunEvent::Registered { again: true, .. }
+            | RunEvent::Placed { replaces: Some(_), .. }
+            | RunEvent::Resumed { .. }
+            | RunEvent::Shuffle { news: News::Registered { again: true, .. }, .. }
+            | RunEvent::Adopted(_)
+            | RunEvent::OutOfSight(_)
+            | RunEvent::Returned(_)
+            | RunEvent::Overflow { .. }
+            | RunEvent::LimitSet { .. }
+            | RunEvent::KillAsked { .. }
+            | RunEvent::Answered(_)
+            | RunEvent::Stopping { .. } => Weight::Notable,
             _ => Weight::Routine,
         }
     }
@@ -181,78 +181,84 @@ impl What {
     /// The sentence, without the time.
     pub(crate) fn sentence(&self) -> String {
         match self {
-            What::Registered { framework_id, again: false } => {
+            RunEvent::Registered { framework_id, again: false } => {
                 format!("registered as {}", printable(framework_id))
             }
-            What::Registered { framework_id, again: true } => {
+            RunEvent::Registered { framework_id, again: true } => {
                 format!("registered again as {}", printable(framework_id))
             }
-            What::Disconnected(leavings) => {
+            RunEvent::Disconnected(leavings) => {
                 format!("disconnected from the cluster; {}", leavings.meanwhile())
             }
-            What::Placed { record, replaces } => taken(record, "placed on", replaces.as_deref()),
-            What::Resumed { finished: 0 } => "this run goes on with a former one".to_owned(),
-            What::Resumed { finished } => {
+            RunEvent::Placed { record, replaces } => {
+                taken(record, "placed on", replaces.as_deref())
+            }
+            RunEvent::Resumed { finished: 0 } => "this run goes on with a former one".to_owned(),
+            RunEvent::Resumed { finished } => {
                 let executors = count(*finished, "executor");
                 format!("this run goes on with a former one, in which {executors} had finished")
             }
-            What::Adopted(record) => taken(record, "taken over on", None),
-            What::Running(record) => about(record, "running", &record.message),
-            What::Ending(record) => about(record, "ending", &record.message),
-            What::OutOfSight(record) => about(record, "out of sight", &record.message),
-            What::Returned(record) => about(record, "back in sight", &record.message),
-            What::RefusedReturn(record) => {
+            RunEvent::Adopted(record) => taken(record, "taken over on", None),
+            RunEvent::Running(record) => about(record, "running", &record.message),
+            RunEvent::Ending(record) => about(record, "ending", &record.message),
+            RunEvent::OutOfSight(record) => about(record, "out of sight", &record.message),
+            RunEvent::Returned(record) => about(record, "back in sight", &record.message),
+            RunEvent::RefusedReturn(record) => {
                 about(record, "back too late, is ended", "its place was given to another")
             }
-            What::GivenUp(record) => about(record, "given up", "out of sight for too long"),
-            What::Ended(record) => ended(record),
-            What::Excluded(exclusion) => exclusion.sentence(),
-            What::AllExcluded { agents } => match agents {
+            RunEvent::GivenUp(record) => about(record, "given up", "out of sight for too long"),
+            RunEvent::Ended(record) => ended(record),
+            RunEvent::Excluded(exclusion) => exclusion.sentence(),
+            RunEvent::AllExcluded { agents } => match agents {
                 1 => "no agent is left: the only one of use is excluded".to_owned(),
                 _ => format!("no agent is left: all {agents} of use are excluded"),
             },
-            What::Waiting(waits) => waiting::sentence(waits),
-            What::AgentLost { host, .. } => format!("{host} is lost"),
-            What::Demand(DemandCall::Suppress) => {
+            RunEvent::Waiting(waits) => waiting::sentence(waits),
+            RunEvent::AgentLost { host, .. } => format!("{host} is lost"),
+            RunEvent::Demand(DemandCall::Suppress) => {
                 "offers suppressed: nothing more can be placed".to_owned()
             }
-            What::Demand(DemandCall::Revive) => "offers revived: there is room again".to_owned(),
-            What::Overflow { offers } => {
+            RunEvent::Demand(DemandCall::Revive) => {
+                "offers revived: there is room again".to_owned()
+            }
+            RunEvent::Overflow { offers } => {
                 format!("{} declined: the queue was full", count(*offers as u64, "offer"))
             }
-            What::CallFailed { why, calls: 1 } => format!("a call failed: {}", printable(why)),
-            What::CallFailed { why, calls } => {
+            RunEvent::CallFailed { why, calls: 1 } => format!("a call failed: {}", printable(why)),
+            RunEvent::CallFailed { why, calls } => {
                 format!("{} failed; the last: {}", count(*calls, "call"), printable(why))
             }
-            What::Shuffle { news, port } => shuffle::sentence(news, *port),
-            What::JournalEnded { why } => {
+            RunEvent::Shuffle { news, port } => shuffle::sentence(news, *port),
+            RunEvent::JournalEnded { why } => {
                 format!("the journal was given up: {}; the run goes on", printable(why))
             }
-            What::Refused { why } => format!("the cluster can't be had: {}", printable(why)),
-            What::Panicked { why } => format!(
+            RunEvent::Refused { why } => format!("the cluster can't be had: {}", printable(why)),
+            RunEvent::Panicked { why } => format!(
                 "internal error, a batch of offers was declined: {}; please report it",
                 printable(why)
             ),
-            What::Broken { why } => {
+            RunEvent::Broken { why } => {
                 format!("internal error, the run can't go on: {}; please report it", printable(why))
             }
-            What::LimitSet { from, to, why } => format!("{}: {why}", limit_change(*from, *to)),
-            What::KillAsked { executors, why } => {
+            RunEvent::LimitSet { from, to, why } => format!("{}: {why}", limit_change(*from, *to)),
+            RunEvent::KillAsked { executors, why } => {
                 format!("asked to end: {}: {why}", printable(&list(executors)))
             }
-            What::Answered(Answer::Done(text) | Answer::Refused(text)) => printable(text),
+            RunEvent::Answered(Answer::Done(text) | Answer::Refused(text)) => printable(text),
             // Further lines stand below the first.
-            What::Answered(Answer::Block(text)) => text.trim_end().replace('\n', "\n           "),
-            What::Answered(Answer::Object(object)) => object.to_string(),
-            What::Stopping { why, timeout, executors, by_signal } => {
+            RunEvent::Answered(Answer::Block(text)) => {
+                text.trim_end().replace('\n', "\n           ")
+            }
+            RunEvent::Answered(Answer::Object(object)) => object.to_string(),
+            RunEvent::Stopping { why, timeout, executors, by_signal } => {
                 stopping(why, *timeout, *executors, *by_signal)
             }
         }
     }
 }
 
-fn ended(record: &Record) -> String {
-    let Record { name, host, state, .. } = record;
+fn ended(record: &ExecutorInfo) -> String {
+    let ExecutorInfo { name, host, state, .. } = record;
     let ran = passed(record.ran().unwrap_or_default());
     let message = printable(&record.message);
     let after = if state == &State::Lost { "lost on" } else { state.as_str() };
@@ -281,8 +287,8 @@ pub(crate) fn list(names: &[String]) -> String {
 }
 
 /// As in `etl-1 placed on agent-1: 1 core, 512 MiB`.
-fn taken(record: &Record, how: &str, replaces: Option<&str>) -> String {
-    let Record { name, host, cores, memory, gpus, port, .. } = record;
+fn taken(record: &ExecutorInfo, how: &str, replaces: Option<&str>) -> String {
+    let ExecutorInfo { name, host, cores, memory, gpus, port, .. } = record;
     let mut text = format!("{name} {how} {host}");
     if let Some(replaced) = replaces {
         text.push_str(&format!(" in place of {replaced}"));
@@ -298,8 +304,8 @@ fn taken(record: &Record, how: &str, replaces: Option<&str>) -> String {
     text
 }
 
-fn about(record: &Record, what: &str, message: &str) -> String {
-    let Record { name, host, .. } = record;
+fn about(record: &ExecutorInfo, what: &str, message: &str) -> String {
+    let ExecutorInfo { name, host, .. } = record;
     match message {
         "" => format!("{name} {what} on {host}"),
         message => format!("{name} {what} on {host}: {}", printable(message)),
