@@ -1,4 +1,4 @@
-//! RunEvent happens during a run, as the faces are told, and each as a sentence.
+//! What happens during a run, as the faces are told, and each as a sentence.
 
 use std::time::{Duration, SystemTime};
 
@@ -67,7 +67,7 @@ pub(crate) enum RunEvent {
     CallFailed { why: String, calls: u64 },
     /// Something about an agent's shuffle service.
     Shuffle { news: News, port: u16 },
-    /// RunEvent happens is not recorded any more.
+    /// What happens is not recorded any more.
     JournalEnded { why: String },
     /// The cluster can't be reached, or refuses this framework.
     Refused { why: String },

@@ -1,7 +1,7 @@
 //! One run, from checked settings to the exit code: an event loop between the engine, signals and
 //! the face.
 //!
-//! RunEvent clients tell it to do is in `session/steering.rs`, how it follows a load in `session/allocating.rs`.
+//! What clients tell it to do is in `session/steering.rs`, how it follows a load in `session/allocating.rs`.
 
 mod allocating;
 mod status;

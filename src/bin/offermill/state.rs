@@ -1,4 +1,4 @@
-//! RunEvent is known of executors and agents, built from the engine's notices.
+//! What is known of executors and agents, built from the engine's notices.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 

@@ -1,4 +1,4 @@
-//! RunEvent clients tell a run to do while it goes on.
+//! What clients tell a run to do while it goes on.
 
 use std::collections::BTreeSet;
 
