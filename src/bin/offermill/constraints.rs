@@ -7,10 +7,10 @@ use offermill::attributes::{self, Items, OwnedAttribute, lend};
 use offermill::constraint::Verdict;
 use offermill::{Constraint, Offer};
 
-use crate::arguments::CheckArguments;
 use crate::exit::Exit;
-use crate::format::{count, printable};
 use crate::output::{Said, remark, say};
+use crate::settings::flags::CheckArguments;
+use crate::text::format::{count, printable};
 
 /// `offermill constraints check`.
 pub(crate) fn check(arguments: &CheckArguments) -> Exit {

@@ -19,70 +19,37 @@
 //! to standard output. A thread of its own does that (`writer.rs`), so that whoever doesn't read it
 //! holds up no session.
 
-mod allocation_key_table;
-mod allocation_settings;
-mod arguments;
-mod call_failures;
-mod clock;
 mod constraints;
-mod container_settings;
 mod control;
-mod draft;
-mod end_reason;
-mod event;
-mod executors;
 mod exit;
-mod failures;
-mod format;
-mod grid;
-mod inbox;
-mod journal;
-mod json;
-mod key_table;
-mod lines;
-mod master;
-mod mesos_key_table;
-mod mesos_settings;
-mod option;
+mod model;
 mod output;
-mod preflight;
-mod print_config;
-mod rate;
 mod record;
-mod redact;
 mod replay;
+mod run;
 mod scenario;
-mod session;
 mod settings;
-mod shuffle;
-mod signals;
 mod simulate;
-mod sources;
-mod spark_key_table;
-mod spark_settings;
-mod state;
-mod summary;
-mod table;
 mod target;
-mod totals;
-mod waiting;
-mod writer;
+mod text;
 
 use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-use arguments::{Action, Arguments, ConstraintsAction};
 use exit::Exit;
+use settings::flags::{Action, Arguments, ConstraintsAction};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let exit = match Arguments::parse().action {
-        Action::Run(arguments) if arguments.print_config => print_config::print_config(&arguments),
-        Action::Run(arguments) => session::run(&arguments),
+        Action::Run(arguments) if arguments.print_config => {
+            settings::print::print_config(&arguments)
+        }
+        Action::Run(arguments) => run::run(&arguments),
         Action::Simulate(arguments) => simulate::simulate(&arguments),
         Action::Replay(arguments) => replay::replay(&arguments),
         Action::Constraints { action: ConstraintsAction::Check(arguments) } => {

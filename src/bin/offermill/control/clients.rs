@@ -10,8 +10,8 @@ use std::time::Duration;
 use super::command::Command;
 use super::lines::{self, LINE_BYTES_MAX, Line};
 use super::{Answer, Request};
-use crate::inbox::Sender;
-use crate::session::Message;
+use crate::run::Message;
+use crate::run::inbox::Sender;
 
 /// So many clients may be connected at a time.
 const CLIENTS_MAX: usize = 16;

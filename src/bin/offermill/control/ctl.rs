@@ -5,9 +5,9 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use crate::arguments::CtlArguments;
 use crate::exit::Exit;
 use crate::output::{Said, remark, say};
+use crate::settings::flags::CtlArguments;
 
 /// A run that says nothing for so long doesn't listen.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(30);

@@ -25,8 +25,8 @@ pub(crate) use command::{Activity, Command, HELP, Registered};
 
 use serde_json::Value;
 
-use crate::inbox::Sender;
-use crate::session::Message;
+use crate::run::Message;
+use crate::run::inbox::Sender;
 use socket::Claim;
 
 /// Stands for standard input where a socket's path could be.

@@ -52,11 +52,11 @@ use std::time::{Duration, Instant};
 use offermill::Kernel;
 
 use crate::exit::Exit;
-use crate::format::count;
-use crate::journal;
 use crate::output::{Said, remark, say};
+use crate::record;
 use crate::scenario::reader::{self, Fault, Scenario};
 use crate::scenario::{Answer, Call, Closing, Conducts, answer::CallLine, line};
+use crate::text::format::count;
 
 use arguments::{Compat, ReplayArguments};
 use compare::{Comparer, Comparison, Cut};
@@ -136,7 +136,7 @@ fn play_as_ourselves(scenario: &Scenario, mut take: impl FnMut(Answer) -> Contro
         Err(init) => drop(take(Answer::Init(*init))),
         Ok((config, ids)) => {
             // Moments were looked at when the scenario was read.
-            let _in_order = journal::play(&scenario.events, Kernel::new(config, ids), take);
+            let _in_order = record::play(&scenario.events, Kernel::new(config, ids), take);
         }
     }
 }

@@ -7,11 +7,11 @@ use offermill::launch::{self, spark::SparkExecutor};
 use offermill::resources::MilliCpus;
 use offermill::{Config, IdScheme};
 
-use crate::draft::Draft;
 use crate::scenario::{Head, Init};
 use crate::settings;
-use crate::sources::Layers;
-use crate::spark_settings::{self, spark_executor};
+use crate::settings::draft::Draft;
+use crate::settings::sources::Layers;
+use crate::settings::spark::{self, spark_executor};
 
 /// What Spark has for a core cap that isn't given.
 const NO_CAP: u64 = i32::MAX as u64;
@@ -66,7 +66,7 @@ pub(super) fn spark(head: &Head) -> Result<Start, Box<Init>> {
     let can_launch = take_out_what_fails_late(&mut conf);
     let mut draft = Draft::read(Layers::of_scenario(&conf));
     draft.container.leave_images_what_is_theirs();
-    spark_settings::check(&mut draft);
+    spark::check(&mut draft);
     if idle.is_some() {
         draft.core_cap = Some(MilliCpus::ZERO);
     }

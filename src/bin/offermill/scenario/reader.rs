@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::event::{Event, What};
 use super::head::{FORMAT, Head};
-use crate::format::printable;
+use crate::text::format::printable;
 
 /// The longest line, in bytes.
 pub(crate) const LINE_BYTES_MAX: usize = 16 << 20;

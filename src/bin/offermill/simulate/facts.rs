@@ -5,7 +5,7 @@ use offermill::cluster::simulated::{Checks, Latencies};
 use super::figures::{moment, per_second, percent, span, whole};
 use super::violation::invariant;
 use super::world::Outcome;
-use crate::format::{grouped, passed};
+use crate::text::format::{grouped, passed};
 
 /// What the placement latency measures. Waiting for an offer that fits is part of it.
 const WANTED_TO_PLACED: &str = "from being wanted to being placed";

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use offermill::Timestamp;
 
-use crate::format::{grouped, passed};
+use crate::text::format::{grouped, passed};
 
 /// A duration with two or three digits that count: `84 ms`, `1.25 s`, `12.3 s`, `3 min 20 s`.
 pub(super) fn span(duration: Duration) -> String {

@@ -3,10 +3,10 @@
 use std::io;
 
 use crate::exit::Exit;
-use crate::inbox::{Receiver, channel};
 use crate::output::remark;
-use crate::session::Message;
-use crate::signals;
+use crate::run::Message;
+use crate::run::inbox::{Receiver, channel};
+use crate::run::signals;
 
 /// Whether the user wants an end.
 pub(super) struct Interrupt {

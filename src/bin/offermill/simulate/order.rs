@@ -13,7 +13,7 @@ use offermill::limits::EXECUTORS_MAX;
 use super::arguments::SimulateArguments;
 use super::figures::whole;
 use super::files::Target;
-use crate::format::count;
+use crate::text::format::count;
 
 const AGENTS: u32 = 100;
 const AGENTS_MAX: u64 = 1_000_000;
@@ -145,7 +145,7 @@ fn sized(arguments: &SimulateArguments, problems: &mut Problems) -> Option<Box<T
         "{}, up to {}, {severity} faults for {}, seed {seed}",
         whole(agents.into(), "agent"),
         whole(executors.into(), "executor"),
-        crate::format::passed(duration),
+        crate::text::format::passed(duration),
     );
     let again = format!(
         "offermill simulate --agents {agents} --executors {executors} --seed {seed} \

@@ -12,8 +12,8 @@ use super::violation::{self, Case};
 use super::world::Culprit;
 use super::{Said, json, say};
 use crate::exit::Exit;
-use crate::format::{grouped, passed};
 use crate::output::remark;
+use crate::text::format::{grouped, passed};
 
 /// So many steps until a signal gets a look. Small worlds have not many more.
 const STEPS: u64 = 10_000;

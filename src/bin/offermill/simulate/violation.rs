@@ -13,7 +13,7 @@ use super::order::{Order, quoted};
 use super::progress::Meter;
 use super::say;
 use super::world::Culprit;
-use crate::format::{grouped, passed, printable};
+use crate::text::format::{grouped, passed, printable};
 
 /// Shortening ends after so many runs …
 const RUNS_MAX: u32 = 500;

@@ -13,9 +13,9 @@ use super::progress::Meter;
 use super::violation::{self, Case};
 use super::{Said, json, report, say, summary};
 use crate::exit::Exit;
-use crate::format::grouped;
+use crate::model::rate::Rate;
 use crate::output::remark;
-use crate::rate::Rate;
+use crate::text::format::grouped;
 
 /// How long the simulation runs until progress and signals get a look, about.
 const SLICE: Duration = Duration::from_millis(50);

@@ -8,8 +8,8 @@ use offermill::cluster::local::{LocalCluster, LocalConfig, LocalMaster};
 use offermill::resources::PortRange;
 
 use super::{Agents, OnExit, Prepared, Remains, Sandboxes, Target};
-use crate::draft::Draft;
-use crate::preflight;
+use crate::settings::draft::Draft;
+use crate::settings::preflight;
 
 /// Checks that executors fit somewhere and that sandboxes can be made.
 pub(super) fn prepare(

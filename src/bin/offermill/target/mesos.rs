@@ -10,8 +10,8 @@ use offermill::cluster::mesos::{Masters, MesosCluster, MesosConfig};
 use offermill::constraint::Repeats;
 
 use super::{OnExit, Prepared, Remains, Sandboxes, Target};
-use crate::draft::Draft;
-use crate::sources::Sourced;
+use crate::settings::draft::Draft;
+use crate::settings::sources::Sourced;
 
 /// The master is asked for no others, so that a constraint that no agent meets looks like silence.
 const SILENCE: &str =

@@ -13,11 +13,11 @@ use offermill::cluster::mesos::MesosCluster;
 use offermill::config::text::format_duration;
 use offermill::engine::cluster_manager::ClusterManager;
 
-use crate::draft::Draft;
-use crate::format::printable;
-use crate::master::Master;
-use crate::preflight;
-use crate::state::RunState;
+use crate::model::state::RunState;
+use crate::settings::draft::Draft;
+use crate::settings::master::Master;
+use crate::settings::preflight;
+use crate::text::format::printable;
 
 /// Where a run takes place.
 #[derive(Clone, Debug)]

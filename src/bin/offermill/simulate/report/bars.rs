@@ -9,7 +9,7 @@ use super::super::figures::{percent, span, whole};
 use super::canvas::Canvas;
 use super::scale::{Tick, compact, log_ticks, number_ticks};
 use super::text::escape;
-use crate::format::grouped;
+use crate::text::format::grouped;
 
 /// More bars than this are put together.
 const BARS_MAX: u32 = 64;

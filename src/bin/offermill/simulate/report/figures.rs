@@ -10,7 +10,7 @@ use super::bars;
 use super::over_time::{TimeAxis, greatest};
 use super::text::{escape, tied};
 use super::tracks::{Track, rates, values};
-use crate::format::grouped;
+use crate::text::format::grouped;
 
 /// A line of a legend: class and name.
 type Key = (&'static str, &'static str);

@@ -17,7 +17,7 @@ use offermill::cluster::simulated::Mark;
 use super::facts::{Verdict, facts, real_time, verdict};
 use super::figures::{moment, per_second, rough, span, whole};
 use super::world::Outcome;
-use crate::format::grouped;
+use crate::text::format::grouped;
 
 use text::{cut, escape, tied};
 
@@ -126,7 +126,7 @@ fn tiles(outcome: &Outcome<'_>) -> String {
     html.push_str(&tile("Placement, p99", placement.0, placement.1));
     html.push_str(&tile("Launch, p99", launch.0, launch.1));
     html.push_str(&tile("Drain", drain.0, drain.1));
-    let real = format!("{} of real time", crate::format::passed(outcome.took));
+    let real = format!("{} of real time", crate::text::format::passed(outcome.took));
     html.push_str(&tile("Virtual time", moment(report.ended_at), real));
     html.push_str("</section>\n");
     html

@@ -1,0 +1,202 @@
+//! What can be known of the embedded cluster before anything is started: is there such a command, could an agent hold
+//! an executor, can sandboxes be made.
+
+use std::env;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf, absolute};
+
+use offermill::attributes::{Items, lend};
+use offermill::cluster::local::LocalMaster;
+use offermill::config::ExecutorCores;
+use offermill::resources::{Mebibytes, MilliCpus};
+use offermill::{Config, Offer};
+
+use crate::settings::attributes_of;
+use crate::settings::draft::Draft;
+use crate::text::format::printable;
+
+/// The executors' command, with a program that is given as a path made absolute: executors start in
+/// their sandboxes. Complains if there is no such program. A program with placeholders is only
+/// known later.
+pub(crate) fn find_command(command: &[String], draft: &mut Draft) -> Option<Vec<String>> {
+    let (program, arguments) = command.split_first()?;
+    if program.contains("{{") {
+        return Some(command.to_vec());
+    }
+    let found = if program.contains('/') {
+        match absolute(program) {
+            Ok(path) => examine(&path).map(|()| path.to_string_lossy().into_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    } else {
+        let path = draft.variables.get("PATH").map(Into::into).or_else(|| env::var_os("PATH"));
+        let path = path.unwrap_or_default();
+        let mut folders = env::split_paths(&path);
+        let found = folders.find(|folder| examine(&folder.join(program)).is_ok());
+        found.map(|_| program.clone()).ok_or_else(|| "no such file in PATH".to_owned())
+    };
+    match found {
+        Ok(program) => {
+            let mut command = vec![program];
+            command.extend_from_slice(arguments);
+            Some(command)
+        }
+        Err(why) => {
+            let allowed = format!("a program that can be executed ({why})");
+            draft.problems.push(format!("the command is {program:?}, but must be {allowed}"));
+            None
+        }
+    }
+}
+
+/// Complains if Spark or a Java for it isn't there. Makes its home absolute: executors start in their sandboxes.
+pub(crate) fn find_spark(draft: &mut Draft) {
+    const HOME: &str = "spark.mesos.executor.home";
+    let Some(home) = draft.spark.home.clone() else { return };
+    let found = absolute(&home).map_err(|error| error.to_string());
+    let found = found.and_then(|home| {
+        let script = home.join("bin/spark-class");
+        examine(&script).map_err(|why| format!("bin/spark-class: {why}")).map(|()| home)
+    });
+    match found {
+        Ok(home) => draft.spark.home = Some(home.to_string_lossy().into_owned()),
+        Err(why) => {
+            let name = draft.name_of(HOME);
+            let allowed = format!("the folder of Spark on this machine ({why})");
+            draft.problems.push(format!("{name} is {home:?}, but must be {allowed}"));
+        }
+    }
+    if !has_java(draft) {
+        let sentence = "Spark's executors need Java: there is none in JAVA_HOME or PATH";
+        draft.problems.push(sentence.to_owned());
+    }
+}
+
+/// Whether Spark's script can find a Java.
+fn has_java(draft: &Draft) -> bool {
+    let variable =
+        |name: &str| draft.variables.get(name).map(Into::into).or_else(|| env::var_os(name));
+    match variable("JAVA_HOME").filter(|home| !home.is_empty()) {
+        Some(home) => examine(&Path::new(&home).join("bin/java")).is_ok(),
+        None => {
+            let path = variable("PATH").unwrap_or_default();
+            env::split_paths(&path).any(|folder| examine(&folder.join("java")).is_ok())
+        }
+    }
+}
+
+fn examine(path: &Path) -> Result<(), String> {
+    let metadata = fs::metadata(path).map_err(|error| error.to_string())?;
+    if metadata.is_dir() {
+        Err("this is a folder".to_owned())
+    } else if metadata.permissions().mode() & 0o111 == 0 {
+        Err("it has no permission to be executed".to_owned())
+    } else {
+        Ok(())
+    }
+}
+
+/// What agents have room for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// How many agents can get executors at all.
+    pub(crate) agents: usize,
+    /// How many executors fit on all of them together, if that can be counted.
+    pub(crate) executors: Option<u32>,
+}
+
+/// Complains if no agent could ever hold one executor. Returns what there is room for.
+pub(crate) fn check_room(
+    draft: &mut Draft,
+    config: &Config,
+    master_text: &str,
+    master: &LocalMaster,
+) -> Option<Room> {
+    let (cores, memory) = (master.cores(), master.memory());
+    let taken = config.memory_taken();
+    if taken > memory {
+        let sentence = too_little_memory(draft, taken, memory, master_text);
+        draft.problems.push(sentence);
+    }
+    let by_cores = match config.executor_cores() {
+        ExecutorCores::Fixed(asked) if asked > cores => {
+            let sentence = too_few_cores(draft, asked, cores, master_text);
+            draft.problems.push(sentence);
+            return None;
+        }
+        ExecutorCores::Fixed(asked) => cores.millis() / asked.millis().max(1),
+        ExecutorCores::WholeOffer => 1,
+    };
+    let unmet = |agent: usize| unmet_condition(draft, &master.hostname(agent), agent);
+    let usable = (0..master.agents()).filter(|agent| unmet(*agent).is_none()).count();
+    if usable == 0 {
+        let first = unmet(0).map(|why| format!("; the first: {why}")).unwrap_or_default();
+        let name = draft.name_of("spark.mesos.constraints");
+        let value = draft.constraint.to_string();
+        let whose = match draft.attributes == Default::default() {
+            true => "they have no attributes; see --agent-attributes",
+            false => "see --agent-attributes",
+        };
+        draft.problems.push(format!(
+            "{name} is {value:?}, but must be met by some agent of {master_text} ({whose}{first})"
+        ));
+    }
+    let by_memory = memory.get() / taken.get().max(1);
+    // Agents are on one machine, so a port is there once.
+    let (agents, fitting) = match draft.port {
+        Some(_) => (usable.min(1), 1),
+        None => (usable, usable as u64 * by_cores.min(by_memory)),
+    };
+    Some(Room { agents, executors: u32::try_from(fitting).ok() })
+}
+
+/// Which condition an agent doesn't meet, and how; nothing if it meets the constraint.
+fn unmet_condition(draft: &Draft, hostname: &str, agent: usize) -> Option<String> {
+    let attributes = attributes_of(&draft.attributes, agent);
+    let items = Items::of(&attributes);
+    let attributes = lend(&attributes, &items);
+    let unmet = draft.constraint.check(&Offer::new("", "", hostname, &[], &attributes)).err()?;
+    let condition = draft.constraint.condition(unmet.condition).unwrap_or_default();
+    Some(format!("`{}`: {}", printable(&condition), unmet.mismatch))
+}
+
+fn too_few_cores(draft: &Draft, asked: MilliCpus, cores: MilliCpus, master: &str) -> String {
+    let name = draft.name_of("spark.executor.cores");
+    format!("{name} is \"{asked}\", but must be at most {cores}, the cores of an agent of {master}")
+}
+
+fn too_little_memory(draft: &Draft, taken: Mebibytes, memory: Mebibytes, master: &str) -> String {
+    let name = draft.name_of("spark.executor.memory");
+    let overhead = taken.get() - draft.memory.get();
+    let own = match draft.text_of("spark.executor.memory") {
+        Some(text) => format!("{text:?} ({})", draft.memory),
+        None => draft.memory.to_string(),
+    };
+    let most = match draft.overhead() {
+        Some(overhead) => memory.get().saturating_sub(overhead.get()),
+        // Its own tenth, rounded down, or 384.
+        None => memory.get().saturating_sub(384).min((memory.get() * 10 + 9) / 11),
+    };
+    let advice = match most {
+        0 => "so no executor fits at all".to_owned(),
+        most => format!("so it must be at most {most}m (or give --memory-overhead)"),
+    };
+    let sum = format!("which with {overhead} MiB of overhead makes {taken}");
+    format!("{name} is {own}, {sum}, but an agent of {master} has {memory}: {advice}")
+}
+
+/// Complains if sandboxes can't be made in the work folder. Tries it.
+pub(crate) fn check_work_dir(draft: &mut Draft) {
+    let parent: PathBuf = draft.work_dir.join("sandboxes");
+    let probe = parent.join(format!(".offermill-{}", std::process::id()));
+    let tried = fs::create_dir_all(&parent)
+        .and_then(|()| fs::create_dir(&probe))
+        .and_then(|()| fs::remove_dir(&probe));
+    if let Err(error) = tried {
+        let name = draft.name_of("offermill.workDir");
+        let folder = draft.work_dir.display().to_string();
+        let allowed = format!("a folder in which sandboxes can be made ({error})");
+        draft.problems.push(format!("{name} is {folder:?}, but must be {allowed}"));
+    }
+}
