@@ -10,13 +10,13 @@ mod support;
 
 mod cluster;
 mod gate;
-mod houses;
+mod schedulers;
 mod traffic;
 
 use criterion::{BenchmarkId, Criterion, Throughput};
 use offermill::Config;
 
-use houses::{Engined, House, Threads};
+use schedulers::{Engined, House, Threads};
 use support::fleet::Fleet;
 use support::{MET, UNMET};
 use traffic::{Ends, Traffic};
@@ -60,7 +60,7 @@ fn all(criterion: &mut Criterion, fleet: &Fleet, what: &str, constraint: &str, w
     group.finish();
 }
 
-fn engined(config: &Config, handlers: usize) -> impl FnOnce(houses::Shared) -> Engined {
+fn engined(config: &Config, handlers: usize) -> impl FnOnce(schedulers::Shared) -> Engined {
     move |cluster| Engined::new(cluster, config, handlers)
 }
 

@@ -8,7 +8,7 @@ use offermill::engine::cluster_manager::EncodedOffers;
 
 use crate::BATCH;
 use crate::cluster::{self, Cluster, Launched};
-use crate::houses::{House, Shared};
+use crate::schedulers::{House, Shared};
 use crate::support::fleet::{Batch, Fleet};
 use crate::support::stream::EXECUTORS_LIVE;
 

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use crossbeam_utils::CachePadded;
 
 use crate::short;
-use crate::support::crew::together;
 use crate::support::figures::{Extent, table};
+use crate::support::threads::together;
 
 type Line = CachePadded<AtomicU64>;
 

@@ -26,9 +26,9 @@ mod support;
 
 #[allow(dead_code, reason = "the tests ask for more")]
 mod counts;
+mod full_scans;
 mod lines;
 mod model;
-mod walls;
 mod work;
 
 use lines::Costs;
@@ -56,7 +56,7 @@ fn main() {
             throughput(&measured, costs, near),
             throughput(&measured, costs.farther(FAR), &far),
             comparison(&measured, costs),
-            walls::table(extent),
+            full_scans::table(extent),
         ]
         .join("\n")
     });

@@ -8,9 +8,9 @@ use offermill::resources::MilliCpus;
 use offermill::{Decisions, ExecutorId, Handler, Kernel, Outcome, StatusUpdate, TaskState};
 
 use crate::counts::{self, Writes};
-use crate::support::crew::together;
 use crate::support::figures::Extent;
 use crate::support::fleet::{Batch, Fleet};
+use crate::support::threads::together;
 use crate::support::{self, EXECUTOR_CORES, MET, NOW, UNMET};
 
 const AGENTS: usize = 10_000;

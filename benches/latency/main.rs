@@ -4,21 +4,21 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod background_load;
 mod calls;
-mod companion;
 mod nothing;
 mod table;
 
 use std::time::Duration;
 
+use background_load::Companion;
 use calls::{Accepting, Declining};
-use companion::Companion;
 use support::desk::{Baseline, Desk, Ours};
 use support::figures::{self, Extent};
 use support::fleet::Fleet;
 use support::locked::Locked;
 use support::pictured::Pictured;
-use support::strangers::strangers;
+use support::unmatched::strangers;
 use support::{ENOUGH, MET};
 use table::{Call, Company, Table};
 

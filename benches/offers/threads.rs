@@ -12,10 +12,10 @@ use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput};
 use crate::measure::{AGENTS, BATCH, Part};
 use crate::scene::Scene;
 use crate::support;
-use crate::support::crew::together;
 use crate::support::desk::{Desk, Ours};
 use crate::support::fleet::Fleet;
 use crate::support::stream::{EXECUTORS_LIVE, Spent, Stream};
+use crate::support::threads::together;
 
 const THREADS: [usize; 3] = [1, 2, 4];
 

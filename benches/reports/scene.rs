@@ -5,8 +5,8 @@ use offermill::Kernel;
 use crate::support::desk::{Desk, Ours};
 use crate::support::fleet::Fleet;
 use crate::support::locked::Locked;
-use crate::support::strangers::strangers;
 use crate::support::stream::{EXECUTORS_LIVE, Stream};
+use crate::support::unmatched::strangers;
 use crate::support::{self, ENOUGH, MET};
 
 pub(crate) const BATCH: usize = 100;

@@ -3,15 +3,15 @@
 
 pub(crate) mod agreement;
 pub(crate) mod beside;
-pub(crate) mod crew;
 pub(crate) mod desk;
 pub(crate) mod figures;
 pub(crate) mod fleet;
 pub(crate) mod locked;
 pub(crate) mod pictured;
 pub(crate) mod plain;
-pub(crate) mod strangers;
 pub(crate) mod stream;
+pub(crate) mod threads;
+pub(crate) mod unmatched;
 
 use std::time::Duration;
 

@@ -8,9 +8,9 @@ use criterion::{BenchmarkGroup, BenchmarkId, Criterion, SamplingMode, Throughput
 use crate::kind::Kind;
 use crate::roster::{BATCH, Roster, Tell, in_batches, one_by_one};
 use crate::support;
-use crate::support::crew::together_once;
 use crate::support::desk::{Desk, Ours};
 use crate::support::stream::EXECUTORS_LIVE;
+use crate::support::threads::together_once;
 
 const THREADS: [usize; 2] = [1, 2];
 
