@@ -85,7 +85,7 @@ fn decoding(criterion: &mut Criterion, batch: usize) {
         assert_eq!(split(stream.next(), &mut places), Ok(true));
         black_box(&places);
     });
-    let mut desk = Desk::new(None);
+    let mut desk = WireHandler::new(None);
     bench(&mut group, "split and read", batch, || {
         desk.read(stream.next(), |offers, _, _| {
             black_box(offers);
@@ -118,9 +118,9 @@ fn deciding(criterion: &mut Criterion, batch: usize) {
     for (name, policy) in [("constraint unmet", Policy::Unmet), ("cap reached", Policy::Reached)] {
         let mut group = criterion.benchmark_group(format!("wire/{name}"));
         let mut stream = Stream::protobuf(batch);
-        let mut desk = Desk::new(Some(policy));
+        let mut desk = WireHandler::new(Some(policy));
         bench(&mut group, "in place", batch, || desk.decide(stream.next()));
-        let mut messages = Desk::new(Some(policy));
+        let mut messages = WireHandler::new(Some(policy));
         bench(&mut group, "from messages", batch, || messages.decide_with_prost(stream.next()));
         group.finish();
     }
@@ -134,15 +134,15 @@ enum Policy {
 }
 
 /// Reads events and decides about their offers.
-struct Desk {
+struct WireHandler {
     reader: OfferReader,
     places: Vec<OfferPlace>,
     handler: Handler,
     decisions: Decisions,
 }
 
-impl Desk {
-    fn new(policy: Option<Policy>) -> Desk {
+impl WireHandler {
+    fn new(policy: Option<Policy>) -> WireHandler {
         let zone = match policy {
             Some(Policy::Unmet) => "zone:north;tier:1",
             _ => "zone:east,west;tier:1",
@@ -154,7 +154,7 @@ impl Desk {
             .core_cap(Some(cap));
         let ids = IdScheme::unique("bench", 1_700_000_000).expect("a prefix");
         let kernel = Kernel::new(config.build().expect("settings"), ids);
-        let mut desk = Desk {
+        let mut desk = WireHandler {
             reader: OfferReader::default(),
             places: Vec::new(),
             handler: kernel.handler(),
@@ -170,7 +170,7 @@ impl Desk {
         record: &[u8],
         use_them: impl FnOnce(&[Offer<'_>], &mut Handler, &mut Decisions),
     ) {
-        let Desk { reader, places, handler, decisions } = self;
+        let WireHandler { reader, places, handler, decisions } = self;
         assert_eq!(split(record, places), Ok(true));
         let offers = places.iter().map(|place| &record[place.offer.clone()]);
         reader.read(offers, |batch| {

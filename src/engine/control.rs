@@ -68,17 +68,17 @@ impl Message for Control {
 
 pub(super) struct ControlThread {
     controller: Controller,
-    desk: Desk,
+    desk: ControlCalls,
 }
 
 /// Where the controller's calls and notices go.
-struct Desk {
+struct ControlCalls {
     shared: Arc<Shared>,
     observer: Box<dyn Observer>,
     now: Timestamp,
 }
 
-impl CallSink for Desk {
+impl CallSink for ControlCalls {
     /// A failure is noticed here and now: this thread must not wait for its own inbox.
     fn call(&mut self, call: Call<'_>) {
         // A call that the engine's end refuses is no failure.
@@ -92,7 +92,7 @@ impl CallSink for Desk {
     }
 }
 
-impl Desk {
+impl ControlCalls {
     fn tell_journal_ended(&mut self, failure: Option<String>) {
         if let Some(why) = failure {
             self.notice(Notice::JournalEnded { why });
@@ -103,7 +103,7 @@ impl Desk {
 impl ControlThread {
     pub(super) fn new(shared: Arc<Shared>, observer: Box<dyn Observer>) -> ControlThread {
         let controller = Controller::new(shared.recorded_kernel.clone(), shared.options.clone());
-        let desk = Desk { shared, observer, now: Timestamp::ORIGIN };
+        let desk = ControlCalls { shared, observer, now: Timestamp::ORIGIN };
         ControlThread { controller, desk }
     }
 

@@ -16,11 +16,11 @@ pub(super) enum Open {
 }
 
 pub(super) struct Gate {
-    state: Mutex<State>,
+    state: Mutex<GateState>,
     idle: Condvar,
 }
 
-struct State {
+struct GateState {
     open: Open,
     is_calling: bool,
 }
@@ -40,7 +40,7 @@ impl Drop for Passage<'_> {
 
 impl Gate {
     pub(super) fn new() -> Gate {
-        let state = State { open: Open::Everything, is_calling: false };
+        let state = GateState { open: Open::Everything, is_calling: false };
         Gate { state: Mutex::new(state), idle: Condvar::new() }
     }
 

@@ -38,7 +38,7 @@ pub(super) fn answer_offers(shared: &Shared, gate: &Gate) {
             }
         }
         let (app, now) = (shared.app(), shared.clock.now());
-        let mut out = Desk { shared, gate };
+        let mut out = AnswerCalls { shared, gate };
         let mut answer = |offers: &[Offer<'_>]| {
             if let Err(why) = catch(|| answerer.answer(&app, epoch, offers, now, &mut out)) {
                 shared.tell(Control::HandlerPanicked { why });
@@ -108,12 +108,12 @@ pub(crate) trait AnswerSink {
 }
 
 /// A handler's way out.
-struct Desk<'a> {
+struct AnswerCalls<'a> {
     shared: &'a Shared,
     gate: &'a Gate,
 }
 
-impl AnswerSink for Desk<'_> {
+impl AnswerSink for AnswerCalls<'_> {
     fn call(&mut self, call: Call<'_>) -> bool {
         self.shared.call(self.gate, call)
     }

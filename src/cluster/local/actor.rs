@@ -14,7 +14,7 @@ use super::outbox::Outbox;
 use super::process::{Blame, Unstarted};
 use super::sandbox;
 use super::starts::{Start, Started, Starts};
-use super::waiting::{Queue, Waiting};
+use super::waiting::{Queue, QueuedLaunch};
 use crate::engine::cluster_manager::Event;
 use crate::resources::Gpus;
 use crate::status::{TaskState, UpdateReason};
@@ -176,7 +176,7 @@ impl Actor {
             fitting.iter().for_each(|order| agent.hold(order.room, order.port));
         }
         for order in fitting {
-            self.waiting.push(Waiting { order, seat, agent_id: agent_id.clone() });
+            self.waiting.push(QueuedLaunch { order, seat, agent_id: agent_id.clone() });
         }
     }
 
@@ -252,7 +252,7 @@ impl Actor {
     }
 
     fn kill(&mut self, id: &str, grace: Duration, now: Instant) {
-        if let Some(Waiting { order, seat, agent_id }) = self.waiting.remove(id) {
+        if let Some(QueuedLaunch { order, seat, agent_id }) = self.waiting.remove(id) {
             self.fleet.free_up(seat, &agent_id, order.room, order.port);
             let (state, reason) = (TaskState::Killed, UpdateReason::Other);
             let message = "on request, before it was started";
@@ -291,7 +291,7 @@ impl Actor {
             let reason = UpdateReason::Reconciliation;
             self.outbox.cluster_says(&start.id, Some(&start.agent_id), state, reason, "");
         };
-        let say_waiting = |Waiting { order, agent_id, .. }: &Waiting| {
+        let say_waiting = |QueuedLaunch { order, agent_id, .. }: &QueuedLaunch| {
             let (state, reason) = (TaskState::Staging, UpdateReason::Reconciliation);
             self.outbox.cluster_says(&order.executor, Some(agent_id), state, reason, "");
         };
@@ -366,7 +366,7 @@ impl Actor {
     fn end(mut self) {
         self.stopping.set();
         let give_up = Instant::now() + self.grace + FORCED_WAIT;
-        while let Some(Waiting { order, agent_id, .. }) = self.waiting.pop() {
+        while let Some(QueuedLaunch { order, agent_id, .. }) = self.waiting.pop() {
             let (state, reason) = (TaskState::Dropped, UpdateReason::InvalidOffers);
             self.outbox.cluster_says(&order.executor, Some(&agent_id), state, reason, STOPS);
         }

@@ -16,7 +16,7 @@ use super::agent::Room;
 use super::message::{Message, Order};
 use super::process::{Blame, Environment, Group, Unstarted};
 use super::sandbox::Sandboxes;
-use super::waiting::Waiting;
+use super::waiting::QueuedLaunch;
 
 /// As many are begun at a time …
 const AT_ONCE_MAX: usize = 8;
@@ -85,10 +85,10 @@ impl Starts {
     /// Why it could not be begun, and what was to be started.
     pub(super) fn begin(
         &mut self,
-        waiting: Waiting,
+        waiting: QueuedLaunch,
         now: Instant,
     ) -> Result<(), Box<(Start, Unstarted)>> {
-        let Waiting { order, seat, agent_id } = waiting;
+        let QueuedLaunch { order, seat, agent_id } = waiting;
         let start = Start {
             id: order.executor.clone(),
             seat,

@@ -6,7 +6,7 @@ use super::message::Order;
 
 /// An order whose room is held on an agent.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct QueuedLaunch {
     pub(super) order: Order,
     pub(super) seat: usize,
     pub(super) agent_id: String,
@@ -15,19 +15,19 @@ pub(super) struct Waiting {
 /// Orders in the order of their acceptance; no two are of the same executor.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    waiting: BTreeMap<u64, Waiting>,
+    waiting: BTreeMap<u64, QueuedLaunch>,
     numbers: HashMap<String, u64>,
     numbered: u64,
 }
 
 impl Queue {
-    pub(super) fn push(&mut self, waiting: Waiting) {
+    pub(super) fn push(&mut self, waiting: QueuedLaunch) {
         self.numbers.insert(waiting.order.executor.clone(), self.numbered);
         self.waiting.insert(self.numbered, waiting);
         self.numbered += 1;
     }
 
-    pub(super) fn pop(&mut self) -> Option<Waiting> {
+    pub(super) fn pop(&mut self) -> Option<QueuedLaunch> {
         let (_, first) = self.waiting.pop_first()?;
         self.numbers.remove(&first.order.executor);
         Some(first)
@@ -37,15 +37,15 @@ impl Queue {
         self.waiting.is_empty()
     }
 
-    pub(super) fn get(&self, executor: &str) -> Option<&Waiting> {
+    pub(super) fn get(&self, executor: &str) -> Option<&QueuedLaunch> {
         self.waiting.get(self.numbers.get(executor)?)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Waiting> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &QueuedLaunch> {
         self.waiting.values()
     }
 
-    pub(super) fn remove(&mut self, executor: &str) -> Option<Waiting> {
+    pub(super) fn remove(&mut self, executor: &str) -> Option<QueuedLaunch> {
         self.waiting.remove(&self.numbers.remove(executor)?)
     }
 

@@ -17,7 +17,7 @@ use super::calls;
 use super::config::{AtEnd, MesosConfig};
 use super::http::Http;
 use super::state_writer::SharedLedger;
-use super::subscriber::{State, Subscriber};
+use super::subscriber::{Subscriber, SubscriberState};
 use super::supervisor::{Part, Stop, Supervisor, panic_text};
 use super::task;
 use super::tear_down::{Parting, TearDown};
@@ -169,7 +169,7 @@ impl ClusterManager for MesosCluster {
             framework_id: Arc::clone(&framework_id),
             stopping: stopping_seen.clone(),
             outgoing: outgoing.clone(),
-            state: State::default(),
+            state: SubscriberState::default(),
         };
         let tear_down = TearDown {
             caller: Caller::new(Arc::clone(&http), codec),

@@ -57,11 +57,11 @@ enum Job {
 
 /// A ledger that several threads have written to, or none.
 #[derive(Clone, Debug)]
-pub(super) struct SharedLedger(Option<Arc<Desk>>);
+pub(super) struct SharedLedger(Option<Arc<WriterQueue>>);
 
 /// What the writer and those who order share. Its lock is never held while something is written.
 #[derive(Debug)]
-struct Desk {
+struct WriterQueue {
     /// What the file said when it was opened.
     former: FrameworkState,
     orders: Mutex<Orders>,
@@ -90,7 +90,7 @@ impl SharedLedger {
         let former = ledger.book().clone();
         let launched = former.executors.keys().cloned().collect();
         let orders = Orders { jobs, launched, ending: HashSet::new(), busy_since: None };
-        let desk = Desk { former, orders: Mutex::new(orders), done: watch::channel(0).0 };
+        let desk = WriterQueue { former, orders: Mutex::new(orders), done: watch::channel(0).0 };
         let desk = Arc::new(desk);
         // The writer must not keep the orders' own sender alive.
         let shared = Arc::downgrade(&desk);
@@ -204,7 +204,7 @@ impl SharedLedger {
     }
 }
 
-impl Desk {
+impl WriterQueue {
     fn orders(&self) -> MutexGuard<'_, Orders> {
         self.orders.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -62,12 +62,12 @@ pub(super) struct Subscriber {
     /// Whether the manager is being stopped: then the subscription's end is what was asked for.
     pub(super) stopping: watch::Receiver<bool>,
     pub(super) outgoing: CallQueue,
-    pub(super) state: State,
+    pub(super) state: SubscriberState,
 }
 
 /// What the link remembers from one subscription to the next.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct SubscriberState {
     /// How many subscriptions there were.
     epoch: u64,
     framework_id: Option<String>,
@@ -264,13 +264,13 @@ impl Subscriber {
     fn subscribed(&mut self, framework_id: String, master: &Master, stream: &Stream) {
         let state = &mut self.state;
         let (epoch, first) = (state.epoch + 1, state.epoch == 0);
-        *state = State {
+        *state = SubscriberState {
             epoch,
             framework_id: Some(framework_id.clone()),
             next: state.next,
             backoff: std::mem::take(&mut state.backoff),
             without_constraints: state.without_constraints,
-            ..State::default()
+            ..SubscriberState::default()
         };
         // Only the first can be another run's: the book can be long.
         let book = if first { self.ledger.former() } else { FrameworkState::default() };

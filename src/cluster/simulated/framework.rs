@@ -212,7 +212,8 @@ impl Framework {
             world.judge.overflow(&overflow);
             let ids: Vec<String> = overflow.iter().map(|it| format!("O{}", it.number)).collect();
             let epoch = self.kernel.epoch();
-            let mut desk = Desk::new(&self.kernel, self.stream, self.now(world.agenda), world);
+            let mut desk =
+                SimulatedCalls::new(&self.kernel, self.stream, self.now(world.agenda), world);
             self.controller.overflow(epoch, &ids, &mut desk);
             world.judge.overflow_ends();
         }
@@ -224,7 +225,7 @@ impl Framework {
 
     fn steward_hears(&mut self, event: Event, world: &mut World<'_>) {
         let now = self.now(world.agenda);
-        let mut desk = Desk::new(&self.kernel, self.stream, now, world);
+        let mut desk = SimulatedCalls::new(&self.kernel, self.stream, now, world);
         self.controller.event(event, now, &mut desk);
         self.controller.let_time_pass(now, &mut desk);
         world.judge.stewards_turn_ends();
@@ -234,7 +235,7 @@ impl Framework {
     pub(super) fn poll(&mut self, world: &mut World<'_>) {
         world.agenda.after(POLL_EVERY.as_millis() as u64, Item::Poll);
         let now = self.now(world.agenda);
-        let mut desk = Desk::new(&self.kernel, self.stream, now, world);
+        let mut desk = SimulatedCalls::new(&self.kernel, self.stream, now, world);
         self.controller.let_time_pass(now, &mut desk);
         world.corners.polled();
         world.judge.polled(self.stream.is_some(), now);
@@ -277,7 +278,7 @@ impl Framework {
     fn kill(&mut self, executors: Vec<ExecutorId>, grace: Duration, world: &mut World<'_>) {
         let now = self.now(world.agenda);
         world.judge.kills(&self.kernel, &executors, now);
-        let mut desk = Desk::new(&self.kernel, self.stream, now, world);
+        let mut desk = SimulatedCalls::new(&self.kernel, self.stream, now, world);
         self.controller.kill(executors, grace, now, &mut desk);
     }
 
@@ -327,7 +328,7 @@ fn configure(base: &ConfigBuilder, settings: Settings) -> Result<Config, Error> 
 }
 
 /// Where calls and notices go.
-pub(super) struct Desk<'a, 'w> {
+pub(super) struct SimulatedCalls<'a, 'w> {
     kernel: &'a Kernel,
     world: &'a mut World<'w>,
     connected: bool,
@@ -338,19 +339,19 @@ pub(super) struct Desk<'a, 'w> {
     pub(super) never_launched: Vec<String>,
 }
 
-impl<'a, 'w> Desk<'a, 'w> {
+impl<'a, 'w> SimulatedCalls<'a, 'w> {
     pub(super) fn new(
         kernel: &'a Kernel,
         stream: Option<u64>,
         now: Timestamp,
         world: &'a mut World<'w>,
-    ) -> Desk<'a, 'w> {
+    ) -> SimulatedCalls<'a, 'w> {
         let (connected, never_launched) = (stream.is_some(), Vec::new());
-        Desk { kernel, world, connected, now, handler: 0, placed: 0, never_launched }
+        SimulatedCalls { kernel, world, connected, now, handler: 0, placed: 0, never_launched }
     }
 
-    pub(super) fn of_handler(self, handler: usize) -> Desk<'a, 'w> {
-        Desk { handler, ..self }
+    pub(super) fn of_handler(self, handler: usize) -> SimulatedCalls<'a, 'w> {
+        SimulatedCalls { handler, ..self }
     }
 
     /// Sends a call on its way; `false` if there is no stream to send it on.
@@ -372,7 +373,7 @@ impl<'a, 'w> Desk<'a, 'w> {
     }
 }
 
-impl CallSink for Desk<'_, '_> {
+impl CallSink for SimulatedCalls<'_, '_> {
     fn call(&mut self, call: Call<'_>) {
         if !self.send(&call) {
             let why = "there is no subscription".to_owned();
@@ -387,7 +388,7 @@ impl CallSink for Desk<'_, '_> {
     }
 }
 
-impl AnswerSink for Desk<'_, '_> {
+impl AnswerSink for SimulatedCalls<'_, '_> {
     fn call(&mut self, call: Call<'_>) -> bool {
         self.send(&call)
     }

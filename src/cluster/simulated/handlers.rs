@@ -3,7 +3,7 @@
 
 use super::agenda::{Agenda, Item};
 use super::corners::Seen;
-use super::framework::{Desk, Framework, World};
+use super::framework::{Framework, SimulatedCalls, World};
 use super::wire::SimOffer;
 use crate::engine::launches::Batch;
 use crate::engine::offer_handler::OfferHandler;
@@ -96,7 +96,8 @@ impl Framework {
         world: &mut World<'_>,
     ) {
         let offers = self.sheet.write(&self.batch);
-        let mut desk = Desk::new(&self.kernel, self.stream, now, world).of_handler(handler);
+        let mut desk =
+            SimulatedCalls::new(&self.kernel, self.stream, now, world).of_handler(handler);
         let answerer = &mut self.handlers[handler].answerer;
         answerer.answer(APP, epoch, &offers.offers(), now, &mut desk);
         let never = std::mem::take(&mut desk.never_launched);
@@ -154,7 +155,8 @@ impl Framework {
         world.corners.step(slow.seen);
         if slow.made < slow.calls {
             let written = self.sheet.write(&slow.batch);
-            let mut desk = Desk::new(&self.kernel, self.stream, now, world).of_handler(handler);
+            let mut desk =
+                SimulatedCalls::new(&self.kernel, self.stream, now, world).of_handler(handler);
             answerer.make_call(slow.made, APP, slow.epoch, &written.offers(), &mut desk);
             let never = std::mem::take(&mut desk.never_launched);
             slow.made += 1;
@@ -180,7 +182,7 @@ impl Framework {
     fn take_back(&mut self, never_launched: Vec<String>, world: &mut World<'_>) {
         if !never_launched.is_empty() {
             let now = self.now(world.agenda);
-            let mut desk = Desk::new(&self.kernel, self.stream, now, world);
+            let mut desk = SimulatedCalls::new(&self.kernel, self.stream, now, world);
             self.controller.never_launched(never_launched, now, &mut desk);
         }
     }

@@ -37,12 +37,12 @@ struct Parser<'a> {
     conditions: Vec<Condition>,
     patterns: usize,
     pattern_bytes: usize,
-    waiting: Vec<Waiting>,
+    waiting: Vec<Pending>,
     /// The roots of what was read and not joined yet.
     done: Vec<u32>,
 }
 
-enum Waiting {
+enum Pending {
     Join(Join),
     /// A parenthesis, where it stands and whether `not` stood before it.
     Open {
@@ -60,7 +60,7 @@ impl<'a> Parser<'a> {
             }
         }
         self.join_down_to(None);
-        if let Some(Waiting::Open { start, .. }) = self.waiting.pop() {
+        if let Some(Pending::Open { start, .. }) = self.waiting.pop() {
             return Err(faults::unclosed(self.text, start));
         }
         Ok((self.tree.with_root(self.done.pop()), self.conditions))
@@ -74,7 +74,7 @@ impl<'a> Parser<'a> {
             match spot.token {
                 Token::Keyword("not") => negated = !negated,
                 Token::Mark("(") => {
-                    self.waiting.push(Waiting::Open { start: spot.start, negated });
+                    self.waiting.push(Pending::Open { start: spot.start, negated });
                     negated = false;
                 }
                 Token::Word(name) => {
@@ -109,7 +109,7 @@ impl<'a> Parser<'a> {
                 Token::End => return Ok(false),
                 Token::Mark(")") => {
                     self.join_down_to(None);
-                    let Some(Waiting::Open { negated, .. }) = self.waiting.pop() else {
+                    let Some(Pending::Open { negated, .. }) = self.waiting.pop() else {
                         return Err(faults::unopened(self.text, &spot));
                     };
                     if negated {
@@ -120,14 +120,14 @@ impl<'a> Parser<'a> {
                 _ => return Err(faults::no_join(self.text, &spot)),
             };
             self.join_down_to(Some(join));
-            self.waiting.push(Waiting::Join(join));
+            self.waiting.push(Pending::Join(join));
             return Ok(true);
         }
     }
 
     /// Makes nodes of the joins that wait since the last parenthesis and bind no less than `join`.
     fn join_down_to(&mut self, join: Option<Join>) {
-        while let Some(Waiting::Join(last)) = self.waiting.last()
+        while let Some(Pending::Join(last)) = self.waiting.last()
             && join.is_none_or(|join| *last >= join)
         {
             let join = *last;

@@ -26,7 +26,7 @@ const WAIT_EVERY: u64 = 60_000;
 
 #[derive(Debug)]
 pub(crate) struct Recording {
-    state: Mutex<State>,
+    state: Mutex<RecordingQueue>,
     /// There is something to write, or nothing more will come.
     filled: Condvar,
     /// There is room, or all is written.
@@ -34,7 +34,7 @@ pub(crate) struct Recording {
 }
 
 #[derive(Debug)]
-struct State {
+struct RecordingQueue {
     queue: Vec<Entry>,
     weight: usize,
     /// The moment of the last operation.
@@ -58,12 +58,12 @@ struct State {
 /// One operation's turn: nobody else has one.
 pub(crate) struct Turn<'a> {
     recording: &'a Recording,
-    state: MutexGuard<'a, State>,
+    state: MutexGuard<'a, RecordingQueue>,
 }
 
 impl Recording {
     pub(crate) fn new() -> Recording {
-        let state = State {
+        let state = RecordingQueue {
             queue: Vec::new(),
             weight: 0,
             at: Timestamp::ORIGIN,
@@ -78,7 +78,7 @@ impl Recording {
         Recording { state: Mutex::new(state), filled: Condvar::new(), drained: Condvar::new() }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, RecordingQueue> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -151,7 +151,7 @@ impl Recording {
         let mut state = turn.state;
         state.ended = true;
         self.filled.notify_all();
-        let unwritten = |state: &mut State| !state.written;
+        let unwritten = |state: &mut RecordingQueue| !state.written;
         let patience = state.written_by.map_or(PATIENCE, |by| by.left().min(PATIENCE));
         let waited = self.drained.wait_timeout_while(state, patience, unwritten);
         let (mut state, waited) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -161,7 +161,7 @@ impl Recording {
         state.untold.take()
     }
 
-    fn give_up(&self, state: &mut State, why: String) {
+    fn give_up(&self, state: &mut RecordingQueue, why: String) {
         state.ended = true;
         state.queue = Vec::new();
         state.weight = 0;
@@ -206,7 +206,7 @@ impl Recording {
 
     /// Takes all that waits; waits for something, for a while. Returns whether there will be no more.
     fn take(&self, entries: &mut Vec<Entry>) -> bool {
-        let is_idle = |state: &mut State| !state.ended && state.queue.is_empty();
+        let is_idle = |state: &mut RecordingQueue| !state.ended && state.queue.is_empty();
         let waited = self.filled.wait_timeout_while(self.state(), FLUSH_EVERY, is_idle);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         std::mem::swap(entries, &mut state.queue);

@@ -48,13 +48,13 @@ pub struct Recovered<'a> {
 pub(crate) struct Adopted {
     /// Whether an adoption was made or is under way.
     claimed: AtomicU32,
-    roster: OnceLock<Roster>,
+    roster: OnceLock<FormerNames>,
     /// Those of the roster that were not adopted, in the order of sequence numbers.
     left_out: OnceLock<Vec<u64>>,
 }
 
 #[derive(Debug, Default)]
-struct Roster {
+struct FormerNames {
     by_name: HashMap<Box<str>, ExecutorId>,
     /// In the order of sequence numbers.
     names: Vec<(u64, Box<str>)>,
@@ -112,7 +112,7 @@ impl Core {
         if !self.adopted.claim() {
             return Err(Error::setting("adoption", "a second one", "made once"));
         }
-        let mut roster = Roster::default();
+        let mut roster = FormerNames::default();
         let numbered: Vec<Option<ExecutorId>> = former
             .iter()
             .map(|one| {

@@ -110,10 +110,10 @@ impl Counters {
 
 /// All handlers' tallies.
 #[derive(Debug, Default)]
-pub(crate) struct AllCounters(Mutex<Roster>);
+pub(crate) struct AllCounters(Mutex<HandlerList>);
 
 #[derive(Debug, Default)]
-struct Roster {
+struct HandlerList {
     present: Vec<Arc<CachePadded<Counters>>>,
     departed: OfferCounts,
     /// Of those that departed: see [`Counters`].

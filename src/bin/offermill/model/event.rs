@@ -56,7 +56,7 @@ pub(crate) enum RunEvent {
     /// All agents that can get executors are excluded.
     AllExcluded { agents: usize },
     /// Executors are wanted, and none could be placed for a while.
-    Waiting(Waits),
+    StallWatch(Waits),
     /// An agent is lost.
     AgentLost { agent_id: String, host: String },
     /// Offers are wanted no more, or again.
@@ -213,7 +213,7 @@ impl RunEvent {
                 1 => "no agent is left: the only one of use is excluded".to_owned(),
                 _ => format!("no agent is left: all {agents} of use are excluded"),
             },
-            RunEvent::Waiting(waits) => waiting::sentence(waits),
+            RunEvent::StallWatch(waits) => waiting::sentence(waits),
             RunEvent::AgentLost { host, .. } => format!("{host} is lost"),
             RunEvent::Demand(DemandCall::Suppress) => {
                 "offers suppressed: nothing more can be placed".to_owned()

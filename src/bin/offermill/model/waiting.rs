@@ -20,7 +20,7 @@ const REASONS_MAX: usize = 3;
 
 /// Watches whether the run waits.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct StallWatch {
     placed: u64,
     /// Since when nothing was placed though executors were wanted.
     since: Timestamp,
@@ -43,12 +43,12 @@ pub(crate) struct Waits {
 /// What must change before it is worth another word: whose offers were nearest, and why they were declined.
 type Gist = (u32, Vec<(Option<Box<str>>, Reason)>);
 
-impl Waiting {
+impl StallWatch {
     /// Not waiting.
-    pub(crate) fn new(silence: Option<&'static str>) -> Waiting {
+    pub(crate) fn new(silence: Option<&'static str>) -> StallWatch {
         let (since, speak_at) = (Timestamp::ORIGIN, Timestamp::ORIGIN.plus(AFTER));
         let (said, why) = (None, None);
-        Waiting { placed: 0, since, pause: AFTER, speak_at, said, silence, why }
+        StallWatch { placed: 0, since, pause: AFTER, speak_at, said, silence, why }
     }
 
     /// Looks how things stand. `placed` is how many executors were placed so far, and `alive` how many live. Returns
@@ -61,8 +61,8 @@ impl Waiting {
         now: Timestamp,
     ) -> Option<Waits> {
         if placed != self.placed || kernel.wanted() == 0 {
-            let anew = Waiting::new(self.silence);
-            *self = Waiting { placed, since: now, speak_at: now.plus(AFTER), ..anew };
+            let anew = StallWatch::new(self.silence);
+            *self = StallWatch { placed, since: now, speak_at: now.plus(AFTER), ..anew };
             return None;
         }
         let is_fresh = |it: &Waits| now.since(it.explanation.at) < REFRESHED_EVERY;

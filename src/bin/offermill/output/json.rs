@@ -178,7 +178,7 @@ fn body(what: &RunEvent) -> (&'static str, Value) {
         }
         RunEvent::Excluded(it) => ("excluded", exclusion(it)),
         RunEvent::AllExcluded { agents } => ("all_excluded", json!({ "agents": agents })),
-        RunEvent::Waiting(waits) => ("waiting", waiting(waits)),
+        RunEvent::StallWatch(waits) => ("waiting", waiting(waits)),
         RunEvent::AgentLost { agent_id, host } => {
             ("agent_lost", json!({ "agent_id": agent_id, "host": host }))
         }

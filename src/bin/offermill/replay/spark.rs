@@ -53,7 +53,7 @@ pub(super) struct Spark {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
     No,
-    Waiting,
+    StallWatch,
     Over,
 }
 
@@ -180,7 +180,7 @@ impl Spark {
                 });
             }
             calls.push(Call::Revive);
-            if self.stop == Stop::Waiting && self.kernel.totals().executors == 0 {
+            if self.stop == Stop::StallWatch && self.kernel.totals().executors == 0 {
                 self.end(calls);
             }
         }
@@ -217,7 +217,7 @@ impl Spark {
         if self.stop != Stop::No {
             return false;
         }
-        self.stop = Stop::Waiting;
+        self.stop = Stop::StallWatch;
         // Spark asks its executors itself to end, by other ways than the cluster's.
         let _executors = self.kernel.close();
         if self.kernel.totals().executors == 0 || self.shutdown_timeout.is_zero() {
@@ -266,7 +266,7 @@ impl Spark {
                 self.registered_cores = self.registered_cores.saturating_add(cores.cores);
             }
             What::Stop => return (!self.stop(calls)).then(|| "again".into()),
-            What::AwaitStop if self.stop == Stop::Waiting => self.end(calls),
+            What::AwaitStop if self.stop == Stop::StallWatch => self.end(calls),
             What::AdvanceMs(ms) => self.let_time_pass(*ms),
             What::Error(_) => drop(self.kernel.close()),
             // Spark does nothing about these.

@@ -29,7 +29,7 @@ use crate::model::executor::State;
 use crate::model::failures::Failures;
 use crate::model::rate::Rate;
 use crate::model::state::RunState;
-use crate::model::waiting::Waiting;
+use crate::model::waiting::StallWatch;
 use crate::output::summary::Summary;
 use crate::output::{
     Faceless, Renderer, View, choose, drain_remarks, output, remark, write_remarks_aside,
@@ -149,7 +149,7 @@ fn start(
         }
     };
     let failures = settings.exclusion.map_or(0, |rule| rule.failures);
-    let waiting = Waiting::new(settings.site.silence);
+    let waiting = StallWatch::new(settings.site.silence);
     let session = Session {
         roster: RunState::new(engine.clock(), settings.site.leavings, failures),
         clock: engine.clock(),
@@ -197,7 +197,7 @@ struct Session {
     /// Where the face shows it; until that is lost.
     output: Option<Arc<Writer>>,
     rate: Rate,
-    waiting: Waiting,
+    waiting: StallWatch,
     storm: CallFailures,
     failures: Failures,
     shuffle: Shuffle,
@@ -296,7 +296,7 @@ impl Session {
             && let Some(waits) =
                 self.waiting.look(&self.kernel, counts.executors, self.roster.alive(), now)
         {
-            self.tell(now, RunEvent::Waiting(waits));
+            self.tell(now, RunEvent::StallWatch(waits));
         }
         self.follow_load(now);
         let view = View {

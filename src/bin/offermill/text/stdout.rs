@@ -43,10 +43,10 @@ pub(crate) struct Bounds {
 
 /// Writes texts in the order in which they come. Once it is dropped, its thread ends when all is written.
 #[derive(Debug)]
-pub(crate) struct Writer(Arc<Desk>);
+pub(crate) struct Writer(Arc<WriterState>);
 
 #[derive(Debug)]
-struct Desk {
+struct WriterState {
     queue: Mutex<Queue>,
     bounds: Bounds,
     /// There is something to write, or there will never be.
@@ -79,7 +79,7 @@ impl Writer {
         bounds: Bounds,
     ) -> io::Result<Writer> {
         let (queue, arrived, written) = (Mutex::default(), Condvar::new(), Condvar::new());
-        let desk = Arc::new(Desk { queue, bounds, arrived, written });
+        let desk = Arc::new(WriterState { queue, bounds, arrived, written });
         let writer = Writer(Arc::clone(&desk));
         Builder::new().name(format!("offermill-{name}")).spawn(move || desk.work(&target))?;
         Ok(writer)
@@ -182,7 +182,7 @@ impl Queue {
     }
 }
 
-impl Desk {
+impl WriterState {
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -31,14 +31,14 @@ const DIGITS_MAX: u32 = 20;
 #[derive(Debug)]
 pub struct RecordReader {
     record_bytes_max: usize,
-    state: State,
+    state: Parse,
     complete: VecDeque<Vec<u8>>,
     error: Option<RecordError>,
 }
 
 /// What the next byte belongs to.
 #[derive(Debug)]
-enum State {
+enum Parse {
     /// To a length: what it is so far, and how many digits it has. It stops growing at the largest number.
     Length { length: u64, digits: u32 },
     /// To a record, which is complete with so many more bytes, at least one.
@@ -47,7 +47,7 @@ enum State {
     Failed,
 }
 
-const BETWEEN_RECORDS: State = State::Length { length: 0, digits: 0 };
+const BETWEEN_RECORDS: Parse = Parse::Length { length: 0, digits: 0 };
 
 impl RecordReader {
     /// For a stream whose records have at most `record_bytes_max` bytes.
@@ -66,20 +66,20 @@ impl RecordReader {
         let mut rest = bytes;
         while let Some((&byte, after)) = rest.split_first() {
             match &mut self.state {
-                State::Length { length, digits } => {
+                Parse::Length { length, digits } => {
                     rest = after;
                     match length_with(byte, length, digits, self.record_bytes_max) {
                         Ok(None) => {}
                         Ok(Some(missing)) => {
-                            self.state = State::Record { record: Vec::new(), missing }
+                            self.state = Parse::Record { record: Vec::new(), missing }
                         }
                         Err(error) => {
                             self.error = Some(error);
-                            self.state = State::Failed;
+                            self.state = Parse::Failed;
                         }
                     }
                 }
-                State::Record { record, missing } => {
+                Parse::Record { record, missing } => {
                     let (part, others) = rest.split_at(rest.len().min(*missing));
                     reserve(record, part.len(), *missing);
                     record.extend_from_slice(part);
@@ -90,7 +90,7 @@ impl RecordReader {
                         self.state = BETWEEN_RECORDS;
                     }
                 }
-                State::Failed => return,
+                Parse::Failed => return,
             }
         }
     }
@@ -107,7 +107,7 @@ impl RecordReader {
     /// Whether the stream may end here: no record has been begun.
     #[must_use]
     pub fn is_between_records(&self) -> bool {
-        matches!(self.state, State::Length { digits: 0, .. })
+        matches!(self.state, Parse::Length { digits: 0, .. })
     }
 }
 
@@ -283,7 +283,7 @@ mod tests {
         reader.push(b"18446744073709551615\n");
         for pushed in 0..100_usize {
             let room = match &reader.state {
-                State::Record { record, .. } => record.capacity(),
+                Parse::Record { record, .. } => record.capacity(),
                 _ => 0,
             };
             assert!(room <= 2 * 1000 * pushed, "{room} after {pushed}");
@@ -302,7 +302,7 @@ mod tests {
         let (mut rooms, mut last) = (0, 0);
         for piece in framed(std::slice::from_ref(&record)).chunks(16 << 10) {
             reader.push(piece);
-            if let State::Record { record, .. } = &reader.state {
+            if let Parse::Record { record, .. } = &reader.state {
                 rooms += usize::from(record.capacity() != last);
                 last = record.capacity();
             }

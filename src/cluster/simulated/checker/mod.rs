@@ -31,7 +31,7 @@ use ledger::Ledger;
 use messages::Messages;
 use questions::Questions;
 use under_way::UnderWay;
-use waiting::Waiting;
+use waiting::OpenOffers;
 
 /// What was found to be wrong: the rule's number, and how.
 pub(super) type Finding = (u8, String);
@@ -40,7 +40,7 @@ pub(super) struct Checker {
     on: bool,
     found: Option<Finding>,
     ledger: Ledger,
-    waiting: Waiting,
+    waiting: OpenOffers,
     /// Of each handler.
     answers: Vec<Answers>,
     messages: Messages,
@@ -63,7 +63,7 @@ impl Checker {
             on,
             found: None,
             ledger: Ledger::new(scenario),
-            waiting: Waiting::default(),
+            waiting: OpenOffers::default(),
             answers: (0..scenario.handlers).map(|_| Answers::new(scenario)).collect(),
             messages: Messages::default(),
             demand: Demand::default(),

@@ -9,7 +9,7 @@ use crate::cluster::simulated::wire::{SimOffer, offer_number};
 const WAITS_MAX: u64 = 1_000;
 
 #[derive(Default)]
-pub(super) struct Waiting {
+pub(super) struct OpenOffers {
     /// Subscriptions so far: the number of the present one.
     subscription: u64,
     /// Offers of the present subscription that are neither in a batch yet nor rescinded, and when they arrived.
@@ -23,7 +23,7 @@ pub(super) struct Waiting {
     busy_until: u64,
 }
 
-impl Waiting {
+impl OpenOffers {
     /// A subscription begins: offers of earlier ones are dead.
     pub(super) fn subscribed(&mut self) {
         self.disconnected();
