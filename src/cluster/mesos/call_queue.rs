@@ -8,12 +8,14 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 
-use super::call_sender::{ORDERS_MAX, Order, What};
 use super::wire::messages::Call;
 
+/// The most calls that wait; more fail. The offers of a large cluster can all be accepted at once.
+const ORDERS_MAX: usize = 32 * 1024;
 /// How many lanes acknowledgements have.
 pub(super) const ACKNOWLEDGING_LANES: usize = 8;
 /// No more events are read while this many acknowledgements wait …
@@ -21,20 +23,42 @@ const WAITING_HIGH: usize = 8 * 1024;
 /// … until no more than this many do.
 const WAITING_LOW: usize = 4 * 1024;
 
+/// A call that waits to be sent, under one subscription.
+#[derive(Debug)]
+pub(super) struct QueuedCall {
+    pub(super) epoch: u64,
+    pub(super) what: What,
+}
+
+/// What is to be sent.
+#[derive(Debug)]
+pub(super) enum What {
+    /// Declines of the same duration become one call.
+    Decline { offers: Vec<String>, refuse: Duration },
+    /// Boxed, as it is much larger than the rest.
+    Accept { call: Box<Call>, agent_id: String, executors: Vec<String> },
+    /// Executors that can't be described to the cluster, and the offers that they would have used.
+    Indescribable { offers: Vec<String>, agent_id: String, executors: Vec<String>, why: String },
+    /// A call that can be sent twice without harm.
+    Plain(Box<Call>),
+    /// An acknowledgement, and its place among those that wait.
+    Acknowledge { call: Box<Call>, place: Place },
+}
+
 /// The doors of all lanes.
 #[derive(Clone, Debug)]
 pub(super) struct CallQueue {
     /// Everything whose order matters.
-    main: mpsc::Sender<Order>,
-    acknowledgements: Arc<[mpsc::Sender<Order>]>,
+    main: mpsc::Sender<QueuedCall>,
+    acknowledgements: Arc<[mpsc::Sender<QueuedCall>]>,
     /// How many acknowledgements wait, or are under way.
     waiting: Arc<watch::Sender<usize>>,
 }
 
 /// The other ends.
 pub(super) struct Inboxes {
-    pub(super) main: mpsc::Receiver<Order>,
-    pub(super) acknowledgements: Vec<mpsc::Receiver<Order>>,
+    pub(super) main: mpsc::Receiver<QueuedCall>,
+    pub(super) acknowledgements: Vec<mpsc::Receiver<QueuedCall>>,
 }
 
 /// Why a call can't be put into a lane.
@@ -46,8 +70,8 @@ pub(super) enum Unordered {
     Closed,
 }
 
-impl From<mpsc::error::TrySendError<Order>> for Unordered {
-    fn from(error: mpsc::error::TrySendError<Order>) -> Unordered {
+impl From<mpsc::error::TrySendError<QueuedCall>> for Unordered {
+    fn from(error: mpsc::error::TrySendError<QueuedCall>) -> Unordered {
         match error {
             mpsc::error::TrySendError::Full(_) => Unordered::Full,
             mpsc::error::TrySendError::Closed(_) => Unordered::Closed,
@@ -88,7 +112,7 @@ impl CallQueue {
 
     /// Orders something whose place among the others matters.
     pub(super) fn order(&self, epoch: u64, what: What) -> Result<(), Unordered> {
-        Ok(self.main.try_send(Order { epoch, what })?)
+        Ok(self.main.try_send(QueuedCall { epoch, what })?)
     }
 
     /// Orders an acknowledgement of an update about `executor`.
@@ -104,7 +128,7 @@ impl CallQueue {
         let door = self.acknowledgements.get(lane).ok_or(Unordered::Closed)?;
         let place = Place::take(&self.waiting).ok_or(Unordered::Full)?;
         let what = What::Acknowledge { call: Box::new(call), place };
-        Ok(door.try_send(Order { epoch, what })?)
+        Ok(door.try_send(QueuedCall { epoch, what })?)
     }
 
     /// Whether so many acknowledgements wait that no more events are read.
@@ -125,5 +149,5 @@ impl CallQueue {
 }
 
 #[cfg(test)]
-#[path = "tests/outgoing.rs"]
+#[path = "tests/call_queue.rs"]
 mod tests;

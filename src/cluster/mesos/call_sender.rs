@@ -23,7 +23,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
 use super::active_subscription::{DoubtSender, StandingReceiver, doubt, standing};
-use super::call_queue::{CallQueue, Place};
+use super::call_queue::{CallQueue, QueuedCall, What};
 use super::caller::{Caller, Try, is_lost};
 use super::calls;
 use super::state_writer::SharedLedger;
@@ -32,36 +32,12 @@ use crate::backoff::Backoff;
 use crate::engine::cluster_manager::{Event, EventSink, Update};
 use crate::status::{TaskState, UpdateReason};
 
-/// So many orders may wait; more fail. The offers of a large cluster can all be accepted at once.
-pub(super) const ORDERS_MAX: usize = 32 * 1024;
 /// So many offers are declined in one call.
 const DECLINED_MAX: usize = 10_000;
 /// A call that doesn't get through is tried so often.
 const TRIES: u32 = 3;
 /// Offers whose executors could not be launched are refused for so long, as Mesos does where nothing is said.
 pub(super) const REFUSED_AFTER_FAILURE: Duration = Duration::from_secs(5);
-
-/// A call that waits to be sent, under one subscription.
-#[derive(Debug)]
-pub(super) struct Order {
-    pub(super) epoch: u64,
-    pub(super) what: What,
-}
-
-/// What is to be sent.
-#[derive(Debug)]
-pub(super) enum What {
-    /// Declines of the same duration become one call.
-    Decline { offers: Vec<String>, refuse: Duration },
-    /// Boxed, as it is much larger than the rest.
-    Accept { call: Box<Call>, agent_id: String, executors: Vec<String> },
-    /// Executors that can't be described to the cluster, and the offers that they would have used.
-    Indescribable { offers: Vec<String>, agent_id: String, executors: Vec<String>, why: String },
-    /// A call that can be sent twice without harm.
-    Plain(Box<Call>),
-    /// An acknowledgement, and its place among those that wait.
-    Acknowledge { call: Box<Call>, place: Place },
-}
 
 /// How a call went that didn't fail.
 #[derive(PartialEq)]
@@ -73,7 +49,7 @@ enum Sent {
 
 pub(super) struct CallSender {
     pub(super) caller: Caller,
-    pub(super) inbox: mpsc::Receiver<Order>,
+    pub(super) inbox: mpsc::Receiver<QueuedCall>,
     pub(super) standing: StandingReceiver,
     pub(super) reconsider: DoubtSender,
     /// Whether the manager is being stopped: then nothing that waits is worth keeping the framework's end waiting.
@@ -99,7 +75,7 @@ impl CallSender {
     }
 
     /// Adds the declines that wait right behind this one; returns the first order that is none of them.
-    fn merge(&mut self, order: &mut Order) -> Option<Order> {
+    fn merge(&mut self, order: &mut QueuedCall) -> Option<QueuedCall> {
         let What::Decline { offers, refuse } = &mut order.what else { return None };
         while offers.len() < DECLINED_MAX {
             let next = self.inbox.try_recv().ok()?;
@@ -109,14 +85,14 @@ impl CallSender {
                 {
                     offers.extend(more);
                 }
-                what => return Some(Order { epoch: next.epoch, what }),
+                what => return Some(QueuedCall { epoch: next.epoch, what }),
             }
         }
         None
     }
 
-    async fn carry_out(&mut self, order: Order) {
-        let Order { epoch, what } = order;
+    async fn carry_out(&mut self, order: QueuedCall) {
+        let QueuedCall { epoch, what } = order;
         if *self.stopping.borrow() {
             return;
         }
@@ -230,5 +206,5 @@ impl CallSender {
 }
 
 #[cfg(test)]
-#[path = "tests/lane.rs"]
+#[path = "tests/call_sender.rs"]
 mod tests;

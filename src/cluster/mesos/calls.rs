@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use super::config::MesosConfig;
 use super::framework;
-use super::task::kill_policy;
 use super::wire::json::Named as _;
 use super::wire::messages::call::{
     Accept, AcceptInverseOffers, Acknowledge, AcknowledgeOperationStatus, Call, Decline, Kill,
     Message, Reconcile, Request, Revive, Shutdown, Subscribe, Suppress, Type, UpdateFramework,
 };
 use super::wire::messages::{
-    self, AgentId, ExecutorId, Filters, OfferId, OperationStatus, ResourceRequest, TaskId,
+    self, AgentId, DurationInfo, ExecutorId, Filters, KillPolicy, OfferId, OperationStatus,
+    ResourceRequest, TaskId,
 };
 use crate::engine::cluster_manager::ReconcileTask;
 use crate::limits::REFUSE_MAX;
@@ -145,4 +145,11 @@ fn agent(id: &str) -> AgentId {
 
 fn task_id(executor: &str) -> TaskId {
     TaskId { value: executor.to_owned() }
+}
+
+/// How long a task may take to end when it is asked to.
+#[must_use]
+pub(super) fn kill_policy(grace: Duration) -> KillPolicy {
+    let nanoseconds = i64::try_from(grace.as_nanos()).unwrap_or(i64::MAX);
+    KillPolicy { grace_period: Some(DurationInfo { nanoseconds }) }
 }

@@ -10,8 +10,9 @@ use tokio::runtime;
 use tokio::sync::{oneshot, watch};
 
 use super::active_subscription::{ActiveSubscription, DoubtSender, StandingReceiver, doubt};
+use super::call_queue::What;
 use super::call_queue::{CallQueue, Inboxes, Unordered};
-use super::call_sender::{CallSender, REFUSED_AFTER_FAILURE, What};
+use super::call_sender::{CallSender, REFUSED_AFTER_FAILURE};
 use super::caller::Caller;
 use super::calls;
 use super::config::{AtEnd, MesosConfig};

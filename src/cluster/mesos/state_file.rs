@@ -319,5 +319,5 @@ fn read_line(line: &str, book: &mut FrameworkState) -> Option<()> {
 }
 
 #[cfg(test)]
-#[path = "tests/ledger.rs"]
+#[path = "tests/state_file.rs"]
 mod tests;

@@ -26,7 +26,7 @@ use tokio::time::Instant;
 
 use super::active_subscription::{ActiveSubscription, StandingSender};
 use super::call_queue::CallQueue;
-use super::call_sender::What;
+use super::call_queue::What;
 use super::calls;
 use super::config::{AtEnd, MesosConfig};
 use super::event_decoder::{EventDecoder, Reader};

@@ -4,8 +4,6 @@ mod setup;
 #[cfg(test)]
 mod tests;
 
-pub(super) use setup::kill_policy;
-
 use super::calls;
 use super::wire::messages::{
     AllocationInfo, CommandInfo, Environment, Label, Labels, Launch as LaunchTasks, Operation,

@@ -1,13 +1,12 @@
 //! What executors share, in the terms of Mesos.
 
-use std::time::Duration;
-
+use crate::cluster::mesos::calls::kill_policy;
 use crate::cluster::mesos::wire::messages::{
     ContainerInfo, ContainerType, DockerImage, DockerInfo, DockerNetwork, DockerPortMapping,
-    DurationInfo, Environment, Image, ImageType, KillPolicy, Label as WireLabel, Labels, MesosInfo,
-    NetworkInfo, Parameter, PortMapping as NetworkPort, Secret, SecretReference, SecretType,
-    SecretValue, TaskInfo, Uri as WireUri, Variable, VariableType, Volume as WireVolume,
-    VolumeMode, VolumeSource, VolumeSourceType,
+    Environment, Image, ImageType, Label as WireLabel, Labels, MesosInfo, NetworkInfo, Parameter,
+    PortMapping as NetworkPort, Secret, SecretReference, SecretType, SecretValue, TaskInfo,
+    Uri as WireUri, Variable, VariableType, Volume as WireVolume, VolumeMode, VolumeSource,
+    VolumeSourceType,
 };
 use crate::error::Error;
 use crate::launch::{
@@ -87,13 +86,6 @@ fn secret(source: &SecretSource) -> Secret {
             value: None,
         },
     }
-}
-
-/// How long a task may take to end when it is asked to.
-#[must_use]
-pub(in crate::cluster::mesos) fn kill_policy(grace: Duration) -> KillPolicy {
-    let nanoseconds = i64::try_from(grace.as_nanos()).unwrap_or(i64::MAX);
-    KillPolicy { grace_period: Some(DurationInfo { nanoseconds }) }
 }
 
 fn uri(uri: &Uri) -> WireUri {

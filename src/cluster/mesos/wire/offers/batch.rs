@@ -5,7 +5,7 @@ use bumpalo::collections::Vec;
 
 use super::cursor::{Malformed, Result};
 use super::interner::{Interner, Span};
-use super::offer::Unavailability;
+use super::unavailability::Unavailability;
 use crate::offer::{Attribute, Offer, Resource};
 use crate::resources::PortRange;
 

@@ -25,10 +25,11 @@ mod reader;
 mod reservation;
 mod resource;
 mod split;
+mod unavailability;
 mod value;
 
 pub use batch::ENTRIES_MAX;
 pub use cursor::Malformed;
-pub use offer::Unavailability;
 pub use reader::{Batch, OfferReader};
 pub use split::{OFFERS_MAX, split};
+pub use unavailability::Unavailability;

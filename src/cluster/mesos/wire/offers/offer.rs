@@ -1,11 +1,11 @@
 //! One offer.
 
 use std::ops::Range;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::batch::OfferBatch;
 use super::cursor::{Cursor, Malformed, Result, known, sized};
 use super::resource::{read_attributes, read_resources};
+use super::unavailability::Unavailability;
 use super::value::{read_nanoseconds, read_role, read_text};
 use crate::offer::Offer;
 
@@ -41,28 +41,6 @@ const DURATION: u32 = sized(2);
 
 /// An offer lies in the message `Offers`, and that in an `Event`.
 const ABOVE: u8 = 2;
-
-/// When an agent's resources may be away, for maintenance.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Unavailability {
-    /// From when, in nanoseconds since 1970.
-    pub start_ns: i64,
-    /// For how long, in nanoseconds; `None` is for ever.
-    pub duration_ns: Option<i64>,
-}
-
-impl Unavailability {
-    /// How long after `now` it begins: zero if it has begun, `None` if it is over.
-    #[must_use]
-    pub fn begins_in(&self, now: SystemTime) -> Option<Duration> {
-        let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-        let start = u128::try_from(self.start_ns).unwrap_or_default();
-        let length = self.duration_ns.map(|length| u128::try_from(length).unwrap_or_default());
-        let is_over = length.is_some_and(|length| start + length <= now);
-        let wait = u64::try_from(start.saturating_sub(now)).unwrap_or(u64::MAX);
-        (!is_over).then_some(Duration::from_nanos(wait))
-    }
-}
 
 /// What is said of an offer beside its resources and attributes.
 #[derive(Default)]

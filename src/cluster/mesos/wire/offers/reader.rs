@@ -7,7 +7,8 @@ use bumpalo::collections::Vec;
 
 use super::batch::{Extent, OfferBatch};
 use super::cursor::Malformed;
-use super::offer::{Unavailability, read_offer};
+use super::offer::read_offer;
+use super::unavailability::Unavailability;
 use crate::engine::cluster_manager::{EncodedOffer, ReadOffers, UseOffers};
 use crate::offer::{DEFAULT_ROLE, Offer};
 

@@ -21,7 +21,7 @@ impl Events for Sink {
 }
 
 /// A lane without a subscription, its door, and what it tells.
-fn lane() -> (CallSender, mpsc::Sender<Order>, Arc<Sink>) {
+fn lane() -> (CallSender, mpsc::Sender<QueuedCall>, Arc<Sink>) {
     let config = MesosConfig::new("mesos://127.0.0.1:1".parse().unwrap(), "test");
     let codec = Codec::default();
     let (door, inbox) = mpsc::channel(100);
@@ -39,16 +39,16 @@ fn lane() -> (CallSender, mpsc::Sender<Order>, Arc<Sink>) {
     (lane, door, sink)
 }
 
-fn decline(epoch: u64, offer: &str, seconds: u64) -> Order {
+fn decline(epoch: u64, offer: &str, seconds: u64) -> QueuedCall {
     let refuse = Duration::from_secs(seconds);
-    Order { epoch, what: What::Decline { offers: vec![offer.to_owned()], refuse } }
+    QueuedCall { epoch, what: What::Decline { offers: vec![offer.to_owned()], refuse } }
 }
 
 /// Goal: declines become one call if they are neighbours, of one subscription and one duration, and nothing gets lost
 /// or overtakes. Method: each kind of border between two that are alike.
 #[test]
 fn declines_are_merged() {
-    let revive = || Order { epoch: 1, what: What::Plain(Box::new(calls::revive())) };
+    let revive = || QueuedCall { epoch: 1, what: What::Plain(Box::new(calls::revive())) };
     let (mut lane, door, _) = lane();
     for order in [
         decline(1, "b", 5),
@@ -81,9 +81,9 @@ fn merged_declines_are_bounded() {
         refuse: Duration::ZERO,
     };
     for _ in 0..3 {
-        door.try_send(Order { epoch: 1, what: half() }).unwrap();
+        door.try_send(QueuedCall { epoch: 1, what: half() }).unwrap();
     }
-    let mut order = Order { epoch: 1, what: half() };
+    let mut order = QueuedCall { epoch: 1, what: half() };
     assert!(lane.merge(&mut order).is_none());
     assert!(matches!(order.what, What::Decline { offers, .. } if offers.len() == DECLINED_MAX + 2));
     assert_eq!(lane.inbox.len(), 2);
@@ -100,9 +100,9 @@ fn calls_of_an_ended_subscription() {
     let accept = What::Accept { call, agent_id: "S0".to_owned(), executors };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        lane.carry_out(Order { epoch: 1, what: accept }).await;
+        lane.carry_out(QueuedCall { epoch: 1, what: accept }).await;
         lane.carry_out(decline(1, "a", 5)).await;
-        lane.carry_out(Order { epoch: 1, what: What::Plain(Box::new(calls::revive())) }).await;
+        lane.carry_out(QueuedCall { epoch: 1, what: What::Plain(Box::new(calls::revive())) }).await;
     });
     let events = sink.0.lock().unwrap();
     let dropped: Vec<&str> = events

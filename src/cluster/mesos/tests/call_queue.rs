@@ -38,7 +38,7 @@ fn one_executor_has_one_lane() {
     let mut seen = 0;
     for inbox in &mut inboxes.acknowledgements {
         let mut rounds = std::collections::HashMap::<String, u8>::new();
-        while let Ok(Order { what: What::Acknowledge { call, .. }, .. }) = inbox.try_recv() {
+        while let Ok(QueuedCall { what: What::Acknowledge { call, .. }, .. }) = inbox.try_recv() {
             let it = call.acknowledge.unwrap();
             let round = rounds.entry(it.task_id.value).or_default();
             assert_eq!(it.uuid, [*round]);
