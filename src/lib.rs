@@ -183,6 +183,9 @@ mod ids;
 mod kernel;
 pub mod launch;
 pub mod limits;
+#[cfg(feature = "mesos")]
+#[doc(hidden)]
+pub mod mesos_v1;
 mod offer;
 pub mod resources;
 #[cfg(feature = "spark")]

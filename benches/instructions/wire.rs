@@ -6,7 +6,7 @@ mod events;
 
 use std::hint::black_box;
 
-use offermill::cluster::mesos::wire::offers::{OfferReader, split};
+use offermill::mesos_v1::offers::{OfferReader, split};
 use offermill::{Decisions, Offer};
 
 use crate::support::{self, NOW, UNMET};

@@ -1,7 +1,7 @@
 //! OFFERS events of any size, made of recorded ones.
 
-use offermill::cluster::mesos::wire::messages::{AgentId, Event, Offer, OfferId, event};
-use offermill::cluster::mesos::wire::record_io::RecordReader;
+use offermill::mesos_v1::messages::{AgentId, Event, Offer, OfferId, event};
+use offermill::mesos_v1::record_io::RecordReader;
 use prost::Message as _;
 
 /// What a real master sent; `tests/support/mesos/captures` tells where it is from.

@@ -9,10 +9,10 @@ use std::time::Duration;
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput};
 use offermill::cluster::mesos::Encoding;
-use offermill::cluster::mesos::wire::codec::Codec;
-use offermill::cluster::mesos::wire::offers::{OfferReader, split};
 use offermill::config::ExecutorCores;
 use offermill::engine::cluster_manager::OfferPlace;
+use offermill::mesos_v1::codec::Codec;
+use offermill::mesos_v1::offers::{OfferReader, split};
 use offermill::resources::MilliCpus;
 use offermill::{
     Attribute, AttributeValue, Config, Constraint, Decisions, Handler, IdScheme, Kernel, Offer,
@@ -92,7 +92,7 @@ fn decoding(criterion: &mut Criterion, batch: usize) {
         });
     });
     bench(&mut group, "prost", batch, || {
-        let event = offermill::cluster::mesos::wire::messages::Event::decode(stream.next());
+        let event = offermill::mesos_v1::messages::Event::decode(stream.next());
         black_box(event).expect("an event");
     });
     let mut varied = Stream::varied(batch);
@@ -102,7 +102,7 @@ fn decoding(criterion: &mut Criterion, batch: usize) {
         });
     });
     bench(&mut group, "prost, varied", batch, || {
-        let event = offermill::cluster::mesos::wire::messages::Event::decode(varied.next());
+        let event = offermill::mesos_v1::messages::Event::decode(varied.next());
         black_box(event).expect("an event");
     });
     let mut stream = Stream::json(batch);
@@ -188,7 +188,7 @@ impl WireHandler {
 
     /// The same by way of messages: what a framework would do that has only prost.
     fn decide_with_prost(&mut self, record: &[u8]) {
-        let event = offermill::cluster::mesos::wire::messages::Event::decode(record);
+        let event = offermill::mesos_v1::messages::Event::decode(record);
         let offers = event.expect("an event").offers.expect("offers").offers;
         let parts: Vec<_> = offers.iter().map(Parts::new).collect();
         let offers: Vec<Offer<'_>> = offers
@@ -211,7 +211,7 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    fn new(offer: &'a offermill::cluster::mesos::wire::messages::Offer) -> Parts<'a> {
+    fn new(offer: &'a offermill::mesos_v1::messages::Offer) -> Parts<'a> {
         let resources = offer.resources.iter().filter_map(|resource| {
             Some(Resource::scalar(&resource.name, resource.scalar.as_ref()?.value))
         });

@@ -48,7 +48,9 @@ fn asking_for(attribute: &OwnedAttribute) -> String {
     let name = quoted(&attribute.name);
     match &attribute.value {
         OwnedAttributeValue::Text(text) => format!("expr:: {name} = {}", quoted(text)),
-        OwnedAttributeValue::Scalar(number) => format!("expr:: {name} = {}", quoted(&number.to_string())),
+        OwnedAttributeValue::Scalar(number) => {
+            format!("expr:: {name} = {}", quoted(&number.to_string()))
+        }
         OwnedAttributeValue::Ranges(ranges) => match ranges.last() {
             Some(range) => format!("expr:: {name} in [{range}]"),
             None => format!("expr:: {name}"),

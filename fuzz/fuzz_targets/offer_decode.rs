@@ -12,8 +12,8 @@ mod mirror;
 
 use std::cell::RefCell;
 
-use offermill::cluster::mesos::wire::messages::Event;
-use offermill::cluster::mesos::wire::offers::{OfferReader, split};
+use offermill::mesos_v1::messages::Event;
+use offermill::mesos_v1::offers::{OfferReader, split};
 use prost::Message;
 
 thread_local! {
@@ -36,14 +36,17 @@ fn whole_messages(reader: &mut OfferReader, data: &[u8]) {
     assert_eq!(is_offers, event.r#type == Some(agreement::OFFERS));
     let offers = event.offers.unwrap_or_default().offers;
     let whole = |offer: &&_| {
-        let offermill::cluster::mesos::wire::messages::Offer { id, agent_id, .. } = offer;
+        let offermill::mesos_v1::messages::Offer { id, agent_id, .. } = offer;
         !id.value.is_empty() && !agent_id.value.is_empty()
     };
     let expected: Vec<_> = offers.iter().filter(whole).collect();
     reader.read(places.iter().map(|place| &data[place.offer.clone()]), |batch| {
         assert_eq!(batch.offers.len(), if is_offers { expected.len() } else { 0 });
         for (offer, expected) in batch.offers.iter().zip(expected) {
-            assert_eq!((offer.id, offer.agent_id), (&*expected.id.value, &*expected.agent_id.value));
+            assert_eq!(
+                (offer.id, offer.agent_id),
+                (&*expected.id.value, &*expected.agent_id.value)
+            );
             assert_eq!(offer.hostname, expected.hostname);
             let role = expected.allocation_info.as_ref().and_then(|info| info.role.as_deref());
             assert_eq!(offer.role, role.unwrap_or(agreement::ROLE));

@@ -7,9 +7,9 @@
 #![cfg_attr(fuzzing, no_main)]
 
 use offermill::cluster::mesos::Encoding;
-use offermill::cluster::mesos::wire::codec::Codec;
-use offermill::cluster::mesos::wire::messages::Event;
-use offermill::cluster::mesos::wire::record_io::{RecordError, RecordReader};
+use offermill::mesos_v1::codec::Codec;
+use offermill::mesos_v1::messages::Event;
+use offermill::mesos_v1::record_io::{RecordError, RecordReader};
 use prost::Message as _;
 
 fn check(data: &[u8]) {

@@ -6,9 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use offermill::cluster::mesos::Encoding;
-use offermill::cluster::mesos::wire::codec::Codec;
-use offermill::cluster::mesos::wire::messages::{Call, Event, call, event};
-use offermill::cluster::mesos::wire::record_io::RecordReader;
+use offermill::mesos_v1::codec::Codec;
+use offermill::mesos_v1::messages::{Call, Event, call, event};
+use offermill::mesos_v1::record_io::RecordReader;
 use prost::Message as _;
 use serde_json::Value;
 

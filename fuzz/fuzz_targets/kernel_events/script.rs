@@ -28,7 +28,7 @@
 
 use offermill::config::{ExclusionRule, RefuseDurations, UnreachableRule};
 use offermill::resources::PortRange;
-use offermill::{DEFAULT_ROLE, Scope, Revocability, TaskState, UpdateReason};
+use offermill::{DEFAULT_ROLE, Revocability, Scope, TaskState, UpdateReason};
 
 use crate::history::{Event, HANDLERS, Scene, Step, Whom};
 use crate::reference::Knowing;

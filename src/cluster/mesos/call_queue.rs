@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 
-use super::wire::messages::Call;
+use crate::mesos_v1::messages::Call;
 
 /// The most calls that wait; more fail. The offers of a large cluster can all be accepted at once.
 const ORDERS_MAX: usize = 32 * 1024;

@@ -27,9 +27,9 @@ use super::call_queue::{CallQueue, QueuedCall, What};
 use super::caller::{Caller, Try, is_lost};
 use super::calls;
 use super::state_writer::SharedLedger;
-use super::wire::messages::Call;
 use crate::backoff::Backoff;
 use crate::engine::cluster_manager::{Event, EventSink, Update};
+use crate::mesos_v1::messages::Call;
 use crate::status::{TaskState, UpdateReason};
 
 /// So many offers are declined in one call.

@@ -5,8 +5,8 @@ use hyper::StatusCode;
 use super::active_subscription::ActiveSubscription;
 use super::http::{Connection, SharedHttp, is_elsewhere};
 use super::masters::Master;
-use super::wire::codec::Codec;
-use super::wire::messages::Call;
+use crate::mesos_v1::codec::Codec;
+use crate::mesos_v1::messages::Call;
 
 /// How a try went.
 pub(super) enum Try {

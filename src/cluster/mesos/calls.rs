@@ -4,17 +4,16 @@ use std::time::Duration;
 
 use super::config::MesosConfig;
 use super::framework;
-use super::wire::json::Named as _;
-use super::wire::messages::call::{
-    Accept, AcceptInverseOffers, Acknowledge, AcknowledgeOperationStatus, Call, Decline, Kill,
-    Message, Reconcile, Request, Revive, Shutdown, Subscribe, Suppress, Type, UpdateFramework,
-};
-use super::wire::messages::{
-    self, AgentId, DurationInfo, ExecutorId, Filters, KillPolicy, OfferId, OperationStatus,
-    ResourceRequest, TaskId,
-};
 use crate::engine::cluster_manager::ReconcileTask;
 use crate::limits::REFUSE_MAX;
+use crate::mesos_v1::json::Named as _;
+use crate::mesos_v1::messages::call::{
+    Accept, AcceptInverseOffers, Acknowledge, AcknowledgeOperationStatus, Call, Decline, Kill,
+    Message, Reconcile, Revive, Shutdown, Subscribe, Suppress, Type, UpdateFramework,
+};
+use crate::mesos_v1::messages::{
+    self, AgentId, DurationInfo, ExecutorId, Filters, KillPolicy, OfferId, OperationStatus, TaskId,
+};
 
 fn call(kind: Type) -> Call {
     Call { r#type: Some(kind.into()), ..Call::default() }
@@ -133,10 +132,6 @@ pub(super) fn message(executor_id: &str, agent_id: &str, data: Vec<u8>) -> Call 
     let executor_id = ExecutorId { value: executor_id.to_owned() };
     let message = Message { agent_id: agent(agent_id), executor_id, data };
     Call { message: Some(message), ..call(Type::Message) }
-}
-
-pub(super) fn request(requests: Vec<ResourceRequest>) -> Call {
-    Call { request: Some(Request { requests }), ..call(Type::Request) }
 }
 
 fn agent(id: &str) -> AgentId {

@@ -22,15 +22,15 @@ use super::subscriber::{Subscriber, SubscriberState};
 use super::supervisor::{Part, Stop, Supervisor, panic_text};
 use super::task;
 use super::tear_down::{Parting, TearDown};
-use super::wire::codec::Codec;
-use super::wire::messages::{Call as Message, ResourceRequest};
-use super::wire::offers::OfferReader;
 use crate::config::Config;
 use crate::engine::cluster_manager::{
     Accept, Call, ClusterManager, Event, EventSink, ReadOffers, ReconcileTask, RecoveredExecutor,
     Update,
 };
 use crate::error::Error;
+use crate::mesos_v1::codec::Codec;
+use crate::mesos_v1::messages::Call as Message;
+use crate::mesos_v1::offers::OfferReader;
 
 /// A Mesos cluster, reached through its masters.
 ///
@@ -113,14 +113,6 @@ impl MesosCluster {
         data: Vec<u8>,
     ) -> Result<(), Error> {
         self.send(calls::message(executor_id, agent_id, data))
-    }
-
-    /// Asks for resources. Mesos' own allocator doesn't listen; others may.
-    ///
-    /// # Errors
-    /// As [`MesosCluster::send_message`].
-    pub fn request(&self, resources: Vec<ResourceRequest>) -> Result<(), Error> {
-        self.send(calls::request(resources))
     }
 
     fn send(&self, call: Message) -> Result<(), Error> {

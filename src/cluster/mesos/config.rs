@@ -8,6 +8,7 @@ use crate::config::{Config, ExecutorGpus};
 use crate::constraint::{Constraint, Repeats};
 use crate::error::Error;
 use crate::launch::Secret;
+use crate::mesos_v1::codec::Encoding;
 use crate::offer::DEFAULT_ROLE;
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 
@@ -97,17 +98,6 @@ pub struct Credential {
     pub principal: String,
     /// Its secret; without one the principal is only claimed.
     pub secret: Option<Secret>,
-}
-
-/// How messages are written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Encoding {
-    /// Short and fast.
-    #[default]
-    Protobuf,
-    /// Readable, for looking at what goes over the wire. Slower, and an event may have 8 MiB at most: some 10 000
-    /// offers.
-    Json,
 }
 
 impl MesosConfig {

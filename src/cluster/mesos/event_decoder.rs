@@ -1,14 +1,13 @@
 //! What a record says to the framework.
 
 use super::calls;
-use super::config::Encoding;
 use super::owned;
 use super::status;
-use super::wire::codec::Codec;
-use super::wire::messages::event::Type;
-use super::wire::messages::{Call, Event as Message};
-use super::wire::offers::split;
 use crate::engine::cluster_manager::{EncodedOffers, Event};
+use crate::mesos_v1::codec::{Codec, Encoding};
+use crate::mesos_v1::messages::event::Type;
+use crate::mesos_v1::messages::{Call, Event as Message};
+use crate::mesos_v1::offers::split;
 
 /// Decoded messages take up to a hundred times as much memory as their bytes, if someone means it; so what isn't read
 /// in place may not be long. In JSON that goes for offers, too: they come to about 10 000 in an event.

@@ -2,7 +2,7 @@
 
 use super::config::MesosConfig;
 use super::offer_constraints::{offer_constraints, offer_filters};
-use super::wire::messages::{
+use crate::mesos_v1::messages::{
     Capability, CapabilityType, FrameworkId, FrameworkInfo, Label, Labels, OfferConstraints,
 };
 

@@ -38,9 +38,9 @@ mod supervisor;
 mod task;
 mod tear_down;
 mod tls;
-pub mod wire;
 
 pub use crate::launch::Secret;
+pub use crate::mesos_v1::codec::Encoding;
 pub use cluster::MesosCluster;
-pub use config::{AtEnd, Credential, Encoding, Least, MesosConfig};
+pub use config::{AtEnd, Credential, Least, MesosConfig};
 pub use masters::{Master, Masters};

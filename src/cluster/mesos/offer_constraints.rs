@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 
 use super::config::Least;
-use super::wire::messages::{
+use crate::constraint::{Check, Predicate as Asked, Subject, Superset};
+use crate::mesos_v1::messages::{
     AttributeConstraint, ConstraintGroup, Exists, MinAllocatableResources, NotExists,
     OfferConstraints, OfferFilters, Predicate, Pseudoattribute, ResourceQuantities,
     RoleConstraints, Scalar, Selector, TextEquals, TextMatches, TextNotEquals, TextNotMatches,
 };
-use crate::constraint::{Check, Predicate as Asked, Subject, Superset};
 use crate::resources::Scalar as Thousandths;
 
 /// The same constraints for each of the roles; nothing if every agent passes.

@@ -2,14 +2,14 @@
 
 use std::time::SystemTime;
 
-use super::wire::messages::{
-    self, Attribute, DomainInfo, Offer, ReservationInfo, ReservationType, Resource, ValueType,
-};
-use super::wire::offers::Unavailability;
 use crate::engine::cluster_manager::{
     OwnedAttribute, OwnedAttributeValue, OwnedOffer, OwnedReservation, OwnedReservations,
     OwnedReservedBy, OwnedResource, OwnedValue,
 };
+use crate::mesos_v1::messages::{
+    self, Attribute, DomainInfo, Offer, ReservationInfo, ReservationType, Resource, ValueType,
+};
+use crate::mesos_v1::offers::Unavailability;
 use crate::offer::{DEFAULT_ROLE, ReservationKind, Revocability};
 use crate::resources::{PortRange, Scalar};
 

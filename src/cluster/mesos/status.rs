@@ -1,7 +1,7 @@
 //! What the master reports of a task, as the engine takes it.
 
-use super::wire::messages::{Reason, TaskState as State, TaskStatus};
 use crate::engine::cluster_manager::Update;
+use crate::mesos_v1::messages::{Reason, TaskState as State, TaskStatus};
 use crate::status::{TaskState, UpdateReason};
 
 /// The report. A state that this crate doesn't know yet says that the executor is out of sight, a reason that it
@@ -82,7 +82,7 @@ fn meaning(reason: Reason) -> UpdateReason {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::mesos::wire::json::Named;
+    use crate::mesos_v1::json::Named;
 
     fn status(state: i32, reason: Option<i32>) -> TaskStatus {
         TaskStatus { task_id: "etl-1.0".into(), state, reason, ..TaskStatus::default() }

@@ -35,10 +35,10 @@ use super::masters::Master;
 use super::state_file::FrameworkState;
 use super::state_writer::SharedLedger;
 use super::subscription::{Stream, Unsubscribed, redirected};
-use super::wire::codec::Codec;
 use crate::backoff::Backoff;
 use crate::config::text::format_duration;
 use crate::engine::cluster_manager::{Event, EventSink};
+use crate::mesos_v1::codec::Codec;
 
 /// So many redirections in a row are followed without waiting.
 const HOPS_MAX: u32 = 4;

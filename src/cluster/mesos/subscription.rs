@@ -10,8 +10,8 @@ use tokio::time::{Instant, timeout_at};
 
 use super::http::{Connection, Http, STREAM_ID, plain};
 use super::masters::Master;
-use super::wire::record_io::RecordReader;
 use crate::config::text::format_duration;
+use crate::mesos_v1::record_io::RecordReader;
 
 /// Where Mesos says nothing else, it sends a heartbeat so often.
 const HEARTBEAT: Duration = Duration::from_secs(15);

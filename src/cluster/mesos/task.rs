@@ -5,14 +5,14 @@ mod setup;
 mod tests;
 
 use super::calls;
-use super::wire::messages::{
+use crate::engine::cluster_manager::{Accept, Amount, Launch, Taken};
+use crate::error::Error;
+use crate::launch::{Command, ContainerKind, Form};
+use crate::mesos_v1::messages::{
     AllocationInfo, CommandInfo, Environment, Label, Labels, Launch as LaunchTasks, Operation,
     OperationType, Range, Ranges, ReservationInfo, ReservationType, Resource, RevocableInfo,
     Scalar, TaskInfo, ValueType, Variable, call,
 };
-use crate::engine::cluster_manager::{Accept, Amount, Launch, Taken};
-use crate::error::Error;
-use crate::launch::{Command, ContainerKind, Form};
 use crate::offer::{
     DEFAULT_ROLE, ReservationKind, Reservations, ReservedBy, Resource as Offered, Revocability,
 };

@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
-use offermill::cluster::mesos::wire::messages;
+use offermill::mesos_v1::messages;
 use prost::Message as _;
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 #![allow(unreachable_pub)]
 
-use offermill::cluster::mesos::wire::offers::{Malformed, OfferReader, Unavailability, split};
+use offermill::mesos_v1::offers::{Malformed, OfferReader, Unavailability, split};
 use offermill::resources::{PortRange, Scalar};
 use offermill::{
     Attribute, AttributeValue, DEFAULT_ROLE, Label, Offer, Reservation, ReservationKind,

@@ -3,9 +3,7 @@
 mod agreement;
 mod mirror;
 
-use offermill::cluster::mesos::wire::offers::{
-    ENTRIES_MAX, Malformed, OFFERS_MAX, OfferReader, split,
-};
+use offermill::mesos_v1::offers::{ENTRIES_MAX, Malformed, OFFERS_MAX, OfferReader, split};
 use proptest::collection::vec;
 use proptest::option::{of, weighted};
 use proptest::prelude::*;

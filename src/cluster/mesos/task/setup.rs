@@ -1,16 +1,16 @@
 //! What executors share, in the terms of Mesos.
 
 use crate::cluster::mesos::calls::kill_policy;
-use crate::cluster::mesos::wire::messages::{
+use crate::error::Error;
+use crate::launch::{
+    Container, ContainerKind, Label, Network, PortMapping, SecretSource, Setup, Uri, Volume,
+};
+use crate::mesos_v1::messages::{
     ContainerInfo, ContainerType, DockerImage, DockerInfo, DockerNetwork, DockerPortMapping,
     Environment, Image, ImageType, Label as WireLabel, Labels, MesosInfo, NetworkInfo, Parameter,
     PortMapping as NetworkPort, Secret, SecretReference, SecretType, SecretValue, TaskInfo,
     Uri as WireUri, Variable, VariableType, Volume as WireVolume, VolumeMode, VolumeSource,
     VolumeSourceType,
-};
-use crate::error::Error;
-use crate::launch::{
-    Container, ContainerKind, Label, Network, PortMapping, SecretSource, Setup, Uri, Volume,
 };
 
 /// Adds a setup to a task.

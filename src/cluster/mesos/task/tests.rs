@@ -11,11 +11,11 @@ use proptest::prelude::*;
 use prost::Message as _;
 
 use super::*;
-use crate::cluster::mesos::wire::messages::Call;
 use crate::engine::cluster_manager::Shape;
 use crate::launch::{
     Container, Network, PortMapping, Protocol, Secret, SecretSource, Setup, Uri, Volume,
 };
+use crate::mesos_v1::messages::Call;
 use crate::offer::{Offer, Reservation, Value};
 use crate::resources::{Gpus, Mebibytes, MilliCpus, PortRange, Scalar as Thousandths};
 

@@ -7,9 +7,9 @@ use tokio::sync::mpsc;
 use super::*;
 use crate::cluster::mesos::MesosConfig;
 use crate::cluster::mesos::http::Http;
-use crate::cluster::mesos::wire::codec::Codec;
-use crate::cluster::mesos::wire::messages::call;
 use crate::engine::cluster_manager::Events;
+use crate::mesos_v1::codec::Codec;
+use crate::mesos_v1::messages::call;
 
 #[derive(Default)]
 struct Sink(std::sync::Mutex<Vec<Event>>);

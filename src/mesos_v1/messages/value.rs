@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cluster::mesos::wire::json::{Name, names};
+use crate::mesos_v1::json::{Name, names};
 
 names! {
     /// What kind of value it is.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cluster::mesos::wire::json::Base64;
+use crate::mesos_v1::json::Base64;
 
 /// A framework, as the master named it.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Message, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cluster::mesos::wire::json::{OptionalName, names};
+use crate::mesos_v1::json::{OptionalName, names};
 
 /// Which agents are offered, by role; a role that isn't there is offered all.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]

@@ -5,7 +5,17 @@ use std::fmt;
 use prost::Message as _;
 
 use super::messages::{Call, Event};
-use crate::cluster::mesos::Encoding;
+
+/// How Mesos messages are encoded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Encoding {
+    /// Protocol buffers: compact and fast.
+    #[default]
+    Protobuf,
+    /// JSON, which is readable in a capture of the traffic. Slower to read; an event is limited to 8 MiB, which is
+    /// about 10 000 offers.
+    Json,
+}
 
 /// Writes calls and reads events in one encoding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{AgentId, ExecutorInfo, OperationId, Resource, ResourceProviderId, TaskInfo, Uuid};
-use crate::cluster::mesos::wire::json::{Name, OptionalName, names};
+use crate::mesos_v1::json::{Name, OptionalName, names};
 
 /// A step in what is done with an offer; the field that `type` names is set.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use super::{
     AgentId, CheckInfo, ContainerInfo, DurationInfo, ExecutorId, FrameworkId, HealthCheck, Labels,
     Resource, Scalar, TaskId,
 };
-use crate::cluster::mesos::wire::json::{Base64, Name, OptionalBase64, OptionalName, names};
+use crate::mesos_v1::json::{Base64, Name, OptionalBase64, OptionalName, names};
 
 /// A task to be started, with either a command or an executor.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]

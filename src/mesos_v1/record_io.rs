@@ -18,7 +18,7 @@ const DIGITS_MAX: u32 = 20;
 /// number of times. After an error it ignores what else comes: nobody can know where the next record begins.
 ///
 /// ```
-/// use offermill::cluster::mesos::wire::record_io::RecordReader;
+/// use offermill::mesos_v1::record_io::RecordReader;
 ///
 /// let mut reader = RecordReader::new(1 << 20);
 /// reader.push(b"5\nhel");

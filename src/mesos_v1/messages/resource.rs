@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{AgentId, Labels, Ranges, ResourceProviderId, Scalar, Set, ValueType, Volume};
-use crate::cluster::mesos::wire::json::{Name, OptionalName, names};
+use crate::mesos_v1::json::{Name, OptionalName, names};
 
 /// An amount of one resource. Reserved ones come in one of two forms: with `reservations`, to frameworks that
 /// understand refined reservations, else with `role` and `reservation`.

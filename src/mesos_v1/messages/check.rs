@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{CommandInfo, Protocol};
-use crate::cluster::mesos::wire::json::{OptionalName, names};
+use crate::mesos_v1::json::{OptionalName, names};
 
 /// How Mesos finds out whether a task is healthy; the field that `type` names is set.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]

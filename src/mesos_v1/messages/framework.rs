@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Address, DomainInfo, FrameworkId, Labels, Scalar};
-use crate::cluster::mesos::wire::json::{OptionalName, names};
+use crate::mesos_v1::json::{OptionalName, names};
 
 /// A framework, as it presents itself.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]

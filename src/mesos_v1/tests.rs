@@ -7,10 +7,9 @@ use proptest::option;
 use proptest::prelude::*;
 use prost::Message as _;
 
-use super::codec::Codec;
+use super::codec::{Codec, Encoding};
 use super::json::{Named, UNRECOGNIZED};
 use super::messages::*;
-use crate::cluster::mesos::Encoding;
 
 const JSON: Codec = Codec::new(Encoding::Json);
 const PROTOBUF: Codec = Codec::new(Encoding::Protobuf);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Labels, Parameter, Parameters, Secret};
-use crate::cluster::mesos::wire::json::{Name, OptionalName, names};
+use crate::mesos_v1::json::{Name, OptionalName, names};
 
 /// A container to be made; the field that `type` names is set.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]

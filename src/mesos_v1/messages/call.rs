@@ -6,7 +6,7 @@ use super::{
     AgentId, ExecutorId, Filters, FrameworkId, FrameworkInfo, KillPolicy, OfferConstraints,
     OfferId, Operation, OperationId, ResourceProviderId, ResourceRequest, TaskId,
 };
-use crate::cluster::mesos::wire::json::{Base64, OptionalName, names};
+use crate::mesos_v1::json::{Base64, OptionalName, names};
 
 /// What a framework sends; the field that `type` names is set, if that has one.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]

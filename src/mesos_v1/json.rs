@@ -47,7 +47,7 @@ macro_rules! names {
             $($(#[$about])* $value = $number,)*
         }
 
-        impl $crate::cluster::mesos::wire::json::Named for $name {
+        impl $crate::mesos_v1::json::Named for $name {
             const NAMES: &'static [($name, &'static str)] = &[$(($name::$value, $text),)*];
         }
     };

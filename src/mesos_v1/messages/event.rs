@@ -6,7 +6,7 @@ use super::{
     AgentId, ExecutorId, FrameworkId, InverseOffer, MasterInfo, Offer, OfferId, OperationStatus,
     TaskStatus,
 };
-use crate::cluster::mesos::wire::json::{Base64, OptionalName, names};
+use crate::mesos_v1::json::{Base64, OptionalName, names};
 
 /// What a framework gets; the field that `type` names is set, if that has one.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use super::{
     AgentId, CheckStatusInfo, ContainerId, ExecutorId, Labels, NetworkInfo, Resource, TaskId,
     TimeInfo,
 };
-use crate::cluster::mesos::wire::json::{Name, OptionalBase64, OptionalName, names};
+use crate::mesos_v1::json::{Name, OptionalBase64, OptionalName, names};
 
 /// What became of a task.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
