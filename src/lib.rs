@@ -171,7 +171,6 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod allocation;
-pub mod attributes;
 #[cfg(any(feature = "mesos", feature = "spark"))]
 mod backoff;
 pub mod cluster;
@@ -206,6 +205,7 @@ pub use constraint::Constraint;
 pub use error::Error;
 pub use ids::{ExecutorId, IdScheme};
 pub use kernel::*;
+pub use offer::attributes;
 pub use offer::{
     Attribute, AttributeValue, DEFAULT_ROLE, Label, Offer, Reservation, ReservationKind,
     Reservations, ReservedBy, Resource, ResourceKind, Revocability, Value,

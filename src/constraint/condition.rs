@@ -4,9 +4,10 @@ use std::fmt;
 
 use super::facts::{Facts, Subject, same};
 use super::glob;
+use super::mismatch::Mismatch;
 use super::numbers::{Shortest, decimal, integer, java_double};
 use super::pattern::Pattern;
-use super::verdict::Mismatch;
+use super::word::is_word;
 use crate::offer::AttributeValue;
 use crate::resources::PortRange;
 
@@ -344,7 +345,7 @@ impl fmt::Display for Glob<'_> {
 }
 
 fn write_word(f: &mut fmt::Formatter<'_>, text: &str, bare: bool) -> fmt::Result {
-    if bare && super::expression::is_word(text) {
+    if bare && is_word(text) {
         return f.write_str(text);
     }
     f.write_str("\"")?;

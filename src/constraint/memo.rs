@@ -2,7 +2,7 @@
 
 use super::Constraint;
 use super::facts::Facts;
-use super::verdict::Unmet;
+use super::mismatch::Unmet;
 use crate::offer::Offer;
 
 /// One agent's last answer, with which constraint gave it about which attributes, as a hash of both.

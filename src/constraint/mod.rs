@@ -91,6 +91,7 @@ mod fault;
 mod fingerprint;
 mod glob;
 mod memo;
+mod mismatch;
 mod numbers;
 mod pattern;
 mod program;
@@ -99,6 +100,7 @@ mod superset;
 #[cfg(test)]
 mod tests;
 mod verdict;
+mod word;
 
 use std::fmt;
 use std::str::FromStr;
@@ -114,8 +116,9 @@ use program::Program;
 pub use facts::Subject;
 pub(crate) use fault::{quoted, visible};
 pub use memo::Memo;
+pub use mismatch::{Mismatch, Unmet};
 pub use superset::{Check, Predicate, Repeats, Superset};
-pub use verdict::{Finding, Mismatch, Unmet, Verdict};
+pub use verdict::{Finding, Verdict};
 
 /// The longest constraint that is read, in bytes.
 pub const CONSTRAINT_BYTES_MAX: usize = 64 * 1024;

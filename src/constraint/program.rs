@@ -6,7 +6,7 @@
 
 use super::condition::{Condition, PAIRS_SCANNED_MAX, mark};
 use super::facts::{Facts, Subject};
-use super::verdict::{Mismatch, Unmet};
+use super::mismatch::{Mismatch, Unmet};
 
 /// Goes on to no step: the constraint is met.
 pub(super) const MET: u32 = u32::MAX;

@@ -21,8 +21,8 @@ pub use super::encoded::{EncodedOffer, EncodedOffers, OfferPlace, ReadOffers, Us
 pub use super::owned::{
     OwnedOffer, OwnedReservation, OwnedReservations, OwnedReservedBy, OwnedResource, OwnedValue,
 };
-pub use crate::attributes::{OwnedAttribute, OwnedAttributeValue};
 pub use crate::kernel::Amount;
+pub use crate::offer::attributes::{OwnedAttribute, OwnedAttributeValue};
 use crate::status::{TaskState, UpdateReason};
 
 /// A cluster, as the engine sees it.

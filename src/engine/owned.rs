@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::attributes::{self, Items, OwnedAttribute};
+use crate::offer::attributes::{self, Items, OwnedAttribute};
 use crate::offer::{
     Attribute, DEFAULT_ROLE, Label, Offer, Reservation, ReservationKind, Reservations, ReservedBy,
     Resource, Revocability, Value,

@@ -1,7 +1,6 @@
 //! An entry of an offer's resources, and what the kernel may take of it.
 
-use super::{DEFAULT_ROLE, Offer, Reservations, ReservedBy};
-use crate::config::Config;
+use super::{DEFAULT_ROLE, Reservations, ReservedBy};
 use crate::resources::{PortRange, Scalar};
 
 /// One entry of an offer's resources.
@@ -81,18 +80,6 @@ impl<'a> Resource<'a> {
         self.role() != DEFAULT_ROLE
     }
 
-    /// Which supply it belongs to, if `taker` may use it.
-    #[inline]
-    pub(crate) fn supply(&self, taker: Taker<'_>) -> Option<Supply> {
-        let supply = match self.standing {
-            Revocability::Firm => Supply::Firm,
-            Revocability::Revocable if taker.revocable => Supply::Revocable,
-            Revocability::Revocable | Revocability::Shared | Revocability::Disk => return None,
-        };
-        let is_open = self.reservations.open_to(taker.role) || taker.any_role;
-        is_open.then_some(supply)
-    }
-
     /// How much can be cut from it as its kind, in thousandths. GPUs are cut whole.
     pub(crate) fn quantity(&self) -> u64 {
         match (self.kind, self.value) {
@@ -167,27 +154,4 @@ pub enum Value<'a> {
     Ranges(&'a [PortRange]),
     /// Named items.
     Set(&'a [&'a str]),
-}
-
-/// For whom resources are taken, and whether revocable ones and those of other roles will do.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Taker<'a> {
-    role: &'a str,
-    revocable: bool,
-    any_role: bool,
-}
-
-impl<'a> Taker<'a> {
-    pub(crate) fn new(offer: &Offer<'a>, config: &Config) -> Taker<'a> {
-        let (revocable, any_role) = (config.revocable, config.conduct.any_role);
-        Taker { role: offer.role, revocable, any_role }
-    }
-}
-
-/// Where an executor's share of one kind comes from. Mesos lets nobody mix them within a kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Supply {
-    /// Used first: what stays is better.
-    Firm,
-    Revocable,
 }

@@ -1,7 +1,7 @@
 //! Agents' attributes, from a line such as `zone:east|zone:west;rack:r%d`.
 
-use crate::attributes::{OwnedAttribute, OwnedAttributeValue, is_readable};
 use crate::error::Error;
+use crate::offer::attributes::{OwnedAttribute, OwnedAttributeValue, is_readable};
 
 const ALLOWED: &str = "NAME:VALUE[|VALUE...][;...], where a value is a number, [FROM-TO,...], \
                        {ITEM,...} or text, and %d is the agent's number";
@@ -90,7 +90,7 @@ fn alternating(text: &str) -> Option<Alternating> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attributes::ATTRIBUTES_BYTES_MAX;
+    use crate::offer::attributes::ATTRIBUTES_BYTES_MAX;
 
     fn of_agent(text: &str, agent: usize) -> Vec<(String, OwnedAttributeValue)> {
         let attributes = AgentAttributes::parse(text).unwrap().of_agent(agent).unwrap();

@@ -1,6 +1,6 @@
 //! What people mistype in expressions, and what they perhaps meant.
 
-use super::tokens::{Spot, Token};
+use super::token::{Spot, Token};
 use crate::constraint::fault::{Fault, quoted, splice};
 
 fn fault(

@@ -2,15 +2,14 @@
 //! [`constraint`](super).
 
 mod faults;
+mod lexer;
 mod parser;
-mod tokens;
+mod token;
 mod tree;
 
 use super::condition::Condition;
 use super::fault::Fault;
 use super::program::Program;
-
-pub(super) use tokens::is_word;
 
 /// What an expression begins with. In Spark's syntax no entry has two colons, so no constraint of
 /// Spark's does.

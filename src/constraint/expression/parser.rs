@@ -1,7 +1,8 @@
 //! Reading an expression: operators wait on a stack of their own until one comes that binds less
 //! closely. No depth of parentheses makes this recurse.
 
-use super::tokens::{Spot, Token, Tokens};
+use super::lexer::Lexer;
+use super::token::{Spot, Token};
 use super::tree::{Join, Node, Tree};
 use super::{CONDITIONS_MAX, PATTERN_BYTES_MAX, faults, place};
 use crate::constraint::condition::{Comparison, Condition, Test, Values};
@@ -13,7 +14,7 @@ use crate::resources::PortRange;
 
 /// Reads what stands in `text` from `start` on.
 pub(super) fn parse(text: &str, start: usize) -> Result<(Tree, Vec<Condition>), Fault> {
-    let mut tokens = Tokens::new(text, start);
+    let mut tokens = Lexer::new(text, start);
     let ahead = tokens.next()?;
     let parser = Parser {
         text,
@@ -31,7 +32,7 @@ pub(super) fn parse(text: &str, start: usize) -> Result<(Tree, Vec<Condition>), 
 
 struct Parser<'a> {
     text: &'a str,
-    tokens: Tokens<'a>,
+    tokens: Lexer<'a>,
     ahead: Spot<'a>,
     tree: Tree,
     conditions: Vec<Condition>,

@@ -8,12 +8,13 @@ use hashbrown::HashTable;
 
 use super::agent_cache::AgentCache;
 use super::decision::{Decline, Reason};
+use super::eligibility::{Eligibility, Supply};
 use super::placement::Capacity;
 use crate::config::{Config, ExecutorGpus};
 use crate::kernel::state::agents::{AgentKey, Agents, Refusal};
 use crate::kernel::state::policy::Policy;
 use crate::limits;
-use crate::offer::{Offer, ResourceKind, Supply, Taker};
+use crate::offer::{Offer, ResourceKind};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::time::Timestamp;
 
@@ -115,20 +116,20 @@ impl Candidate {
 
     /// Adds what is in an offer, which has this `position` in the batch.
     fn add(&mut self, offer: &Offer<'_>, position: u32, config: &Config) {
-        let taker = Taker::new(offer, config);
+        let eligibility = Eligibility::new(offer, config);
         for (resource, at) in offer.resources.iter().zip(0u32..) {
             // Most that are offered are of no use: nobody need ask whose they are.
             match resource.kind {
                 ResourceKind::Cpus | ResourceKind::Memory | ResourceKind::Gpus => {}
                 ResourceKind::Ports => {
                     let wanted = config.fixed_port.filter(|port| resource.has_port(*port));
-                    self.has_port |= wanted.is_some() && resource.supply(taker).is_some();
+                    self.has_port |= wanted.is_some() && eligibility.supply(resource).is_some();
                     continue;
                 }
                 ResourceKind::Other => continue,
             }
             let quantity = resource.quantity();
-            let sums = match resource.supply(taker) {
+            let sums = match eligibility.supply(resource) {
                 Some(Supply::Firm) => {
                     match resource.kind {
                         ResourceKind::Cpus => self.spots.cpus.add(position, at, quantity),

@@ -2,8 +2,9 @@
 
 use super::candidates::{Spot, Spots, Sums};
 use super::decision::{Amount, Piece};
+use super::eligibility::{Eligibility, Supply};
 use crate::config::Config;
-use crate::offer::{Offer, Resource, ResourceKind, Supply, Taker};
+use crate::offer::{Offer, Resource, ResourceKind};
 use crate::resources::Scalar;
 
 /// Which resources are taken from now.
@@ -74,7 +75,7 @@ impl Cursor {
             // What tells most apart comes first.
             if resource.kind == self.kind
                 && self.turn.is_of(resource)
-                && resource.supply(lot.taker) == Some(self.supply)
+                && lot.eligibility.supply(resource) == Some(self.supply)
             {
                 self.left = resource.quantity();
                 return true;
@@ -127,7 +128,7 @@ impl Cursor {
 struct OfferGroup<'a> {
     batch: &'a [Offer<'a>],
     group: &'a [u32],
-    taker: Taker<'a>,
+    eligibility: Eligibility<'a>,
     reserved_first: bool,
 }
 
@@ -151,8 +152,9 @@ impl<'a> ResourceCarver<'a> {
         spots: Spots,
     ) -> ResourceCarver<'a> {
         // All offers of a group are to one role.
-        let taker = Taker::new(&batch[group[0] as usize], config);
-        let lot = OfferGroup { batch, group, taker, reserved_first: config.conduct.reserved_first };
+        let eligibility = Eligibility::new(&batch[group[0] as usize], config);
+        let lot =
+            OfferGroup { batch, group, eligibility, reserved_first: config.conduct.reserved_first };
         ResourceCarver {
             cpus: Cursor::of_firm(ResourceKind::Cpus, &lot, firm.cpus, spots.cpus),
             memory: Cursor::of_firm(ResourceKind::Memory, &lot, firm.memory, spots.memory),
@@ -189,7 +191,7 @@ impl OfferGroup<'_> {
             resources.map(move |(resource, at)| (offer, resource, at))
         };
         let found = self.group.iter().flat_map(of_offer).filter_map(|(offer, resource, at)| {
-            let supply = resource.supply(self.taker).filter(|_| resource.has_port(port))?;
+            let supply = self.eligibility.supply(resource).filter(|_| resource.has_port(port))?;
             Some(((supply, self.reserved_first && !resource.is_reserved()), offer, at))
         });
         let (_, offer, resource) = found.min_by_key(|(order, ..)| *order)?;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::driver::DriverMessage;
 use super::frame::{FrameReader, Message};
-use super::registrar::ShuffleOptions;
+use super::options::ShuffleOptions;
 
 /// Why a registration failed.
 #[derive(Clone, Debug)]

@@ -18,7 +18,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use super::call::Failure;
-use super::registrar::{News, Standing};
+use super::event::{News, Standing};
 use crate::backoff::Backoff;
 
 /// Connections are looked after this often, or with each heartbeat if those are more frequent.

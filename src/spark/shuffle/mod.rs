@@ -12,10 +12,14 @@
 
 mod call;
 mod driver;
+mod event;
 mod frame;
 mod host;
+mod options;
 mod registrar;
 
 pub use driver::DriverMessage;
+pub use event::{News, Standing};
 pub use frame::{FRAME_MAX, FrameReader, Malformed, Message};
-pub use registrar::{News, Registrar, Service, ShuffleOptions, Standing};
+pub use options::ShuffleOptions;
+pub use registrar::{Registrar, Service};

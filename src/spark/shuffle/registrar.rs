@@ -12,7 +12,6 @@
 //! are called before those that failed, so that dead ones delay others by one registration timeout at most.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 use std::net::TcpStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
@@ -20,102 +19,16 @@ use std::time::{Duration, Instant};
 
 use super::call::{self, Failure};
 use super::driver::DriverMessage;
+use super::event::{News, Standing};
 use super::frame::Message;
 use super::host::{Host, Pulse};
+use super::options::ShuffleOptions;
 use crate::error::Error;
 
 /// So many services are called at a time.
 const CALLS_MAX: usize = 8;
-/// The longest application id, in bytes.
-const ID_MAX: usize = 4096;
 /// With nothing to do the keeper sleeps for so long.
 const IDLE: Duration = Duration::from_secs(3600);
-
-/// What a registrar has to know.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ShuffleOptions {
-    /// The application's id, as its executors are told.
-    pub app_id: String,
-    /// Where the services listen, on each host: `spark.shuffle.service.port`.
-    pub port: u16,
-    /// The time from one heartbeat to the next: `spark.executor.heartbeatInterval`. 10 s.
-    pub heartbeat_interval: Duration,
-    /// After so long without one the services delete the application's files:
-    /// `spark.storage.blockManagerHeartbeatTimeoutMs`, else `spark.network.timeout`. 120 s.
-    pub heartbeat_timeout: Duration,
-    /// How long one try may take: `spark.shuffle.registration.timeout`. 5 s.
-    pub registration_timeout: Duration,
-}
-
-impl ShuffleOptions {
-    /// With Spark's defaults.
-    #[must_use]
-    pub fn new(app_id: impl Into<String>) -> ShuffleOptions {
-        ShuffleOptions {
-            app_id: app_id.into(),
-            port: 7337,
-            heartbeat_interval: Duration::from_secs(10),
-            heartbeat_timeout: Duration::from_secs(120),
-            registration_timeout: Duration::from_secs(5),
-        }
-    }
-
-    fn check(&self) -> Result<(), Error> {
-        let refuse = |name: &str, value: &dyn fmt::Display, allowed: &str| {
-            Err(Error::setting(name, value, allowed))
-        };
-        let millis = |duration: Duration| format!("{} ms", duration.as_millis());
-        if self.app_id.is_empty() || self.app_id.len() > ID_MAX {
-            return refuse("the application id", &self.app_id, "a text of 1 to 4096 bytes");
-        }
-        if self.port == 0 {
-            return refuse("the shuffle service's port", &self.port, "at least 1");
-        }
-        let (interval, timeout) = (self.heartbeat_interval, self.heartbeat_timeout);
-        if interval.is_zero() || interval >= timeout {
-            let allowed = format!("above 0 and below the timeout of {}", millis(timeout));
-            return refuse("the heartbeat interval", &millis(interval), &allowed);
-        }
-        if self.registration_timeout.is_zero() {
-            return refuse("the registration timeout", &"0 ms", "above 0");
-        }
-        Ok(())
-    }
-}
-
-/// What there is to tell of a service, each once until the other happens.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum News {
-    /// It took the registration.
-    Registered {
-        /// The service's host.
-        host: String,
-        /// Whether it had been told of before: it works again, or was started again.
-        again: bool,
-    },
-    /// It can't be had. It is tried again, without a further word, until it can.
-    Failing {
-        /// The service's host.
-        host: String,
-        /// In a few words; others' ones, perhaps.
-        why: String,
-        /// Whether the service itself said no.
-        is_refusal: bool,
-    },
-}
-
-/// How a service stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// Nothing was heard of it yet.
-    New,
-    /// The application is registered.
-    Registered,
-    /// It can't be had, and is tried again.
-    Failing,
-}
 
 /// A service.
 #[derive(Clone, Debug, PartialEq, Eq)]

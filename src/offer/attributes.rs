@@ -14,8 +14,9 @@
 
 use std::fmt;
 
+use super::{Attribute, AttributeValue};
 use crate::error::Error;
-use crate::offer::{Attribute, AttributeValue};
+
 use crate::resources::PortRange;
 
 /// The longest text of attributes that is read, in bytes.

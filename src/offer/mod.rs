@@ -3,12 +3,12 @@
 //! Nothing here owns memory. A wire decoder keeps its buffers, builds its [`Resource`]s and [`Attribute`]s on slices
 //! of them, and hands the [`Offer`]s over; the kernel copies an agent's id once, when it first meets it.
 
+pub mod attributes;
 mod reservation;
 mod resource;
 
 pub use reservation::{Label, Reservation, ReservationKind, Reservations, ReservedBy};
 pub use resource::{Resource, ResourceKind, Revocability, Value};
-pub(crate) use resource::{Supply, Taker};
 
 use std::time::Duration;
 

@@ -1,46 +1,23 @@
-//! The words and marks of an expression.
+//! The lexer: splits an expression into tokens.
 
 use super::faults;
+use super::token::{Spot, Token};
 use crate::constraint::fault::Fault;
-
-/// Words of the syntax. As names or values they stand in quotation marks.
-const KEYWORDS: [&str; 6] = ["and", "or", "not", "in", "like", "matches"];
+use crate::constraint::word::{KEYWORDS, word};
 
 /// Longer marks first.
 const MARKS: [&str; 16] =
     ["&&", "||", "==", "!=", "<=", ">=", "(", ")", "{", "}", "[", "]", ",", "=", "<", ">"];
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Token<'a> {
-    /// A name or value as it stands there.
-    Word(&'a str),
-    /// One that stood in quotation marks.
-    Quoted(String),
-    /// A word of the syntax, in small letters; `&&`, `||` and `!` are those that they stand for.
-    Keyword(&'static str),
-    /// `@` and a name.
-    Place(&'a str),
-    Mark(&'static str),
-    End,
-}
-
-/// A token with where it begins and ends, in bytes.
-#[derive(Clone, Debug)]
-pub(super) struct Spot<'a> {
-    pub(super) token: Token<'a>,
-    pub(super) start: usize,
-    pub(super) end: usize,
-}
-
 /// Reads token after token.
-pub(super) struct Tokens<'a> {
+pub(super) struct Lexer<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Tokens<'a> {
-    pub(super) fn new(text: &'a str, at: usize) -> Tokens<'a> {
-        Tokens { text, at }
+impl<'a> Lexer<'a> {
+    pub(super) fn new(text: &'a str, at: usize) -> Lexer<'a> {
+        Lexer { text, at }
     }
 
     /// The next token; at the end, the end.
@@ -104,20 +81,4 @@ impl<'a> Tokens<'a> {
         }
         Err(faults::unclosed_quote(self.text, start, mark))
     }
-}
-
-/// The word that `rest` begins with; empty if it begins with none.
-fn word(rest: &str) -> &str {
-    let end = rest.find(|c| !is_of_word(c)).unwrap_or(rest.len());
-    rest.get(..end).unwrap_or_default()
-}
-
-fn is_of_word(c: char) -> bool {
-    !(c.is_whitespace() || c.is_control() || "()[]{},=!<>~&|\"'\\;:@#`$".contains(c))
-}
-
-/// Whether a text reads back as itself without quotation marks.
-pub(in crate::constraint) fn is_word(text: &str) -> bool {
-    let keyword = || KEYWORDS.into_iter().any(|one| one.eq_ignore_ascii_case(text));
-    !text.is_empty() && text.chars().all(is_of_word) && !keyword()
 }

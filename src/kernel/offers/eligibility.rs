@@ -1,0 +1,42 @@
+//! Which resources of an offer executors may use: by reservation, revocability and configuration.
+
+use crate::config::Config;
+use crate::offer::{Offer, Resource, Revocability};
+
+/// The rule for the resources of one offer, or of several offers to one role.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Eligibility<'a> {
+    role: &'a str,
+    revocable: bool,
+    any_role: bool,
+}
+
+/// The two kinds of resources that executors may use. Mesos lets no task mix them within one resource name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Supply {
+    /// Used first, because Mesos doesn't revoke them.
+    Firm,
+    Revocable,
+}
+
+impl<'a> Eligibility<'a> {
+    pub(crate) fn new(offer: &Offer<'a>, config: &Config) -> Eligibility<'a> {
+        Eligibility {
+            role: offer.role,
+            revocable: config.revocable,
+            any_role: config.conduct.any_role,
+        }
+    }
+
+    /// The supply that `resource` belongs to, or `None` if it must not be used.
+    #[inline]
+    pub(crate) fn supply(self, resource: &Resource<'_>) -> Option<Supply> {
+        let supply = match resource.standing {
+            Revocability::Firm => Supply::Firm,
+            Revocability::Revocable if self.revocable => Supply::Revocable,
+            Revocability::Revocable | Revocability::Shared | Revocability::Disk => return None,
+        };
+        let is_open = resource.reservations.open_to(self.role) || self.any_role;
+        is_open.then_some(supply)
+    }
+}

@@ -1,0 +1,62 @@
+//! The options of a registrar.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::error::Error;
+
+/// The longest application id, in bytes.
+const ID_MAX: usize = 4096;
+
+/// What a registrar has to know.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ShuffleOptions {
+    /// The application's id, as its executors are told.
+    pub app_id: String,
+    /// Where the services listen, on each host: `spark.shuffle.service.port`.
+    pub port: u16,
+    /// The time from one heartbeat to the next: `spark.executor.heartbeatInterval`. 10 s.
+    pub heartbeat_interval: Duration,
+    /// After so long without one the services delete the application's files:
+    /// `spark.storage.blockManagerHeartbeatTimeoutMs`, else `spark.network.timeout`. 120 s.
+    pub heartbeat_timeout: Duration,
+    /// How long one try may take: `spark.shuffle.registration.timeout`. 5 s.
+    pub registration_timeout: Duration,
+}
+
+impl ShuffleOptions {
+    /// With Spark's defaults.
+    #[must_use]
+    pub fn new(app_id: impl Into<String>) -> ShuffleOptions {
+        ShuffleOptions {
+            app_id: app_id.into(),
+            port: 7337,
+            heartbeat_interval: Duration::from_secs(10),
+            heartbeat_timeout: Duration::from_secs(120),
+            registration_timeout: Duration::from_secs(5),
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let refuse = |name: &str, value: &dyn fmt::Display, allowed: &str| {
+            Err(Error::setting(name, value, allowed))
+        };
+        let millis = |duration: Duration| format!("{} ms", duration.as_millis());
+        if self.app_id.is_empty() || self.app_id.len() > ID_MAX {
+            return refuse("the application id", &self.app_id, "a text of 1 to 4096 bytes");
+        }
+        if self.port == 0 {
+            return refuse("the shuffle service's port", &self.port, "at least 1");
+        }
+        let (interval, timeout) = (self.heartbeat_interval, self.heartbeat_timeout);
+        if interval.is_zero() || interval >= timeout {
+            let allowed = format!("above 0 and below the timeout of {}", millis(timeout));
+            return refuse("the heartbeat interval", &millis(interval), &allowed);
+        }
+        if self.registration_timeout.is_zero() {
+            return refuse("the registration timeout", &"0 ms", "above 0");
+        }
+        Ok(())
+    }
+}
