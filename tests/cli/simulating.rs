@@ -112,7 +112,7 @@ fn the_report_is_complete() {
         "Declined offers by reason",
         "Placement latency",
         "Launch latency",
-        "Spread: executors an agent",
+        "Spread: executors per agent",
         "Summary",
         "What happened to the cluster",
         "Run it again",

@@ -29,6 +29,7 @@ mod replay;
 mod run;
 mod scenario;
 mod settings;
+mod signals;
 mod simulate;
 mod target;
 mod text;

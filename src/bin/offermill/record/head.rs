@@ -1,14 +1,18 @@
-//! The first line of a journal: the settings that decisions depend on, so that they can be taken again.
+//! The first line of a journal: the settings that decisions depend on. [`head`] writes them, [`config_of`] reads them
+//! back.
 
-use offermill::Config;
+use offermill::config::{Conduct, ExclusionRule};
+use offermill::{Config, IdScheme};
 
 use crate::scenario::head::FORMAT;
 use crate::scenario::{Conducts, Head, Ids};
+use crate::settings;
 use crate::settings::draft::Draft;
+use crate::settings::sources::Layers;
 
-/// The settings that decisions depend on. None of them is a secret.
+/// The keys of the settings that decisions depend on. None of them is a secret.
 const DECISIVE: &[&str] = &[
-    // Some settings mean nothing on some clusters.
+    // The kind of cluster decides which of the others apply.
     "spark.master",
     "spark.cores.max",
     "spark.executor.cores",
@@ -34,11 +38,11 @@ const DECISIVE: &[&str] = &[
     "spark.dynamicAllocation.enabled",
 ];
 
-/// The head of a run with this configuration.
+/// Returns the head of a run with this configuration.
 pub(crate) fn head(draft: &Draft, ids: Option<Ids>, config: &Config) -> Head {
     let mut conf = draft.texts_of(DECISIVE);
     if let Some(limit) = config.executor_limit() {
-        // It may follow from others.
+        // The limit may have been derived from other settings.
         let key = match draft.allocation.enabled {
             true => "spark.dynamicAllocation.initialExecutors",
             false => "spark.executor.instances",
@@ -53,4 +57,42 @@ pub(crate) fn head(draft: &Draft, ids: Option<Ids>, config: &Config) -> Head {
         conf,
         ..Head::default()
     }
+}
+
+/// Reads the configuration and the id scheme from a head, for Offermill's own conduct.
+///
+/// # Errors
+/// With a sentence for each setting that is not allowed.
+pub(crate) fn config_of(head: &Head) -> Result<(Config, IdScheme), Vec<String>> {
+    let mut draft = Draft::read(Layers::of_scenario(&head.conf));
+    let ids = match &head.ids {
+        Some(ids) => IdScheme::unique(&ids.prefix, ids.epoch),
+        None => Ok(IdScheme::plain()),
+    };
+    let ids = ids.map_err(|error| draft.complain(&error)).ok();
+    let limit = match draft.allocation.enabled {
+        true => Some(draft.allocation.initial),
+        false => draft.executors,
+    };
+    let exclusion = draft.excludes.then_some(draft.exclusion);
+    let config = build(&mut draft, limit, exclusion, Conduct::OFFERMILL);
+    match (config, ids) {
+        (Some(config), Some(ids)) if draft.problems.is_empty() => Ok((config, ids)),
+        _ => Err(draft.problems),
+    }
+}
+
+/// Builds the configuration, or adds the reason to the draft's problems and returns `None`.
+pub(crate) fn build(
+    draft: &mut Draft,
+    limit: Option<u32>,
+    exclusion: Option<ExclusionRule>,
+    conduct: Conduct,
+) -> Option<Config> {
+    // An unreadable setting has no value that others could be checked against.
+    if !draft.problems.is_empty() {
+        return None;
+    }
+    let built = settings::builder(draft, limit, exclusion).conduct(conduct).build();
+    built.map_err(|error| draft.complain(&error)).ok()
 }

@@ -13,9 +13,11 @@
 
 mod head;
 mod lines;
+mod open;
 mod replaying;
 mod writer;
 
-pub(crate) use head::head;
+pub(crate) use head::{build, config_of};
+pub(crate) use open::open;
 pub(crate) use replaying::play;
-pub(crate) use writer::Files;
+pub(crate) use writer::JournalFiles;

@@ -19,7 +19,7 @@ const DUE_MAX: usize = 64 * 1024;
 
 /// A journal's files while they are written. Whatever ends this process, no answer is in its file before its event is.
 #[derive(Debug)]
-pub(crate) struct Files {
+pub(crate) struct JournalFiles {
     events: Sheet,
     answers: Sheet,
     /// Answers to events that may not be in their file yet.
@@ -51,17 +51,17 @@ impl Drop for Sheet {
     }
 }
 
-impl Files {
+impl JournalFiles {
     /// Makes both files, readable only to their owner. An empty one that is there already will do, as will a device.
     ///
     /// # Errors
     /// With the file's name, when one is there and isn't empty, or is another run's, or can't be made.
-    pub(crate) fn create(path: &Path) -> Result<Files, (PathBuf, io::Error)> {
+    pub(crate) fn create(path: &Path) -> Result<JournalFiles, (PathBuf, io::Error)> {
         let mut answers = path.as_os_str().to_owned();
         answers.push(".answers");
         let (events, answers) = (Sheet::create(path)?, Sheet::create(Path::new(&answers))?);
         let (due, early, last) = (Vec::new(), Vec::new(), Timestamp::ORIGIN);
-        Ok(Files { events, answers, due, due_bytes: 0, early, ev: 0, last })
+        Ok(JournalFiles { events, answers, due, due_bytes: 0, early, ev: 0, last })
     }
 
     /// Writes the first line of each.
@@ -75,7 +75,7 @@ impl Files {
     }
 }
 
-impl Journal for Files {
+impl Journal for JournalFiles {
     fn record(&mut self, entry: &Entry) -> io::Result<()> {
         let answers = lines::answers(self.ev, entry);
         let Some(event) = lines::event(entry, self.last) else {

@@ -61,7 +61,6 @@ use crate::text::format::count;
 use arguments::{Compat, ReplayArguments};
 use compare::{Comparer, Comparison, Cut};
 use spark::Spark;
-pub(crate) use start::own_config;
 
 /// So much is printed at once, in bytes.
 const CHUNK: usize = 64 * 1024;

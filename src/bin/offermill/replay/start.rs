@@ -7,8 +7,8 @@ use offermill::launch::{self, spark::SparkExecutor};
 use offermill::resources::MilliCpus;
 use offermill::{Config, IdScheme};
 
+use crate::record::{build, config_of};
 use crate::scenario::{Head, Init};
-use crate::settings;
 use crate::settings::draft::Draft;
 use crate::settings::sources::Layers;
 use crate::settings::spark::{self, spark_executor};
@@ -31,24 +31,7 @@ pub(super) struct Start {
 
 /// Reads the settings of our own conduct. `Err` says what is wrong with them.
 pub(super) fn own(head: &Head) -> Result<(Config, IdScheme), Box<Init>> {
-    let mut draft = Draft::read(Layers::of_scenario(&head.conf));
-    let ids = match &head.ids {
-        Some(ids) => IdScheme::unique(&ids.prefix, ids.epoch),
-        None => Ok(IdScheme::plain()),
-    };
-    let ids = ids.map_err(|error| draft.complain(&error)).ok();
-    let limit = first_limit(&draft);
-    let exclusion = draft.excludes.then_some(draft.exclusion);
-    let config = build(&mut draft, limit, exclusion, Conduct::OFFERMILL);
-    match (config, ids) {
-        (Some(config), Some(ids)) if draft.problems.is_empty() => Ok((config, ids)),
-        _ => Err(Box::new(refusal(head, &draft))),
-    }
-}
-
-/// The kernel's settings that our own conduct takes from a head.
-pub(crate) fn own_config(head: &Head) -> Option<Config> {
-    own(head).ok().map(|(config, _)| config)
+    config_of(head).map_err(|problems| Box::new(refusal(head, &problems)))
 }
 
 /// Reads the settings as Spark's backend for Mesos understands them. `Err` says what is wrong with them.
@@ -99,7 +82,7 @@ pub(super) fn spark(head: &Head) -> Result<Start, Box<Init>> {
             let init = init(head, &draft, &config, shown);
             Ok(Start { draft, config, cap_given, launcher, init })
         }
-        _ => Err(Box::new(refusal(head, &draft))),
+        _ => Err(Box::new(refusal(head, &draft.problems))),
     }
 }
 
@@ -132,28 +115,6 @@ fn take_out_what_fails_late(conf: &mut BTreeMap<String, String>) -> bool {
     conf.len() == given
 }
 
-/// How many executors there are to be at first.
-fn first_limit(draft: &Draft) -> Option<u32> {
-    match draft.allocation.enabled {
-        true => Some(draft.allocation.initial),
-        false => draft.executors,
-    }
-}
-
-fn build(
-    draft: &mut Draft,
-    limit: Option<u32>,
-    exclusion: Option<ExclusionRule>,
-    conduct: Conduct,
-) -> Option<Config> {
-    // What can't be read has no value that could be checked against others.
-    if !draft.problems.is_empty() {
-        return None;
-    }
-    let built = settings::builder(draft, limit, exclusion).conduct(conduct).build();
-    built.map_err(|error| draft.complain(&error)).ok()
-}
-
 fn init(head: &Head, draft: &Draft, config: &Config, max_cores: serde_json::Number) -> Init {
     Init {
         init: "ok".to_owned(),
@@ -171,10 +132,10 @@ const CORES_MAX: &str = "spark.cores.max";
 const CONSTRAINTS: &str = "spark.mesos.constraints";
 
 /// Settings that nothing can be played with, told as Spark does where it tells them.
-fn refusal(head: &Head, draft: &Draft) -> Init {
-    let told = draft.problems.join("; ");
+fn refusal(head: &Head, problems: &[String]) -> Init {
+    let told = problems.join("; ");
     let constraints = head.conf.get(CONSTRAINTS).filter(|_| {
-        let one = [draft.problems.len() == 1, told.starts_with(CONSTRAINTS)];
+        let one = [problems.len() == 1, told.starts_with(CONSTRAINTS)];
         one == [true; 2]
     });
     let (error, cause) = match constraints {

@@ -6,7 +6,6 @@
 mod allocating;
 pub(crate) mod inbox;
 pub(crate) mod shuffle;
-pub(crate) mod signals;
 mod status;
 mod steering;
 
@@ -34,10 +33,12 @@ use crate::output::summary::Summary;
 use crate::output::{
     Faceless, Renderer, View, choose, drain_remarks, output, remark, write_remarks_aside,
 };
+use crate::record::{self, JournalFiles};
 use crate::run::inbox::{Receiver, Sender, channel};
 use crate::run::shuffle::Shuffle;
 use crate::settings::flags::RunArguments;
 use crate::settings::{Gathered, Settings, gather};
+use crate::signals;
 use crate::target::Agents;
 use crate::text::format::count;
 use crate::text::stdout::Writer;
@@ -90,17 +91,21 @@ pub(crate) fn run(arguments: &RunArguments) -> Exit {
 }
 
 fn prepare(arguments: &RunArguments, output: Arc<Writer>) -> Exit {
-    let Gathered { remarks, settings } = gather(arguments);
-    remarks.iter().for_each(|text| remark(text));
-    let (settings, manager) = match settings {
-        Ok(checked) => checked,
-        Err(problems) => {
-            problems.iter().for_each(|problem| remark(problem));
-            return Exit::BadInput;
-        }
+    let Gathered { mut draft, settings } = gather(arguments);
+    // Last of all, so that no file is left if a setting is wrong.
+    let checked = settings.and_then(|(settings, manager)| {
+        let journal = record::open(arguments.journal.as_deref(), &mut draft, &settings)?;
+        Some((settings, manager, journal))
+    });
+    draft.remarks.iter().for_each(|text| remark(text));
+    let Some((settings, manager, journal)) = checked else {
+        draft.problems.iter().for_each(|problem| remark(problem));
+        return Exit::BadInput;
     };
     let (sender, inbox) = channel();
-    if let Err(error) = signals::listen(sender.clone()) {
+    let session = sender.clone();
+    let send = move |signal| drop(session.send(Message::Signal(signal)));
+    if let Err(error) = signals::listen(send) {
         remark(&format!("signals can't be handled: {error}"));
         return Exit::Cluster;
     }
@@ -111,12 +116,13 @@ fn prepare(arguments: &RunArguments, output: Arc<Writer>) -> Exit {
             return Exit::BadInput;
         }
     };
-    start(settings, manager, doors, output, (sender, &inbox))
+    start(settings, manager, journal, doors, output, (sender, &inbox))
 }
 
 fn start(
-    mut settings: Settings,
+    settings: Settings,
     manager: Arc<dyn ClusterManager>,
+    journal: Option<JournalFiles>,
     doors: Doors,
     output: Arc<Writer>,
     (sender, inbox): (Sender<Message>, &Receiver<Message>),
@@ -132,7 +138,7 @@ fn start(
     // The stop is left alone when three quarters of the slack are over.
     options.shutdown_slack = settings.site.stop_within * 4 / 3;
     let watcher = Box::new(Watcher(sender.clone()));
-    let started = match settings.journal.take() {
+    let started = match journal {
         Some(journal) => {
             let (kernel, journal) = (kernel.clone(), Box::new(journal));
             Engine::start_with_journal(kernel, manager, launcher, options, watcher, journal)

@@ -18,8 +18,6 @@ pub(crate) mod spark;
 pub(crate) mod spark_table;
 pub(crate) mod table;
 
-use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -29,10 +27,7 @@ use offermill::config::{ExclusionRule, ExecutorCores, ExecutorGpus};
 use offermill::engine::cluster_manager::ClusterManager;
 use offermill::{Config, ConfigBuilder, IdScheme};
 
-use crate::record::{self, Files};
-use crate::replay;
 use crate::run::shuffle::ShufflePlan;
-use crate::scenario::Ids;
 use crate::settings::draft::Draft;
 use crate::settings::executors::Executors;
 use crate::settings::flags::RunArguments;
@@ -50,6 +45,8 @@ pub(crate) struct Settings {
     pub(crate) config: Config,
     /// How executors' ids are written.
     pub(crate) ids: IdScheme,
+    /// The number in executors' ids that tells this run from others: its start, in milliseconds since 1970.
+    pub(crate) epoch: u64,
     /// What executors are.
     pub(crate) executors: Executors,
     /// End when so many have finished.
@@ -70,8 +67,6 @@ pub(crate) struct Settings {
     pub(crate) tracks_shuffle: bool,
     /// How much has to be there before work begins.
     pub(crate) readiness: Readiness,
-    /// Where what happens is kept, so that it can be replayed.
-    pub(crate) journal: Option<Files>,
     /// How events are shown.
     pub(crate) output: Output,
 }
@@ -99,11 +94,11 @@ pub(crate) enum Output {
 /// Where the limit follows a load, offers are asked for as often as it may grow, so that executors come in time.
 const FOLLOWED_WITHIN: Duration = Duration::from_secs(1);
 
-/// What became of the arguments, with remarks that don't stop anything.
+/// The result of reading the arguments: the draft, with its remarks and problems, and the checked settings.
 pub(crate) struct Gathered {
-    pub(crate) remarks: Vec<String>,
-    /// The settings and the cluster, not started yet; or a sentence for each that isn't allowed.
-    pub(crate) settings: Result<Checked, Vec<String>>,
+    pub(crate) draft: Draft,
+    /// The settings and the cluster, not started yet; none if the draft has problems.
+    pub(crate) settings: Option<Checked>,
 }
 
 /// Settings that are fine, and what carries out the engine's calls.
@@ -127,12 +122,8 @@ pub(crate) struct Looked {
 pub(crate) fn gather(arguments: &RunArguments) -> Gathered {
     let layers = Layers::collect(arguments);
     let mut draft = Draft::read(layers);
-    let settings = finish(arguments, &mut draft);
-    let settings = match settings {
-        Some(settings) if draft.problems.is_empty() => Ok(settings),
-        _ => Err(draft.problems),
-    };
-    Gathered { remarks: draft.remarks, settings }
+    let settings = finish(arguments, &mut draft).filter(|_| draft.problems.is_empty());
+    Gathered { draft, settings }
 }
 
 fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
@@ -147,7 +138,6 @@ fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
     let name = draft.name.clone().unwrap_or_else(|| executors::name_after(&arguments.command));
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let epoch = u64::try_from(since.as_millis()).unwrap_or_default();
-    let prefix = Ids { prefix: name.clone(), epoch };
     let ids = IdScheme::unique(&name, epoch).map_err(|error| draft.complain(&error)).ok();
     let derived = derived_limit(draft);
     let until_finished = arguments.until_finished.then(|| finish_line(draft, derived)).flatten();
@@ -169,19 +159,12 @@ fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
     let ceiling = allocation.as_ref().map(Rule::max).or(limit);
     let most = [ceiling, derived, site.fitting].into_iter().flatten().min().unwrap_or(1);
     remark_on_room(draft, &site, limit);
-    let journal = match &arguments.journal {
-        // Last of all, so that nothing is left of it when something else is wrong.
-        Some(path) if !draft.only_looks => {
-            let prefix = executors.are_named().then_some(prefix);
-            Some(open_journal(draft, path, prefix, &config)?)
-        }
-        _ => None,
-    };
     let settings = Settings {
         name,
         site,
         config,
         ids: executors.ids(ids),
+        epoch,
         executors,
         until_finished,
         failures_max: draft.failures_max.unwrap_or((2 * u64::from(most)).max(3)),
@@ -192,7 +175,6 @@ fn finish(arguments: &RunArguments, draft: &mut Draft) -> Option<Checked> {
         allocation,
         tracks_shuffle: allocation::tracks_shuffle(draft),
         readiness: Readiness { ratio: draft.registered_ratio, wait: draft.registered_wait },
-        journal,
         output: match arguments {
             RunArguments { json: true, .. } => Output::Json,
             RunArguments { plain: true, .. } => Output::Lines,
@@ -231,32 +213,6 @@ fn check_caps(draft: &mut Draft, mut builder: ConfigBuilder) -> ConfigBuilder {
         builder = builder.executor_gpus(ExecutorGpus::WhatThereIs);
     }
     builder
-}
-
-/// Makes the journal's files, or complains.
-fn open_journal(draft: &mut Draft, path: &str, ids: Option<Ids>, config: &Config) -> Option<Files> {
-    if path == "-" {
-        let sentence = "--journal is \"-\", but must be a file: its answers have one, too";
-        draft.problems.push(sentence.to_owned());
-        return None;
-    }
-    let head = record::head(draft, ids, config);
-    if replay::own_config(&head).as_ref() != Some(config) {
-        let remark = "--journal: a setting that decisions depend on is none that a journal can \
-                      hold; a replay may differ";
-        draft.remarks.push(remark.to_owned());
-    }
-    let told = |(path, error): (PathBuf, io::Error)| match error.kind() {
-        io::ErrorKind::AlreadyExists => {
-            format!("--journal: {path:?} is there already and isn't empty; nothing is written over")
-        }
-        _ => format!("--journal: {path:?} can't be made: {error}"),
-    };
-    let made = Files::create(Path::new(path)).and_then(|mut files| {
-        files.begin(&head, config).map_err(|error| (PathBuf::from(path), error))?;
-        Ok(files)
-    });
-    made.map_err(|failed| draft.problems.push(told(failed))).ok()
 }
 
 /// Complains about a limit that lets nothing start.

@@ -1,39 +1,40 @@
-//! Ctrl-C while something is simulated.
+//! Ctrl-C and other signals during a simulation.
 
 use std::io;
+use std::sync::mpsc::{Receiver, channel};
 
 use crate::exit::Exit;
 use crate::output::remark;
-use crate::run::Message;
-use crate::run::inbox::{Receiver, channel};
-use crate::run::signals;
+use crate::signals;
 
-/// Whether the user wants an end.
+/// Receives signals, and remembers the first.
 pub(super) struct Interrupt {
-    inbox: Receiver<Message>,
-    asked: Option<&'static str>,
+    signals: Receiver<&'static str>,
+    first: Option<&'static str>,
 }
 
 impl Interrupt {
-    /// Starts to listen.
+    /// Installs the signal handlers.
     ///
     /// # Errors
-    /// When signals can't be handled.
+    /// If signals can't be handled.
     pub(super) fn listen() -> io::Result<Interrupt> {
-        let (sender, inbox) = channel();
-        signals::listen(sender)?;
-        Ok(Interrupt { inbox, asked: None })
+        let (sender, signals) = channel();
+        // The receiver lives as long as the process.
+        signals::listen(move |signal| {
+            let _gone = sender.send(signal);
+        })?;
+        Ok(Interrupt { signals, first: None })
     }
 
-    /// The signal that asked for an end, if one has. A second one ends the program here.
-    pub(super) fn asked(&mut self) -> Option<&'static str> {
-        while let Some(message) = self.inbox.try_recv() {
-            let Message::Signal(name) = message else { continue };
-            if self.asked.replace(name).is_some() {
+    /// Returns the name of the first signal, if one has arrived. Ends the process if there was a second.
+    pub(super) fn signal(&mut self) -> Option<&'static str> {
+        for name in self.signals.try_iter() {
+            if self.first.replace(name).is_some() {
                 remark("ended at once");
                 std::process::exit(i32::from(Exit::AtOnce.code()));
             }
         }
-        self.asked
+        self.first
     }
 }

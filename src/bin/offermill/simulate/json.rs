@@ -1,4 +1,4 @@
-//! The summary for machines.
+//! The results of `offermill simulate --json`: one JSON object per run or search.
 
 use std::time::Duration;
 
@@ -6,15 +6,23 @@ use offermill::Timestamp;
 use offermill::cluster::simulated::{Broken, Latencies};
 use serde_json::{Map, Value, json};
 
-use super::figures::per_second;
-use super::order::Order;
-use super::search::Findings;
-use super::violation::Shortened;
-use super::world::Outcome;
+use super::numbers::per_second;
+use super::options::{ScenarioOptions, SimulateOptions};
+use super::result::{RunResult, SearchResult, Shortened};
 
-/// One scenario.
-pub(super) fn world(outcome: &Outcome<'_>, shortened: Option<&Shortened>, order: &Order) -> Value {
-    let Outcome { task, report, took, asked, broken } = outcome;
+/// The object for one scenario.
+pub(super) fn run(
+    result: &RunResult<'_>,
+    shortened: Option<&Shortened>,
+    options: &SimulateOptions,
+) -> Value {
+    let RunResult {
+        options: ScenarioOptions { scenario, again, .. },
+        report,
+        took,
+        stopped_by,
+        broken,
+    } = result;
     let [finished, failed, killed, lost] = report.ended;
     let declined: Map<String, Value> = report
         .declines
@@ -30,14 +38,14 @@ pub(super) fn world(outcome: &Outcome<'_>, shortened: Option<&Shortened>, order:
         })
     });
     json!({
-        "seed": task.scenario.seed,
-        "agents": task.scenario.agents,
-        "executor_limit": task.scenario.executors,
-        "faults": task.scenario.faults.len(),
-        "healed_at_ms": task.scenario.healed_at.as_millis(),
+        "seed": scenario.seed,
+        "agents": scenario.agents,
+        "executor_limit": scenario.executors,
+        "faults": scenario.faults.len(),
+        "healed_at_ms": scenario.healed_at.as_millis(),
         "ended_at_ms": report.ended_at.as_millis(),
-        "stopped_by": asked.map(|(name, _)| name),
-        "stopped_at_ms": asked.map(|(_, at)| at.as_millis()),
+        "stopped_by": stopped_by.map(|(name, _)| name),
+        "stopped_at_ms": stopped_by.map(|(_, at)| at.as_millis()),
         "steps": report.steps,
         "offers": report.offers,
         "accepted": report.accepted,
@@ -53,35 +61,36 @@ pub(super) fn world(outcome: &Outcome<'_>, shortened: Option<&Shortened>, order:
         "drain": drain,
         "fingerprint": format!("{:016x}", report.fingerprint),
         "violation": broken.as_ref().map(|broken| violation(broken, shortened)),
-        "again": task.again,
-        "report": order.report.as_ref().map(|target| target.path().to_string_lossy()),
+        "again": again,
+        "report": options.report.as_ref().map(|file| file.path().to_string_lossy()),
         "real_ms": millis(*took),
         "steps_per_real_second": per_second(report.steps, *took),
         "offers_per_real_second": per_second(report.offers, *took),
     })
 }
 
-/// A search.
+/// The object for a search.
 pub(super) fn search(
-    findings: &Findings<'_>,
+    result: &SearchResult<'_>,
     shortened: Option<&Shortened>,
-    order: &Order,
+    options: &SimulateOptions,
 ) -> Value {
-    let Findings { hunt, seeds, steps, offers, took, stopped_by, broken, .. } = findings;
+    let SearchResult { options: search, seeds, steps, offers, took, stopped_by, broken, .. } =
+        result;
     let broken = broken.as_ref();
-    let file = order.scenario_file.as_ref().filter(|_| broken.is_some() || hunt.seeds == 1);
+    let file = options.scenario_file.as_ref().filter(|_| broken.is_some() || search.seeds == 1);
     json!({
-        "first_seed": hunt.first,
-        "seeds": hunt.seeds,
+        "first_seed": search.first,
+        "seeds": search.seeds,
         "seeds_played": seeds,
-        "severity": hunt.severity.to_string(),
+        "severity": search.severity.to_string(),
         "steps": steps,
         "offers": offers,
         "stopped_by": stopped_by,
         "failed_seed": broken.map(|(seed, _)| seed),
         "violation": broken.map(|(_, broken)| violation(broken, shortened)),
-        "again": broken.map(|(seed, _)| hunt.again(*seed)),
-        "scenario_file": file.map(|target| target.path().to_string_lossy()),
+        "again": broken.map(|(seed, _)| search.again(*seed)),
+        "scenario_file": file.map(|file| file.path().to_string_lossy()),
         "real_ms": millis(*took),
         "seeds_per_real_minute": per_second(60 * seeds, *took),
     })

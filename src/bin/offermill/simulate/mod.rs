@@ -1,39 +1,40 @@
-//! `offermill simulate`: the kernel on a cluster that isn't there, in virtual time and with faults.
+//! `offermill simulate`: runs the kernel on a simulated cluster, in virtual time and with faults.
 //!
 //! ```text
-//! arguments ─► order ─┬─► world: one scenario  ─┬─► facts ─► summary, JSON, report (HTML)
-//!  (clap)     checked └─► search: many seeds   ─┴─► violation: shorten, print, save
-//!                              │
-//!                              └─► progress: a bar or lines, on standard error
+//! arguments ─► options ─┬─► single_run: one scenario ─┬─► rows ─► summary, JSON, report (HTML)
+//!  (clap)      checked  └─► search: many seeds        ┴─► violation: shorten, print, save
+//!                                │
+//!                                └─► progress: a bar or lines, on standard error
 //! ```
 //!
-//! Results go to standard output, everything else to standard error.
+//! Results are written to standard output, everything else to standard error.
 
 pub(crate) mod arguments;
-mod facts;
-mod figures;
-mod files;
 mod interrupt;
 mod json;
-mod order;
+mod numbers;
+mod options;
+mod output_file;
 mod progress;
 mod report;
+mod result;
+mod rows;
 mod search;
+mod single_run;
 mod summary;
 mod violation;
-mod world;
 
 use crate::exit::Exit;
-use crate::output::{Said, remark, say};
+use crate::output::remark;
 
 use arguments::SimulateArguments;
 use interrupt::Interrupt;
-use order::{Order, What};
+use options::{Mode, SimulateOptions};
 
-/// `offermill simulate`.
+/// Runs `offermill simulate`.
 pub(crate) fn simulate(arguments: &SimulateArguments) -> Exit {
-    let order = match Order::read(arguments) {
-        Ok(order) => order,
+    let options = match SimulateOptions::read(arguments) {
+        Ok(options) => options,
         Err(problems) => {
             problems.iter().for_each(|problem| remark(problem));
             return Exit::BadInput;
@@ -46,8 +47,8 @@ pub(crate) fn simulate(arguments: &SimulateArguments) -> Exit {
             return Exit::Cluster;
         }
     };
-    match &order.what {
-        What::World(task) => world::run(task, &order, &mut interrupt),
-        What::Search(hunt) => search::run(hunt, &order, &mut interrupt),
+    match &options.mode {
+        Mode::Scenario(scenario) => single_run::run(scenario, &options, &mut interrupt),
+        Mode::Search(search) => search::run(search, &options, &mut interrupt),
     }
 }

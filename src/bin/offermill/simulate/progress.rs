@@ -1,4 +1,4 @@
-//! How far a simulation has come: a bar on a terminal, else a line now and then. On standard error.
+//! Progress of a simulation on standard error: a bar on a terminal, otherwise a line every few seconds.
 
 use std::time::{Duration, Instant};
 
@@ -7,33 +7,33 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::output::remark;
 
-/// How often the bar moves.
+/// The interval between updates of the bar.
 const BAR_EVERY: Duration = Duration::from_millis(100);
-/// How often a line is printed.
+/// The interval between lines.
 const LINE_EVERY: Duration = Duration::from_secs(5);
-/// The bar's length stands for everything.
+/// The position of a full bar.
 const ALL: u64 = 1000;
-/// A terminal with fewer columns gets a shorter bar.
+/// The minimum number of columns for the long bar.
 const WIDE: u16 = 100;
 
-/// Shows how far something has come.
-pub(super) struct Meter {
-    /// Where there is a terminal.
+/// A progress bar, or lines of progress.
+pub(super) struct ProgressDisplay {
+    /// The bar, on a terminal.
     bar: Option<ProgressBar>,
     next: Instant,
 }
 
-impl Meter {
-    /// A bar if standard error is a terminal that can show one and `plain` isn't asked for.
-    pub(super) fn new(plain: bool) -> Meter {
+impl ProgressDisplay {
+    /// Creates a bar if standard error is a terminal that can show one and `plain` is false.
+    pub(super) fn new(plain: bool) -> ProgressDisplay {
         let terminal = Term::stderr();
         let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         let bar = (terminal.is_term() && !is_dumb && !plain).then(|| bar(&terminal));
         let first = if bar.is_some() { BAR_EVERY } else { LINE_EVERY };
-        Meter { bar, next: Instant::now() + first }
+        ProgressDisplay { bar, next: Instant::now() + first }
     }
 
-    /// Shows a part (0 to 1) and what there is to say about it, if it is time to.
+    /// Shows a part (0 to 1) with a text, if the interval has passed.
     pub(super) fn show(&mut self, part: f64, text: impl FnOnce() -> String) {
         let now = Instant::now();
         if now < self.next {
@@ -53,15 +53,15 @@ impl Meter {
         }
     }
 
-    /// Prints something that the bar doesn't overwrite.
-    pub(super) fn beside<R>(&self, print: impl FnOnce() -> R) -> R {
+    /// Hides the bar while `print` prints lines.
+    pub(super) fn suspend<R>(&self, print: impl FnOnce() -> R) -> R {
         match &self.bar {
             Some(bar) => bar.suspend(print),
             None => print(),
         }
     }
 
-    /// Leaves no trace of the bar.
+    /// Removes the bar from the terminal.
     pub(super) fn clear(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -69,7 +69,7 @@ impl Meter {
     }
 }
 
-impl Drop for Meter {
+impl Drop for ProgressDisplay {
     fn drop(&mut self) {
         self.clear();
     }
@@ -80,7 +80,7 @@ fn bar(terminal: &Term) -> ProgressBar {
     let width = if columns < WIDE { 12 } else { 30 };
     let template = format!("{{bar:{width}.cyan/black.bright}} {{percent:>3}} %  {{wide_msg}}");
     let bar = ProgressBar::with_draw_target(Some(ALL), ProgressDrawTarget::stderr());
-    // A template that can't be read leaves indicatif's own.
+    // If the template were invalid, indicatif's default would be used.
     if let Ok(style) = ProgressStyle::with_template(&template) {
         bar.set_style(style.progress_chars("━╸━"));
     }

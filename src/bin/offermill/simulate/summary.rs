@@ -1,51 +1,48 @@
-//! The summary of a run, as text.
+//! Renders the summary of a simulation as text for a terminal.
 
 use console::{measure_text_width, style};
 
-use super::facts::{Verdict, facts, real_time, verdict};
-use super::order::Order;
-use super::world::Outcome;
+use super::options::SimulateOptions;
+use super::result::RunResult;
+use super::rows::{CheckResult, check_result, real_time, rows};
 
-/// The width of headings.
+/// The width of headings, in columns.
 const HEADING: usize = 12;
-/// Text is never narrower.
+/// The minimum width of the text beside headings, in columns.
 const TEXT_MIN: usize = 24;
 
-/// The summary as text of at most `width` columns, except where a word is longer.
-pub(super) fn render(outcome: &Outcome<'_>, order: &Order, width: usize) -> String {
-    let (sentence, verdict) = verdict(outcome);
-    let sentence = match verdict {
-        Verdict::Good => style(sentence).green(),
-        Verdict::Bad => style(sentence).red(),
-        Verdict::Unknown => style(sentence).yellow(),
+/// Returns the summary as text of at most `width` columns, except where a word is longer.
+pub(super) fn render(result: &RunResult<'_>, options: &SimulateOptions, width: usize) -> String {
+    let (sentence, checked) = check_result(result);
+    let sentence = match checked {
+        CheckResult::NoViolation => style(sentence).green(),
+        CheckResult::Violation => style(sentence).red(),
+        CheckResult::NotChecked => style(sentence).yellow(),
     };
-    let mut text = format!("{}: {sentence}\n\n", style(&outcome.task.title).bold());
-    let mut note = |heading: &str, lines: &[String]| {
-        let mut heading = heading;
-        for line in lines.iter().flat_map(|line| wrap(line, width.saturating_sub(HEADING + 1))) {
-            text.push_str(&format!("{} {line}\n", style(format!("{heading:<HEADING$}")).dim()));
+    let mut text = format!("{}: {sentence}\n\n", style(&result.options.title).bold());
+    let text_width = width.saturating_sub(HEADING + 1);
+    for row in rows(result).into_iter().chain([real_time(result)]) {
+        let mut heading = row.heading;
+        for line in row.lines.iter().flat_map(|line| wrap(line, text_width)) {
+            push_line(&mut text, heading, &line);
             heading = "";
         }
-    };
-    for fact in facts(outcome) {
-        note(fact.heading, &fact.lines);
     }
-    let real = real_time(outcome);
-    note(real.heading, &real.lines);
-    // What is to be copied is not broken up.
-    let mut whole = |heading: &str, line: &str| {
-        text.push_str(&format!("{} {line}\n", style(format!("{heading:<HEADING$}")).dim()));
-    };
-    if outcome.broken.is_none() {
-        whole("again", &outcome.task.again);
+    // Commands and paths are not wrapped, so that they can be copied.
+    if result.broken.is_none() {
+        push_line(&mut text, "again", &result.options.again);
     }
-    if let Some(target) = &order.report {
-        whole("report", &target.path().display().to_string());
+    if let Some(file) = &options.report {
+        push_line(&mut text, "report", &file.path().display().to_string());
     }
     text
 }
 
-/// Breaks a line between words.
+fn push_line(text: &mut String, heading: &str, line: &str) {
+    text.push_str(&format!("{} {line}\n", style(format!("{heading:<HEADING$}")).dim()));
+}
+
+/// Wraps a line between words.
 fn wrap(line: &str, width: usize) -> Vec<String> {
     let width = width.max(TEXT_MIN);
     if measure_text_width(line) <= width {
@@ -68,7 +65,7 @@ fn wrap(line: &str, width: usize) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Goal: lines fit and no word is lost. Method: a sentence at many widths.
+    /// Goal: wrapped lines fit the width and no word is lost. Method: wrap one sentence at many widths.
     #[test]
     fn lines_fit() {
         let line = "12 345 answered: 67 accepted, 12 278 declined, and a word or two more";

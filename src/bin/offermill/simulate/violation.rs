@@ -1,5 +1,4 @@
-//! An invariant was violated: what, where, how to see it again, and the shortest scenario that
-//! still shows it.
+//! Reports a violated invariant, shortens the scenario that shows it, and prints how to reproduce it.
 
 use std::time::{Duration, Instant};
 
@@ -7,74 +6,63 @@ use console::style;
 use offermill::Timestamp;
 use offermill::cluster::simulated::{Broken, Checks, Scenario, shorten};
 
-use super::figures::{moment, whole};
 use super::interrupt::Interrupt;
-use super::order::{Order, quoted};
-use super::progress::Meter;
-use super::say;
-use super::world::Culprit;
+use super::numbers::{counted, moment};
+use super::options::{SimulateOptions, quoted};
+use super::progress::ProgressDisplay;
+use super::result::Shortened;
+use super::rows::invariant;
+use crate::output::{remark, say};
 use crate::text::format::{grouped, passed, printable};
 
-/// Shortening ends after so many runs …
+/// The maximum number of simulations that shortening may take.
 const RUNS_MAX: u32 = 500;
-/// … or so long.
+/// The maximum real time that shortening may take.
 const TIME_MAX: Duration = Duration::from_secs(60);
 
-/// A violation.
-pub(super) struct Case<'a> {
+/// A violated invariant and the scenario that shows it.
+pub(super) struct Violation<'a> {
     pub(super) broken: &'a Broken,
-    /// Where it was found.
     pub(super) scenario: &'a Scenario,
     pub(super) checks: Checks,
-    /// Where the scenario is from: seed and severity.
+    /// The seed and severity that the scenario was generated from.
     pub(super) origin: &'a str,
-    /// The command that plays it again.
+    /// The command that reproduces it.
     pub(super) again: &'a str,
-    /// When the user asked for an end: that isn't part of the scenario.
-    pub(super) asked: Option<Timestamp>,
+    /// The virtual time at which the user stopped the simulation. The scenario doesn't contain that.
+    pub(super) stopped_at: Option<Timestamp>,
 }
 
-/// The shortest scenario that was found.
-pub(super) struct Shortened {
-    pub(super) scenario: Scenario,
-    pub(super) runs: u32,
-    pub(super) took: Duration,
-    /// Why it may not be the shortest there is.
-    pub(super) stopped_by: Option<&'static str>,
-}
-
-/// Tells of a violation, shortens the scenario and prints it.
-pub(super) fn pursue(case: &Case<'_>, order: &Order, interrupt: &mut Interrupt) -> Shortened {
-    if !order.json {
-        say(&description(case));
+/// Prints a violation, shortens the scenario and prints the result.
+pub(super) fn report_violation(
+    violation: &Violation<'_>,
+    options: &SimulateOptions,
+    interrupt: &mut Interrupt,
+) -> Shortened {
+    if !options.json {
+        say(&description(violation));
     }
-    let shortened = short(case, order.plain, interrupt);
-    if !order.json {
-        say(&result(case, &shortened, order));
+    let shortened = shorten_scenario(violation, options.plain, interrupt);
+    if !options.json {
+        say(&shortened_text(violation, &shortened, options));
     }
     shortened
 }
 
-/// The invariant by its number in the table; 9 and 29 are liveness.
-pub(super) fn invariant(broken: &Broken) -> String {
-    format!("invariant {}", broken.invariant)
-}
-
-fn description(case: &Case<'_>) -> String {
-    let Broken { at, step, what, .. } = case.broken;
-    let what = format!("{}: {}", invariant(case.broken), printable(what));
-    let (at, step) = (moment(*at), grouped(*step));
+fn description(violation: &Violation<'_>) -> String {
+    let Broken { at, step, what, .. } = violation.broken;
+    let what = format!("{}: {}", invariant(violation.broken), printable(what));
     let mut text = String::from("\n");
-    let mut note = |name: &str, sentence: &str| {
+    let mut add = |name: &str, sentence: &str| {
         text.push_str(&format!("{} {sentence}\n", heading(name)));
     };
-    note("violation", &style(what).red().to_string());
-    note("when", &format!("{at} of virtual time, step {step}"));
-    note("where", case.origin);
-    note("again", case.again);
-    if let Some(asked) = case.asked {
-        let asked = moment(asked);
-        note("", &format!("(the shutdown that was asked for at {asked} isn't part of that)"));
+    add("violation", &style(what).red().to_string());
+    add("when", &format!("{} of virtual time, step {}", moment(*at), grouped(*step)));
+    add("where", violation.origin);
+    add("again", violation.again);
+    if let Some(stopped_at) = violation.stopped_at {
+        let at = moment(stopped_at);
+        add("", &format!("(the shutdown that was asked for at {at} isn't part of that)"));
     }
     text
 }
@@ -83,61 +71,87 @@ fn heading(text: &str) -> String {
     style(format!("{text:<12}")).dim().to_string()
 }
 
-fn short(case: &Case<'_>, plain: bool, interrupt: &mut Interrupt) -> Shortened {
-    let original = || case.scenario.clone();
-    if interrupt.asked().is_some() {
-        let stopped_by = Some("Ctrl-C before it began");
-        return Shortened { scenario: original(), runs: 0, took: Duration::ZERO, stopped_by };
+fn shorten_scenario(
+    violation: &Violation<'_>,
+    plain: bool,
+    interrupt: &mut Interrupt,
+) -> Shortened {
+    if interrupt.signal().is_some() {
+        return Shortened {
+            scenario: violation.scenario.clone(),
+            runs: 0,
+            took: Duration::ZERO,
+            stopped_by: Some("Ctrl-C before it began"),
+        };
     }
     let started = Instant::now();
-    let mut meter = Meter::new(plain);
-    let culprit = Culprit(case.again);
-    let (mut runs_made, mut stopped_by) = (0, None);
-    let scenario = shorten(case.scenario, case.broken, case.checks, &mut |runs, shortest| {
+    let mut display = ProgressDisplay::new(plain);
+    let on_panic = CommandOnPanic(violation.again);
+    let mut runs_made = 0;
+    let mut stopped_by = None;
+    let mut go_on = |runs: u32, shortest: &Scenario| {
         runs_made = runs;
         let took = started.elapsed();
-        stopped_by = match interrupt.asked() {
+        stopped_by = match interrupt.signal() {
             Some(name) => Some(name),
             None if runs >= RUNS_MAX => Some("the limit of 500 runs"),
             None if took >= TIME_MAX => Some("the limit of 60 s"),
             None => None,
         };
-        let part = (f64::from(runs) / f64::from(RUNS_MAX))
-            .max(took.as_secs_f64() / TIME_MAX.as_secs_f64());
-        meter.show(part, || format!("shortening, run {runs}: {}", size(shortest)));
+        let part_of_runs = f64::from(runs) / f64::from(RUNS_MAX);
+        let part_of_time = took.as_secs_f64() / TIME_MAX.as_secs_f64();
+        let sentence = || format!("shortening, run {runs}: {}", size(shortest));
+        display.show(part_of_runs.max(part_of_time), sentence);
         stopped_by.is_none()
-    });
-    drop(culprit);
-    meter.clear();
+    };
+    let scenario = shorten(violation.scenario, violation.broken, violation.checks, &mut go_on);
+    drop(on_panic);
+    display.clear();
     Shortened { scenario, runs: runs_made, took: started.elapsed(), stopped_by }
 }
 
 fn size(scenario: &Scenario) -> String {
     format!(
         "{}, {}, {}",
-        whole(scenario.faults.len() as u64, "fault"),
-        whole(scenario.agents.into(), "agent"),
-        whole(scenario.executors.into(), "executor")
+        counted(scenario.faults.len() as u64, "fault"),
+        counted(scenario.agents.into(), "agent"),
+        counted(scenario.executors.into(), "executor")
     )
 }
 
-fn result(case: &Case<'_>, shortened: &Shortened, order: &Order) -> String {
+fn shortened_text(
+    violation: &Violation<'_>,
+    shortened: &Shortened,
+    options: &SimulateOptions,
+) -> String {
     let Shortened { scenario, runs, took, stopped_by } = shortened;
     let stopped = stopped_by.map(|by| format!(", stopped by {by}")).unwrap_or_default();
-    let (runs, took) = (whole((*runs).into(), "run"), passed(*took));
-    let (file, save) = match &order.scenario_file {
-        Some(target) => (quoted(&target.path().display().to_string()), ""),
+    let runs = counted((*runs).into(), "run");
+    let (file, save) = match &options.scenario_file {
+        Some(file) => (quoted(&file.path().display().to_string()), ""),
         None => ("FILE".to_owned(), ", with these lines in FILE"),
     };
     format!(
-        "{} from {}\n{} to {}\n{} {runs}{stopped}\n{} {took}\n{} offermill simulate --scenario {file}{save}\n\n{}\n",
+        "{} from {}\n{} to {}\n{} {runs}{stopped}\n{} {}\n{} offermill simulate --scenario {file}{save}\n\n{}\n",
         heading("shortened"),
-        size(case.scenario),
+        size(violation.scenario),
         heading(""),
         size(scenario),
         heading("in"),
         heading("real time"),
+        passed(*took),
         heading("replay"),
         scenario.to_string().trim_end()
     )
+}
+
+/// If the simulation panics, prints the command that reproduces the panic.
+pub(super) struct CommandOnPanic<'a>(pub(super) &'a str);
+
+impl Drop for CommandOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            remark(&format!("this panic can be reproduced with: {}", self.0));
+        }
+    }
 }

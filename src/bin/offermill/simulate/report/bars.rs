@@ -1,24 +1,24 @@
-//! Plots of how many there are of each: latencies, agents by their executors, declines by reason.
+//! Bar charts: histograms of latencies and of executors per agent, and declined offers by reason.
 
 use std::time::Duration;
 
 use offermill::ReasonKind;
 use offermill::cluster::simulated::Latencies;
 
-use super::super::figures::{percent, span, whole};
 use super::canvas::Canvas;
+use super::html::escape;
 use super::scale::{Tick, compact, log_ticks, number_ticks};
-use super::text::escape;
+use crate::simulate::numbers::{counted, percent, span};
 use crate::text::format::grouped;
 
-/// More bars than this are put together.
+/// The maximum number of bars; beyond it neighbours are merged.
 const BARS_MAX: u32 = 64;
-/// Where a latency of less than a millisecond is on a logarithmic axis.
+/// The position of latencies below a millisecond on the logarithmic axis, in milliseconds.
 const UNDER_A_MILLISECOND: f64 = 0.5;
-/// Where a power of two is halved: three eighths above it.
+/// The factor by which the middle of a power of two lies above its beginning: 1 + 3/8.
 const HALF: f64 = 1.375;
 
-/// Latencies on a logarithmic axis, with p50 and p99.
+/// A histogram of latencies on a logarithmic axis, with lines at p50 and p99.
 pub(super) fn latencies(label: &str, latencies: &Latencies) -> String {
     let buckets: Vec<(f64, f64, u64)> = latencies
         .buckets()
@@ -27,9 +27,9 @@ pub(super) fn latencies(label: &str, latencies: &Latencies) -> String {
         .collect();
     let buckets = halves(&buckets);
     let (Some((first, _, _)), Some((_, last, _))) = (buckets.first(), buckets.last()) else {
-        return nothing("No executor came so far.");
+        return empty("No executor was measured.");
     };
-    // Whole decades look calm; at least two.
+    // The axis begins at a power of ten and spans at least two.
     let from = match first {
         0.0 => UNDER_A_MILLISECOND,
         first => 10f64.powf(first.log10().floor()),
@@ -39,8 +39,8 @@ pub(super) fn latencies(label: &str, latencies: &Latencies) -> String {
     let most = buckets.iter().map(|(_, _, count)| *count).max().unwrap_or(0);
     let mut canvas = Canvas::new(label, "executors", &number_ticks(most as f64), "");
     for (start, end, count) in &buckets {
-        let (begin, till) = (span(millis(*start)), span(millis(*end)));
-        let title = format!("{begin} to {till}: {}", whole(*count, "executor"));
+        let executors = counted(*count, "executor");
+        let title = format!("{} to {}: {executors}", span(millis(*start)), span(millis(*end)));
         canvas.bar(part(*start), part(*end), *count as f64, &title);
     }
     for (row, quantile, name) in [(1, 0.5, "p50"), (0, 0.99, "p99")] {
@@ -54,8 +54,8 @@ pub(super) fn latencies(label: &str, latencies: &Latencies) -> String {
     canvas.finish()
 }
 
-/// The buckets of each power of two as two, about equally wide on the axis: eighths aren't, and the
-/// eye would take their widths for something.
+/// Merges the buckets of each power of two into two of about equal width on the axis. The original eighths differ in
+/// width, which would look meaningful.
 fn halves(buckets: &[(f64, f64, u64)]) -> Vec<(f64, f64, u64)> {
     let mut halves: Vec<(f64, f64, u64)> = Vec::new();
     for (start, end, count) in buckets {
@@ -78,24 +78,24 @@ fn millis(millis: f64) -> Duration {
     Duration::from_millis(millis as u64)
 }
 
-/// Where a bucket begins that ends at `end`: buckets are an eighth of a power of two wide, at least
-/// a millisecond.
+/// The start of the bucket that ends at `end`. Buckets are an eighth of a power of two wide, but at least a
+/// millisecond.
 fn start_of(end: f64) -> f64 {
     let power = (end - 1.0).max(1.0).log2().floor();
     end - 2f64.powf(power - 3.0).max(1.0)
 }
 
-/// How many agents have how many executors.
+/// A histogram of executors per agent.
 pub(super) fn spread(label: &str, spread: &[(u32, u32)]) -> String {
     let (Some((least, _)), Some((greatest, _))) = (spread.first(), spread.last()) else {
-        return nothing("No executor ran.");
+        return empty("No executor ran.");
     };
-    let (least, greatest) = (least.saturating_sub(1), greatest.saturating_add(1));
-    let range = greatest - least + 1;
+    let first = least.saturating_sub(1);
+    let range = greatest.saturating_add(1) - first + 1;
     let each = range.div_ceil(BARS_MAX);
     let mut sums = vec![0u64; range.div_ceil(each) as usize];
     for (executors, agents) in spread {
-        sums[((executors - least) / each) as usize] += u64::from(*agents);
+        sums[((executors - first) / each) as usize] += u64::from(*agents);
     }
     let most = sums.iter().max().copied().unwrap_or(0);
     let mut canvas = Canvas::new(label, "agents", &number_ticks(most as f64), "");
@@ -103,14 +103,15 @@ pub(super) fn spread(label: &str, spread: &[(u32, u32)]) -> String {
     let mut ticks: Vec<Tick> = Vec::new();
     let every = sums.len().div_ceil(10);
     for (place, agents) in sums.iter().enumerate() {
-        let from = least + place as u32 * each;
-        let (begin, end) = (place as f64 / bars, (place as f64 + 1.0) / bars);
+        let from = first + place as u32 * each;
+        let begin = place as f64 / bars;
+        let end = (place as f64 + 1.0) / bars;
         let executors = match each {
-            1 => whole(from.into(), "executor"),
+            1 => counted(from.into(), "executor"),
             _ => format!("{from} to {} executors", from + each - 1),
         };
         if *agents > 0 {
-            let title = format!("{} with {executors}", whole(*agents, "agent"));
+            let title = format!("{} with {executors}", counted(*agents, "agent"));
             canvas.bar(begin, end, *agents as f64, &title);
         }
         if place.is_multiple_of(every) {
@@ -121,13 +122,13 @@ pub(super) fn spread(label: &str, spread: &[(u32, u32)]) -> String {
     canvas.finish()
 }
 
-/// Declined offers by reason: a table whose rows are bars, because their labels are words.
+/// Declined offers by reason, as a table with bars in its rows, since the labels are long.
 pub(super) fn declines(declines: &[(ReasonKind, u64)]) -> String {
     let mut reasons = declines.to_vec();
     reasons.retain(|(_, offers)| *offers > 0);
     reasons.sort_by_key(|(_, offers)| std::cmp::Reverse(*offers));
     let all: u64 = reasons.iter().map(|(_, offers)| offers).sum();
-    let Some((_, most)) = reasons.first() else { return nothing("No offer was declined.") };
+    let Some((_, most)) = reasons.first() else { return empty("No offer was declined.") };
     let mut html = String::from(
         "<table class=\"bars\"><thead><tr><th>reason</th><th></th><th>offers</th><th>share</th>\
          </tr></thead><tbody>\n",
@@ -146,7 +147,7 @@ pub(super) fn declines(declines: &[(ReasonKind, u64)]) -> String {
     html
 }
 
-fn nothing(sentence: &str) -> String {
+fn empty(sentence: &str) -> String {
     format!("<p class=\"nothing\">{sentence}</p>\n")
 }
 
@@ -154,13 +155,13 @@ fn nothing(sentence: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Goal: bars begin where the ones before them end. Method: the ends of the first buckets.
+    /// Goal: each bar begins where the previous one ends. Method: check the starts of the first buckets.
     #[test]
     fn buckets_join() {
         let mut begin = 0.0;
         for end in [1.0, 2.0, 7.0, 8.0, 9.0, 16.0, 18.0, 20.0, 32.0, 36.0] {
             if [7.0, 16.0, 32.0].contains(&end) {
-                begin = start_of(end); // some are left out
+                begin = start_of(end); // buckets in between are empty
             }
             assert_eq!(start_of(end), begin, "{end}");
             begin = end;

@@ -1,6 +1,6 @@
-//! Axes: where ticks are and what they say.
+//! The ticks of axes: positions and labels.
 
-/// A tick: its place in the axis' own unit, and its label.
+/// A tick: its position in the unit of the axis, and its label.
 pub(super) type Tick = (f64, String);
 
 const SECOND: u64 = 1000;
@@ -8,7 +8,7 @@ const MINUTE: u64 = 60 * SECOND;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
-/// Steps between ticks of time, in milliseconds.
+/// The possible steps between ticks of time axes, in milliseconds.
 const TIME_STEPS: [u64; 26] = [
     1,
     10,
@@ -38,7 +38,7 @@ const TIME_STEPS: [u64; 26] = [
     10 * DAY,
 ];
 
-/// Ticks from 0 to `millis`, at most seven.
+/// The ticks of a time axis from 0 to `millis`, at most seven.
 pub(super) fn time_ticks(millis: u64) -> Vec<Tick> {
     let step = TIME_STEPS.into_iter().find(|step| millis / step <= 6).unwrap_or(100 * DAY);
     (0..=millis / step)
@@ -58,18 +58,19 @@ fn time(at: f64, step: u64) -> String {
     if at == 0.0 { "0".to_owned() } else { format!("{} {name}", at / unit as f64) }
 }
 
-/// Ticks from 0 to at least `most`, about five: the last is the axis' end.
+/// About five ticks from 0 to at least `most`. The last one is the end of the axis.
 pub(super) fn number_ticks(most: f64) -> Vec<Tick> {
     let rough = (most / 4.0).max(1.0);
     let power = 10f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 2.5, 5.0, 10.0].map(|factor| factor * power).into_iter();
-    // Things that are counted have no halves.
-    let step = step.filter(|step| step.fract() == 0.0).find(|step| *step >= rough).unwrap_or(rough);
+    let steps = [1.0, 2.0, 2.5, 5.0, 10.0].map(|factor| factor * power).into_iter();
+    // Counts are integers, so the steps must be too.
+    let mut steps = steps.filter(|step| step.fract() == 0.0);
+    let step = steps.find(|step| *step >= rough).unwrap_or(rough);
     let steps = (most / step).ceil().max(1.0) as u32;
     (0..=steps).map(|number| f64::from(number) * step).map(|at| (at, compact(at))).collect()
 }
 
-/// A number in as few characters as it can do with: `2.5k`.
+/// A number in few characters: `2.5k`.
 pub(super) fn compact(number: f64) -> String {
     for (unit, letter) in [(1e9, "G"), (1e6, "M"), (1e3, "k")] {
         if number >= unit {
@@ -79,7 +80,7 @@ pub(super) fn compact(number: f64) -> String {
     format!("{}", (number * 100.0).round() / 100.0)
 }
 
-/// Ticks of a logarithmic axis of milliseconds.
+/// The ticks of a logarithmic axis of milliseconds.
 pub(super) fn log_ticks(from: f64, to: f64) -> Vec<Tick> {
     let all = [
         (1, "1 ms"),
@@ -101,7 +102,7 @@ pub(super) fn log_ticks(from: f64, to: f64) -> Vec<Tick> {
 mod tests {
     use super::*;
 
-    /// Goal: axes reach beyond what they show, in few round steps. Method: many sizes.
+    /// Goal: axes have few round steps and cover all values. Method: compute axes of many sizes.
     #[test]
     fn axes_are_round_and_long_enough() {
         for most in [0.0, 0.3, 1.0, 3.0, 7.0, 99.0, 1000.0, 100_001.0, 4.1e6] {

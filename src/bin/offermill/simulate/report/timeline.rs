@@ -1,20 +1,20 @@
-//! Plots over virtual time, with the faults below.
+//! Plots over virtual time, with marks for faults below the axis.
 
 use offermill::Timestamp;
 use offermill::cluster::simulated::Mark;
 use serde_json::json;
 
-use super::super::figures::moment;
-use super::super::world::Outcome;
 use super::canvas::{Canvas, LEFT, RIGHT, WIDTH};
+use super::curves::{Curve, thin};
 use super::scale::{Tick, number_ticks, time_ticks};
-use super::tracks::{Track, thin};
+use crate::simulate::numbers::moment;
+use crate::simulate::result::RunResult;
 
-/// So many marks fit beside each other.
+/// The number of marks that fit beside each other.
 const MARKS: u64 = 110;
-/// So many faults of a mark are named.
+/// The maximum number of faults that the text of a mark names.
 const NAMED: usize = 4;
-/// What has a line of its own.
+/// The marks that are drawn as vertical lines.
 const HEALED: &str = "healed";
 const SHUTDOWN: &str = "shutdown";
 
@@ -23,40 +23,40 @@ pub(super) struct TimeAxis {
     end: u64,
     healed: Option<u64>,
     closed: Option<u64>,
-    /// Faults that are close to each other, as one: from, to, weight, text.
+    /// Marks, each for the faults of one part of the axis: from, to, weight, text.
     marks: Vec<(f64, f64, f64, String)>,
 }
 
 impl TimeAxis {
-    pub(super) fn of(outcome: &Outcome<'_>) -> TimeAxis {
-        let report = &outcome.report;
+    pub(super) fn of(result: &RunResult<'_>) -> TimeAxis {
+        let report = &result.report;
         let end = report.ended_at.as_millis().max(1);
-        let healed = Some(outcome.task.scenario.healed_at.as_millis()).filter(|at| *at < end);
+        let healed = Some(result.options.scenario.healed_at.as_millis()).filter(|at| *at < end);
         let closed = report.drained.map(|drained| drained.closed_at.as_millis());
-        TimeAxis { end, healed, closed, marks: gather(&report.marks, end) }
+        TimeAxis { end, healed, closed, marks: merge(&report.marks, end) }
     }
 
-    /// Draws tracks over time.
+    /// Draws curves over time.
     pub(super) fn plot(
         &self,
         label: &str,
         unit: &str,
         mut times: Vec<u64>,
-        mut tracks: Vec<Track>,
+        mut curves: Vec<Curve>,
     ) -> String {
-        thin(&mut times, &mut tracks);
-        let most = tracks.iter().flat_map(|track| &track.values).copied().fold(0.0, f64::max);
-        let hover = self.hover(&times, &tracks);
+        thin(&mut times, &mut curves);
+        let most = curves.iter().flat_map(|curve| &curve.values).copied().fold(0.0, f64::max);
+        let hover = self.hover(&times, &curves);
         let mut canvas = Canvas::new(label, unit, &number_ticks(most), &hover);
         let part = |millis: u64| millis as f64 / self.end as f64;
-        let points = |track: &Track| -> Vec<(f64, f64)> {
-            times.iter().map(|at| part(*at)).zip(track.values.iter().copied()).collect()
+        let points = |curve: &Curve| -> Vec<(f64, f64)> {
+            times.iter().map(|at| part(*at)).zip(curve.values.iter().copied()).collect()
         };
-        for track in tracks.iter().filter(|track| track.is_filled) {
-            canvas.area(track.class, &points(track));
+        for curve in curves.iter().filter(|curve| curve.is_filled) {
+            canvas.area(curve.class, &points(curve));
         }
-        for track in &tracks {
-            canvas.line(track.class, &points(track), track.is_stepped);
+        for curve in &curves {
+            canvas.line(curve.class, &points(curve), curve.is_stepped);
         }
         for (at, label, row) in [(self.healed, HEALED, 1), (self.closed, SHUTDOWN, 0)] {
             if let Some(at) = at {
@@ -74,19 +74,19 @@ impl TimeAxis {
         canvas.finish()
     }
 
-    /// What the script needs to show values where the pointer is.
-    fn hover(&self, times: &[u64], tracks: &[Track]) -> String {
+    /// The data from which the script shows values under the pointer.
+    fn hover(&self, times: &[u64], curves: &[Curve]) -> String {
         let round = |value: &f64| (value * 10.0).round() / 10.0;
-        let series: Vec<_> = tracks
+        let series: Vec<_> = curves
             .iter()
-            .map(|track| {
-                // Whole numbers are shorter without a point.
-                let values: Vec<_> = track.values.iter().map(round).collect();
+            .map(|curve| {
+                // Integers are shorter without a decimal point.
+                let values: Vec<_> = curve.values.iter().map(round).collect();
                 let values = values.iter().map(|value| match value.fract() {
                     0.0 => json!(*value as u64),
                     _ => json!(value),
                 });
-                json!({ "name": track.name, "class": track.class, "values": values.collect::<Vec<_>>() })
+                json!({ "name": curve.name, "class": curve.class, "values": values.collect::<Vec<_>>() })
             })
             .collect();
         let plot = [LEFT, WIDTH - RIGHT, WIDTH];
@@ -94,20 +94,22 @@ impl TimeAxis {
     }
 }
 
-fn gather(marks: &[Mark], end: u64) -> Vec<(f64, f64, f64, String)> {
-    let mut gathered: Vec<(u64, Vec<&Mark>)> = Vec::new();
+/// Merges faults that are close to each other into one mark.
+fn merge(marks: &[Mark], end: u64) -> Vec<(f64, f64, f64, String)> {
+    let mut merged: Vec<(u64, Vec<&Mark>)> = Vec::new();
     for mark in marks.iter().filter(|mark| ![HEALED, SHUTDOWN].contains(&&*mark.what)) {
         let place = (mark.at.as_millis() * MARKS / end).min(MARKS - 1);
-        match gathered.last_mut() {
+        match merged.last_mut() {
             Some((last, marks)) if *last == place => marks.push(mark),
-            _ => gathered.push((place, vec![mark])),
+            _ => merged.push((place, vec![mark])),
         }
     }
-    let most = gathered.iter().map(|(_, marks)| marks.len()).max().unwrap_or(1) as f64;
-    gathered
+    let most = merged.iter().map(|(_, marks)| marks.len()).max().unwrap_or(1) as f64;
+    merged
         .into_iter()
         .map(|(place, marks)| {
-            let (from, to) = (place as f64 / MARKS as f64, (place + 1) as f64 / MARKS as f64);
+            let from = place as f64 / MARKS as f64;
+            let to = (place + 1) as f64 / MARKS as f64;
             (from, to, marks.len() as f64 / most, describe(&marks))
         })
         .collect()
@@ -122,7 +124,7 @@ fn describe(marks: &[&Mark]) -> String {
     names.join("; ")
 }
 
-/// The moment when something was greatest, and how great.
+/// The first moment at which a value was greatest, and the value.
 pub(super) fn greatest<T, V: PartialOrd + Copy>(
     items: &[T],
     at: impl Fn(&T) -> Timestamp,

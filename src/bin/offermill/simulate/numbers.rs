@@ -1,4 +1,4 @@
-//! Figures as people read them.
+//! Formats numbers, durations and rates for people.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use offermill::Timestamp;
 
 use crate::text::format::{grouped, passed};
 
-/// A duration with two or three digits that count: `84 ms`, `1.25 s`, `12.3 s`, `3 min 20 s`.
+/// A duration with two or three significant digits: `84 ms`, `1.25 s`, `12.3 s`, `3 min 20 s`.
 pub(super) fn span(duration: Duration) -> String {
     match duration.as_millis() {
         millis @ 0..1000 => format!("{millis} ms"),
@@ -15,12 +15,12 @@ pub(super) fn span(duration: Duration) -> String {
     }
 }
 
-/// A moment of virtual time.
+/// A moment of virtual time, as the time since the start.
 pub(super) fn moment(at: Timestamp) -> String {
     passed(at.since(Timestamp::ORIGIN))
 }
 
-/// Two digits and a letter, where the order of magnitude matters: `4.2 M`.
+/// A number with two significant digits and a unit prefix: `4.2 M`.
 pub(super) fn rough(number: u64) -> String {
     for (unit, letter) in [(1_000_000_000, "G"), (1_000_000, "M"), (1000, "k")] {
         if number >= unit {
@@ -35,17 +35,17 @@ pub(super) fn rough(number: u64) -> String {
 }
 
 /// `10 000 agents`, `1 agent`.
-pub(super) fn whole(number: u64, singular: &str) -> String {
+pub(super) fn counted(number: u64, singular: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {singular}{plural}", grouped(number))
 }
 
-/// How many a second; nothing takes no time.
+/// The number per second. Durations below a millisecond count as one.
 pub(super) fn per_second(number: u64, took: Duration) -> u64 {
     (number as f64 / took.as_secs_f64().max(0.001)) as u64
 }
 
-/// How many a second, with a decimal where there are few.
+/// The number per second as text, with a decimal below ten.
 pub(super) fn speed(number: u64, took: Duration) -> String {
     match number as f64 / took.as_secs_f64().max(0.001) {
         few if few < 10.0 => format!("{few:.1}"),
@@ -53,7 +53,7 @@ pub(super) fn speed(number: u64, took: Duration) -> String {
     }
 }
 
-/// A part of a whole in percent, never rounded to nothing or to all.
+/// A part of a whole in percent. Only zero is `0 %`, and only the whole is `100 %`.
 pub(super) fn percent(part: u64, whole: u64) -> String {
     match 100.0 * part as f64 / whole.max(1) as f64 {
         0.0 => "0 %".to_owned(),
@@ -67,16 +67,16 @@ pub(super) fn percent(part: u64, whole: u64) -> String {
 mod tests {
     use super::*;
 
-    /// Goal: figures read well. Method: each shape.
+    /// Goal: numbers are formatted for people. Method: format one value of each kind.
     #[test]
-    fn figures_read_well() {
+    fn numbers_read_well() {
         let spans =
             [7, 999, 1256, 12_345, 200_000].map(|millis| span(Duration::from_millis(millis)));
         assert_eq!(spans, ["7 ms", "999 ms", "1.25 s", "12.3 s", "3 min 20 s"]);
-        let roughly = [7, 999, 1000, 4_260_000, 12_345_678, 1 << 40].map(rough);
-        assert_eq!(roughly, ["7", "999", "1.0 k", "4.2 M", "12 M", "1 099 G"]);
-        let percents = [(0, 5), (1, 1000), (1, 2), (999, 1000), (5, 5)];
-        let percents = percents.map(|(part, whole)| percent(part, whole));
+        let rounded = [7, 999, 1000, 4_260_000, 12_345_678, 1 << 40].map(rough);
+        assert_eq!(rounded, ["7", "999", "1.0 k", "4.2 M", "12 M", "1 099 G"]);
+        let parts = [(0, 5), (1, 1000), (1, 2), (999, 1000), (5, 5)];
+        let percents = parts.map(|(part, whole)| percent(part, whole));
         assert_eq!(percents, ["0 %", "< 1 %", "50 %", "> 99 %", "100 %"]);
     }
 }

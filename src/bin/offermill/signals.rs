@@ -1,4 +1,5 @@
-//! Ctrl-C and its kin: the first asks the run to stop, the second ends it at once.
+//! Signal handling: SIGINT, SIGTERM and SIGHUP. The first signal asks for an orderly end, the second ends the process
+//! at once.
 
 use std::fs;
 use std::io;
@@ -8,20 +9,19 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::exit::Exit;
-use crate::run::Message;
-use crate::run::inbox::Sender;
 
-/// Signals within so long of the first are the same: some tools send each to the process and to its
-/// group.
+/// Signals that arrive within this time of the first count as the same one: some tools send each to the process and to
+/// its group.
 const SAME_WITHIN: Duration = Duration::from_millis(250);
-/// How long the session may take to end at once, with a last word and its sockets removed.
+/// After the second signal, how long the receiver has to write a last line and to remove its sockets before the process
+/// exits.
 const AT_ONCE_WITHIN: Duration = Duration::from_millis(500);
 
-/// Starts a thread that tells the session of signals.
+/// Starts a thread that calls `send` with the name of each signal.
 ///
 /// # Errors
-/// When signals can't be handled, or there is no thread to be had.
-pub(crate) fn listen(session: Sender<Message>) -> io::Result<()> {
+/// If no signal handler can be installed or no thread can be started.
+pub(crate) fn listen(mut send: impl FnMut(&'static str) + Send + 'static) -> io::Result<()> {
     let mut known = vec![SIGINT, SIGTERM];
     if !hangups_are_ignored() {
         known.push(SIGHUP);
@@ -33,13 +33,13 @@ pub(crate) fn listen(session: Sender<Message>) -> io::Result<()> {
             match first {
                 Some(first) if first.elapsed() < SAME_WITHIN => continue,
                 Some(_) => {
-                    let _gone = session.send(Message::Signal(name(signal)));
+                    send(name(signal));
                     std::thread::sleep(AT_ONCE_WITHIN);
                     std::process::exit(i32::from(Exit::AtOnce.code()));
                 }
                 None => {
                     first = Some(Instant::now());
-                    let _gone = session.send(Message::Signal(name(signal)));
+                    send(name(signal));
                 }
             }
         }
@@ -56,7 +56,7 @@ fn name(signal: i32) -> &'static str {
     }
 }
 
-/// Whether whoever started this program wants it to outlive its terminal, as `nohup` does.
+/// Returns whether SIGHUP is ignored, as `nohup` arranges for programs that must outlive their terminal.
 fn hangups_are_ignored() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

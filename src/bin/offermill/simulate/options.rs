@@ -1,4 +1,4 @@
-//! What is to be simulated and where results go: the arguments, checked before anything begins.
+//! The checked options of `offermill simulate`: the scenario or search to run, and where results are written.
 
 use std::fs;
 use std::io::{self, Read};
@@ -11,113 +11,128 @@ use offermill::config::text::{TimeUnit, parse_count, parse_duration};
 use offermill::limits::EXECUTORS_MAX;
 
 use super::arguments::SimulateArguments;
-use super::figures::whole;
-use super::files::Target;
-use crate::text::format::count;
+use super::numbers::counted;
+use super::output_file::OutputFile;
+use crate::text::format::{count, passed};
 
+/// The default of `--agents`.
 const AGENTS: u32 = 100;
+/// The maximum of `--agents`.
 const AGENTS_MAX: u64 = 1_000_000;
+/// The default of `--executors`.
 const EXECUTORS: u32 = 1000;
+/// The default of `--duration`.
 const DURATION: Duration = Duration::from_secs(600);
+/// The maximum of `--duration`.
 const DURATION_MAX: Duration = Duration::from_secs(30 * 86_400);
+/// The maximum of `--seeds`.
 const SEEDS_MAX: u64 = 1_000_000_000;
-/// Up to so many agents and executors together, judging each step of the default ten minutes takes
-/// a second at most. It grows with their number twice over: there are more steps, and each looks at
-/// all of them.
+/// The maximum number of agents and executors together for which invariants are checked after each step by default.
+/// Up to it, the default ten minutes take at most a second. The time grows with the square of the number: there are
+/// more steps, and each check looks at all agents and executors.
 const EACH_STEP_MAX: u64 = 200;
-/// Seeds that are made up stay below this, so that they can be typed.
+/// Seeds derived from the time stay below this, so that they are short enough to type.
 const SEED_TYPED_MAX: u64 = 1_000_000_000;
-/// A scenario of more bytes isn't one.
+/// The maximum size of a scenario file, in bytes.
 const SCENARIO_BYTES_MAX: u64 = 64 << 20;
 
-/// Everything that was asked for.
+/// All options of `offermill simulate`.
 #[derive(Debug)]
-pub(super) struct Order {
-    pub(super) what: What,
-    pub(super) report: Option<Target>,
-    pub(super) scenario_file: Option<Target>,
+pub(super) struct SimulateOptions {
+    pub(super) mode: Mode,
+    pub(super) report: Option<OutputFile>,
+    pub(super) scenario_file: Option<OutputFile>,
     pub(super) json: bool,
     pub(super) plain: bool,
 }
 
-/// What is to be simulated.
+/// What to simulate.
 #[derive(Debug)]
-pub(super) enum What {
+pub(super) enum Mode {
     /// One scenario.
-    World(Box<Task>),
-    /// Small random ones until one fails.
-    Search(Hunt),
+    Scenario(Box<ScenarioOptions>),
+    /// Small random scenarios until one fails.
+    Search(SearchOptions),
 }
 
-/// One scenario to play.
+/// The scenario to play.
 #[derive(Debug)]
-pub(super) struct Task {
+pub(super) struct ScenarioOptions {
     pub(super) scenario: Scenario,
     pub(super) checks: Checks,
-    /// What it is, in a few words.
+    /// A short description.
     pub(super) title: String,
-    /// The command that plays it again.
+    /// The command that reproduces the run.
     pub(super) again: String,
 }
 
-/// Seeds to try.
+/// The seeds to search.
 #[derive(Debug)]
-pub(super) struct Hunt {
+pub(super) struct SearchOptions {
     pub(super) first: u64,
     pub(super) seeds: u64,
     pub(super) severity: Severity,
     pub(super) verbose: bool,
 }
 
-impl Hunt {
-    /// The scenario of one seed.
+impl SearchOptions {
+    /// Returns the scenario of a seed.
     pub(super) fn scenario(&self, seed: u64) -> Scenario {
         Scenario::generate(seed, self.severity)
     }
 
-    /// The command that plays one seed again.
+    /// Returns the command that reproduces one seed.
     pub(super) fn again(&self, seed: u64) -> String {
         format!("offermill simulate --seeds 1 --seed {seed} --faults {}", self.severity)
     }
 }
 
-impl Order {
-    /// Reads and checks everything.
+impl SimulateOptions {
+    /// Reads and checks all arguments.
     ///
     /// # Errors
-    /// A sentence for each thing that isn't allowed.
-    pub(super) fn read(arguments: &SimulateArguments) -> Result<Order, Vec<String>> {
+    /// With a sentence for each invalid argument.
+    pub(super) fn read(arguments: &SimulateArguments) -> Result<SimulateOptions, Vec<String>> {
         let mut problems = Problems(Vec::new());
-        let what = match (&arguments.scenario, &arguments.seeds) {
-            (Some(path), _) => problems.take(saved(path, arguments)).map(What::World),
-            (None, Some(seeds)) => hunt(seeds, arguments, &mut problems).map(What::Search),
-            (None, None) => sized(arguments, &mut problems).map(What::World),
+        let mode = match (&arguments.scenario, &arguments.seeds) {
+            (Some(path), _) => problems.collect(saved(path, arguments)).map(Mode::Scenario),
+            (None, Some(seeds)) => search(seeds, arguments, &mut problems).map(Mode::Search),
+            (None, None) => sized(arguments, &mut problems).map(Mode::Scenario),
         };
-        let target = |flag, path: &Option<_>| path.as_deref().map(|path| Target::check(flag, path));
-        let report = problems.take(target("--report", &arguments.report).transpose()).flatten();
-        let scenario_file = target("--write-scenario", &arguments.write_scenario).transpose();
-        let scenario_file = problems.take(scenario_file).flatten();
+        let report = problems.output_file("--report", arguments.report.as_deref());
+        let scenario_file =
+            problems.output_file("--write-scenario", arguments.write_scenario.as_deref());
         if report.is_some() && report == scenario_file {
             problems.0.push("--report and --write-scenario are the same file".to_owned());
         }
-        match what {
-            Some(what) if problems.0.is_empty() => {
-                let (json, plain) = (arguments.json, arguments.plain);
-                Ok(Order { what, report, scenario_file, json, plain })
-            }
+        match mode {
+            Some(mode) if problems.0.is_empty() => Ok(SimulateOptions {
+                mode,
+                report,
+                scenario_file,
+                json: arguments.json,
+                plain: arguments.plain,
+            }),
             _ => Err(problems.0),
         }
     }
 }
 
+/// The sentences about invalid arguments.
 struct Problems(Vec<String>);
 
 impl Problems {
-    fn take<T, E: ToString>(&mut self, result: Result<T, E>) -> Option<T> {
+    /// Returns the value of `Ok`, or adds the error.
+    fn collect<T, E: ToString>(&mut self, result: Result<T, E>) -> Option<T> {
         result.map_err(|error| self.0.push(error.to_string())).ok()
     }
 
-    /// A number of a flag; `default` if it wasn't given.
+    /// Checks an output file, if its flag was given.
+    fn output_file(&mut self, flag: &str, path: Option<&Path>) -> Option<OutputFile> {
+        self.collect(OutputFile::check(flag, path?))
+    }
+
+    /// Reads the number of a flag; `default` if the flag wasn't given.
     fn count(
         &mut self,
         flag: &str,
@@ -126,26 +141,28 @@ impl Problems {
         default: u64,
     ) -> Option<u64> {
         let read = text.as_deref().map(|text| parse_count(flag, text, allowed));
-        self.take(read.unwrap_or(Ok(default)))
+        self.collect(read.unwrap_or(Ok(default)))
     }
 }
 
-fn sized(arguments: &SimulateArguments, problems: &mut Problems) -> Option<Box<Task>> {
+fn sized(arguments: &SimulateArguments, problems: &mut Problems) -> Option<Box<ScenarioOptions>> {
     let agents = problems.count("--agents", &arguments.agents, 1..=AGENTS_MAX, AGENTS.into());
-    let (allowed, default) = (0..=EXECUTORS_MAX.into(), EXECUTORS.into());
-    let executors = problems.count("--executors", &arguments.executors, allowed, default);
-    let duration = arguments.duration.as_deref().map(read_duration);
-    let duration = problems.take(duration.unwrap_or(Ok(DURATION)));
-    let seed = read_seed(arguments, problems, seed_of_the_time);
+    let allowed = 0..=EXECUTORS_MAX.into();
+    let executors = problems.count("--executors", &arguments.executors, allowed, EXECUTORS.into());
+    let duration = arguments.duration.as_deref().map_or(Ok(DURATION), read_duration);
+    let duration = problems.collect(duration);
+    let seed = read_seed(arguments, problems, seed_from_time);
     let severity = arguments.faults.unwrap_or_default();
-    let (agents, executors) = (agents? as u32, executors? as u32);
-    let (duration, seed) = (duration?, seed?);
+    let agents = agents? as u32;
+    let executors = executors? as u32;
+    let duration = duration?;
+    let seed = seed?;
     let checks = checks(arguments, u64::from(agents) + u64::from(executors));
     let title = format!(
         "{}, up to {}, {severity} faults for {}, seed {seed}",
-        whole(agents.into(), "agent"),
-        whole(executors.into(), "executor"),
-        crate::text::format::passed(duration),
+        counted(agents.into(), "agent"),
+        counted(executors.into(), "executor"),
+        passed(duration),
     );
     let again = format!(
         "offermill simulate --agents {agents} --executors {executors} --seed {seed} \
@@ -154,10 +171,10 @@ fn sized(arguments: &SimulateArguments, problems: &mut Problems) -> Option<Box<T
         checks_name(checks)
     );
     let scenario = Scenario::sized(seed, severity, agents, executors, duration);
-    Some(Box::new(Task { scenario, checks, title, again }))
+    Some(Box::new(ScenarioOptions { scenario, checks, title, again }))
 }
 
-fn saved(path: &Path, arguments: &SimulateArguments) -> Result<Box<Task>, String> {
+fn saved(path: &Path, arguments: &SimulateArguments) -> Result<Box<ScenarioOptions>, String> {
     let is_stdin = path == Path::new("-");
     let name = if is_stdin { "standard input".into() } else { path.display().to_string() };
     let text = read_text(path, is_stdin).map_err(|error| format!("--scenario {name}: {error}"))?;
@@ -165,27 +182,32 @@ fn saved(path: &Path, arguments: &SimulateArguments) -> Result<Box<Task>, String
     let checks = checks(arguments, u64::from(scenario.agents) + u64::from(scenario.executors));
     let title = format!(
         "{}, up to {}, {}, seed {}",
-        whole(scenario.agents.into(), "agent"),
-        whole(scenario.executors.into(), "executor"),
-        whole(scenario.faults.len() as u64, "fault"),
+        counted(scenario.agents.into(), "agent"),
+        counted(scenario.executors.into(), "executor"),
+        counted(scenario.faults.len() as u64, "fault"),
         scenario.seed
     );
     let file = if is_stdin { "FILE".into() } else { quoted(&name) };
     let again = format!("offermill simulate --scenario {file} --check {}", checks_name(checks));
-    Ok(Box::new(Task { scenario, checks, title, again }))
+    Ok(Box::new(ScenarioOptions { scenario, checks, title, again }))
 }
 
-fn hunt(seeds: &str, arguments: &SimulateArguments, problems: &mut Problems) -> Option<Hunt> {
-    let seeds = problems.take(parse_count("--seeds", seeds, 1..=SEEDS_MAX));
+fn search(
+    seeds: &str,
+    arguments: &SimulateArguments,
+    problems: &mut Problems,
+) -> Option<SearchOptions> {
+    let seeds = problems.collect(parse_count("--seeds", seeds, 1..=SEEDS_MAX));
     let first = read_seed(arguments, problems, || 1);
-    let (seeds, first) = (seeds?, first?);
+    let seeds = seeds?;
+    let first = first?;
     if first.checked_add(seeds).is_none() {
         problems
             .0
             .push(format!("{} from --seed {first}: there are no such seeds", count(seeds, "seed")));
     }
     let severity = arguments.faults.unwrap_or_default();
-    Some(Hunt { first, seeds, severity, verbose: arguments.verbose })
+    Some(SearchOptions { first, seeds, severity, verbose: arguments.verbose })
 }
 
 fn read_seed(
@@ -194,19 +216,19 @@ fn read_seed(
     default: fn() -> u64,
 ) -> Option<u64> {
     match &arguments.seed {
-        Some(text) => problems.take(parse_count("--seed", text, 0..=u64::MAX)),
+        Some(text) => problems.collect(parse_count("--seed", text, 0..=u64::MAX)),
         None => Some(default()),
     }
 }
 
-fn seed_of_the_time() -> u64 {
+fn seed_from_time() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_micros()).unwrap_or_default() % SEED_TYPED_MAX
 }
 
 fn read_duration(text: &str) -> Result<Duration, String> {
     let read = |text: &str| parse_duration("--duration", text, TimeUnit::Seconds);
-    // Zeros are read wherever the form is right: then the number is the mistake.
+    // If the text with all digits replaced by zeros can be read, its form is right and its number is out of range.
     let zeros = text.replace(|c: char| c.is_ascii_digit(), "0");
     match read(text) {
         Ok(duration) if (Duration::from_millis(1)..=DURATION_MAX).contains(&duration) => {
@@ -218,11 +240,11 @@ fn read_duration(text: &str) -> Result<Duration, String> {
 }
 
 fn checks(arguments: &SimulateArguments, size: u64) -> Checks {
-    let fitting = if size <= EACH_STEP_MAX { Checks::EachStep } else { Checks::EverySecond };
-    arguments.check.unwrap_or(fitting)
+    let default = if size <= EACH_STEP_MAX { Checks::EachStep } else { Checks::EverySecond };
+    arguments.check.unwrap_or(default)
 }
 
-/// The value of `--check`.
+/// Returns the value of `--check`.
 fn checks_name(checks: Checks) -> &'static str {
     match checks {
         Checks::Off => "off",
@@ -231,7 +253,7 @@ fn checks_name(checks: Checks) -> &'static str {
     }
 }
 
-/// A duration as `--duration` takes it.
+/// Formats a duration as a value of `--duration`.
 fn as_flag(duration: Duration) -> String {
     let millis = duration.as_millis();
     for (unit, name) in [(86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s")] {
@@ -250,7 +272,7 @@ fn read_text(path: &Path, is_stdin: bool) -> io::Result<String> {
     Ok(text)
 }
 
-/// A file's name as a shell takes it.
+/// Quotes a file name for a shell.
 pub(super) fn quoted(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+,=@%".contains(c);
     if !name.is_empty() && name.chars().all(plain) {
@@ -263,7 +285,7 @@ pub(super) fn quoted(name: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Goal: a printed command means what was played. Method: durations and names in each shape.
+    /// Goal: a printed command reproduces the run. Method: print durations and quote names of each kind.
     #[test]
     fn commands_can_be_typed() {
         for text in ["1ms", "90s", "10min", "36h", "30d"] {

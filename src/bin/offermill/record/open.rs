@@ -1,0 +1,44 @@
+//! `--journal FILE`: checks the path, creates both files and writes their first lines.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::head::{config_of, head};
+use super::writer::JournalFiles;
+use crate::scenario::Ids;
+use crate::settings::Settings;
+use crate::settings::draft::Draft;
+
+/// Opens the journal at `path`; there is none without a path. On failure, returns `None` and adds the reason to the
+/// draft's problems.
+pub(crate) fn open(
+    path: Option<&str>,
+    draft: &mut Draft,
+    settings: &Settings,
+) -> Option<Option<JournalFiles>> {
+    let Some(path) = path else { return Some(None) };
+    if path == "-" {
+        let sentence = "--journal is \"-\", but must be a file: its answers have one, too";
+        draft.problems.push(sentence.to_owned());
+        return None;
+    }
+    let config = &settings.config;
+    let ids = Ids { prefix: settings.name.clone(), epoch: settings.epoch };
+    let head = head(draft, settings.executors.are_named().then_some(ids), config);
+    if config_of(&head).ok().map(|(config, _)| config).as_ref() != Some(config) {
+        let remark = "--journal: a setting that decisions depend on is none that a journal can \
+                      hold; a replay may differ";
+        draft.remarks.push(remark.to_owned());
+    }
+    let sentence = |(path, error): (PathBuf, io::Error)| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            format!("--journal: {path:?} is there already and isn't empty; nothing is written over")
+        }
+        _ => format!("--journal: {path:?} can't be made: {error}"),
+    };
+    let created = JournalFiles::create(Path::new(path)).and_then(|mut files| {
+        files.begin(&head, config).map_err(|error| (PathBuf::from(path), error))?;
+        Ok(files)
+    });
+    created.map(Some).map_err(|error| draft.problems.push(sentence(error))).ok()
+}
