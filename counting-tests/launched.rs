@@ -74,7 +74,7 @@ fn an_agent_is_met_once() {
     let met = other.count(&second);
     assert_eq!(met[&Word::Maps].writes, 10, "found");
     assert_eq!(met.get(&Word::Agent).map_or(0, |count| count.writes), 10, "seen");
-    assert!(!met.contains_key(&Word::Meeting), "{met:?}");
+    assert!(!met.contains_key(&Word::AgentSlab), "{met:?}");
     let again = other.offer(small, NOW);
     assert_eq!(other.count(&again), expected(super::counts::DECLINED));
 }

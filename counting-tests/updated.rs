@@ -70,9 +70,9 @@ fn a_failure_writes_its_agents_line() {
 fn out_of_sight_is_counted() {
     let scene = ten(unique());
     let [one, other] = [scene.started()[0], scene.started()[1]];
-    let out = [(Word::OutOfSight, 1, 1)];
+    let out = [(Word::Unreachable, 1, 1)];
     // The clock and the stage.
-    let gone = and(expected(RUNNING), &[(Word::OutOfSight, 1, 1), (Word::Executor, 1, 0)]);
+    let gone = and(expected(RUNNING), &[(Word::Unreachable, 1, 1), (Word::Executor, 1, 0)]);
     assert_eq!(scene.count(&scene.update(one, TaskState::Unreachable)), gone);
     assert_eq!(scene.count(&scene.update(one, TaskState::Running)), and(expected(RUNNING), &out));
     assert_eq!(scene.count(&scene.update(other, TaskState::Unreachable)), gone);
@@ -84,7 +84,7 @@ fn out_of_sight_is_counted() {
 fn a_stray_is_counted() {
     let scene = ten(unique());
     let writes = scene.update_named("nobody", TaskState::Running);
-    assert_eq!(scene.count(&writes), and(Counts::new(), &[(Word::Strays, 1, 1)]));
+    assert_eq!(scene.count(&writes), and(Counts::new(), &[(Word::UnknownUpdates, 1, 1)]));
 }
 
 /// Goal: ids without a cell's number cost a map's lock, or two. Method: the life of one.

@@ -12,15 +12,15 @@ const CORE: MilliCpus = MilliCpus::from_cores(1);
 
 /// Launches one executor if the word has fewer than `limit`, as a handler does.
 fn launch(admission: &Admission, limit: impl Fn() -> u32) -> bool {
-    let mut books = admission.load();
+    let mut state = admission.load();
     loop {
-        if books.executors() >= limit() {
+        if state.executors() >= limit() {
             return false;
         }
-        match admission.commit(books, 1, CORE) {
+        match admission.commit(state, 1, CORE) {
             Ok(_) => return true,
             Err(current) if current.closed() => return false,
-            Err(current) => books = current,
+            Err(current) => state = current,
         }
     }
 }
@@ -48,10 +48,10 @@ fn mutant_limit_checked_once() {
     explore("mutant admission/launch-launch", None, || {
         let admission = Arc::new(Admission::new());
         let launch = |admission: &Admission| {
-            let mut books = admission.load();
-            if books.executors() == 0 {
-                while let Err(current) = admission.commit(books, 1, CORE) {
-                    books = current;
+            let mut state = admission.load();
+            if state.executors() == 0 {
+                while let Err(current) = admission.commit(state, 1, CORE) {
+                    state = current;
                 }
             }
         };
@@ -102,14 +102,14 @@ fn lower_the_limit(launch: fn(&Admission, &AtomicU32) -> bool, bump: bool) {
 fn a_lowered_limit_holds_once_it_is_set() {
     explore("admission/launch-limit", None, || {
         let launch = |admission: &Admission, limit: &AtomicU32| {
-            let mut books = admission.load();
+            let mut state = admission.load();
             loop {
-                if books.executors() >= limit.load(Ordering::Acquire) {
+                if state.executors() >= limit.load(Ordering::Acquire) {
                     return false;
                 }
-                match admission.commit(books, 1, CORE) {
+                match admission.commit(state, 1, CORE) {
                     Ok(_) => return true,
-                    Err(current) => books = current,
+                    Err(current) => state = current,
                 }
             }
         };
@@ -151,8 +151,8 @@ fn releases_and_launches_add_up() {
         let (here, there) = (Arc::clone(&admission), Arc::clone(&admission));
         let (_, launched) =
             race(move || here.release(1, CORE).executors(), move || launch(&there, || 2));
-        let books = admission.load();
+        let state = admission.load();
         assert!(launched);
-        assert_eq!((books.executors(), books.cores()), (1, CORE));
+        assert_eq!((state.executors(), state.cores()), (1, CORE));
     });
 }

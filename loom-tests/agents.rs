@@ -18,7 +18,7 @@ const LATER: Timestamp = Timestamp::from_millis(5000);
 
 fn one_agent() -> (Arc<Agents>, AgentKey) {
     let agents = Agents::new();
-    let key = agents.meet("S0", "host", NOW).unwrap();
+    let key = agents.find_or_insert("S0", "host", NOW).unwrap();
     (Arc::new(agents), key)
 }
 
@@ -66,7 +66,7 @@ fn an_old_key_counts_on_nobody() {
         let (here, there) = (Arc::clone(&agents), Arc::clone(&agents));
         let (late, (retired, new)) = race(
             move || here.reserve(old, 1, NOW).is_ok(),
-            move || (there.retire(old, NOW), there.meet("S1", "host", NOW).unwrap()),
+            move || (there.retire(old, NOW), there.find_or_insert("S1", "host", NOW).unwrap()),
         );
         assert!(retired ^ late);
         assert_eq!(agents.executors(new), 0);
@@ -83,17 +83,17 @@ fn mutant_cell_without_generation() {
         let next = {
             let (same, first) = one_agent();
             assert!(same.retire(first, NOW));
-            same.meet("S1", "host", NOW).unwrap()
+            same.find_or_insert("S1", "host", NOW).unwrap()
         };
         let (here, there) = (Arc::clone(&agents), Arc::clone(&agents));
         race(
             move || {
-                let whoever = if here.opening(old, NOW).is_ok() { old } else { next };
+                let whoever = if here.capacity(old, NOW).is_ok() { old } else { next };
                 let _ = here.reserve(whoever, 1, NOW);
             },
             move || {
                 there.retire(old, NOW);
-                there.meet("S1", "host", NOW).unwrap();
+                there.find_or_insert("S1", "host", NOW).unwrap();
             },
         );
         assert_eq!(agents.executors(next), 0);
@@ -139,13 +139,13 @@ fn two_failures_at_once_are_two() {
 /// Goal: two threads that meet an agent at once meet the same. Method: both; the cell that is too many comes back.
 #[test]
 fn an_agent_is_met_once() {
-    explore("agents/meet-meet", None, || {
+    explore("agents/insert-insert", None, || {
         let (agents, gone) = one_agent();
         assert!(agents.retire(gone, NOW));
         let (here, there) = (Arc::clone(&agents), Arc::clone(&agents));
         let (one, other) = race(
-            move || here.meet("S1", "host", NOW).unwrap(),
-            move || there.meet("S1", "host", NOW).unwrap(),
+            move || here.find_or_insert("S1", "host", NOW).unwrap(),
+            move || there.find_or_insert("S1", "host", NOW).unwrap(),
         );
         assert_eq!(one, other);
         assert!(agents.reserve(one, 1, NOW).is_ok());
@@ -153,13 +153,14 @@ fn an_agent_is_met_once() {
     });
 }
 
-/// A sweep for agents that were not seen since [`LATER`], while `meet` meets one then, in a cell whose last agent was
+/// A sweep for agents that were not seen since [`LATER`], while `find_or_insert` meets one then, in a cell whose last agent was
 /// seen before.
-fn meet_and_sweep(meet: fn(&Agents)) {
+fn meet_and_sweep(find_or_insert: fn(&Agents)) {
     let (agents, gone) = one_agent();
     assert!(agents.retire(gone, NOW));
     let (here, there) = (Arc::clone(&agents), Arc::clone(&agents));
-    let (swept, ()) = race(move || here.sweep(LATER, LATER, &|| false), move || meet(&there));
+    let (swept, ()) =
+        race(move || here.sweep(LATER, LATER, &|| false), move || find_or_insert(&there));
     assert_eq!(swept, 0, "a new agent was taken for an old one");
     assert!(agents.find("S1").is_some());
 }
@@ -168,9 +169,9 @@ fn meet_and_sweep(meet: fn(&Agents)) {
 /// old ones are forgotten.
 #[test]
 fn a_new_agent_is_not_an_old_one() {
-    explore("agents/meet-sweep", None, || {
+    explore("agents/insert-sweep", None, || {
         meet_and_sweep(|agents| {
-            agents.meet("S1", "host", LATER).unwrap();
+            agents.find_or_insert("S1", "host", LATER).unwrap();
         });
     });
 }
@@ -179,10 +180,10 @@ fn a_new_agent_is_not_an_old_one() {
 #[test]
 #[ignore = "mutant"]
 fn mutant_noted_too_late() {
-    explore("mutant agents/meet-sweep", None, || {
+    explore("mutant agents/insert-sweep", None, || {
         meet_and_sweep(|agents| {
-            let key = agents.meet("S1", "host", NOW).unwrap();
-            agents.note_seen(key, LATER);
+            let key = agents.find_or_insert("S1", "host", NOW).unwrap();
+            agents.record_seen(key, LATER);
         });
     });
 }
@@ -191,11 +192,13 @@ fn mutant_noted_too_late() {
 /// then the map and the cells agree.
 #[test]
 fn meeting_and_forgetting_agree() {
-    explore("agents/meet-retire", None, || {
+    explore("agents/insert-retire", None, || {
         let (agents, key) = one_agent();
         let (here, there) = (Arc::clone(&agents), Arc::clone(&agents));
-        let (retired, met) =
-            race(move || here.retire(key, NOW), move || there.meet("S0", "host", NOW).unwrap());
+        let (retired, met) = race(
+            move || here.retire(key, NOW),
+            move || there.find_or_insert("S0", "host", NOW).unwrap(),
+        );
         assert!(retired);
         let found = agents.find("S0");
         assert!(found == Some(met) || met == key);
@@ -233,7 +236,7 @@ fn placed_before(kernel: &Kernel, report: impl FnOnce(&Kernel) + Send + 'static)
         move || offer_to(&mut handler, "S0", 1).len() as u32,
         move || {
             report(&there);
-            there.0.admission.settle().executors()
+            there.0.admission.load_latest().executors()
         },
     );
     assert_eq!(placed, counted, "placed after the report");
@@ -351,7 +354,7 @@ fn a_suspicion_is_of_its_agent_alone() {
             move || here.suspect("S0", LATER),
             move || {
                 there.retire(old, NOW);
-                there.meet("S1", "host", NOW).unwrap()
+                there.find_or_insert("S1", "host", NOW).unwrap()
             },
         );
         assert_eq!(agents.reserve(other, 1, NOW), Ok(false));
@@ -427,7 +430,7 @@ fn targets_and_sweep(ask: fn(&Kernel) -> Vec<Target>) {
         move || {
             finish(&here, &executor);
             here.tick(SWEPT);
-            here.0.agents.meet("S1", "host", SWEPT);
+            here.0.agents.find_or_insert("S1", "host", SWEPT);
         },
         move || ask(&there),
     );

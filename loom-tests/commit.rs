@@ -19,8 +19,8 @@ fn answer(_: &Kernel, handler: &mut Handler) -> Vec<ExecutorId> {
 /// A batch that claims as the kernel does, and gives nothing back when its commit fails.
 fn answer_and_keep(kernel: &Kernel, _: &mut Handler) -> Vec<ExecutorId> {
     let core = &*kernel.0;
-    let books = core.admission.load();
-    if books.executors() > 0 {
+    let admission = core.admission.load();
+    if admission.executors() > 0 {
         return Vec::new();
     }
     let agent = core.agents.find("S0").unwrap();
@@ -29,10 +29,10 @@ fn answer_and_keep(kernel: &Kernel, _: &mut Handler) -> Vec<ExecutorId> {
     assert!(core.executors.claim(1, &mut cells));
     let cell = core.executors.get(cells[0]).unwrap();
     let (memory, gpus, sequence) = (Mebibytes::new(1), Gpus::ZERO, 99);
-    let hold = Allocation { agent: agent.index(), cores: CORE, memory, gpus, port: None };
+    let allocation = Allocation { agent: agent.index(), cores: CORE, memory, gpus, port: None };
     Executor::before_reserving();
-    cell.reserve(sequence, &hold, NOW);
-    match core.admission.commit(books, 1, CORE) {
+    cell.reserve(sequence, &allocation, NOW);
+    match core.admission.commit(admission, 1, CORE) {
         Ok(_) => cell.publish(sequence),
         Err(_) => return Vec::new(),
     }
@@ -134,12 +134,12 @@ fn mutant_tried_again_under_an_old_policy() {
     explore("mutant commit/retry-limits", Some(2), || {
         batch_and_limits(|kernel, _| {
             let core = &*kernel.0;
-            let mut books = core.admission.load();
+            let mut admission = core.admission.load();
             let policy = core.policy.load();
-            while policy.headroom(books).is_ok() {
-                match core.admission.commit(books, 1, CORE) {
+            while policy.headroom(admission).is_ok() {
+                match core.admission.commit(admission, 1, CORE) {
                     Ok(_) => break,
-                    Err(current) => books = current,
+                    Err(current) => admission = current,
                 }
             }
             Vec::new()

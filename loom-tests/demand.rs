@@ -21,7 +21,7 @@ fn has_room(words: &Words) -> bool {
 }
 
 fn poll(words: &Words) -> Option<DemandCall> {
-    let mut calls = words.1.calls();
+    let mut calls = words.1.lock();
     calls.poll(has_room(words), Duration::ZERO, NOW)
 }
 
@@ -54,14 +54,14 @@ fn mutant_look_before_the_lock() {
     explore("mutant demand/suppress-release", None, || {
         suppress_and_release(|words| {
             let has_room = has_room(words);
-            words.1.calls().poll(has_room, Duration::ZERO, NOW)
+            words.1.lock().poll(has_room, Duration::ZERO, NOW)
         });
     });
 }
 
 fn two_polls(poll: fn(&Demand) -> Option<DemandCall>) {
     let demand = Arc::new(Demand::new());
-    assert_eq!(demand.calls().poll(false, Duration::ZERO, NOW), Some(DemandCall::Suppress));
+    assert_eq!(demand.lock().poll(false, Duration::ZERO, NOW), Some(DemandCall::Suppress));
     let (here, there) = (Arc::clone(&demand), Arc::clone(&demand));
     let (one, other) = race(move || poll(&here), move || poll(&there));
     assert!(one.is_some() ^ other.is_some(), "{one:?} and {other:?}");
@@ -71,7 +71,7 @@ fn two_polls(poll: fn(&Demand) -> Option<DemandCall>) {
 #[test]
 fn two_polls_give_one_revive() {
     explore("demand/poll-poll", None, || {
-        two_polls(|demand| demand.calls().poll(true, Duration::ZERO, NOW));
+        two_polls(|demand| demand.lock().poll(true, Duration::ZERO, NOW));
     });
 }
 
@@ -84,8 +84,8 @@ fn mutant_revive_in_two_steps() {
             if !demand.suppressed() {
                 return None;
             }
-            demand.want();
-            demand.calls().poll(true, Duration::ZERO, NOW)
+            demand.request_revive();
+            demand.lock().poll(true, Duration::ZERO, NOW)
         });
     });
 }
@@ -159,7 +159,7 @@ fn mutant_drivers_look_before_the_lock() {
     explore("mutant demand/two-drivers", Some(3), || {
         two_drivers(|kernel| {
             let has_room = kernel.wanted() > 0;
-            kernel.0.demand.calls().poll(has_room, Duration::ZERO, NOW)
+            kernel.0.demand.lock().poll(has_room, Duration::ZERO, NOW)
         });
     });
 }

@@ -25,7 +25,7 @@ fn finish_and(kernel: &Kernel, executor: &str, wake: fn(&Kernel)) {
     let (id, cell) = cell(kernel, executor);
     let vacant = State { fate: Fate::Finished, ..State::new(id.sequence, Stage::Vacant) };
     cell.change(id.sequence, |_| Some(vacant)).unwrap();
-    kernel.0.agents.release(cell.hold().agent, 1);
+    kernel.0.agents.release(cell.allocation().agent, 1);
     kernel.0.admission.release(1, MilliCpus::from_cores(1));
     wake(kernel);
 }
@@ -96,11 +96,11 @@ fn mutant_settle_without_waking() {
                 let vacant =
                     State { fate: Fate::Finished, ..State::new(id.sequence, Stage::Vacant) };
                 cell.change(id.sequence, |_| Some(vacant)).unwrap();
-                kernel.0.agents.release(cell.hold().agent, 1);
+                kernel.0.agents.release(cell.allocation().agent, 1);
             }
             let closed = kernel.0.admission.load().closed();
-            let books = kernel.0.admission.release(2, MilliCpus::from_cores(2));
-            if closed && books.executors() == 0 {
+            let admission = kernel.0.admission.release(2, MilliCpus::from_cores(2));
+            if closed && admission.executors() == 0 {
                 kernel.0.drain.wake();
             }
         });
@@ -255,7 +255,7 @@ fn mutant_look_whether_it_is_closed() {
             let gone =
                 |state: State| Some(State { stage: Stage::Vacant, fate: Fate::Lost, ..state });
             let _ = cell.change(id.sequence, gone);
-            kernel.0.agents.release(cell.hold().agent, 1);
+            kernel.0.agents.release(cell.allocation().agent, 1);
             if !kernel.totals().closed {
                 kernel.0.executors.free(id.slot);
             }
@@ -301,8 +301,8 @@ fn mutant_cell_freed_after_the_close() {
             let gone =
                 |state: State| Some(State { stage: Stage::Vacant, fate: Fate::Lost, ..state });
             let _ = cell.change(id.sequence, gone);
-            kernel.0.agents.release(cell.hold().agent, 1);
-            kernel.0.admission.settle();
+            kernel.0.agents.release(cell.allocation().agent, 1);
+            kernel.0.admission.load_latest();
             kernel.0.executors.free(id.slot);
         });
     });
@@ -346,11 +346,11 @@ fn mutant_books_before_the_cell() {
     explore("mutant drain/deadline", Some(3), || {
         end_deadline_and_wait(|kernel, executor| {
             let (_, cell) = cell(kernel, executor);
-            kernel.0.uncount(&cell.hold());
+            kernel.0.release_allocation(&cell.allocation());
             let (id, fate) = (kernel.executor_id(executor).unwrap(), Fate::Finished);
             let ended = |state: State| Some(State { stage: Stage::Vacant, fate, ..state });
             cell.change(id.sequence, ended).unwrap();
-            kernel.0.agents.release(cell.hold().agent, 1);
+            kernel.0.agents.release(cell.allocation().agent, 1);
         });
     });
 }
@@ -370,7 +370,7 @@ fn an_end_before_the_roll_is_reported() {
             move || {
                 finish(&here, &executor);
                 here.tick(SWEPT);
-                here.0.agents.meet("S1", "host", SWEPT)
+                here.0.agents.find_or_insert("S1", "host", SWEPT)
             },
             move || there.drain(Duration::MAX),
         );
@@ -395,7 +395,7 @@ fn an_end_across_the_close_is_named_right() {
         let (_, report) = race(
             move || {
                 here.tick(SWEPT);
-                here.0.agents.meet("S1", "host", SWEPT)
+                here.0.agents.find_or_insert("S1", "host", SWEPT)
             },
             move || there.drain(Duration::MAX),
         );
@@ -409,7 +409,7 @@ fn an_end_across_the_close_is_named_right() {
 }
 
 /// Goal: a drain names each executor with its own agent. Method: an executor has ended before the close, up to the
-/// point in `Core::settle` where its cell is freed; while the kernel is drained, the cell is freed, and a batch that
+/// point in `Core::flush_releases` where its cell is freed; while the kernel is drained, the cell is freed, and a batch that
 /// loaded the admission word before the close takes it for another agent, and gives it back.
 #[test]
 fn a_drain_names_each_with_its_own_agent() {
@@ -417,22 +417,22 @@ fn a_drain_names_each_with_its_own_agent() {
         let kernel = kernel(config());
         let name = offer(&kernel, 1).remove(0);
         let id = kernel.executor_id(&name).unwrap();
-        let other = kernel.0.agents.meet("S1", "host", NOW).unwrap();
-        let hold = {
+        let other = kernel.0.agents.find_or_insert("S1", "host", NOW).unwrap();
+        let allocation = {
             let executor = kernel.0.executors.get(id.slot).unwrap();
             let end = |state| Some(State { stage: Stage::Vacant, fate: Fate::Finished, ..state });
             executor.change(id.sequence, end).unwrap();
-            executor.hold()
+            executor.allocation()
         };
-        // `settle`: the kernel is open.
-        assert!(!kernel.0.uncount(&hold).closed());
+        // `flush_releases`: the kernel is open.
+        assert!(!kernel.0.release_allocation(&allocation).closed());
         let (here, there) = (kernel.clone(), kernel.clone());
         let (report, ()) = race(
             move || here.drain(Duration::MAX),
             move || {
-                // The rest of `settle`.
+                // The rest of `flush_releases`.
                 there.0.executors.free(id.slot);
-                there.0.agents.release(hold.agent, 1);
+                there.0.agents.release(allocation.agent, 1);
                 // `commit`, steps 1 and 3, until it finds the kernel closed.
                 there.0.agents.reserve(other, 1, NOW).unwrap();
                 let mut cells = Vec::new();

@@ -73,7 +73,7 @@ fn limbo(back: fn(&Executor) -> bool) {
     assert!(given_up ^ returned);
     assert_eq!(executor.state().stage.counted(), !given_up);
     assert!(end(&executor, Fate::Finished));
-    assert_eq!(executor.hold(), HOLD);
+    assert_eq!(executor.allocation(), HOLD);
 }
 
 /// Goal: a return from limbo and the release of an executor given up don't both count it or both not. Method: one
@@ -141,7 +141,7 @@ fn look_at_a_launch(launch: fn(&Executor)) {
         move || launch(&here),
         move || {
             if there.state().stage != Stage::Vacant {
-                assert_eq!(there.hold(), HOLD);
+                assert_eq!(there.allocation(), HOLD);
             }
         },
     );

@@ -49,7 +49,7 @@ fn mutant_hosts_before_the_wait() {
             let core = &*kernel.0;
             let locality = Locality::new(["elsewhere"], Timestamp::ORIGIN, &core.agents);
             core.policy.set_locality(std::sync::Arc::new(locality), |limit| limit, &core.admission);
-            core.launching.pause();
+            core.locality_clock.pause();
         });
     });
 }
@@ -82,7 +82,7 @@ fn mutant_one_look_at_holders() {
         placement_and_setter(|kernel| {
             let core = &*kernel.0;
             let locality = Locality::new(["host"], Timestamp::ORIGIN, &core.agents);
-            core.launching.pause();
+            core.locality_clock.pause();
             core.policy.set_locality(std::sync::Arc::new(locality), |limit| limit, &core.admission);
         });
     });
@@ -104,7 +104,7 @@ impl Place {
 /// An executor is placed on an agent of a wanted host by `place`, while another handler looks at the host.
 fn placement_and_look(place: fn(&Place, AgentKey)) {
     let agents = Agents::new();
-    let agent = agents.meet("S0", "host", NOW).unwrap();
+    let agent = agents.find_or_insert("S0", "host", NOW).unwrap();
     let shared = Arc::new(Place { host: Host::new(0), agents, admission: Admission::new() });
     let (here, there) = (Arc::clone(&shared), shared);
     race(
@@ -121,7 +121,7 @@ fn placement_and_look(place: fn(&Place, AgentKey)) {
 fn an_executor_in_the_books_is_seen_on_its_host() {
     explore("locality/place-look", None, || {
         placement_and_look(|place, agent| {
-            place.host.note(agent, &place.agents);
+            place.host.record(agent, &place.agents);
             place.launch(agent);
         });
     });
@@ -134,7 +134,7 @@ fn mutant_noted_too_late() {
     explore("mutant locality/place-look", None, || {
         placement_and_look(|place, agent| {
             place.launch(agent);
-            place.host.note(agent, &place.agents);
+            place.host.record(agent, &place.agents);
         });
     });
 }

@@ -12,13 +12,13 @@
 
 mod admission;
 mod adoption;
-mod ageing;
 mod agents;
 mod budget;
 mod commit;
 mod demand;
 mod drain;
 mod executors;
+mod expiry;
 mod locality;
 mod policy;
 mod scenes;

@@ -32,9 +32,9 @@ fn place_one(_: &Kernel, handler: &mut Handler) {
 fn place_by_an_old_policy(kernel: &Kernel, _: &mut Handler) {
     let core = &*kernel.0;
     let policy = core.policy.load();
-    let books = core.admission.load();
-    if policy.headroom(books).is_ok() {
-        let _ = core.admission.commit(books, 1, CORE);
+    let admission = core.admission.load();
+    if policy.headroom(admission).is_ok() {
+        let _ = core.admission.commit(admission, 1, CORE);
     }
 }
 
@@ -87,9 +87,9 @@ fn change_through_all_versions(kernel: &Kernel) {
 /// As a handler does, but nothing says which version is in use.
 fn place_without_a_pin(kernel: &Kernel, _: &mut Handler) {
     let core = &*kernel.0;
-    let books = core.admission.load();
-    if core.policy.load().headroom(books).is_ok() {
-        let _ = core.admission.commit(books, 1, CORE);
+    let admission = core.admission.load();
+    if core.policy.load().headroom(admission).is_ok() {
+        let _ = core.admission.commit(admission, 1, CORE);
     }
 }
 
@@ -177,9 +177,9 @@ fn mutant_policy_not_kept() {
     explore("mutant policy/return-versions", Some(2), || {
         return_and_setter(|kernel, _| {
             let core = &*kernel.0;
-            let books = core.admission.load();
-            if core.policy.load().has_room_for(books, CORE) {
-                let _ = core.admission.commit(books, 1, CORE);
+            let admission = core.admission.load();
+            if core.policy.load().has_room_for(admission, CORE) {
+                let _ = core.admission.commit(admission, 1, CORE);
             }
         });
     });
@@ -193,9 +193,12 @@ fn setter_and_look(set: fn(&Kernel)) {
     race(
         move || set(&here),
         move || {
-            let books = there.0.admission.load();
+            let admission = there.0.admission.load();
             let limit = there.executor_limit();
-            assert!(books.same_version(before) || limit == Some(3), "an old policy, a new version");
+            assert!(
+                admission.same_version(before) || limit == Some(3),
+                "an old policy, a new version"
+            );
         },
     );
 }

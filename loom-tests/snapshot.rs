@@ -101,11 +101,11 @@ fn mutant_second_look_unordered() {
     explore("mutant snapshot/reuse", Some(3), || {
         picture_of_a_reused_cell(|kernel| {
             let cell = kernel.0.executors.get(0)?;
-            let (state, hold) = (cell.state(), cell.hold());
+            let (state, allocation) = (cell.state(), cell.allocation());
             if !state.stage.live() || cell.state() != state {
                 return None;
             }
-            let agent = kernel.0.agents.name(hold.agent)?;
+            let agent = kernel.0.agents.name(allocation.agent)?;
             Some((ExecutorId { sequence: state.sequence, slot: 0 }, agent.id.to_string()))
         });
     });
@@ -143,9 +143,9 @@ fn nobody_is_missing_for_a_forgotten_agent() {
 /// forgotten one's cell.
 #[test]
 fn each_is_named_with_its_own_agent() {
-    explore("snapshot/sweep-meet", Some(3), || {
+    explore("snapshot/sweep-insert", Some(3), || {
         picture_of_a_sweep(|kernel| {
-            kernel.0.agents.meet("S1", "host", SWEPT);
+            kernel.0.agents.find_or_insert("S1", "host", SWEPT);
         });
     });
 }

@@ -107,7 +107,7 @@ fn a_call_belongs_to_one_of_two_subscriptions() {
 fn mutant_beginning_in_two_steps() {
     explore("mutant subscription/poll-reregister", Some(3), || {
         let register = |kernel: &Kernel| {
-            kernel.0.demand.calls().reset();
+            kernel.0.demand.lock().reset();
             kernel.0.subscription.begin();
         };
         poll_and_register(register, poll_for);

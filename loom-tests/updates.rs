@@ -89,10 +89,10 @@ fn mutant_write_off_what_was_seen() {
                 if state.stage.live() {
                     let vacant = |state| Some(State { stage: Stage::Vacant, ..state });
                     let _ = cell.change(id.sequence, vacant);
-                    kernel.0.depart(id, &cell.hold(), state, &mut gone);
+                    kernel.0.record_release(id, &cell.allocation(), state, &mut gone);
                 }
             }
-            kernel.0.settle(&mut gone);
+            kernel.0.flush_releases(&mut gone);
         });
     });
 }
@@ -190,10 +190,10 @@ fn mutant_give_up_whatever_is_there() {
         return_and_give_up(|kernel, executor| {
             let (id, cell) = cell(kernel, executor);
             if cell.state().stage == Stage::Unreachable {
-                let hold = cell.hold();
+                let allocation = cell.allocation();
                 let _ = cell
                     .change(id.sequence, |state| Some(State { stage: Stage::GivenUp, ..state }));
-                kernel.0.uncount(&hold);
+                kernel.0.release_allocation(&allocation);
             }
         });
     });
@@ -204,16 +204,16 @@ fn mutant_give_up_whatever_is_there() {
 fn reuse_and_give_up(give_up: fn(&Kernel, &str)) {
     let (kernel, executor) = in_limbo(config());
     let (here, there) = ((kernel.clone(), executor.clone()), (kernel.clone(), executor));
-    let hold = cell(&kernel, &here.1).1.hold();
+    let allocation = cell(&kernel, &here.1).1.allocation();
     let end = move || {
         let (id, cell) = cell(&here.0, &here.1);
         let (before, _) = cell
             .change(id.sequence, |state| Some(State { stage: Stage::Vacant, ..state }))
             .unwrap();
         if before.stage.counted() {
-            here.0.0.uncount(&hold);
+            here.0.0.release_allocation(&allocation);
         } else {
-            let larger = Allocation { cores: MilliCpus::from_cores(2), ..hold };
+            let larger = Allocation { cores: MilliCpus::from_cores(2), ..allocation };
             cell.reserve(id.sequence + 1, &larger, NOW);
         }
     };
@@ -245,7 +245,7 @@ fn mutant_hold_read_too_late() {
                     .then_some(State { stage: Stage::GivenUp, ..state })
             });
             if given_up.is_ok() {
-                kernel.0.uncount(&cell.hold());
+                kernel.0.release_allocation(&cell.allocation());
             }
         });
     });

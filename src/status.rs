@@ -90,7 +90,7 @@ pub(crate) enum Meaning {
     /// Running.
     Running,
     /// Perhaps still running, out of sight.
-    OutOfSight,
+    Unreachable,
     /// Ended, and how.
     Ended(Fate),
 }
@@ -122,12 +122,12 @@ impl TaskState {
             TaskState::Staging | TaskState::Starting => Meaning::Launching,
             TaskState::Running | TaskState::Killing => Meaning::Running,
             TaskState::Unreachable | TaskState::Unknown | TaskState::GoneByOperator => {
-                Meaning::OutOfSight
+                Meaning::Unreachable
             }
             TaskState::Lost
                 if matches!(reason, AgentDisconnected | AgentRemoved | Reconciliation) =>
             {
-                Meaning::OutOfSight
+                Meaning::Unreachable
             }
             TaskState::Finished => Meaning::Ended(Fate::Finished),
             TaskState::Failed | TaskState::Error => Meaning::Ended(Fate::Failed),

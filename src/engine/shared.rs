@@ -179,7 +179,6 @@ impl Events for Shared {
             }
             Event::Rescinded { offer_id } => {
                 self.offer_queue.rescind(&offer_id);
-                self.recorded_kernel.kernel().offer_rescinded(&offer_id);
             }
             Event::Recovered { executors, finished } => self.resume(executors, finished),
             Event::Registered { ref framework_id, .. } => {

@@ -34,12 +34,12 @@ pub(crate) struct Core {
     pub(crate) demand: Demand,
     pub(crate) admission: CachePadded<Admission>,
     pub(crate) gpus: CachePadded<Budget>,
-    pub(crate) launching: CachePadded<LocalityClock>,
+    pub(crate) locality_clock: CachePadded<LocalityClock>,
     /// The next executor's number. Relaxed: it only hands out numbers.
     pub(super) sequence: CachePadded<AtomicU64>,
     /// How many executors are in limbo or adrift, or more: each is counted before it goes out of sight, and until after
     /// it is back or gone. Relaxed: it only saves a tick from looking for them.
-    pub(super) out_of_sight: CachePadded<AtomicU64>,
+    pub(super) unreachable: CachePadded<AtomicU64>,
     /// Updates about executors that nobody here placed. Relaxed: a counter. Not beside what each batch reads.
     pub(super) unknown_updates: CachePadded<AtomicU64>,
     /// The next snapshot's number. Relaxed: it only hands out numbers.
@@ -63,9 +63,9 @@ impl Core {
             demand: Demand::new(),
             admission: CachePadded::new(Admission::new()),
             gpus: CachePadded::new(Budget::new()),
-            launching: CachePadded::new(LocalityClock::new()),
+            locality_clock: CachePadded::new(LocalityClock::new()),
             sequence: CachePadded::new(AtomicU64::new(0)),
-            out_of_sight: CachePadded::new(AtomicU64::new(0)),
+            unreachable: CachePadded::new(AtomicU64::new(0)),
             unknown_updates: CachePadded::new(AtomicU64::new(0)),
             snapshots: CachePadded::new(AtomicU64::new(1)),
             swept_at: CachePadded::new(AtomicU64::new(0)),

@@ -2,7 +2,7 @@
 //!
 //! | who can write it | words |
 //! |---|---|
-//! | all who launch or end, whatever they launch and end: the lines that cores wait for | [`Word::Admission`], [`Word::Sequence`], [`Word::Demand`], [`Word::Gpus`], [`Word::OutOfSight`], [`Word::Maps`], [`Word::Policy`] |
+//! | all who launch or end, whatever they launch and end: the lines that cores wait for | [`Word::Admission`], [`Word::Sequence`], [`Word::Demand`], [`Word::Gpus`], [`Word::Unreachable`], [`Word::Maps`], [`Word::Policy`] |
 //! | the handlers that prefer the same stack, and who ends what they started | [`Word::Stack`] |
 //! | whoever happens to be at the same agent or executor at the same time | [`Word::Agent`], [`Word::Executor`] |
 //! | one handler alone | [`Word::Own`] |
@@ -25,9 +25,9 @@ pub(crate) enum Word {
     Demand,
     /// The counts of GPUs, and of executors out of sight.
     Gpus,
-    OutOfSight,
+    Unreachable,
     /// Updates about executors that nobody placed.
-    Strays,
+    UnknownUpdates,
     /// The count of owners of the policy in force.
     Policy,
     /// A shard of a map.
@@ -36,7 +36,7 @@ pub(crate) enum Word {
     Stack,
     Grown,
     /// The same of agents' cells, and the number of the next agent.
-    Meeting,
+    AgentSlab,
     Agent,
     Executor,
     /// The counters and nearest misses of a handler, by its number among those that were asked for.
@@ -44,7 +44,7 @@ pub(crate) enum Word {
     /// What polls, ticks and reports write: the counters' lock, and moments.
     Timers,
     /// Since when batches come below the executor limit.
-    Launching,
+    LocalityClock,
     /// What batches and updates read, and nobody writes but when the cluster or the host says something new.
     Settings,
     /// None of the above.
@@ -83,13 +83,13 @@ impl Lines {
         self.add(Word::Demand, word);
         self.add(Word::Timers, history);
         self.add(Word::Gpus, &*core.gpus);
-        self.add(Word::OutOfSight, &*core.out_of_sight);
-        self.add(Word::Strays, &*core.unknown_updates);
+        self.add(Word::Unreachable, &*core.unreachable);
+        self.add(Word::UnknownUpdates, &*core.unknown_updates);
         self.add(Word::Policy, &core.policy);
         self.add(Word::Settings, &core.ids);
         self.add(Word::Settings, &core.subscription);
         self.add(Word::Settings, &core.adopted);
-        self.add(Word::Launching, &*core.launching);
+        self.add(Word::LocalityClock, &*core.locality_clock);
         self.add(Word::Timers, &*core.counters);
         self.add(Word::Timers, &*core.snapshots);
         self.add(Word::Timers, &*core.swept_at);
@@ -98,15 +98,15 @@ impl Lines {
         if let Some(map) = &core.by_sequence {
             self.add(Word::Maps, map);
         }
-        let (heads, grown) = core.executors.words();
+        let (heads, cell_count) = core.executors.words();
         heads.for_each(|head| self.add(Word::Stack, head));
-        self.add(Word::Grown, grown);
+        self.add(Word::Grown, cell_count);
         core.executors.iter().for_each(|(_, cell)| self.add(Word::Executor, cell));
-        let (cells, by_id, met) = core.agents.words();
-        let (heads, grown) = cells.words();
-        heads.for_each(|head| self.add(Word::Meeting, head));
-        self.add(Word::Meeting, grown);
-        self.add(Word::Meeting, met);
+        let (cells, by_id, next_generation) = core.agents.words();
+        let (heads, cell_count) = cells.words();
+        heads.for_each(|head| self.add(Word::AgentSlab, head));
+        self.add(Word::AgentSlab, cell_count);
+        self.add(Word::AgentSlab, next_generation);
         self.add(Word::Maps, by_id);
         cells.iter().for_each(|(_, cell)| self.add(Word::Agent, cell));
     }

@@ -148,7 +148,7 @@ impl Kernel {
     /// Blocks as [`Kernel::set_executor_limit`] does.
     pub fn reconfigure(&self, config: Config) {
         if self.0.policy.set_config(config, &self.0.admission) {
-            self.0.demand.want();
+            self.0.demand.request_revive();
         }
     }
 
@@ -210,10 +210,6 @@ impl Kernel {
         self.0.executor_lost(executor)
     }
 
-    /// An offer is no longer valid. The kernel keeps no offers: whoever queues them removes it there. Was it accepted
-    /// already, the cluster answers with updates.
-    pub fn offer_rescinded(&self, _offer_id: &str) {}
-
     /// A subscription begins, the first or a further one; returns its number. Offers and calls of earlier ones are
     /// dead; suppression is forgotten, for the cluster forgot it too. Reconcile [`Scope::All`] after it.
     ///
@@ -221,11 +217,6 @@ impl Kernel {
     /// Waits for [`Kernel::poll_demand`] and for another registration.
     pub fn registered(&self) -> u64 {
         self.0.registered()
-    }
-
-    /// The same as [`Kernel::registered`]: a subscription is a subscription.
-    pub fn reregistered(&self) -> u64 {
-        self.registered()
     }
 
     /// The subscription ended: offers are declined as dead until the next. Executors run on.
@@ -273,14 +264,14 @@ impl Kernel {
     /// that was replaced meanwhile, were still on their way, they undid it, and another will be due.
     pub fn answers_sent(&self, decisions: &Decisions) {
         let demand = &self.0.demand;
-        if demand.revival() == decisions.revival {
+        if demand.revives() == decisions.revives {
             return;
         }
         if decisions.at_cap {
-            demand.note_refused();
+            demand.record_refused();
         }
         if self.0.policy.load().number != decisions.policy {
-            demand.want();
+            demand.request_revive();
         }
     }
 
@@ -293,9 +284,9 @@ impl Kernel {
     /// How many more executors the caps leave room for now. A moment's view.
     #[must_use]
     pub fn wanted(&self) -> u32 {
-        let books = self.0.admission.load();
+        let admission = self.0.admission.load();
         let policy = self.0.policy.load();
-        self.0.wanted(&policy, books)
+        self.0.wanted(&policy, admission)
     }
 
     /// Lets time pass: executors out of sight are given up and then forgotten as the config says, and agents that

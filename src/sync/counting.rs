@@ -10,7 +10,7 @@
 //! | a compare-exchange that fails | one failure: it takes the line away from its owner all the same |
 //! | a lock | one exchange when it is taken; giving it back finds the line still here |
 //! | a call of a `Map`, reading included | one exchange: the shard's lock, and what lies behind it unsaid |
-//! | `Swap::load` | nothing: `arc-swap` notes the reader in a line of its thread's own. A `View` writes nothing while nothing changes |
+//! | `Swap::load` | nothing: `arc-swap` notes the reader in a line of its thread's own. A `SwapView` writes nothing while nothing changes |
 //! | `Swap::store` | one exchange |
 //!
 //! What the coats don't see: the counts in `Arc`s that aren't in a `Swap`, the allocator, and the inside of `OnceLock`.
@@ -51,7 +51,7 @@ pub(crate) fn watched(run: impl FnOnce()) -> Vec<Write> {
     WRITES.take().unwrap_or_default()
 }
 
-fn note<T: ?Sized>(word: &T, how: How) {
+fn record<T: ?Sized>(word: &T, how: How) {
     let address = std::ptr::from_ref(word).cast::<u8>().addr();
     WRITES.with_borrow_mut(|writes| {
         if let Some(writes) = writes {
@@ -77,12 +77,12 @@ macro_rules! word {
             }
 
             pub(crate) fn store(&self, value: $number, order: Ordering) {
-                note(self, How::Store);
+                record(self, How::Store);
                 self.0.store(value, order);
             }
 
             $(pub(crate) fn $exchange(&self, value: $number, order: Ordering) -> $number {
-                note(self, How::Exchange);
+                record(self, How::Exchange);
                 self.0.$exchange(value, order)
             })*
 
@@ -94,7 +94,7 @@ macro_rules! word {
                 failure: Ordering,
             ) -> Result<$number, $number> {
                 let swapped = self.0.compare_exchange(current, new, success, failure);
-                note(self, if swapped.is_ok() { How::Exchange } else { How::Failure });
+                record(self, if swapped.is_ok() { How::Exchange } else { How::Failure });
                 swapped
             }
 
@@ -124,7 +124,7 @@ impl<T> Mutex<T> {
     }
 
     pub(crate) fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
-        note(self, How::Exchange);
+        record(self, How::Exchange);
         self.0.lock()
     }
 }
@@ -138,16 +138,16 @@ impl<T> Swap<T> {
         Swap(real::Swap::new(value))
     }
 
-    pub(crate) fn load(&self) -> real::Loan<T> {
+    pub(crate) fn load(&self) -> real::SwapGuard<T> {
         self.0.load()
     }
 
     pub(crate) fn store(&self, value: Arc<T>) {
-        note(self, How::Exchange);
+        record(self, How::Exchange);
         self.0.store(value);
     }
 
-    pub(crate) fn view(&self) -> real::View<T> {
+    pub(crate) fn view(&self) -> real::SwapView<T> {
         self.0.view()
     }
 }
@@ -165,17 +165,17 @@ impl<K: Eq + Hash, V: Copy> Map<K, V> {
     where
         K: Borrow<Q>,
     {
-        note(self, How::Exchange);
+        record(self, How::Exchange);
         self.0.get(key)
     }
 
     pub(crate) fn insert(&self, key: K, value: V) {
-        note(self, How::Exchange);
+        record(self, How::Exchange);
         self.0.insert(key, value);
     }
 
     pub(crate) fn get_or_insert_with(&self, key: K, make: impl FnOnce() -> V) -> V {
-        note(self, How::Exchange);
+        record(self, How::Exchange);
         self.0.get_or_insert_with(key, make)
     }
 
@@ -183,7 +183,7 @@ impl<K: Eq + Hash, V: Copy> Map<K, V> {
     where
         K: Borrow<Q>,
     {
-        note(self, How::Exchange);
+        record(self, How::Exchange);
         self.0.remove(key);
     }
 
@@ -192,7 +192,7 @@ impl<K: Eq + Hash, V: Copy> Map<K, V> {
         K: Borrow<Q>,
         V: PartialEq,
     {
-        note(self, How::Exchange);
+        record(self, How::Exchange);
         self.0.remove_value(key, value);
     }
 

@@ -14,7 +14,7 @@
 //! | name | real | twin |
 //! |---|---|---|
 //! | `AtomicU32`, `AtomicU64`, `fence`, `Mutex`, `Condvar` | std's | the checker's own |
-//! | `Swap`, `Loan`, `View` | `ArcSwap`, its guard and its cache | loom: a list that only grows, and an index to its last; shuttle: a lock |
+//! | `Swap`, `SwapGuard`, `SwapView` | `ArcSwap`, its guard and its cache | loom: a list that only grows, and an index to its last; shuttle: a lock |
 //! | `Map` | `DashMap` | a few maps, each in the checker's lock |
 //! | `OnceLock` | std's | std's, behind the checker's lock and a word that says that it is filled |
 //! | `yield_now` | lets others run | the checker's own |
@@ -26,7 +26,7 @@
 //! No twin promises more than what it stands for. No guard leaves a `Map`; what runs under its lock is in the hands of
 //! who calls it.
 //!
-//! A slab's segments are in a `QuietOnceLock`, for a word read with each access would drown the searches. In the real
+//! A slab's segments are in a `UntrackedOnceLock`, for a word read with each access would drown the searches. In the real
 //! world and under shuttle it is std's own: it makes memory appear once and decides nothing, and its initialiser has no
 //! point at which shuttle would switch threads. Loom sees who fills it, and not who looks.
 
@@ -52,13 +52,13 @@ pub(crate) use mock::*;
 #[cfg(any(shuttle, thread_sanitizer, all(loom, test)))]
 pub(crate) use once::OnceLock;
 #[cfg(thread_sanitizer)]
-pub(crate) use once::OnceLock as QuietOnceLock;
+pub(crate) use once::OnceLock as UntrackedOnceLock;
 #[cfg(all(loom, test))]
-pub(crate) use once::QuietOnceLock;
+pub(crate) use once::UntrackedOnceLock;
 #[cfg(not(any(shuttle, all(loom, test))))]
 pub(crate) use real::*;
 #[cfg(not(any(thread_sanitizer, all(loom, test))))]
-pub(crate) use std::sync::OnceLock as QuietOnceLock;
+pub(crate) use std::sync::OnceLock as UntrackedOnceLock;
 #[cfg(all(loom, test))]
 pub(crate) use under_loom::*;
 #[cfg(all(shuttle, not(all(loom, test))))]

@@ -49,12 +49,12 @@ impl<T> OnceLock<T> {
 /// in, and has not asked for it to be put in by itself, must be ordered after that by other words.
 #[cfg(all(loom, test))]
 #[derive(Debug)]
-pub(crate) struct QuietOnceLock<T>(OnceLock<T>);
+pub(crate) struct UntrackedOnceLock<T>(OnceLock<T>);
 
 #[cfg(all(loom, test))]
-impl<T> QuietOnceLock<T> {
-    pub(crate) fn new() -> QuietOnceLock<T> {
-        QuietOnceLock(OnceLock::new())
+impl<T> UntrackedOnceLock<T> {
+    pub(crate) fn new() -> UntrackedOnceLock<T> {
+        UntrackedOnceLock(OnceLock::new())
     }
 
     pub(crate) fn get(&self) -> Option<&T> {

@@ -43,7 +43,7 @@ impl<T> Swap<T> {
     }
 
     #[inline]
-    pub(crate) fn load(&self) -> Loan<T> {
+    pub(crate) fn load(&self) -> SwapGuard<T> {
         self.0.load()
     }
 
@@ -53,20 +53,20 @@ impl<T> Swap<T> {
     }
 
     #[inline]
-    pub(crate) fn view(&self) -> View<T> {
-        View(Cache::new(Arc::clone(&self.0)))
+    pub(crate) fn view(&self) -> SwapView<T> {
+        SwapView(Cache::new(Arc::clone(&self.0)))
     }
 }
 
 /// A value of a [`Swap`] for the length of a function. It notes the reader in a line of the reader's thread: the count
 /// of owners, which lies beside what others read, is left alone.
-pub(crate) type Loan<T> = Guard<Arc<T>>;
+pub(crate) type SwapGuard<T> = Guard<Arc<T>>;
 
 /// One reader's view of a [`Swap`]: a check of one pointer while nothing changes.
 #[derive(Debug)]
-pub(crate) struct View<T>(Cache<Arc<ArcSwap<T>>, Arc<T>>);
+pub(crate) struct SwapView<T>(Cache<Arc<ArcSwap<T>>, Arc<T>>);
 
-impl<T> View<T> {
+impl<T> SwapView<T> {
     #[inline]
     pub(crate) fn load(&mut self) -> &T {
         self.0.load()

@@ -39,9 +39,9 @@ pub(crate) fn wait_for(
 
 /// Stands for an `ArcSwap`. Nothing but the index orders a load after a store, and it may be read stale: no lock that
 /// loom sees, for that would order more than `ArcSwap` does.
-pub(crate) struct Swap<T>(Arc<Shelf<T>>);
+pub(crate) struct Swap<T>(Arc<Versions<T>>);
 
-struct Shelf<T> {
+struct Versions<T> {
     /// All values there ever were. A lock that loom doesn't see, held for no longer than it takes to copy a pointer.
     values: std::sync::Mutex<Vec<Arc<T>>>,
     /// Which of them is in force.
@@ -54,7 +54,7 @@ impl<T> fmt::Debug for Swap<T> {
     }
 }
 
-impl<T> Shelf<T> {
+impl<T> Versions<T> {
     fn at(&self, index: u32) -> Arc<T> {
         let values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&values[index as usize])
@@ -66,15 +66,15 @@ impl<T> Shelf<T> {
     }
 }
 
-pub(crate) type Loan<T> = Arc<T>;
+pub(crate) type SwapGuard<T> = Arc<T>;
 
 impl<T> Swap<T> {
     pub(crate) fn new(value: T) -> Swap<T> {
         let values = std::sync::Mutex::new(vec![Arc::new(value)]);
-        Swap(Arc::new(Shelf { values, last: AtomicU32::new(0) }))
+        Swap(Arc::new(Versions { values, last: AtomicU32::new(0) }))
     }
 
-    pub(crate) fn load(&self) -> Loan<T> {
+    pub(crate) fn load(&self) -> SwapGuard<T> {
         self.0.load().1
     }
 
@@ -87,24 +87,24 @@ impl<T> Swap<T> {
         self.0.last.store(index, Ordering::Release);
     }
 
-    pub(crate) fn view(&self) -> View<T> {
+    pub(crate) fn view(&self) -> SwapView<T> {
         let (index, value) = self.0.load();
-        View { shelf: Arc::clone(&self.0), index, value }
+        SwapView { versions: Arc::clone(&self.0), index, value }
     }
 }
 
 /// Stands for `ArcSwap`'s cache.
-pub(crate) struct View<T> {
-    shelf: Arc<Shelf<T>>,
+pub(crate) struct SwapView<T> {
+    versions: Arc<Versions<T>>,
     index: u32,
     value: Arc<T>,
 }
 
-impl<T> View<T> {
+impl<T> SwapView<T> {
     pub(crate) fn load(&mut self) -> &T {
         // Relaxed, as the cache's look at the pointer: who finds nothing new has synchronised with nobody.
-        if self.shelf.last.load(Ordering::Relaxed) != self.index {
-            (self.index, self.value) = self.shelf.load();
+        if self.versions.last.load(Ordering::Relaxed) != self.index {
+            (self.index, self.value) = self.versions.load();
         }
         &self.value
     }

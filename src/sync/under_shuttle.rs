@@ -19,7 +19,7 @@ pub(crate) const SLAB_LONGEST_BITS: u32 = 3;
 pub(crate) const SLAB_CELLS_BITS: u32 = 12;
 
 /// A deadline passes after so many switches of threads at most.
-const PATIENCE_MAX: u32 = 40;
+const DEADLINE_STEPS_MAX: u32 = 40;
 
 /// Waits until `done`, or until a deadline that the schedule chooses.
 ///
@@ -39,9 +39,12 @@ pub(crate) fn wait_for(
         }
         return true;
     }
-    let patience =
-        if timeout.is_zero() { 0 } else { shuttle::rand::thread_rng().gen_range(0..=PATIENCE_MAX) };
-    for _ in 0..patience {
+    let steps = if timeout.is_zero() {
+        0
+    } else {
+        shuttle::rand::thread_rng().gen_range(0..=DEADLINE_STEPS_MAX)
+    };
+    for _ in 0..steps {
         if done() {
             return true;
         }
@@ -61,14 +64,14 @@ impl<T> fmt::Debug for Swap<T> {
     }
 }
 
-pub(crate) type Loan<T> = Arc<T>;
+pub(crate) type SwapGuard<T> = Arc<T>;
 
 impl<T> Swap<T> {
     pub(crate) fn new(value: T) -> Swap<T> {
         Swap(Arc::new(RwLock::new(Arc::new(value))))
     }
 
-    pub(crate) fn load(&self) -> Loan<T> {
+    pub(crate) fn load(&self) -> SwapGuard<T> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -76,18 +79,18 @@ impl<T> Swap<T> {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = value;
     }
 
-    pub(crate) fn view(&self) -> View<T> {
-        View { value: self.load(), swap: Swap(Arc::clone(&self.0)) }
+    pub(crate) fn view(&self) -> SwapView<T> {
+        SwapView { value: self.load(), swap: Swap(Arc::clone(&self.0)) }
     }
 }
 
 /// Stands for `ArcSwap`'s cache.
-pub(crate) struct View<T> {
+pub(crate) struct SwapView<T> {
     swap: Swap<T>,
     value: Arc<T>,
 }
 
-impl<T> View<T> {
+impl<T> SwapView<T> {
     pub(crate) fn load(&mut self) -> &T {
         self.value = self.swap.load();
         &self.value

@@ -7,8 +7,8 @@ use offermill::config::UnreachableRule;
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{Decisions, ExecutorId, Phase, Recovered, StatusUpdate, TaskState};
 
+use crate::harness::{Harness, join};
 use crate::world::{Entry, Setup, Sheet, at, lend};
-use crate::yard::{Yard, join};
 use crate::{is_wanted, play};
 
 const AGENTS: [&str; 4] = ["S0", "S1", "S2", "S3"];
@@ -43,15 +43,15 @@ fn former<'a>(executor: &'a str, agent_id: &'a str) -> Recovered<'a> {
     }
 }
 
-fn tell(yard: &Yard, executor: &str, states: &[TaskState], millis: u64) {
+fn tell(harness: &Harness, executor: &str, states: &[TaskState], millis: u64) {
     let updates: Vec<_> = states.iter().map(|state| StatusUpdate::new(executor, *state)).collect();
-    yard.kernel.status_updates(&updates, at(millis), &mut Vec::new());
+    harness.kernel.status_updates(&updates, at(millis), &mut Vec::new());
 }
 
 /// Answers offers of a shared agent and of one of its own, with GPUs, three times. What it places fails, or goes out of
 /// sight, is given up and comes back twice, or runs.
-fn handle(yard: &Yard, number: usize) {
-    let mut handler = yard.kernel.handler();
+fn handle(harness: &Harness, number: usize) {
+    let mut handler = harness.kernel.handler();
     for round in 0..3 {
         let sheet = |agent| Sheet::new(agent, 2.0, 1000.0).with(Entry::scalar("gpus", 2.0));
         let sheets: Vec<Sheet> = [AGENTS[0], AGENTS[number + 1]].map(sheet).into();
@@ -60,39 +60,39 @@ fn handle(yard: &Yard, number: usize) {
         let placed = decisions.accepts().flat_map(|accept| accept.executors);
         let placed: Vec<ExecutorId> = placed.map(|executor| executor.id).collect();
         for (turn, id) in placed.into_iter().enumerate() {
-            let name = yard.kernel.executor_name(id).to_string();
+            let name = harness.kernel.executor_name(id).to_string();
             match (turn + number) % 3 {
-                0 => tell(yard, &name, &[TaskState::Failed], 2),
+                0 => tell(harness, &name, &[TaskState::Failed], 2),
                 1 => {
-                    tell(yard, &name, &[TaskState::Unreachable], 2);
-                    yard.kernel.tick(at(60));
+                    tell(harness, &name, &[TaskState::Unreachable], 2);
+                    harness.kernel.tick(at(60));
                     let back = [TaskState::Running, TaskState::Unreachable, TaskState::Running];
-                    tell(yard, &name, &back, 60);
+                    tell(harness, &name, &back, 60);
                 }
-                _ => tell(yard, &name, &[TaskState::Running], 2),
+                _ => tell(harness, &name, &[TaskState::Running], 2),
             }
         }
-        yard.kernel.answers_sent(&decisions);
-        let _ = yard.kernel.poll_demand(at(3));
+        harness.kernel.answers_sent(&decisions);
+        let _ = harness.kernel.poll_demand(at(3));
     }
 }
 
 /// Puts other GPU settings, caps and wanted hosts in force.
-fn reconfigure(yard: &Yard) {
+fn reconfigure(harness: &Harness) {
     for (executor_gpus, gpu_cap, limit) in
         [(None, 3, 4), (Some(2), 2, 3), (Some(1), 1, 2), (None, 2, 4)]
     {
         let changed = Setup { executor_gpus, gpu_cap, limit: Some(limit), ..setup() };
-        yard.kernel.reconfigure(changed.config());
+        harness.kernel.reconfigure(changed.config());
         let hosts: &[&str] = if gpu_cap == 2 { &["host"] } else { &[] };
-        yard.kernel.set_locality(hosts.iter().copied());
+        harness.kernel.set_locality(hosts.iter().copied());
     }
 }
 
 /// Takes pictures: what is exact adds up, and no row is without an agent.
-fn look(yard: &Yard, swept: bool) {
+fn look(harness: &Harness, swept: bool) {
     for _ in 0..3 {
-        let shot = yard.kernel.snapshot(at(4));
+        let shot = harness.kernel.snapshot(at(4));
         let counted = shot.executors.iter().filter(|row| row.phase != Phase::GivenUp).count();
         assert!(!shot.exact || counted == shot.totals.executors as usize, "{shot:?}");
         assert!(shot.executors.iter().all(|row| AGENTS.contains(&&*row.agent_id)), "{shot:?}");
@@ -102,48 +102,49 @@ fn look(yard: &Yard, swept: bool) {
 
 /// Adopts three executors, of which two bear one name, from two threads: one of them does. Then they vanish, are lost
 /// with their agent, and fail.
-fn adopt(yard: &Yard) -> bool {
+fn adopt(harness: &Harness) -> bool {
     let formers = [former("a", "S0"), former("b", "S1"), former("a", "S1")];
-    let Ok(ids) = yard.kernel.adopt(&formers, at(0)) else { return false };
+    let Ok(ids) = harness.kernel.adopt(&formers, at(0)) else { return false };
     assert!(ids[2].is_none() || ids[0].is_none(), "one name, two executors");
-    tell(yard, "a", &[TaskState::Unreachable], 2);
-    yard.kernel.agent_lost("S0", at(2));
-    tell(yard, "b", &[TaskState::Failed], 2);
+    tell(harness, "a", &[TaskState::Unreachable], 2);
+    harness.kernel.agent_lost("S0", at(2));
+    tell(harness, "b", &[TaskState::Failed], 2);
     true
 }
 
 /// All that at once, while `ticks` pass; then all is still, and all ends.
 fn everything(ticks: [u64; 4], closes: bool) {
-    let yard = Yard::new(&setup());
+    let harness = Harness::new(&setup());
     let mut threads: Vec<_> =
-        (0..3).map(|number| yard.spawn(move |yard| handle(yard, number))).collect();
-    threads.push(yard.spawn(reconfigure));
-    threads.push(
-        yard.spawn(move |yard| ticks.iter().for_each(|now| drop(yard.kernel.tick(at(*now))))),
-    );
-    threads.push(yard.spawn(move |yard| look(yard, ticks == SWEEPS)));
-    let adoptions = [(); 2].map(|()| yard.spawn(adopt));
+        (0..3).map(|number| harness.spawn(move |harness| handle(harness, number))).collect();
+    threads.push(harness.spawn(reconfigure));
+    threads
+        .push(harness.spawn(move |harness| {
+            ticks.iter().for_each(|now| drop(harness.kernel.tick(at(*now))))
+        }));
+    threads.push(harness.spawn(move |harness| look(harness, ticks == SWEEPS)));
+    let adoptions = [(); 2].map(|()| harness.spawn(adopt));
     if closes {
-        threads.push(yard.spawn(|yard| {
-            let left = yard.kernel.close();
-            yard.kernel.kill_executors(left.iter().map(|target| target.id));
+        threads.push(harness.spawn(|harness| {
+            let left = harness.kernel.close();
+            harness.kernel.kill_executors(left.iter().map(|target| target.id));
         }));
     }
     join(threads);
     let adopted = join(adoptions).into_iter().filter(|adopted| *adopted).count();
     assert_eq!(adopted, 1, "one adoption is made");
-    yard.kernel.check().unwrap();
-    let snapshot = yard.kernel.snapshot(at(5));
+    harness.kernel.check().unwrap();
+    let snapshot = harness.kernel.snapshot(at(5));
     assert!(snapshot.exact, "at a standstill");
     for row in &snapshot.executors {
-        let name = yard.kernel.executor_name(row.id).to_string();
-        tell(&yard, &name, &[TaskState::Finished], 9);
+        let name = harness.kernel.executor_name(row.id).to_string();
+        tell(&harness, &name, &[TaskState::Finished], 9);
     }
-    yard.kernel.check().unwrap();
-    let totals = yard.kernel.totals();
+    harness.kernel.check().unwrap();
+    let totals = harness.kernel.totals();
     assert_eq!((totals.executors, totals.cores), (0, MilliCpus::ZERO));
     if closes {
-        let report = yard.kernel.drain(Duration::MAX);
+        let report = harness.kernel.drain(Duration::MAX);
         assert!(report.drained);
         let listed = |row: &offermill::Drained| AGENTS.contains(&&*row.executor.agent_id);
         assert!(report.executors.iter().all(listed), "{report:?}");
@@ -176,29 +177,29 @@ fn pictures_and_adoptions_beside_sweeps() {
 #[test]
 fn nobody_is_left_out_for_a_sweep() {
     play("agents/adopt-sweep", 1500, || {
-        let yard = Yard::new(&Setup { gpu_cap: 8, ..Setup::default() });
+        let harness = Harness::new(&Setup { gpu_cap: 8, ..Setup::default() });
         let handlers = [(); 2].map(|()| {
-            yard.spawn(|yard| {
-                let mut handler = yard.kernel.handler();
+            harness.spawn(|harness| {
+                let mut handler = harness.kernel.handler();
                 for agent in ["S0", "S1", "S0"] {
-                    yard.offer(&mut handler, &[agent], 0.5, at(0));
+                    harness.offer(&mut handler, &[agent], 0.5, at(0));
                 }
             })
         });
         let ticks = [0, 60_000].map(|later| {
-            yard.spawn(move |yard| {
+            harness.spawn(move |harness| {
                 for n in 0..2 {
-                    yard.kernel.tick(at(1_000_000 + later + n * 120_000));
+                    harness.kernel.tick(at(1_000_000 + later + n * 120_000));
                 }
             })
         });
-        let adoption = yard.spawn(|yard| {
+        let adoption = harness.spawn(|harness| {
             let formers = [former("a", "S0"), former("b", "S1")];
-            yard.kernel.adopt(&formers, at(0)).unwrap().into_iter().flatten().count()
+            harness.kernel.adopt(&formers, at(0)).unwrap().into_iter().flatten().count()
         });
         assert_eq!(join([adoption]), [2], "left out, though there is room");
         join(handlers);
         join(ticks);
-        yard.kernel.check().unwrap();
+        harness.kernel.check().unwrap();
     });
 }

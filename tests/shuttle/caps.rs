@@ -2,20 +2,20 @@
 
 use offermill::TaskState;
 
+use crate::harness::{Harness, join};
 use crate::play;
 use crate::world::{Setup, at};
-use crate::yard::{Yard, join};
 
 const CAP: u64 = 3;
 
-fn yard(limit: u32) -> Yard {
-    Yard::new(&Setup { core_cap: Some(CAP * 1000), limit: Some(limit), ..Setup::default() })
+fn harness(limit: u32) -> Harness {
+    Harness::new(&Setup { core_cap: Some(CAP * 1000), limit: Some(limit), ..Setup::default() })
 }
 
 /// Looks at the totals `times` times; none may be over a cap.
-fn watch(yard: &Yard, limit: u32, times: usize) {
+fn watch(harness: &Harness, limit: u32, times: usize) {
     for _ in 0..times {
-        let totals = yard.kernel.totals();
+        let totals = harness.kernel.totals();
         assert!(totals.executors <= limit && totals.cores.whole_cores() <= CAP, "{totals:?}");
     }
 }
@@ -24,23 +24,23 @@ fn watch(yard: &Yard, limit: u32, times: usize) {
 /// placed. Method: five handlers, each with room for two on two agents, and two observers that do nothing but look;
 /// the cap stops the ones, the limit the others.
 fn handlers_race(limit: u32) {
-    let yard = yard(limit);
+    let harness = harness(limit);
     let handlers: Vec<_> = (0..5)
         .map(|n| {
-            yard.spawn(move |yard| {
+            harness.spawn(move |harness| {
                 let own = format!("S{n}");
-                let mut handler = yard.kernel.handler();
-                let placed = yard.offer(&mut handler, &[&own, "S0"], 1.0, at(1)).placed.len();
-                watch(yard, limit, 1);
+                let mut handler = harness.kernel.handler();
+                let placed = harness.offer(&mut handler, &[&own, "S0"], 1.0, at(1)).placed.len();
+                watch(harness, limit, 1);
                 placed
             })
         })
         .collect();
-    let observers = [(); 2].map(|()| yard.spawn(move |yard| watch(yard, limit, 12)));
+    let observers = [(); 2].map(|()| harness.spawn(move |harness| watch(harness, limit, 12)));
     let placed: usize = join(handlers).into_iter().sum();
     join(observers);
     assert_eq!(placed, limit.min(CAP as u32) as usize, "what fits is placed");
-    yard.settle();
+    harness.flush_releases();
 }
 
 #[test]
@@ -59,33 +59,33 @@ fn the_executor_limit_holds_at_each_step() {
 #[test]
 fn caps_hold_while_executors_end() {
     play("caps/ends", 1000, || {
-        let yard = yard(2);
+        let harness = harness(2);
         let handlers: Vec<_> = (0..4)
             .map(|n| {
-                yard.spawn(move |yard| {
+                harness.spawn(move |harness| {
                     let own = format!("S{}", n % 3);
-                    let mut handler = yard.kernel.handler();
+                    let mut handler = harness.kernel.handler();
                     for round in 0..3 {
-                        yard.offer(&mut handler, &[&own], 2.0, at(round));
-                        watch(yard, 2, 1);
+                        harness.offer(&mut handler, &[&own], 2.0, at(round));
+                        watch(harness, 2, 1);
                     }
                 })
             })
             .collect();
         let updates = [(); 2].map(|()| {
-            yard.spawn(|yard| {
+            harness.spawn(|harness| {
                 for _ in 0..4 {
-                    for id in yard.placed().into_iter().rev().take(2) {
-                        yard.tell(id, TaskState::Finished, at(2));
+                    for id in harness.placed().into_iter().rev().take(2) {
+                        harness.tell(id, TaskState::Finished, at(2));
                     }
-                    watch(yard, 2, 1);
+                    watch(harness, 2, 1);
                 }
             })
         });
-        let observer = yard.spawn(|yard| watch(yard, 2, 20));
+        let observer = harness.spawn(|harness| watch(harness, 2, 20));
         join(handlers);
         join(updates);
         join([observer]);
-        yard.settle();
+        harness.flush_releases();
     });
 }

@@ -5,22 +5,22 @@ use std::time::Duration;
 
 use offermill::{DrainReport, Fate, Reason, TaskState};
 
+use crate::harness::{Harness, join};
 use crate::play;
 use crate::world::{Setup, at, secs};
-use crate::yard::{Yard, join};
 
 fn named(report: &DrainReport) -> BTreeSet<u64> {
     report.executors.iter().map(|row| row.executor.id.sequence()).collect()
 }
 
-fn spawn_handlers(yard: &Yard, handlers: u64) -> Vec<shuttle::thread::JoinHandle<()>> {
+fn spawn_handlers(harness: &Harness, handlers: u64) -> Vec<shuttle::thread::JoinHandle<()>> {
     let spawn = |n| {
-        yard.spawn(move |yard: &Yard| {
+        harness.spawn(move |harness: &Harness| {
             let own = format!("S{n}");
-            let mut handler = yard.kernel.handler();
+            let mut handler = harness.kernel.handler();
             for _ in 0..2 {
-                let closed = yard.kernel.totals().closed;
-                let answer = yard.offer(&mut handler, &["S0", &own], 1.0, at(1));
+                let closed = harness.kernel.totals().closed;
+                let answer = harness.offer(&mut handler, &["S0", &own], 1.0, at(1));
                 let stopping = answer.declines.iter().all(|reason| *reason == Reason::Stopping);
                 assert!(!closed || answer.placed.is_empty() && stopping, "placed after the close");
             }
@@ -36,27 +36,27 @@ fn spawn_handlers(yard: &Yard, handlers: u64) -> Vec<shuttle::thread::JoinHandle
 #[test]
 fn two_callers_drain_while_handlers_run() {
     play("drain/two-callers", 1500, || {
-        let yard = Yard::new(&Setup { core_cap: Some(4000), ..Setup::default() });
-        let handlers = spawn_handlers(&yard, 3);
-        let ends = yard.spawn(|yard| {
-            for id in yard.placed() {
-                yard.tell(id, TaskState::Finished, at(2));
+        let harness = Harness::new(&Setup { core_cap: Some(4000), ..Setup::default() });
+        let handlers = spawn_handlers(&harness, 3);
+        let ends = harness.spawn(|harness| {
+            for id in harness.placed() {
+                harness.tell(id, TaskState::Finished, at(2));
             }
         });
         let drains = [(); 2].map(|()| {
-            yard.spawn(|yard| {
-                let left = yard.kernel.close();
-                yard.kernel.kill_executors(left.iter().map(|target| target.id));
-                yard.kernel.drain(Duration::MAX)
+            harness.spawn(|harness| {
+                let left = harness.kernel.close();
+                harness.kernel.kill_executors(left.iter().map(|target| target.id));
+                harness.kernel.drain(Duration::MAX)
             })
         });
         join(handlers);
         join([ends]);
-        for target in yard.kernel.close() {
-            yard.tell(target.id, TaskState::Killed, at(3));
+        for target in harness.kernel.close() {
+            harness.tell(target.id, TaskState::Killed, at(3));
         }
         let reports = join(drains);
-        let last = yard.kernel.drain(Duration::ZERO);
+        let last = harness.kernel.drain(Duration::ZERO);
         for report in &reports {
             assert!(report.drained && last.drained);
             let alive = report.executors.iter().any(|row| row.fate == Fate::Alive);
@@ -64,9 +64,9 @@ fn two_callers_drain_while_handlers_run() {
             assert_eq!(named(report), named(&last), "the reports name the same executors");
         }
         let ended: BTreeSet<u64> = named(&last);
-        assert!(yard.placed().iter().all(|id| yard.has_ended(*id)));
-        assert!(ended.len() <= yard.placed().len(), "somebody on the roll who never was");
-        yard.settle();
+        assert!(harness.placed().iter().all(|id| harness.has_ended(*id)));
+        assert!(ended.len() <= harness.placed().len(), "somebody on the roll who never was");
+        harness.flush_releases();
     });
 }
 
@@ -75,19 +75,19 @@ fn two_callers_drain_while_handlers_run() {
 #[test]
 fn a_drain_that_times_out_names_who_is_left() {
     play("drain/deadline", 1500, || {
-        let yard = Yard::new(&Setup::default());
-        let mut handler = yard.kernel.handler();
-        let placed = yard.offer(&mut handler, &["S0"], 4.0, at(1)).placed;
+        let harness = Harness::new(&Setup::default());
+        let mut handler = harness.kernel.handler();
+        let placed = harness.offer(&mut handler, &["S0"], 4.0, at(1)).placed;
         let left = placed[3];
         let ends = [(); 2].map(|()| {
             let ids = [placed[0], placed[1], placed[2]];
-            yard.spawn(move |yard| {
-                ids.into_iter().for_each(|id| drop(yard.tell(id, TaskState::Finished, at(2))));
+            harness.spawn(move |harness| {
+                ids.into_iter().for_each(|id| drop(harness.tell(id, TaskState::Finished, at(2))));
             })
         });
         let drains = [secs(1), secs(1), Duration::ZERO].map(|timeout| {
-            yard.spawn(move |yard| {
-                let report = yard.kernel.drain(timeout);
+            harness.spawn(move |harness| {
+                let report = harness.kernel.drain(timeout);
                 assert!(!report.drained, "one was never ended");
                 let all = report.executors.iter();
                 all.filter(|row| row.fate == Fate::Alive).map(|row| row.executor.id).collect()
@@ -96,9 +96,9 @@ fn a_drain_that_times_out_names_who_is_left() {
         join(ends);
         let alive: Vec<Vec<_>> = join(drains);
         assert!(alive.iter().all(|alive| alive.contains(&left)), "{alive:?}");
-        yard.tell(left, TaskState::Killed, at(3));
-        assert!(yard.kernel.drain(Duration::ZERO).drained);
-        yard.settle();
+        harness.tell(left, TaskState::Killed, at(3));
+        assert!(harness.kernel.drain(Duration::ZERO).drained);
+        harness.flush_releases();
     });
 }
 
@@ -106,30 +106,30 @@ fn a_drain_that_times_out_names_who_is_left() {
 /// three handlers place and end what they placed by themselves; both closers' lists are among those who were placed.
 #[test]
 fn nobody_is_missing_on_the_roll() {
-    play("drain/roll", 1500, || {
-        let yard = Yard::new(&Setup::default());
+    play("drain/list", 1500, || {
+        let harness = Harness::new(&Setup::default());
         let handlers: Vec<_> = (0..3)
             .map(|n| {
-                yard.spawn(move |yard| {
+                harness.spawn(move |harness| {
                     let own = format!("S{n}");
-                    let mut handler = yard.kernel.handler();
+                    let mut handler = harness.kernel.handler();
                     for _ in 0..2 {
-                        for id in yard.offer(&mut handler, &[&own], 2.0, at(1)).placed {
+                        for id in harness.offer(&mut handler, &[&own], 2.0, at(1)).placed {
                             if id.sequence() % 2 == 0 {
-                                yard.tell(id, TaskState::Failed, at(2));
+                                harness.tell(id, TaskState::Failed, at(2));
                             }
                         }
                     }
                 })
             })
             .collect();
-        let closers = [(); 2].map(|()| yard.spawn(|yard| yard.kernel.close()));
+        let closers = [(); 2].map(|()| harness.spawn(|harness| harness.kernel.close()));
         join(handlers);
         join(closers);
         let left: BTreeSet<u64> =
-            yard.kernel.close().iter().map(|target| target.id.sequence()).collect();
-        let alive = yard.placed().into_iter().filter(|id| !yard.has_ended(*id));
+            harness.kernel.close().iter().map(|target| target.id.sequence()).collect();
+        let alive = harness.placed().into_iter().filter(|id| !harness.has_ended(*id));
         assert_eq!(left, alive.map(|id| id.sequence()).collect(), "the roll and those who live");
-        yard.settle();
+        harness.flush_releases();
     });
 }

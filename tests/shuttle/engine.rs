@@ -70,7 +70,7 @@ impl Cluster {
         self.threads.lock().unwrap().push(thread);
     }
 
-    fn settle(&self) {
+    fn flush_releases(&self) {
         let memory = self.memory.lock().unwrap();
         assert!(memory.wrong.is_empty(), "{:?}", memory.wrong);
         for (offer, answers) in &memory.answers {
@@ -206,7 +206,7 @@ fn offers_are_answered_once() {
         rescinding.join().unwrap();
         let report = engine.shutdown(Duration::MAX);
         assert!(report.drained && report.unfinished.is_empty());
-        cluster.settle();
+        cluster.flush_releases();
         let memory = cluster.memory.lock().unwrap();
         for (offer, epochs) in &memory.answers {
             let epoch = if offer.starts_with('a') { 1 } else { 2 };
@@ -265,7 +265,7 @@ fn an_end_without_deadlines_loses_nothing() {
         let report = engine.shutdown(Duration::MAX);
         assert!(report.drained && report.unfinished.is_empty() && report.broken.is_none());
         sender.join().unwrap();
-        cluster.settle();
+        cluster.flush_releases();
         let memory = cluster.memory.lock().unwrap();
         assert!(memory.launched.is_subset(&memory.killed), "launched and not killed");
         assert_eq!(kernel.totals().executors, 0);
@@ -331,6 +331,6 @@ fn an_observer_ends_the_engine() {
         let stopped = cluster.stopped.lock().unwrap();
         drop(cluster.told.wait_while(stopped, |stopped| !*stopped).unwrap());
         // The books are not looked at: the stop doesn't wait for all steps of the engine's threads.
-        cluster.settle();
+        cluster.flush_releases();
     });
 }

@@ -5,15 +5,15 @@ use std::time::Duration;
 use offermill::config::UnreachableRule;
 use offermill::{ExecutorId, Phase, TaskState, Ticked};
 
+use crate::harness::{Harness, join};
 use crate::play;
 use crate::world::{Setup, at};
-use crate::yard::{Yard, join};
 
 const RELEASE_MS: u64 = 40;
 const FORGET_MS: u64 = 400;
 
-fn yard() -> Yard {
-    Yard::new(&Setup {
+fn harness() -> Harness {
+    Harness::new(&Setup {
         core_cap: Some(6000),
         limit: Some(6),
         unreachable: UnreachableRule {
@@ -24,67 +24,67 @@ fn yard() -> Yard {
     })
 }
 
-fn tick(yard: &Yard, now: u64) -> Ticked {
-    let ticked = yard.kernel.tick(at(now));
-    ticked.forgotten.iter().for_each(|target| yard.note_end(target.id));
+fn tick(harness: &Harness, now: u64) -> Ticked {
+    let ticked = harness.kernel.tick(at(now));
+    ticked.forgotten.iter().for_each(|target| harness.record_end(target.id));
     ticked
 }
 
 /// Those that are out of sight and not given up.
-fn out_of_sight(yard: &Yard) -> Vec<ExecutorId> {
-    let shot = yard.kernel.snapshot(at(0));
-    let unseen = shot.executors.iter().filter(|row| row.phase == Phase::OutOfSight);
+fn unreachable(harness: &Harness) -> Vec<ExecutorId> {
+    let shot = harness.kernel.snapshot(at(0));
+    let unseen = shot.executors.iter().filter(|row| row.phase == Phase::Unreachable);
     let mut unseen: Vec<ExecutorId> = unseen.map(|row| row.id).collect();
     unseen.sort_unstable();
     unseen
 }
 
 /// Reports some executors back and out of sight again, one after the other.
-fn flap(yard: &Yard, executors: &[ExecutorId], now: u64) {
+fn flap(harness: &Harness, executors: &[ExecutorId], now: u64) {
     for id in executors {
-        yard.tell(*id, TaskState::Running, at(now));
-        yard.tell(*id, TaskState::Unreachable, at(now));
+        harness.tell(*id, TaskState::Running, at(now));
+        harness.tell(*id, TaskState::Unreachable, at(now));
     }
 }
 
 /// Three ticks look at `deadline` while all executors but the first flap one millisecond before, one of them is
 /// reported by two threads, and another takes the place of the first. None may be given up or forgotten for its new
 /// absence; each must be when that has lasted for long enough.
-fn around(yard: &Yard, deadline: u64, executors: &[ExecutorId]) {
+fn around(harness: &Harness, deadline: u64, executors: &[ExecutorId]) {
     let now = deadline - 1;
-    let ticks = [(); 3].map(|()| yard.spawn(move |yard| tick(yard, deadline)));
+    let ticks = [(); 3].map(|()| harness.spawn(move |harness| tick(harness, deadline)));
     let flaps: Vec<_> = [&executors[1..], &executors[2..]]
         .map(<[ExecutorId]>::to_vec)
         .into_iter()
-        .map(|some| yard.spawn(move |yard| flap(yard, &some, now)))
+        .map(|some| harness.spawn(move |harness| flap(harness, &some, now)))
         .collect();
     let first = executors[0];
-    let replacement = yard.spawn(move |yard| {
-        if !yard.has_ended(first) {
-            yard.tell(first, TaskState::Failed, at(now));
+    let replacement = harness.spawn(move |harness| {
+        if !harness.has_ended(first) {
+            harness.tell(first, TaskState::Failed, at(now));
         }
-        let mut handler = yard.kernel.handler();
-        for id in yard.offer(&mut handler, &["S2"], 1.0, at(now)).placed {
-            yard.tell(id, TaskState::Unreachable, at(now));
+        let mut handler = harness.kernel.handler();
+        for id in harness.offer(&mut handler, &["S2"], 1.0, at(now)).placed {
+            harness.tell(id, TaskState::Unreachable, at(now));
         }
     });
     join(ticks);
     join(flaps);
     join([replacement]);
     let mut living: Vec<ExecutorId> =
-        yard.placed().into_iter().filter(|id| !yard.has_ended(*id)).collect();
+        harness.placed().into_iter().filter(|id| !harness.has_ended(*id)).collect();
     living.sort_unstable();
-    assert_eq!(out_of_sight(yard), living, "given up 1 ms after it was seen");
-    let early = tick(yard, now + RELEASE_MS - 1);
+    assert_eq!(unreachable(harness), living, "given up 1 ms after it was seen");
+    let early = tick(harness, now + RELEASE_MS - 1);
     assert!(early.given_up.is_empty() && early.forgotten.is_empty(), "by another's clock");
-    yard.settle();
+    harness.flush_releases();
 }
 
-fn lost(yard: &Yard) -> Vec<ExecutorId> {
-    let mut handler = yard.kernel.handler();
-    let executors = yard.offer(&mut handler, &["S0"], 3.0, at(0)).placed;
+fn lost(harness: &Harness) -> Vec<ExecutorId> {
+    let mut handler = harness.kernel.handler();
+    let executors = harness.offer(&mut handler, &["S0"], 3.0, at(0)).placed;
     assert_eq!(executors.len(), 3);
-    executors.iter().for_each(|id| drop(yard.tell(*id, TaskState::Unreachable, at(10))));
+    executors.iter().for_each(|id| drop(harness.tell(*id, TaskState::Unreachable, at(10))));
     executors
 }
 
@@ -93,12 +93,12 @@ fn lost(yard: &Yard) -> Vec<ExecutorId> {
 #[test]
 fn flapping_executors_are_given_up_on_time() {
     play("flapping/give-up", 1500, || {
-        let yard = yard();
-        let executors = lost(&yard);
-        around(&yard, 10 + RELEASE_MS, &executors);
-        let due = out_of_sight(&yard).len();
-        assert_eq!(tick(&yard, 9 + 2 * RELEASE_MS).given_up.len(), due, "a clock is lost");
-        yard.settle();
+        let harness = harness();
+        let executors = lost(&harness);
+        around(&harness, 10 + RELEASE_MS, &executors);
+        let due = unreachable(&harness).len();
+        assert_eq!(tick(&harness, 9 + 2 * RELEASE_MS).given_up.len(), due, "a clock is lost");
+        harness.flush_releases();
     });
 }
 
@@ -106,16 +106,16 @@ fn flapping_executors_are_given_up_on_time() {
 #[test]
 fn flapping_executors_are_forgotten_on_time() {
     play("flapping/forget", 1500, || {
-        let yard = yard();
-        let executors = lost(&yard);
-        assert_eq!(tick(&yard, 10 + RELEASE_MS).given_up.len(), 3);
+        let harness = harness();
+        let executors = lost(&harness);
+        assert_eq!(tick(&harness, 10 + RELEASE_MS).given_up.len(), 3);
         let deadline = 10 + RELEASE_MS + FORGET_MS;
-        around(&yard, deadline, &executors);
-        let due = out_of_sight(&yard).len();
+        around(&harness, deadline, &executors);
+        let due = unreachable(&harness).len();
         let given_up = deadline - 1 + RELEASE_MS;
-        assert_eq!(tick(&yard, given_up).given_up.len(), due, "a clock is lost");
-        assert_eq!(tick(&yard, given_up + FORGET_MS - 1).forgotten.len(), 0);
-        assert_eq!(tick(&yard, given_up + FORGET_MS).forgotten.len(), due, "a clock is lost");
-        yard.settle();
+        assert_eq!(tick(&harness, given_up).given_up.len(), due, "a clock is lost");
+        assert_eq!(tick(&harness, given_up + FORGET_MS - 1).forgotten.len(), 0);
+        assert_eq!(tick(&harness, given_up + FORGET_MS).forgotten.len(), due, "a clock is lost");
+        harness.flush_releases();
     });
 }

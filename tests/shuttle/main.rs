@@ -32,14 +32,14 @@ mod caps;
 mod drain;
 mod engine;
 mod flapping;
-mod limbo;
+mod harness;
 mod maps;
 mod policy;
 mod snapshots;
+mod unreachable;
 #[allow(dead_code)]
 #[path = "../kernel/world.rs"]
 mod world;
-mod yard;
 
 use std::panic::catch_unwind;
 use std::time::Instant;

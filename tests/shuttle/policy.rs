@@ -6,9 +6,9 @@ use offermill::config::UnreachableRule;
 use offermill::{DemandCall, TaskState};
 use shuttle::thread::JoinHandle;
 
+use crate::harness::{Harness, join};
 use crate::play;
 use crate::world::{Setup, at};
-use crate::yard::{Yard, join};
 
 fn setup(cores: u64, limit: u32) -> Setup {
     Setup {
@@ -26,28 +26,28 @@ fn setup(cores: u64, limit: u32) -> Setup {
 #[test]
 fn settings_hold_once_they_are_set() {
     play("policy/limit-reconfigure", 1000, || {
-        let yard = Yard::new(&setup(1, 6));
+        let harness = Harness::new(&setup(1, 6));
         let handlers: Vec<_> = (0..4)
             .map(|n| {
-                yard.spawn(move |yard| {
+                harness.spawn(move |harness| {
                     let own = format!("S{n}");
-                    let mut handler = yard.kernel.handler();
+                    let mut handler = harness.kernel.handler();
                     for _ in 0..3 {
-                        yard.offer(&mut handler, &[&own], 2.0, at(1));
+                        harness.offer(&mut handler, &[&own], 2.0, at(1));
                     }
                 })
             })
             .collect();
-        let setter = yard.spawn(|yard| {
+        let setter = harness.spawn(|harness| {
             for (cores, limit) in [(1, 2), (2, 0), (1, 1), (2, 4)] {
                 if cores == 1 {
-                    yard.kernel.set_executor_limit(Some(limit)).unwrap();
+                    harness.kernel.set_executor_limit(Some(limit)).unwrap();
                 } else {
-                    yard.kernel.reconfigure(setup(cores, limit).config());
+                    harness.kernel.reconfigure(setup(cores, limit).config());
                 }
-                let mut before = yard.kernel.totals().executors;
+                let mut before = harness.kernel.totals().executors;
                 for _ in 0..3 {
-                    let executors = yard.kernel.totals().executors;
+                    let executors = harness.kernel.totals().executors;
                     assert!(
                         executors <= before.max(limit),
                         "{before} to {executors} beyond {limit}"
@@ -56,17 +56,17 @@ fn settings_hold_once_they_are_set() {
                 }
             }
         });
-        let ends = yard.spawn(|yard| {
+        let ends = harness.spawn(|harness| {
             for _ in 0..3 {
-                let last = yard.placed().last().copied();
-                last.into_iter().for_each(|id| drop(yard.tell(id, TaskState::Finished, at(2))));
-                let totals = yard.kernel.totals();
+                let last = harness.placed().last().copied();
+                last.into_iter().for_each(|id| drop(harness.tell(id, TaskState::Finished, at(2))));
+                let totals = harness.kernel.totals();
                 assert!(totals.executors <= 6 && totals.cores.whole_cores() <= 8, "{totals:?}");
             }
         });
         join(handlers);
         join([setter, ends]);
-        yard.settle();
+        harness.flush_releases();
     });
 }
 
@@ -75,40 +75,40 @@ fn settings_hold_once_they_are_set() {
 #[test]
 fn settings_of_two_threads_add_up() {
     play("policy/two-setters", 1000, || {
-        let yard = Yard::new(&setup(1, 6));
-        let limit = yard.spawn(|yard| yard.kernel.set_executor_limit(Some(3)).unwrap());
-        let size = yard.spawn(|yard| yard.kernel.reconfigure(setup(2, 6).config()));
-        let other = yard.spawn(|yard| yard.kernel.set_executor_limit(Some(3)).unwrap());
+        let harness = Harness::new(&setup(1, 6));
+        let limit = harness.spawn(|harness| harness.kernel.set_executor_limit(Some(3)).unwrap());
+        let size = harness.spawn(|harness| harness.kernel.reconfigure(setup(2, 6).config()));
+        let other = harness.spawn(|harness| harness.kernel.set_executor_limit(Some(3)).unwrap());
         let handlers = [(); 2].map(|()| {
-            yard.spawn(|yard| {
-                let mut handler = yard.kernel.handler();
-                yard.offer(&mut handler, &["S0"], 2.0, at(1));
+            harness.spawn(|harness| {
+                let mut handler = harness.kernel.handler();
+                harness.offer(&mut handler, &["S0"], 2.0, at(1));
             })
         });
         join([limit, size, other]);
         join(handlers);
-        let limit = yard.kernel.executor_limit().unwrap();
+        let limit = harness.kernel.executor_limit().unwrap();
         assert!(limit == 3 || limit == 6, "{limit}");
-        assert_eq!(yard.kernel.config(), setup(2, 6).config());
-        yard.settle();
+        assert_eq!(harness.kernel.config(), setup(2, 6).config());
+        harness.flush_releases();
     });
 }
 
 /// A kernel at its cap, which the cluster was told, and the threads that end all executors.
-fn suppressed() -> (Yard, Vec<JoinHandle<()>>) {
-    let yard = Yard::new(&setup(1, 3));
-    let mut handler = yard.kernel.handler();
-    let placed = yard.offer(&mut handler, &["S0"], 4.0, at(1)).placed;
-    assert_eq!(yard.kernel.poll_demand(at(2)), Some(DemandCall::Suppress));
+fn suppressed() -> (Harness, Vec<JoinHandle<()>>) {
+    let harness = Harness::new(&setup(1, 3));
+    let mut handler = harness.kernel.handler();
+    let placed = harness.offer(&mut handler, &["S0"], 4.0, at(1)).placed;
+    assert_eq!(harness.kernel.poll_demand(at(2)), Some(DemandCall::Suppress));
     let ends = placed
         .into_iter()
-        .map(|id| yard.spawn(move |yard| drop(yard.tell(id, TaskState::Finished, at(3)))));
+        .map(|id| harness.spawn(move |harness| drop(harness.tell(id, TaskState::Finished, at(3)))));
     let ends = ends.collect();
-    (yard, ends)
+    (harness, ends)
 }
 
-fn poll(yard: &Yard) -> Vec<DemandCall> {
-    (0..4).filter_map(|n| yard.kernel.poll_demand(at(4 + n))).collect()
+fn poll(harness: &Harness) -> Vec<DemandCall> {
+    (0..4).filter_map(|n| harness.kernel.poll_demand(at(4 + n))).collect()
 }
 
 fn revives(calls: &[DemandCall]) -> usize {
@@ -120,13 +120,13 @@ fn revives(calls: &[DemandCall]) -> usize {
 #[test]
 fn many_ends_give_one_revive() {
     play("policy/one-revive", 1500, || {
-        let (yard, ends) = suppressed();
-        let polls = [(); 2].map(|()| yard.spawn(poll));
+        let (harness, ends) = suppressed();
+        let polls = [(); 2].map(|()| harness.spawn(poll));
         join(ends);
         let mut calls = join(polls).concat();
-        calls.extend(yard.kernel.poll_demand(at(2000)));
+        calls.extend(harness.kernel.poll_demand(at(2000)));
         assert_eq!(calls, [DemandCall::Revive]);
-        yard.settle();
+        harness.flush_releases();
     });
 }
 
@@ -137,43 +137,48 @@ fn many_ends_give_one_revive() {
 #[test]
 fn no_revive_is_lost() {
     play("policy/demand", 1500, || {
-        let (yard, ends) = suppressed();
-        let poll = |yard: &Yard, millis| yard.kernel.poll_demand(at(millis)).into_iter();
+        let (harness, ends) = suppressed();
+        let poll = |harness: &Harness, millis| harness.kernel.poll_demand(at(millis)).into_iter();
         let ends = ends.into_iter().map(|end| {
-            yard.spawn(move |yard| {
+            harness.spawn(move |harness| {
                 end.join().unwrap();
-                poll(yard, 4).collect::<Vec<_>>()
+                poll(harness, 4).collect::<Vec<_>>()
             })
         });
         let ends: Vec<_> = ends.collect();
         let refused = [(); 3].map(|()| {
-            yard.spawn(move |yard| {
-                let mut handler = yard.kernel.handler();
-                yard.offer(&mut handler, &["S1"], 0.5, at(3));
-                poll(yard, 5).collect::<Vec<_>>()
+            harness.spawn(move |harness| {
+                let mut handler = harness.kernel.handler();
+                harness.offer(&mut handler, &["S1"], 0.5, at(3));
+                poll(harness, 5).collect::<Vec<_>>()
             })
         });
-        let filled = yard.spawn(move |yard| {
-            let mut handler = yard.kernel.handler();
+        let filled = harness.spawn(move |harness| {
+            let mut handler = harness.kernel.handler();
             let mut calls = Vec::new();
             for _ in 0..2 {
-                for id in yard.offer(&mut handler, &["S2"], 3.0, at(3)).placed {
-                    yard.tell(id, TaskState::Finished, at(6));
-                    calls.extend(poll(yard, 6));
+                for id in harness.offer(&mut handler, &["S2"], 3.0, at(3)).placed {
+                    harness.tell(id, TaskState::Finished, at(6));
+                    calls.extend(poll(harness, 6));
                 }
-                calls.extend(poll(yard, 6));
+                calls.extend(poll(harness, 6));
             }
             calls
         });
-        let polls = yard.spawn(move |yard| poll(yard, 7).chain(poll(yard, 8)).collect::<Vec<_>>());
+        let polls = harness
+            .spawn(move |harness| poll(harness, 7).chain(poll(harness, 8)).collect::<Vec<_>>());
         let mut calls = join(ends).concat();
         calls.extend(join(refused).concat());
         calls.extend(join([filled, polls]).concat());
-        assert_eq!(yard.kernel.poll_demand(at(9)), None, "something is left to be said: {calls:?}");
+        assert_eq!(
+            harness.kernel.poll_demand(at(9)),
+            None,
+            "something is left to be said: {calls:?}"
+        );
         // A suppression calls for one, as the first did, and each batch with a refusal for one at most.
         let suppressed = calls.len() - revives(&calls);
         assert!((1..=1 + 5).contains(&(revives(&calls) - suppressed)), "{calls:?}");
-        yard.settle();
+        harness.flush_releases();
     });
 }
 
@@ -182,25 +187,25 @@ fn no_revive_is_lost() {
 #[test]
 fn a_batch_is_not_deceived_by_many_changes() {
     play("policy/many-changes", 300, || {
-        let yard = Yard::new(&setup(1, 6));
+        let harness = Harness::new(&setup(1, 6));
         let handlers = [(); 2].map(|()| {
-            yard.spawn(|yard| {
-                let mut handler = yard.kernel.handler();
-                yard.offer(&mut handler, &["S0"], 1.0, at(1));
+            harness.spawn(|harness| {
+                let mut handler = harness.kernel.handler();
+                harness.offer(&mut handler, &["S0"], 1.0, at(1));
             })
         });
-        let setter = yard.spawn(|yard| {
+        let setter = harness.spawn(|harness| {
             for change in 1..=256 {
-                yard.kernel.set_executor_limit(Some(256 - change)).unwrap();
+                harness.kernel.set_executor_limit(Some(256 - change)).unwrap();
             }
-            let executors = yard.kernel.totals().executors;
-            yard.offer(&mut yard.kernel.handler(), &["S0"], 1.0, at(1));
+            let executors = harness.kernel.totals().executors;
+            harness.offer(&mut harness.kernel.handler(), &["S0"], 1.0, at(1));
             executors
         });
         let after_setting = join([setter])[0];
         join(handlers);
-        assert_eq!(yard.kernel.totals().executors, after_setting, "placed under an old limit");
-        yard.settle();
+        assert_eq!(harness.kernel.totals().executors, after_setting, "placed under an old limit");
+        harness.flush_releases();
     });
 }
 
@@ -210,35 +215,36 @@ fn a_batch_is_not_deceived_by_many_changes() {
 #[test]
 fn two_drivers_do_the_work_of_one() {
     play("policy/two-drivers", 1000, || {
-        let yard = Yard::new(&Setup {
+        let harness = Harness::new(&Setup {
             unreachable: UnreachableRule {
                 release_after: Some(Duration::from_millis(40)),
                 forget_after: Duration::from_secs(400),
             },
             ..setup(1, 2)
         });
-        let placed = yard.offer(&mut yard.kernel.handler(), &["S0"], 2.0, at(1)).placed;
+        let placed = harness.offer(&mut harness.kernel.handler(), &["S0"], 2.0, at(1)).placed;
         let (lost, ends) = (placed[0], placed[1]);
-        yard.tell(lost, TaskState::Unreachable, at(2));
+        harness.tell(lost, TaskState::Unreachable, at(2));
         let drivers = [(); 2].map(|()| {
-            yard.spawn(|yard| {
+            harness.spawn(|harness| {
                 let mut calls = Vec::new();
                 let mut given_up = 0;
                 for now in [10, 60, 61] {
-                    calls.extend(yard.kernel.poll_demand(at(now)));
-                    given_up += yard.kernel.tick(at(now)).given_up.len();
-                    calls.extend(yard.kernel.poll_demand(at(now)));
+                    calls.extend(harness.kernel.poll_demand(at(now)));
+                    given_up += harness.kernel.tick(at(now)).given_up.len();
+                    calls.extend(harness.kernel.poll_demand(at(now)));
                 }
                 (calls, given_up)
             })
         });
-        let updates = yard.spawn(move |yard| drop(yard.tell(ends, TaskState::Finished, at(3))));
+        let updates =
+            harness.spawn(move |harness| drop(harness.tell(ends, TaskState::Finished, at(3))));
         let (calls, given_up): (Vec<_>, Vec<_>) = join(drivers).into_iter().unzip();
         join([updates]);
         assert_eq!(given_up.iter().sum::<usize>(), 1, "given up once");
         let mut calls = calls.concat();
-        calls.extend(yard.kernel.poll_demand(at(2000)));
-        assert!(yard.kernel.poll_demand(at(2001)).is_none(), "all is said: {calls:?}");
+        calls.extend(harness.kernel.poll_demand(at(2000)));
+        assert!(harness.kernel.poll_demand(at(2001)).is_none(), "all is said: {calls:?}");
         assert!(revives(&calls) == 1 && calls.len() <= 2, "{calls:?}");
     });
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use offermill::config::UnreachableRule;
 use offermill::{Phase, Snapshot, TaskState};
 
+use crate::harness::{Harness, join};
 use crate::world::{Setup, at};
-use crate::yard::{Yard, join};
 use crate::{is_wanted, play};
 
 /// How many snapshots were exact that were taken while others worked. Of std: it is no part of the scene.
@@ -29,7 +29,7 @@ fn exact_snapshots_add_up() {
     play("snapshots/all", 1500, || {
         let release_after = Some(Duration::from_millis(1));
         let forget_after = Duration::from_secs(1);
-        let yard = Yard::new(&Setup {
+        let harness = Harness::new(&Setup {
             core_cap: Some(6000),
             executor_cores: None,
             unreachable: UnreachableRule { release_after, forget_after },
@@ -38,10 +38,10 @@ fn exact_snapshots_add_up() {
         let handlers: Vec<_> = [("S0", 1.0), ("S1", 2.0)]
             .into_iter()
             .map(|(agent, cpus)| {
-                yard.spawn(move |yard| {
-                    let mut handler = yard.kernel.handler();
+                harness.spawn(move |harness| {
+                    let mut handler = harness.kernel.handler();
                     for n in 0..2 {
-                        yard.offer(&mut handler, &[agent], cpus, at(n));
+                        harness.offer(&mut handler, &[agent], cpus, at(n));
                     }
                 })
             })
@@ -49,25 +49,25 @@ fn exact_snapshots_add_up() {
         let updates: Vec<_> = [TaskState::Finished, TaskState::Unreachable]
             .into_iter()
             .map(|state| {
-                yard.spawn(move |yard| {
+                harness.spawn(move |harness| {
                     for _ in 0..3 {
-                        let last = yard.placed().last().copied();
-                        last.into_iter().for_each(|id| drop(yard.tell(id, state, at(3))));
-                        let _ = yard.kernel.totals();
+                        let last = harness.placed().last().copied();
+                        last.into_iter().for_each(|id| drop(harness.tell(id, state, at(3))));
+                        let _ = harness.kernel.totals();
                     }
                 })
             })
             .collect();
-        let ticks = yard.spawn(|yard| {
+        let ticks = harness.spawn(|harness| {
             for n in 1..3 {
-                yard.kernel.tick(at(10 * n));
+                harness.kernel.tick(at(10 * n));
             }
         });
         let observers = [(); 2].map(|()| {
-            yard.spawn(|yard| {
+            harness.spawn(|harness| {
                 let mut number = 0;
                 for _ in 0..3 {
-                    let snapshot = yard.kernel.snapshot(at(4));
+                    let snapshot = harness.kernel.snapshot(at(4));
                     assert!(snapshot.number > number);
                     assert!(snapshot.totals.cores.whole_cores() <= 6, "{snapshot:?}");
                     number = snapshot.number;
@@ -82,8 +82,8 @@ fn exact_snapshots_add_up() {
         join(updates);
         join([ticks]);
         join(observers);
-        yard.settle();
-        adds_up(&yard.kernel.snapshot(at(9)));
+        harness.flush_releases();
+        adds_up(&harness.kernel.snapshot(at(9)));
     });
     let exact = EXACT.load(Ordering::Relaxed);
     println!("exact snapshots while all ran: {exact}");

@@ -134,7 +134,7 @@ impl Corners {
             _ => return,
         };
         match change {
-            Change::OutOfSight => {
+            Change::Unreachable => {
                 let before = self.sights.insert(executor.clone(), Sight::Out(now));
                 self.note(Corner::UnreachableAgain, matches!(before, Some(Sight::Back)));
             }

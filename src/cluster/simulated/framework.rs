@@ -192,7 +192,6 @@ impl Framework {
                 let id = format!("O{offer}");
                 self.offer_queue.rescind(&id);
                 world.judge.rescinded(offer);
-                self.kernel.offer_rescinded(&id);
             }
             MasterEvent::Update(update) => {
                 world.judge.update_arrives(&update);

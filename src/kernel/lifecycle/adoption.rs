@@ -152,7 +152,7 @@ impl Core {
     /// Counts one executor on its agent, if that takes one.
     fn reserve_agent(&self, former: &Recovered<'_>, now: Timestamp) -> Option<AgentKey> {
         loop {
-            let agent = self.agents.meet(former.agent_id, former.hostname, now)?;
+            let agent = self.agents.find_or_insert(former.agent_id, former.hostname, now)?;
             match self.agents.reserve(agent, 1, now) {
                 Ok(_) => return Some(agent),
                 // Forgotten in between: it is met anew.
@@ -170,20 +170,20 @@ impl Core {
             self.executors.free(slot);
             return false;
         };
-        self.policy.load().locality.note(former.hostname, agent, &self.agents);
+        self.policy.load().locality.record(former.hostname, agent, &self.agents);
         let Recovered { cores, memory, gpus, port, .. } = *former;
-        let hold = Allocation { agent: agent.index(), cores, memory, gpus, port };
+        let allocation = Allocation { agent: agent.index(), cores, memory, gpus, port };
         Executor::before_reserving();
-        executor.reserve(sequence, &hold, now);
+        executor.reserve(sequence, &allocation, now);
         // Nobody knows how it fared: it is to be asked about.
         let _ = executor.change(sequence, |state| Some(State { doubtful: true, ..state }));
-        if !self.count_again(&hold) {
+        if !self.readmit_allocation(&allocation) {
             executor.withdraw(sequence);
             self.executors.free(slot);
             self.agents.release(agent.index(), 1);
             return false;
         }
-        self.agents.lift_mark(agent.index());
+        self.agents.clear_failure_mark(agent.index());
         executor.publish(sequence);
         true
     }

@@ -91,7 +91,7 @@ impl Core {
     fn doubt_on_agent(&self, agent: u32) -> Vec<Target> {
         let here = self.executors.iter().filter_map(|(slot, executor)| {
             let State { sequence, stage, .. } = executor.state();
-            let there = stage != Stage::Vacant && executor.hold().agent == agent;
+            let there = stage != Stage::Vacant && executor.allocation().agent == agent;
             there.then_some((ExecutorId { sequence, slot }, executor))
         });
         here.filter_map(|(id, executor)| self.doubt(id, executor)).collect()

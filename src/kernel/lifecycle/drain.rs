@@ -33,14 +33,14 @@ use crate::status::Fate;
 
 #[derive(Debug)]
 pub(crate) struct Drain {
-    roll: OnceLock<Vec<Listed>>,
+    listed: OnceLock<Vec<ListedExecutor>>,
     pub(crate) waiters: Mutex<()>,
     pub(crate) emptied: Condvar,
 }
 
 /// An executor on the roll.
 #[derive(Debug)]
-struct Listed {
+struct ListedExecutor {
     target: Target,
     /// How it ended, if it had when the roll was called. Its cell may not say so any more.
     ended: Option<Fate>,
@@ -66,7 +66,7 @@ pub struct Drained {
 
 impl Drain {
     pub(crate) fn new() -> Drain {
-        Drain { roll: OnceLock::new(), waiters: Mutex::new(()), emptied: Condvar::new() }
+        Drain { listed: OnceLock::new(), waiters: Mutex::new(()), emptied: Condvar::new() }
     }
 
     /// Step 5.
@@ -80,19 +80,19 @@ impl Core {
     /// Steps 1 and 2. The executors to be asked to end.
     pub(crate) fn close(&self) -> Vec<Target> {
         self.admission.close();
-        let roll = self.drain.roll.get_or_init(|| self.call_the_roll());
+        let listed = self.drain.listed.get_or_init(|| self.list_executors());
         let live = |target: &&Target| {
             self.executors.get(target.id.slot).is_some_and(|executor| {
                 let state = executor.state();
                 state.sequence == target.id.sequence && state.stage != Stage::Vacant
             })
         };
-        let mut targets = Vec::with_capacity(roll.len());
-        targets.extend(roll.iter().map(|listed| &listed.target).filter(live).cloned());
+        let mut targets = Vec::with_capacity(listed.len());
+        targets.extend(listed.iter().map(|listed| &listed.target).filter(live).cloned());
         targets
     }
 
-    fn call_the_roll(&self) -> Vec<Listed> {
+    fn list_executors(&self) -> Vec<ListedExecutor> {
         let mut agent_names = AgentNames::new(&self.agents);
         let present = self.executors.iter().filter_map(|(slot, executor)| {
             let state = executor.state();
@@ -111,7 +111,7 @@ impl Core {
             // Its agent was forgotten: then it ended before the bit, or is not admitted.
             let agent_id = agent_names.id_now(agent)?;
             let ended = (state.stage == Stage::Vacant).then_some(state.fate);
-            Some(Listed { target: Target { id, agent_id }, ended })
+            Some(ListedExecutor { target: Target { id, agent_id }, ended })
         });
         present.collect()
     }
@@ -121,8 +121,8 @@ impl Core {
         self.close();
         let emptied = || self.admission.load().executors() == 0;
         let drained = wait_for(&self.drain.waiters, &self.drain.emptied, timeout, emptied);
-        let roll = self.drain.roll.get().map_or(&[][..], |roll| roll);
-        let fates = roll.iter().filter_map(|Listed { target, ended }| {
+        let listed = self.drain.listed.get().map_or(&[][..], |listed| listed);
+        let fates = listed.iter().filter_map(|ListedExecutor { target, ended }| {
             if let Some(fate) = *ended {
                 return Some(Drained { executor: target.clone(), fate });
             }
@@ -141,7 +141,7 @@ impl Core {
             };
             Some(Drained { executor: target.clone(), fate })
         });
-        let mut executors = Vec::with_capacity(roll.len());
+        let mut executors = Vec::with_capacity(listed.len());
         executors.extend(fates);
         DrainReport { drained, executors }
     }

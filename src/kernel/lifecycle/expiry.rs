@@ -33,8 +33,8 @@ impl Core {
         self.executors.grow_ahead();
         self.agents.grow_ahead();
         // Relaxed: an executor that goes out of sight meanwhile is not due yet, and one that did so before is counted.
-        if self.out_of_sight.load(Ordering::Relaxed) > 0 {
-            self.age_the_unseen(now, &mut ticked);
+        if self.unreachable.load(Ordering::Relaxed) > 0 {
+            self.expire_unreachable(now, &mut ticked);
         }
         let swept = self.swept_at.load(Ordering::Relaxed);
         let due = now.since(Timestamp::from_millis(swept)) >= SWEEP_EVERY;
@@ -50,17 +50,17 @@ impl Core {
         if due && claim(now.as_millis()).is_ok() {
             let before = now.since(Timestamp::ORIGIN.plus(AGENT_KEPT_FOR));
             let before = Timestamp::ORIGIN.plus(before);
-            // By a read-modify-write, as in `settle`: an agent whose name goes had no executor that the drain lists.
-            let names_stay = || self.admission.settle().closed();
+            // By a read-modify-write, as in `flush_releases`: an agent whose name goes had no executor that the drain lists.
+            let names_stay = || self.admission.load_latest().closed();
             ticked.agents_forgotten = self.agents.sweep(before, now, &names_stay);
         }
         ticked
     }
 
-    fn age_the_unseen(&self, now: Timestamp, ticked: &mut Ticked) {
+    fn expire_unreachable(&self, now: Timestamp, ticked: &mut Ticked) {
         let rule = self.policy.load().config.unreachable;
         for (id, executor, state) in self.live() {
-            let Some(age) = executor.unseen_for(state, now) else { continue };
+            let Some(age) = executor.unreachable_for(state, now) else { continue };
             match (state.stage, rule.release_after) {
                 (Stage::Unreachable, Some(after)) if age >= after => {
                     ticked.given_up.extend(self.give_up(id, executor, after, now));
@@ -82,11 +82,11 @@ impl Core {
     ) -> Option<Target> {
         // Both before the change: after it the executor may end, and the cell be another's.
         let target = self.target(id, executor);
-        let hold = executor.hold();
+        let allocation = executor.allocation();
         if !executor.give_up(id.sequence, after, now) {
             return None;
         }
-        self.uncount(&hold);
+        self.release_allocation(&allocation);
         target
     }
 

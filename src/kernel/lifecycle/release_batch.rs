@@ -58,78 +58,78 @@ impl Core {
     /// Writes down what an executor leaves. Only who moved it from `before` to `Vacant` may call this, and has
     /// to [settle](Core::settle).
     #[inline]
-    pub(crate) fn depart<const N: usize>(
+    pub(crate) fn record_release<const N: usize>(
         &self,
         id: ExecutorId,
-        hold: &Allocation,
+        allocation: &Allocation,
         before: State,
-        gone: &mut ReleaseBatch<N>,
+        batch: &mut ReleaseBatch<N>,
     ) {
         if matches!(before.stage, Stage::Unreachable | Stage::GivenUp) {
-            self.out_of_sight.fetch_sub(1, Ordering::Relaxed);
+            self.unreachable.fetch_sub(1, Ordering::Relaxed);
         }
         if let Some(index) = &self.by_sequence {
             index.remove(&id.sequence);
         }
-        if gone.left == N {
+        if batch.left == N {
             // Who has so many to write down settles before; this is for who forgets.
-            self.settle(gone);
+            self.flush_releases(batch);
         }
-        gone.slots[gone.left] = id.slot;
-        gone.agents[gone.left] = hold.agent;
-        gone.left += 1;
+        batch.slots[batch.left] = id.slot;
+        batch.agents[batch.left] = allocation.agent;
+        batch.left += 1;
         if before.stage.counted() {
-            gone.counted += 1;
-            gone.cores = MilliCpus::from_millis(gone.cores.millis() + hold.cores.millis());
-            gone.gpus += u64::from(hold.gpus.get());
+            batch.counted += 1;
+            batch.cores = MilliCpus::from_millis(batch.cores.millis() + allocation.cores.millis());
+            batch.gpus += u64::from(allocation.gpus.get());
         }
     }
 
     /// Takes what was written down out of the books, and frees the cells. The executor limit is lowered before: who
     /// sees the places free must see the limit too, or would fill them.
     #[inline]
-    pub(crate) fn settle<const N: usize>(&self, gone: &mut ReleaseBatch<N>) {
-        if gone.left == 0 {
+    pub(crate) fn flush_releases<const N: usize>(&self, batch: &mut ReleaseBatch<N>) {
+        if batch.left == 0 {
             return;
         }
-        if gone.invalidate_plans {
+        if batch.invalidate_plans {
             self.policy.invalidate_plans(&self.admission);
         }
-        if gone.count_down > 0 {
-            self.policy.lower_limit(gone.count_down, &self.admission);
+        if batch.count_down > 0 {
+            self.policy.lower_limit(batch.count_down, &self.admission);
         }
-        let books = match gone.counted {
-            0 => self.admission.settle(),
-            executors => self.release(executors, gone.cores, gone.gpus),
+        let admission = match batch.counted {
+            0 => self.admission.load_latest(),
+            executors => self.release(executors, batch.cores, batch.gpus),
         };
         // A closed kernel's cells stay as they are: they say how the executors on the roll have ended. The word is
         // changed by a read-modify-write, so that whoever sees the kernel open here is seen as vacant by the roll.
-        if !books.closed() {
-            match gone.slots[..gone.left] {
+        if !admission.closed() {
+            match batch.slots[..batch.left] {
                 [slot] => self.executors.free(slot),
                 ref slots => self.executors.free_all(slots),
             }
         }
         // Last: whoever finds the agent without executors, and forgets it, knows that none of them is listed by a drain
         // of a kernel that is open still: they are out of the books, and their cells don't say how they ended.
-        for agent in &gone.agents[..gone.left] {
+        for agent in &batch.agents[..batch.left] {
             self.agents.release(*agent, 1);
         }
-        *gone = ReleaseBatch::new();
+        *batch = ReleaseBatch::new();
     }
 
     /// Takes a hold out of the books; wakes the drain if it was the last.
-    pub(crate) fn uncount(&self, hold: &Allocation) -> AdmissionState {
-        self.release(1, hold.cores, u64::from(hold.gpus.get()))
+    pub(crate) fn release_allocation(&self, allocation: &Allocation) -> AdmissionState {
+        self.release(1, allocation.cores, u64::from(allocation.gpus.get()))
     }
 
     #[inline]
     fn release(&self, executors: u32, cores: MilliCpus, gpus: u64) -> AdmissionState {
         self.gpus.release(gpus);
-        let books = self.admission.release(executors, cores);
-        if books.closed() && books.executors() == 0 {
+        let admission = self.admission.release(executors, cores);
+        if admission.closed() && admission.executors() == 0 {
             self.drain.wake();
         }
-        books
+        admission
     }
 }

@@ -13,7 +13,7 @@ use crate::sync::Ordering;
 use crate::time::Timestamp;
 
 /// So many updates of a batch are applied before the books are changed.
-const AHEAD: usize = if cfg!(all(loom, test)) { 2 } else { 64 };
+const UPDATES_AHEAD: usize = if cfg!(all(loom, test)) { 2 } else { 64 };
 
 /// An executor's id and cell. The cell may hold another one by now: its state says so.
 type Found<'k> = (ExecutorId, &'k Executor);
@@ -45,7 +45,7 @@ pub enum Change {
     /// The executor was seen running for the first time.
     Running,
     /// The executor is out of sight.
-    OutOfSight,
+    Unreachable,
     /// The executor was out of sight and is back.
     Returned,
     /// The executor came back after its resources were given to others, and there is no room for it.
@@ -68,8 +68,8 @@ pub struct Freed {
 }
 
 impl From<Allocation> for Freed {
-    fn from(hold: Allocation) -> Freed {
-        let Allocation { cores, memory, gpus, port, .. } = hold;
+    fn from(allocation: Allocation) -> Freed {
+        let Allocation { cores, memory, gpus, port, .. } = allocation;
         Freed { cores, memory, gpus, port }
     }
 }
@@ -117,10 +117,10 @@ impl Core {
         limit: LimitRule,
         now: Timestamp,
     ) -> Outcome {
-        let mut gone = ReleaseBatch::<1>::new();
+        let mut batch = ReleaseBatch::<1>::new();
         let found = self.find_cell(update.executor);
-        let outcome = self.apply(update, found, limit, now, &mut gone, |outcome| outcome);
-        self.settle(&mut gone);
+        let outcome = self.apply(update, found, limit, now, &mut batch, |outcome| outcome);
+        self.flush_releases(&mut batch);
         outcome
     }
 
@@ -132,21 +132,21 @@ impl Core {
         outcomes: &mut Vec<Outcome>,
     ) {
         outcomes.reserve(updates.len());
-        let mut gone = ReleaseBatch::<AHEAD>::new();
-        for ahead in updates.chunks(AHEAD) {
+        let mut batch = ReleaseBatch::<UPDATES_AHEAD>::new();
+        for ahead in updates.chunks(UPDATES_AHEAD) {
             let located = self.locate(ahead);
             for (update, located) in ahead.iter().zip(&located) {
                 let found = located.or_else(|| self.find_cell(update.executor));
-                self.apply(update, found, limit, now, &mut gone, |outcome| outcomes.push(outcome));
+                self.apply(update, found, limit, now, &mut batch, |outcome| outcomes.push(outcome));
             }
-            self.settle(&mut gone);
+            self.flush_releases(&mut batch);
         }
     }
 
     /// Finds the executors of these updates, those whose ids say where they are, and brings in the lines that the
     /// updates will change: in short passes, so that the processor waits for many at a time.
-    fn locate(&self, updates: &[StatusUpdate<'_>]) -> [Option<Found<'_>>; AHEAD] {
-        let mut located = [None; AHEAD];
+    fn locate(&self, updates: &[StatusUpdate<'_>]) -> [Option<Found<'_>>; UPDATES_AHEAD] {
+        let mut located = [None; UPDATES_AHEAD];
         for (located, update) in located.iter_mut().zip(updates) {
             if let Some(Parsed::Id(id)) = self.ids.parse(update.executor) {
                 *located = self.executors.get(id.slot).map(|cell| (id, cell));
@@ -157,7 +157,7 @@ impl Core {
         for (agent, update) in agents.into_iter().zip(updates) {
             // No other update changes an agent's word.
             if let (Some(agent), Meaning::Ended(_)) = (agent, update.state.meaning(update.reason)) {
-                self.agents.bring_near(agent);
+                self.agents.prefetch(agent);
             }
         }
         located
@@ -169,7 +169,7 @@ impl Core {
     }
 
     /// Applies one update about the executor that was `found`; what it leaves if it has ended is written down in
-    /// `gone`. The outcome goes to `emit`, which puts it where it is to lie: moving it afterwards takes long.
+    /// `batch`. The outcome goes to `emit`, which puts it where it is to lie: moving it afterwards takes long.
     #[inline]
     fn apply<const N: usize, R>(
         &self,
@@ -177,47 +177,48 @@ impl Core {
         found: Option<Found<'_>>,
         limit: LimitRule,
         now: Timestamp,
-        gone: &mut ReleaseBatch<N>,
+        batch: &mut ReleaseBatch<N>,
         emit: impl FnOnce(Outcome) -> R,
     ) -> R {
         let Some((id, executor)) = found else { return emit(self.unknown(update, None)) };
         let meaning = update.state.meaning(update.reason);
         let changed = match meaning {
-            Meaning::OutOfSight => self.lose_sight(id, executor, now),
-            _ => executor.change(id.sequence, |state| step(state, meaning)),
+            Meaning::Unreachable => self.mark_unreachable(id, executor, now),
+            _ => executor.change(id.sequence, |state| next_state(state, meaning)),
         };
         let (before, after) = match changed {
             Ok(change) => change,
             Err(state) => {
                 if state.stage == Stage::GivenUp {
                     // It may want the room of those that ended just before.
-                    self.settle(gone);
+                    self.flush_releases(batch);
                 }
-                return emit(self.stayed(update, id, executor, state, meaning));
+                return emit(self.unchanged_outcome(update, id, executor, state, meaning));
             }
         };
         let change = match meaning {
             Meaning::Ended(fate) => {
                 let blamed = update.state.blames_agent(update.reason) && !before.asked_to_end;
-                let excluded = if blamed { self.blame(executor, now) } else { None };
-                let hold = executor.hold();
+                let excluded = if blamed { self.count_agent_failure(executor, now) } else { None };
+                let allocation = executor.allocation();
                 // The agent counts this executor still: any other may be one that is being placed.
-                let invalidates = excluded.is_some() && self.agents.executors_at(hold.agent) > 1;
-                self.depart(id, &hold, before, gone);
+                let invalidates =
+                    excluded.is_some() && self.agents.executors_at(allocation.agent) > 1;
+                self.record_release(id, &allocation, before, batch);
                 if invalidates {
-                    gone.invalidate_plans();
+                    batch.invalidate_plans();
                 }
                 if limit == LimitRule::CountDown && fate == Fate::Finished {
-                    gone.count_down();
+                    batch.count_down();
                 }
                 let counted = before.stage.counted();
-                let freed = Some(if counted { hold.into() } else { Freed::default() });
+                let freed = Some(if counted { allocation.into() } else { Freed::default() });
                 let (executor, change) = (Some(id), Change::Ended(fate));
                 return emit(Outcome { executor, change, freed, kill: false, excluded });
             }
-            Meaning::OutOfSight => Change::OutOfSight,
+            Meaning::Unreachable => Change::Unreachable,
             Meaning::Running | Meaning::Launching if before.stage == Stage::Unreachable => {
-                self.out_of_sight.fetch_sub(1, Ordering::Relaxed);
+                self.unreachable.fetch_sub(1, Ordering::Relaxed);
                 Change::Returned
             }
             Meaning::Running if before.stage != after.stage => Change::Running,
@@ -228,28 +229,28 @@ impl Core {
 
     /// Moves an executor out of sight, if it is in sight.
     #[inline(never)]
-    fn lose_sight(
+    fn mark_unreachable(
         &self,
         id: ExecutorId,
         executor: &Executor,
         now: Timestamp,
     ) -> Result<(State, State), State> {
         let seen = executor.state();
-        if seen.sequence != id.sequence || !seen.stage.in_sight() {
+        if seen.sequence != id.sequence || !seen.stage.is_reachable() {
             return Err(seen);
         }
         // Before the change: if others see it, and uncount it, the count is never too low for those that remain.
-        self.out_of_sight.fetch_add(1, Ordering::Relaxed);
-        let changed = executor.lose_sight(id.sequence, now);
+        self.unreachable.fetch_add(1, Ordering::Relaxed);
+        let changed = executor.mark_unreachable(id.sequence, now);
         if changed.is_err() {
-            self.out_of_sight.fetch_sub(1, Ordering::Relaxed);
+            self.unreachable.fetch_sub(1, Ordering::Relaxed);
         }
         changed
     }
 
     /// What an update comes to that left the executor's cell as it was, in `state`.
     #[inline(never)]
-    fn stayed(
+    fn unchanged_outcome(
         &self,
         update: &StatusUpdate<'_>,
         id: ExecutorId,
@@ -285,9 +286,9 @@ impl Core {
     }
 
     /// Counts a failure against the executor's agent. The caller has not freed its hold yet.
-    fn blame(&self, executor: &Executor, now: Timestamp) -> Option<Exclusion> {
+    fn count_agent_failure(&self, executor: &Executor, now: Timestamp) -> Option<Exclusion> {
         let policy = self.policy.load();
-        let index = executor.hold().agent;
+        let index = executor.allocation().agent;
         self.agents.mark_failed(index, now);
         let until = self.agents.count_failure(index, policy.config.exclusion.as_ref()?, now)?;
         Some(Exclusion { agent_id: (*self.agents.name(index)?.id).into(), until })
@@ -295,9 +296,9 @@ impl Core {
 
     /// Frees what an executor holds. Only who moved it from `before` to `Vacant` may call this.
     pub(crate) fn vacate(&self, id: ExecutorId, executor: &Executor, before: State) {
-        let mut gone = ReleaseBatch::<1>::new();
-        self.depart(id, &executor.hold(), before, &mut gone);
-        self.settle(&mut gone);
+        let mut batch = ReleaseBatch::<1>::new();
+        self.record_release(id, &executor.allocation(), before, &mut batch);
+        self.flush_releases(&mut batch);
     }
 
     /// An executor that was given up, as `seen`, is heard of again: it gets its resources back if the caps allow.
@@ -314,9 +315,9 @@ impl Core {
         if !matches!(meaning, Meaning::Running | Meaning::Launching) {
             return Outcome::of(Some(id), Change::Nothing);
         }
-        let hold = executor.hold();
+        let allocation = executor.allocation();
         let adrift = |state: State| state.stage == Stage::GivenUp;
-        if !self.count_again(&hold) {
+        if !self.readmit_allocation(&allocation) {
             let marked = executor.change(id.sequence, |state| {
                 adrift(state).then_some(State { refusals: state.refusals.wrapping_add(1), ..state })
             });
@@ -329,29 +330,29 @@ impl Core {
             (adrift(state) && state.refusals == seen.refusals).then_some(back)
         };
         if executor.change(id.sequence, back).is_ok() {
-            self.out_of_sight.fetch_sub(1, Ordering::Relaxed);
+            self.unreachable.fetch_sub(1, Ordering::Relaxed);
             return Outcome::of(Some(id), Change::Returned);
         }
         // Another update was faster; what was counted for this one is one too many.
-        self.uncount(&hold);
+        self.release_allocation(&allocation);
         Outcome::of(Some(id), Change::Nothing)
     }
 
     /// Puts a hold into the books again, if the caps allow.
-    pub(crate) fn count_again(&self, hold: &Allocation) -> bool {
-        let gpus = u64::from(hold.gpus.get());
+    pub(crate) fn readmit_allocation(&self, allocation: &Allocation) -> bool {
+        let gpus = u64::from(allocation.gpus.get());
         // No version is pinned here.
-        let _policy = self.policy.keep();
+        let _policy = self.policy.freeze();
         loop {
             // The word before the policy, as for a batch.
-            let books = self.admission.load();
+            let admission = self.admission.load();
             let policy = self.policy.load();
-            let fits = !books.closed() && policy.has_room_for(books, hold.cores);
+            let fits = !admission.closed() && policy.has_room_for(admission, allocation.cores);
             let cap = u64::from(policy.config.gpu_cap.get());
             if !fits || gpus > 0 && self.gpus.reserve(gpus, gpus, cap) < gpus {
                 return false;
             }
-            if self.admission.commit(books, 1, hold.cores).is_ok() {
+            if self.admission.commit(admission, 1, allocation.cores).is_ok() {
                 return true;
             }
             self.gpus.release(gpus);
@@ -361,7 +362,7 @@ impl Core {
 
 /// The state after an update that means `meaning`; none if it changes nothing. That an executor goes out of sight is
 /// [elsewhere](Executor::lose_sight): one that is out of sight already doesn't go anew, and its clock runs on.
-fn step(state: State, meaning: Meaning) -> Option<State> {
+fn next_state(state: State, meaning: Meaning) -> Option<State> {
     let live = matches!(state.stage, Stage::Launching | Stage::Running | Stage::Unreachable);
     let next = match meaning {
         Meaning::Ended(fate) if live || state.stage == Stage::GivenUp => {

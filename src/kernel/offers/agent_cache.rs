@@ -18,7 +18,7 @@ use crate::time::Timestamp;
 /// An agent that no offer came from for so long, in seconds, is forgotten when the memory would have to grow.
 const FORGET_AFTER: u32 = 900;
 /// How often, in seconds, a handler tells the others that an agent is there.
-const NOTE_EVERY: u32 = 60;
+const REPORT_EVERY: u32 = 60;
 /// So many agents are remembered before any is forgotten.
 const KEEP: usize = 1024;
 /// No position.
@@ -27,7 +27,7 @@ const NONE: u32 = u32::MAX;
 /// What a handler knows of an agent.
 #[derive(Debug)]
 #[repr(align(64))]
-pub(crate) struct Sighting {
+pub(crate) struct CachedAgent {
     id: Box<str>,
     /// The shared entry, once the agent was a candidate for placement.
     agent: Option<AgentKey>,
@@ -38,33 +38,34 @@ pub(crate) struct Sighting {
     pub(crate) group: u32,
     /// When an offer came last, and when the shared entry was told last, in seconds.
     seen: u32,
-    noted: u32,
+    reported: u32,
 }
 
-impl Sighting {
+impl CachedAgent {
     /// What the agent takes, or why nothing. Meets the agent again if it was forgotten meanwhile.
-    pub(crate) fn opening(
+    pub(crate) fn capacity(
         &mut self,
         agents: &Agents,
         offer: &Offer<'_>,
         now: Timestamp,
     ) -> Result<(AgentKey, AgentCapacity), Refusal> {
         if let Some(key) = self.agent {
-            let opening = agents.opening(key, now);
-            if opening != Err(Refusal::Retired) {
+            let capacity = agents.capacity(key, now);
+            if capacity != Err(Refusal::Retired) {
                 // Not before: the cell of a forgotten agent may be another's by now.
-                if self.seen.saturating_sub(self.noted) >= NOTE_EVERY {
-                    agents.note_seen(key, now);
-                    self.noted = self.seen;
+                if self.seen.saturating_sub(self.reported) >= REPORT_EVERY {
+                    agents.record_seen(key, now);
+                    self.reported = self.seen;
                 }
-                return opening.map(|opening| (key, opening));
+                return capacity.map(|capacity| (key, capacity));
             }
         }
-        let key = agents.meet(offer.agent_id, offer.hostname, now).ok_or(Refusal::Full)?;
-        agents.note_seen(key, now);
+        let key =
+            agents.find_or_insert(offer.agent_id, offer.hostname, now).ok_or(Refusal::Full)?;
+        agents.record_seen(key, now);
         self.agent = Some(key);
-        self.noted = self.seen;
-        agents.opening(key, now).map(|opening| (key, opening))
+        self.reported = self.seen;
+        agents.capacity(key, now).map(|capacity| (key, capacity))
     }
 }
 
@@ -86,7 +87,7 @@ impl Place {
 /// [`KEEP`], and those that are new in its last batch.
 #[derive(Debug)]
 pub(crate) struct AgentCache {
-    known: Vec<Sighting>,
+    known: Vec<CachedAgent>,
     table: HashTable<Place>,
     hasher: RandomState,
     sweep_at: usize,
@@ -116,8 +117,8 @@ impl AgentCache {
         self.known.shrink_to(self.sweep_at);
         self.table = HashTable::with_capacity(self.known.len());
         let AgentCache { known, table, hasher, .. } = self;
-        for (sighting, at) in known.iter().zip(0u32..) {
-            let hash_id = hash(hasher, &sighting.id);
+        for (cached, at) in known.iter().zip(0u32..) {
+            let hash_id = hash(hasher, &cached.id);
             let rehash = |place: &Place| hash(hasher, &known[place.at as usize].id);
             table.insert_unique(hash_id, Place::new(at, hash_id), rehash);
         }
@@ -153,14 +154,14 @@ impl AgentCache {
         offer: usize,
         agent_id: &str,
         now: Timestamp,
-    ) -> (u32, &mut Sighting) {
+    ) -> (u32, &mut CachedAgent) {
         let at = match self.located[offer] {
-            NONE => self.meet(agent_id, now),
+            NONE => self.find_or_insert(agent_id, now),
             at => at,
         };
-        let sighting = &mut self.known[at as usize];
-        sighting.seen = seconds(now);
-        (at, sighting)
+        let cached = &mut self.known[at as usize];
+        cached.seen = seconds(now);
+        (at, cached)
     }
 
     /// Takes the numbers of batches off all agents.
@@ -169,13 +170,13 @@ impl AgentCache {
     }
 
     /// The agent at a position that [`AgentCache::seen`] gave.
-    pub(crate) fn at(&mut self, at: u32) -> &mut Sighting {
+    pub(crate) fn at(&mut self, at: u32) -> &mut CachedAgent {
         &mut self.known[at as usize]
     }
 
     /// The position of an agent that was not known before these offers.
     #[cold]
-    fn meet(&mut self, id: &str, now: Timestamp) -> u32 {
+    fn find_or_insert(&mut self, id: &str, now: Timestamp) -> u32 {
         let AgentCache { known, table, hasher, .. } = self;
         let fresh = known.len() as u32;
         let hash_id = hash(hasher, id);
@@ -187,9 +188,9 @@ impl AgentCache {
         let at = entry.or_insert(Place::new(fresh, hash_id)).get().at;
         if at == fresh {
             let (id, seconds) = (id.into(), seconds(now));
-            let (seen, noted) = (seconds, seconds);
+            let (seen, reported) = (seconds, seconds);
             let memo = Memo::default();
-            known.push(Sighting { id, agent: None, memo, batch: 0, group: 0, seen, noted });
+            known.push(CachedAgent { id, agent: None, memo, batch: 0, group: 0, seen, reported });
         }
         at
     }
@@ -218,8 +219,8 @@ mod tests {
         let see = |agent_cache: &mut AgentCache, id: &str, now| {
             agent_cache.tidy(now);
             agent_cache.locate(&[Offer::new("o", id, "h", &[], &[])]);
-            let (at, sighting) = agent_cache.seen(0, id, now);
-            sighting.batch += 1;
+            let (at, cached) = agent_cache.seen(0, id, now);
+            cached.batch += 1;
             assert_eq!(*agent_cache.at(at).id, *id);
             agent_cache.at(at).batch
         };
@@ -231,6 +232,6 @@ mod tests {
         assert!(agent_cache.len() < 40_000, "{}", agent_cache.len());
         assert!(agent_cache.known.capacity() < 80_000, "{}", agent_cache.known.capacity());
         assert!(agent_cache.table.capacity() < 80_000, "{}", agent_cache.table.capacity());
-        assert_eq!(size_of::<Sighting>(), 64);
+        assert_eq!(size_of::<CachedAgent>(), 64);
     }
 }

@@ -29,7 +29,7 @@ const LOCATED_AHEAD: usize = 64;
 pub(crate) struct Candidate {
     pub(crate) agent: AgentKey,
     /// Where the handler keeps the agent.
-    sighting: u32,
+    cached: u32,
     /// The first and last of its offers; `CandidateSet::next_offer` links them.
     pub(crate) first: u32,
     last: u32,
@@ -37,7 +37,7 @@ pub(crate) struct Candidate {
     pub(crate) firm: Sums,
     pub(crate) revocable: Sums,
     /// Where the firm ones lie.
-    pub(crate) spots: Spots,
+    pub(crate) sources: ScalarSources,
     has_port: bool,
     /// How many executors its agent takes.
     agent_room: u32,
@@ -64,45 +64,45 @@ pub(crate) struct Sums {
 
 /// Where what there is of cores and memory lies.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Spots {
-    pub(crate) cpus: Spot,
-    pub(crate) memory: Spot,
+pub(crate) struct ScalarSources {
+    pub(crate) cpus: ScalarSource,
+    pub(crate) memory: ScalarSource,
 }
 
 /// Where what there is of one scalar lies.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Spot {
+pub(crate) struct ScalarSource {
     /// In so many resources …
-    sources: u32,
+    count: u32,
     /// … of which this is the last: its offer's position in the batch, and its own in that.
     last: (u32, u32),
 }
 
-impl Spot {
+impl ScalarSource {
     /// Some lies in this resource, too, unless it is nothing.
     pub(crate) fn add(&mut self, offer: u32, resource: u32, quantity: u64) {
         if quantity > 0 {
-            self.sources = self.sources.saturating_add(1);
+            self.count = self.count.saturating_add(1);
             self.last = (offer, resource);
         }
     }
 
     /// The one resource in which all lies, if it is one.
     pub(crate) fn only(self) -> Option<(u32, u32)> {
-        (self.sources == 1).then_some(self.last)
+        (self.count == 1).then_some(self.last)
     }
 }
 
 impl Candidate {
-    fn new(sighting: u32, offer: u32) -> Candidate {
+    fn new(cached: u32, offer: u32) -> Candidate {
         Candidate {
             agent: AgentKey::default(),
-            sighting,
+            cached,
             first: offer,
             last: offer,
             firm: Sums::default(),
             revocable: Sums::default(),
-            spots: Spots::default(),
+            sources: ScalarSources::default(),
             has_port: false,
             agent_room: 0,
             failed: false,
@@ -132,8 +132,8 @@ impl Candidate {
             let sums = match eligibility.supply(resource) {
                 Some(Supply::Firm) => {
                     match resource.kind {
-                        ResourceKind::Cpus => self.spots.cpus.add(position, at, quantity),
-                        ResourceKind::Memory => self.spots.memory.add(position, at, quantity),
+                        ResourceKind::Cpus => self.sources.cpus.add(position, at, quantity),
+                        ResourceKind::Memory => self.sources.memory.add(position, at, quantity),
                         _ => {}
                     }
                     &mut self.firm
@@ -222,8 +222,8 @@ fn times(firm: u64, revocable: u64, each: u64) -> u64 {
 }
 
 impl From<Refusal> for Reason {
-    fn from(barred: Refusal) -> Reason {
-        match barred {
+    fn from(refusal: Refusal) -> Reason {
+        match refusal {
             Refusal::Retired => Reason::Raced,
             Refusal::Excluded(until) => Reason::AgentExcluded { until },
             Refusal::Suspect(until) => Reason::AgentSuspect { until },
@@ -248,7 +248,7 @@ pub(crate) struct CandidateSet {
 
 impl CandidateSet {
     /// Looks at `offers`; appends a row to `declines` for each that is out of the question by itself.
-    pub(crate) fn look(
+    pub(crate) fn collect(
         &mut self,
         offers: &[Offer<'_>],
         policy: &Policy,
@@ -284,8 +284,8 @@ impl CandidateSet {
                 decline(Reason::Malformed);
                 continue;
             }
-            let (at, sighting) = agent_cache.seen(ahead, offer.agent_id, now);
-            if let Err(unmet) = constraint.check_with(&mut sighting.memo, offer) {
+            let (at, cached) = agent_cache.seen(ahead, offer.agent_id, now);
+            if let Err(unmet) = constraint.check_with(&mut cached.memo, offer) {
                 decline(Reason::ConstraintUnmet(unmet));
                 continue;
             }
@@ -294,19 +294,19 @@ impl CandidateSet {
                 decline(Reason::AgentMaintenance { begins_in });
                 continue;
             }
-            let group = if sighting.batch == self.batch && policy.config.conduct.merge_offers {
-                self.group_of_role(sighting.group, offer.role, offers, position)
+            let group = if cached.batch == self.batch && policy.config.conduct.merge_offers {
+                self.group_of_role(cached.group, offer.role, offers, position)
             } else {
-                sighting.batch = self.batch;
-                sighting.group = self.list.len() as u32;
+                cached.batch = self.batch;
+                cached.group = self.list.len() as u32;
                 self.list.push(Candidate::new(at, position));
-                sighting.group
+                cached.group
             };
             if let Some(group) = self.list.get_mut(group as usize) {
                 group.add(offer, position, &policy.config);
             }
         }
-        self.open_rooms(offers, policy, agent_cache, agents, now);
+        self.compute_capacities(offers, policy, agent_cache, agents, now);
     }
 
     /// Gives the batch a number that no agent bears.
@@ -320,7 +320,7 @@ impl CandidateSet {
     }
 
     /// Works out what each group has room for.
-    fn open_rooms(
+    fn compute_capacities(
         &mut self,
         offers: &[Offer<'_>],
         policy: &Policy,
@@ -331,13 +331,13 @@ impl CandidateSet {
         // A loop of its own: it reads lines that other threads write, and need not wait for one to ask for the next.
         for group in &mut self.list {
             let first = &offers[group.first as usize];
-            match agent_cache.at(group.sighting).opening(agents, first, now) {
-                Ok((agent, opening)) => {
+            match agent_cache.at(group.cached).capacity(agents, first, now) {
+                Ok((agent, capacity)) => {
                     group.agent = agent;
-                    group.agent_room = opening.executors;
-                    group.failed = opening.failed;
+                    group.agent_room = capacity.executors;
+                    group.failed = capacity.failed;
                 }
-                Err(barred) => group.reason = Some(barred.into()),
+                Err(refusal) => group.reason = Some(refusal.into()),
             }
         }
         for group in &mut self.list {
@@ -352,20 +352,20 @@ impl CandidateSet {
     fn group_of_role(&mut self, at: u32, role: &str, offers: &[Offer<'_>], position: u32) -> u32 {
         let CandidateSet { list, further, hasher, .. } = self;
         let role_of = |group: &Candidate| offers[group.first as usize].role;
-        let sighting = list[at as usize].sighting;
+        let cached = list[at as usize].cached;
         let mut found = Some(at);
         if role_of(&list[at as usize]) != role {
-            let hash = hasher.hash_one((sighting, role));
-            let same = |group: &Candidate| group.sighting == sighting && role_of(group) == role;
+            let hash = hasher.hash_one((cached, role));
+            let same = |group: &Candidate| group.cached == cached && role_of(group) == role;
             found = further.find(hash, |other| same(&list[*other as usize])).copied();
             if found.is_none() {
-                let hash_of = |group: &Candidate| hasher.hash_one((group.sighting, role_of(group)));
+                let hash_of = |group: &Candidate| hasher.hash_one((group.cached, role_of(group)));
                 let fresh = list.len() as u32;
                 further.insert_unique(hash, fresh, |other| hash_of(&list[*other as usize]));
             }
         }
         let Some(found) = found else {
-            list.push(Candidate::new(sighting, position));
+            list.push(Candidate::new(cached, position));
             return list.len() as u32 - 1;
         };
         let group = &mut list[found as usize];

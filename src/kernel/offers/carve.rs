@@ -1,6 +1,6 @@
 //! Cutting executors' resources from offers: exact pieces, each kind from one supply, reserved resources first.
 
-use super::candidates::{Spot, Spots, Sums};
+use super::candidates::{ScalarSource, ScalarSources, Sums};
 use super::decision::{Amount, Piece};
 use super::eligibility::{Eligibility, Supply};
 use crate::config::Config;
@@ -25,7 +25,7 @@ enum Preference {
 struct Cursor {
     kind: ResourceKind,
     supply: Supply,
-    turn: Preference,
+    preference: Preference,
     /// Where to look on: the offer's position among the group's, and the resource's in it.
     offer: usize,
     resource: usize,
@@ -44,28 +44,33 @@ impl Preference {
 }
 
 impl Cursor {
-    fn new(kind: ResourceKind, supply: Supply, lot: &OfferGroup<'_>, firm: u64) -> Cursor {
-        let turn = if lot.reserved_first { Preference::Reserved } else { Preference::Any };
-        Cursor { kind, supply, turn, offer: 0, resource: 0, at: (0, 0), left: 0, firm }
+    fn new(kind: ResourceKind, supply: Supply, offers: &OfferGroup<'_>, firm: u64) -> Cursor {
+        let preference = if offers.reserved_first { Preference::Reserved } else { Preference::Any };
+        Cursor { kind, supply, preference, offer: 0, resource: 0, at: (0, 0), left: 0, firm }
     }
 
     /// A cursor of what is `firm`. Lies all of that in one place, as mostly, there is no need to look for it again.
-    fn of_firm(kind: ResourceKind, lot: &OfferGroup<'_>, firm: u64, spot: Spot) -> Cursor {
-        let cursor = Cursor::new(kind, Supply::Firm, lot, firm);
-        spot.only().map_or(cursor, |at| Cursor { at, left: firm, ..cursor })
+    fn of_firm(
+        kind: ResourceKind,
+        offers: &OfferGroup<'_>,
+        firm: u64,
+        source: ScalarSource,
+    ) -> Cursor {
+        let cursor = Cursor::new(kind, Supply::Firm, offers, firm);
+        source.only().map_or(cursor, |at| Cursor { at, left: firm, ..cursor })
     }
 
     /// Moves to the next resource that something can be taken from. `false` at the end.
-    fn advance(&mut self, lot: &OfferGroup<'_>) -> bool {
+    fn advance(&mut self, offers: &OfferGroup<'_>) -> bool {
         loop {
-            let Some(offer) = lot.group.get(self.offer) else {
-                if self.turn != Preference::Reserved {
+            let Some(offer) = offers.group.get(self.offer) else {
+                if self.preference != Preference::Reserved {
                     return false;
                 }
-                (self.turn, self.offer, self.resource) = (Preference::Unreserved, 0, 0);
+                (self.preference, self.offer, self.resource) = (Preference::Unreserved, 0, 0);
                 continue;
             };
-            let Some(resource) = lot.batch[*offer as usize].resources.get(self.resource) else {
+            let Some(resource) = offers.batch[*offer as usize].resources.get(self.resource) else {
                 self.offer += 1;
                 self.resource = 0;
                 continue;
@@ -74,8 +79,8 @@ impl Cursor {
             self.resource += 1;
             // What tells most apart comes first.
             if resource.kind == self.kind
-                && self.turn.is_of(resource)
-                && lot.eligibility.supply(resource) == Some(self.supply)
+                && self.preference.is_of(resource)
+                && offers.eligibility.supply(resource) == Some(self.supply)
             {
                 self.left = resource.quantity();
                 return true;
@@ -85,37 +90,42 @@ impl Cursor {
 
     /// Takes `thousandths`, as much for each executor of the group.
     #[inline]
-    fn take(&mut self, lot: &OfferGroup<'_>, thousandths: u64, pieces: &mut Vec<Piece>) {
+    fn cut(&mut self, offers: &OfferGroup<'_>, thousandths: u64, pieces: &mut Vec<Piece>) {
         if thousandths == 0 {
             return;
         }
         if thousandths > self.left {
-            return self.take_on(lot, thousandths, pieces);
+            return self.cut_across(offers, thousandths, pieces);
         }
         self.firm = self.firm.saturating_sub(thousandths);
-        self.take_here(thousandths, pieces);
+        self.cut_here(thousandths, pieces);
     }
 
     /// Takes `thousandths` from several resources, or from the next.
-    fn take_on(&mut self, lot: &OfferGroup<'_>, mut thousandths: u64, pieces: &mut Vec<Piece>) {
+    fn cut_across(
+        &mut self,
+        offers: &OfferGroup<'_>,
+        mut thousandths: u64,
+        pieces: &mut Vec<Piece>,
+    ) {
         if self.supply == Supply::Firm && self.firm < thousandths {
-            *self = Cursor::new(self.kind, Supply::Revocable, lot, 0);
+            *self = Cursor::new(self.kind, Supply::Revocable, offers, 0);
         }
         self.firm = self.firm.saturating_sub(thousandths);
         while thousandths > 0 {
-            if self.left == 0 && !self.advance(lot) {
+            if self.left == 0 && !self.advance(offers) {
                 debug_assert!(false, "a plan takes more than is offered");
                 return;
             }
             let taken = self.left.min(thousandths);
             if taken > 0 {
-                self.take_here(taken, pieces);
+                self.cut_here(taken, pieces);
             }
             thousandths -= taken;
         }
     }
 
-    fn take_here(&mut self, thousandths: u64, pieces: &mut Vec<Piece>) {
+    fn cut_here(&mut self, thousandths: u64, pieces: &mut Vec<Piece>) {
         let (offer, resource) = self.at;
         let amount = Amount::Scalar(Scalar::from_thousandths(thousandths));
         pieces.push(Piece { offer, resource, amount });
@@ -135,7 +145,7 @@ struct OfferGroup<'a> {
 /// Cuts the executors of one group, one after the other.
 #[derive(Debug)]
 pub(crate) struct ResourceCarver<'a> {
-    lot: OfferGroup<'a>,
+    offers: OfferGroup<'a>,
     cpus: Cursor,
     memory: Cursor,
     gpus: Cursor,
@@ -143,29 +153,29 @@ pub(crate) struct ResourceCarver<'a> {
 
 impl<'a> ResourceCarver<'a> {
     /// `group` are the positions of its offers in `batch`, of which there is at least one; `firm` is what there is to
-    /// take that is not revocable, and `spots` where it lies.
+    /// take that is not revocable, and `sources` where it lies.
     pub(crate) fn new(
         batch: &'a [Offer<'a>],
         group: &'a [u32],
         config: &Config,
         firm: Sums,
-        spots: Spots,
+        sources: ScalarSources,
     ) -> ResourceCarver<'a> {
         // All offers of a group are to one role.
         let eligibility = Eligibility::new(&batch[group[0] as usize], config);
-        let lot =
+        let offers =
             OfferGroup { batch, group, eligibility, reserved_first: config.conduct.reserved_first };
         ResourceCarver {
-            cpus: Cursor::of_firm(ResourceKind::Cpus, &lot, firm.cpus, spots.cpus),
-            memory: Cursor::of_firm(ResourceKind::Memory, &lot, firm.memory, spots.memory),
-            gpus: Cursor::new(ResourceKind::Gpus, Supply::Firm, &lot, firm.gpus),
-            lot,
+            cpus: Cursor::of_firm(ResourceKind::Cpus, &offers, firm.cpus, sources.cpus),
+            memory: Cursor::of_firm(ResourceKind::Memory, &offers, firm.memory, sources.memory),
+            gpus: Cursor::new(ResourceKind::Gpus, Supply::Firm, &offers, firm.gpus),
+            offers,
         }
     }
 
     /// Appends the pieces of one executor: so many thousandths of cores, MiB and GPUs, and a port. Each executor takes
     /// as much as the one before, except that GPUs may be for the first only.
-    pub(crate) fn cut(
+    pub(crate) fn carve(
         &mut self,
         cpus: u64,
         memory: u64,
@@ -173,11 +183,11 @@ impl<'a> ResourceCarver<'a> {
         port: Option<u16>,
         pieces: &mut Vec<Piece>,
     ) {
-        self.cpus.take(&self.lot, cpus, pieces);
-        self.memory.take(&self.lot, memory, pieces);
-        self.gpus.take(&self.lot, gpus, pieces);
+        self.cpus.cut(&self.offers, cpus, pieces);
+        self.memory.cut(&self.offers, memory, pieces);
+        self.gpus.cut(&self.offers, gpus, pieces);
         if let Some(port) = port {
-            pieces.extend(self.lot.find_port(port));
+            pieces.extend(self.offers.find_port(port));
         }
     }
 }
@@ -235,22 +245,22 @@ mod tests {
             let fit = (sum(0, false) / executor).min(sum(1, false) / executor);
             let config = Config::builder().build().unwrap();
             let firm = Sums { cpus: sum(0, false), memory: sum(1, false), gpus: 0 };
-            let mut spots = Spots::default();
+            let mut sources = ScalarSources::default();
             for (offer, at) in batch.iter().zip(0u32..) {
                 for (resource, position) in offer.resources.iter().zip(0u32..) {
-                    let spot = match resource.kind {
-                        ResourceKind::Cpus => &mut spots.cpus,
-                        ResourceKind::Memory => &mut spots.memory,
+                    let source = match resource.kind {
+                        ResourceKind::Cpus => &mut sources.cpus,
+                        ResourceKind::Memory => &mut sources.memory,
                         _ => continue,
                     };
-                    spot.add(at, position, resource.quantity());
+                    source.add(at, position, resource.quantity());
                 }
             }
-            let mut carver = ResourceCarver::new(&batch, &group, &config, firm, spots);
+            let mut carver = ResourceCarver::new(&batch, &group, &config, firm, sources);
             let mut pieces = Vec::new();
             for number in 0..fit {
                 let start = pieces.len();
-                carver.cut(executor, executor, 0, None, &mut pieces);
+                carver.carve(executor, executor, 0, None, &mut pieces);
                 let taken: u64 = pieces[start..].iter().map(thousandths).sum();
                 prop_assert_eq!(taken, 2 * executor, "executor {}", number);
             }

@@ -40,7 +40,7 @@ pub(crate) struct Plan {
     stack: u32,
     first_sequence: u64,
     /// Whether one of its agents is marked, as an executor failed there lately.
-    marks: bool,
+    any_failed: bool,
 }
 
 impl Plan {
@@ -52,7 +52,7 @@ impl Plan {
     pub(crate) fn clear(&mut self) {
         self.order.clear();
         self.cells.clear();
-        self.marks = false;
+        self.any_failed = false;
     }
 
     /// The id of the executor at a position of the order.
@@ -69,7 +69,7 @@ impl Core {
     pub(crate) fn commit(
         &self,
         policy: &Policy,
-        books: AdmissionState,
+        admission: AdmissionState,
         candidates: &mut CandidateSet,
         plan: &mut Plan,
         now: Timestamp,
@@ -77,16 +77,16 @@ impl Core {
         self.reserve_agents(candidates, plan, now);
         let short_of_gpus = self.reserve_gpus(policy, candidates, plan);
         if !self.reserve_cells(policy, candidates, plan, now) {
-            self.trim(policy, candidates, plan, 0);
+            self.truncate_plan(policy, candidates, plan, 0);
         }
-        let closing = match self.admit(policy, books, candidates, plan) {
-            Ok(books) => self.closed_by(policy, books).or(short_of_gpus),
+        let closing = match self.admit(policy, admission, candidates, plan) {
+            Ok(admission) => self.closed_by(policy, admission).or(short_of_gpus),
             Err(Some(reason)) => Some(reason),
             Err(None) => return Committed::Outdated,
         };
-        if plan.marks {
+        if plan.any_failed {
             for group in candidates.list.iter().filter(|group| group.placed > 0) {
-                self.agents.lift_mark(group.agent.index());
+                self.agents.clear_failure_mark(group.agent.index());
             }
         }
         for (position, cell) in plan.cells.iter().enumerate() {
@@ -102,9 +102,9 @@ impl Core {
     }
 
     /// The cap that ends the batch, if one is reached.
-    fn closed_by(&self, policy: &Policy, books: AdmissionState) -> Option<Reason> {
-        let reached = self.caps_reached(policy, books)?;
-        let by_cores = policy.core_headroom(books).err().filter(|cap| policy.outranks(cap));
+    fn closed_by(&self, policy: &Policy, admission: AdmissionState) -> Option<Reason> {
+        let reached = self.caps_reached(policy, admission)?;
+        let by_cores = policy.core_headroom(admission).err().filter(|cap| policy.outranks(cap));
         by_cores.or(Some(reached))
     }
 
@@ -116,9 +116,9 @@ impl Core {
         let mut refused = false;
         for group in candidates.list.iter_mut().filter(|group| group.placed > 0) {
             match self.agents.reserve(group.agent, group.placed, now) {
-                Ok(marked) => plan.marks |= marked,
-                Err(barred) => {
-                    group.reason = Some(barred.into());
+                Ok(marked) => plan.any_failed |= marked,
+                Err(refusal) => {
+                    group.reason = Some(refusal.into());
                     group.placed = 0;
                     refused = true;
                 }
@@ -143,7 +143,7 @@ impl Core {
                 let wanted = plan.order.len() as u64 * each;
                 let fit = (self.gpus.reserve(wanted, each, cap) / each) as usize;
                 let short = fit < plan.order.len();
-                self.give_back_agents(candidates, plan, fit);
+                self.release_agents(candidates, plan, fit);
                 short.then(|| policy.gpu_headroom(self.gpus.taken()).err()).flatten()
             }
             ExecutorGpus::WhatThereIs if cap > 0 => {
@@ -180,7 +180,7 @@ impl Core {
         for (position, at) in plan.order.iter().enumerate() {
             let group = &mut candidates.list[*at as usize];
             let first = !std::mem::replace(&mut group.begun, true);
-            let hold = Allocation {
+            let allocation = Allocation {
                 agent: group.agent.index(),
                 cores: candidates.capacities[*at as usize].cores,
                 memory: config.memory_taken(),
@@ -189,7 +189,7 @@ impl Core {
             };
             let id = plan.id(position);
             if let Some(executor) = self.executors.get(id.slot) {
-                executor.reserve(id.sequence, &hold, now);
+                executor.reserve(id.sequence, &allocation, now);
             }
         }
         true
@@ -199,11 +199,11 @@ impl Core {
     fn admit(
         &self,
         policy: &Policy,
-        mut books: AdmissionState,
+        mut admission: AdmissionState,
         candidates: &mut CandidateSet,
         plan: &mut Plan,
     ) -> Result<AdmissionState, Option<Reason>> {
-        let first = books;
+        let first = admission;
         let sum = |candidates: &CandidateSet, plan: &Plan| {
             let cores =
                 plan.order.iter().map(|at| candidates.capacities[*at as usize].cores.millis());
@@ -213,27 +213,27 @@ impl Core {
         loop {
             let executors = plan.order.len() as u32;
             if executors == 0 {
-                return Ok(books);
+                return Ok(admission);
             }
-            match self.admission.commit(books, executors, cores) {
+            match self.admission.commit(admission, executors, cores) {
                 Ok(after) => return Ok(after),
                 Err(current) if current.closed() => {
-                    self.trim(policy, candidates, plan, 0);
+                    self.truncate_plan(policy, candidates, plan, 0);
                     return Err(Some(Reason::Stopping));
                 }
                 Err(current) if !current.same_version(first) => {
-                    self.trim(policy, candidates, plan, 0);
+                    self.truncate_plan(policy, candidates, plan, 0);
                     return Err(None);
                 }
                 Err(current) => {
-                    books = current;
+                    admission = current;
                     let fit = match policy.headroom(current) {
                         // Mostly all fits still: then at once, before the word changes again.
                         Ok(left) if left.executors >= executors && left.cores >= cores => continue,
                         Ok(left) => fitting(candidates, plan, left),
                         Err(_) => 0,
                     };
-                    self.trim(policy, candidates, plan, fit);
+                    self.truncate_plan(policy, candidates, plan, fit);
                     cores = sum(candidates, plan);
                 }
             }
@@ -241,7 +241,13 @@ impl Core {
     }
 
     /// Cuts the plan off after `keep` executors and gives back what was claimed for the rest.
-    fn trim(&self, policy: &Policy, candidates: &mut CandidateSet, plan: &mut Plan, keep: usize) {
+    fn truncate_plan(
+        &self,
+        policy: &Policy,
+        candidates: &mut CandidateSet,
+        plan: &mut Plan,
+        keep: usize,
+    ) {
         if keep >= plan.order.len() {
             return;
         }
@@ -255,11 +261,11 @@ impl Core {
         if let ExecutorGpus::Exactly(each) = policy.config.executor_gpus {
             self.gpus.release((plan.order.len() - keep) as u64 * u64::from(each.get()));
         }
-        self.give_back_agents(candidates, plan, keep);
+        self.release_agents(candidates, plan, keep);
     }
 
     /// Cuts the order off after `keep` and uncounts the rest on their agents, with the GPUs of groups left empty.
-    fn give_back_agents(&self, candidates: &mut CandidateSet, plan: &mut Plan, keep: usize) {
+    fn release_agents(&self, candidates: &mut CandidateSet, plan: &mut Plan, keep: usize) {
         for at in plan.order.drain(keep..) {
             let group = &mut candidates.list[at as usize];
             self.agents.release(group.agent.index(), 1);

@@ -27,7 +27,7 @@ pub struct Decisions {
     pub(crate) leftover_refuse: Duration,
     /// Whether something was refused for a cap's sake, and which revive was the last when it was.
     pub(crate) at_cap: bool,
-    pub(crate) revival: u64,
+    pub(crate) revives: u64,
     /// The number of the policy that the batch follows.
     pub(crate) policy: u64,
 }
@@ -107,7 +107,7 @@ impl<'d> Accepted<'d> {
     pub fn left<'a>(&self, batch: &'a [Offer<'a>]) -> Remainder<'a> {
         let mut remainder = Remainder::of(batch, self.offers.iter().copied());
         for piece in self.executors.iter().flat_map(|executor| self.pieces(executor)) {
-            let there = remainder.take(piece);
+            let there = remainder.subtract(piece);
             debug_assert!(there, "{piece:?} is more than was offered");
         }
         remainder
@@ -160,9 +160,9 @@ impl Placed {
     }
 
     /// Cuts what the executor takes.
-    pub(crate) fn cut(&self, carver: &mut ResourceCarver<'_>, pieces: &mut Vec<Piece>) {
+    pub(crate) fn carve(&self, carver: &mut ResourceCarver<'_>, pieces: &mut Vec<Piece>) {
         let (memory, gpus) = (self.memory.get() * 1000, u64::from(self.gpus.get()) * 1000);
-        carver.cut(self.cores.millis(), memory, gpus, self.port, pieces);
+        carver.carve(self.cores.millis(), memory, gpus, self.port, pieces);
     }
 }
 

@@ -13,7 +13,7 @@ use super::decision::{AcceptRow, Decisions, Decline, Placed, Reason};
 use super::placement;
 use crate::kernel::Core;
 use crate::kernel::reports::counters::Counters;
-use crate::kernel::reports::near_miss::Circumstances;
+use crate::kernel::reports::near_miss::BatchContext;
 use crate::kernel::state::admission::{AdmissionState, Pin};
 use crate::kernel::state::policy::{Policy, PolicyView};
 use crate::offer::Offer;
@@ -36,7 +36,7 @@ pub struct Handler {
     policy: PolicyView,
     pin: Pin,
     counters: Arc<CachePadded<Counters>>,
-    desk: Scratch,
+    scratch: Scratch,
 }
 
 /// A handler's scratch memory.
@@ -75,7 +75,7 @@ impl Drop for Handler {
 
 impl Handler {
     pub(crate) fn new(core: Arc<Core>) -> Handler {
-        let desk = Scratch {
+        let scratch = Scratch {
             agent_cache: AgentCache::new(),
             candidates: CandidateSet::default(),
             plan: Plan::new(core.executors.join()),
@@ -83,7 +83,7 @@ impl Handler {
             taken: Vec::new(),
         };
         let (policy, pin) = (core.policy.view(), core.admission.join());
-        Handler { policy, pin, counters: core.counters.join(), core, desk }
+        Handler { policy, pin, counters: core.counters.join(), core, scratch }
     }
 
     /// The word that says which policy's version its batch follows.
@@ -115,27 +115,27 @@ impl Handler {
         decisions: &mut Decisions,
     ) {
         let core = &*self.core;
-        let (books, config_version, alike) = loop {
+        let (admission, config_version, alike) = loop {
             decisions.clear();
-            decisions.revival = core.demand.revival();
+            decisions.revives = core.demand.revives();
             // The word before the policy: so the policy is at least as new as the word's version.
-            let books = core.admission.load_pinned(&mut self.pin);
+            let admission = core.admission.load_pinned(&mut self.pin);
             let policy: &Policy = self.policy.load();
             decisions.policy = policy.number;
-            match self.desk.answer(core, policy, books, offers, now, decisions) {
-                Answered::Alike => break (books, policy.config_version, true),
-                Answered::Each => break (books, policy.config_version, false),
+            match self.scratch.answer(core, policy, admission, offers, now, decisions) {
+                Answered::Alike => break (admission, policy.config_version, true),
+                Answered::Each => break (admission, policy.config_version, false),
                 Answered::Outdated => {}
             }
         };
-        let outdated = !core.admission.load().same_version(books);
+        let outdated = !core.admission.load().same_version(admission);
         if outdated && core.policy.load().number != decisions.policy {
             // These answers follow a policy that was replaced meanwhile; what they refuse may be welcome under the
             // new one, and the revive that came with it may be out already.
-            core.demand.want();
+            core.demand.request_revive();
         }
         self.pin.end_batch();
-        self.counters.count(decisions, alike, &Circumstances { offers, config_version, now });
+        self.counters.count(decisions, alike, &BatchContext { offers, config_version, now });
     }
 }
 
@@ -145,36 +145,36 @@ impl Scratch {
         &mut self,
         core: &Core,
         policy: &Policy,
-        books: AdmissionState,
+        admission: AdmissionState,
         offers: &[Offer<'_>],
         now: Timestamp,
         decisions: &mut Decisions,
     ) -> Answered {
-        let closed = core.closed_to_all(policy, books);
+        let closed = core.reason_for_all(policy, admission);
         let locality_filter = core.locality_filter(policy, closed.as_ref(), now);
         if let Some(reason) = closed.filter(|reason| !policy.outranks(reason)) {
             decline_all(offers, reason, policy, now, decisions);
             // Offers that come though nothing can be placed: suppression has to be said again.
             if !offers.is_empty() && (reason.is_cap() || reason == Reason::Stopping) {
-                core.note_at_cap(decisions);
+                core.record_refused_at_cap(decisions);
             }
             return Answered::Alike;
         }
         let Scratch { agent_cache, candidates, plan, left, taken } = self;
-        candidates.look(offers, policy, agent_cache, &core.agents, now, &mut decisions.declines);
+        candidates.collect(offers, policy, agent_cache, &core.agents, now, &mut decisions.declines);
         if let Some(locality_filter) = locality_filter {
-            locality_filter.narrow(candidates, offers, &core.agents, taken);
+            locality_filter.apply(candidates, offers, &core.agents, taken);
         }
         if candidates.list.is_empty() {
             // Nobody is a candidate: nothing to plan, and no more to write out.
             if closed.is_some() {
-                core.note_at_cap(decisions);
+                core.record_refused_at_cap(decisions);
             }
             return Answered::Each;
         }
         plan.clear();
-        let closing = if make_plan(core, policy, books, candidates, plan, left) {
-            match core.commit(policy, books, candidates, plan, now) {
+        let closing = if make_plan(core, policy, admission, candidates, plan, left) {
+            match core.commit(policy, admission, candidates, plan, now) {
                 Committed::Done(closing) => closing,
                 Committed::Outdated => return Answered::Outdated,
             }
@@ -183,14 +183,14 @@ impl Scratch {
         };
         if closing.is_some() {
             // What is left of the accepted offers is refused for the cap's sake, as others are.
-            core.note_at_cap(decisions);
+            core.record_refused_at_cap(decisions);
         }
-        self.write_out(policy, offers, closing, now, decisions);
+        self.write_decisions(policy, offers, closing, now, decisions);
         Answered::Each
     }
 
     /// Turns the plan, a fact by now, into rows.
-    fn write_out(
+    fn write_decisions(
         &mut self,
         policy: &Policy,
         offers: &[Offer<'_>],
@@ -230,11 +230,11 @@ impl Scratch {
             decisions.accepted.extend(candidates.offers_of(group.first));
             let own = &decisions.accepted[first_offer as usize..];
             let mut carver =
-                ResourceCarver::new(offers, own, &policy.config, group.firm, group.spots);
+                ResourceCarver::new(offers, own, &policy.config, group.firm, group.sources);
             let placed = (group.start, group.start + group.placed);
             for executor in &mut decisions.placed[placed.0 as usize..placed.1 as usize] {
                 let start = decisions.pieces.len() as u32;
-                executor.cut(&mut carver, &mut decisions.pieces);
+                executor.carve(&mut carver, &mut decisions.pieces);
                 executor.pieces = (start, decisions.pieces.len() as u32);
             }
             let offers = (first_offer, decisions.accepted.len() as u32);
@@ -245,25 +245,29 @@ impl Scratch {
 
 impl Core {
     /// Why no offer whatever could be used, if so.
-    fn closed_to_all(&self, policy: &Policy, books: AdmissionState) -> Option<Reason> {
-        if books.closed() {
+    fn reason_for_all(&self, policy: &Policy, admission: AdmissionState) -> Option<Reason> {
+        if admission.closed() {
             return Some(Reason::Stopping);
         }
         if !self.subscription.connected() {
             return Some(Reason::Disconnected);
         }
-        self.caps_reached(policy, books)
+        self.caps_reached(policy, admission)
     }
 
     /// Notes that offers were refused for a cap's sake.
-    fn note_at_cap(&self, decisions: &mut Decisions) {
-        self.demand.note_refused();
+    fn record_refused_at_cap(&self, decisions: &mut Decisions) {
+        self.demand.record_refused();
         decisions.at_cap = true;
     }
 
     /// The cap that leaves no room for any executor, if one does.
-    pub(crate) fn caps_reached(&self, policy: &Policy, books: AdmissionState) -> Option<Reason> {
-        policy.headroom(books).err().or_else(|| policy.gpu_headroom(self.gpus.taken()).err())
+    pub(crate) fn caps_reached(
+        &self,
+        policy: &Policy,
+        admission: AdmissionState,
+    ) -> Option<Reason> {
+        policy.headroom(admission).err().or_else(|| policy.gpu_headroom(self.gpus.taken()).err())
     }
 }
 
@@ -271,12 +275,12 @@ impl Core {
 fn make_plan(
     core: &Core,
     policy: &Policy,
-    books: AdmissionState,
+    admission: AdmissionState,
     candidates: &mut CandidateSet,
     plan: &mut Plan,
     left: &mut Vec<(u32, u32)>,
 ) -> bool {
-    let Ok(headroom) = policy.headroom(books) else { return false };
+    let Ok(headroom) = policy.headroom(admission) else { return false };
     let mut budget = headroom.executors.min(policy.room_by_gpus(core.gpus.taken()));
     match policy.fixed_cores() {
         Some(cores) => {

@@ -7,7 +7,7 @@
 //! | [`LocalityClock`] | handler, batch at the executor limit | [`pause`](LocalityClock::pause): load, store | Relaxed | nothing: a moment of time |
 //! | | handler, batch below it | [`since`](LocalityClock::since): load, compare-exchange | Relaxed | nothing: of several, the first says when |
 //! | | who sets hosts | [`pause`](LocalityClock::pause), *then* publishes them | Relaxed | the policy's publication: who sees the hosts sees the pause, or what came after it |
-//! | [`Host`]'s agents | handler, before its commit | [`note`](Host::note): load, compare-exchange | Relaxed | the admission word: who sees the executor in the books sees the agent here |
+//! | [`Host`]'s agents | handler, before its commit | [`record`](Host::note): load, compare-exchange | Relaxed | the admission word: who sees the executor in the books sees the agent here |
 //! | | handler, looking for a room | [`has_executors`](Host::has_executors): load | Relaxed | as above |
 //!
 //! Whether a host has executors is told by the records of its agents, which are right whoever wrote them; here is only
@@ -60,21 +60,21 @@ impl Locality {
             let at = locality.hosts.len();
             locality.hosts.entry(host.into()).or_insert_with(|| Host::new(at));
         }
-        locality.note_holders(agents);
+        locality.record_holders(agents);
         locality
     }
 
     /// Notes the agents of wanted hosts that hold executors now.
-    fn note_holders(&self, agents: &Agents) {
+    fn record_holders(&self, agents: &Agents) {
         if !self.hosts.is_empty() {
-            agents.holders().for_each(|(key, name)| self.note(&name.hostname, key, agents));
+            agents.holders().for_each(|(key, name)| self.record(&name.hostname, key, agents));
         }
     }
 
     /// Notes that the agent is one of the host's, if the host is wanted.
-    pub(crate) fn note(&self, host: &str, agent: AgentKey, agents: &Agents) {
+    pub(crate) fn record(&self, host: &str, agent: AgentKey, agents: &Agents) {
         if let Some(host) = self.hosts.get(host) {
-            host.note(agent, agents);
+            host.record(agent, agents);
         }
     }
 
@@ -100,16 +100,17 @@ impl Host {
     }
 
     /// Notes that the agent is one of the host's. Takes the place of one that was forgotten, if need be.
-    pub(crate) fn note(&self, agent: AgentKey, agents: &Agents) {
-        let noted = agent.bits() + 1;
-        if self.agents.iter().any(|place| place.load(Ordering::Relaxed) == noted) {
+    pub(crate) fn record(&self, agent: AgentKey, agents: &Agents) {
+        let recorded = agent.bits() + 1;
+        if self.agents.iter().any(|place| place.load(Ordering::Relaxed) == recorded) {
             return;
         }
         for place in &self.agents {
             let held = place.load(Ordering::Relaxed);
-            let is_free = key(held).is_none_or(|held| !agents.knows(held));
+            let is_free = key(held).is_none_or(|held| !agents.is_current(held));
             // Relaxed: what is read by the key has an order of its own.
-            let swap = || place.compare_exchange(held, noted, Ordering::Relaxed, Ordering::Relaxed);
+            let swap =
+                || place.compare_exchange(held, recorded, Ordering::Relaxed, Ordering::Relaxed);
             if is_free && swap().is_ok() {
                 return;
             }
@@ -167,7 +168,7 @@ impl LocalityFilter<'_> {
     /// Leaves room for one executor on each wanted host that has none, and nowhere else. To be called when all else
     /// that an offer may lack is known.
     #[inline(never)]
-    pub(crate) fn narrow(
+    pub(crate) fn apply(
         &self,
         candidates: &mut CandidateSet,
         offers: &[Offer<'_>],
@@ -185,7 +186,7 @@ impl LocalityFilter<'_> {
                 }
                 let host = self.locality.hosts.get(offer.hostname);
                 if let Some(host) = host {
-                    host.note(group.agent, agents);
+                    host.record(group.agent, agents);
                 }
                 let Some(until) = self.until else { continue };
                 let has_own = agents.executors(group.agent) > 0;
@@ -210,7 +211,7 @@ impl Core {
         let locality = Arc::new(locality);
         if self.policy.set_locality(Arc::clone(&locality), limit, &self.admission) {
             // From now on each commit is by a policy that has these hosts, or later ones.
-            locality.note_holders(&self.agents);
+            locality.record_holders(&self.agents);
         }
     }
 
@@ -226,14 +227,14 @@ impl Core {
         let wait = policy.config.locality_wait?;
         match closed {
             Some(Reason::ExecutorLimit { .. }) => {
-                self.launching.pause();
+                self.locality_clock.pause();
                 return None;
             }
             Some(Reason::Stopping | Reason::Disconnected) => return None,
             _ => {}
         }
         let locality = &*policy.locality;
-        let since = self.launching.since(now).max(locality.asked_at);
+        let since = self.locality_clock.since(now).max(locality.asked_at);
         // The last millisecond counts in full.
         let until = since.plus(wait).plus(std::time::Duration::from_millis(1));
         let locality_filter = LocalityFilter { locality, until: (now < until).then_some(until) };
@@ -257,7 +258,7 @@ impl Kernel {
         let core = &*self.0;
         let locality = Locality::new(hosts, Timestamp::ORIGIN, &core.agents);
         // Before the hosts are there: who sees them begins to wait.
-        core.launching.pause();
+        core.locality_clock.pause();
         core.set_locality(locality, |limit| limit);
     }
 

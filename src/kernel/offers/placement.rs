@@ -20,8 +20,9 @@ pub(crate) struct Capacity {
 }
 
 /// The positions of rooms in the order in which they have their turn.
-fn turns(capacities: &[Capacity]) -> impl Iterator<Item = (u32, &Capacity)> {
-    let of = |last: bool| (0u32..).zip(capacities).filter(move |(_, room)| room.last == last);
+fn by_priority(capacities: &[Capacity]) -> impl Iterator<Item = (u32, &Capacity)> {
+    let of =
+        |last: bool| (0u32..).zip(capacities).filter(move |(_, capacity)| capacity.last == last);
     of(false).chain(of(true))
 }
 
@@ -34,34 +35,39 @@ pub(crate) fn place(
     scratch: &mut Vec<(u32, u32)>,
 ) {
     match placement {
-        Placement::RoundRobin => spread(capacities, budget, order, scratch),
-        Placement::Consolidate => fill(capacities, budget, order),
+        Placement::RoundRobin => round_robin(capacities, budget, order, scratch),
+        Placement::Consolidate => consolidate(capacities, budget, order),
     }
 }
 
 /// Passes over the rooms, one executor a room a pass, until a pass places none. Linear in rooms and executors: a full
 /// room leaves the passes.
-fn spread(capacities: &[Capacity], budget: u32, order: &mut Vec<u32>, left: &mut Vec<(u32, u32)>) {
+fn round_robin(
+    capacities: &[Capacity],
+    budget: u32,
+    order: &mut Vec<u32>,
+    left: &mut Vec<(u32, u32)>,
+) {
     let mut budget = budget as usize;
     left.clear();
-    left.extend(turns(capacities).map(|(at, room)| (at, room.executors)));
-    left.retain(|(_, room)| *room > 0);
+    left.extend(by_priority(capacities).map(|(at, capacity)| (at, capacity.executors)));
+    left.retain(|(_, capacity)| *capacity > 0);
     while budget > 0 && !left.is_empty() {
         let pass = left.len().min(budget);
         order.extend(left[..pass].iter().map(|(at, _)| *at));
         budget -= pass;
-        left.retain_mut(|(_, room)| {
-            *room -= 1;
-            *room > 0
+        left.retain_mut(|(_, capacity)| {
+            *capacity -= 1;
+            *capacity > 0
         });
     }
 }
 
 /// Fills one room before the next.
-fn fill(capacities: &[Capacity], budget: u32, order: &mut Vec<u32>) {
+fn consolidate(capacities: &[Capacity], budget: u32, order: &mut Vec<u32>) {
     let mut budget = budget;
-    for (at, room) in turns(capacities) {
-        let executors = room.executors.min(budget);
+    for (at, capacity) in by_priority(capacities) {
+        let executors = capacity.executors.min(budget);
         order.extend(std::iter::repeat_n(at, executors as usize));
         budget -= executors;
     }
@@ -74,16 +80,18 @@ pub(crate) fn place_whole(
     mut cores: MilliCpus,
     order: &mut Vec<u32>,
 ) {
-    order.extend(turns(capacities).filter(|(_, room)| room.executors > 0).map(|(at, _)| at));
+    order.extend(
+        by_priority(capacities).filter(|(_, capacity)| capacity.executors > 0).map(|(at, _)| at),
+    );
     order.truncate(budget as usize);
     for (at, turn) in order.iter().zip(0..) {
         let left = MilliCpus::from_cores(cores.whole_cores());
         if left == MilliCpus::ZERO {
             return order.truncate(turn);
         }
-        let room = &mut capacities[*at as usize];
-        room.cores = room.cores.min(left);
-        cores = MilliCpus::from_millis(cores.millis() - room.cores.millis());
+        let capacity = &mut capacities[*at as usize];
+        capacity.cores = capacity.cores.min(left);
+        cores = MilliCpus::from_millis(cores.millis() - capacity.cores.millis());
     }
 }
 
@@ -95,8 +103,8 @@ mod tests {
 
     fn capacities(executors: &[u32]) -> Vec<Capacity> {
         let cores = MilliCpus::from_cores(1);
-        let room = |executors: &u32| Capacity { executors: *executors, cores, last: false };
-        executors.iter().map(room).collect()
+        let capacity = |executors: &u32| Capacity { executors: *executors, cores, last: false };
+        executors.iter().map(capacity).collect()
     }
 
     fn placed(sizes: &[u32], budget: u32, placement: Placement) -> Vec<u32> {

@@ -69,7 +69,7 @@ impl<'a> Remainder<'a> {
     /// Takes the logarithm of what was taken before; the first port of a resource takes the time of sorting its
     /// intervals.
     #[must_use]
-    pub fn take(&mut self, piece: &Piece) -> bool {
+    pub fn subtract(&mut self, piece: &Piece) -> bool {
         let place = (piece.offer, piece.resource);
         match (self.value(place.0, place.1), piece.amount) {
             (Some(Value::Scalar(offered)), Amount::Scalar(wanted)) => {
@@ -156,7 +156,7 @@ mod tests {
         ];
         for (offer, resource, amount, taken) in steps {
             let piece = Piece { offer, resource, amount };
-            assert_eq!(remainder.take(&piece), taken, "{piece:?}");
+            assert_eq!(remainder.subtract(&piece), taken, "{piece:?}");
         }
         let ports = PortSet::of([PortRange::new(5, 6), PortRange::new(8, 9)]);
         let left: Vec<_> = remainder.iter().collect();
@@ -174,11 +174,15 @@ mod tests {
         let offers = [Offer::new("o", "S1", "h", &resources, &[])];
         let mut remainder = Remainder::of(&offers, [0]);
         for port in (0..100_000).step_by(2).filter_map(|port| u16::try_from(port).ok()) {
-            assert!(remainder.take(&Piece { offer: 0, resource: 0, amount: Amount::Port(port) }));
+            assert!(remainder.subtract(&Piece {
+                offer: 0,
+                resource: 0,
+                amount: Amount::Port(port)
+            }));
         }
         let sliver = Amount::Scalar(Scalar::from_thousandths(1));
         for _ in 0..50_000 {
-            assert!(remainder.take(&Piece { offer: 0, resource: 1, amount: sliver }));
+            assert!(remainder.subtract(&Piece { offer: 0, resource: 1, amount: sliver }));
         }
         assert_eq!(remainder.left(0, 1), Some(Left::Scalar(Scalar::ZERO)));
         let Some(Left::Ports(left)) = remainder.left(0, 0) else { panic!("ports") };

@@ -21,18 +21,18 @@ impl std::error::Error for Violation {}
 
 impl Core {
     pub(crate) fn check(&self) -> Result<(), Violation> {
-        let books = self.admission.load();
+        let admission = self.admission.load();
         let (mut executors, mut cores, mut gpus, mut unseen) = (0u32, 0u64, 0u64, 0u64);
         let mut indexed = 0;
         let mut on_agent: HashMap<u32, u32> = HashMap::new();
         for (id, executor, state) in self.live() {
-            let hold = executor.hold();
-            *on_agent.entry(hold.agent).or_default() += 1;
-            unseen += u64::from(!state.stage.in_sight());
+            let allocation = executor.allocation();
+            *on_agent.entry(allocation.agent).or_default() += 1;
+            unseen += u64::from(!state.stage.is_reachable());
             if state.stage.counted() {
                 executors += 1;
-                cores += hold.cores.millis();
-                gpus += u64::from(hold.gpus.get());
+                cores += allocation.cores.millis();
+                gpus += u64::from(allocation.gpus.get());
             }
             if let Some(index) = &self.by_sequence {
                 // Adopted executors are found by the names that they came with.
@@ -44,11 +44,11 @@ impl Core {
         }
         let reserved = self.executors.iter().filter(|(_, e)| e.state().stage == Stage::Reserved);
         agree("executors reserved while no batch is answered", reserved.count(), 0)?;
-        agree("executors in the admission word", books.executors(), executors)?;
-        agree("cores in the admission word", books.cores().millis(), cores)?;
+        agree("executors in the admission word", admission.executors(), executors)?;
+        agree("cores in the admission word", admission.cores().millis(), cores)?;
         agree("GPUs in their word", self.gpus.taken(), gpus)?;
-        let out_of_sight = self.out_of_sight.load(crate::sync::Ordering::Relaxed);
-        agree("executors out of sight", out_of_sight, unseen)?;
+        let unreachable = self.unreachable.load(crate::sync::Ordering::Relaxed);
+        agree("executors out of sight", unreachable, unseen)?;
         let mut agents = 0;
         for (index, agent) in self.agents.views(Timestamp::ORIGIN) {
             agents += 1;

@@ -15,7 +15,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 
-use super::near_miss::{Circumstances, Held, NearMisses, nearest};
+use super::near_miss::{BatchContext, NearMiss, NearMisses, nearest};
 use crate::kernel::offers::decision::{Decisions, Decline, ReasonKind};
 use crate::time::Timestamp;
 
@@ -81,7 +81,7 @@ impl Counters {
     }
 
     /// Counts a batch, whose declines are all for one reason if `alike`. Only the tally's own handler calls this.
-    pub(crate) fn count(&self, decisions: &Decisions, alike: bool, batch: &Circumstances<'_>) {
+    pub(crate) fn count(&self, decisions: &Decisions, alike: bool, batch: &BatchContext<'_>) {
         let add = |counter: &AtomicU64, more: u64| {
             if more > 0 {
                 counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
@@ -95,7 +95,7 @@ impl Counters {
             let run = if alike { None } else { rest.iter().position(differs) };
             let run = run.unwrap_or(rest.len());
             add(&self.declined[kind as usize], run as u64);
-            self.near_misses.note(&rest[..run], alike, batch);
+            self.near_misses.record(&rest[..run], alike, batch);
             rest = &rest[run..];
         }
         if !batch.offers.is_empty() {
@@ -118,7 +118,7 @@ struct HandlerList {
     departed: OfferCounts,
     /// Of those that departed: see [`Counters`].
     offered: u64,
-    near_misses: [Option<Held>; KINDS],
+    near_misses: [Option<NearMiss>; KINDS],
 }
 
 impl AllCounters {
@@ -129,35 +129,40 @@ impl AllCounters {
     }
 
     pub(crate) fn leave(&self, counters: &Arc<CachePadded<Counters>>) {
-        let mut roster = lock(&self.0);
-        roster.present.retain(|present| !Arc::ptr_eq(present, counters));
-        roster.departed.add(counters);
-        roster.offered = roster.offered.max(counters.offered.load(Ordering::Relaxed));
-        for (kept, kind) in roster.near_misses.iter_mut().zip(ReasonKind::ALL) {
+        let mut handlers = lock(&self.0);
+        handlers.present.retain(|present| !Arc::ptr_eq(present, counters));
+        handlers.departed.add(counters);
+        handlers.offered = handlers.offered.max(counters.offered.load(Ordering::Relaxed));
+        for (kept, kind) in handlers.near_misses.iter_mut().zip(ReasonKind::ALL) {
             *kept = nearest(kept.take().into_iter().chain(counters.near_misses.read(kind)));
         }
     }
 
     pub(crate) fn sum(&self) -> OfferCounts {
-        let roster = lock(&self.0);
-        let mut sum = roster.departed;
-        roster.present.iter().for_each(|counters| sum.add(counters));
+        let handlers = lock(&self.0);
+        let mut sum = handlers.departed;
+        handlers.present.iter().for_each(|counters| sum.add(counters));
         sum
     }
 
     /// When offers came last.
     pub(crate) fn offered_at(&self) -> Option<Timestamp> {
-        let roster = lock(&self.0);
+        let handlers = lock(&self.0);
         let present =
-            roster.present.iter().map(|counters| counters.offered.load(Ordering::Relaxed));
-        let stamp = present.chain([roster.offered]).max()?;
+            handlers.present.iter().map(|counters| counters.offered.load(Ordering::Relaxed));
+        let stamp = present.chain([handlers.offered]).max()?;
         stamp.checked_sub(1).map(Timestamp::from_millis)
     }
 
     /// The nearest miss of a kind, of those that `counts`.
-    pub(crate) fn nearest(&self, kind: ReasonKind, counts: impl Fn(&Held) -> bool) -> Option<Held> {
-        let roster = lock(&self.0);
-        let present = roster.present.iter().filter_map(|counters| counters.near_misses.read(kind));
-        nearest(present.chain(roster.near_misses[kind as usize].clone()).filter(counts))
+    pub(crate) fn nearest(
+        &self,
+        kind: ReasonKind,
+        counts: impl Fn(&NearMiss) -> bool,
+    ) -> Option<NearMiss> {
+        let handlers = lock(&self.0);
+        let present =
+            handlers.present.iter().filter_map(|counters| counters.near_misses.read(kind));
+        nearest(present.chain(handlers.near_misses[kind as usize].clone()).filter(counts))
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 use std::time::Duration;
 
-use super::near_miss::{Held, is_over};
+use super::near_miss::{NearMiss, is_over};
 use crate::config::text::format_duration;
 use crate::constraint::{quoted, visible};
 use crate::kernel::Core;
@@ -93,7 +93,7 @@ pub struct Miss {
 
 impl Core {
     pub(crate) fn explain(&self, now: Timestamp) -> Explanation {
-        let books = self.admission.load();
+        let admission = self.admission.load();
         let policy = self.policy.load();
         let counts = self.counters.sum();
         let mut excluded = ExcludedAgents::default();
@@ -105,7 +105,7 @@ impl Core {
         let mut declined: Vec<Declined> = declines
             .map(|(kind, offers)| {
                 let held = self.counters.nearest(kind, |held| still_holds(held, &policy, now));
-                let nearest = held.map(|Held { at, reason, agent_id, hostname, .. }| {
+                let nearest = held.map(|NearMiss { at, reason, agent_id, hostname, .. }| {
                     let condition = match reason {
                         // Under the same settings it was noted.
                         Reason::ConstraintUnmet(unmet) => {
@@ -121,10 +121,10 @@ impl Core {
         declined.sort_by_key(|declined| std::cmp::Reverse(declined.offers));
         Explanation {
             at: now,
-            wanted: self.wanted(&policy, books),
+            wanted: self.wanted(&policy, admission),
             is_bounded: policy.is_bounded(),
-            cap: self.caps_reached(&policy, books),
-            is_closed: books.closed(),
+            cap: self.caps_reached(&policy, admission),
+            is_closed: admission.closed(),
             is_connected: self.subscription.connected(),
             is_suppressed: self.demand.suppressed(),
             offers: counts.offers,
@@ -135,12 +135,12 @@ impl Core {
         }
     }
 
-    /// How many executors the caps leave room for over `books`.
-    pub(crate) fn wanted(&self, policy: &Policy, books: AdmissionState) -> u32 {
-        if books.closed() {
+    /// How many executors the caps leave room for over `admission`.
+    pub(crate) fn wanted(&self, policy: &Policy, admission: AdmissionState) -> u32 {
+        if admission.closed() {
             return 0;
         }
-        policy.headroom(books).map_or(0, |left| {
+        policy.headroom(admission).map_or(0, |left| {
             let by_cores = left.cores.millis() / policy.config.cores_at_least().millis();
             let by_gpus = policy.room_by_gpus(self.gpus.taken());
             left.executors.min(u32::try_from(by_cores).unwrap_or(u32::MAX)).min(by_gpus)
@@ -149,7 +149,7 @@ impl Core {
 }
 
 /// Whether a miss still says something about `policy`.
-fn still_holds(held: &Held, policy: &Policy, now: Timestamp) -> bool {
+fn still_holds(held: &NearMiss, policy: &Policy, now: Timestamp) -> bool {
     let same_limit = match held.reason {
         Reason::ExecutorLimit { limit } => policy.limit == Some(limit),
         _ => true,

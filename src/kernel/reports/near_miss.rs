@@ -21,7 +21,7 @@ use std::cmp::Reverse;
 use std::time::Duration;
 
 use crate::constraint::{Mismatch, Unmet};
-use crate::sync::QuietOnceLock;
+use crate::sync::UntrackedOnceLock;
 
 use crate::kernel::offers::decision::{Decline, Reason, ReasonKind};
 use crate::kernel::state::seqlock::Seqlock;
@@ -52,7 +52,7 @@ type Numbers = [u64; 3];
 
 /// A miss, as a cell holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct NearMiss {
     pub(crate) config_version: u64,
     pub(crate) at: Timestamp,
     pub(crate) reason: Reason,
@@ -64,7 +64,7 @@ pub(crate) struct Held {
 
 /// What a batch's misses have in common.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Circumstances<'a> {
+pub(crate) struct BatchContext<'a> {
     pub(crate) offers: &'a [Offer<'a>],
     pub(crate) config_version: u64,
     pub(crate) now: Timestamp,
@@ -72,11 +72,11 @@ pub(crate) struct Circumstances<'a> {
 
 /// One handler's cells.
 #[derive(Debug)]
-pub(crate) struct NearMisses([QuietOnceLock<Box<Seqlock<WORDS>>>; KINDS]);
+pub(crate) struct NearMisses([UntrackedOnceLock<Box<Seqlock<WORDS>>>; KINDS]);
 
 impl Default for NearMisses {
     fn default() -> NearMisses {
-        NearMisses(array::from_fn(|_| QuietOnceLock::new()))
+        NearMisses(array::from_fn(|_| UntrackedOnceLock::new()))
     }
 }
 
@@ -92,7 +92,7 @@ impl NearMisses {
 
     /// Looks at declines of one kind, all alike in their numbers too if `alike`, and keeps the nearest if it is nearer
     /// than what is held. Only the handler whose cells they are calls this.
-    pub(crate) fn note(&self, declines: &[Decline], alike: bool, batch: &Circumstances<'_>) {
+    pub(crate) fn record(&self, declines: &[Decline], alike: bool, batch: &BatchContext<'_>) {
         let Some(last) = declines.last() else { return };
         let nearest = if alike || !last.reason.is_measured() {
             last
@@ -100,23 +100,23 @@ impl NearMisses {
             declines.iter().max_by_key(|decline| nearness(&decline.reason)).unwrap_or(last)
         };
         let cell = self.0[last.reason.kind() as usize].get_or_init(Box::default);
-        if is_news(cell, &nearest.reason, batch) {
+        if replaces(cell, &nearest.reason, batch) {
             write(cell, nearest, batch);
         }
     }
 
     /// The miss of this kind.
-    pub(crate) fn read(&self, kind: ReasonKind) -> Option<Held> {
+    pub(crate) fn read(&self, kind: ReasonKind) -> Option<NearMiss> {
         let words = self.0[kind as usize].get()?.read()?;
         let [config_version, at, a, b, c, ..] = words;
         let (at, reason) = (Timestamp::from_millis(at), decode(kind, [a, b, c]));
         let [agent_id, hostname] = [ID_AT, HOSTNAME_AT].map(|from| get_text(&words[from..]));
-        Some(Held { config_version, at, reason, agent_id, hostname })
+        Some(NearMiss { config_version, at, reason, agent_id, hostname })
     }
 }
 
 /// Whether a miss replaces what its cell holds.
-fn is_news(cell: &Seqlock<WORDS>, reason: &Reason, batch: &Circumstances<'_>) -> bool {
+fn replaces(cell: &Seqlock<WORDS>, reason: &Reason, batch: &BatchContext<'_>) -> bool {
     let Some([config_version, at, a, b, c]) = cell.own() else { return true };
     let now = batch.now.as_millis();
     // A clock that was put back makes all that is held too new to be true.
@@ -136,7 +136,7 @@ fn is_news(cell: &Seqlock<WORDS>, reason: &Reason, batch: &Circumstances<'_>) ->
 }
 
 #[cold]
-fn write(cell: &Seqlock<WORDS>, miss: &Decline, batch: &Circumstances<'_>) {
+fn write(cell: &Seqlock<WORDS>, miss: &Decline, batch: &BatchContext<'_>) {
     let [a, b, c] = encode(&miss.reason);
     let mut words = [0; WORDS];
     words[..ID_AT].copy_from_slice(&[batch.config_version, batch.now.as_millis(), a, b, c]);
@@ -179,8 +179,8 @@ fn get_text(words: &[u64]) -> Option<Box<str>> {
 
 /// The nearest of several handlers' misses: of those under the latest settings, and no older than [`WINDOW_MS`] when
 /// the newest was noted.
-pub(crate) fn nearest(held: impl Iterator<Item = Held>) -> Option<Held> {
-    let held: Vec<Held> = held.collect();
+pub(crate) fn nearest(held: impl Iterator<Item = NearMiss>) -> Option<NearMiss> {
+    let held: Vec<NearMiss> = held.collect();
     let config_version = held.iter().map(|held| held.config_version).max()?;
     let in_force = || held.iter().filter(|held| held.config_version == config_version);
     let newest = in_force().map(|held| held.at.as_millis()).max()?;
@@ -323,12 +323,18 @@ mod tests {
         Reason::Locality { until: Timestamp::from_millis(u64::MAX - 1) },
     ];
 
-    fn note(near_misses: &NearMisses, agent: &str, reason: Reason, config_version: u64, now: u64) {
+    fn record(
+        near_misses: &NearMisses,
+        agent: &str,
+        reason: Reason,
+        config_version: u64,
+        now: u64,
+    ) {
         let offers = [Offer::new("o", agent, "host", &[], &[])];
         let decline = Decline { offer: 0, reason, refuse: Duration::ZERO };
         let batch =
-            Circumstances { offers: &offers, config_version, now: Timestamp::from_millis(now) };
-        near_misses.note(&[decline], false, &batch);
+            BatchContext { offers: &offers, config_version, now: Timestamp::from_millis(now) };
+        near_misses.record(&[decline], false, &batch);
     }
 
     /// Goal: what is noted is what is read, for each kind. Method: one of each, noted and read.
@@ -337,13 +343,13 @@ mod tests {
         let near_misses = NearMisses::default();
         for (reason, kind) in REASONS.into_iter().zip(ReasonKind::ALL) {
             assert_eq!((reason.kind(), near_misses.read(kind)), (kind, None));
-            note(&near_misses, "S1", reason, 9, 1234);
+            record(&near_misses, "S1", reason, 9, 1234);
             let agent_id = is_about_an_agent(&reason).then(|| "S1".into());
             let hostname = is_about_an_agent(&reason).then(|| "host".into());
             let at = Timestamp::from_millis(1234);
             assert_eq!(
                 near_misses.read(kind),
-                Some(Held { config_version: 9, at, reason, agent_id, hostname })
+                Some(NearMiss { config_version: 9, at, reason, agent_id, hostname })
             );
         }
     }
@@ -355,7 +361,7 @@ mod tests {
         for letter in ["a", "ä", "€", "🦀"] {
             for letters in 1..=TEXT_BYTES + 1 {
                 let (near_misses, id) = (NearMisses::default(), letter.repeat(letters));
-                note(&near_misses, &id, Reason::AgentFull, 0, 0);
+                record(&near_misses, &id, Reason::AgentFull, 0, 0);
                 let read = near_misses.read(ReasonKind::AgentFull).and_then(|held| held.agent_id);
                 let read = read.unwrap();
                 if id.len() <= TEXT_BYTES {
@@ -388,7 +394,7 @@ mod tests {
             (3, 0, 12_000, (3, 12_000)),
             (1, 1, 12_001, (1, 12_001)),
         ] {
-            note(&near_misses, "S1", memory(offered), config_version, now);
+            record(&near_misses, "S1", memory(offered), config_version, now);
             let is = near_misses.read(ReasonKind::Memory).unwrap();
             assert_eq!((is.reason, is.at.as_millis()), (memory(held.0), held.1), "at {now}");
         }
@@ -396,7 +402,7 @@ mod tests {
         for (until, now, held) in
             [(500, 0, 500), (400, 1, 400), (600, 2, 400), (600, 400, 600), (700, 401, 600)]
         {
-            note(&near_misses, "S1", excluded(until), 0, now);
+            record(&near_misses, "S1", excluded(until), 0, now);
             assert_eq!(near_misses.read(ReasonKind::AgentExcluded).unwrap().reason, excluded(held));
         }
     }

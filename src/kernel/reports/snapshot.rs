@@ -81,7 +81,7 @@ pub enum Phase {
     /// Running.
     Running,
     /// Out of sight; its resources are counted.
-    OutOfSight,
+    Unreachable,
     /// Out of sight for so long that its resources are counted no more.
     GivenUp,
 }
@@ -111,17 +111,17 @@ impl Core {
         // Relaxed: a number that nobody else gets.
         let number = self.snapshots.fetch_add(1, Ordering::Relaxed);
         let mut exact = false;
-        let mut books = self.admission.load();
-        let mut rows = Vec::with_capacity(books.executors() as usize);
+        let mut admission = self.admission.load();
+        let mut rows = Vec::with_capacity(admission.executors() as usize);
         let mut agent_names = AgentNames::new(&self.agents);
         for _ in 0..TRIES {
             self.collect(&mut rows);
-            agent_names.look_up(rows.iter().map(|(_, _, hold, _)| hold.agent));
+            agent_names.look_up(rows.iter().map(|(_, _, allocation, _)| allocation.agent));
             // Acquire: pairs with the fence in `Executor::reserve`. Was a hold read that belongs to a cell's next
             // executor, the states below tell that the one before has ended.
             fence(Ordering::Acquire);
-            books = self.admission.load();
-            exact = adds_up(&rows, books) && self.unchanged(&rows);
+            admission = self.admission.load();
+            exact = adds_up(&rows, admission) && self.unchanged(&rows);
             if exact {
                 break;
             }
@@ -139,14 +139,16 @@ impl Core {
         let mut executors = Vec::with_capacity(rows.len());
         executors.extend(rows.iter().filter_map(|row| view(row, &agent_names)));
         debug_assert_eq!(executors.len(), rows.len(), "an executor without an agent");
-        Snapshot { number, totals: books.into(), executors, agents, exact }
+        Snapshot { number, totals: admission.into(), executors, agents, exact }
     }
 
     fn collect(&self, rows: &mut Vec<Row>) {
         rows.clear();
         let live = self.live();
         rows.extend(
-            live.map(|(id, executor, state)| (id, state, executor.hold(), executor.launched())),
+            live.map(|(id, executor, state)| {
+                (id, state, executor.allocation(), executor.launched())
+            }),
         );
     }
 
@@ -165,39 +167,48 @@ impl Core {
     /// The cores of executors that were seen running and still are.
     pub(crate) fn running_cores(&self) -> MilliCpus {
         let running = self.live().filter(|(_, _, state)| state.stage == Stage::Running);
-        MilliCpus::from_millis(running.map(|(_, executor, _)| executor.hold().cores.millis()).sum())
+        MilliCpus::from_millis(
+            running.map(|(_, executor, _)| executor.allocation().cores.millis()).sum(),
+        )
     }
 }
 
 impl From<AdmissionState> for Totals {
-    fn from(books: AdmissionState) -> Totals {
-        Totals { executors: books.executors(), cores: books.cores(), closed: books.closed() }
+    fn from(admission: AdmissionState) -> Totals {
+        Totals {
+            executors: admission.executors(),
+            cores: admission.cores(),
+            closed: admission.closed(),
+        }
     }
 }
 
-fn view((id, state, hold, placed_at): &Row, agent_names: &AgentNames<'_>) -> Option<ExecutorView> {
+fn view(
+    (id, state, allocation, placed_at): &Row,
+    agent_names: &AgentNames<'_>,
+) -> Option<ExecutorView> {
     let phase = match state.stage {
         Stage::Launching => Phase::Launching,
         Stage::Running => Phase::Running,
-        Stage::Unreachable => Phase::OutOfSight,
+        Stage::Unreachable => Phase::Unreachable,
         Stage::GivenUp => Phase::GivenUp,
         Stage::Vacant | Stage::Reserved => return None,
     };
     Some(ExecutorView {
         id: *id,
-        agent_id: agent_names.id(hold.agent)?,
+        agent_id: agent_names.id(allocation.agent)?,
         phase,
-        cores: hold.cores,
-        memory: hold.memory,
-        gpus: hold.gpus,
+        cores: allocation.cores,
+        memory: allocation.memory,
+        gpus: allocation.gpus,
         placed_at: *placed_at,
     })
 }
 
-fn adds_up(rows: &[Row], books: AdmissionState) -> bool {
+fn adds_up(rows: &[Row], admission: AdmissionState) -> bool {
     let counted = rows.iter().filter(|row| row.1.stage.counted());
     let (executors, cores) = counted.fold((0u32, 0u64), |(executors, cores), row| {
         (executors + 1, cores + row.2.cores.millis())
     });
-    executors == books.executors() && cores == books.cores().millis()
+    executors == admission.executors() && cores == admission.cores().millis()
 }

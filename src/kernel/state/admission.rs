@@ -42,7 +42,7 @@
 //! wait.
 //!
 //! Threads without a pin must keep the policy from changing between `load` and `commit`
-//! ([`PolicyCell::keep`](super::policy::PolicyCell::keep)).
+//! ([`PolicyCell::freeze`](super::policy::PolicyCell::keep)).
 
 use std::sync::Arc;
 
@@ -162,14 +162,14 @@ impl Admission {
 
     /// The word, whose version isn't used anew until the pin is set again.
     pub(crate) fn load_pinned(&self, pin: &mut Pin) -> AdmissionState {
-        let mut books = self.load();
-        while books.version() != pin.version {
-            pin.set(books.version());
+        let mut state = self.load();
+        while state.version() != pin.version {
+            pin.set(state.version());
             // Pairs with the fence of a publisher: it sees the pin, or we see what came before its look at the pins.
             fence(Ordering::SeqCst);
-            books = self.load();
+            state = self.load();
         }
-        books
+        state
     }
 
     pub(crate) fn load(&self) -> AdmissionState {
@@ -218,7 +218,7 @@ impl Admission {
 
     /// The word as it is in the order of its changes, not merely as it was seen last: what the caller wrote before is
     /// visible to whoever changes the word later.
-    pub(crate) fn settle(&self) -> AdmissionState {
+    pub(crate) fn load_latest(&self) -> AdmissionState {
         AdmissionState(self.word.fetch_or(0, Ordering::AcqRel))
     }
 
@@ -275,9 +275,9 @@ mod tests {
         assert_eq!(admission.load(), AdmissionState(0), "the version wraps off the top");
         admission.commit(admission.load(), limits::EXECUTORS_MAX, limits::TOTAL_CORES_MAX).unwrap();
         assert!(!admission.close().closed());
-        let books = admission.load();
+        let state = admission.load();
         assert_eq!(
-            (books.executors(), books.cores()),
+            (state.executors(), state.cores()),
             (limits::EXECUTORS_MAX, limits::TOTAL_CORES_MAX)
         );
         let left = admission.release(limits::EXECUTORS_MAX, limits::TOTAL_CORES_MAX);
@@ -296,11 +296,11 @@ mod tests {
             admission.bump_version();
         }
         let mut pin = admission.join();
-        let books = admission.load_pinned(&mut pin);
+        let state = admission.load_pinned(&mut pin);
         for change in 1..=3 * VERSIONS {
             admission.bump_version();
-            assert!(!admission.load().same_version(books), "{change}");
-            assert!(admission.commit(books, 1, MilliCpus::ZERO).is_err(), "{change}");
+            assert!(!admission.load().same_version(state), "{change}");
+            assert!(admission.commit(state, 1, MilliCpus::ZERO).is_err(), "{change}");
         }
         assert_eq!(admission.load_pinned(&mut pin), admission.load());
         assert!(admission.commit(admission.load_pinned(&mut pin), 1, MilliCpus::ZERO).is_ok());

@@ -12,11 +12,11 @@
 //! |---|---|---|---|
 //! | handler | [`Agent::reserve`]: compare-exchange | AcqRel | `exclude`: after it, no reserve succeeds |
 //! | whoever ends an executor | [`Agent::release`]: fetch-sub | Release | `retire` |
-//! | who meets the agent | [`Agent::go_live`]: store | Release | everyone: the cell is whole before it is anybody's |
+//! | who meets the agent | [`Agent::activate`]: store | Release | everyone: the cell is whole before it is anybody's |
 //! | whoever counts a failure | `excluded_until`, then `exclude`: compare-exchange | Release | `reserve`'s load |
 //! | whoever reports a loss | `suspect_until`, then [`Agent::suspect`]: compare-exchange | Release | `reserve`'s load |
 //! | tick | [`Agent::retire`]: compare-exchange | AcqRel | `reserve`: fails from now on |
-//! | who is about to change the word | [`Agent::bring_near`]: load | Relaxed | nothing: the value isn't used |
+//! | who is about to change the word | [`Agent::prefetch`]: load | Relaxed | nothing: the value isn't used |
 //!
 //! What happens seldom (the name, the times of failures) is behind a lock that no offer touches. A failure and a
 //! suspicion are written down under it, and [`Agent::retire`] looks and exchanges under it. So what keeps an agent from
@@ -34,8 +34,8 @@ use crate::limits::EXECUTORS_PER_AGENT_MAX;
 use crate::time::Timestamp;
 
 const EXECUTORS_MASK: u64 = 0xffff;
-const STRIKE_ONE: u64 = 1 << 16;
-const STRIKES_MASK: u64 = 0xff << 16;
+const REVISION_ONE: u64 = 1 << 16;
+const REVISION_MASK: u64 = 0xff << 16;
 const EXCLUDED: u64 = 1 << 24;
 const LIVE: u64 = 1 << 25;
 const GENERATION_SHIFT: u32 = 26;
@@ -156,7 +156,7 @@ impl Cell for Agent {
 }
 
 impl Agent {
-    /// Makes a claimed cell this agent's. Nobody finds it before [`Agent::go_live`].
+    /// Makes a claimed cell this agent's. Nobody finds it before [`Agent::activate`].
     pub(crate) fn prepare(&self, name: Arc<AgentName>, now: Timestamp) {
         *lock(&self.seldom) = Seldom { name: Some(name), failures: None };
         self.excluded_until.store(0, Ordering::Relaxed);
@@ -165,7 +165,7 @@ impl Agent {
         self.seen.store(seconds(now), Ordering::Relaxed);
     }
 
-    pub(crate) fn go_live(&self, generation: u64) {
+    pub(crate) fn activate(&self, generation: u64) {
         // Release: the cell is whole before it is anybody's.
         self.word.store(LIVE | generation << GENERATION_SHIFT, Ordering::Release);
     }
@@ -184,7 +184,7 @@ impl Agent {
     }
 
     /// What the agent takes, or why nothing. A plan's view: only `reserve` decides.
-    pub(crate) fn opening(
+    pub(crate) fn capacity(
         &self,
         generation: u64,
         now: Timestamp,
@@ -217,7 +217,7 @@ impl Agent {
     }
 
     /// Lifts the mark of a failure: executors that were reserved here have been admitted.
-    pub(crate) fn lift_mark(&self) {
+    pub(crate) fn clear_failure_mark(&self) {
         self.failed.store(0, Ordering::Relaxed);
     }
 
@@ -228,7 +228,7 @@ impl Agent {
     }
 
     /// Reads the word, to no other end than that it be near when it is changed.
-    pub(crate) fn bring_near(&self) {
+    pub(crate) fn prefetch(&self) {
         std::hint::black_box(self.word.load(Ordering::Relaxed));
     }
 
@@ -237,7 +237,7 @@ impl Agent {
     pub(crate) fn mark_failed(&self, now: Timestamp) {
         let _seldom = lock(&self.seldom);
         self.failed.store(seconds(now).saturating_add(1), Ordering::Relaxed);
-        self.note_seen(now);
+        self.record_seen(now);
     }
 
     /// Counts a failure of an executor that the caller still holds; returns until when the agent is excluded if this
@@ -271,7 +271,7 @@ impl Agent {
     }
 
     /// Whether the cell is still the agent's.
-    pub(crate) fn is(&self, generation: u64) -> bool {
+    pub(crate) fn is_current(&self, generation: u64) -> bool {
         let word = self.word.load(Ordering::Acquire);
         word & LIVE != 0 && word >> GENERATION_SHIFT == generation
     }
@@ -288,15 +288,15 @@ impl Agent {
     pub(crate) fn suspect(&self, generation: u64, until: Timestamp) -> bool {
         // Until the word is changed: so the cell doesn't become another agent's in between.
         let _seldom = lock(&self.seldom);
-        self.is(generation) && {
+        self.is_current(generation) && {
             self.suspect_until.fetch_max(until.as_millis(), Ordering::Relaxed);
-            self.strike(generation, 0);
+            self.bump_revision(generation, 0);
             true
         }
     }
 
     /// Notes that the agent is there. A clock that went back doesn't make it be forgotten sooner.
-    pub(crate) fn note_seen(&self, now: Timestamp) {
+    pub(crate) fn record_seen(&self, now: Timestamp) {
         self.seen.fetch_max(seconds(now), Ordering::Relaxed);
     }
 
@@ -307,8 +307,8 @@ impl Agent {
         // word alone would not show a failure: the executor may have come and gone.
         let seldom = lock(&self.seldom);
         let word = self.word.load(Ordering::Acquire);
-        let barred = self.room(word, generation, now).err();
-        if word & EXECUTORS_MASK != 0 || barred.is_some_and(|barred| barred != Refusal::Full) {
+        let refusal = self.room(word, generation, now).err();
+        if word & EXECUTORS_MASK != 0 || refusal.is_some_and(|refusal| refusal != Refusal::Full) {
             return false;
         }
         let counting = seldom.failures.as_ref().is_some_and(|failures| now <= failures.until);
@@ -389,16 +389,16 @@ impl Agent {
     /// Starts an exclusion, or a longer one; returns when it ends. After this no executor is placed here before.
     fn exclude(&self, generation: u64, until: Timestamp) -> Timestamp {
         let before = self.excluded_until.fetch_max(until.as_millis(), Ordering::Relaxed);
-        self.strike(generation, EXCLUDED);
+        self.bump_revision(generation, EXCLUDED);
         until.max(Timestamp::from_millis(before))
     }
 
     /// Changes the word, and sets `flag` in it, so that an exchange fails whose caller looked before.
-    fn strike(&self, generation: u64, flag: u64) {
+    fn bump_revision(&self, generation: u64, flag: u64) {
         let mut word = self.word.load(Ordering::Relaxed);
         while word & LIVE != 0 && word >> GENERATION_SHIFT == generation {
-            let strikes = word.wrapping_add(STRIKE_ONE) & STRIKES_MASK;
-            let next = word & !STRIKES_MASK | strikes | flag;
+            let revision = word.wrapping_add(REVISION_ONE) & REVISION_MASK;
+            let next = word & !REVISION_MASK | revision | flag;
             // Release: whoever sees the strike sees until when.
             let swapped =
                 self.word.compare_exchange_weak(word, next, Ordering::Release, Ordering::Relaxed);

@@ -48,12 +48,12 @@ pub(crate) struct Agents {
     cells: Slab<Agent>,
     by_id: Map<ById, AgentKey>,
     /// The next agent's generation. Relaxed: it only hands out numbers.
-    met: AtomicU64,
+    next_generation: AtomicU64,
 }
 
 impl Agents {
     pub(crate) fn new() -> Agents {
-        Agents { cells: Slab::new(), by_id: Map::new(), met: AtomicU64::new(0) }
+        Agents { cells: Slab::new(), by_id: Map::new(), next_generation: AtomicU64::new(0) }
     }
 
     /// See [`Slab::grow_ahead`].
@@ -64,7 +64,7 @@ impl Agents {
     /// The cells, and the words beside them.
     #[cfg(all(counting, test))]
     pub(crate) fn words(&self) -> (&Slab<Agent>, &Map<impl Eq + Hash, AgentKey>, &AtomicU64) {
-        (&self.cells, &self.by_id, &self.met)
+        (&self.cells, &self.by_id, &self.next_generation)
     }
 
     /// The agent with `id`, as it is known.
@@ -73,13 +73,18 @@ impl Agents {
     }
 
     /// The agent with `id`, met for the first time, or anew if it was forgotten. `None` when the table is full.
-    pub(crate) fn meet(&self, id: &str, hostname: &str, now: Timestamp) -> Option<AgentKey> {
+    pub(crate) fn find_or_insert(
+        &self,
+        id: &str,
+        hostname: &str,
+        now: Timestamp,
+    ) -> Option<AgentKey> {
         loop {
             let key = match self.find(id) {
                 Some(known) => known,
-                None => self.enter(id, hostname, now)?,
+                None => self.insert(id, hostname, now)?,
             };
-            if self.knows(key) {
+            if self.is_current(key) {
                 return Some(key);
             }
             // Forgotten since it was found, or the thread that forgot it is still about to remove the entry.
@@ -88,7 +93,7 @@ impl Agents {
     }
 
     /// Gives the agent a cell and an entry; returns the entry's key, which may be another thread's.
-    fn enter(&self, id: &str, hostname: &str, now: Timestamp) -> Option<AgentKey> {
+    fn insert(&self, id: &str, hostname: &str, now: Timestamp) -> Option<AgentKey> {
         let mut claimed = Vec::with_capacity(1);
         if !self.cells.claim(1, &mut claimed) {
             return None;
@@ -99,13 +104,13 @@ impl Agents {
             return None;
         }
         let cell = self.cells.get(index)?;
-        let key = AgentKey::new(index, self.met.fetch_add(1, Ordering::Relaxed));
+        let key = AgentKey::new(index, self.next_generation.fetch_add(1, Ordering::Relaxed));
         let name = Arc::new(AgentName { id: id.into(), hostname: hostname.into() });
         cell.prepare(Arc::clone(&name), now);
         let winner = self.by_id.get_or_insert_with(ById(name), || {
             // Under the entry's lock, so that whoever retires the agent at once finds an entry to remove, and whoever
             // finds the entry doesn't take the agent for a forgotten one.
-            cell.go_live(key.generation());
+            cell.activate(key.generation());
             key
         });
         if winner != key {
@@ -115,10 +120,10 @@ impl Agents {
         Some(winner)
     }
 
-    /// See [`Agent::opening`].
-    pub(crate) fn opening(&self, key: AgentKey, now: Timestamp) -> Result<AgentCapacity, Refusal> {
+    /// See [`Agent::capacity`].
+    pub(crate) fn capacity(&self, key: AgentKey, now: Timestamp) -> Result<AgentCapacity, Refusal> {
         let cell = self.cells.get(key.index()).ok_or(Refusal::Retired)?;
-        cell.opening(key.generation(), now)
+        cell.capacity(key.generation(), now)
     }
 
     /// See [`Agent::reserve`].
@@ -132,10 +137,10 @@ impl Agents {
         cell.reserve(key.generation(), executors, now)
     }
 
-    /// See [`Agent::lift_mark`].
-    pub(crate) fn lift_mark(&self, index: u32) {
+    /// See [`Agent::clear_failure_mark`].
+    pub(crate) fn clear_failure_mark(&self, index: u32) {
         if let Some(cell) = self.cells.get(index) {
-            cell.lift_mark();
+            cell.clear_failure_mark();
         }
     }
 
@@ -147,9 +152,9 @@ impl Agents {
     }
 
     /// Makes the processor fetch the agent's line, which is about to be changed.
-    pub(crate) fn bring_near(&self, index: u32) {
+    pub(crate) fn prefetch(&self, index: u32) {
         if let Some(cell) = self.cells.get(index) {
-            cell.bring_near();
+            cell.prefetch();
         }
     }
 
@@ -181,8 +186,8 @@ impl Agents {
     }
 
     /// Whether the agent was not forgotten.
-    pub(crate) fn knows(&self, key: AgentKey) -> bool {
-        self.cells.get(key.index()).is_some_and(|cell| cell.is(key.generation()))
+    pub(crate) fn is_current(&self, key: AgentKey) -> bool {
+        self.cells.get(key.index()).is_some_and(|cell| cell.is_current(key.generation()))
     }
 
     /// The agents that hold executors, as they are while this walks by.
@@ -200,9 +205,9 @@ impl Agents {
     }
 
     /// Notes that the agent is there.
-    pub(crate) fn note_seen(&self, key: AgentKey, now: Timestamp) {
+    pub(crate) fn record_seen(&self, key: AgentKey, now: Timestamp) {
         if let Some(cell) = self.cells.get(key.index()) {
-            cell.note_seen(now);
+            cell.record_seen(now);
         }
     }
 
@@ -297,7 +302,7 @@ mod tests {
     #[test]
     fn failures_in_the_window_exclude_until_the_expiry() {
         let agents = Agents::new();
-        let key = agents.meet("S1", "host", at(0)).unwrap();
+        let key = agents.find_or_insert("S1", "host", at(0)).unwrap();
         assert_eq!(agents.count_failure(key.index(), &RULE, at(0)), None);
         assert_eq!(agents.count_failure(key.index(), &RULE, at(90)), None);
         assert_eq!(
@@ -321,12 +326,12 @@ mod tests {
     #[test]
     fn a_clock_that_went_back_forgets_nobody_sooner() {
         let agents = Agents::new();
-        let key = agents.meet("S1", "host", at(4_000_000)).unwrap();
-        agents.note_seen(key, at(0));
+        let key = agents.find_or_insert("S1", "host", at(4_000_000)).unwrap();
+        agents.record_seen(key, at(0));
         agents.mark_failed(key.index(), at(1_000));
         assert_eq!(agents.sweep(at(4_000_000), at(4_900_000), &|| false), 0);
         assert_eq!(agents.sweep(at(4_001_000), at(4_901_000), &|| false), 1);
-        let again = agents.meet("S2", "host", at(0)).unwrap();
+        let again = agents.find_or_insert("S2", "host", at(0)).unwrap();
         assert_eq!(key.index(), again.index(), "the cell is reused");
         let swept = agents.sweep(at(1_000), at(901_000), &|| false);
         assert_eq!(swept, 1, "and seen as its new agent is");
@@ -337,9 +342,9 @@ mod tests {
     #[test]
     fn an_old_key_opens_nothing() {
         let agents = Agents::new();
-        let old = agents.meet("S1", "host", at(0)).unwrap();
+        let old = agents.find_or_insert("S1", "host", at(0)).unwrap();
         assert!(agents.retire(old, at(0)));
-        let new = agents.meet("S2", "host", at(0)).unwrap();
+        let new = agents.find_or_insert("S2", "host", at(0)).unwrap();
         assert_eq!(old.index(), new.index(), "the cell is reused");
         assert_eq!(agents.reserve(old, 1, at(0)), Err(Refusal::Retired));
         assert_eq!(agents.reserve(new, 1, at(0)), Ok(false));

@@ -15,11 +15,11 @@
 //!
 //! | thread | does | ordering | pairs with |
 //! |---|---|---|---|
-//! | a poll, under the lock | [`Calls::poll`]: load, compare-exchange | AcqRel | [`Demand::want`], [`Demand::revival`] |
-//! | handler at a cap | [`Demand::note_refused`] | Relaxed | nothing: the next poll sees it |
-//! | handler, before it looks at the admission word; [`Kernel::answers_sent`](crate::kernel::Kernel::answers_sent) | [`Demand::revival`] | Acquire | the exchange of the poll that revived: the admission word and the policy are at least as new as what that poll saw |
-//! | reconfiguration | [`Demand::want`] | Release | the poll's exchange, for the policy |
-//! | (re)registration, under the lock | [`Calls::reset`] | Relaxed | nothing |
+//! | a poll, under the lock | [`DemandGuard::poll`]: load, compare-exchange | AcqRel | [`Demand::request_revive`], [`Demand::revives`] |
+//! | handler at a cap | [`Demand::record_refused`] | Relaxed | nothing: the next poll sees it |
+//! | handler, before it looks at the admission word; [`Kernel::answers_sent`](crate::kernel::Kernel::answers_sent) | [`Demand::revives`] | Acquire | the exchange of the poll that revived: the admission word and the policy are at least as new as what that poll saw |
+//! | reconfiguration | [`Demand::request_revive`] | Release | the poll's exchange, for the policy |
+//! | (re)registration, under the lock | [`DemandGuard::reset`] | Relaxed | nothing |
 //!
 //! Polls and registrations take turns under a lock, and nothing else takes it. Three things follow:
 //!
@@ -37,15 +37,15 @@ use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
-use super::offer_watchdog::Silence;
+use super::offer_watchdog::OfferWatchdog;
 use crate::kernel::Core;
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, lock};
 use crate::time::Timestamp;
 
 const SUPPRESSED: u64 = 1;
 const REFUSED: u64 = 2;
-const WANTED: u64 = 4;
-const FLAGS: u64 = SUPPRESSED | REFUSED | WANTED;
+const REVIVE_REQUESTED: u64 = 4;
+const FLAGS: u64 = SUPPRESSED | REFUSED | REVIVE_REQUESTED;
 const REVIVES_SHIFT: u32 = 3;
 const REVIVES_ONE: u64 = 1 << REVIVES_SHIFT;
 
@@ -74,26 +74,29 @@ pub(crate) struct Demand {
 struct History {
     suppressed_at: Timestamp,
     revived_at: Option<Timestamp>,
-    silence: Silence,
+    watchdog: OfferWatchdog,
 }
 
 /// The right to make calls: whoever has it is alone with it.
-pub(crate) struct Calls<'d> {
+pub(crate) struct DemandGuard<'d> {
     word: &'d AtomicU64,
     history: MutexGuard<'d, History>,
 }
 
 impl Demand {
     pub(crate) fn new() -> Demand {
-        let history =
-            History { suppressed_at: Timestamp::ORIGIN, revived_at: None, silence: Silence::new() };
+        let history = History {
+            suppressed_at: Timestamp::ORIGIN,
+            revived_at: None,
+            watchdog: OfferWatchdog::new(),
+        };
         let history = CachePadded::new(Mutex::new(history));
         Demand { word: CachePadded::new(AtomicU64::new(0)), history }
     }
 
     /// Waits for other polls and registrations.
-    pub(crate) fn calls(&self) -> Calls<'_> {
-        Calls { word: &self.word, history: lock(&self.history) }
+    pub(crate) fn lock(&self) -> DemandGuard<'_> {
+        DemandGuard { word: &self.word, history: lock(&self.history) }
     }
 
     /// The word that handlers read and write, and the lock of what polls know.
@@ -103,7 +106,7 @@ impl Demand {
     }
 
     /// Offers were refused for a cap's sake. Writes only if that is news.
-    pub(crate) fn note_refused(&self) {
+    pub(crate) fn record_refused(&self) {
         if self.word.load(Ordering::Relaxed) & REFUSED == 0 {
             self.word.fetch_or(REFUSED, Ordering::Relaxed);
         }
@@ -116,23 +119,23 @@ impl Demand {
     }
 
     /// How many revives there were.
-    pub(crate) fn revival(&self) -> u64 {
+    pub(crate) fn revives(&self) -> u64 {
         // Acquire: a thread that knows of a revive doesn't refuse for what was over before it.
         self.word.load(Ordering::Acquire) >> REVIVES_SHIFT
     }
 
     /// Offers that were refused may be welcome now.
-    pub(crate) fn want(&self) {
+    pub(crate) fn request_revive(&self) {
         // Release: the policy that came before is visible to a thread that knows of the revive.
-        self.word.fetch_or(WANTED, Ordering::Release);
+        self.word.fetch_or(REVIVE_REQUESTED, Ordering::Release);
     }
 }
 
-impl Calls<'_> {
+impl DemandGuard<'_> {
     /// The cluster has a new subscription, which offers to us unless told otherwise.
     pub(crate) fn reset(&mut self) {
         self.word.fetch_and(!FLAGS, Ordering::Relaxed);
-        self.history.silence.reset();
+        self.history.watchdog.reset();
     }
 
     /// The call that is due, if one is; the caller must make it. `has_room` is whether the caps leave room, as looked
@@ -161,7 +164,7 @@ impl Calls<'_> {
             DemandCall::Revive => (word & !FLAGS) + REVIVES_ONE,
             DemandCall::Suppress => word & !REFUSED | SUPPRESSED,
         };
-        // AcqRel: pairs with `want` and `revival`. It fails only for a flag that has been raised just now.
+        // AcqRel: pairs with `request_revive` and `revives`. It fails only for a flag that has been raised just now.
         while let Err(current) =
             self.word.compare_exchange(word, recorded(word), Ordering::AcqRel, Ordering::Relaxed)
         {
@@ -182,35 +185,35 @@ impl Core {
         subscription: Option<u64>,
         now: Timestamp,
     ) -> Option<DemandCall> {
-        let mut calls = self.demand.calls();
+        let mut demand = self.demand.lock();
         let in_force = |number| number == self.subscription.epoch();
         if !self.subscription.connected() || !subscription.is_none_or(in_force) {
             return None;
         }
         let policy = self.policy.load();
-        let books = self.admission.load();
-        let has_room = !books.closed() && self.caps_reached(&policy, books).is_none();
+        let admission = self.admission.load();
+        let has_room = !admission.closed() && self.caps_reached(&policy, admission).is_none();
         let interval = policy.config.revive_interval;
-        let mut call = calls.poll(has_room, interval, now);
+        let mut call = demand.poll(has_room, interval, now);
         if call.is_none() && has_room {
             let answered = self.counters.sum().offers;
             let refusal = policy.config.refuse.longest();
-            if !calls.history.silence.is_too_long(answered, refusal, now) {
+            if !demand.history.watchdog.has_expired(answered, refusal, now) {
                 return None;
             }
-            self.demand.want();
-            call = calls.poll(has_room, interval, now);
+            self.demand.request_revive();
+            call = demand.poll(has_room, interval, now);
         }
         if call.is_some() || !has_room {
-            calls.history.silence.reset();
+            demand.history.watchdog.reset();
         }
         call
     }
 
     /// A subscription begins.
     pub(crate) fn registered(&self) -> u64 {
-        let mut calls = self.demand.calls();
-        calls.reset();
+        let mut demand = self.demand.lock();
+        demand.reset();
         self.subscription.begin()
     }
 }
@@ -232,7 +235,7 @@ mod tests {
     #[test]
     fn a_storm_of_ends_gives_one_revive() {
         let demand = Demand::new();
-        let poll = |room: bool, millis| demand.calls().poll(room, INTERVAL, at(millis));
+        let poll = |room: bool, millis| demand.lock().poll(room, INTERVAL, at(millis));
         assert_eq!(poll(true, 0), None, "offers come by themselves at first");
         assert_eq!(poll(false, 1), Some(Suppress));
         assert_eq!(poll(false, 2), None);
@@ -250,19 +253,19 @@ mod tests {
     #[test]
     fn stray_offers_are_answered_by_suppressing_again() {
         let demand = Demand::new();
-        let poll = |room: bool, millis| demand.calls().poll(room, INTERVAL, at(millis));
+        let poll = |room: bool, millis| demand.lock().poll(room, INTERVAL, at(millis));
         assert_eq!(poll(false, 0), Some(Suppress));
-        demand.note_refused();
+        demand.record_refused();
         assert_eq!(poll(false, 999), None, "not at once");
         assert_eq!(poll(false, 1_000), Some(Suppress));
         assert_eq!(poll(false, 9_000), None);
         assert_eq!(poll(true, 9_000), Some(Revive));
-        demand.note_refused();
+        demand.record_refused();
         assert_eq!(poll(true, 9_001), None);
         assert_eq!(poll(true, 14_000), Some(Revive), "refused at a cap that is gone");
-        demand.want();
+        demand.request_revive();
         assert_eq!(poll(true, 19_000), Some(Revive), "the policy changed");
-        demand.calls().reset();
+        demand.lock().reset();
         assert_eq!(poll(true, 99_000), None, "a new subscription offers by itself");
     }
 
@@ -273,14 +276,14 @@ mod tests {
         for millis in [0, 1, 1 << 61, u64::MAX - 1, u64::MAX] {
             let demand = Demand::new();
             for revives in 1..=3 {
-                demand.want();
+                demand.request_revive();
                 // Each is due, at whichever moment.
-                let call = demand.calls().poll(true, Duration::ZERO, at(millis));
-                assert_eq!((call, demand.revival()), (Some(Revive), revives), "{millis}");
-                assert_eq!(demand.calls().poll(true, INTERVAL, at(millis)), None, "it was said");
+                let call = demand.lock().poll(true, Duration::ZERO, at(millis));
+                assert_eq!((call, demand.revives()), (Some(Revive), revives), "{millis}");
+                assert_eq!(demand.lock().poll(true, INTERVAL, at(millis)), None, "it was said");
             }
-            demand.want();
-            assert_eq!(demand.calls().poll(true, INTERVAL, at(millis)), None, "not so soon");
+            demand.request_revive();
+            assert_eq!(demand.lock().poll(true, INTERVAL, at(millis)), None, "not so soon");
         }
     }
 }

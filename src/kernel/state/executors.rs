@@ -26,8 +26,8 @@
 //! |---|---|---|---|
 //! | handler | fills the hold, then `Reserved`, then `Launching` | Release | Acquire of everyone who reads the hold |
 //! | update, agent loss, tick, kill | [`Executor::change`]: compare-exchange | AcqRel | each other: one wins each transition |
-//! | update | [`Executor::lose_sight`]: its clock, then `Unreachable` | see [`Clock`] | tick |
-//! | tick | [`Executor::give_up`]: its clock, then `GivenUp`; [`Executor::forget`] | see [`Clock`] | update, other ticks |
+//! | update | [`Executor::mark_unreachable`]: its clock, then `Unreachable` | see [`AbsenceClock`] | tick |
+//! | tick | [`Executor::give_up`]: its clock, then `GivenUp`; [`Executor::forget`] | see [`AbsenceClock`] | update, other ticks |
 //! | who frees a cell | wipes the fate: store | Relaxed | nothing: the free list publishes it to the cell's next user |
 //! | reports, drain | load | Acquire | the above |
 //! | snapshot | the hold between two loads of the state, and an Acquire fence | | the handler's Release fence, one a batch, before it fills the cells |
@@ -44,7 +44,7 @@ use std::time::Duration;
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
-use super::clock::{Absence, Clock};
+use super::absence_clock::{Absence, AbsenceClock};
 use super::slab::Cell;
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::status::Fate;
@@ -98,7 +98,7 @@ impl Stage {
     }
 
     /// Whether the executor is as the cluster last said, and was not lost from sight.
-    pub(crate) const fn in_sight(self) -> bool {
+    pub(crate) const fn is_reachable(self) -> bool {
         matches!(self, Stage::Launching | Stage::Running)
     }
 
@@ -207,9 +207,9 @@ pub(crate) struct Executor {
     /// In milliseconds.
     launched: AtomicU64,
     /// When it went out of sight.
-    unseen_since: Clock,
+    unreachable_since: AbsenceClock,
     /// When it was given up.
-    given_up_at: Clock,
+    given_up_at: AbsenceClock,
     agent: AtomicU32,
     gpus: AtomicU32,
     port: AtomicU32,
@@ -223,8 +223,8 @@ impl Default for Executor {
             cores: AtomicU64::new(0),
             memory: AtomicU64::new(0),
             launched: AtomicU64::new(0),
-            unseen_since: Clock::new(),
-            given_up_at: Clock::new(),
+            unreachable_since: AbsenceClock::new(),
+            given_up_at: AbsenceClock::new(),
             agent: AtomicU32::new(0),
             gpus: AtomicU32::new(0),
             port: AtomicU32::new(0),
@@ -239,7 +239,7 @@ impl Cell for Executor {
     }
 
     /// Wipes how the executor ended: a vacant cell whose fate says so is one that was kept.
-    fn put_back(&self) {
+    fn reset(&self) {
         // Relaxed: nobody else writes a cell that is to be freed.
         let word = self.state.load(Ordering::Relaxed);
         let alive = (Fate::Alive as u64) << FATE_SHIFT;
@@ -261,13 +261,13 @@ impl Executor {
     }
 
     /// Fills a claimed cell, after [`Executor::before_reserving`]. Nobody counts on it until [`Executor::publish`].
-    pub(crate) fn reserve(&self, sequence: u64, hold: &Allocation, now: Timestamp) {
+    pub(crate) fn reserve(&self, sequence: u64, allocation: &Allocation, now: Timestamp) {
         // Relaxed: the store of the state publishes them.
-        self.cores.store(hold.cores.millis(), Ordering::Relaxed);
-        self.memory.store(hold.memory.get(), Ordering::Relaxed);
-        self.gpus.store(hold.gpus.get(), Ordering::Relaxed);
-        self.port.store(hold.port.map_or(0, u32::from), Ordering::Relaxed);
-        self.agent.store(hold.agent, Ordering::Relaxed);
+        self.cores.store(allocation.cores.millis(), Ordering::Relaxed);
+        self.memory.store(allocation.memory.get(), Ordering::Relaxed);
+        self.gpus.store(allocation.gpus.get(), Ordering::Relaxed);
+        self.port.store(allocation.port.map_or(0, u32::from), Ordering::Relaxed);
+        self.agent.store(allocation.agent, Ordering::Relaxed);
         self.launched.store(now.as_millis(), Ordering::Relaxed);
         self.state.store(State::new(sequence, Stage::Reserved).pack(), Ordering::Release);
     }
@@ -314,7 +314,7 @@ impl Executor {
     }
 
     /// What it holds. Meaningful after a state other than `Vacant` was seen.
-    pub(crate) fn hold(&self) -> Allocation {
+    pub(crate) fn allocation(&self) -> Allocation {
         // Relaxed: published by the state.
         let port = self.port.load(Ordering::Relaxed);
         Allocation {
@@ -326,7 +326,7 @@ impl Executor {
         }
     }
 
-    /// The index of the cell of its agent, of [`Executor::hold`] the part that says where to look next. In any state:
+    /// The index of the cell of its agent, of [`Executor::allocation`] the part that says where to look next. In any state:
     /// it may be that of the cell's former executor, and is good for looking ahead alone.
     pub(crate) fn agent(&self) -> u32 {
         self.agent.load(Ordering::Relaxed)
@@ -334,27 +334,27 @@ impl Executor {
 
     /// Moves the executor with `sequence` out of sight, if it is in sight, and starts the clock of this absence first:
     /// a thread that sees the new stage sees since when. Returns what [`Executor::change`] does.
-    pub(crate) fn lose_sight(
+    pub(crate) fn mark_unreachable(
         &self,
         sequence: u64,
         now: Timestamp,
     ) -> Result<(State, State), State> {
         loop {
-            let clock = self.unseen_since.read();
+            let clock = self.unreachable_since.read();
             let seen = self.state();
-            if seen.sequence != sequence || !seen.stage.in_sight() {
+            if seen.sequence != sequence || !seen.stage.is_reachable() {
                 return Err(seen);
             }
             let absences = seen.absences.wrapping_add(1);
             let begun = State { absences, ..seen }.absence();
             // If another thread has started a clock meanwhile, this one must look at the state again.
-            if !self.unseen_since.start(clock, begun, now) {
+            if !self.unreachable_since.start(clock, begun, now) {
                 continue;
             }
             let changed = self.change(sequence, |state| {
                 let unseen =
                     State { stage: Stage::Unreachable, absences, doubtful: false, ..state };
-                let same = state.absences == seen.absences && state.stage.in_sight();
+                let same = state.absences == seen.absences && state.stage.is_reachable();
                 same.then_some(unseen)
             });
             if changed.is_ok() {
@@ -365,9 +365,9 @@ impl Executor {
 
     /// How long the executor has been out of sight or, if it was given up, how long ago that was. None if it is back
     /// or gone since `state` was read, or in sight.
-    pub(crate) fn unseen_for(&self, state: State, now: Timestamp) -> Option<Duration> {
+    pub(crate) fn unreachable_for(&self, state: State, now: Timestamp) -> Option<Duration> {
         match state.stage {
-            Stage::Unreachable => self.unseen_since.age(state.absence(), now),
+            Stage::Unreachable => self.unreachable_since.age(state.absence(), now),
             Stage::GivenUp => self.given_up_at.age(state.absence(), now),
             _ => None,
         }
@@ -379,7 +379,7 @@ impl Executor {
         loop {
             let clock = self.given_up_at.read();
             let seen = self.state();
-            let due = self.unseen_for(seen, now).is_some_and(|age| age >= after);
+            let due = self.unreachable_for(seen, now).is_some_and(|age| age >= after);
             if seen.sequence != sequence || seen.stage != Stage::Unreachable || !due {
                 return false;
             }
@@ -401,7 +401,7 @@ impl Executor {
     /// did.
     pub(crate) fn forget(&self, sequence: u64, after: Duration, now: Timestamp) -> Option<State> {
         let seen = self.state();
-        if seen.stage != Stage::GivenUp || self.unseen_for(seen, now)? < after {
+        if seen.stage != Stage::GivenUp || self.unreachable_for(seen, now)? < after {
             return None;
         }
         let changed = self.change(sequence, |state| {
@@ -427,9 +427,9 @@ mod tests {
         let executor = Executor::default();
         let cores = MilliCpus::from_cores(1);
         let (memory, gpus) = (Mebibytes::new(1), Gpus::ZERO);
-        let hold = Allocation { agent: 0, cores, memory, gpus, port: None };
+        let allocation = Allocation { agent: 0, cores, memory, gpus, port: None };
         Executor::before_reserving();
-        executor.reserve(7, &hold, Timestamp::ORIGIN);
+        executor.reserve(7, &allocation, Timestamp::ORIGIN);
         executor.change(7, |state| Some(State { asked_to_end: true, ..state })).unwrap();
         executor.publish(7);
         let expected = State { asked_to_end: true, ..State::new(7, Stage::Launching) };
@@ -468,7 +468,7 @@ mod tests {
         assert_eq!(size_of::<Executor>(), 64);
     }
 
-    const NO_HOLD: Allocation = Allocation {
+    const NO_ALLOCATION: Allocation = Allocation {
         agent: 0,
         cores: MilliCpus::ZERO,
         memory: Mebibytes::ZERO,
@@ -483,17 +483,20 @@ mod tests {
     fn absences_and_refusals_wrap_alone() {
         let executor = Executor::default();
         let after = Duration::from_millis(10);
-        executor.reserve(SEQUENCE_MAX, &NO_HOLD, Timestamp::ORIGIN);
+        executor.reserve(SEQUENCE_MAX, &NO_ALLOCATION, Timestamp::ORIGIN);
         executor.publish(SEQUENCE_MAX);
         for n in 1..=600u64 {
             let lost = Timestamp::from_millis(n * 100);
             let due = lost.plus(after);
-            executor.lose_sight(SEQUENCE_MAX, lost).unwrap();
-            assert!(executor.lose_sight(SEQUENCE_MAX, due).is_err(), "it is out of sight already");
+            executor.mark_unreachable(SEQUENCE_MAX, lost).unwrap();
+            assert!(
+                executor.mark_unreachable(SEQUENCE_MAX, due).is_err(),
+                "it is out of sight already"
+            );
             assert!(!executor.give_up(SEQUENCE_MAX, after, Timestamp::from_millis(n * 100 + 9)));
             if n % 3 == 0 {
                 assert!(executor.give_up(SEQUENCE_MAX, after, due));
-                assert_eq!(executor.unseen_for(executor.state(), due), Some(Duration::ZERO));
+                assert_eq!(executor.unreachable_for(executor.state(), due), Some(Duration::ZERO));
                 assert_eq!(executor.forget(SEQUENCE_MAX, after, due), None);
             }
             let back = |state: State| {

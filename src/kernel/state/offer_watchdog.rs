@@ -13,16 +13,16 @@ use crate::time::Timestamp;
 const SLACK: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
-pub(crate) struct Silence {
+pub(crate) struct OfferWatchdog {
     /// How many offers were answered at the last look.
     answered: u64,
     /// Since when there were no more of them, if that is known.
     since: Option<Timestamp>,
 }
 
-impl Silence {
-    pub(crate) fn new() -> Silence {
-        Silence { answered: 0, since: None }
+impl OfferWatchdog {
+    pub(crate) fn new() -> OfferWatchdog {
+        OfferWatchdog { answered: 0, since: None }
     }
 
     /// It begins anew: a subscription, or a call that changes what comes.
@@ -32,7 +32,7 @@ impl Silence {
 
     /// Whether it has lasted for longer than refusals do, of which the longest is `refusal`; if so, it begins anew.
     /// `answered` are the offers that were answered so far.
-    pub(crate) fn is_too_long(&mut self, answered: u64, refusal: Duration, now: Timestamp) -> bool {
+    pub(crate) fn has_expired(&mut self, answered: u64, refusal: Duration, now: Timestamp) -> bool {
         let known = self.since.filter(|_| self.answered == answered);
         self.answered = answered;
         let too_long = known.is_some_and(|since| now.since(since) >= refusal.saturating_add(SLACK));
@@ -51,18 +51,18 @@ mod tests {
     /// Goal: silence is noticed once each time that it is too long, and offers break it. Method: a history.
     #[test]
     fn silence_is_noticed_when_refusals_are_over() {
-        let mut silence = Silence::new();
+        let mut watchdog = OfferWatchdog::new();
         let refusal = Duration::from_secs(20);
-        let ask = |silence: &mut Silence, answered, seconds: u64| {
-            silence.is_too_long(answered, refusal, Timestamp::from_millis(seconds * 1000))
+        let ask = |watchdog: &mut OfferWatchdog, answered, seconds: u64| {
+            watchdog.has_expired(answered, refusal, Timestamp::from_millis(seconds * 1000))
         };
-        assert!(!ask(&mut silence, 0, 100), "the first look begins it");
-        assert!(!ask(&mut silence, 0, 129));
-        assert!(ask(&mut silence, 0, 130));
-        assert!(!ask(&mut silence, 0, 131), "it began anew");
-        assert!(!ask(&mut silence, 1, 159), "an offer came");
-        assert!(!ask(&mut silence, 1, 188) && ask(&mut silence, 1, 189));
-        silence.reset();
-        assert!(!ask(&mut silence, 1, 500) && ask(&mut silence, 1, 530));
+        assert!(!ask(&mut watchdog, 0, 100), "the first look begins it");
+        assert!(!ask(&mut watchdog, 0, 129));
+        assert!(ask(&mut watchdog, 0, 130));
+        assert!(!ask(&mut watchdog, 0, 131), "it began anew");
+        assert!(!ask(&mut watchdog, 1, 159), "an offer came");
+        assert!(!ask(&mut watchdog, 1, 188) && ask(&mut watchdog, 1, 189));
+        watchdog.reset();
+        assert!(!ask(&mut watchdog, 1, 500) && ask(&mut watchdog, 1, 530));
     }
 }

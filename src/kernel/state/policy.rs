@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
 
-use crate::sync::{Loan, Mutex, MutexGuard, Swap, View, lock};
+use crate::sync::{Mutex, MutexGuard, Swap, SwapGuard, SwapView, lock};
 
 use super::admission::{Admission, AdmissionState};
 use crate::config::{Config, ExecutorCores, ExecutorGpus};
@@ -50,23 +50,23 @@ pub(crate) struct Headroom {
 }
 
 impl Policy {
-    /// What the caps leave over `books`, or which cap leaves too little for any executor.
-    pub(crate) fn headroom(&self, books: AdmissionState) -> Result<Headroom, Reason> {
+    /// What the caps leave over `admission`, or which cap leaves too little for any executor.
+    pub(crate) fn headroom(&self, admission: AdmissionState) -> Result<Headroom, Reason> {
         let limit = self.limit.unwrap_or(limits::EXECUTORS_MAX).min(limits::EXECUTORS_MAX);
-        let executors = limit.saturating_sub(books.executors());
+        let executors = limit.saturating_sub(admission.executors());
         if executors == 0 {
             return Err(Reason::ExecutorLimit { limit });
         }
-        Ok(Headroom { executors, cores: self.core_headroom(books)? })
+        Ok(Headroom { executors, cores: self.core_headroom(admission)? })
     }
 
-    /// The cores that the core cap leaves over `books`, unless it leaves too few for any executor.
-    pub(crate) fn core_headroom(&self, books: AdmissionState) -> Result<MilliCpus, Reason> {
+    /// The cores that the core cap leaves over `admission`, unless it leaves too few for any executor.
+    pub(crate) fn core_headroom(&self, admission: AdmissionState) -> Result<MilliCpus, Reason> {
         let cap = self.core_cap();
-        let left = MilliCpus::from_millis(cap.millis().saturating_sub(books.cores().millis()));
+        let left = MilliCpus::from_millis(cap.millis().saturating_sub(admission.cores().millis()));
         let asked = self.config.cores_at_least();
         if left < asked {
-            return Err(Reason::CoreCap { cap, acquired: books.cores(), asked });
+            return Err(Reason::CoreCap { cap, acquired: admission.cores(), asked });
         }
         Ok(left)
     }
@@ -77,11 +77,11 @@ impl Policy {
         matches!(cap, Reason::CoreCap { .. }) && self.config.conduct.constraint_before_cap
     }
 
-    /// Whether the caps leave room over `books` for one executor of just this size.
-    pub(crate) fn has_room_for(&self, books: AdmissionState, cores: MilliCpus) -> bool {
+    /// Whether the caps leave room over `admission` for one executor of just this size.
+    pub(crate) fn has_room_for(&self, admission: AdmissionState, cores: MilliCpus) -> bool {
         let limit = self.limit.unwrap_or(limits::EXECUTORS_MAX).min(limits::EXECUTORS_MAX);
-        books.executors() < limit
-            && books.cores().millis().saturating_add(cores.millis()) <= self.core_cap().millis()
+        admission.executors() < limit
+            && admission.cores().millis().saturating_add(cores.millis()) <= self.core_cap().millis()
     }
 
     /// The most GPUs that may be taken now, unless an executor wants more than the cap leaves.
@@ -146,7 +146,7 @@ pub(crate) struct PolicyCell {
 }
 
 /// A handler's view of the cell: a check of one pointer while nothing changes.
-pub(crate) type PolicyView = View<Policy>;
+pub(crate) type PolicyView = SwapView<Policy>;
 
 impl PolicyCell {
     pub(crate) fn new(config: Config) -> PolicyCell {
@@ -161,12 +161,12 @@ impl PolicyCell {
     }
 
     /// For the length of a function.
-    pub(crate) fn load(&self) -> Loan<Policy> {
+    pub(crate) fn load(&self) -> SwapGuard<Policy> {
         self.current.load()
     }
 
     /// Keeps the policy as it is until the guard is dropped: setters wait for it. For threads that admit without a pin.
-    pub(crate) fn keep(&self) -> MutexGuard<'_, ()> {
+    pub(crate) fn freeze(&self) -> MutexGuard<'_, ()> {
         lock(&self.publisher)
     }
 

@@ -16,8 +16,8 @@
 //! | `head` of a stack | handler | claim: compare-exchange | Acquire | pushes: the cells' last users are done |
 //! | `next` of a free cell | whoever frees it | store | Relaxed | published by `head` |
 //! | `next` of a claimed cell | who claimed it | store: its stack | Relaxed | published by what publishes the cell's use |
-//! | `grown` | handler | compare-exchange | Relaxed | nothing: numbers nobody else gets |
-//! | `joined` | a new handler | fetch-add | Relaxed | nothing: a preference |
+//! | `cell_count` | handler | compare-exchange | Relaxed | nothing: numbers nobody else gets |
+//! | `next_stack` | a new handler | fetch-add | Relaxed | nothing: a preference |
 //!
 //! `head` counts its changes in its upper half, so that a claim that slept through a cell's reuse fails, whatever it
 //! read on its way down the stack. Every change of `head` is a read-modify-write: so the Acquire of a claim pairs with
@@ -30,7 +30,7 @@
 
 use crossbeam_utils::CachePadded;
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering, QuietOnceLock};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, UntrackedOnceLock};
 
 /// The first segment's length, as a power of two.
 const FIRST_BITS: u32 = crate::sync::SLAB_FIRST_BITS;
@@ -52,18 +52,18 @@ pub(crate) trait Cell: Default {
     fn next_free(&self) -> &AtomicU32;
 
     /// The cell is about to be put back: what its last user has left in it is of no use any more.
-    fn put_back(&self) {}
+    fn reset(&self) {}
 }
 
-type Segment<T> = QuietOnceLock<Box<[T]>>;
+type Segment<T> = UntrackedOnceLock<Box<[T]>>;
 
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
     segments: [Segment<T>; DOUBLING],
-    further: QuietOnceLock<Box<[Segment<T>]>>,
+    further: UntrackedOnceLock<Box<[Segment<T>]>>,
     /// How many cells there are. Not beside the segments, which are read with each access.
-    grown: CachePadded<AtomicU32>,
-    joined: AtomicU32,
+    cell_count: CachePadded<AtomicU32>,
+    next_stack: AtomicU32,
     heads: [CachePadded<AtomicU64>; STACKS],
 }
 
@@ -71,16 +71,16 @@ impl<T: Cell> Slab<T> {
     pub(crate) fn new() -> Slab<T> {
         Slab {
             segments: std::array::from_fn(|_| Segment::new()),
-            further: QuietOnceLock::new(),
-            grown: CachePadded::new(AtomicU32::new(0)),
-            joined: AtomicU32::new(0),
+            further: UntrackedOnceLock::new(),
+            cell_count: CachePadded::new(AtomicU32::new(0)),
+            next_stack: AtomicU32::new(0),
             heads: std::array::from_fn(|_| CachePadded::new(AtomicU64::new(u64::from(NONE)))),
         }
     }
 
     /// A stack to prefer for who will claim often.
     pub(crate) fn join(&self) -> u32 {
-        self.joined.fetch_add(1, Ordering::Relaxed) % STACKS as u32
+        self.next_stack.fetch_add(1, Ordering::Relaxed) % STACKS as u32
     }
 
     /// The cell at `index`, if there ever was one.
@@ -96,9 +96,9 @@ impl<T: Cell> Slab<T> {
     /// Allocates the next segment if little is left of the last one in use, so that claims need not.
     pub(crate) fn grow_ahead(&self) {
         // Relaxed: a hint; whoever claims allocates what is missing.
-        let grown = self.grown.load(Ordering::Relaxed);
-        let (segment, offset) = place(grown);
-        if offset == 0 && grown > 0 {
+        let cell_count = self.cell_count.load(Ordering::Relaxed);
+        let (segment, offset) = place(cell_count);
+        if offset == 0 && cell_count > 0 {
             // The last segment is full to the brim: this one is next.
             self.allocate(segment);
         }
@@ -110,7 +110,7 @@ impl<T: Cell> Slab<T> {
     /// The words beside the cells: the stacks' heads, and the count of cells.
     #[cfg(all(counting, test))]
     pub(crate) fn words(&self) -> (impl Iterator<Item = &AtomicU64>, &AtomicU32) {
-        (self.heads.iter().map(|head| &**head), &self.grown)
+        (self.heads.iter().map(|head| &**head), &self.cell_count)
     }
 
     /// Where the cells are, which is read with each access.
@@ -122,8 +122,8 @@ impl<T: Cell> Slab<T> {
     /// All cells that were ever in use, with their indices.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         // Relaxed: a cell that comes into use meanwhile may be missed; its words say whether it is in use.
-        let grown = self.grown.load(Ordering::Relaxed);
-        (0..grown).filter_map(|index| Some((index, self.get(index)?)))
+        let cell_count = self.cell_count.load(Ordering::Relaxed);
+        (0..cell_count).filter_map(|index| Some((index, self.get(index)?)))
     }
 
     /// [`Slab::claim_from`] for who has no preference.
@@ -157,7 +157,7 @@ impl<T: Cell> Slab<T> {
     /// Puts a cell back that nobody uses any more.
     pub(crate) fn free(&self, index: u32) {
         let Some(cell) = self.get(index) else { return };
-        cell.put_back();
+        cell.reset();
         // Relaxed: written by who claimed the cell.
         let stack = cell.next_free().load(Ordering::Relaxed);
         self.push(stack, cell, index);
@@ -169,7 +169,7 @@ impl<T: Cell> Slab<T> {
         let mut rest = indices.iter();
         while let Some(&bottom) = rest.next() {
             let Some(cell) = self.get(bottom) else { continue };
-            cell.put_back();
+            cell.reset();
             // Relaxed: written by who claimed the cell.
             let stack = cell.next_free().load(Ordering::Relaxed);
             let mut top = bottom;
@@ -177,7 +177,7 @@ impl<T: Cell> Slab<T> {
                 && let Some(cell) = self.get(above)
                 && cell.next_free().load(Ordering::Relaxed) == stack
             {
-                cell.put_back();
+                cell.reset();
                 // Relaxed: the exchange in `push` publishes it.
                 cell.next_free().store(top, Ordering::Relaxed);
                 (top, rest) = (above, next.iter());
@@ -234,13 +234,17 @@ impl<T: Cell> Slab<T> {
     fn grow(&self, count: usize) -> Option<std::ops::Range<u32>> {
         let count = u32::try_from(count).ok()?;
         let is_room = |end: &u32| place(*end).0 < DOUBLING + FURTHER;
-        let room = |grown: u32| grown.checked_add(count).filter(is_room);
-        let mut start = self.grown.load(Ordering::Relaxed);
+        let room = |cell_count: u32| cell_count.checked_add(count).filter(is_room);
+        let mut start = self.cell_count.load(Ordering::Relaxed);
         loop {
             let end = room(start)?;
             // Relaxed: the indices are nobody else's; the segments are published by their own locks.
-            match self.grown.compare_exchange_weak(start, end, Ordering::Relaxed, Ordering::Relaxed)
-            {
+            match self.cell_count.compare_exchange_weak(
+                start,
+                end,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
                 Ok(_) => break,
                 Err(current) => start = current,
             }

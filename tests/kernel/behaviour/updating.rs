@@ -78,7 +78,7 @@ fn out_of_sight_is_not_gone() {
     let setup = Setup { core_cap: Some(1000), unreachable: rule, ..Setup::default() };
     let mut house = House::new(&setup);
     let id = house.start_on("S1", 0);
-    assert_eq!(house.tell(id, TaskState::Unreachable, 1000).change, Change::OutOfSight);
+    assert_eq!(house.tell(id, TaskState::Unreachable, 1000).change, Change::Unreachable);
     assert_eq!(house.executors(), 1, "its cores still count");
     assert!(house.kernel.tick(at(10_999)).given_up.is_empty());
     assert_eq!(house.tell(id, TaskState::Unreachable, 10_999).change, Change::Nothing);
@@ -123,7 +123,7 @@ fn lost_by_partition_is_not_an_end() {
         let mut house = House::new(&Setup::default());
         let id = house.start_on("S1", 0);
         let outcome = house.tell_because(id, TaskState::Lost, reason, 1);
-        assert_eq!(outcome.change, Change::OutOfSight, "{reason:?}");
+        assert_eq!(outcome.change, Change::Unreachable, "{reason:?}");
     }
     let mut house = House::new(&Setup::default());
     let id = house.start_on("S1", 0);

@@ -125,7 +125,7 @@ impl Scene {
                 note(Corner::BackAtRelease, back && close && !before.given_up);
                 note(Corner::BackAtForget, back && close && before.given_up);
                 note(Corner::BackAfterGivenUp, back && before.given_up);
-                let gone = effect.change == Change::OutOfSight;
+                let gone = effect.change == Change::Unreachable;
                 note(Corner::UnreachableAgain, gone && executor.returned);
                 note(Corner::AdoptedReported, executor.adopted);
                 executor.returned |= back;

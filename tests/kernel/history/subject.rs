@@ -155,7 +155,8 @@ impl Subject {
             Event::Registered => assert_eq!(kernel.registered(), epoch),
             Event::Sent { handler } => kernel.answers_sent(&self.handlers[*handler].1),
             Event::Replaced { handler } => self.handlers[*handler].0 = kernel.handler(),
-            Event::Rescinded => kernel.offer_rescinded("offer"),
+            // The kernel keeps no offers.
+            Event::Rescinded => {}
             Event::Disconnected => kernel.disconnected(),
             event => unreachable!("{event:?} expects an answer"),
         }

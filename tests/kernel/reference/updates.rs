@@ -99,7 +99,7 @@ impl Model {
                 executor.life = Life::OutOfSight;
                 executor.since = now;
                 executor.doubtful = false;
-                Effect::of(Change::OutOfSight)
+                Effect::of(Change::Unreachable)
             }
             (Life::OutOfSight | Life::GivenUp, Says::OutOfSight) => Effect::of(Change::Nothing),
             (Life::GivenUp, Says::NotYet | Says::Runs) => {

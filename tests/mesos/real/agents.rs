@@ -66,7 +66,7 @@ fn without_checkpoints_executors_end_with_their_agent() {
     cluster.start_agent(1);
     cluster.wait_for_agents();
     let ended = |notice: &Notice| match notice {
-        Notice::Updated { change: Change::Ended(_) | Change::OutOfSight, .. } => Some(()),
+        Notice::Updated { change: Change::Ended(_) | Change::Unreachable, .. } => Some(()),
         _ => None,
     };
     framework.notices.wait("end of an executor", ended);
@@ -132,7 +132,7 @@ fn executors_of_a_silent_agent_return_with_it() {
     cluster.pause_agent(2);
     eventually(Duration::from_secs(30), "three executors out of sight", || {
         let executors = framework.snapshot().executors;
-        let unseen = executors.iter().filter(|one| one.phase == Phase::OutOfSight).count();
+        let unseen = executors.iter().filter(|one| one.phase == Phase::Unreachable).count();
         if unseen == 3 { Ok(()) } else { Err(format!("{unseen} are: {executors:#?}")) }
     });
     assert_eq!(framework.kernel.totals().executors, 9, "they are counted while out of sight");

@@ -221,7 +221,7 @@ impl RunState {
             Change::Returned => {
                 self.change(at, executor, State::Running, message).map(RunEvent::Returned)
             }
-            Change::OutOfSight => {
+            Change::Unreachable => {
                 self.change(at, executor, State::Unreachable, message).map(RunEvent::OutOfSight)
             }
             Change::Refused => {

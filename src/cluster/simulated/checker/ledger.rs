@@ -129,7 +129,7 @@ impl Ledger {
         let doubtful = move |entry: &Entry| {
             let since = match entry.phase {
                 Phase::Launching => entry.since.plus(launch_timeout),
-                Phase::OutOfSight | Phase::GivenUp => entry.since,
+                Phase::Unreachable | Phase::GivenUp => entry.since,
                 _ => return None,
             };
             (since <= now).then_some(since.max(entry.asked_about))
@@ -171,7 +171,7 @@ impl Ledger {
                 self.updated(executor, *change, blamed, now)
             }
             Notice::GivenUp { executor } => {
-                let (before, after) = (&[Phase::OutOfSight][..], Phase::GivenUp);
+                let (before, after) = (&[Phase::Unreachable][..], Phase::GivenUp);
                 self.moves(executor, before, after, now)
             }
             Notice::Forgotten { executor } => self.leaves(executor, &[Phase::GivenUp]).map(drop),
@@ -237,18 +237,18 @@ impl Ledger {
         blamed: bool,
         now: Timestamp,
     ) -> Result<(), Finding> {
-        use Phase::{GivenUp, Launching, OutOfSight, Running};
+        use Phase::{GivenUp, Launching, Running, Unreachable};
         match change {
             Change::Ended(_) => {
-                let entry = self.leaves(executor, &[Launching, Running, OutOfSight, GivenUp])?;
+                let entry = self.leaves(executor, &[Launching, Running, Unreachable, GivenUp])?;
                 if blamed && !entry.asked_to_end {
                     self.failed(entry.agent, now);
                 }
                 Ok(())
             }
             Change::Running => self.moves(executor, &[Launching], Running, now),
-            Change::OutOfSight => self.moves(executor, &[Launching, Running], OutOfSight, now),
-            Change::Returned => self.moves(executor, &[OutOfSight, GivenUp], Running, now),
+            Change::Unreachable => self.moves(executor, &[Launching, Running], Unreachable, now),
+            Change::Returned => self.moves(executor, &[Unreachable, GivenUp], Running, now),
             Change::Refused => self.moves(executor, &[GivenUp], GivenUp, now),
             Change::UnknownExecutor if self.executors.contains_key(executor) => {
                 Err((14, format!("executor {executor} is not known to the kernel")))

@@ -80,8 +80,8 @@ fn applied(update: &Update, kernel: &Kernel, now: Timestamp) -> Result<(), Findi
     let possible = match update.state.meaning(update.reason) {
         Meaning::Ended(_) => false,
         Meaning::Running => matches!(view.phase, Phase::Running | Phase::GivenUp),
-        Meaning::OutOfSight => matches!(view.phase, Phase::OutOfSight | Phase::GivenUp),
-        Meaning::Launching => view.phase != Phase::OutOfSight,
+        Meaning::Unreachable => matches!(view.phase, Phase::Unreachable | Phase::GivenUp),
+        Meaning::Launching => view.phase != Phase::Unreachable,
     };
     if possible {
         return Ok(());

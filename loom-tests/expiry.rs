@@ -45,20 +45,20 @@ fn flap_and_tick(flap: fn(&Kernel, &str, Timestamp)) {
 /// Goal: an absence is given up by its own clock alone. Method: an executor flaps at its deadline while time passes.
 #[test]
 fn a_new_absence_is_not_given_up_for_the_last() {
-    explore("ageing/flap-tick", Some(3), || flap_and_tick(flap));
+    explore("expiry/flap-tick", Some(3), || flap_and_tick(flap));
 }
 
 /// Goal: the same if the reports come in one batch. Method: the same.
 #[test]
 fn a_new_absence_in_a_batch_is_not_given_up_for_the_last() {
-    explore("ageing/flap-batch", Some(3), || flap_and_tick(flap_in_a_batch));
+    explore("expiry/flap-batch", Some(3), || flap_and_tick(flap_in_a_batch));
 }
 
 /// Goal: of two ticks at a deadline one gives the executor up, at a moment that stays, and then one forgets it. Method:
 /// two ticks at once at either deadline, and one tick just before the second.
 #[test]
 fn two_ticks_are_as_one() {
-    explore("ageing/tick-tick", Some(3), || {
+    explore("expiry/tick-tick", Some(3), || {
         let (kernel, _) = in_limbo(config());
         let tick_twice = |now| {
             let (here, there) = (kernel.clone(), kernel.clone());
@@ -76,7 +76,7 @@ fn two_ticks_are_as_one() {
 /// giving up, and one that is as late as the executor is forgotten if the clock of its absence counts for that.
 #[test]
 fn a_tick_forgets_by_the_clock_that_started_last() {
-    explore("ageing/tick-late-tick", Some(3), || {
+    explore("expiry/tick-late-tick", Some(3), || {
         let (kernel, _) = in_limbo(config());
         let (here, there) = (kernel.clone(), kernel.clone());
         let (one, other) = race(move || here.tick(LATER), move || there.tick(at(2500)));
@@ -93,7 +93,7 @@ fn a_tick_forgets_by_the_clock_that_started_last() {
 /// goes out of sight and is given up anew while a tick forgets what is due.
 #[test]
 fn a_new_absence_is_not_forgotten_for_the_last() {
-    explore("ageing/flap-forget", Some(2), || {
+    explore("expiry/flap-forget", Some(2), || {
         let (kernel, executor) = adrift(config());
         let (here, there) = ((kernel.clone(), executor.clone()), kernel.clone());
         let (given_up, ticked) = race(
@@ -112,7 +112,7 @@ fn a_new_absence_is_not_forgotten_for_the_last() {
 /// sight twice, long after each other, and seen in between.
 #[test]
 fn a_late_report_leaves_a_later_absence_alone() {
-    explore("ageing/lose-flap", Some(3), || {
+    explore("expiry/lose-flap", Some(3), || {
         let kernel = kernel(config());
         let executor = offer(&kernel, 1).remove(0);
         let (here, there) =
@@ -125,7 +125,7 @@ fn a_late_report_leaves_a_later_absence_alone() {
                 tell(&there.0, &there.1, TaskState::Unreachable, at(2500))
             },
         );
-        if change == Change::OutOfSight {
+        if change == Change::Unreachable {
             assert!(kernel.tick(at(3499)).given_up.is_empty(), "given up by the first report");
             assert_eq!(kernel.tick(at(3500)).given_up.len(), 1, "the clock is lost");
         }
@@ -137,7 +137,7 @@ fn a_late_report_leaves_a_later_absence_alone() {
 /// it ends, and the next one is placed there and goes out of sight while the report is under way.
 #[test]
 fn a_late_report_leaves_the_next_executor_alone() {
-    explore("ageing/lose-reuse", Some(2), || {
+    explore("expiry/lose-reuse", Some(2), || {
         let kernel = kernel(config());
         let executor = offer(&kernel, 1).remove(0);
         let (here, there) = ((kernel.clone(), executor.clone()), (kernel.clone(), executor));
@@ -159,7 +159,7 @@ fn a_late_report_leaves_the_next_executor_alone() {
 /// ends while the tick looks, and the next one is placed there, goes out of sight and is given up.
 #[test]
 fn a_late_tick_leaves_the_next_executor_alone() {
-    explore("ageing/tick-reuse", Some(1), || {
+    explore("expiry/tick-reuse", Some(1), || {
         let (kernel, executor) = in_limbo(config());
         let (here, there) = (kernel.clone(), kernel.clone());
         let (_, given_up) = race(
@@ -182,7 +182,7 @@ fn a_late_tick_leaves_the_next_executor_alone() {
 /// due; another goes out of sight, and ends by another thread, which then ticks.
 #[test]
 fn those_out_of_sight_are_never_counted_too_low() {
-    explore("ageing/count", Some(2), || {
+    explore("expiry/count", Some(2), || {
         let kernel = kernel(config());
         let mut both = offer(&kernel, 2);
         let (due, other) = (both.remove(0), both.remove(0));

@@ -16,7 +16,7 @@ use crate::world::{Setup, Sheet, at, lend};
 
 /// A kernel and what is known of its executors. A clone is another handle.
 #[derive(Clone)]
-pub(crate) struct Yard {
+pub(crate) struct Harness {
     pub(crate) kernel: Kernel,
     memory: Arc<Mutex<Memory>>,
 }
@@ -27,22 +27,22 @@ struct Memory {
     ended: HashSet<u64>,
 }
 
-impl Yard {
-    pub(crate) fn new(setup: &Setup) -> Yard {
-        Yard::with_ids(setup, IdScheme::unique("s", 0).unwrap())
+impl Harness {
+    pub(crate) fn new(setup: &Setup) -> Harness {
+        Harness::with_ids(setup, IdScheme::unique("s", 0).unwrap())
     }
 
-    pub(crate) fn with_ids(setup: &Setup, ids: IdScheme) -> Yard {
-        Yard { kernel: Kernel::new(setup.config(), ids), memory: Arc::default() }
+    pub(crate) fn with_ids(setup: &Setup, ids: IdScheme) -> Harness {
+        Harness { kernel: Kernel::new(setup.config(), ids), memory: Arc::default() }
     }
 
     /// A thread that does `work` with the yard.
     pub(crate) fn spawn<R: Send + 'static>(
         &self,
-        work: impl FnOnce(&Yard) -> R + Send + 'static,
+        work: impl FnOnce(&Harness) -> R + Send + 'static,
     ) -> JoinHandle<R> {
-        let yard = self.clone();
-        thread::spawn(move || work(&yard))
+        let harness = self.clone();
+        thread::spawn(move || work(&harness))
     }
 
     /// Answers one batch: an offer of `cpus` cores from each of `agents`. Returns who was placed, after seeing that
@@ -92,12 +92,12 @@ impl Yard {
         };
         assert_ne!(outcome.change, Change::UnknownExecutor, "{name}");
         if let Change::Ended(_) = outcome.change {
-            self.note_end(id);
+            self.record_end(id);
         }
         outcome
     }
 
-    pub(crate) fn note_end(&self, id: ExecutorId) {
+    pub(crate) fn record_end(&self, id: ExecutorId) {
         let first = self.memory.lock().unwrap().ended.insert(id.sequence());
         assert!(first, "executor {} ended twice", id.sequence());
     }
@@ -117,7 +117,7 @@ impl Yard {
     }
 
     /// The last act: all is still, the books agree with the cells, and who was placed and has not ended is counted.
-    pub(crate) fn settle(&self) {
+    pub(crate) fn flush_releases(&self) {
         self.kernel.check().unwrap();
         let snapshot = self.kernel.snapshot(at(0));
         assert!(snapshot.exact, "at a standstill");

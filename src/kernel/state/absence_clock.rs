@@ -22,9 +22,9 @@
 //!
 //! | who | does | ordering | pairs with |
 //! |---|---|---|---|
-//! | update, tick | [`Clock::read`]: load, step 1 | Acquire | `start`: the state of step 2 is as new as its author saw |
-//! | update, tick | [`Clock::start`]: compare-exchange, step 3 | Release | `read`; the change of state publishes it, too |
-//! | tick | [`Clock::age`]: load | Relaxed | the state, read before with Acquire, says which absence it must be |
+//! | update, tick | [`AbsenceClock::read`]: load, step 1 | Acquire | `start`: the state of step 2 is as new as its author saw |
+//! | update, tick | [`AbsenceClock::start`]: compare-exchange, step 3 | Release | `read`; the change of state publishes it, too |
+//! | tick | [`AbsenceClock::age`]: load | Relaxed | the state, read before with Acquire, says which absence it must be |
 //!
 //! What a wrap would need: in step 3 a thread mistakes the clock for the one of step 1 only if it was replaced and has
 //! the same 64 bits again. That takes 256 absences of one executor, or another executor in the cell with a number that
@@ -53,11 +53,11 @@ impl Absence {
 
 /// A clock as a thread has read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reading(u64);
+pub(crate) struct ClockReading(u64);
 
-impl Reading {
-    const fn new(absence: Absence, moment: u64) -> Reading {
-        Reading((absence.0 as u64) << ABSENCE_SHIFT | moment)
+impl ClockReading {
+    const fn new(absence: Absence, moment: u64) -> ClockReading {
+        ClockReading((absence.0 as u64) << ABSENCE_SHIFT | moment)
     }
 
     const fn absence(self) -> Absence {
@@ -71,24 +71,24 @@ impl Reading {
 
 /// The word.
 #[derive(Debug)]
-pub(crate) struct Clock(AtomicU64);
+pub(crate) struct AbsenceClock(AtomicU64);
 
-impl Clock {
-    pub(crate) fn new() -> Clock {
-        Clock(AtomicU64::new(0))
+impl AbsenceClock {
+    pub(crate) fn new() -> AbsenceClock {
+        AbsenceClock(AtomicU64::new(0))
     }
 
-    /// Step 1: what [`Clock::start`] has to find. The state must be read after it.
-    pub(crate) fn read(&self) -> Reading {
+    /// Step 1: what [`AbsenceClock::start`] has to find. The state must be read after it.
+    pub(crate) fn read(&self) -> ClockReading {
         // Acquire: pairs with the Release of `start`.
-        Reading(self.0.load(Ordering::Acquire))
+        ClockReading(self.0.load(Ordering::Acquire))
     }
 
     /// Step 3: starts the clock of `absence`, unless it has changed since it was `read`. Returns whether it did.
-    pub(crate) fn start(&self, read: Reading, absence: Absence, now: Timestamp) -> bool {
+    pub(crate) fn start(&self, read: ClockReading, absence: Absence, now: Timestamp) -> bool {
         let moment = now.as_millis().min(MOMENT_MAX);
         let earlier = if read.absence() == absence { read.moment() } else { 0 };
-        let started = Reading::new(absence, moment.max(earlier));
+        let started = ClockReading::new(absence, moment.max(earlier));
         // Release: pairs with the Acquire of `read`. Relaxed on failure: the caller reads again.
         self.0.compare_exchange(read.0, started.0, Ordering::Release, Ordering::Relaxed).is_ok()
     }
@@ -96,7 +96,7 @@ impl Clock {
     /// How long ago the clock of `absence` was started. None if it is another absence's: then this one is over.
     pub(crate) fn age(&self, absence: Absence, now: Timestamp) -> Option<Duration> {
         // Relaxed: published by the state that the caller has read.
-        let reading = Reading(self.0.load(Ordering::Relaxed));
+        let reading = ClockReading(self.0.load(Ordering::Relaxed));
         let age = now.as_millis().min(MOMENT_MAX).saturating_sub(reading.moment());
         (reading.absence() == absence).then_some(Duration::from_millis(age))
     }
@@ -111,8 +111,8 @@ mod tests {
         Timestamp::from_millis(millis)
     }
 
-    fn started(absence: Absence, now: Timestamp) -> Clock {
-        let clock = Clock::new();
+    fn started(absence: Absence, now: Timestamp) -> AbsenceClock {
+        let clock = AbsenceClock::new();
         assert!(clock.start(clock.read(), absence, now));
         clock
     }
@@ -124,7 +124,7 @@ mod tests {
             for absences in [0, 1, 0xff] {
                 for moment in [0, 1, MOMENT_MAX] {
                     let absence = Absence::new(sequence, absences);
-                    let reading = Reading::new(absence, moment);
+                    let reading = ClockReading::new(absence, moment);
                     assert_eq!((reading.absence(), reading.moment()), (absence, moment));
                 }
             }
