@@ -1,4 +1,5 @@
-//! The kernel: events in, decisions out. This file has its public calls; what threads share is in `state/`.
+//! The scheduler kernel's public API: [`Kernel`], which turns resource offers into placements and declines, and status
+//! updates into freed capacity.
 //!
 //! How an offer becomes a running executor:
 //!
@@ -11,11 +12,11 @@
 //! status_update ───► executors: one compare-exchange decides which thread frees ─► agents, admission, drain
 //! ```
 //!
-//! | folder | what is in it |
+//! | folder | contents |
 //! |---|---|
-//! | `offers` | from offers to decisions |
-//! | `lifecycle` | from status updates, losses and time to freed capacity; adoption and drain |
-//! | `reports` | snapshots, explanations, counters |
+//! | `offers` | answers offers: candidates, placement, commit, resource carving, locality |
+//! | `lifecycle` | applies status updates, losses, timeouts and limits; adoption; drain |
+//! | `reports` | snapshots, explanations, counters, the consistency check |
 //! | `state` | every word that threads share |
 
 mod core;
@@ -56,11 +57,12 @@ use crate::status::StatusUpdate;
 use crate::sync::Ordering;
 use crate::time::Timestamp;
 
-/// A scheduler kernel: resource offers in, placements and declines out; status updates in, freed capacity out.
+/// A scheduler kernel: it answers resource offers with placements and declines, and applies status updates, which free
+/// capacity.
 ///
-/// It has no threads, no clock and does no I/O. All methods may be called from any number of threads at once; a clone
-/// is another handle on the same kernel. Each says what it does to others' view in its own docs; the crate's docs say
-/// how that is checked.
+/// It starts no threads, reads no clock and does no I/O. All methods may be called from any number of threads at once;
+/// a clone is another handle to the same kernel. Each method documents what other threads observe of it; the crate's
+/// documentation says how that is checked.
 #[derive(Clone)]
 pub struct Kernel(pub(crate) Arc<Core>);
 
@@ -71,40 +73,46 @@ impl fmt::Debug for Kernel {
 }
 
 impl Kernel {
-    /// A kernel without executors, open and connected.
+    /// Creates a kernel without executors, open and connected.
     #[must_use]
     pub fn new(config: Config, ids: IdScheme) -> Kernel {
         Kernel(Arc::new(Core::new(config, ids)))
     }
 
-    /// A door for one thread, through which it answers offers.
+    /// Creates a handler, with which one thread answers offers.
     #[must_use]
     pub fn handler(&self) -> Handler {
         Handler::new(Arc::clone(&self.0))
     }
 
-    /// Applies a report about an executor.
+    /// Applies a status update of an executor.
     ///
-    /// A duplicate changes nothing; resources are freed exactly once, by whichever of concurrent updates comes first;
-    /// unknown executors are tolerated and counted. Only failures that are the agent's count towards its exclusion
-    /// (not kills, losses by partition, drains or invalid offers), each once. Apply first, acknowledge then.
+    /// A duplicate changes nothing. Resources are freed exactly once, by the first of several concurrent updates.
+    /// Updates of unknown executors are tolerated and counted. Only failures that are the agent's fault count towards
+    /// its exclusion, each once; kills, losses by partition, drains and invalid offers don't. Apply an update before
+    /// you acknowledge it.
     ///
-    /// Lock-free, except that a failure takes the lock of its agent's failure times and, if it excludes the agent,
-    /// waits as [`Kernel::set_executor_limit`] does; that an executor which returns after it was given up keeps the
-    /// policy from changing, for which it takes a lock; and that ids without their slot ([`IdScheme::plain`]) go
-    /// through a sharded map. Once an update that excludes an agent has returned, no executor is placed there until
-    /// the exclusion ends.
+    /// Once an update that excludes an agent has returned, no executor is placed there until the exclusion ends.
+    ///
+    /// Lock-free, with these exceptions:
+    ///
+    /// * A failure takes the lock of its agent's failure times. If it excludes the agent, it blocks as
+    ///   [`Kernel::set_executor_limit`] does.
+    /// * If an executor returns after it was given up, the update takes the lock that keeps the policy from changing.
+    /// * Ids that don't contain their slot ([`IdScheme::plain`]) are looked up in a sharded map.
     pub fn status_update(&self, update: &StatusUpdate<'_>, now: Timestamp) -> Outcome {
         self.0.status_update(update, LimitRule::Keep, now)
     }
 
-    /// Applies reports, in their order, and appends what each did to `outcomes`, in the same order: the outcomes are
-    /// those of [`Kernel::status_update`] one by one. It looks at many executors at once, and takes those that end out
-    /// of the books together, up to 64 with one change. Until then other threads see these counted still: an offer
-    /// meets the cap a little longer, an executor that returns there may find no room and be killed, and a
-    /// [snapshot](Snapshot) is less often exact. Apply first, acknowledge when this has returned.
+    /// Applies status updates in order and appends what each of them did to `outcomes`, in the same order. The outcomes
+    /// are those of [`Kernel::status_update`] called for each of them.
     ///
-    /// Failures aside, it allocates nothing but what `outcomes` needs to grow. Lock-free with the same exceptions.
+    /// Up to 64 executors that end are released together, with one change of the shared sums. Until then other threads
+    /// still see them counted: an offer may be declined for a cap a little longer, an executor that returns may find no
+    /// room and be killed, and a [snapshot](Snapshot) is less often exact. Acknowledge the updates after this has
+    /// returned.
+    ///
+    /// It allocates only when `outcomes` grows or an executor fails. Lock-free, with the same exceptions.
     pub fn status_updates(
         &self,
         updates: &[StatusUpdate<'_>],
@@ -114,27 +122,29 @@ impl Kernel {
         self.0.status_updates(updates, LimitRule::Keep, now, outcomes);
     }
 
-    /// The text of an executor's id.
+    /// Returns the text of an executor's id.
     #[must_use]
     pub fn executor_name(&self, id: ExecutorId) -> impl fmt::Display + '_ {
         self.0.name_of(id)
     }
 
-    /// The id that a text stands for, if it is of this kernel's making. The executor may have ended.
+    /// Parses the text of an executor id. Returns none if this kernel didn't make it. The executor may have ended.
     #[must_use]
     pub fn executor_id(&self, name: &str) -> Option<ExecutorId> {
         self.0.find_executor(name)
     }
 
-    /// Takes executors that a former run has left on the cluster into the books, as launching and in doubt: reconcile
-    /// [`Scope::All`] after it. Those that the caps have no room for, whose name this kernel could have made itself or
-    /// was given before, and, with [plain ids](IdScheme::plain), those whose names are numbers, are left out; the
-    /// kernel will want them killed when they are heard of. Returns for each, in order, its id here.
+    /// Adopts executors that a former run left on the cluster. They are counted as launching and in doubt: reconcile
+    /// [`Scope::All`] afterwards. Returns their ids in this kernel, in order.
     ///
-    /// Call it once, before the first update of such an executor is let in.
+    /// An executor is left out (`None`) if the caps leave no room for it, if this kernel could have made its name
+    /// itself, if another executor has the same name, or, with [plain ids](IdScheme::plain), if its name is a number.
+    /// When an update of such an executor arrives, its outcome asks for a kill.
+    ///
+    /// Call it once, before the first update of such an executor is applied.
     ///
     /// # Errors
-    /// When executors were adopted before, or are being adopted by another thread; then nothing is done.
+    /// Fails if executors were adopted before or are being adopted by another thread. Then nothing changes.
     pub fn adopt(
         &self,
         former: &[Recovered<'_>],
@@ -143,30 +153,31 @@ impl Kernel {
         self.0.adopt(former, now)
     }
 
-    /// Puts new settings in force, executor limit included. Once this has returned, no executor is placed under the
-    /// old ones; executors that run keep what they have. Refused offers are asked for again with the next revive.
-    /// Blocks as [`Kernel::set_executor_limit`] does.
+    /// Replaces the settings, including the executor limit. Once this has returned, no executor is placed under the old
+    /// settings; running executors keep what they have. The next revive asks again for offers that were refused. Blocks
+    /// as [`Kernel::set_executor_limit`] does.
     pub fn reconfigure(&self, config: Config) {
         if self.0.policy.set_config(config, &self.0.admission) {
             self.0.demand.request_revive();
         }
     }
 
-    /// The settings in force. The executor limit in it is the one that it was made with; see
-    /// [`Kernel::executor_limit`].
+    /// Returns the settings in force. Their executor limit is the one they were made with; see
+    /// [`Kernel::executor_limit`] for the one in force.
     #[must_use]
     pub fn config(&self) -> Config {
         self.0.policy.load().config.clone()
     }
 
-    /// Notes that these executors are asked to end, so that their end is nobody's failure, and says whom to tell.
-    /// Executors that have ended are left out. Doesn't change the executor limit.
+    /// Records that these executors are asked to end, so that their end doesn't count as a failure, and returns those
+    /// that the cluster must be told to kill. Executors that have ended are left out. Doesn't change the executor
+    /// limit.
     pub fn kill_executors(&self, ids: impl IntoIterator<Item = ExecutorId>) -> Vec<Target> {
         self.0.kill(ids)
     }
 
-    /// Whether executors that are running hold at least `ratio` (0 to 1) of the [cores that may be
-    /// had](Kernel::cores_expected).
+    /// Returns whether running executors hold at least `ratio` (0 to 1) of the [expected
+    /// cores](Kernel::cores_expected).
     ///
     /// Counts executors at each call: O(executors).
     #[must_use]
@@ -174,13 +185,13 @@ impl Kernel {
         self.0.running_cores().millis() as f64 >= self.cores_expected().millis() as f64 * ratio
     }
 
-    /// The cores that may be had: the core cap (rounded down to whole executors), else those of as many executors as
-    /// the limit allows, where they have a fixed size, else none.
+    /// Returns the cores that this kernel can acquire: the core cap, rounded down to whole executors. Without a core
+    /// cap, the cores of as many executors as the limit allows if executors have a fixed size, else zero.
     #[must_use]
     pub fn cores_expected(&self) -> MilliCpus {
         let policy = self.0.policy.load();
         match (policy.config.core_cap, policy.limit, policy.config.executor_cores) {
-            // A part of an executor can never be had.
+            // A fraction of an executor is never placed.
             (Some(cap), _, ExecutorCores::Fixed(cores)) => {
                 MilliCpus::from_millis(cap.millis() / cores.millis() * cores.millis())
             }
@@ -192,76 +203,80 @@ impl Kernel {
         }
     }
 
-    /// An agent is lost, as far as the cluster knows. A hint: nothing is freed, but once this has returned no executor
-    /// is placed there for 10 s, and those that are there are in doubt until an update tells. Returns them, to be
-    /// reconciled; missing may be those that a batch is just placing, whose launch has not left: [`Scope::Doubtful`]
-    /// finds them later. Of an agent that the kernel doesn't know nothing is noted. O(executors) if there are any on
-    /// the agent.
+    /// Records that the cluster reported an agent as lost. This is a hint: nothing is freed. Once it has returned, no
+    /// executor is placed on the agent for 10 s, and the executors there are in doubt until an update arrives. Returns
+    /// them, to be reconciled. Executors of a batch that is not answered yet may be missing, since their launch has not
+    /// left; [`Scope::Doubtful`] returns them later.
+    ///
+    /// Nothing is recorded about an agent that the kernel doesn't know. O(executors) if there are any on the agent.
     ///
     /// # Blocking
-    /// If executors are on the agent, as [`Kernel::set_executor_limit`] does.
+    /// If executors are on the agent, it blocks as [`Kernel::set_executor_limit`] does.
     pub fn agent_lost(&self, agent_id: &str, now: Timestamp) -> Vec<Target> {
         self.0.agent_lost(agent_id, now)
     }
 
-    /// An executor is lost, as far as the cluster knows. A hint, like [`Kernel::agent_lost`]; returns it, to be
-    /// reconciled, unless it has ended.
+    /// Records that the cluster reported an executor as lost. This is a hint, like [`Kernel::agent_lost`]. Returns the
+    /// executor, to be reconciled, unless it has ended.
     pub fn executor_lost(&self, executor: &str) -> Option<Target> {
         self.0.executor_lost(executor)
     }
 
-    /// A subscription begins, the first or a further one; returns its number. Offers and calls of earlier ones are
-    /// dead; suppression is forgotten, for the cluster forgot it too. Reconcile [`Scope::All`] after it.
+    /// Begins a subscription, the first or a later one, and returns its number. Offers and calls of earlier
+    /// subscriptions are dead. Suppression is forgotten, because the cluster forgets it too. Reconcile [`Scope::All`]
+    /// afterwards.
     ///
     /// # Blocking
-    /// Waits for [`Kernel::poll_demand`] and for another registration.
+    /// Waits for [`Kernel::poll_demand`] and for other registrations.
     pub fn registered(&self) -> u64 {
         self.0.registered()
     }
 
-    /// The subscription ended: offers are declined as dead until the next. Executors run on.
+    /// Ends the subscription: until the next one begins, offers are declined as dead. Executors keep running.
     pub fn disconnected(&self) {
         self.0.subscription.end();
     }
 
-    /// The number of the subscription in force, from 0 for a kernel that was never registered.
+    /// Returns the number of the current subscription; 0 if none was ever registered.
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.0.subscription.epoch()
     }
 
-    /// The call that would make the cluster's offers follow the kernel's demand, if one is due. The caller must make
-    /// it. Poll after batches, after updates and now and then (each 100 ms, say), from one thread: calls that
-    /// overtake each other on their way would undo the effect.
+    /// Returns the call that makes the cluster's offers follow the kernel's demand, if one is due. The caller must send
+    /// it. Poll after batches, after updates and at intervals (every 100 ms, say), from one thread: calls that overtake
+    /// each other on their way would undo their effect.
     ///
-    /// Suppress comes when the caps leave no room for an executor, and again, at most each second, when offers arrive
-    /// all the same; revive comes once when there is room again, at most once each
-    /// [`revive_interval`](crate::ConfigBuilder::revive_interval). It comes again when there is room and nothing was
-    /// offered for 10 s longer than the longest refusal: it may have been lost on its way.
-    /// While the subscription is interrupted there is nobody to tell, and no call is due.
+    /// * Suppress is due when the caps leave no room for an executor, and again, at most once per second, while offers
+    ///   still arrive.
+    /// * Revive is due when there is room again, at most once per
+    ///   [`revive_interval`](crate::ConfigBuilder::revive_interval). It is repeated if there is room and nothing was
+    ///   offered for 10 s longer than the longest refusal, because it may have been lost.
+    /// * Nothing is due while no subscription is active.
     ///
-    /// Each call that the kernel takes for said is returned by one poll, whichever thread polls.
+    /// Each call that the kernel records as sent is returned by exactly one poll, whichever thread polls.
     ///
     /// # Blocking
-    /// Waits for other polls and for [`Kernel::registered`], and, if there is room and no call is due, for a thread
-    /// that makes or drops a [`Handler`] or reads the counters ([`Kernel::offer_counts`], [`Kernel::explain`]). No
-    /// handler that answers offers waits for it.
+    /// Waits for other polls and for [`Kernel::registered`]. If there is room and no call is due, it also waits for a
+    /// thread that creates or drops a [`Handler`] or reads the counters ([`Kernel::offer_counts`],
+    /// [`Kernel::explain`]). Handlers that answer offers never wait for it.
     pub fn poll_demand(&self, now: Timestamp) -> Option<DemandCall> {
         self.0.poll_demand(None, now)
     }
 
-    /// As [`Kernel::poll_demand`], for a host that drops the calls of earlier subscriptions: if `subscription` (an
-    /// [epoch](Kernel::epoch)) isn't in force any more, it returns none and the kernel takes nothing for said. A call
-    /// that it returns is forgotten by the [`Kernel::registered`] that follows it.
+    /// Like [`Kernel::poll_demand`], for a host that drops the calls of earlier subscriptions. If `subscription` (an
+    /// [epoch](Kernel::epoch)) is not the current one, it returns none and records nothing as sent. A call that it
+    /// returns is forgotten by the [`Kernel::registered`] that follows.
     ///
     /// Blocks as [`Kernel::poll_demand`] does.
     pub fn poll_demand_in(&self, subscription: u64, now: Timestamp) -> Option<DemandCall> {
         self.0.poll_demand(Some(subscription), now)
     }
 
-    /// Says that the answers in `decisions` have left for the cluster. Call it after sending them, where calls of
-    /// several threads may overtake each other: was a revive sent while refusals for a cap's sake, or under a policy
-    /// that was replaced meanwhile, were still on their way, they undid it, and another will be due.
+    /// Tells the kernel that the answers in `decisions` were sent to the cluster. Call it after sending them if the
+    /// calls of several threads may overtake each other. If a revive was sent while refusals were on their way, and
+    /// they were made at a cap or under a policy that was replaced since, they undid the revive; then another revive
+    /// becomes due.
     pub fn answers_sent(&self, decisions: &Decisions) {
         let demand = &self.0.demand;
         if demand.revives() == decisions.revives {
@@ -275,13 +290,13 @@ impl Kernel {
         }
     }
 
-    /// No executor that is placed by a batch that has not begun has a lower number.
+    /// Returns a lower bound of the sequence numbers of executors that batches place which have not begun.
     pub(crate) fn next_sequence(&self) -> u64 {
         // Relaxed: the calling thread's own batch takes its numbers later, from the same word.
         self.0.sequence.load(Ordering::Relaxed)
     }
 
-    /// How many more executors the caps leave room for now. A moment's view.
+    /// Returns how many more executors the caps have room for at this moment.
     #[must_use]
     pub fn wanted(&self) -> u32 {
         let admission = self.0.admission.load();
@@ -289,40 +304,42 @@ impl Kernel {
         self.0.wanted(&policy, admission)
     }
 
-    /// Lets time pass: executors out of sight are given up and then forgotten as the config says, and agents that
-    /// were not offered for 15 min go, unless they hold executors, are excluded or suspect, or have failures that may
-    /// still count towards an exclusion. Call it each second or so.
+    /// Applies timeouts. Unreachable executors are given up and later forgotten, as the config says. Agents that were
+    /// not offered for 15 min are forgotten, unless they hold executors, are excluded or suspect, or have failures that
+    /// may still count towards an exclusion. Call it about once per second.
     ///
-    /// An executor is given up, and then forgotten, only if its present absence has lasted for that long, however
-    /// often it returns while ticks and updates run at once. The clocks of absences end 2⁴⁸ ms (8900 years) after the
-    /// origin: later moments count as that one.
+    /// An executor is given up, and then forgotten, only if its current absence has lasted long enough, however often
+    /// it returns while ticks and updates run concurrently. Times later than 2⁴⁸ ms (8900 years) after the origin count
+    /// as that time.
     pub fn tick(&self, now: Timestamp) -> Ticked {
         self.0.tick(now)
     }
 
-    /// The sums at one instant: one load.
+    /// Returns the sums at one instant, with one load.
     #[must_use]
     pub fn totals(&self) -> Totals {
         self.0.totals()
     }
 
-    /// A picture of all executors and agents; see [`Snapshot`] for what it promises. O(executors and agents), on the
-    /// caller's thread; no handler waits for it.
+    /// Returns all executors and agents; see [`Snapshot`] for its consistency. O(executors and agents) on the caller's
+    /// thread; handlers never wait for it.
     #[must_use]
     pub fn snapshot(&self, now: Timestamp) -> Snapshot {
         self.0.snapshot(now)
     }
 
-    /// What happened to offers since the kernel was made. Each counter only grows; together they are not one instant.
+    /// Returns what happened to offers since the kernel was created. Each counter only grows; together they are not of
+    /// one instant.
     #[must_use]
     pub fn offer_counts(&self) -> OfferCounts {
         self.0.counters.sum()
     }
 
-    /// Why nothing more is placed: what is wanted, which cap is reached, whether offers come, and of those declined for
-    /// each reason how many there were and the nearest miss, in numbers. Its `Display` is for people.
+    /// Explains why nothing more is placed: how many executors are wanted, which cap is reached, whether offers arrive,
+    /// and for each reason how many offers were declined and how near the nearest of them was. Its `Display` is for
+    /// people.
     ///
-    /// O(agents and handlers), on the caller's thread; no handler waits for it. Its parts are not one instant.
+    /// O(agents and handlers) on the caller's thread; handlers never wait for it. Its parts are not of one instant.
     ///
     /// ```
     /// # use offermill::{Config, Decisions, IdScheme, Kernel, Offer, Resource, Timestamp, resources::Mebibytes};
@@ -344,41 +361,41 @@ impl Kernel {
         self.0.explain(now)
     }
 
-    /// How many updates came about executors that this kernel never placed.
+    /// Returns how many updates were about executors that this kernel never placed.
     #[must_use]
     pub fn unknown_updates(&self) -> u64 {
         // Relaxed: a counter.
         self.0.unknown_updates.load(Ordering::Relaxed)
     }
 
-    /// How many agents the kernel remembers: those that were candidates for placement and not yet forgotten.
+    /// Returns how many agents the kernel remembers: agents that were candidates for placement and are not forgotten.
     #[must_use]
     pub fn agents_known(&self) -> usize {
         self.0.agents.len()
     }
 
-    /// Closes the kernel for good: no executor is placed any more, offers are declined as stopping. Returns the
-    /// executors to be asked to end (tell [`Kernel::kill_executors`] of them). Closing again returns those that are
-    /// left.
+    /// Closes the kernel permanently: no executor is placed any more, and offers are declined as stopping. Returns the
+    /// executors to be asked to end (pass them to [`Kernel::kill_executors`]). Closing again returns those that are
+    /// still alive.
     ///
-    /// A handler that committed just before may still be about to answer: its executors are among the returned. Join
-    /// handler threads before sending kills, so that a kill can't overtake its launch.
+    /// A handler that committed just before may not have answered yet; its executors are among those returned. Join
+    /// handler threads before you send kills, so that no kill overtakes its launch.
     pub fn close(&self) -> Vec<Target> {
         self.0.close()
     }
 
-    /// Closes the kernel, if need be, and waits until no executor is counted or `timeout` has passed; reports every
-    /// executor that was counted when the kernel was closed. May be called again and from several threads. Parks; never
-    /// polls.
+    /// Closes the kernel if it is open, waits until no executor is counted or `timeout` has passed, and reports every
+    /// executor that was counted when the kernel was closed. May be called repeatedly and from several threads. The
+    /// thread parks; it doesn't poll.
     pub fn drain(&self, timeout: Duration) -> DrainReport {
         self.0.drain(timeout)
     }
 
-    /// Compares the books with the cells. For tests and simulators, at moments when no other call is in progress.
-    /// O(executors and agents).
+    /// Compares the shared sums with the executors' cells. For tests and simulators, while no other call is in
+    /// progress. O(executors and agents).
     ///
     /// # Errors
-    /// Names the first thing that doesn't add up: a bug in this crate.
+    /// Returns the first inconsistency, which is a bug in this crate.
     pub fn check(&self) -> Result<(), Violation> {
         self.0.check()
     }

@@ -1,16 +1,17 @@
-//! Executors of a former run, taken into the books again: those that a framework finds when it comes back under its
-//! old framework id.
+//! Adoption: counts executors of a former run that a framework finds when it subscribes again under its old framework
+//! id.
 //!
-//! Their names are not of this kernel's making, so a roster maps them to cells. It is made once and never changes: a
-//! name whose executor has ended leads to a cell that has another sequence number by then.
+//! This kernel didn't make their names, so a table maps them to cells. It is made once and never changes. If an
+//! executor has ended, its name leads to a cell that has another sequence number.
 //!
-//! | who | does | ordering | pairs with |
+//! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|
-//! | [`Kernel::adopt`](crate::kernel::Kernel::adopt) | `claimed`: swap | Relaxed | nothing: one finds it unclaimed, and goes on |
-//! | who claimed it | numbers the executors, sets the roster, then fills their cells | std's `OnceLock` | a thread that finds one in its cell finds its name |
-//! | who claimed it | sets `left_out`, when the others are in their cells | std's `OnceLock` | a look-up of a name |
+//! | [`Kernel::adopt`](crate::kernel::Kernel::adopt) | `claimed`: swap | Relaxed | nothing: one thread finds it unclaimed and continues |
+//! | the thread that claimed it | numbers the executors, sets the table of names, then fills their cells | std's `OnceLock` | a thread that finds an executor in its cell finds its name |
+//! | the thread that claimed it | sets `left_out`, after the others are in their cells | std's `OnceLock` | a lookup of a name |
 //!
-//! Each executor is admitted alone, by the same compare-exchange that admits what is placed: the caps hold.
+//! Each executor is admitted by itself, with the same compare-exchange that admits placed executors, so that the caps
+//! hold.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -24,10 +25,10 @@ use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::sync::{AtomicU32, OnceLock, Ordering};
 use crate::time::Timestamp;
 
-/// An executor that a former run has left on the cluster.
+/// An executor that a former run left on the cluster.
 #[derive(Clone, Copy, Debug)]
 pub struct Recovered<'a> {
-    /// Its id as the cluster knows it.
+    /// Its id at the cluster.
     pub executor: &'a str,
     /// The agent that it is on.
     pub agent_id: &'a str,
@@ -43,20 +44,20 @@ pub struct Recovered<'a> {
     pub port: Option<u16>,
 }
 
-/// Names that are not of this kernel's making.
+/// Names that this kernel didn't make.
 #[derive(Debug)]
 pub(crate) struct Adopted {
-    /// Whether an adoption was made or is under way.
+    /// Whether an adoption was made or is in progress.
     claimed: AtomicU32,
     roster: OnceLock<FormerNames>,
-    /// Those of the roster that were not adopted, in the order of sequence numbers.
+    /// The sequence numbers of executors in the table that were not adopted, sorted.
     left_out: OnceLock<Vec<u64>>,
 }
 
 #[derive(Debug, Default)]
 struct FormerNames {
     by_name: HashMap<Box<str>, ExecutorId>,
-    /// In the order of sequence numbers.
+    /// Sorted by sequence number.
     names: Vec<(u64, Box<str>)>,
 }
 
@@ -65,7 +66,7 @@ impl Adopted {
         Adopted { claimed: AtomicU32::new(0), roster: OnceLock::new(), left_out: OnceLock::new() }
     }
 
-    /// Whether the caller is the first.
+    /// Returns whether the caller is the first.
     fn claim(&self) -> bool {
         self.claimed.swap(1, Ordering::Relaxed) == 0
     }
@@ -83,7 +84,7 @@ impl Adopted {
     }
 }
 
-/// The text of an id, of whichever run.
+/// Displays an id of this or a former run.
 struct Name<'a, D> {
     former: Option<&'a str>,
     own: D,
@@ -103,7 +104,7 @@ impl Core {
         Name { former: self.adopted.name(id), own: self.ids.display(id) }
     }
 
-    /// Returns for each whether it was adopted, and as whom.
+    /// Returns the id of each executor, or none if it was not adopted.
     pub(crate) fn adopt(
         &self,
         former: &[Recovered<'_>],
@@ -125,7 +126,8 @@ impl Core {
             })
             .collect();
         roster.names.sort_unstable();
-        // Before any of them is in its cell: a thread that finds one there, a close for one, finds its name.
+        // The names are set before any executor is in its cell, so that a thread that finds it there, such as a close,
+        // finds its name.
         self.adopted.roster.get_or_init(|| roster);
         let adopted = former.iter().zip(&numbered).map(|(one, id)| {
             let admitted = self.take_in((*id)?, one, now);
@@ -138,31 +140,31 @@ impl Core {
         Ok(adopted)
     }
 
-    /// A cell and a number for one executor.
+    /// Claims a cell and a sequence number for one executor.
     fn next_id(&self) -> Option<ExecutorId> {
         let mut cells = Vec::with_capacity(1);
         if !self.executors.claim(1, &mut cells) {
             return None;
         }
-        // Relaxed: a number that nobody else gets; the cell's state publishes it.
+        // Relaxed: the number is unique; the state of the cell publishes it.
         let sequence = self.sequence.fetch_add(1, Ordering::Relaxed);
         Some(ExecutorId { sequence, slot: *cells.first()? })
     }
 
-    /// Counts one executor on its agent, if that takes one.
+    /// Counts one executor on its agent, if the agent takes one.
     fn reserve_agent(&self, former: &Recovered<'_>, now: Timestamp) -> Option<AgentKey> {
         loop {
             let agent = self.agents.find_or_insert(former.agent_id, former.hostname, now)?;
             match self.agents.reserve(agent, 1, now) {
                 Ok(_) => return Some(agent),
-                // Forgotten in between: it is met anew.
+                // The agent was forgotten in between; insert it again.
                 Err(Refusal::Retired) => {}
                 Err(_) => return None,
             }
         }
     }
 
-    /// Puts one executor into its cell and into the books. If there is no room, nothing is done and the cell is freed.
+    /// Puts one executor into its cell and admits it. If there is no room, frees the cell and changes nothing.
     fn take_in(&self, id: ExecutorId, former: &Recovered<'_>, now: Timestamp) -> bool {
         let ExecutorId { sequence, slot } = id;
         let Some(executor) = self.executors.get(slot) else { return false };
@@ -175,7 +177,7 @@ impl Core {
         let allocation = Allocation { agent: agent.index(), cores, memory, gpus, port };
         Executor::before_reserving();
         executor.reserve(sequence, &allocation, now);
-        // Nobody knows how it fared: it is to be asked about.
+        // Its state is unknown: it must be reconciled.
         let _ = executor.change(sequence, |state| Some(State { doubtful: true, ..state }));
         if !self.readmit_allocation(&allocation) {
             executor.withdraw(sequence);

@@ -1,4 +1,4 @@
-//! What is only feared: agents and executors reported lost, kills, and the executors whose state is in question.
+//! Reported losses of agents and executors, kills, and reconciliation: which executors to ask the cluster about.
 
 use std::time::Duration;
 
@@ -9,47 +9,47 @@ use crate::kernel::{Core, Kernel};
 use crate::sync::{Ordering, fence};
 use crate::time::Timestamp;
 
-/// Nothing is started for so long on an agent that was reported lost: offers of it may still be on their way.
+/// How long no executor is placed on an agent that was reported lost: offers of it may still arrive.
 const SUSPECT_FOR: Duration = Duration::from_secs(10);
 
-/// Which executors to ask the cluster about.
+/// Which executors to reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// All but [young](Scope::YOUNG_FOR) ones: after each subscription, and now and then.
+    /// All but [young](Scope::YOUNG_FOR) ones. For use after each subscription and at intervals.
     All,
-    /// Those that something hints may be lost, that are out of sight, or whose launch is unconfirmed for longer than
-    /// the launch timeout.
+    /// Executors in doubt, unreachable ones, and those whose launch is unconfirmed for longer than the launch timeout.
     Doubtful,
 }
 
 impl Scope {
-    /// An executor is young for 5 s after it was placed, as long as it was not reported running and is not in doubt:
-    /// the call that launches it may still be on its way.
+    /// How long an executor is young after it was placed: 5 s, unless it was reported running or is in doubt. The call
+    /// that launches it may still be on its way.
     pub const YOUNG_FOR: Duration = Duration::from_secs(5);
 }
 
 impl Kernel {
-    /// The executors that the cluster should be asked about. O(executors).
+    /// Returns the executors that the cluster should be asked about. O(executors).
     ///
-    /// A question must not overtake the call that launches its executor, or the cluster answers that there is none.
-    /// [`Scope::All`] therefore leaves out [young](Scope::YOUNG_FOR) executors; call it again that much later, or
-    /// [`Scope::Doubtful`] will find them when the launch timeout is over. Executors that [`Kernel::agent_lost`] and
-    /// [`Kernel::executor_lost`] have put in doubt are returned at once, however young they are. So leave out executors
-    /// whose launch has not left by yourself if your calls may take longer than that to leave, or if you report
-    /// losses. (The engine does, to the call.)
+    /// A question must not overtake the call that launches its executor, or the cluster answers that it doesn't exist.
+    /// Therefore [`Scope::All`] leaves out [young](Scope::YOUNG_FOR) executors. Call it again after that time, or use
+    /// [`Scope::Doubtful`], which includes them when the launch timeout is over.
+    ///
+    /// Executors that [`Kernel::agent_lost`] or [`Kernel::executor_lost`] put in doubt are returned at once, even if
+    /// they are young. If you report losses, or if your calls may take longer than that time to leave, leave out the
+    /// executors whose launch has not left yourself. (The engine does so, exactly.)
     #[must_use]
     pub fn reconcile(&self, scope: Scope, now: Timestamp) -> Vec<Target> {
         self.0.reconcile(scope, Scope::YOUNG_FOR, now)
     }
 
-    /// The same of all, young ones too: for who knows which launches have left.
+    /// [`Kernel::reconcile`] of all executors, including young ones, for callers that know which launches have left.
     pub(crate) fn reconcile_all(&self, now: Timestamp) -> Vec<Target> {
         self.0.reconcile(Scope::All, Duration::ZERO, now)
     }
 }
 
 impl Core {
-    /// Every live executor, with its cell and present state.
+    /// All live executors, with their cells and current states.
     pub(crate) fn live(&self) -> impl Iterator<Item = (ExecutorId, &Executor, State)> {
         self.executors.iter().filter_map(|(slot, executor)| {
             let state = executor.state();
@@ -58,11 +58,11 @@ impl Core {
         })
     }
 
-    /// An executor and its agent, unless it has ended.
+    /// Returns an executor with its agent, unless it has ended.
     pub(crate) fn target(&self, id: ExecutorId, executor: &Executor) -> Option<Target> {
         let name = self.agents.name(executor.agent())?;
-        // After the look at the name: an executor that is still there held its agent all the while. Acquire pairs with
-        // the fence in `Executor::before_reserving`, as for a snapshot.
+        // The state is read after the name: if the executor is still there, it held its agent all the time. Acquire
+        // pairs with the fence in `Executor::before_reserving`, as for a snapshot.
         fence(Ordering::Acquire);
         let state = executor.state();
         let held = state.sequence == id.sequence && state.stage != Stage::Vacant;
@@ -72,7 +72,7 @@ impl Core {
     pub(crate) fn agent_lost(&self, agent_id: &str, now: Timestamp) -> Vec<Target> {
         let until = now.plus(SUSPECT_FOR);
         let Some(key) = self.agents.suspect(agent_id, until) else { return Vec::new() };
-        // From now on no place is taken there: this is how many executors there are, or are being placed.
+        // From now on no executor is reserved there, so this counts all that are there or are being placed.
         let held = self.agents.executors(key);
         if held == 0 {
             return Vec::new();
@@ -81,13 +81,13 @@ impl Core {
         if here.len() as u32 >= held {
             return here;
         }
-        // Some are being placed, or have just ended. After this, whatever is admitted there was admitted before, and so
-        // is in its cell.
+        // Some are being placed or have just ended. After this, every executor that is admitted there was admitted
+        // before, and thus is in its cell.
         self.policy.invalidate_plans(&self.admission);
         self.doubt_on_agent(key.index())
     }
 
-    /// Puts the executors on an agent in doubt. Returns them, but for those that a batch is just placing.
+    /// Puts the executors on an agent in doubt. Returns them, except those of batches that are not answered yet.
     fn doubt_on_agent(&self, agent: u32) -> Vec<Target> {
         let here = self.executors.iter().filter_map(|(slot, executor)| {
             let State { sequence, stage, .. } = executor.state();
@@ -102,7 +102,7 @@ impl Core {
         self.doubt(id, self.executors.get(id.slot)?)
     }
 
-    /// Puts an executor in doubt, and returns it unless the batch that launches it is not answered yet.
+    /// Puts an executor in doubt. Returns it unless its batch is not answered yet.
     fn doubt(&self, id: ExecutorId, executor: &Executor) -> Option<Target> {
         let doubted = executor.change(id.sequence, |state| {
             (state.stage != Stage::Vacant).then_some(State { doubtful: true, ..state })

@@ -1,24 +1,24 @@
-//! The end.
+//! Close and drain: no executor is admitted any more, and the drain waits until all have ended and reports how.
 //!
-//! 1. `close` sets the closed bit in the admission word. From then on no commit succeeds: a handler that has loaded
-//!    the word before finds it changed, gives back what it reserved and declines its batch as stopping.
-//! 2. Whoever closes first calls the roll: every executor in any state but `Vacant`. An executor whose commit came
-//!    before the bit is on it even if its handler has not published it yet, because it was `Reserved` before the
-//!    commit; one that is `Reserved` and then not admitted was never there, and is struck off at the end. Those that
-//!    have ended since the bit are on it, too: their cells are not freed, and so still say how they ended. A cell may
-//!    say so for a moment longer that is about to be freed, of an executor that ended just before the bit: so how an
-//!    executor ended is kept on the roll, and all reports agree.
-//! 3. The caller asks the executors on the roll to end. Status updates stay legal and do what they always do.
-//! 4. `wait` parks until the word shows no executor, or until its time is up.
-//! 5. Whoever ends the last executor takes the lock, and then wakes the waiters. The waiter looks at the word under
-//!    the same lock before it parks. So either it sees zero, or it is parked when the call comes: without the lock
-//!    the call could come between look and park, and be lost.
-//! 6. The report gives each executor on the roll its fate. A cell that falls vacant after the bit is not freed, so it
-//!    still says how its executor ended. The cell of an agent that is forgotten after the bit keeps its name and is not
-//!    used again: so each executor on the roll can be named with its own agent.
+//! 1. `close` sets the closed bit in the admission word. From then on no commit succeeds: a handler that loaded the
+//!    word before finds it changed, gives back what it reserved, and declines its batch as stopping.
+//! 2. The first thread that closes lists every executor in any state except `Vacant`. If an executor's commit came
+//!    before the bit, it is listed even if its handler has not published it yet, because it was `Reserved` before the
+//!    commit. An executor that is `Reserved` and then not admitted never existed; it is removed from the list in the
+//!    end. Executors that ended after the bit was set are listed, because their cells are not freed and say how they
+//!    ended. If an executor ended just before the bit, its cell may still say so for a moment until it is freed.
+//!    Therefore the list records how an executor had ended, so that all reports agree.
+//! 3. The caller asks the listed executors to end. Status updates are applied as always.
+//! 4. `wait` parks until the word counts no executor or the timeout has passed.
+//! 5. The thread that ends the last executor takes the lock and then wakes the waiters. A waiter checks the word under
+//!    the same lock before it parks. So it either sees zero or is parked when it is woken; without the lock the wake-up
+//!    could come between the check and the parking, and be lost.
+//! 6. The report says how each listed executor ended. A cell that becomes vacant after the bit was set is not freed, so
+//!    it still says how its executor ended. If an agent is forgotten after the bit was set, its cell keeps its name and
+//!    is not reused, so that each listed executor is reported with its own agent.
 //!
-//! An offer that arrives during 2 to 6 is declined. Closing again, or waiting again or from several threads, changes
-//! nothing and reports the same roll.
+//! Offers that arrive during steps 2 to 6 are declined. Closing again, or waiting again or from several threads,
+//! changes nothing and reports the same list.
 
 use std::time::Duration;
 
@@ -38,29 +38,29 @@ pub(crate) struct Drain {
     pub(crate) emptied: Condvar,
 }
 
-/// An executor on the roll.
+/// An executor that was listed when the kernel was closed.
 #[derive(Debug)]
 struct ListedExecutor {
     target: Target,
-    /// How it ended, if it had when the roll was called. Its cell may not say so any more.
+    /// How it ended, if it had ended when it was listed. Its cell may not say so any more.
     ended: Option<Fate>,
 }
 
-/// How a drain went.
+/// The result of a drain.
 #[derive(Clone, Debug)]
 pub struct DrainReport {
     /// Whether every executor whose resources were counted has ended.
     pub drained: bool,
-    /// Each executor that lived when the kernel was closed. One whose end was just being applied may be among them.
+    /// Each executor that lived when the kernel was closed. An executor whose end was being applied may be among them.
     pub executors: Vec<Drained>,
 }
 
-/// One executor's part in a drain.
+/// One executor in a [`DrainReport`].
 #[derive(Clone, Debug)]
 pub struct Drained {
-    /// Which executor, and where.
+    /// The executor and its agent.
     pub executor: Target,
-    /// How it ended, or that it has not.
+    /// How it ended, or that it has not ended.
     pub fate: Fate,
 }
 
@@ -77,7 +77,7 @@ impl Drain {
 }
 
 impl Core {
-    /// Steps 1 and 2. The executors to be asked to end.
+    /// Steps 1 and 2. Returns the executors to be asked to end.
     pub(crate) fn close(&self) -> Vec<Target> {
         self.admission.close();
         let listed = self.drain.listed.get_or_init(|| self.list_executors());
@@ -102,13 +102,14 @@ impl Core {
             let id = ExecutorId { sequence: state.sequence, slot };
             let agent = executor.agent();
             // Acquire: pairs with the fence in `Executor::before_reserving`. If the agent is that of the cell's next
-            // executor, the cell says now that it was freed, or is the next one's: the former ended before the bit.
+            // executor, the state says now that the cell was freed or is the next executor's; then the former one ended
+            // before the bit was set.
             fence(Ordering::Acquire);
             let now = executor.state();
             if now.is_freed() || now.sequence != state.sequence {
                 return None;
             }
-            // Its agent was forgotten: then it ended before the bit, or is not admitted.
+            // If the agent was forgotten, the executor ended before the bit was set or is not admitted.
             let agent_id = agent_names.id_now(agent)?;
             let ended = (state.stage == Stage::Vacant).then_some(state.fate);
             Some(ListedExecutor { target: Target { id, agent_id }, ended })
@@ -133,7 +134,7 @@ impl Core {
             }
             let fate = match state.stage {
                 Stage::Vacant if state.is_freed() => return None,
-                // Nobody is counted and nobody will be: it was not admitted.
+                // No executor is counted or will be: this one was not admitted.
                 Stage::Reserved if drained => return None,
                 Stage::Vacant => state.fate,
                 Stage::Unreachable | Stage::GivenUp => Fate::Unreachable,

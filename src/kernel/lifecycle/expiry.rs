@@ -1,5 +1,5 @@
-//! What time alone does: executors out of sight are given up, then forgotten; agents that nobody hears of go; tables
-//! that are nearly full grow.
+//! The tick: unreachable executors are given up and then forgotten, unused agents are forgotten, and tables that are
+//! nearly full grow.
 
 use std::time::Duration;
 
@@ -10,20 +10,20 @@ use crate::kernel::state::executors::{Executor, Stage};
 use crate::sync::Ordering;
 use crate::time::Timestamp;
 
-/// An agent that no offer came from for so long is forgotten, unless it holds executors or is excluded.
+/// An agent that was not offered for this long is forgotten, unless it holds executors or is excluded.
 const AGENT_KEPT_FOR: Duration = Duration::from_secs(900);
-/// How often agents are looked through.
+/// The time between two searches for agents to forget.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
 
-/// What a tick did.
+/// The result of a tick.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Ticked {
-    /// Executors out of sight for so long that their resources are counted no more.
+    /// Executors that were unreachable for so long that their resources are not counted any more.
     pub given_up: Vec<Target>,
-    /// Executors out of sight for so long that they are forgotten.
+    /// Executors that were unreachable for so long that they are forgotten.
     pub forgotten: Vec<Target>,
-    /// How many agents were forgotten.
+    /// The number of agents that were forgotten.
     pub agents_forgotten: usize,
 }
 
@@ -32,7 +32,7 @@ impl Core {
         let mut ticked = Ticked::default();
         self.executors.grow_ahead();
         self.agents.grow_ahead();
-        // Relaxed: an executor that goes out of sight meanwhile is not due yet, and one that did so before is counted.
+        // Relaxed: an executor that becomes unreachable meanwhile is not due yet, and earlier ones are counted.
         if self.unreachable.load(Ordering::Relaxed) > 0 {
             self.expire_unreachable(now, &mut ticked);
         }
@@ -50,7 +50,8 @@ impl Core {
         if due && claim(now.as_millis()).is_ok() {
             let before = now.since(Timestamp::ORIGIN.plus(AGENT_KEPT_FOR));
             let before = Timestamp::ORIGIN.plus(before);
-            // By a read-modify-write, as in `flush_releases`: an agent whose name goes had no executor that the drain lists.
+            // With a read-modify-write, as in `flush_releases`: an agent that loses its name had no executor that the
+            // drain lists.
             let names_stay = || self.admission.load_latest().closed();
             ticked.agents_forgotten = self.agents.sweep(before, now, &names_stay);
         }
@@ -80,7 +81,7 @@ impl Core {
         after: Duration,
         now: Timestamp,
     ) -> Option<Target> {
-        // Both before the change: after it the executor may end, and the cell be another's.
+        // Both are read before the change: after it the executor may end and the cell be reused.
         let target = self.target(id, executor);
         let allocation = executor.allocation();
         if !executor.give_up(id.sequence, after, now) {

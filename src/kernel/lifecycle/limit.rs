@@ -1,6 +1,7 @@
-//! The executor limit: how it is set, read, and counted down by executors that finish.
+//! The executor limit: setting it, reading it, and counting it down when executors finish.
 //!
-//! The limit in force is a field of the [policy](crate::kernel::state::policy), whose table says who writes it.
+//! The limit in force is a field of the [policy](crate::kernel::state::policy), whose table says which threads write
+//! it.
 
 use super::updates::Outcome;
 use crate::error::Error;
@@ -12,7 +13,7 @@ use crate::time::Timestamp;
 /// What the end of an executor does to the executor limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LimitRule {
-    /// Nothing.
+    /// The limit stays as it is.
     #[default]
     Keep,
     /// An executor that [finished](crate::Fate::Finished) lowers the limit by one, so that it is not replaced.
@@ -20,43 +21,42 @@ pub enum LimitRule {
 }
 
 impl Kernel {
-    /// Puts a new executor limit in force; `None` is no limit. Once this has returned, no executor is placed beyond
-    /// it. Executors that are beyond it already run on.
+    /// Sets the executor limit; `None` is no limit. Once this has returned, no executor is placed beyond it. Executors
+    /// that are already beyond it keep running.
     ///
     /// # Blocking
-    /// Waits for other threads that change limit, settings or wanted hosts, for one that makes or drops a
-    /// [`Handler`](crate::Handler), for one that reports an agent as lost or excludes it, and for one that takes an
-    /// executor into the books that returns or is adopted. If there are over 128 handlers, and batches in progress
-    /// and the first 128 handlers together hold all 256 versions of the policy, it waits until one of these batches
-    /// ends. No handler waits for it.
+    /// Waits for other threads that change limit, settings or wanted hosts, that create or drop a
+    /// [`Handler`](crate::Handler), that report an agent as lost or exclude it, or that admit an executor which returns
+    /// or is adopted. With more than 128 handlers, if batches in progress and the first 128 handlers together pin all
+    /// 256 versions of the policy, it waits until one of these batches ends. Handlers never wait for it.
     ///
     /// # Errors
-    /// When the limit is over [`limits::EXECUTORS_MAX`](crate::limits::EXECUTORS_MAX).
+    /// Fails if the limit exceeds [`limits::EXECUTORS_MAX`](crate::limits::EXECUTORS_MAX).
     pub fn set_executor_limit(&self, limit: Option<u32>) -> Result<(), Error> {
         check_limit(limit)?;
         self.0.policy.set_limit(limit, &self.0.admission);
         Ok(())
     }
 
-    /// Lowers the executor limit by so many, as one step, to 0 at the least.
+    /// Lowers the executor limit by `by` in one step, to 0 at the least.
     pub(crate) fn lower_executor_limit(&self, by: u32) {
         self.0.policy.lower_limit(by, &self.0.admission);
     }
 
-    /// The executor limit in force.
+    /// Returns the executor limit in force.
     #[must_use]
     pub fn executor_limit(&self) -> Option<u32> {
         self.0.policy.load().limit
     }
 
-    /// [`Kernel::status_update`], with a rule for the executor limit.
+    /// [`Kernel::status_update`] with a rule for the executor limit.
     ///
     /// With [`LimitRule::CountDown`] an update that ends a live executor as finished lowers the limit by one, to 0 at
-    /// the least, before the executor's place is free: no offer fills it. Duplicates change nothing. This is one step:
-    /// a limit that is set at the same time comes before it, and is lowered, or after it, and stays. So the limit in
-    /// force is the one that was set last, less the executors that finished after it.
+    /// the least, before the executor's capacity is free, so that no offer replaces it. Duplicates change nothing. This
+    /// is one step: a limit that is set concurrently is set before it and lowered, or after it and kept. So the limit
+    /// in force is the one that was set last, minus the executors that finished after that.
     ///
-    /// Not lock-free if the executor finished: it takes the lock of those that change settings.
+    /// Not lock-free if the executor finished: it takes the lock that setters of settings take.
     pub fn status_update_with(
         &self,
         update: &StatusUpdate<'_>,
@@ -66,8 +66,8 @@ impl Kernel {
         self.0.status_update(update, limit, now)
     }
 
-    /// [`Kernel::status_updates`], with a rule for the executor limit, as in [`Kernel::status_update_with`]: executors
-    /// that leave the books together lower the limit together, before that.
+    /// [`Kernel::status_updates`] with a rule for the executor limit, as in [`Kernel::status_update_with`]. Executors
+    /// that are released together lower the limit together, before that.
     pub fn status_updates_with(
         &self,
         updates: &[StatusUpdate<'_>],

@@ -1,4 +1,4 @@
-//! From status updates, losses and time to freed capacity; executors of a former run; the drain.
+//! What happens to executors after placement: status updates, losses, timeouts, kills, adoption, drain.
 
 pub(crate) mod adoption;
 pub(crate) mod doubt;

@@ -1,9 +1,10 @@
-//! Executors that have ended and left their cells, until the books know of it: up to `N` are taken out of them at once.
+//! Batched release: collects up to `N` executors that have ended, and subtracts them from the shared sums with one
+//! change.
 //!
-//! Whoever moves an executor to `Vacant` writes it down here, and [settles](Core::settle) when it has a good number or
-//! has to know what there is room for. In between the books count more than there is, never less: so no cap is
-//! exceeded, and no drain ends early. What would be four words an executor that others want, too, is two (the
-//! executor's and its agent's), and two more for all of them together.
+//! The thread that moves an executor to `Vacant` records it here and [flushes](Core::flush_releases) the batch when it
+//! is full or before a decision that depends on the room there is. In between, the sums count too much, never too
+//! little, so that no cap is exceeded and no drain ends early. Instead of four contended words per executor, this
+//! changes two (the executor's and its agent's), and two more per batch.
 
 use crate::ids::ExecutorId;
 use crate::kernel::Core;
@@ -12,20 +13,20 @@ use crate::kernel::state::executors::{Allocation, Stage, State};
 use crate::resources::MilliCpus;
 use crate::sync::Ordering;
 
-/// What `N` executors leave.
+/// What up to `N` ended executors held.
 #[derive(Debug)]
 pub(crate) struct ReleaseBatch<const N: usize> {
     /// The cells, and those of their agents.
     slots: [u32; N],
     agents: [u32; N],
     left: usize,
-    /// How many of them were counted, and what they held.
+    /// How many of them were counted, and what those held.
     counted: u32,
     cores: MilliCpus,
     gpus: u64,
-    /// How many lower the executor limit when they leave.
+    /// By how much to lower the executor limit.
     count_down: u32,
-    /// Whether plans were made for an agent that is excluded now.
+    /// Whether an agent was excluded that plans may have been made for.
     invalidate_plans: bool,
 }
 
@@ -43,20 +44,20 @@ impl<const N: usize> ReleaseBatch<N> {
         }
     }
 
-    /// The executor that was written down last lowers the executor limit.
+    /// Lowers the executor limit for the executor that was recorded last.
     pub(crate) fn count_down(&mut self) {
         self.count_down += 1;
     }
 
-    /// The end that was written down last has excluded its agent, on which others are placed perhaps.
+    /// The end that was recorded last excluded its agent, on which other executors may be being placed.
     pub(crate) fn invalidate_plans(&mut self) {
         self.invalidate_plans = true;
     }
 }
 
 impl Core {
-    /// Writes down what an executor leaves. Only who moved it from `before` to `Vacant` may call this, and has
-    /// to [settle](Core::settle).
+    /// Records what an executor releases. Only the thread that moved it from `before` to `Vacant` may call this, and it
+    /// has to [flush](Core::flush_releases) the batch.
     #[inline]
     pub(crate) fn record_release<const N: usize>(
         &self,
@@ -72,7 +73,7 @@ impl Core {
             index.remove(&id.sequence);
         }
         if batch.left == N {
-            // Who has so many to write down settles before; this is for who forgets.
+            // Callers flush before a batch is full; this is a safeguard.
             self.flush_releases(batch);
         }
         batch.slots[batch.left] = id.slot;
@@ -85,8 +86,8 @@ impl Core {
         }
     }
 
-    /// Takes what was written down out of the books, and frees the cells. The executor limit is lowered before: who
-    /// sees the places free must see the limit too, or would fill them.
+    /// Subtracts what was recorded from the shared sums and frees the cells. The executor limit is lowered first: a
+    /// thread that sees the freed capacity must see the new limit, or it would fill it.
     #[inline]
     pub(crate) fn flush_releases<const N: usize>(&self, batch: &mut ReleaseBatch<N>) {
         if batch.left == 0 {
@@ -102,23 +103,24 @@ impl Core {
             0 => self.admission.load_latest(),
             executors => self.release(executors, batch.cores, batch.gpus),
         };
-        // A closed kernel's cells stay as they are: they say how the executors on the roll have ended. The word is
-        // changed by a read-modify-write, so that whoever sees the kernel open here is seen as vacant by the roll.
+        // The cells of a closed kernel are kept, because they say how the listed executors ended. The word is changed
+        // by a read-modify-write: if the kernel is still open here, the list of a later close sees these executors as
+        // vacant.
         if !admission.closed() {
             match batch.slots[..batch.left] {
                 [slot] => self.executors.free(slot),
                 ref slots => self.executors.free_all(slots),
             }
         }
-        // Last: whoever finds the agent without executors, and forgets it, knows that none of them is listed by a drain
-        // of a kernel that is open still: they are out of the books, and their cells don't say how they ended.
+        // This is last: a thread that finds the agent without executors and forgets it knows that no drain of a kernel
+        // that is still open lists any of them. They are not counted, and their cells don't say how they ended.
         for agent in &batch.agents[..batch.left] {
             self.agents.release(*agent, 1);
         }
         *batch = ReleaseBatch::new();
     }
 
-    /// Takes a hold out of the books; wakes the drain if it was the last.
+    /// Subtracts one allocation from the shared sums. Wakes the drain if it was the last one.
     pub(crate) fn release_allocation(&self, allocation: &Allocation) -> AdmissionState {
         self.release(1, allocation.cores, u64::from(allocation.gpus.get()))
     }

@@ -1,4 +1,4 @@
-//! What becomes of executors: status updates, losses, kills, and time.
+//! Status updates: how they change executors, and what they free.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use crate::status::{Fate, Meaning, StatusUpdate};
 use crate::sync::Ordering;
 use crate::time::Timestamp;
 
-/// So many updates of a batch are applied before the books are changed.
+/// The number of updates of a batch that are applied before the shared sums are changed.
 const UPDATES_AHEAD: usize = if cfg!(all(loom, test)) { 2 } else { 64 };
 
-/// An executor's id and cell. The cell may hold another one by now: its state says so.
+/// An executor's id and cell. The cell may hold another executor by now; its state says so.
 type Found<'k> = (ExecutorId, &'k Executor);
 
-/// What a status update did.
+/// The result of a status update.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Outcome {
@@ -26,11 +26,12 @@ pub struct Outcome {
     pub executor: Option<ExecutorId>,
     /// What changed.
     pub change: Change,
-    /// What was freed by it.
+    /// What it freed.
     pub freed: Option<Freed>,
-    /// The executor must be killed: nobody knows it, or it came back and there is no room for it any more.
+    /// Whether the executor must be killed, because it is unknown or because it returned and there is no room for it
+    /// any more.
     pub kill: bool,
-    /// The update was a failure too many: the agent is excluded.
+    /// The agent's exclusion, if this failure exceeded the allowed number.
     pub excluded: Option<Exclusion>,
 }
 
@@ -38,23 +39,23 @@ pub struct Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change {
-    /// Nothing: the update told nothing new, or came too late.
+    /// Nothing: the update was a duplicate or came too late.
     Nothing,
-    /// Nothing: no such executor was ever placed by this kernel.
+    /// Nothing: this kernel never placed such an executor.
     UnknownExecutor,
     /// The executor was seen running for the first time.
     Running,
-    /// The executor is out of sight.
+    /// The executor is unreachable.
     Unreachable,
-    /// The executor was out of sight and is back.
+    /// The executor was unreachable and is back.
     Returned,
-    /// The executor came back after its resources were given to others, and there is no room for it.
+    /// The executor came back after its resources were released, and there is no room for it.
     Refused,
     /// The executor has ended.
     Ended(Fate),
 }
 
-/// Resources that no executor holds any more.
+/// Resources that an executor released.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Freed {
     /// Cores.
@@ -74,21 +75,21 @@ impl From<Allocation> for Freed {
     }
 }
 
-/// An agent that gets no more executors.
+/// An agent on which no executors are placed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exclusion {
     /// The agent's id.
     pub agent_id: Arc<str>,
-    /// Until then; [`Timestamp::MAX`] is for ever.
+    /// When the exclusion ends; [`Timestamp::MAX`] is never.
     pub until: Timestamp,
 }
 
-/// An executor and its agent: what a kill or a reconciliation names.
+/// An executor and its agent, as kills and reconciliations name them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The executor.
     pub id: ExecutorId,
-    /// The id of the agent that it was placed on.
+    /// The id of its agent.
     pub agent_id: Arc<str>,
 }
 
@@ -99,7 +100,7 @@ impl Outcome {
 }
 
 impl Core {
-    /// Finds an executor by the text of its id. The cell may hold another one by now: its state says so.
+    /// Finds an executor's id by its text. Its cell may hold another executor by now; its state says so.
     pub(crate) fn find_executor(&self, text: &str) -> Option<ExecutorId> {
         match self.ids.parse(text) {
             Some(Parsed::Id(id)) => Some(id),
@@ -143,8 +144,8 @@ impl Core {
         }
     }
 
-    /// Finds the executors of these updates, those whose ids say where they are, and brings in the lines that the
-    /// updates will change: in short passes, so that the processor waits for many at a time.
+    /// Finds the cells of those updates whose ids contain their slot, and prefetches the lines that the updates will
+    /// change. It uses short loops, so that the processor waits for many lines at a time.
     fn locate(&self, updates: &[StatusUpdate<'_>]) -> [Option<Found<'_>>; UPDATES_AHEAD] {
         let mut located = [None; UPDATES_AHEAD];
         for (located, update) in located.iter_mut().zip(updates) {
@@ -152,10 +153,10 @@ impl Core {
                 *located = self.executors.get(id.slot).map(|cell| (id, cell));
             }
         }
-        // The cell may be another's, and the agent too: nothing is decided by them here.
+        // The cell or the agent may be another's by now; nothing is decided by them here.
         let agents = located.map(|found| found.map(|(_, executor)| executor.agent()));
         for (agent, update) in agents.into_iter().zip(updates) {
-            // No other update changes an agent's word.
+            // Only updates that end an executor change its agent's word.
             if let (Some(agent), Meaning::Ended(_)) = (agent, update.state.meaning(update.reason)) {
                 self.agents.prefetch(agent);
             }
@@ -168,8 +169,8 @@ impl Core {
         Some((id, self.executors.get(id.slot)?))
     }
 
-    /// Applies one update about the executor that was `found`; what it leaves if it has ended is written down in
-    /// `batch`. The outcome goes to `emit`, which puts it where it is to lie: moving it afterwards takes long.
+    /// Applies one update to the executor that was `found`. If it has ended, what it held is recorded in `batch`. The
+    /// outcome goes to `emit`, which writes it to its final place: moving it afterwards is expensive.
     #[inline]
     fn apply<const N: usize, R>(
         &self,
@@ -190,7 +191,7 @@ impl Core {
             Ok(change) => change,
             Err(state) => {
                 if state.stage == Stage::GivenUp {
-                    // It may want the room of those that ended just before.
+                    // It may need the room of executors that have just ended.
                     self.flush_releases(batch);
                 }
                 return emit(self.unchanged_outcome(update, id, executor, state, meaning));
@@ -201,7 +202,7 @@ impl Core {
                 let blamed = update.state.blames_agent(update.reason) && !before.asked_to_end;
                 let excluded = if blamed { self.count_agent_failure(executor, now) } else { None };
                 let allocation = executor.allocation();
-                // The agent counts this executor still: any other may be one that is being placed.
+                // The agent still counts this executor; any other may be one that is being placed.
                 let invalidates =
                     excluded.is_some() && self.agents.executors_at(allocation.agent) > 1;
                 self.record_release(id, &allocation, before, batch);
@@ -227,7 +228,7 @@ impl Core {
         emit(Outcome::of(Some(id), change))
     }
 
-    /// Moves an executor out of sight, if it is in sight.
+    /// Marks an executor as unreachable, if it is reachable.
     #[inline(never)]
     fn mark_unreachable(
         &self,
@@ -239,7 +240,8 @@ impl Core {
         if seen.sequence != id.sequence || !seen.stage.is_reachable() {
             return Err(seen);
         }
-        // Before the change: if others see it, and uncount it, the count is never too low for those that remain.
+        // Counted before the change: if another thread sees the change and uncounts the executor, the count is never
+        // too low.
         self.unreachable.fetch_add(1, Ordering::Relaxed);
         let changed = executor.mark_unreachable(id.sequence, now);
         if changed.is_err() {
@@ -248,7 +250,7 @@ impl Core {
         changed
     }
 
-    /// What an update comes to that left the executor's cell as it was, in `state`.
+    /// The outcome of an update that left the executor's cell in `state`.
     #[inline(never)]
     fn unchanged_outcome(
         &self,
@@ -267,12 +269,12 @@ impl Core {
         Outcome::of(Some(id), Change::Nothing)
     }
 
-    /// An update for an executor that isn't there: one that has ended, or one that nobody here has placed. Alive, it
-    /// is a stray.
+    /// The outcome of an update for an executor that has ended or that this kernel never placed. If the executor is
+    /// alive, it must be killed.
     fn unknown(&self, update: &StatusUpdate<'_>, found: Option<ExecutorId>) -> Outcome {
-        // Relaxed: the number is compared, nothing is read by it.
+        // Relaxed: the number is only compared.
         let placed = self.sequence.load(Ordering::Relaxed);
-        // Plain ids of executors that have ended find nothing.
+        // Plain ids of ended executors are not in the index any more.
         let known = match found.map(Parsed::Id).or_else(|| self.ids.parse(update.executor)) {
             Some(Parsed::Id(id)) => id.sequence < placed,
             Some(Parsed::Sequence(sequence)) => sequence < placed,
@@ -285,7 +287,7 @@ impl Core {
         Outcome { kill: update.state.alive(), ..Outcome::of(found.filter(|_| known), change) }
     }
 
-    /// Counts a failure against the executor's agent. The caller has not freed its hold yet.
+    /// Counts a failure against the executor's agent. The executor still holds its allocation.
     fn count_agent_failure(&self, executor: &Executor, now: Timestamp) -> Option<Exclusion> {
         let policy = self.policy.load();
         let index = executor.allocation().agent;
@@ -294,17 +296,19 @@ impl Core {
         Some(Exclusion { agent_id: (*self.agents.name(index)?.id).into(), until })
     }
 
-    /// Frees what an executor holds. Only who moved it from `before` to `Vacant` may call this.
+    /// Releases what an executor holds. Only the thread that moved it from `before` to `Vacant` may call this.
     pub(crate) fn vacate(&self, id: ExecutorId, executor: &Executor, before: State) {
         let mut batch = ReleaseBatch::<1>::new();
         self.record_release(id, &executor.allocation(), before, &mut batch);
         self.flush_releases(&mut batch);
     }
 
-    /// An executor that was given up, as `seen`, is heard of again: it gets its resources back if the caps allow.
+    /// Handles an update for an executor that was given up, in state `seen`: it gets its resources back if the caps
+    /// allow.
     ///
-    /// Two reports of that may come at once, and the one find no room because of the other. So a refusal counts only
-    /// if it leaves its mark before the executor is back, and a return only if no refusal came before.
+    /// Two such updates may be applied at once, and one may find no room because of the other. Therefore a refusal
+    /// counts only if it is recorded before the executor is back, and a return only if no refusal was recorded since
+    /// `seen`.
     fn readmit(
         &self,
         id: ExecutorId,
@@ -333,18 +337,18 @@ impl Core {
             self.unreachable.fetch_sub(1, Ordering::Relaxed);
             return Outcome::of(Some(id), Change::Returned);
         }
-        // Another update was faster; what was counted for this one is one too many.
+        // Another update came first: undo what was counted for this one.
         self.release_allocation(&allocation);
         Outcome::of(Some(id), Change::Nothing)
     }
 
-    /// Puts a hold into the books again, if the caps allow.
+    /// Counts an allocation again, if the caps allow.
     pub(crate) fn readmit_allocation(&self, allocation: &Allocation) -> bool {
         let gpus = u64::from(allocation.gpus.get());
-        // No version is pinned here.
+        // This thread has no pinned version.
         let _policy = self.policy.freeze();
         loop {
-            // The word before the policy, as for a batch.
+            // The word is loaded before the policy, as for a batch.
             let admission = self.admission.load();
             let policy = self.policy.load();
             let fits = !admission.closed() && policy.has_room_for(admission, allocation.cores);
@@ -360,8 +364,8 @@ impl Core {
     }
 }
 
-/// The state after an update that means `meaning`; none if it changes nothing. That an executor goes out of sight is
-/// [elsewhere](Executor::lose_sight): one that is out of sight already doesn't go anew, and its clock runs on.
+/// The state after an update with this meaning, or none if it changes nothing. [`Executor::mark_unreachable`] handles
+/// executors that become unreachable: one that is already unreachable keeps its clock.
 fn next_state(state: State, meaning: Meaning) -> Option<State> {
     let live = matches!(state.stage, Stage::Launching | Stage::Running | Stage::Unreachable);
     let next = match meaning {

@@ -1,8 +1,8 @@
-//! A handler's private memory of agents: found by id without touching anything that another thread writes.
+//! A handler's private cache of agents, which finds an agent by id without touching memory that other threads write.
 //!
-//! What is known of an agent is one cache line, beside its id; the hash table holds positions and a part of the hash,
-//! so that it stays small. Agents of several offers are found together and ahead of their use ([`AgentCache::locate`]),
-//! in passes short enough that the processor waits for many lines at a time.
+//! An entry is one cache line, with the id beside it. The hash table holds positions and a part of the hash, so that it
+//! stays small. The agents of several offers are looked up together and ahead of their use ([`AgentCache::locate`]), in
+//! loops short enough that the processor waits for many lines at a time.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -15,34 +15,35 @@ use crate::kernel::state::agents::{AgentCapacity, AgentKey, Agents, Refusal};
 use crate::offer::Offer;
 use crate::time::Timestamp;
 
-/// An agent that no offer came from for so long, in seconds, is forgotten when the memory would have to grow.
+/// An agent that was not offered for this many seconds is dropped when the cache would have to grow.
 const FORGET_AFTER: u32 = 900;
-/// How often, in seconds, a handler tells the others that an agent is there.
+/// How often, in seconds, a handler records in the shared entry that an agent was offered.
 const REPORT_EVERY: u32 = 60;
-/// So many agents are remembered before any is forgotten.
+/// The number of agents that are cached before any is dropped.
 const KEEP: usize = 1024;
 /// No position.
 const NONE: u32 = u32::MAX;
 
-/// What a handler knows of an agent.
+/// A cached agent.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct CachedAgent {
     id: Box<str>,
-    /// The shared entry, once the agent was a candidate for placement.
+    /// The key of the shared entry, once the agent was a candidate.
     agent: Option<AgentKey>,
-    /// Whether the agent meets the constraint, worked out when either is new.
+    /// Whether the agent meets the constraint; evaluated when either is new.
     pub(crate) memo: Memo,
-    /// The last batch that the agent was a candidate in, and its first group there.
+    /// The last batch in which the agent was a candidate, and its first candidate there.
     pub(crate) batch: u32,
     pub(crate) group: u32,
-    /// When an offer came last, and when the shared entry was told last, in seconds.
+    /// When an offer came last, and when that was recorded in the shared entry last, in seconds.
     seen: u32,
     reported: u32,
 }
 
 impl CachedAgent {
-    /// What the agent takes, or why nothing. Meets the agent again if it was forgotten meanwhile.
+    /// Returns how many executors the agent takes, or why it takes none. Creates a shared entry if the agent was
+    /// forgotten.
     pub(crate) fn capacity(
         &mut self,
         agents: &Agents,
@@ -52,7 +53,7 @@ impl CachedAgent {
         if let Some(key) = self.agent {
             let capacity = agents.capacity(key, now);
             if capacity != Err(Refusal::Retired) {
-                // Not before: the cell of a forgotten agent may be another's by now.
+                // Only now, because the cell of a forgotten agent may be another agent's.
                 if self.seen.saturating_sub(self.reported) >= REPORT_EVERY {
                     agents.record_seen(key, now);
                     self.reported = self.seen;
@@ -69,11 +70,11 @@ impl CachedAgent {
     }
 }
 
-/// Where an agent is in [`AgentCache::known`].
+/// The position of an agent in [`AgentCache::known`].
 #[derive(Clone, Copy, Debug)]
 struct Place {
     at: u32,
-    /// Bits of the id's hash. Where they agree, the ids hardly ever differ.
+    /// Bits of the id's hash. If they are equal, the ids are almost always equal.
     tag: u32,
 }
 
@@ -83,15 +84,15 @@ impl Place {
     }
 }
 
-/// All agents that a handler remembers: at most twice those that it saw in the last quarter of an hour, or
-/// [`KEEP`], and those that are new in its last batch.
+/// All agents that a handler has cached: at most [`KEEP`], or twice those that it saw in the last 15 minutes, plus
+/// those that were new in its last batch.
 #[derive(Debug)]
 pub(crate) struct AgentCache {
     known: Vec<CachedAgent>,
     table: HashTable<Place>,
     hasher: RandomState,
     sweep_at: usize,
-    /// Where the agents of the offers located last are.
+    /// The positions of the agents of the offers that were located last.
     located: Vec<u32>,
 }
 
@@ -106,7 +107,7 @@ impl AgentCache {
         }
     }
 
-    /// Forgets agents that were not seen for long, if there are many. Positions change.
+    /// Drops agents that were not seen for long, if there are many. Positions change.
     pub(crate) fn tidy(&mut self, now: Timestamp) {
         if self.known.len() < self.sweep_at {
             return;
@@ -124,7 +125,7 @@ impl AgentCache {
         }
     }
 
-    /// Finds the agents of these offers, for [`AgentCache::seen`].
+    /// Looks up the agents of these offers, for [`AgentCache::seen`].
     pub(crate) fn locate(&mut self, offers: &[Offer<'_>]) {
         let AgentCache { known, table, hasher, located, .. } = self;
         located.clear();
@@ -133,7 +134,7 @@ impl AgentCache {
             let found = table.find(hash, |place| place.tag == Place::new(0, hash).tag);
             found.map_or(NONE, |place| place.at)
         }));
-        // The last test alone is right; those before it are cheap, and bring in what it needs.
+        // Only the last comparison decides. The others are cheap and load what it needs.
         let mut narrow = |same: fn(&str, &str) -> bool| {
             for (at, offer) in located.iter_mut().zip(offers) {
                 let known = known.get(*at as usize);
@@ -147,8 +148,8 @@ impl AgentCache {
         narrow(|known, id| known == id);
     }
 
-    /// The agent of the offer with this position among those located last, remembered from now on, and where it is
-    /// until the next [`AgentCache::tidy`].
+    /// Returns the agent of the offer with this position among those located last, and the agent's position, which is
+    /// valid until the next [`AgentCache::tidy`]. Adds the agent if it is new.
     pub(crate) fn seen(
         &mut self,
         offer: usize,
@@ -164,17 +165,17 @@ impl AgentCache {
         (at, cached)
     }
 
-    /// Takes the numbers of batches off all agents.
+    /// Clears the batch numbers of all agents.
     pub(crate) fn forget_batches(&mut self) {
         self.known.iter_mut().for_each(|known| known.batch = 0);
     }
 
-    /// The agent at a position that [`AgentCache::seen`] gave.
+    /// The agent at a position that [`AgentCache::seen`] returned.
     pub(crate) fn at(&mut self, at: u32) -> &mut CachedAgent {
         &mut self.known[at as usize]
     }
 
-    /// The position of an agent that was not known before these offers.
+    /// Adds an agent that was unknown when the offers were located. Returns its position.
     #[cold]
     fn find_or_insert(&mut self, id: &str, now: Timestamp) -> u32 {
         let AgentCache { known, table, hasher, .. } = self;
@@ -212,7 +213,8 @@ fn hash(hasher: &RandomState, id: &str) -> u64 {
 mod tests {
     use super::*;
 
-    /// Goal: agents that come and go leave nothing behind. Method: a million ids over a day, one seen throughout.
+    /// Goal: the cache doesn't grow with agents that come and go. Method: a million ids over a day, one seen
+    /// throughout.
     #[test]
     fn memory_follows_the_agents_that_are_there() {
         let mut agent_cache = AgentCache::new();

@@ -1,4 +1,4 @@
-//! The first look at a batch: each offer is declined for what it is, or joins its agent's group of candidates.
+//! Candidates of a batch: declines offers that can't be used and groups the others by agent and role.
 
 use std::hash::BuildHasher;
 use std::time::Duration;
@@ -18,43 +18,43 @@ use crate::offer::{Offer, ResourceKind};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::time::Timestamp;
 
-/// No offer, no group.
+/// No offer or candidate.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// So many offers' agents are found ahead of their use; what is known of them stays in the nearest cache.
+/// The number of offers whose agents are looked up ahead of their use. Their entries stay in the nearest cache.
 const LOCATED_AHEAD: usize = 64;
 
-/// The offers of one agent and role, or one of them: they are used together, and answered by one accept.
+/// The offers of one agent and role, which are used together and answered by one accept; or one such offer alone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate {
     pub(crate) agent: AgentKey,
-    /// Where the handler keeps the agent.
+    /// The agent's position in the handler's cache.
     cached: u32,
-    /// The first and last of its offers; `CandidateSet::next_offer` links them.
+    /// The first and last of its offers, linked by `CandidateSet::next_offer`.
     pub(crate) first: u32,
     last: u32,
     /// Sums over its offers.
     pub(crate) firm: Sums,
     pub(crate) revocable: Sums,
-    /// Where the firm ones lie.
+    /// Which resources hold the non-revocable amounts.
     pub(crate) sources: ScalarSources,
     has_port: bool,
-    /// How many executors its agent takes.
+    /// The number of executors that its agent takes.
     agent_room: u32,
-    /// Whether an executor failed there lately.
+    /// Whether an executor failed on the agent recently.
     failed: bool,
     /// Why it got no executor.
     pub(crate) reason: Option<Reason>,
-    /// How many executors it got, and the row of the first.
+    /// The number of executors that it got, and the row of the first one.
     pub(crate) placed: u32,
     pub(crate) start: u32,
     /// Whether its first executor has a cell.
     pub(crate) begun: bool,
-    /// GPUs for its first executor, when executors take what there is.
+    /// GPUs for its first executor, if executors take all GPUs offered.
     pub(crate) gpus_granted: u32,
 }
 
-/// What there is to take of each scalar in one supply, in thousandths.
+/// The usable amount of each scalar in one supply, in thousandths.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sums {
     pub(crate) cpus: u64,
@@ -62,24 +62,24 @@ pub(crate) struct Sums {
     pub(crate) gpus: u64,
 }
 
-/// Where what there is of cores and memory lies.
+/// Which resources hold the cores and the memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ScalarSources {
     pub(crate) cpus: ScalarSource,
     pub(crate) memory: ScalarSource,
 }
 
-/// Where what there is of one scalar lies.
+/// Which resources hold one scalar.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ScalarSource {
-    /// In so many resources …
+    /// The number of resources that hold some of it.
     count: u32,
-    /// … of which this is the last: its offer's position in the batch, and its own in that.
+    /// The last of them: its offer's position in the batch and its position in the offer.
     last: (u32, u32),
 }
 
 impl ScalarSource {
-    /// Some lies in this resource, too, unless it is nothing.
+    /// Adds a resource that holds `quantity`; zero is ignored.
     pub(crate) fn add(&mut self, offer: u32, resource: u32, quantity: u64) {
         if quantity > 0 {
             self.count = self.count.saturating_add(1);
@@ -87,7 +87,7 @@ impl ScalarSource {
         }
     }
 
-    /// The one resource in which all lies, if it is one.
+    /// The resource that holds everything, if there is exactly one.
     pub(crate) fn only(self) -> Option<(u32, u32)> {
         (self.count == 1).then_some(self.last)
     }
@@ -114,11 +114,11 @@ impl Candidate {
         }
     }
 
-    /// Adds what is in an offer, which has this `position` in the batch.
+    /// Adds the resources of an offer that has this `position` in the batch.
     fn add(&mut self, offer: &Offer<'_>, position: u32, config: &Config) {
         let eligibility = Eligibility::new(offer, config);
         for (resource, at) in offer.resources.iter().zip(0u32..) {
-            // Most that are offered are of no use: nobody need ask whose they are.
+            // Most offered resources are of no use, so their role is not checked.
             match resource.kind {
                 ResourceKind::Cpus | ResourceKind::Memory | ResourceKind::Gpus => {}
                 ResourceKind::Ports => {
@@ -150,7 +150,7 @@ impl Candidate {
         }
     }
 
-    /// The GPUs of the group's executors: of its first, or of a further one.
+    /// The GPUs of the candidate's first executor or of a further one.
     pub(crate) fn gpus_of(&self, config: &Config, first: bool) -> Gpus {
         match config.executor_gpus {
             ExecutorGpus::Exactly(each) => each,
@@ -159,14 +159,14 @@ impl Candidate {
         }
     }
 
-    /// GPUs that one executor could take, whole ones.
+    /// The whole GPUs that one executor could take.
     pub(crate) fn whole_gpus(&self) -> u32 {
         let gpus = self.firm.gpus.max(self.revocable.gpus);
         u32::try_from(gpus / 1000).unwrap_or(u32::MAX)
     }
 
-    /// How many executors fit, whatever the caps say, or what is too small for one. An executor takes each kind from
-    /// one supply: what two of them leave doesn't add up to one more.
+    /// How many executors fit, regardless of the caps; or what is too small for one. An executor takes each kind from
+    /// one supply, so the remainders of the two supplies don't add up to another executor.
     fn room(&self, policy: &Policy) -> Result<Capacity, Reason> {
         if let Some(reason) = self.reason {
             return Err(reason);
@@ -214,9 +214,9 @@ impl Candidate {
     }
 }
 
-/// How many times `each` is in one or the other.
+/// The number of times that `each` fits into one supply plus the number of times that it fits into the other.
 fn times(firm: u64, revocable: u64, each: u64) -> u64 {
-    // Mostly there is nothing revocable, and then a division less.
+    // Usually nothing is revocable; then this saves a division.
     let more = if revocable < each { 0 } else { revocable / each };
     (firm / each).saturating_add(more)
 }
@@ -236,18 +236,18 @@ impl From<Refusal> for Reason {
 #[derive(Debug, Default)]
 pub(crate) struct CandidateSet {
     pub(crate) list: Vec<Candidate>,
-    /// For each group, how many executors fit.
+    /// For each candidate, how many executors fit.
     pub(crate) capacities: Vec<Capacity>,
-    /// For each offer, the next one of its group.
+    /// For each offer, the next offer of its candidate.
     pub(crate) next_offer: Vec<u32>,
-    /// The groups of agents' further roles. Empty in almost all batches.
+    /// The candidates of agents' further roles. Empty in almost all batches.
     further: HashTable<u32>,
     hasher: RandomState,
     batch: u32,
 }
 
 impl CandidateSet {
-    /// Looks at `offers`; appends a row to `declines` for each that is out of the question by itself.
+    /// Collects the candidates among `offers` and appends a row to `declines` for each offer that can't be used.
     pub(crate) fn collect(
         &mut self,
         offers: &[Offer<'_>],
@@ -309,17 +309,17 @@ impl CandidateSet {
         self.compute_capacities(offers, policy, agent_cache, agents, now);
     }
 
-    /// Gives the batch a number that no agent bears.
+    /// Gives the batch a number that no cached agent has.
     fn number_batch(&mut self, agent_cache: &mut AgentCache) {
         self.batch = self.batch.wrapping_add(1);
         if self.batch == 0 {
-            // The numbers begin anew.
+            // The numbers wrapped around.
             agent_cache.forget_batches();
             self.batch = 1;
         }
     }
 
-    /// Works out what each group has room for.
+    /// Computes the capacity of each candidate.
     fn compute_capacities(
         &mut self,
         offers: &[Offer<'_>],
@@ -328,7 +328,8 @@ impl CandidateSet {
         agents: &Agents,
         now: Timestamp,
     ) {
-        // A loop of its own: it reads lines that other threads write, and need not wait for one to ask for the next.
+        // A loop of its own: it reads lines that other threads write, and the processor can wait for several of them at
+        // a time.
         for group in &mut self.list {
             let first = &offers[group.first as usize];
             match agent_cache.at(group.cached).capacity(agents, first, now) {
@@ -348,7 +349,8 @@ impl CandidateSet {
         }
     }
 
-    /// The group that an agent's further offer belongs to: that of its role, made if need be. Links the offer into it.
+    /// Returns the candidate of an agent's further offer, by role, and links the offer into it. Creates it if there is
+    /// none.
     fn group_of_role(&mut self, at: u32, role: &str, offers: &[Offer<'_>], position: u32) -> u32 {
         let CandidateSet { list, further, hasher, .. } = self;
         let role_of = |group: &Candidate| offers[group.first as usize].role;
@@ -374,7 +376,7 @@ impl CandidateSet {
         found
     }
 
-    /// The positions of a group's offers.
+    /// The positions of a candidate's offers.
     pub(crate) fn offers_of(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
         std::iter::successors(Some(first), |offer| {
             self.next_offer.get(*offer as usize).copied().filter(|next| *next != NONE)

@@ -1,4 +1,4 @@
-//! Cutting executors' resources from offers: exact pieces, each kind from one supply, reserved resources first.
+//! Carving executors' resources from offers: exact pieces, each kind from one supply, reserved resources first.
 
 use super::candidates::{ScalarSource, ScalarSources, Sums};
 use super::decision::{Amount, Piece};
@@ -7,33 +7,33 @@ use crate::config::Config;
 use crate::offer::{Offer, Resource, ResourceKind};
 use crate::resources::Scalar;
 
-/// Which resources are taken from now.
+/// Which resources a cursor takes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Preference {
-    /// Reserved ones, and then …
+    /// Reserved resources.
     Reserved,
-    /// … unreserved ones.
+    /// Unreserved resources, after the reserved ones.
     Unreserved,
-    /// All alike.
+    /// All resources.
     Any,
 }
 
-/// A place among the offers of one group, for one kind of scalar. Amounts are taken from reserved resources first, then
-/// from unreserved ones, each in the order of the offers, or from all in that order; and from revocable resources only
-/// when what is left of the others is too little for one executor, for no executor may have both.
+/// A position among the offers of one group, for one kind of scalar. Reserved resources are used first, then unreserved
+/// ones, each in the order of the offers; or all in that order. Revocable resources are used only when too little for
+/// one executor is left of the others, because no executor may have both.
 #[derive(Clone, Copy, Debug)]
 struct Cursor {
     kind: ResourceKind,
     supply: Supply,
     preference: Preference,
-    /// Where to look on: the offer's position among the group's, and the resource's in it.
+    /// Where to continue: the offer's position in the group and the resource's position in the offer.
     offer: usize,
     resource: usize,
-    /// The resource that is taken from: its offer's position in the batch, and its own in that.
+    /// The current resource: its offer's position in the batch and its position in the offer.
     at: (u32, u32),
-    /// What is left of that resource, in thousandths.
+    /// What is left of the current resource, in thousandths.
     left: u64,
-    /// What is left of all firm ones, in thousandths.
+    /// What is left of all non-revocable resources, in thousandths.
     firm: u64,
 }
 
@@ -49,7 +49,8 @@ impl Cursor {
         Cursor { kind, supply, preference, offer: 0, resource: 0, at: (0, 0), left: 0, firm }
     }
 
-    /// A cursor of what is `firm`. Lies all of that in one place, as mostly, there is no need to look for it again.
+    /// A cursor of non-revocable resources. If one resource holds all of `firm`, as it usually does, the cursor starts
+    /// there without a search.
     fn of_firm(
         kind: ResourceKind,
         offers: &OfferGroup<'_>,
@@ -60,7 +61,7 @@ impl Cursor {
         source.only().map_or(cursor, |at| Cursor { at, left: firm, ..cursor })
     }
 
-    /// Moves to the next resource that something can be taken from. `false` at the end.
+    /// Moves to the next usable resource. Returns `false` at the end.
     fn advance(&mut self, offers: &OfferGroup<'_>) -> bool {
         loop {
             let Some(offer) = offers.group.get(self.offer) else {
@@ -77,7 +78,7 @@ impl Cursor {
             };
             self.at = (*offer, self.resource as u32);
             self.resource += 1;
-            // What tells most apart comes first.
+            // The most selective condition comes first.
             if resource.kind == self.kind
                 && self.preference.is_of(resource)
                 && offers.eligibility.supply(resource) == Some(self.supply)
@@ -88,7 +89,7 @@ impl Cursor {
         }
     }
 
-    /// Takes `thousandths`, as much for each executor of the group.
+    /// Takes `thousandths` for one executor. All executors of a group take the same amount.
     #[inline]
     fn cut(&mut self, offers: &OfferGroup<'_>, thousandths: u64, pieces: &mut Vec<Piece>) {
         if thousandths == 0 {
@@ -101,7 +102,7 @@ impl Cursor {
         self.cut_here(thousandths, pieces);
     }
 
-    /// Takes `thousandths` from several resources, or from the next.
+    /// Takes `thousandths` from several resources, or from the next one.
     fn cut_across(
         &mut self,
         offers: &OfferGroup<'_>,
@@ -133,7 +134,7 @@ impl Cursor {
     }
 }
 
-/// What is cut from: the offers of one group, by their positions in the batch, and what of them may be taken.
+/// The offers of one group, by their positions in the batch, and which of their resources may be taken.
 #[derive(Debug)]
 struct OfferGroup<'a> {
     batch: &'a [Offer<'a>],
@@ -142,7 +143,7 @@ struct OfferGroup<'a> {
     reserved_first: bool,
 }
 
-/// Cuts the executors of one group, one after the other.
+/// Carves the executors of one group, one after the other.
 #[derive(Debug)]
 pub(crate) struct ResourceCarver<'a> {
     offers: OfferGroup<'a>,
@@ -152,8 +153,8 @@ pub(crate) struct ResourceCarver<'a> {
 }
 
 impl<'a> ResourceCarver<'a> {
-    /// `group` are the positions of its offers in `batch`, of which there is at least one; `firm` is what there is to
-    /// take that is not revocable, and `sources` where it lies.
+    /// `group` holds the positions of its offers in `batch`, at least one. `firm` is what is offered that is not
+    /// revocable, and `sources` says which resources hold it.
     pub(crate) fn new(
         batch: &'a [Offer<'a>],
         group: &'a [u32],
@@ -161,7 +162,7 @@ impl<'a> ResourceCarver<'a> {
         firm: Sums,
         sources: ScalarSources,
     ) -> ResourceCarver<'a> {
-        // All offers of a group are to one role.
+        // All offers of a group are made to one role.
         let eligibility = Eligibility::new(&batch[group[0] as usize], config);
         let offers =
             OfferGroup { batch, group, eligibility, reserved_first: config.conduct.reserved_first };
@@ -173,8 +174,8 @@ impl<'a> ResourceCarver<'a> {
         }
     }
 
-    /// Appends the pieces of one executor: so many thousandths of cores, MiB and GPUs, and a port. Each executor takes
-    /// as much as the one before, except that GPUs may be for the first only.
+    /// Appends the pieces of one executor: thousandths of cores, memory and GPUs, and a port. Each executor takes as
+    /// much as the one before, except that GPUs may be for the first one only.
     pub(crate) fn carve(
         &mut self,
         cpus: u64,
@@ -193,7 +194,7 @@ impl<'a> ResourceCarver<'a> {
 }
 
 impl OfferGroup<'_> {
-    /// The port, in the order in which scalars are taken.
+    /// Finds the port, in the order in which scalars are taken.
     fn find_port(&self, port: u16) -> Option<Piece> {
         let of_offer = |offer: &u32| {
             let offer = *offer;
@@ -224,8 +225,8 @@ mod tests {
     }
 
     proptest! {
-        /// Goal: executors get exactly what they take, from what is offered, reserved first. Method: random offers;
-        /// sums against a naive count, and no unreserved piece while something reserved is left.
+        /// Goal: executors get exactly what they take, and reserved resources are used first. Method: random offers,
+        /// compared with a naive sum; no piece is unreserved while something reserved is left.
         #[test]
         fn pieces_add_up_and_prefer_reservations(
             offers in prop::collection::vec(

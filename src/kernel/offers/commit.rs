@@ -1,14 +1,17 @@
-//! From plan to fact. In this order, so that nothing is ever over a cap and nothing leaks:
+//! Commits a plan: reserves agents, GPUs and executor cells, then admits the batch with one compare-exchange.
 //!
-//! 1. The agents' words: each takes its executors, unless it was excluded or forgotten since the plan was made.
-//! 2. GPUs, in their own word.
-//! 3. Cells and numbers for the executors, as `Reserved`.
-//! 4. The admission word, one compare-exchange for the batch. Was it changed meanwhile by others' launches and ends,
-//!    the plan is cut off to what still fits, never extended, and tried again; was the policy changed or an
-//!    agent barred, all is given back and the batch is planned anew; was the kernel closed, all is given back.
-//! 5. The marks of failures on the agents are lifted, and the cells become `Launching`.
+//! The order guarantees that no cap is exceeded at any instant and that nothing leaks:
 //!
-//! A kernel that is closed between 4 and 5 finds the cells as `Reserved` and waits for them (see `drain`).
+//! 1. The agents' words: each counts its executors, unless the agent was excluded or forgotten since the plan was made.
+//! 2. The word of GPUs.
+//! 3. Executor cells and sequence numbers; the cells become `Reserved`.
+//! 4. The admission word, with one compare-exchange for the batch. If other launches or ends changed the word, truncate
+//!    the plan to what still fits (it is never extended) and retry. If the policy changed or plans were invalidated
+//!    because an agent was excluded or suspected, give everything back and plan the batch again. If the kernel was
+//!    closed, give everything back.
+//! 5. The failure marks of the agents are cleared, and the cells become `Launching`.
+//!
+//! A kernel that is closed between steps 4 and 5 finds the cells `Reserved` and waits for them (see `drain`).
 
 use super::candidates::CandidateSet;
 use super::decision::Reason;
@@ -22,29 +25,29 @@ use crate::resources::{Gpus, MilliCpus};
 use crate::sync::Ordering;
 use crate::time::Timestamp;
 
-/// How a commit ended.
+/// The result of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Committed {
-    /// The plan, as far as it was not cut off, is a fact. The reason, if any, is why there is no more.
+    /// The plan, perhaps truncated, is committed. The reason, if any, says why nothing more fits.
     Done(Option<Reason>),
-    /// The policy changed, or an agent was barred; nothing was done.
+    /// The policy changed or plans were invalidated. Nothing was done.
     Outdated,
 }
 
-/// A plan: executors by position of their group, and what was claimed for them.
+/// A plan: candidates in the order of placement, one entry per executor, and what was claimed for them.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) order: Vec<u32>,
     pub(crate) cells: Vec<u32>,
-    /// The stack of free cells that the plan's handler prefers.
+    /// The stack of free cells that the handler prefers.
     stack: u32,
     first_sequence: u64,
-    /// Whether one of its agents is marked, as an executor failed there lately.
+    /// Whether an executor failed recently on one of the plan's agents.
     any_failed: bool,
 }
 
 impl Plan {
-    /// A plan's memory for a handler that prefers `stack`.
+    /// An empty plan for a handler that prefers `stack`.
     pub(crate) fn new(stack: u32) -> Plan {
         Plan { stack, ..Plan::default() }
     }
@@ -55,7 +58,7 @@ impl Plan {
         self.any_failed = false;
     }
 
-    /// The id of the executor at a position of the order.
+    /// The id of the executor at `position` of the order.
     pub(crate) fn id(&self, position: usize) -> ExecutorId {
         ExecutorId {
             sequence: self.first_sequence + position as u64,
@@ -65,7 +68,7 @@ impl Plan {
 }
 
 impl Core {
-    /// Makes `plan` a fact, or as much of its beginning as the caps allow.
+    /// Commits `plan`, or as much of its beginning as the caps allow.
     pub(crate) fn commit(
         &self,
         policy: &Policy,
@@ -108,7 +111,7 @@ impl Core {
         by_cores.or(Some(reached))
     }
 
-    /// Step 1. Groups whose agent refuses leave the plan, with the reason.
+    /// Step 1. Candidates whose agent refuses are removed from the plan and record the reason.
     fn reserve_agents(&self, candidates: &mut CandidateSet, plan: &mut Plan, now: Timestamp) {
         for at in &plan.order {
             candidates.list[*at as usize].placed += 1;
@@ -129,7 +132,7 @@ impl Core {
         }
     }
 
-    /// Step 2. Returns why, if GPUs limit the plan.
+    /// Step 2. Returns the reason if GPUs limit the plan.
     fn reserve_gpus(
         &self,
         policy: &Policy,
@@ -147,7 +150,7 @@ impl Core {
                 short.then(|| policy.gpu_headroom(self.gpus.taken()).err()).flatten()
             }
             ExecutorGpus::WhatThereIs if cap > 0 => {
-                // In the order of the plan: who has the first turn has the first choice.
+                // In the order of the plan, so that the first candidate chooses first.
                 for at in &plan.order {
                     let group = &mut candidates.list[*at as usize];
                     if group.gpus_granted == 0 {
@@ -161,7 +164,7 @@ impl Core {
         }
     }
 
-    /// Step 3. `false` when the table of executors is full.
+    /// Step 3. Returns `false` if the table of executors is full.
     fn reserve_cells(
         &self,
         policy: &Policy,
@@ -173,7 +176,7 @@ impl Core {
         if count == 0 || !self.executors.claim_from(plan.stack, count, &mut plan.cells) {
             return count == 0;
         }
-        // Relaxed: numbers that nobody else gets; the cells' states publish them.
+        // Relaxed: the numbers are unique; the states of the cells publish them.
         plan.first_sequence = self.sequence.fetch_add(count as u64, Ordering::Relaxed);
         let config = &policy.config;
         Executor::before_reserving();
@@ -195,7 +198,8 @@ impl Core {
         true
     }
 
-    /// Step 4. The books after it; or, with the plan given back, the reason, or none when it is outdated.
+    /// Step 4. Returns the word after the commit. If the plan was given back, returns the reason, or none if it is
+    /// outdated.
     fn admit(
         &self,
         policy: &Policy,
@@ -228,7 +232,7 @@ impl Core {
                 Err(current) => {
                     admission = current;
                     let fit = match policy.headroom(current) {
-                        // Mostly all fits still: then at once, before the word changes again.
+                        // Usually everything still fits: retry at once, before the word changes again.
                         Ok(left) if left.executors >= executors && left.cores >= cores => continue,
                         Ok(left) => fitting(candidates, plan, left),
                         Err(_) => 0,
@@ -240,7 +244,7 @@ impl Core {
         }
     }
 
-    /// Cuts the plan off after `keep` executors and gives back what was claimed for the rest.
+    /// Truncates the plan to `keep` executors and gives back what was claimed for the rest.
     fn truncate_plan(
         &self,
         policy: &Policy,
@@ -264,7 +268,8 @@ impl Core {
         self.release_agents(candidates, plan, keep);
     }
 
-    /// Cuts the order off after `keep` and uncounts the rest on their agents, with the GPUs of groups left empty.
+    /// Truncates the order to `keep`, uncounts the rest on their agents, and releases the GPUs of candidates left
+    /// empty.
     fn release_agents(&self, candidates: &mut CandidateSet, plan: &mut Plan, keep: usize) {
         for at in plan.order.drain(keep..) {
             let group = &mut candidates.list[at as usize];

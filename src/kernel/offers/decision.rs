@@ -1,6 +1,7 @@
-//! What comes out: for each offer, executors or a refusal with its reason, as plain rows in reused memory.
+//! [`Decisions`]: the answer to a batch of offers, as accepts with placed executors and declines with reasons.
 //!
-//! Rows refer to the batch by position, so that nothing is copied from an offer: the caller has the offers still.
+//! The rows live in reused memory and refer to offers by their position in the batch, so that nothing is copied from an
+//! offer.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,9 +15,9 @@ use crate::offer::Offer;
 use crate::resources::{Gpus, Mebibytes, MilliCpus, Scalar};
 use crate::time::Timestamp;
 
-/// The answer to a batch of offers: each offer is either among one accept's offers or among the declines, once.
+/// The answer to a batch of offers. Each offer is among the offers of one accept or among the declines, exactly once.
 ///
-/// Make one a thread and pass it to every batch: its memory is reused.
+/// Create one per thread and pass it to every batch: its memory is reused.
 #[derive(Debug, Default)]
 pub struct Decisions {
     pub(crate) accepts: Vec<AcceptRow>,
@@ -25,7 +26,7 @@ pub struct Decisions {
     pub(crate) pieces: Vec<Piece>,
     pub(crate) declines: Vec<Decline>,
     pub(crate) leftover_refuse: Duration,
-    /// Whether something was refused for a cap's sake, and which revive was the last when it was.
+    /// Whether an offer was refused at a cap.
     pub(crate) at_cap: bool,
     pub(crate) revives: u64,
     /// The number of the policy that the batch follows.
@@ -39,13 +40,13 @@ pub(crate) struct AcceptRow {
 }
 
 impl Decisions {
-    /// No decisions.
+    /// Creates empty decisions.
     #[must_use]
     pub fn new() -> Decisions {
         Decisions::default()
     }
 
-    /// The accepts: one for each agent and role that got executors, in the order of their first offers.
+    /// The accepts, one per agent and role that got executors, in the order of their first offers.
     pub fn accepts(&self) -> impl ExactSizeIterator<Item = Accepted<'_>> {
         self.accepts.iter().map(|row| Accepted {
             offers: slice(&self.accepted, row.offers),
@@ -61,7 +62,7 @@ impl Decisions {
         &self.declines
     }
 
-    /// How many executors were placed.
+    /// The number of executors placed.
     #[must_use]
     pub fn executors(&self) -> usize {
         self.placed.len()
@@ -84,25 +85,26 @@ fn slice<T>(rows: &[T], (start, end): (u32, u32)) -> &[T] {
 /// Executors placed on one agent, from offers of one role.
 #[derive(Clone, Copy, Debug)]
 pub struct Accepted<'d> {
-    /// Positions in the batch of the offers to accept, together.
+    /// Positions in the batch of the offers to accept together.
     pub offers: &'d [u32],
     /// The executors, in the order in which they were placed.
     pub executors: &'d [Placed],
-    /// How long the agent's remaining resources are to be refused for.
+    /// How long to refuse the agent's remaining resources.
     pub refuse: Duration,
     pieces: &'d [Piece],
 }
 
 impl<'d> Accepted<'d> {
-    /// What `executor`, one of [`Accepted::executors`], takes, piece by piece: cores, memory, GPUs, port. Each kind
-    /// comes from resources that stay or, if those don't hold enough, from revocable ones, never from both; from
-    /// reserved resources first, then from unreserved ones, each in the order of the offers.
+    /// Returns the pieces that `executor`, one of [`Accepted::executors`], takes: cores, memory, GPUs, port. Each kind
+    /// comes from non-revocable resources or, if those don't suffice, from revocable ones, never from both. Reserved
+    /// resources are used before unreserved ones, in the order of the offers.
     #[must_use]
     pub fn pieces(&self, executor: &Placed) -> &'d [Piece] {
         slice(self.pieces, executor.pieces)
     }
 
-    /// What the executors leave of the offers: `batch` is the one that was answered. The cluster counts it as declined.
+    /// Returns what the executors leave of the offers. `batch` is the batch that was answered. The cluster treats the
+    /// rest as declined.
     #[must_use]
     pub fn left<'a>(&self, batch: &'a [Offer<'a>]) -> Remainder<'a> {
         let mut remainder = Remainder::of(batch, self.offers.iter().copied());
@@ -121,15 +123,15 @@ pub struct Placed {
     pub id: ExecutorId,
     /// The cores that it takes.
     pub cores: MilliCpus,
-    /// The cores that it is to be told: those that it takes and the extra cores.
+    /// The cores that it is told: those that it takes and the extra cores.
     pub advertised_cores: MilliCpus,
     /// The memory that it takes, overhead included.
     pub memory: Mebibytes,
-    /// The memory that it is to be told: without the overhead.
+    /// The memory that it is told, without the overhead.
     pub advertised_memory: Mebibytes,
     /// The GPUs that it takes.
     pub gpus: Gpus,
-    /// The port that it takes, if a fixed one was asked for.
+    /// The port that it takes, if the config has a fixed one.
     pub port: Option<u16>,
     pub(crate) pieces: (u32, u32),
 }
@@ -159,25 +161,25 @@ impl Placed {
         }
     }
 
-    /// Cuts what the executor takes.
+    /// Carves what the executor takes.
     pub(crate) fn carve(&self, carver: &mut ResourceCarver<'_>, pieces: &mut Vec<Piece>) {
         let (memory, gpus) = (self.memory.get() * 1000, u64::from(self.gpus.get()) * 1000);
         carver.carve(self.cores.millis(), memory, gpus, self.port, pieces);
     }
 }
 
-/// A piece of an offered resource. Role and reservation are those of the resource that it is cut from.
+/// A piece of an offered resource. Its role and reservation are those of the resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// Position of the offer in the batch.
     pub offer: u32,
     /// Position of the resource in the offer.
     pub resource: u32,
-    /// What is taken of it.
+    /// How much is taken.
     pub amount: Amount,
 }
 
-/// How much of a resource, or what of it.
+/// How much is taken of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
     /// A quantity.
@@ -186,18 +188,18 @@ pub enum Amount {
     Port(u16),
 }
 
-/// An offer that isn't used.
+/// An offer that is declined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decline {
     /// Position of the offer in the batch.
     pub offer: u32,
-    /// Why.
+    /// Why it is declined.
     pub reason: Reason,
-    /// How long the agent's resources are to be refused for.
+    /// How long to refuse the agent's resources.
     pub refuse: Duration,
 }
 
-/// Why an offer isn't used, in numbers: what was asked for and what there was.
+/// Why an offer is declined, in numbers: what was asked for and what was offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
@@ -209,7 +211,7 @@ pub enum Reason {
     Malformed,
     /// The agent doesn't meet the constraint.
     ConstraintUnmet(Unmet),
-    /// There are as many executors as there may be.
+    /// The executor limit is reached.
     ExecutorLimit {
         /// The limit.
         limit: u32,
@@ -218,43 +220,43 @@ pub enum Reason {
     CoreCap {
         /// The cap.
         cap: MilliCpus,
-        /// The cores taken when the offer was answered.
+        /// The cores acquired when the offer was answered.
         acquired: MilliCpus,
-        /// The cores that the next executor would take, at least.
+        /// The least number of cores that the next executor would take.
         asked: MilliCpus,
     },
     /// The GPU cap leaves too little for an executor.
     GpuCap {
         /// The cap.
         cap: Gpus,
-        /// The GPUs taken when the offer was answered.
+        /// The GPUs acquired when the offer was answered.
         acquired: Gpus,
         /// The GPUs that the next executor would take.
         asked: Gpus,
     },
     /// Too many executors failed on the agent.
     AgentExcluded {
-        /// Until then; [`Timestamp::MAX`] is for ever.
+        /// When the exclusion ends; [`Timestamp::MAX`] is never.
         until: Timestamp,
     },
-    /// The agent was reported lost a moment ago.
+    /// The agent was recently reported as lost.
     AgentSuspect {
-        /// Until then.
+        /// Until when no executor is placed there.
         until: Timestamp,
     },
     /// The agent's planned maintenance is near.
     AgentMaintenance {
-        /// It begins so long after the offer was answered; zero if it had begun.
+        /// The time from the answer to the beginning of the maintenance; zero if it had begun.
         begins_in: Duration,
     },
-    /// The agent holds as many executors as the kernel can count, or the kernel as many agents.
+    /// The agent has as many executors, or the kernel knows as many agents, as can be counted.
     AgentFull,
     /// Too few cores.
     Cpus {
         /// The cores that an executor takes.
         asked: MilliCpus,
-        /// The cores offered that it may take: as here for memory and GPUs, of the revocable ones and the others the
-        /// more.
+        /// The cores offered that it may take. Of revocable and non-revocable ones, the larger sum; likewise for memory
+        /// and GPUs.
         offered: MilliCpus,
     },
     /// Too little memory.
@@ -276,11 +278,11 @@ pub enum Reason {
         /// The port.
         port: u16,
     },
-    /// Another thread took the agent away between plan and commit; the next offer of it is looked at afresh.
+    /// Another thread used or removed the agent between plan and commit. Its next offer is considered again.
     Raced,
-    /// Other hosts are wanted, or the agent's has an executor or gets one in the same batch.
+    /// Executors are wanted on other hosts, or the agent's host has an executor or gets one in the same batch.
     Locality {
-        /// Until then.
+        /// When the wait ends.
         until: Timestamp,
     },
 }
@@ -328,7 +330,7 @@ pub enum ReasonKind {
 }
 
 impl ReasonKind {
-    /// All kinds, in the order of their numbers.
+    /// All kinds, in the order of their discriminants.
     pub const ALL: [ReasonKind; 18] = [
         ReasonKind::Stopping,
         ReasonKind::Disconnected,
@@ -404,7 +406,7 @@ impl Reason {
         }
     }
 
-    /// Whether a cap and not the offer is why.
+    /// Returns whether a cap, not the offer, is the reason.
     #[must_use]
     pub const fn is_cap(&self) -> bool {
         matches!(
@@ -413,7 +415,7 @@ impl Reason {
         )
     }
 
-    /// Whether one offer that is declined for it can be nearer to being used than another.
+    /// Returns whether offers that are declined for this reason can be compared by how near they came to being used.
     #[must_use]
     pub const fn is_measured(&self) -> bool {
         matches!(
@@ -426,7 +428,7 @@ impl Reason {
         )
     }
 
-    /// How long to refuse for: by class, but never longer than what bars the agent lasts.
+    /// How long to refuse: by the class of the reason, and no longer than the exclusion, suspicion or wait lasts.
     pub(crate) fn refuse(&self, durations: &RefuseDurations, now: Timestamp) -> Duration {
         match self {
             Reason::Stopping => durations.stopping,

@@ -1,4 +1,4 @@
-//! A thread's own door into the kernel: offers in, decisions out.
+//! [`Handler`]: a thread's handle for answering batches of offers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,18 +19,18 @@ use crate::kernel::state::policy::{Policy, PolicyView};
 use crate::offer::Offer;
 use crate::time::Timestamp;
 
-/// Answers batches of offers. Each thread has its own, from [`Kernel::handler`](crate::Kernel::handler): it owns
-/// scratch memory and a private memory of agents, so that the offer path allocates nothing in the steady state.
+/// Answers batches of offers. Each thread has its own handler, from [`Kernel::handler`](crate::Kernel::handler). It
+/// owns scratch memory and a private cache of agents, so that answering offers allocates nothing in the steady state.
 ///
 /// # Consistency
-/// What a batch takes is admitted in one step, in which it is checked against the caps in force: whatever other
-/// threads do, the core cap and the executor limit are never exceeded, and once
-/// [`set_executor_limit`](crate::Kernel::set_executor_limit), [`reconfigure`](crate::Kernel::reconfigure) or
-/// [`close`](crate::Kernel::close) has returned, no executor is placed under the older state. Nor is one placed on an
-/// agent that was [reported lost](crate::Kernel::agent_lost) or excluded by an
-/// [update](crate::Kernel::status_update), once that call has returned. Declines follow the state that was in force
-/// when the batch began. One executor a wanted host during the [wait](crate::ConfigBuilder::locality_wait) is a
-/// preference and no cap.
+/// A batch is admitted in one step, which checks it against the caps in force. Whatever other threads do, the core cap
+/// and the executor limit are never exceeded. Once [`set_executor_limit`](crate::Kernel::set_executor_limit),
+/// [`reconfigure`](crate::Kernel::reconfigure) or [`close`](crate::Kernel::close) has returned, no executor is placed
+/// under the older state. Once a call that [reports an agent as lost](crate::Kernel::agent_lost) or an
+/// [update](crate::Kernel::status_update) that excludes it has returned, no executor is placed on that agent.
+///
+/// Declines follow the state at the beginning of the batch. The limit of one executor per wanted host during the
+/// [locality wait](crate::ConfigBuilder::locality_wait) is a preference, not a cap.
 pub struct Handler {
     core: Arc<Core>,
     policy: PolicyView,
@@ -39,14 +39,14 @@ pub struct Handler {
     scratch: Scratch,
 }
 
-/// A handler's scratch memory.
+/// A handler's reusable memory.
 #[derive(Debug)]
 struct Scratch {
     agent_cache: AgentCache,
     candidates: CandidateSet,
     plan: Plan,
     left: Vec<(u32, u32)>,
-    /// Which of the wanted hosts get an executor.
+    /// For each wanted host, whether it gets an executor in this batch.
     taken: Vec<bool>,
 }
 
@@ -54,9 +54,9 @@ struct Scratch {
 enum Answered {
     /// All offers were declined for one reason.
     Alike,
-    /// Each by itself.
+    /// Each offer was answered by itself.
     Each,
-    /// Not at all: nothing was done.
+    /// Nothing was done: the plan was outdated.
     Outdated,
 }
 
@@ -86,7 +86,7 @@ impl Handler {
         Handler { policy, pin, counters: core.counters.join(), core, scratch }
     }
 
-    /// The word that says which policy's version its batch follows.
+    /// The word that says which version of the policy the handler's batch follows.
     #[cfg(all(counting, test))]
     pub(crate) fn pin(&self) -> &impl Sized {
         self.pin.word()
@@ -98,16 +98,16 @@ impl Handler {
         &self.counters
     }
 
-    /// Answers `offers`, each exactly once, in `decisions`, whose former content is gone.
+    /// Answers each of `offers` exactly once. Replaces the content of `decisions`.
     ///
-    /// Offers that meet the constraint get executors, as the placement says and as the caps allow; all others are
-    /// declined with a reason. Offers of one agent and role are used together (unless the
-    /// [conduct](crate::config::Conduct) says otherwise). No input makes it panic: what is no
-    /// quantity counts as nothing, and what names no agent is declined.
+    /// Offers that meet the constraint get executors, as the placement and the caps allow. All others are declined with
+    /// a reason. Offers of one agent and role are used together, unless the [conduct](crate::config::Conduct) says
+    /// otherwise. No input makes it panic: an invalid quantity counts as zero, and an offer without an agent id is
+    /// declined.
     ///
-    /// Lock-free once the handler has seen the agents: a commit is tried again only if another thread's succeeded, the
-    /// policy changed or an agent was barred. At the first sight of an agent a sharded map is read and perhaps written,
-    /// under its lock.
+    /// Lock-free once the handler knows the agents: a commit is retried only if another thread's commit succeeded, the
+    /// policy changed, or an agent was excluded or suspected. The first offer of an agent reads a sharded map under its
+    /// lock, and may write it.
     pub fn resource_offers(
         &mut self,
         offers: &[Offer<'_>],
@@ -118,7 +118,7 @@ impl Handler {
         let (admission, config_version, alike) = loop {
             decisions.clear();
             decisions.revives = core.demand.revives();
-            // The word before the policy: so the policy is at least as new as the word's version.
+            // The word is loaded before the policy, so the policy is at least as new as the word's version.
             let admission = core.admission.load_pinned(&mut self.pin);
             let policy: &Policy = self.policy.load();
             decisions.policy = policy.number;
@@ -130,8 +130,8 @@ impl Handler {
         };
         let outdated = !core.admission.load().same_version(admission);
         if outdated && core.policy.load().number != decisions.policy {
-            // These answers follow a policy that was replaced meanwhile; what they refuse may be welcome under the
-            // new one, and the revive that came with it may be out already.
+            // The policy was replaced while the batch was answered. The new policy may want what was refused here, and
+            // its revive may already be on its way.
             core.demand.request_revive();
         }
         self.pin.end_batch();
@@ -154,7 +154,7 @@ impl Scratch {
         let locality_filter = core.locality_filter(policy, closed.as_ref(), now);
         if let Some(reason) = closed.filter(|reason| !policy.outranks(reason)) {
             decline_all(offers, reason, policy, now, decisions);
-            // Offers that come though nothing can be placed: suppression has to be said again.
+            // Offers arrive though nothing can be placed: suppress must be sent again.
             if !offers.is_empty() && (reason.is_cap() || reason == Reason::Stopping) {
                 core.record_refused_at_cap(decisions);
             }
@@ -166,7 +166,7 @@ impl Scratch {
             locality_filter.apply(candidates, offers, &core.agents, taken);
         }
         if candidates.list.is_empty() {
-            // Nobody is a candidate: nothing to plan, and no more to write out.
+            // There are no candidates, so nothing is planned or written.
             if closed.is_some() {
                 core.record_refused_at_cap(decisions);
             }
@@ -182,14 +182,14 @@ impl Scratch {
             closed
         };
         if closing.is_some() {
-            // What is left of the accepted offers is refused for the cap's sake, as others are.
+            // The rest of the accepted offers is refused for the cap, like the other offers.
             core.record_refused_at_cap(decisions);
         }
         self.write_decisions(policy, offers, closing, now, decisions);
         Answered::Each
     }
 
-    /// Turns the plan, a fact by now, into rows.
+    /// Writes the committed plan as decisions.
     fn write_decisions(
         &mut self,
         policy: &Policy,
@@ -244,7 +244,7 @@ impl Scratch {
 }
 
 impl Core {
-    /// Why no offer whatever could be used, if so.
+    /// The reason for which every offer is declined, if there is one.
     fn reason_for_all(&self, policy: &Policy, admission: AdmissionState) -> Option<Reason> {
         if admission.closed() {
             return Some(Reason::Stopping);
@@ -255,13 +255,13 @@ impl Core {
         self.caps_reached(policy, admission)
     }
 
-    /// Notes that offers were refused for a cap's sake.
+    /// Records that offers were refused at a cap.
     fn record_refused_at_cap(&self, decisions: &mut Decisions) {
         self.demand.record_refused();
         decisions.at_cap = true;
     }
 
-    /// The cap that leaves no room for any executor, if one does.
+    /// The cap that leaves no room for any executor, if there is one.
     pub(crate) fn caps_reached(
         &self,
         policy: &Policy,
@@ -271,7 +271,7 @@ impl Core {
     }
 }
 
-/// Plans the batch. `false` when there is nothing to place.
+/// Plans the batch. Returns `false` if there is nothing to place.
 fn make_plan(
     core: &Core,
     policy: &Policy,

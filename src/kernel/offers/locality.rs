@@ -1,26 +1,27 @@
-//! Locality: for a while, executors start only on hosts that were asked for and have none yet.
+//! Locality: during the locality wait, executors start only on requested hosts that have no executor yet.
 //!
-//! The wanted hosts are published with the [policy](crate::kernel::state::policy). Beside them are two kinds of words:
+//! The wanted hosts are published with the [policy](crate::kernel::state::policy). In addition there are two kinds of
+//! words:
 //!
-//! | word | who | does | ordering | pairs with |
+//! | word | thread | operation | ordering | pairs with |
 //! |---|---|---|---|---|
-//! | [`LocalityClock`] | handler, batch at the executor limit | [`pause`](LocalityClock::pause): load, store | Relaxed | nothing: a moment of time |
-//! | | handler, batch below it | [`since`](LocalityClock::since): load, compare-exchange | Relaxed | nothing: of several, the first says when |
-//! | | who sets hosts | [`pause`](LocalityClock::pause), *then* publishes them | Relaxed | the policy's publication: who sees the hosts sees the pause, or what came after it |
-//! | [`Host`]'s agents | handler, before its commit | [`record`](Host::note): load, compare-exchange | Relaxed | the admission word: who sees the executor in the books sees the agent here |
-//! | | handler, looking for a room | [`has_executors`](Host::has_executors): load | Relaxed | as above |
+//! | [`LocalityClock`] | handler, in a batch at the executor limit | [`pause`](LocalityClock::pause): load, store | Relaxed | nothing: a moment of time |
+//! | | handler, in a batch below the limit | [`since`](LocalityClock::since): load, compare-exchange | Relaxed | nothing: the first of several sets the moment |
+//! | | setter of hosts | [`pause`](LocalityClock::pause), *then* publishes the hosts | Relaxed | the policy's publication: a thread that sees the hosts sees the pause, or a later value |
+//! | [`Host`]'s agents | handler, before its commit | [`record`](Host::record): load, compare-exchange | Relaxed | the admission word: a thread that sees the executor counted sees the agent here |
+//! | | handler, when it filters candidates | [`has_executors`](Host::has_executors): load | Relaxed | as above |
 //!
-//! Whether a host has executors is told by the records of its agents, which are right whoever wrote them; here is only
-//! which agents those are: the ones that held executors when the hosts were set, those whose executors were adopted,
-//! and those that were candidates since. Most hosts have one. Of a host with more than [`AGENTS`], some count only by
-//! themselves.
+//! Whether a host has executors is read from the words of its agents, which are exact. A host only lists which agents
+//! those are: agents that held executors when the hosts were set, agents whose executors were adopted, and candidates
+//! since then. Most hosts have one agent. If a host has more than [`AGENTS`], some of them are not listed and count
+//! only for themselves.
 //!
-//! Agents that hold executors are looked for twice: before the hosts are published, and when no batch can commit any
-//! more that doesn't know of the hosts. What such a batch has placed in between is found by the second look; the
-//! admission word orders that batch's commit before the publisher's new version.
+//! Agents that hold executors are listed twice: before the hosts are published, and again when no batch that doesn't
+//! know the hosts can commit any more. The second time finds what such a batch placed in between, because the admission
+//! word orders that batch's commit before the publisher's new version.
 //!
-//! Handlers don't wait for each other: two that look at one host at once may each place an executor there. And until
-//! the setter has returned, a host may get an executor though a batch that doesn't know that it is wanted has just
+//! Handlers don't wait for each other: two handlers that examine one host at once may each place an executor there.
+//! Until the setter has returned, a host may get an executor although a batch that doesn't know the new hosts has just
 //! placed one there.
 
 use std::collections::HashMap;
@@ -38,14 +39,14 @@ use crate::offer::Offer;
 use crate::sync::{AtomicU64, Ordering};
 use crate::time::Timestamp;
 
-/// So many agents of a host are known together.
+/// The number of agents of a host that are listed.
 const AGENTS: usize = 6;
 
-/// The hosts on which executors are wanted, as one request named them.
+/// The wanted hosts of one request.
 #[derive(Debug, Default)]
 pub(crate) struct Locality {
     hosts: HashMap<Box<str>, Host, RandomState>,
-    /// When they were asked for, if the wait begins then.
+    /// When they were requested, if the wait begins then.
     asked_at: Timestamp,
 }
 
@@ -64,21 +65,21 @@ impl Locality {
         locality
     }
 
-    /// Notes the agents of wanted hosts that hold executors now.
+    /// Lists the agents of wanted hosts that hold executors now.
     fn record_holders(&self, agents: &Agents) {
         if !self.hosts.is_empty() {
             agents.holders().for_each(|(key, name)| self.record(&name.hostname, key, agents));
         }
     }
 
-    /// Notes that the agent is one of the host's, if the host is wanted.
+    /// Lists the agent with its host, if the host is wanted.
     pub(crate) fn record(&self, host: &str, agent: AgentKey, agents: &Agents) {
         if let Some(host) = self.hosts.get(host) {
             host.record(agent, agents);
         }
     }
 
-    /// Whether both want the same.
+    /// Whether both contain the same hosts.
     pub(crate) fn same_hosts(&self, other: &Locality) -> bool {
         self.hosts.len() == other.hosts.len()
             && self.hosts.keys().all(|host| other.hosts.contains_key(host))
@@ -88,7 +89,7 @@ impl Locality {
 /// One wanted host.
 #[derive(Debug)]
 pub(crate) struct Host {
-    /// Its number.
+    /// Its number among the wanted hosts.
     at: usize,
     /// The keys of its agents, plus one; 0 for none.
     agents: [AtomicU64; AGENTS],
@@ -99,7 +100,7 @@ impl Host {
         Host { at, agents: std::array::from_fn(|_| AtomicU64::new(0)) }
     }
 
-    /// Notes that the agent is one of the host's. Takes the place of one that was forgotten, if need be.
+    /// Lists the agent. Replaces one that was forgotten if there is no free entry.
     pub(crate) fn record(&self, agent: AgentKey, agents: &Agents) {
         let recorded = agent.bits() + 1;
         if self.agents.iter().any(|place| place.load(Ordering::Relaxed) == recorded) {
@@ -108,7 +109,7 @@ impl Host {
         for place in &self.agents {
             let held = place.load(Ordering::Relaxed);
             let is_free = key(held).is_none_or(|held| !agents.is_current(held));
-            // Relaxed: what is read by the key has an order of its own.
+            // Relaxed: what is read through the key has its own ordering.
             let swap =
                 || place.compare_exchange(held, recorded, Ordering::Relaxed, Ordering::Relaxed);
             if is_free && swap().is_ok() {
@@ -117,7 +118,7 @@ impl Host {
         }
     }
 
-    /// Whether an executor of ours is on the host.
+    /// Whether an executor of this kernel is on the host.
     pub(crate) fn has_executors(&self, agents: &Agents) -> bool {
         let keys = self.agents.iter().filter_map(|place| key(place.load(Ordering::Relaxed)));
         keys.into_iter().any(|key| agents.executors(key) > 0)
@@ -128,7 +129,8 @@ fn key(word: u64) -> Option<AgentKey> {
     word.checked_sub(1).map(AgentKey::from_bits)
 }
 
-/// Since when batches have come below the executor limit, in milliseconds, plus one; 0 if the last one didn't.
+/// When batches began to arrive below the executor limit, in milliseconds, plus one; 0 if the last batch was at the
+/// limit.
 #[derive(Debug)]
 pub(crate) struct LocalityClock(AtomicU64);
 
@@ -137,14 +139,14 @@ impl LocalityClock {
         LocalityClock(AtomicU64::new(0))
     }
 
-    /// The next batch below the limit begins anew.
+    /// Resets the clock: the next batch below the limit starts it.
     pub(crate) fn pause(&self) {
         if self.0.load(Ordering::Relaxed) != 0 {
             self.0.store(0, Ordering::Relaxed);
         }
     }
 
-    /// A batch comes below the limit: since when they do.
+    /// Called by a batch below the limit. Returns since when batches are below it.
     pub(crate) fn since(&self, now: Timestamp) -> Timestamp {
         let mut word = self.0.load(Ordering::Relaxed);
         if word == 0 {
@@ -156,17 +158,17 @@ impl LocalityClock {
     }
 }
 
-/// The wanted hosts, as one batch has to mind them.
+/// Filters a batch's candidates by the wanted hosts.
 #[derive(Debug)]
 pub(crate) struct LocalityFilter<'a> {
     locality: &'a Locality,
-    /// Until when only they will do, if so.
+    /// Until when only wanted hosts may be used, if the wait lasts.
     until: Option<Timestamp>,
 }
 
 impl LocalityFilter<'_> {
-    /// Leaves room for one executor on each wanted host that has none, and nowhere else. To be called when all else
-    /// that an offer may lack is known.
+    /// Leaves capacity for one executor on each wanted host that has none, and none elsewhere. Call it when all other
+    /// reasons to decline an offer are known.
     #[inline(never)]
     pub(crate) fn apply(
         &self,
@@ -177,7 +179,7 @@ impl LocalityFilter<'_> {
     ) {
         taken.clear();
         taken.resize(self.locality.hosts.len(), false);
-        // In the order of the rooms' turns.
+        // In the order in which capacities are used.
         for last in [false, true] {
             for (group, room) in candidates.list.iter_mut().zip(&mut candidates.capacities) {
                 let Some(offer) = offers.get(group.first as usize) else { continue };
@@ -210,13 +212,13 @@ impl Core {
     fn set_locality(&self, locality: Locality, limit: impl FnOnce(Option<u32>) -> Option<u32>) {
         let locality = Arc::new(locality);
         if self.policy.set_locality(Arc::clone(&locality), limit, &self.admission) {
-            // From now on each commit is by a policy that has these hosts, or later ones.
+            // From now on each commit follows a policy that has these or later hosts.
             locality.record_holders(&self.agents);
         }
     }
 
-    /// What a batch that comes now has to mind of the wanted hosts, if there are any and there is a wait. `closed` is
-    /// why no offer could be used whatever its host.
+    /// The filter for a batch that begins now, if hosts are wanted and a wait is configured. `closed` is the reason for
+    /// which no offer can be used, whatever its host.
     #[inline]
     pub(crate) fn locality_filter<'p>(
         &self,
@@ -235,7 +237,7 @@ impl Core {
         }
         let locality = &*policy.locality;
         let since = self.locality_clock.since(now).max(locality.asked_at);
-        // The last millisecond counts in full.
+        // The last millisecond belongs to the wait.
         let until = since.plus(wait).plus(std::time::Duration::from_millis(1));
         let locality_filter = LocalityFilter { locality, until: (now < until).then_some(until) };
         (!locality.hosts.is_empty()).then_some(locality_filter)
@@ -243,32 +245,31 @@ impl Core {
 }
 
 impl Kernel {
-    /// Says on which hosts executors had better start, all others forgotten; none is: wherever. Matters only with a
-    /// [`locality_wait`](crate::ConfigBuilder::locality_wait), which begins anew with the next batch below the executor
-    /// limit.
+    /// Sets the hosts on which executors should start; replaces all former ones. Without hosts they start anywhere. Has
+    /// an effect only with a [`locality_wait`](crate::ConfigBuilder::locality_wait), which starts anew with the next
+    /// batch below the executor limit.
     ///
-    /// While it lasts, an offer is used only if its host is wanted and no executor of this kernel is there, and each
-    /// wanted host gets one. Once this has returned, no batch is placed by the former hosts, and all executors are
-    /// known that were placed before. Under threads the wait is a preference and no cap: two handlers that look at one
-    /// host at once may each place an executor there, and so may one that comes before this has returned.
+    /// During the wait, an offer is used only if its host is wanted and has no executor of this kernel, and each wanted
+    /// host gets one. Once this has returned, no batch follows the former hosts, and all executors placed before are
+    /// taken into account. With several threads the wait is a preference, not a cap: two handlers that examine one host
+    /// at once may each place an executor there, and so may a batch that begins before this has returned.
     ///
-    /// O(hosts and agents), on the caller's thread; no handler waits for it. Blocks as [`Kernel::set_executor_limit`]
+    /// O(hosts and agents) on the caller's thread; handlers never wait for it. Blocks as [`Kernel::set_executor_limit`]
     /// does.
     pub fn set_locality<'a>(&self, hosts: impl IntoIterator<Item = &'a str>) {
         let core = &*self.0;
         let locality = Locality::new(hosts, Timestamp::ORIGIN, &core.agents);
-        // Before the hosts are there: who sees them begins to wait.
+        // Before the hosts are published: batches that see them start the wait.
         core.locality_clock.pause();
         core.set_locality(locality, |limit| limit);
     }
 
-    /// Says how many executors there may be and on which hosts they had better start, as dynamic allocation does: both
-    /// come into force in one step, as by [`Kernel::set_executor_limit`] and [`Kernel::set_locality`], and the wait for
-    /// wanted hosts begins anew `now`. (`set_executor_limit` alone leaves hosts and wait as they are.) Blocks as
-    /// [`Kernel::set_executor_limit`] does.
+    /// Sets the executor limit and the wanted hosts in one step, as dynamic allocation does; see
+    /// [`Kernel::set_executor_limit`] and [`Kernel::set_locality`]. The wait for wanted hosts starts anew at `now`.
+    /// (`set_executor_limit` alone leaves hosts and wait as they are.) Blocks as [`Kernel::set_executor_limit`] does.
     ///
     /// # Errors
-    /// When the limit is over [`limits::EXECUTORS_MAX`](crate::limits::EXECUTORS_MAX); then nothing changes.
+    /// Fails if the limit exceeds [`limits::EXECUTORS_MAX`](crate::limits::EXECUTORS_MAX). Then nothing changes.
     pub fn request_executors<'a>(
         &self,
         limit: Option<u32>,

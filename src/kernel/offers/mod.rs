@@ -1,4 +1,4 @@
-//! From offers to decisions.
+//! The offer path: from a batch of offers to decisions.
 
 pub(crate) mod agent_cache;
 pub(crate) mod candidates;

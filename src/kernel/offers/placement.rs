@@ -1,32 +1,32 @@
-//! Where executors go: a pure function from rooms and headroom to an order of placements.
+//! Placement: a pure function from capacities and headroom to an order of executors.
 //!
-//! The plan is a list in which the first `n` placements are themselves a plan. So a plan that turns out too large for
-//! the caps is trimmed by cutting its end off, and what stays is as round robin as before.
+//! The first `n` entries of a plan are themselves a plan. So a plan that is too large for the caps is truncated, and
+//! what remains is still round robin.
 
 use crate::config::Placement;
 use crate::resources::MilliCpus;
 
-/// What one group of offers has room for.
+/// How many executors a candidate's offers have room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Capacity {
-    /// So many executors …
+    /// The number of executors.
     pub(crate) executors: u32,
-    /// … of so many cores each. Without a fixed size this is at first all that is offered, and then what the caps
-    /// leave of it.
+    /// The cores of each. For executors without a fixed size, at first all that is offered, then what the caps leave of
+    /// it.
     pub(crate) cores: MilliCpus,
-    /// Whether the others come first in each pass: an executor failed here lately, and its replacement had better start
-    /// elsewhere.
+    /// Whether it comes after the others in each round, because an executor failed on its agent recently and the
+    /// replacement should start elsewhere.
     pub(crate) last: bool,
 }
 
-/// The positions of rooms in the order in which they have their turn.
+/// The capacities with their positions, in the order in which they are used.
 fn by_priority(capacities: &[Capacity]) -> impl Iterator<Item = (u32, &Capacity)> {
     let of =
         |last: bool| (0u32..).zip(capacities).filter(move |(_, capacity)| capacity.last == last);
     of(false).chain(of(true))
 }
 
-/// Fixed-size executors: up to `budget` of them, by position of their room.
+/// Places up to `budget` executors of a fixed size. Appends the position of each one's capacity to `order`.
 pub(crate) fn place(
     capacities: &[Capacity],
     budget: u32,
@@ -40,8 +40,8 @@ pub(crate) fn place(
     }
 }
 
-/// Passes over the rooms, one executor a room a pass, until a pass places none. Linear in rooms and executors: a full
-/// room leaves the passes.
+/// Places one executor per capacity and round, until a round places none. Linear in capacities and executors, because a
+/// full capacity leaves the rounds.
 fn round_robin(
     capacities: &[Capacity],
     budget: u32,
@@ -63,7 +63,7 @@ fn round_robin(
     }
 }
 
-/// Fills one room before the next.
+/// Fills one capacity before the next.
 fn consolidate(capacities: &[Capacity], budget: u32, order: &mut Vec<u32>) {
     let mut budget = budget;
     for (at, capacity) in by_priority(capacities) {
@@ -73,7 +73,7 @@ fn consolidate(capacities: &[Capacity], budget: u32, order: &mut Vec<u32>) {
     }
 }
 
-/// Executors that take all whole cores of their room that `cores` leaves: one a room.
+/// Places one executor per capacity, which takes all its whole cores that `cores` leaves.
 pub(crate) fn place_whole(
     capacities: &mut [Capacity],
     budget: u32,
@@ -113,7 +113,7 @@ mod tests {
         order
     }
 
-    /// Goal: the order of placements is that of the passes. Method: a small case worked out by hand.
+    /// Goal: executors are placed in the order of the rounds. Method: a small case worked out by hand.
     #[test]
     fn passes_go_over_the_rooms_in_order() {
         assert_eq!(placed(&[2, 0, 1, 3], 10, Placement::RoundRobin), [0, 2, 3, 0, 3, 3]);
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(placed(&[2, 0, 1, 3], 4, Placement::Consolidate), [0, 0, 2, 3]);
     }
 
-    /// Goal: a replacement starts elsewhere if it can. Method: the first of three rooms had a failure.
+    /// Goal: a replacement starts elsewhere if it can. Method: an executor failed at the first of three capacities.
     #[test]
     fn who_failed_comes_last() {
         let mut capacities = capacities(&[2, 1, 1]);
@@ -139,8 +139,8 @@ mod tests {
     }
 
     proptest! {
-        /// Goal: round robin treats equal rooms equally, uses what there is, and every prefix of a plan is the plan
-        /// for a smaller budget. Method: random rooms and budgets against these properties.
+        /// Goal: round robin treats equal capacities equally, uses all of them, and every prefix of a plan is the plan
+        /// for a smaller budget. Method: random capacities and budgets, checked against these properties.
         #[test]
         fn round_robin_is_fair_complete_and_prefix_closed(
             sizes in prop::collection::vec(0u32..6, 0..20),
@@ -163,8 +163,8 @@ mod tests {
             }
         }
 
-        /// Goal: executors without a fixed size take whole cores, never more than the cap leaves. Method: random
-        /// offers and caps.
+        /// Goal: executors without a fixed size take whole cores, never more than the cap leaves. Method: random offers
+        /// and caps.
         #[test]
         fn whole_offers_stay_within_the_cap(
             cores in prop::collection::vec(1u64..9, 0..20),

@@ -1,4 +1,4 @@
-//! What is left of offers after pieces were cut from them.
+//! [`Remainder`]: what is left of offers after pieces were taken from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,10 +6,10 @@ use super::decision::{Amount, Piece};
 use crate::offer::{Offer, Value};
 use crate::resources::{PortRange, PortSet, Scalar};
 
-/// Offers from which pieces are taken, and what is left: the books of one accept.
+/// Offers from which pieces are taken, and what is left of them.
 ///
-/// Made by [`Accepted::left`](crate::Accepted::left), or by a host that cuts further pieces of its own. For each
-/// resource, whatever its role, reservations and standing, what was taken and what is left add up to what was offered.
+/// Created by [`Accepted::left`](crate::Accepted::left), or by a host that takes further pieces itself. For each
+/// resource, whatever its role, reservations and revocability, the pieces and the rest add up to what was offered.
 ///
 /// ```
 /// use offermill::resources::Scalar;
@@ -19,14 +19,14 @@ use crate::resources::{PortRange, PortSet, Scalar};
 /// let offers = [Offer::new("o", "S1", "host", &resources, &[])];
 /// let mut remainder = Remainder::of(&offers, [0]);
 /// let amount = Amount::Scalar(Scalar::from_thousandths(1_500));
-/// assert!(remainder.take(&Piece { offer: 0, resource: 0, amount }));
+/// assert!(remainder.subtract(&Piece { offer: 0, resource: 0, amount }));
 /// assert_eq!(remainder.left(0, 0), Some(Left::Scalar(Scalar::from_thousandths(2_500))));
 /// ```
 #[derive(Clone, Debug)]
 pub struct Remainder<'a> {
-    /// By the offer's position.
+    /// By the position of the offer.
     offers: BTreeMap<u32, &'a Offer<'a>>,
-    /// What was taken, by the positions of offer and resource: only where something was.
+    /// What was taken, by the positions of offer and resource.
     taken: BTreeMap<(u32, u32), Taken>,
 }
 
@@ -45,14 +45,14 @@ enum Taken {
 pub enum Left<'a> {
     /// A quantity, perhaps zero.
     Scalar(Scalar),
-    /// Ports, perhaps none: in none of the intervals of the offer that held it is one that was taken.
+    /// The ports that were not taken, perhaps none.
     Ports(PortSet),
-    /// All items: nobody takes from them.
+    /// All items: items of sets are never taken.
     Set(&'a [&'a str]),
 }
 
 impl<'a> Remainder<'a> {
-    /// All of the offers at `positions` of `batch`. Positions that the batch doesn't have are ignored.
+    /// The whole offers at `positions` of `batch`. Positions outside the batch are ignored.
     #[must_use]
     pub fn of(batch: &'a [Offer<'a>], positions: impl IntoIterator<Item = u32>) -> Remainder<'a> {
         let at = |position: u32| Some((position, batch.get(position as usize)?));
@@ -64,10 +64,9 @@ impl<'a> Remainder<'a> {
         Some(self.offers.get(&offer)?.resources.get(resource as usize)?.value)
     }
 
-    /// Takes `piece`; `false`, and nothing is taken, if there isn't so much.
+    /// Subtracts `piece`. If less than that is left, returns `false` and changes nothing.
     ///
-    /// Takes the logarithm of what was taken before; the first port of a resource takes the time of sorting its
-    /// intervals.
+    /// O(log n) in the pieces subtracted before. The first port of a resource sorts its intervals.
     #[must_use]
     pub fn subtract(&mut self, piece: &Piece) -> bool {
         let place = (piece.offer, piece.resource);
@@ -96,7 +95,7 @@ impl<'a> Remainder<'a> {
         }
     }
 
-    /// What is left of the resource at a position of the offer at a position of the batch.
+    /// What is left of the resource at position `resource` of the offer at position `offer` of the batch.
     #[must_use]
     pub fn left(&self, offer: u32, resource: u32) -> Option<Left<'a>> {
         let taken = self.taken.get(&(offer, resource));
@@ -114,7 +113,7 @@ impl<'a> Remainder<'a> {
         })
     }
 
-    /// What is left of each resource, with the positions of its offer and of itself in the offer, in their order.
+    /// What is left of each resource, in order, with the positions of its offer and of the resource in the offer.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u32, Left<'a>)> + '_ {
         let places = self.offers.iter().flat_map(|(offer, it)| {
             (0u32..).zip(it.resources).map(move |(resource, _)| (*offer, resource))
@@ -129,7 +128,7 @@ mod tests {
     use super::*;
     use crate::offer::Resource;
 
-    /// Goal: what isn't there can't be taken, and nothing twice. Method: one of each mistake.
+    /// Goal: nothing is subtracted that isn't there, and nothing twice. Method: one of each mistake.
     #[test]
     fn only_what_is_there_is_taken() {
         let ranges = [PortRange::new(5, 7), PortRange::new(7, 9)];
@@ -164,8 +163,8 @@ mod tests {
         assert_eq!(left, [0, 1, 2].map(|at| (0, at, expected[at as usize].clone())));
     }
 
-    /// Goal: any number of intervals and pieces. Method: 100 000 intervals, and 50 000 ports and as many slivers taken;
-    /// quadratic work would take minutes.
+    /// Goal: any number of intervals and pieces is handled fast. Method: subtract 32 768 ports from 100 000 intervals,
+    /// and 50 000 slivers of cores; quadratic work would take minutes.
     #[test]
     fn many_intervals_and_pieces_are_no_trouble() {
         let ranges: Vec<PortRange> =

@@ -42,7 +42,7 @@
 //! wait.
 //!
 //! Threads without a pin must keep the policy from changing between `load` and `commit`
-//! ([`PolicyCell::freeze`](super::policy::PolicyCell::keep)).
+//! ([`PolicyCell::freeze`](super::policy::PolicyCell::freeze)).
 
 use std::sync::Arc;
 

@@ -195,7 +195,7 @@ impl Agent {
     }
 
     /// Counts `executors` more, if the agent may take them, and says whether the mark of a failure is to be
-    /// [lifted](Agent::lift_mark). Lifts an exclusion that has run out.
+    /// [lifted](Agent::clear_failure_mark). Lifts an exclusion that has run out.
     pub(crate) fn reserve(
         &self,
         generation: u64,

@@ -9,7 +9,7 @@
 //!
 //! A commit fails if the version changed since the word was loaded, even if it changed so often that versions are used
 //! anew. So once a setter has returned, no executor is admitted under an older policy. Threads other than handlers
-//! [keep](PolicyCell::keep) the policy while they admit. The cell itself is an `ArcSwap`, for which checkers see a twin
+//! [keep](PolicyCell::freeze) the policy while they admit. The cell itself is an `ArcSwap`, for which checkers see a twin
 //! that promises no more (see [`sync`](crate::sync)).
 
 use std::sync::Arc;
