@@ -1,4 +1,4 @@
-//! What handles and handlers share.
+//! The kernel's shared state, which handles and handlers refer to.
 
 use crossbeam_utils::CachePadded;
 
@@ -18,16 +18,16 @@ use crate::config::Config;
 use crate::ids::IdScheme;
 use crate::sync::{AtomicU64, Map};
 
-/// Each part guards its own invariants.
+/// The parts of a kernel. Each part guards its own invariants.
 pub(crate) struct Core {
     pub(super) ids: IdScheme,
     pub(crate) policy: PolicyCell,
     pub(crate) subscription: Subscription,
     pub(crate) agents: Agents,
     pub(crate) executors: Slab<Executor>,
-    /// From sequence number to cell, for ids that don't say.
+    /// The cells of executors by sequence number, for ids that don't contain their slot.
     pub(super) by_sequence: Option<Map<u64, u32>>,
-    /// Names of executors that a former run has placed.
+    /// Names of adopted executors.
     pub(super) adopted: Adopted,
     pub(crate) drain: Drain,
     pub(super) counters: CachePadded<AllCounters>,
@@ -35,16 +35,16 @@ pub(crate) struct Core {
     pub(crate) admission: CachePadded<Admission>,
     pub(crate) gpus: CachePadded<Budget>,
     pub(crate) locality_clock: CachePadded<LocalityClock>,
-    /// The next executor's number. Relaxed: it only hands out numbers.
+    /// The next executor's sequence number. Relaxed: it only hands out numbers.
     pub(super) sequence: CachePadded<AtomicU64>,
-    /// How many executors are in limbo or adrift, or more: each is counted before it goes out of sight, and until after
-    /// it is back or gone. Relaxed: it only saves a tick from looking for them.
+    /// An upper bound of the number of executors that are unreachable or given up: each is counted before it becomes
+    /// unreachable, until after it has returned or ended. Relaxed: it only saves a tick from searching for them.
     pub(super) unreachable: CachePadded<AtomicU64>,
-    /// Updates about executors that nobody here placed. Relaxed: a counter. Not beside what each batch reads.
+    /// The number of updates of unknown executors. Relaxed: a counter. Not beside words that each batch reads.
     pub(super) unknown_updates: CachePadded<AtomicU64>,
     /// The next snapshot's number. Relaxed: it only hands out numbers.
     pub(super) snapshots: CachePadded<AtomicU64>,
-    /// When agents were looked through last, in milliseconds.
+    /// When agents were last searched for those to forget, in milliseconds.
     pub(super) swept_at: CachePadded<AtomicU64>,
 }
 

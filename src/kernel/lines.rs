@@ -1,10 +1,10 @@
-//! Whose lines are whose: the names of the shared words by their addresses, for the tests that count writes.
+//! Names of the kernel's shared words by their addresses, for the tests that count writes to cache lines.
 //!
-//! | who can write it | words |
+//! | threads that may write it | words |
 //! |---|---|
-//! | all who launch or end, whatever they launch and end: the lines that cores wait for | [`Word::Admission`], [`Word::Sequence`], [`Word::Demand`], [`Word::Gpus`], [`Word::Unreachable`], [`Word::Maps`], [`Word::Policy`] |
-//! | the handlers that prefer the same stack, and who ends what they started | [`Word::Stack`] |
-//! | whoever happens to be at the same agent or executor at the same time | [`Word::Agent`], [`Word::Executor`] |
+//! | all that launch or end executors, whichever these are: the contended lines | [`Word::Admission`], [`Word::Sequence`], [`Word::Demand`], [`Word::Gpus`], [`Word::Unreachable`], [`Word::Maps`], [`Word::Policy`] |
+//! | the handlers that prefer the same stack, and threads that end what they launched | [`Word::Stack`] |
+//! | those that use the same agent or executor at the same time | [`Word::Agent`], [`Word::Executor`] |
 //! | one handler alone | [`Word::Own`] |
 
 use std::collections::BTreeMap;
@@ -14,52 +14,52 @@ use super::offers::handler::Handler;
 use super::{Core, Kernel};
 use crate::sync::counting::Write;
 
-/// The bytes of a cache line.
+/// The size of a cache line in bytes.
 pub(crate) const LINE: usize = 64;
 
-/// A word, or several of one kind.
+/// A word, or a kind of words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Word {
     Admission,
     Sequence,
     Demand,
-    /// The counts of GPUs, and of executors out of sight.
+    /// The counts of GPUs, and of unreachable executors.
     Gpus,
     Unreachable,
-    /// Updates about executors that nobody placed.
+    /// The count of updates of unknown executors.
     UnknownUpdates,
     /// The count of owners of the policy in force.
     Policy,
     /// A shard of a map.
     Maps,
-    /// The heads of the stacks of free executors' cells, and the count of those that ever were.
+    /// The heads of the stacks of free executor cells, and the number of cells.
     Stack,
     Grown,
-    /// The same of agents' cells, and the number of the next agent.
+    /// The same of agents' cells, and the next agent's generation.
     AgentSlab,
     Agent,
     Executor,
-    /// The counters and nearest misses of a handler, by its number among those that were asked for.
+    /// The counters and near misses of a handler, by its position among the handlers given.
     Own(usize),
-    /// What polls, ticks and reports write: the counters' lock, and moments.
+    /// What polls, ticks and reports write: the counters' lock, and times.
     Timers,
-    /// Since when batches come below the executor limit.
+    /// The clock of the locality wait.
     LocalityClock,
-    /// What batches and updates read, and nobody writes but when the cluster or the host says something new.
+    /// What batches and updates read, written only when the cluster or the host reports something new.
     Settings,
     /// None of the above.
     Other,
 }
 
-/// How much of one kind was written.
+/// The writes to words of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count {
     pub(crate) writes: u64,
-    /// Different lines among them. A handler's own count as one: how many there are matters to nobody.
+    /// The number of different lines among them. A handler's own lines count as one.
     pub(crate) lines: u64,
 }
 
-/// Where the words of a kernel are. Cells that came into use since are missing.
+/// The addresses of a kernel's words. Cells that came into use later are missing.
 #[derive(Debug)]
 pub(crate) struct Lines(BTreeMap<usize, (usize, Word)>);
 
@@ -116,19 +116,19 @@ impl Lines {
         self.0.insert(start, (start + size_of::<T>(), word));
     }
 
-    /// What lies at an address.
+    /// Returns the word at an address.
     pub(crate) fn word(&self, address: usize) -> Word {
         let below = self.0.range(..=address).next_back();
         below.filter(|(_, (end, _))| address < *end).map_or(Word::Other, |(_, (_, word))| *word)
     }
 
-    /// The addresses of a kind of words.
+    /// The address ranges of a kind of words.
     pub(crate) fn places(&self, word: Word) -> impl Iterator<Item = Range<usize>> {
         let places = self.0.iter().filter(move |(_, (_, is))| *is == word);
         places.map(|(start, (end, _))| *start..*end)
     }
 
-    /// Sums up by kind of word.
+    /// Sums up writes by kind of word.
     pub(crate) fn count(&self, writes: &[Write]) -> BTreeMap<Word, Count> {
         let line = |write: &Write| match self.word(write.address) {
             own @ Word::Own(_) => (own, 0),

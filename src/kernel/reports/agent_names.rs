@@ -1,15 +1,15 @@
-//! Agents' ids for reports about many executors: each is looked up and copied once, and then shared.
+//! Agents' ids for reports about many executors: each id is looked up and copied once, then shared.
 
 use std::sync::Arc;
 
 use crate::kernel::state::agents::Agents;
 
-/// What the agents of one report are called. A cell that becomes another agent's meanwhile keeps the name that was
-/// found first. So the caller has to know of each executor that it held its agent at the moment of
-/// [`AgentNames::look_up`], or else must not name it by what is found.
+/// The ids of the agents in one report. If a cell is reused for another agent, the id that was found first stays. So
+/// for each executor the caller must know that it held its agent at the time of [`AgentNames::look_up`]; otherwise the
+/// id may be another agent's.
 pub(crate) struct AgentNames<'a> {
     agents: &'a Agents,
-    /// By the agent's cell.
+    /// By the index of the agent's cell.
     ids: Vec<Option<Arc<str>>>,
 }
 
@@ -18,13 +18,13 @@ impl<'a> AgentNames<'a> {
         AgentNames { agents, ids: Vec::new() }
     }
 
-    /// Looks up what the agents in these cells are called now.
+    /// Looks up the current ids of the agents in these cells.
     pub(crate) fn look_up(&mut self, cells: impl Iterator<Item = u32>) {
         self.ids.fill(None);
         cells.for_each(|cell| self.find(cell));
     }
 
-    /// Looks up what the agent in the cell is called, unless that was done.
+    /// Looks up the id of the agent in the cell, unless that was done.
     #[inline]
     fn find(&mut self, cell: u32) {
         let at = cell as usize;
@@ -36,18 +36,18 @@ impl<'a> AgentNames<'a> {
         }
     }
 
-    /// The id of the agent in the cell, looked up now if need be.
+    /// Returns the id for the cell; looks it up if that was not done.
     pub(crate) fn id_now(&mut self, cell: u32) -> Option<Arc<str>> {
         self.find(cell);
         self.id(cell)
     }
 
-    /// The id that was found for the cell, if there was one.
+    /// Returns the id that was found for the cell.
     pub(crate) fn id(&self, cell: u32) -> Option<Arc<str>> {
         self.ids.get(cell as usize)?.clone()
     }
 
-    /// The same text as `id`: the one that was found for the cell, if it is equal.
+    /// Returns the text `id`, shared with the one that was found for the cell if they are equal.
     pub(crate) fn share(&self, cell: u32, id: &str) -> Arc<str> {
         let found = self.ids.get(cell as usize).and_then(Option::as_ref);
         found.filter(|found| ***found == *id).map_or_else(|| id.into(), Arc::clone)

@@ -1,4 +1,4 @@
-//! The books against the cells: what must hold whenever no call is in progress.
+//! The consistency check: compares the shared sums with the executors' cells while no other call is in progress.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use crate::kernel::Core;
 use crate::kernel::state::executors::Stage;
 use crate::time::Timestamp;
 
-/// Something that must hold does not.
+/// An inconsistency in the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation(String);
 
@@ -35,7 +35,7 @@ impl Core {
                 gpus += u64::from(allocation.gpus.get());
             }
             if let Some(index) = &self.by_sequence {
-                // Adopted executors are found by the names that they came with.
+                // Adopted executors are found by their own names.
                 let own = self.adopted.name(id).is_none();
                 indexed += usize::from(own);
                 let found = index.get(&id.sequence);

@@ -1,13 +1,13 @@
-//! Counters. Each handler has cells of its own that it alone writes; a reader adds them up. Beside them are its
-//! nearest [`near_misses`](super::near_miss).
+//! Counters of offers and declines. Each handler has its own counters, which only it writes; a reader sums them up.
+//! Each handler also keeps its [near misses](super::near_miss).
 //!
-//! | who | does | ordering |
+//! | thread | operation | ordering |
 //! |---|---|---|
-//! | the cell's own handler | load and store, once a batch for each counter that moved | Relaxed |
+//! | the handler that owns the counters | load and store, once per batch for each counter that changed | Relaxed |
 //! | readers | load | Relaxed |
 //!
-//! Relaxed throughout: counters guard nothing. A reader sees each counter grow, and different counters at slightly
-//! different moments.
+//! Relaxed, because counters guard no other memory. A reader sees each counter grow; it sees different counters at
+//! slightly different times.
 
 use std::sync::Arc;
 
@@ -29,34 +29,34 @@ pub(crate) struct Counters {
     accepted: AtomicU64,
     executors: AtomicU64,
     declined: [AtomicU64; KINDS],
-    /// When offers came last, in milliseconds, plus one; 0 for never.
+    /// When offers came last, in milliseconds, plus one; 0 is never.
     offered: AtomicU64,
     near_misses: NearMisses,
 }
 
-/// What happened to offers since the kernel was made.
+/// What happened to offers since the kernel was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OfferCounts {
-    /// Batches answered.
+    /// The number of batches answered.
     pub batches: u64,
-    /// Offers answered.
+    /// The number of offers answered.
     pub offers: u64,
-    /// Offers accepted.
+    /// The number of offers accepted.
     pub accepted: u64,
-    /// Executors placed.
+    /// The number of executors placed.
     pub executors: u64,
     declined: [u64; KINDS],
 }
 
 impl OfferCounts {
-    /// How many offers were declined for a reason of this kind.
+    /// Returns the number of offers declined for reasons of this kind.
     #[must_use]
     pub fn declined(&self, kind: ReasonKind) -> u64 {
         self.declined[kind as usize]
     }
 
-    /// Every kind of reason with how many offers were declined for it.
+    /// Returns all kinds of reasons with the number of offers declined for each.
     pub fn declines(&self) -> impl Iterator<Item = (ReasonKind, u64)> + '_ {
         ReasonKind::ALL.into_iter().map(|kind| (kind, self.declined(kind)))
     }
@@ -74,20 +74,21 @@ impl OfferCounts {
 }
 
 impl Counters {
-    /// The cells of its misses, which lie elsewhere.
+    /// The cells of its near misses, which are allocated separately.
     #[cfg(all(counting, test))]
     pub(crate) fn near_misses(&self) -> impl Iterator<Item = &super::near_miss::Cell> {
         self.near_misses.cells()
     }
 
-    /// Counts a batch, whose declines are all for one reason if `alike`. Only the tally's own handler calls this.
+    /// Counts a batch. With `alike`, all its declines have one reason. Only the handler that owns the counters calls
+    /// this.
     pub(crate) fn count(&self, decisions: &Decisions, alike: bool, batch: &BatchContext<'_>) {
         let add = |counter: &AtomicU64, more: u64| {
             if more > 0 {
                 counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
             }
         };
-        // By runs: mostly there is one.
+        // In runs of one kind; usually there is one run.
         let mut rest = &decisions.declines[..];
         while let Some(first) = rest.first() {
             let kind = first.reason.kind();
@@ -108,7 +109,7 @@ impl Counters {
     }
 }
 
-/// All handlers' tallies.
+/// The counters of all handlers.
 #[derive(Debug, Default)]
 pub(crate) struct AllCounters(Mutex<HandlerList>);
 
@@ -116,7 +117,7 @@ pub(crate) struct AllCounters(Mutex<HandlerList>);
 struct HandlerList {
     present: Vec<Arc<CachePadded<Counters>>>,
     departed: OfferCounts,
-    /// Of those that departed: see [`Counters`].
+    /// Of handlers that were dropped: see [`Counters`].
     offered: u64,
     near_misses: [Option<NearMiss>; KINDS],
 }
@@ -145,7 +146,7 @@ impl AllCounters {
         sum
     }
 
-    /// When offers came last.
+    /// Returns when offers came last.
     pub(crate) fn offered_at(&self) -> Option<Timestamp> {
         let handlers = lock(&self.0);
         let present =
@@ -154,7 +155,7 @@ impl AllCounters {
         stamp.checked_sub(1).map(Timestamp::from_millis)
     }
 
-    /// The nearest miss of a kind, of those that `counts`.
+    /// Returns the nearest miss of a kind for which `counts` returns `true`.
     pub(crate) fn nearest(
         &self,
         kind: ReasonKind,

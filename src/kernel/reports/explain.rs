@@ -1,4 +1,4 @@
-//! Why nothing more is placed, in numbers and for people.
+//! [`Explanation`]: why nothing more is placed, in numbers and as text.
 
 use std::fmt::{self, Display};
 use std::time::Duration;
@@ -12,82 +12,81 @@ use crate::kernel::state::admission::AdmissionState;
 use crate::kernel::state::policy::Policy;
 use crate::time::Timestamp;
 
-/// Why the kernel waits, from [`Kernel::explain`](crate::Kernel::explain). Its `Display` has several lines, and no
+/// Why the kernel waits, from [`Kernel::explain`](crate::Kernel::explain). Its `Display` has several lines, without a
 /// line break at the end.
 ///
 /// # Consistency
-/// Its parts were read one after the other, while handlers went on: each was so at some moment of the call.
+/// Its parts are read one after the other, while handlers go on: each is true at some moment of the call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// When it was asked for.
+    /// When the explanation was requested.
     pub at: Timestamp,
-    /// How many more executors the caps leave room for, as [`Kernel::wanted`](crate::Kernel::wanted) has it.
+    /// How many more executors the caps have room for, as in [`Kernel::wanted`](crate::Kernel::wanted).
     pub wanted: u32,
-    /// Whether that follows from a limit or cap; else as many are wanted as fit.
+    /// Whether a limit or cap bounds that number; otherwise as many executors are wanted as fit.
     pub is_bounded: bool,
-    /// Which cap leaves no room for any executor, if one does.
+    /// The cap that leaves no room for any executor, if there is one.
     pub cap: Option<Reason>,
     /// Whether the kernel is closed.
     pub is_closed: bool,
-    /// Whether there is a subscription.
+    /// Whether a subscription is active.
     pub is_connected: bool,
-    /// Whether the cluster was told last to offer nothing.
+    /// Whether suppress was the last call to the cluster.
     pub is_suppressed: bool,
-    /// Offers answered since the kernel was made.
+    /// The number of offers answered since the kernel was created.
     pub offers: u64,
-    /// When the last of them came.
+    /// When offers came last.
     pub last_offers: Option<Timestamp>,
-    /// How many agents the kernel remembers, as [`Kernel::agents_known`](crate::Kernel::agents_known) has it.
+    /// The number of agents that the kernel remembers, as in [`Kernel::agents_known`](crate::Kernel::agents_known).
     pub agents: usize,
-    /// Those of them that are excluded.
+    /// The excluded agents among them.
     pub excluded: ExcludedAgents,
-    /// Each reason that offers were declined for, the most frequent first.
+    /// The reasons for which offers were declined, the most frequent first.
     pub declined: Vec<Declined>,
 }
 
-/// Agents that get no executors because too many failed there.
+/// Agents on which no executors are placed because too many failed there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExcludedAgents {
-    /// How many.
+    /// The number of agents.
     pub agents: usize,
     /// When the first exclusion ends; [`Timestamp::MAX`] is never.
     pub first_ends: Option<Timestamp>,
 }
 
-/// What was declined for reasons of one kind.
+/// The offers that were declined for reasons of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Declined {
-    /// The kind.
+    /// The kind of reason.
     pub kind: ReasonKind,
-    /// How many offers, since the kernel was made.
+    /// The number of offers, since the kernel was created.
     pub offers: u64,
-    /// The nearest miss under the settings in force, of the offers of about the last 10 s in which there were any of
-    /// the kind. `None` if there is none, or none that still holds: the exclusion is over and nothing was declined for
-    /// one since, the limit is another; or, seldom, if handlers wrote it at each of 16 tries to read it.
+    /// The nearest miss under the settings in force, among the offers of about the last 10 s in which offers of the
+    /// kind were declined. `None` if there is none; if the nearest doesn't hold any more, because the exclusion is over
+    /// or the limit changed; or, rarely, if handlers wrote it during each of 16 attempts to read it.
     pub nearest: Option<Miss>,
 }
 
-/// An offer that wasn't used though another of its kind would have been further from it: it had the most of what there
-/// was too little of; or its agent is the first that will be barred no more; or, where nothing can be compared, it was
-/// the last.
+/// The declined offer that came nearest to being used, among those of one kind: the one that had the most of what was
+/// lacking, or whose agent is available first. If nothing can be compared, the last one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Miss {
-    /// The agent that offered. Ids longer than 64 bytes are cut off and end in `…`. `None` if the reason has nothing to
-    /// do with the agent.
+    /// The id of the agent that was offered. Ids longer than 64 bytes are truncated and end in `…`. `None` if the
+    /// reason doesn't concern the agent.
     pub agent_id: Option<Box<str>>,
-    /// The agent's host name, cut off likewise, if the offer had one.
+    /// The agent's host name, truncated likewise, if the offer had one.
     pub hostname: Option<Box<str>>,
-    /// Why it was declined.
+    /// Why the offer was declined.
     pub reason: Reason,
-    /// The condition that the agent doesn't meet, if that is why.
+    /// The condition that the agent doesn't meet, if that is the reason.
     pub condition: Option<String>,
-    /// When.
+    /// When the offer was declined.
     pub at: Timestamp,
-    /// When that was asked for.
+    /// When the explanation was requested.
     asked_at: Timestamp,
 }
 
@@ -107,7 +106,7 @@ impl Core {
                 let held = self.counters.nearest(kind, |held| still_holds(held, &policy, now));
                 let nearest = held.map(|NearMiss { at, reason, agent_id, hostname, .. }| {
                     let condition = match reason {
-                        // Under the same settings it was noted.
+                        // The settings are those under which it was recorded.
                         Reason::ConstraintUnmet(unmet) => {
                             policy.config.constraint.condition(unmet.condition)
                         }
@@ -135,7 +134,7 @@ impl Core {
         }
     }
 
-    /// How many executors the caps leave room for over `admission`.
+    /// How many executors the caps have room for beyond `admission`.
     pub(crate) fn wanted(&self, policy: &Policy, admission: AdmissionState) -> u32 {
         if admission.closed() {
             return 0;
@@ -148,7 +147,7 @@ impl Core {
     }
 }
 
-/// Whether a miss still says something about `policy`.
+/// Whether a miss still holds under `policy`.
 fn still_holds(held: &NearMiss, policy: &Policy, now: Timestamp) -> bool {
     let same_limit = match held.reason {
         Reason::ExecutorLimit { limit } => policy.limit == Some(limit),
@@ -158,7 +157,7 @@ fn still_holds(held: &NearMiss, policy: &Policy, now: Timestamp) -> bool {
 }
 
 impl Explanation {
-    /// What is waited for, in a few words: the first line of the `Display`.
+    /// Returns what the kernel waits for, in a few words: the first line of the `Display`.
     #[must_use]
     pub fn headline(&self) -> String {
         match (self.cap, self.wanted) {
@@ -172,7 +171,7 @@ impl Explanation {
         }
     }
 
-    /// Whether offers come.
+    /// How many offers came, and when.
     fn of_offers(&self) -> String {
         let suppressed = if self.is_suppressed { ", suppressed" } else { "" };
         match self.last_offers {
@@ -203,7 +202,7 @@ impl Display for Explanation {
 }
 
 impl Display for Declined {
-    /// As in `41 offers, nearest: agent S7: memory 3584 of 4096 MiB, 2 s ago`, without the kind.
+    /// For example `41 offers, nearest: agent S7: memory 3584 of 4096 MiB, 2 s ago`, without the kind.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = if self.offers == 1 { "" } else { "s" };
         write!(f, "{} offer{plural}", self.offers)?;
@@ -214,7 +213,8 @@ impl Display for Declined {
 }
 
 impl Miss {
-    /// Why it was declined, in a few words, as in `memory 3584 of 4096 MiB` and `excluded for 11 min more`.
+    /// Returns why the offer was declined, in a few words such as `memory 3584 of 4096 MiB` or `excluded for 11 min
+    /// more`.
     #[must_use]
     pub fn why(&self) -> String {
         match self.reason {
@@ -237,8 +237,8 @@ impl Miss {
 }
 
 impl Display for Miss {
-    /// As in `agent S7: memory 3584 of 4096 MiB` and `agent S3: excluded for 11 min more`: what was left then is told
-    /// as of when it was asked for.
+    /// For example `agent S7: memory 3584 of 4096 MiB` or `agent S3: excluded for 11 min more`. The remaining time is
+    /// as of the request.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(agent_id) = &self.agent_id {
             write!(f, "agent {}", visible(agent_id))?;
@@ -252,7 +252,7 @@ impl Display for Miss {
     }
 }
 
-/// As in `2 s ago`.
+/// For example `2 s ago`.
 fn ago(then: Timestamp, now: Timestamp) -> String {
     match now.since(then).as_secs() {
         0 => "just now".into(),
@@ -260,12 +260,12 @@ fn ago(then: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// As in `for 11 min more`, rounded up.
+/// For example `for 11 min more`, rounded up.
 fn time_left(until: Timestamp, now: Timestamp) -> String {
     if until == Timestamp::MAX {
         return "for ever".into();
     }
-    // Seconds don't matter of what lasts for minutes.
+    // From two minutes on, whole minutes suffice.
     let millis = until.since(now).as_millis() as u64;
     let step = if millis < 120_000 { 1 } else { 60 };
     let seconds = millis.div_ceil(step * 1000) * step;

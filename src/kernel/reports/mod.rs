@@ -1,4 +1,4 @@
-//! What the kernel says of itself: snapshots, explanations, counters, and a check of its books.
+//! Reports about the kernel: snapshots, explanations, counters, and a consistency check.
 
 pub(crate) mod agent_names;
 pub(crate) mod check;

@@ -1,20 +1,20 @@
-//! The nearest misses: for each kind of reason, the offer that came nearest to being used, in numbers.
+//! Near misses: for each kind of reason, the declined offer that came nearest to being used, in numbers.
 //!
-//! Each handler has a cell for each kind, which it alone writes and anybody reads (see [`seqlock`](crate::kernel::state::seqlock),
-//! where the orderings are; there are no other shared words here). A handler writes seldom: when an offer came nearer
-//! than the one that is held, or what is held was noted [`WINDOW_MS`] ago or under other settings. Cells come into
-//! being with the first miss of their kind.
+//! Each handler has one cell per kind, which only it writes and any thread reads. The orderings are in
+//! [`seqlock`](crate::kernel::state::seqlock); there are no other shared words here. A handler writes a cell rarely: if
+//! an offer came nearer than the recorded one, or if the recorded one is [`WINDOW_MS`] old or of other settings. A cell
+//! is allocated with the first miss of its kind.
 //!
-//! | words of a cell | |
+//! | words of a cell | content |
 //! |---|---|
-//! | 0 | the settings that were in force: [`Policy::config_version`](crate::kernel::state::policy::Policy) |
+//! | 0 | the settings in force then: [`Policy::config_version`](crate::kernel::state::policy::Policy) |
 //! | 1 | when, in milliseconds |
-//! | 2–4 | the reason's numbers |
-//! | 5, and those after it | the agent's id: its length in bytes and whether it was cut off, then its beginning |
-//! | the rest | its host name, likewise |
+//! | 2–4 | the numbers of the reason |
+//! | 5 and following | the agent's id: its length in bytes and whether it was truncated, then its beginning |
+//! | the rest | the host name, likewise |
 //!
-//! What is nearest: of cores, memory and GPUs the most that was offered; of agents that are barred the one that will
-//! not be soonest; of all else the last.
+//! The nearest miss for lack of cores, memory or GPUs is the one that offered most; for excluded or suspect agents, the
+//! one that is available first; otherwise the last one.
 
 use std::array;
 use std::cmp::Reverse;
@@ -29,40 +29,39 @@ use crate::offer::Offer;
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::time::Timestamp;
 
-/// A miss is the nearest for so long at most, if others come after it. In milliseconds, as what is compared with it
-/// once a batch.
+/// How long a miss stays the nearest while others follow it, in milliseconds; compared once per batch.
 const WINDOW_MS: u64 = 10_000;
-/// A miss that is as near as the one held replaces it when that is so old.
+/// A miss as near as the recorded one replaces it if that is this old, in milliseconds.
 const REFRESH_MS: u64 = 1_000;
 
 const KINDS: usize = ReasonKind::ALL.len();
-/// Words for a text and its length: few for the checkers, to which each is a step.
+/// The words for a text and its length. Few under model checkers, for which each word is a step.
 const TEXT_WORDS: usize = if cfg!(any(shuttle, all(loom, test))) { 2 } else { 9 };
-/// So many bytes of a text are kept.
+/// The number of bytes that are kept of a text.
 const TEXT_BYTES: usize = (TEXT_WORDS - 1) * 8;
-/// Where the agent's id and host name begin.
+/// Where the agent's id and the host name begin.
 const ID_AT: usize = 5;
 const HOSTNAME_AT: usize = ID_AT + TEXT_WORDS;
 const WORDS: usize = HOSTNAME_AT + TEXT_WORDS;
-/// The mark of a text that was cut off, above its length.
+/// Marks a text that was truncated, above its length.
 const CUT: u64 = 1 << 32;
 
-/// A reason's numbers.
+/// The numbers of a reason.
 type Numbers = [u64; 3];
 
-/// A miss, as a cell holds it.
+/// A miss, decoded from its cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NearMiss {
     pub(crate) config_version: u64,
     pub(crate) at: Timestamp,
     pub(crate) reason: Reason,
-    /// None of reasons that are no agent's.
+    /// None if the reason doesn't concern the agent.
     pub(crate) agent_id: Option<Box<str>>,
-    /// None either if the agent has none.
+    /// None also if the agent has no host name.
     pub(crate) hostname: Option<Box<str>>,
 }
 
-/// What a batch's misses have in common.
+/// The batch to which misses belong.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BatchContext<'a> {
     pub(crate) offers: &'a [Offer<'a>],
@@ -70,7 +69,7 @@ pub(crate) struct BatchContext<'a> {
     pub(crate) now: Timestamp,
 }
 
-/// One handler's cells.
+/// The cells of one handler.
 #[derive(Debug)]
 pub(crate) struct NearMisses([UntrackedOnceLock<Box<Seqlock<WORDS>>>; KINDS]);
 
@@ -80,7 +79,7 @@ impl Default for NearMisses {
     }
 }
 
-/// What a miss is kept in.
+/// The cell of a miss.
 #[cfg(all(counting, test))]
 pub(crate) type Cell = Seqlock<WORDS>;
 
@@ -90,8 +89,8 @@ impl NearMisses {
         self.0.iter().filter_map(|cell| cell.get().map(|cell| &**cell))
     }
 
-    /// Looks at declines of one kind, all alike in their numbers too if `alike`, and keeps the nearest if it is nearer
-    /// than what is held. Only the handler whose cells they are calls this.
+    /// Records the nearest of `declines`, which are all of one kind, if it is nearer than the recorded one. With
+    /// `alike`, they are equal in their numbers, too. Only the handler that owns the cells calls this.
     pub(crate) fn record(&self, declines: &[Decline], alike: bool, batch: &BatchContext<'_>) {
         let Some(last) = declines.last() else { return };
         let nearest = if alike || !last.reason.is_measured() {
@@ -105,7 +104,7 @@ impl NearMisses {
         }
     }
 
-    /// The miss of this kind.
+    /// Returns the miss of this kind.
     pub(crate) fn read(&self, kind: ReasonKind) -> Option<NearMiss> {
         let words = self.0[kind as usize].get()?.read()?;
         let [config_version, at, a, b, c, ..] = words;
@@ -115,18 +114,18 @@ impl NearMisses {
     }
 }
 
-/// Whether a miss replaces what its cell holds.
+/// Whether a miss replaces the recorded one.
 fn replaces(cell: &Seqlock<WORDS>, reason: &Reason, batch: &BatchContext<'_>) -> bool {
     let Some([config_version, at, a, b, c]) = cell.own() else { return true };
     let now = batch.now.as_millis();
-    // A clock that was put back makes all that is held too new to be true.
+    // If the clock was put back, a recorded miss lies in the future and is replaced.
     if config_version != batch.config_version || now < at || now - at >= WINDOW_MS {
         return true;
     }
     let age = now - at;
     if !reason.is_measured() {
         let [x, y, z] = encode(reason);
-        // Not as arrays, which would be compared in memory: caps are reached once a batch.
+        // Not compared as arrays, which would be compared in memory: caps are reached once per batch.
         let differs = (a ^ x) | (b ^ y) | (c ^ z) != 0;
         return age >= REFRESH_MS || reason.is_cap() && differs;
     }
@@ -149,7 +148,7 @@ fn write(cell: &Seqlock<WORDS>, miss: &Decline, batch: &BatchContext<'_>) {
     cell.write(&words);
 }
 
-/// A text's beginning, as its length and its bytes.
+/// Writes the length of a text and its beginning.
 fn put_text(words: &mut [u64], text: &str) {
     let mut length = text.len().min(TEXT_BYTES);
     while !text.is_char_boundary(length) {
@@ -164,7 +163,7 @@ fn put_text(words: &mut [u64], text: &str) {
     }
 }
 
-/// What [`put_text`] made of a text, marked if it was cut off; `None` of an empty one.
+/// Reads what [`put_text`] wrote, with a mark if it was truncated; `None` if it is empty.
 fn get_text(words: &[u64]) -> Option<Box<str>> {
     let (head, words) = words.split_first().filter(|(head, _)| **head > 0)?;
     let bytes: Vec<u8> =
@@ -177,19 +176,19 @@ fn get_text(words: &[u64]) -> Option<Box<str>> {
     Some(text.into())
 }
 
-/// The nearest of several handlers' misses: of those under the latest settings, and no older than [`WINDOW_MS`] when
-/// the newest was noted.
+/// Returns the nearest of several handlers' misses, among those under the latest settings that are less than
+/// [`WINDOW_MS`] older than the newest.
 pub(crate) fn nearest(held: impl Iterator<Item = NearMiss>) -> Option<NearMiss> {
     let held: Vec<NearMiss> = held.collect();
     let config_version = held.iter().map(|held| held.config_version).max()?;
     let in_force = || held.iter().filter(|held| held.config_version == config_version);
     let newest = in_force().map(|held| held.at.as_millis()).max()?;
     let recent = in_force().filter(|held| newest - held.at.as_millis() < WINDOW_MS);
-    // Of equally near ones the newest, and the agent's id so that an answer doesn't depend on handlers' order.
+    // Of equally near ones the newest. The id makes the result independent of the order of handlers.
     recent.max_by_key(|held| (nearness(&held.reason), held.at, Reverse(&held.agent_id))).cloned()
 }
 
-/// How near a miss is, among those of its kind.
+/// How near a miss is, compared with others of its kind.
 pub(crate) fn nearness(reason: &Reason) -> u64 {
     match reason {
         Reason::Cpus { offered, .. } => offered.millis(),
@@ -202,7 +201,7 @@ pub(crate) fn nearness(reason: &Reason) -> u64 {
     }
 }
 
-/// Whether what barred the agent has ended.
+/// Whether the exclusion, suspicion or wait has ended.
 pub(crate) fn is_over(reason: &Reason, now: Timestamp) -> bool {
     match reason {
         Reason::AgentExcluded { until }
@@ -244,7 +243,7 @@ fn encode(reason: &Reason) -> Numbers {
     }
 }
 
-/// What [`encode`] made `numbers` from.
+/// Reverses [`encode`].
 fn decode(kind: ReasonKind, numbers: Numbers) -> Reason {
     let [a, b, _] = numbers;
     let gpus = |number: u64| Gpus::new(u32::try_from(number).unwrap_or(u32::MAX));
@@ -337,7 +336,7 @@ mod tests {
         near_misses.record(&[decline], false, &batch);
     }
 
-    /// Goal: what is noted is what is read, for each kind. Method: one of each, noted and read.
+    /// Goal: what is recorded is what is read, for each kind. Method: record and read one of each.
     #[test]
     fn each_reason_reads_back() {
         let near_misses = NearMisses::default();
@@ -354,8 +353,8 @@ mod tests {
         }
     }
 
-    /// Goal: an id of any length and letters is kept, or a whole beginning of it, marked. Method: lengths around the
-    /// most, of letters of one to four bytes.
+    /// Goal: an id of any length is kept, or truncated between characters and marked. Method: lengths around the
+    /// maximum, of characters of one to four bytes.
     #[test]
     fn long_ids_are_cut_between_letters() {
         for letter in ["a", "ä", "€", "🦀"] {
@@ -377,8 +376,8 @@ mod tests {
         }
     }
 
-    /// Goal: what is held gives way when it should and not otherwise. Method: a history, and what is held after each
-    /// miss of it.
+    /// Goal: the recorded miss is replaced when it should be and not otherwise. Method: a history, and what is recorded
+    /// after each of its misses.
     #[test]
     fn the_nearest_stays_for_a_while() {
         let near_misses = NearMisses::default();

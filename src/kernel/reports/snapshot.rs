@@ -1,12 +1,12 @@
-//! The picture of the kernel at one instant.
+//! Snapshots: all executors, agents and sums of the kernel at one instant.
 //!
-//! The totals are one load of the admission word. What goes into detail is collected twice with a look at the word in
-//! between: if both collections are equal and add up to the word, then the word and all cells stood like that
-//! together at the moment of the look. No handler waits for it, and it waits for no handler.
+//! The totals are one load of the admission word. The executors are collected twice, and the word is loaded in between.
+//! If both collections are equal and add up to the word, the word and all cells had these values together at the time
+//! of the load. No handler waits for a snapshot, and a snapshot waits for no handler.
 //!
-//! Agents' ids are looked up between the collections, too: an executor that is in both held its agent then, so that the
-//! agent wasn't forgotten and its cell wasn't another's. If no two collections are equal, those executors are left out
-//! that are gone at the second look, and the same holds for the rest.
+//! Agents' ids are looked up between the two collections as well: an executor that is in both held its agent in
+//! between, so the agent was not forgotten and its cell not reused. If no two collections are equal, the executors that
+//! are gone in the second one are left out, and the same holds for the others.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::sync::{Ordering, fence};
 use crate::time::Timestamp;
 
-/// So often a collection is tried again while executors come and go.
+/// How often the collection is repeated while executors come and go.
 const TRIES: usize = if cfg!(all(loom, test)) { 1 } else { 8 };
 
-/// A picture of the kernel. It never changes; a later one has a higher number.
+/// The state of the kernel at one instant. Later snapshots have higher numbers.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Snapshot {
@@ -30,23 +30,23 @@ pub struct Snapshot {
     pub number: u64,
     /// The sums, at one instant.
     pub totals: Totals,
-    /// Each executor, in no particular order. Empty unless asked for.
+    /// All executors, in no particular order.
     pub executors: Vec<ExecutorView>,
-    /// Each agent that the kernel knows, in no particular order. Empty unless asked for.
+    /// All agents that the kernel knows, in no particular order.
     pub agents: Vec<AgentState>,
-    /// Whether `executors` are the state at the same instant as `totals`, so that they add up to them. `false` when
-    /// executors came and went so fast that no such picture could be had; then each is as it was at some moment of
-    /// the collection, and those that ended during it are missing. Each is named with its own agent either way.
+    /// Whether `executors` are of the same instant as `totals`, so that they add up to them. `false` if executors came
+    /// and went too fast; then each is as it was at some moment of the collection, and those that ended during it are
+    /// missing. In both cases each is named with its own agent.
     pub exact: bool,
 }
 
-/// Sums over all executors that are counted.
+/// Sums over all counted executors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Totals {
-    /// Executors that count against the limit.
+    /// The number of executors that count against the limit.
     pub executors: u32,
-    /// Cores that count against the cap.
+    /// The cores that count against the cap.
     pub cores: MilliCpus,
     /// Whether the kernel is closed.
     pub closed: bool,
@@ -60,7 +60,7 @@ pub struct ExecutorView {
     pub id: ExecutorId,
     /// The id of its agent.
     pub agent_id: Arc<str>,
-    /// Where in its life it is.
+    /// The phase of its life.
     pub phase: Phase,
     /// The cores that it takes.
     pub cores: MilliCpus,
@@ -72,17 +72,17 @@ pub struct ExecutorView {
     pub placed_at: Timestamp,
 }
 
-/// Where in its life an executor is.
+/// The phase of an executor's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Phase {
-    /// Placed, not yet seen running.
+    /// Placed, not yet reported running.
     Launching,
     /// Running.
     Running,
-    /// Out of sight; its resources are counted.
+    /// Unreachable; its resources are counted.
     Unreachable,
-    /// Out of sight for so long that its resources are counted no more.
+    /// Unreachable for so long that its resources are not counted any more.
     GivenUp,
 }
 
@@ -94,9 +94,9 @@ pub struct AgentState {
     pub agent_id: Arc<str>,
     /// Its host name.
     pub hostname: Box<str>,
-    /// Executors on it, those that were given up included.
+    /// The number of executors on it, including those that were given up.
     pub executors: u32,
-    /// Until when it is excluded, if it is; [`Timestamp::MAX`] is for ever.
+    /// When its exclusion ends, if it is excluded; [`Timestamp::MAX`] is never.
     pub excluded_until: Option<Timestamp>,
 }
 
@@ -108,7 +108,7 @@ impl Core {
     }
 
     pub(crate) fn snapshot(&self, now: Timestamp) -> Snapshot {
-        // Relaxed: a number that nobody else gets.
+        // Relaxed: the number is unique, and nothing depends on it.
         let number = self.snapshots.fetch_add(1, Ordering::Relaxed);
         let mut exact = false;
         let mut admission = self.admission.load();
@@ -117,8 +117,8 @@ impl Core {
         for _ in 0..TRIES {
             self.collect(&mut rows);
             agent_names.look_up(rows.iter().map(|(_, _, allocation, _)| allocation.agent));
-            // Acquire: pairs with the fence in `Executor::reserve`. Was a hold read that belongs to a cell's next
-            // executor, the states below tell that the one before has ended.
+            // Acquire: pairs with the fence in `Executor::before_reserving`. If an allocation was read that belongs to
+            // a cell's next executor, the states read below show that the former one has ended.
             fence(Ordering::Acquire);
             admission = self.admission.load();
             exact = adds_up(&rows, admission) && self.unchanged(&rows);
@@ -152,7 +152,7 @@ impl Core {
         );
     }
 
-    /// Whether the cells still are what `rows` say, and no other executor is live.
+    /// Whether the cells still are as in `rows` and no other executor is live.
     fn unchanged(&self, rows: &[Row]) -> bool {
         self.live().map(|(id, _, state)| (id, state)).eq(rows.iter().map(|row| (row.0, row.1)))
     }
@@ -164,7 +164,7 @@ impl Core {
         })
     }
 
-    /// The cores of executors that were seen running and still are.
+    /// The cores of executors that are running.
     pub(crate) fn running_cores(&self) -> MilliCpus {
         let running = self.live().filter(|(_, _, state)| state.stage == Stage::Running);
         MilliCpus::from_millis(

@@ -1,36 +1,37 @@
-//! The clock of an absence: a word that holds since when an executor is out of sight, or when it was given up.
+//! The clock of an absence: a word that says since when an executor is unreachable, or when it was given up.
 //!
 //! | bits | field | |
 //! |---|---|---|
 //! | 56–63 | sequence | the lower bits of the executor's sequence number |
 //! | 48–55 | absence | which of its absences, modulo 256 |
-//! | 0–47 | moment | in milliseconds; later ones than the last that fits count as that one |
+//! | 0–47 | moment | in milliseconds; later times count as the last one that fits |
 //!
-//! Sequence and absence are the [`Absence`]: whose clock it is. An executor's cell has two clocks, and both follow the
-//! same steps. A thread that is about to begin an absence (or to give an executor up)
+//! Sequence and absence are the [`Absence`], which identifies what the clock measures. An executor's cell has two
+//! clocks; both are used in the same steps. A thread that begins an absence, or gives an executor up,
 //!
 //! 1. reads the clock,
 //! 2. reads the executor's state, which says whether there is anything to do, and which absence it is,
-//! 3. replaces what it read in step 1, and starts again if the clock has changed since,
-//! 4. changes the state, if the absence is still the one of step 2; otherwise it starts again.
+//! 3. replaces what it read in step 1, or starts again if the clock has changed since,
+//! 4. changes the state if the absence is still the one of step 2; otherwise it starts again.
 //!
-//! So while an executor is out of sight its clock is that of this absence. A thread that is late, with an absence that
-//! is over or an executor that has left the cell, fails in step 3: whoever began a later absence has replaced the
-//! clock since the late thread read it. The other case is a thread that replaces the clock after a later absence has
-//! started it and before that absence begins: in step 1 it has read the later clock, thus in step 2 a state as new as
-//! that one's author saw, and so it is about the same absence. For one absence the later of two moments counts.
+//! So while an executor is unreachable, its clock is that of the current absence. A late thread, whose absence is over
+//! or whose executor has left the cell, fails in step 3, because the thread that began a later absence has replaced the
+//! clock since the late thread read it. The other case is a thread that replaces the clock after it was started for a
+//! later absence and before that absence begins. In step 1 it read the later clock, so in step 2 it read a state at
+//! least as new as the one that the clock's author saw; hence it is about the same absence. Of two moments for one
+//! absence, the later one counts.
 //!
-//! | who | does | ordering | pairs with |
+//! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|
 //! | update, tick | [`AbsenceClock::read`]: load, step 1 | Acquire | `start`: the state of step 2 is as new as its author saw |
 //! | update, tick | [`AbsenceClock::start`]: compare-exchange, step 3 | Release | `read`; the change of state publishes it, too |
 //! | tick | [`AbsenceClock::age`]: load | Relaxed | the state, read before with Acquire, says which absence it must be |
 //!
-//! What a wrap would need: in step 3 a thread mistakes the clock for the one of step 1 only if it was replaced and has
-//! the same 64 bits again. That takes 256 absences of one executor, or another executor in the cell with a number that
-//! differs by a multiple of 256 in an absence of the same number, and in both cases one that began in the very
-//! millisecond that the clock showed before. In step 4 the state says more: the whole sequence number, so that only
-//! 256 absences of one executor between two steps of one thread pass for none.
+//! A wrap-around is harmless in practice. In step 3 a thread mistakes the clock for the one of step 1 only if it was
+//! replaced and has the same 64 bits again. That takes 256 absences of one executor, or another executor in the cell
+//! whose number differs by a multiple of 256, in an absence of the same number; and in both cases the absence must
+//! begin in the very millisecond that the clock showed before. In step 4 the state has the whole sequence number, so
+//! that only exactly 256 absences of one executor between two steps of one thread go unnoticed.
 
 use std::time::Duration;
 
@@ -38,10 +39,10 @@ use crate::sync::{AtomicU64, Ordering};
 use crate::time::Timestamp;
 
 const ABSENCE_SHIFT: u32 = 48;
-/// The last moment that fits, 8900 years after the origin. No clock runs after it.
+/// The last moment that fits, 8900 years after the origin, in milliseconds.
 const MOMENT_MAX: u64 = (1 << ABSENCE_SHIFT) - 1;
 
-/// Which absence of which executor: the number of the absence and the lower bits of the sequence number.
+/// Identifies an absence: its number and the lower bits of the executor's sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Absence(u16);
 
@@ -51,7 +52,7 @@ impl Absence {
     }
 }
 
-/// A clock as a thread has read it.
+/// The value of a clock that a thread has read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClockReading(u64);
 
@@ -69,7 +70,7 @@ impl ClockReading {
     }
 }
 
-/// The word.
+/// The clock's word.
 #[derive(Debug)]
 pub(crate) struct AbsenceClock(AtomicU64);
 
@@ -78,13 +79,13 @@ impl AbsenceClock {
         AbsenceClock(AtomicU64::new(0))
     }
 
-    /// Step 1: what [`AbsenceClock::start`] has to find. The state must be read after it.
+    /// Step 1: reads the value that [`AbsenceClock::start`] has to find. The state must be read after it.
     pub(crate) fn read(&self) -> ClockReading {
         // Acquire: pairs with the Release of `start`.
         ClockReading(self.0.load(Ordering::Acquire))
     }
 
-    /// Step 3: starts the clock of `absence`, unless it has changed since it was `read`. Returns whether it did.
+    /// Step 3: starts the clock for `absence`, unless it has changed since `read`. Returns whether it started.
     pub(crate) fn start(&self, read: ClockReading, absence: Absence, now: Timestamp) -> bool {
         let moment = now.as_millis().min(MOMENT_MAX);
         let earlier = if read.absence() == absence { read.moment() } else { 0 };
@@ -93,7 +94,7 @@ impl AbsenceClock {
         self.0.compare_exchange(read.0, started.0, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
-    /// How long ago the clock of `absence` was started. None if it is another absence's: then this one is over.
+    /// How long ago the clock was started for `absence`. None if it is another absence's; then this one is over.
     pub(crate) fn age(&self, absence: Absence, now: Timestamp) -> Option<Duration> {
         // Relaxed: published by the state that the caller has read.
         let reading = ClockReading(self.0.load(Ordering::Relaxed));
@@ -117,7 +118,7 @@ mod tests {
         clock
     }
 
-    /// Goal: the word loses nothing that fits. Method: the ends of each field.
+    /// Goal: packing loses nothing that fits. Method: the extremes of each field.
     #[test]
     fn readings_survive_packing() {
         for sequence in [0, 1, 0xff, u64::MAX] {
@@ -131,8 +132,8 @@ mod tests {
         }
     }
 
-    /// Goal: neighbours are told apart, and what the docs say of wraps is so. Method: absences and executors that
-    /// differ by one, and by 256.
+    /// Goal: neighbouring absences differ, and they wrap as documented. Method: absences and executors that differ by
+    /// one, and by 256.
     #[test]
     fn absences_differ_up_to_256() {
         let absence = Absence::new(7, 255);
@@ -142,7 +143,7 @@ mod tests {
         assert_eq!(absence, Absence::new(7 + 256, 255));
     }
 
-    /// Goal: a clock says nothing of another absence. Method: ask for the ages of its neighbours.
+    /// Goal: a clock has no age for another absence. Method: ask for the ages of its neighbours.
     #[test]
     fn the_age_is_of_the_absence_that_was_asked_for() {
         let clock = started(Absence::new(7, 2), at(1000));
@@ -152,8 +153,8 @@ mod tests {
         assert_eq!(clock.age(Absence::new(8, 2), at(1500)), None);
     }
 
-    /// Goal: a late thread changes nothing; of two moments of one absence the later one counts; a new absence begins
-    /// whenever it says, earlier moments included. Method: each in turn.
+    /// Goal: a late thread changes nothing; of two moments of one absence the later one counts; a new absence may begin
+    /// at any moment, even an earlier one. Method: each in turn.
     #[test]
     fn a_clock_is_replaced_only_as_it_was_read() {
         let clock = started(Absence::new(7, 1), at(1000));
@@ -166,8 +167,8 @@ mod tests {
         assert_eq!(clock.age(Absence::new(8, 1), at(20)), Some(Duration::from_millis(10)));
     }
 
-    /// Goal: moments that don't fit stop the clock and touch no other field: nothing is given up early by them. Method:
-    /// the end of time, and the last moment that fits.
+    /// Goal: moments that don't fit stop the clock and change no other field, so that nothing is given up early.
+    /// Method: the end of time, and the last moment that fits.
     #[test]
     fn the_end_of_time_stands_still() {
         let absence = Absence::new(7, 1);

@@ -2,44 +2,44 @@
 //!
 //! | bits | field | |
 //! |---|---|---|
-//! | 56–63 | version | changes with each change of policy, and when an agent is barred; see below |
+//! | 56–63 | version | changes with each change of policy, and when an agent is excluded or suspected; see below |
 //! | 55 | closed | set once, never cleared |
-//! | 33–54 | executors | live ones |
-//! | 0–32 | cores | acquired, in thousandths |
+//! | 33–54 | executors | counted executors |
+//! | 0–32 | cores | their cores, in thousandths |
 //!
-//! | thread | does | ordering | pairs with |
+//! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|
-//! | any | [`load`](Admission::load) | Acquire | every write below: what a plan is made from |
+//! | any | [`load`](Admission::load) | Acquire | every write below: a plan is made from it |
 //! | handler | [`commit`](Admission::commit) | AcqRel on success, Acquire on failure | `load`, `release`; a waiter in `drain` |
-//! | whichever ends an executor | [`release`](Admission::release) | AcqRel | the last one's writes are seen by the drain's waiter |
-//! | policy's publisher | [`bump_version`](Admission::bump_version) | AcqRel | `load`: who sees the version sees the policy, and which agents are barred |
+//! | any that ends an executor | [`release`](Admission::release) | AcqRel | the drain's waiter sees the writes of the thread that ended the last executor |
+//! | policy's publisher | [`bump_version`](Admission::bump_version) | AcqRel | `load`: a thread that sees the version sees the policy, and which agents are excluded or suspect |
 //! | drain | [`close`](Admission::close) | AcqRel | `commit`: fails from now on |
 //!
-//! A commit compares the whole word. So it fails when any launch, release, change of policy or close came between
-//! plan and commit, and the caps can't be exceeded, not for an instant.
+//! A commit compares the whole word. It fails if a launch, a release, a change of policy or a close came between plan
+//! and commit, so the caps are not exceeded at any instant.
 //!
 //! # Versions
 //!
-//! There may be more changes of policy during one batch than there are versions, and so a version must not come back
-//! while a batch relies on it. Each handler has a [`Pin`], a word that says which version its batch follows, and a
-//! publisher takes only versions that are in no pin:
+//! There may be more changes of policy during one batch than there are versions, so a version must not be reused while
+//! a batch relies on it. Each handler has a [`Pin`], a word that says which version its batch follows, and a publisher
+//! takes only versions that are in no pin:
 //!
-//! | thread | does | ordering | pairs with |
+//! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|
 //! | handler that finds another version than it has pinned | store the pin, fence, load the admission word again | Release, SeqCst | the publisher's fence |
 //! | publisher | fence, load all pins, change the version | SeqCst, Acquire | the handler's fence; the store of a later pin, before which the batch was over |
 //!
-//! Let a handler see version v after it has pinned it, and let publishers change the version to another one and then
-//! back to v. The publisher that takes v comes after the one that left it (they take turns), so its fence comes after
-//! v was left. If its fence came before the handler's, the handler would see that v was left, or a later change. So the
-//! handler's fence comes first, and the publisher finds the pin, or what the handler pinned when the batch was over.
-//! And a handler that joins after the pins were looked at sees that v was left, by the lock of the list of pins.
+//! Assume that a handler sees version v after it has pinned it, and that publishers then change the version to another
+//! one and back to v. The publisher that takes v comes after the one that left it (they take turns), so its fence comes
+//! after v was left. If its fence came before the handler's, the handler would see that v was left, or a later change.
+//! So the handler's fence comes first, and the publisher finds the pin, or the value that the handler stored after the
+//! batch. A handler that is created after the publisher has read the pins sees that v was left, through the lock of the
+//! list of pins.
 //!
-//! A pin stays when the batch is over. So while the policy stays the same, a batch compares its pin with the version,
-//! and that is all; after a change it pays one fence. Idle handlers keep versions from being used, and there must be
-//! versions left: only [`LASTING`] pins stay, and those of further handlers are cleared after each batch. If these
-//! many batches in progress have each another version pinned, a publisher waits until one of them ends. Handlers never
-//! wait.
+//! A pin stays set after the batch. So while the policy stays the same, a batch only compares its pin with the version;
+//! after a change it executes one fence. Idle handlers thus keep versions from being reused. To leave enough versions,
+//! only [`LASTING`] pins stay set; those of further handlers are cleared after each batch. If batches in progress pin
+//! all other versions, a publisher waits until one of them ends. Handlers never wait.
 //!
 //! Threads without a pin must keep the policy from changing between `load` and `commit`
 //! ([`PolicyCell::freeze`](super::policy::PolicyCell::freeze)).
@@ -57,7 +57,7 @@ const CORES_BITS: u32 = 33;
 const EXECUTORS_BITS: u32 = 22;
 const EXECUTORS_SHIFT: u32 = CORES_BITS;
 const CLOSED_SHIFT: u32 = EXECUTORS_SHIFT + EXECUTORS_BITS;
-/// Few under loom, so that its models come to the last one and begin anew.
+/// Few under loom, so that its models reach the last one and start over.
 const VERSION_BITS: u32 = if cfg!(all(loom, test)) { 2 } else { 8 };
 const VERSION_SHIFT: u32 = 64 - VERSION_BITS;
 const CORES_MASK: u64 = (1 << CORES_BITS) - 1;
@@ -65,12 +65,12 @@ const EXECUTORS_MASK: u64 = (1 << EXECUTORS_BITS) - 1;
 const CLOSED: u64 = 1 << CLOSED_SHIFT;
 
 const VERSIONS: u32 = 1 << VERSION_BITS;
-/// The most pins that outlast their batch: half of the versions stay free for the policy in force and for others.
+/// The maximum number of pins that stay set after their batch: half of the versions, so that others stay free.
 const LASTING: usize = VERSIONS as usize / 2;
 /// No version.
 const NONE: u32 = u32::MAX;
 
-/// What the admission word said at one instant.
+/// The value of the admission word at one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AdmissionState(u64);
 
@@ -91,14 +91,14 @@ impl AdmissionState {
         (self.0 >> VERSION_SHIFT) as u32
     }
 
-    /// Whether no policy came between, and plans were not invalidated. To be asked only while the version of one of
-    /// them is pinned.
+    /// Whether both have the same version: the policy didn't change and plans were not invalidated in between. Valid
+    /// only while the version of one of them is pinned.
     pub(crate) const fn same_version(self, other: AdmissionState) -> bool {
         self.version() == other.version()
     }
 }
 
-/// The word itself, and all pins; see the module's head.
+/// The word and all pins.
 #[derive(Debug)]
 pub(crate) struct Admission {
     word: AtomicU64,
@@ -111,10 +111,10 @@ struct PinWord {
     lasting: bool,
 }
 
-/// Which version a handler's batch follows: that version is not used anew meanwhile.
+/// Which version a handler's batch follows. That version is not reused meanwhile.
 #[derive(Debug)]
 pub(crate) struct Pin {
-    /// Only this handler writes it, and seldom; so it needn't be read to know what it says.
+    /// Written by this handler only, and rarely; `version` is a copy that it reads instead.
     word: Arc<CachePadded<PinWord>>,
     version: u32,
 }
@@ -122,7 +122,7 @@ pub(crate) struct Pin {
 impl Pin {
     fn set(&mut self, version: u32) {
         self.version = version;
-        // Release: who doesn't find the former version any more knows that its batch is over.
+        // Release: a thread that doesn't find the former version any more knows that its batch is over.
         self.word.version.store(version, Ordering::Release);
     }
 
@@ -132,7 +132,7 @@ impl Pin {
         &*self.word
     }
 
-    /// The batch is over.
+    /// Called after each batch.
     pub(crate) fn end_batch(&mut self) {
         if !self.word.lasting {
             self.set(NONE);
@@ -145,7 +145,7 @@ impl Admission {
         Admission { word: AtomicU64::new(0), pins: Mutex::new(Vec::new()) }
     }
 
-    /// A pin for a new handler.
+    /// Registers a pin for a new handler.
     pub(crate) fn join(&self) -> Pin {
         let mut pins = lock(&self.pins);
         let lasting = pins.iter().filter(|pin| pin.lasting).count() < LASTING;
@@ -155,17 +155,18 @@ impl Admission {
         Pin { word, version: NONE }
     }
 
-    /// A handler's last call.
+    /// Removes the pin of a handler.
     pub(crate) fn leave(&self, pin: &Pin) {
         lock(&self.pins).retain(|word| !Arc::ptr_eq(word, &pin.word));
     }
 
-    /// The word, whose version isn't used anew until the pin is set again.
+    /// Loads the word and pins its version, which is not reused until the pin is set again.
     pub(crate) fn load_pinned(&self, pin: &mut Pin) -> AdmissionState {
         let mut state = self.load();
         while state.version() != pin.version {
             pin.set(state.version());
-            // Pairs with the fence of a publisher: it sees the pin, or we see what came before its look at the pins.
+            // Pairs with the publisher's fence: either it sees the pin, or this thread sees what came before it read
+            // the pins.
             fence(Ordering::SeqCst);
             state = self.load();
         }
@@ -177,12 +178,11 @@ impl Admission {
         AdmissionState(self.word.load(Ordering::Acquire))
     }
 
-    /// Admits `executors` with `cores` together, if the word is still what was `seen`, and says what it became;
-    /// otherwise says what it is now.
+    /// Admits `executors` with `cores` in total if the word still equals `seen`. Returns the new word, or the current
+    /// one if it has changed.
     ///
-    /// The caller has checked the sums against the caps of the policy that it found after it loaded the word, and has
-    /// pinned the version since, or keeps the policy. Sums that the word has no room for are refused like a word
-    /// that changed.
+    /// The caller has checked the sums against the caps of a policy that it loaded after the word, and has pinned the
+    /// version since or keeps the policy from changing. Sums that exceed the word are refused like a word that changed.
     pub(crate) fn commit(
         &self,
         seen: AdmissionState,
@@ -196,18 +196,18 @@ impl Admission {
             return Err(self.load());
         }
         let next = seen.0 + (u64::from(executors) << EXECUTORS_SHIFT) + cores.millis();
-        // AcqRel: the slots written before are visible to a drain that sees this count; Acquire on failure: the
-        // trimmed plan is made from what the winner wrote.
+        // AcqRel: the cells written before are visible to a drain that sees this count. Acquire on failure: the
+        // truncated plan is made from what the other thread wrote.
         self.word
             .compare_exchange(seen.0, next, Ordering::AcqRel, Ordering::Acquire)
             .map(|_| AdmissionState(next))
             .map_err(AdmissionState)
     }
 
-    /// Gives back what a commit took, and says what the word became.
+    /// Subtracts what a commit added. Returns the new word.
     pub(crate) fn release(&self, executors: u32, cores: MilliCpus) -> AdmissionState {
         let taken = (u64::from(executors) << EXECUTORS_SHIFT) + cores.millis();
-        // AcqRel: everything that was done with the executor happens before whoever sees the word without it.
+        // AcqRel: everything that was done with the executor happens before a thread sees the word without it.
         let before = AdmissionState(self.word.fetch_sub(taken, Ordering::AcqRel));
         debug_assert!(
             before.executors() >= executors && before.cores() >= cores,
@@ -216,19 +216,19 @@ impl Admission {
         AdmissionState(before.0.wrapping_sub(taken))
     }
 
-    /// The word as it is in the order of its changes, not merely as it was seen last: what the caller wrote before is
-    /// visible to whoever changes the word later.
+    /// Reads the word with a read-modify-write, and thus its latest value in modification order. The caller's earlier
+    /// writes are visible to every thread that changes the word later.
     pub(crate) fn load_latest(&self) -> AdmissionState {
         AdmissionState(self.word.fetch_or(0, Ordering::AcqRel))
     }
 
-    /// Ends admission for good, and says what the word was before.
+    /// Closes admission permanently. Returns the word before.
     pub(crate) fn close(&self) -> AdmissionState {
         AdmissionState(self.word.fetch_or(CLOSED, Ordering::AcqRel))
     }
 
-    /// Makes commits fail whose plans were made before. Called after a new policy is published or an agent is barred,
-    /// by one thread at a time. Waits for batches only if there are more in progress than [`LASTING`], on as many
+    /// Makes commits of earlier plans fail. Called by one thread at a time, after a new policy was published or an
+    /// agent was excluded or suspected. Waits for batches only if more than [`LASTING`] are in progress, on as many
     /// versions.
     pub(crate) fn bump_version(&self) {
         let version = self.load().version();
@@ -239,17 +239,17 @@ impl Admission {
             }
         };
         let change = u64::from(next.wrapping_sub(version)) << VERSION_SHIFT;
-        // AcqRel: the publication before is visible to every `load` that sees the new version. Adding what is missing
-        // wraps off the top, and leaves the rest of the word as it is.
+        // AcqRel: the earlier publication is visible to every `load` that sees the new version. The addition wraps at
+        // the top of the word and doesn't change the other fields.
         self.word.fetch_add(change, Ordering::AcqRel);
     }
 
-    /// A version other than `current` that nobody has pinned.
+    /// Returns a version other than `current` that is not pinned.
     fn free_version(&self, current: u32) -> Option<u32> {
-        // Pairs with the fence of a handler that pins.
+        // Pairs with the fence of a handler that sets its pin.
         fence(Ordering::SeqCst);
         let pins = lock(&self.pins);
-        // Acquire: the batches that had other versions pinned before are over.
+        // Acquire: batches that pinned other versions before are over.
         let pinned =
             |version| pins.iter().any(|pin| pin.version.load(Ordering::Acquire) == version);
         let others = (1..VERSIONS).map(|step| (current + step) % VERSIONS);
@@ -262,7 +262,7 @@ impl Admission {
 mod tests {
     use super::*;
 
-    /// Goal: the fields share the word without touching. Method: fill each to its brim and read the others.
+    /// Goal: the fields share the word without overlap. Method: fill each to its maximum and read the others.
     #[test]
     fn fields_partition_the_word() {
         let versions = u64::from(VERSIONS - 1) << VERSION_SHIFT;
@@ -284,8 +284,8 @@ mod tests {
         assert!(left.closed() && left.executors() == 0 && left.cores() == MilliCpus::ZERO);
         assert!(admission.commit(left, 1, MilliCpus::ZERO).is_err(), "closed is closed");
     }
-    /// Goal: a version that a batch follows doesn't come back, whatever the number of changes and of idle handlers.
-    /// Method: more handlers than versions; all but one are idle, each with another version pinned if its pin lasts.
+    /// Goal: a version that a batch follows is not reused, whatever the number of changes and of idle handlers. Method:
+    /// more handlers than versions; all but one are idle, each with another version pinned if its pin stays set.
     #[test]
     fn pinned_versions_are_not_used_anew() {
         let admission = Admission::new();

@@ -1,28 +1,28 @@
-//! An agent's cell: one word decides whether executors may start there.
+//! An agent's cell: one word decides whether executors may start on the agent.
 //!
 //! | bits | field | |
 //! |---|---|---|
-//! | 26–63 | generation | whose cell it is: unique among all agents that this kernel meets |
-//! | 25 | live | the cell is somebody's |
-//! | 24 | excluded | until the moment in `excluded_until` |
-//! | 16–23 | strikes | grows with each exclusion and each suspicion, so that an exchange that didn't see it fails |
-//! | 0–15 | executors | counted ones |
+//! | 26–63 | generation | identifies the agent: unique among all agents of this kernel |
+//! | 25 | live | the cell belongs to an agent |
+//! | 24 | excluded | until the time in `excluded_until` |
+//! | 16–23 | revision | grows with each exclusion and suspicion, so that a compare-exchange that didn't see it fails |
+//! | 0–15 | executors | the number of executors on the agent |
 //!
-//! | who | does | ordering | pairs with |
+//! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|
 //! | handler | [`Agent::reserve`]: compare-exchange | AcqRel | `exclude`: after it, no reserve succeeds |
-//! | whoever ends an executor | [`Agent::release`]: fetch-sub | Release | `retire` |
-//! | who meets the agent | [`Agent::activate`]: store | Release | everyone: the cell is whole before it is anybody's |
-//! | whoever counts a failure | `excluded_until`, then `exclude`: compare-exchange | Release | `reserve`'s load |
-//! | whoever reports a loss | `suspect_until`, then [`Agent::suspect`]: compare-exchange | Release | `reserve`'s load |
+//! | any that ends an executor | [`Agent::release`]: fetch-sub | Release | `retire` |
+//! | the thread that inserts the agent | [`Agent::activate`]: store | Release | all others: the cell is initialised before it belongs to the agent |
+//! | any that counts a failure | `excluded_until`, then `exclude`: compare-exchange | Release | the load of `reserve` |
+//! | any that reports a loss | `suspect_until`, then [`Agent::suspect`]: compare-exchange | Release | the load of `reserve` |
 //! | tick | [`Agent::retire`]: compare-exchange | AcqRel | `reserve`: fails from now on |
-//! | who is about to change the word | [`Agent::prefetch`]: load | Relaxed | nothing: the value isn't used |
+//! | any that is about to change the word | [`Agent::prefetch`]: load | Relaxed | nothing: the value isn't used |
 //!
-//! What happens seldom (the name, the times of failures) is behind a lock that no offer touches. A failure and a
-//! suspicion are written down under it, and [`Agent::retire`] looks and exchanges under it. So what keeps an agent from
-//! being forgotten is either there when `retire` looks, or is written down after the cell ceased to be the agent's; the
-//! latter only by a suspicion, for failures are counted by who still holds an executor there. The other words are
-//! hints: nothing is read by them, and so they need no order.
+//! Rarely used fields (the name, the times of failures) are behind a lock that the offer path doesn't take. Failures
+//! and suspicions are recorded under it, and [`Agent::retire`] checks and exchanges under it. So a reason to keep the
+//! agent is either there when `retire` checks, or is recorded after the cell ceased to be the agent's. The latter
+//! happens only with suspicions, because a thread that counts a failure still holds an executor there. The other words
+//! are hints: nothing is read through them, so they need no ordering.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ const EXCLUDED: u64 = 1 << 24;
 const LIVE: u64 = 1 << 25;
 const GENERATION_SHIFT: u32 = 26;
 
-/// For so long, in seconds, an agent comes last on which an executor failed.
+/// How long an agent is used after all others because an executor failed on it, in seconds.
 const FAILED_LATELY: u32 = 300;
 
 /// Whole seconds since the origin.
@@ -48,7 +48,7 @@ pub(crate) fn seconds(now: Timestamp) -> u32 {
     u32::try_from(now.as_millis() / 1000).unwrap_or(u32::MAX)
 }
 
-/// Which cell (the lower 26 bits), and whose (the generation above): so there are 2²⁶ cells at most.
+/// Identifies an agent: the index of its cell (the lower 26 bits, so at most 2²⁶ cells) and its generation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct AgentKey(u64);
 
@@ -68,23 +68,23 @@ impl AgentKey {
         self.0 >> GENERATION_SHIFT
     }
 
-    /// The key as a number below 2⁶⁴ - 1 …
+    /// The key as a number below 2⁶⁴ - 1.
     pub(crate) fn bits(self) -> u64 {
         self.0
     }
 
-    /// … and back.
+    /// The key from its number.
     pub(crate) fn from_bits(bits: u64) -> AgentKey {
         AgentKey(bits)
     }
 }
 
-/// What an agent takes.
+/// What an agent takes, if it is usable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AgentCapacity {
-    /// So many executors.
+    /// The number of executors.
     pub(crate) executors: u32,
-    /// An executor failed there lately, and none was placed since: others come first.
+    /// Whether an executor failed there recently and none was placed since: other agents are used first.
     pub(crate) failed: bool,
 }
 
@@ -98,7 +98,7 @@ pub(crate) enum Refusal {
     Full,
 }
 
-/// Who an agent is, for reports.
+/// The agent's names, for reports.
 #[derive(Debug)]
 pub(crate) struct AgentName {
     pub(crate) id: Box<str>,
@@ -111,11 +111,12 @@ pub(crate) struct AgentName {
 pub(crate) struct Agent {
     word: AtomicU64,
     excluded_until: AtomicU64,
-    /// Lost, perhaps: nothing is started until then. Relaxed: the word that changes after it publishes it.
+    /// Until when no executor is placed because the agent may be lost. Relaxed: the later change of the word publishes
+    /// it.
     suspect_until: AtomicU64,
-    /// When it was last known to be there, as far as that is written down, in seconds. A hint; no ordering.
+    /// When the agent was last seen, in seconds. A hint without ordering; it may be late.
     seen: AtomicU32,
-    /// When an executor failed that none was placed after, in seconds, plus one; 0 for never. A hint; no ordering.
+    /// When an executor failed after which none was placed, in seconds, plus one; 0 is never. A hint without ordering.
     failed: AtomicU32,
     next_free: AtomicU32,
     seldom: Mutex<Seldom>,
@@ -124,14 +125,14 @@ pub(crate) struct Agent {
 #[derive(Debug, Default)]
 struct Seldom {
     name: Option<Arc<AgentName>>,
-    /// Of agents that have any.
+    /// Only if the agent has failures.
     failures: Option<Box<Failures>>,
 }
 
 #[derive(Debug, Default)]
 struct Failures {
     at: Vec<Timestamp>,
-    /// As long as the last of them may count.
+    /// Until when the last of them may count.
     until: Timestamp,
 }
 
@@ -156,7 +157,7 @@ impl Cell for Agent {
 }
 
 impl Agent {
-    /// Makes a claimed cell this agent's. Nobody finds it before [`Agent::activate`].
+    /// Initialises a claimed cell for an agent. Other threads don't find it before [`Agent::activate`].
     pub(crate) fn prepare(&self, name: Arc<AgentName>, now: Timestamp) {
         *lock(&self.seldom) = Seldom { name: Some(name), failures: None };
         self.excluded_until.store(0, Ordering::Relaxed);
@@ -166,11 +167,11 @@ impl Agent {
     }
 
     pub(crate) fn activate(&self, generation: u64) {
-        // Release: the cell is whole before it is anybody's.
+        // Release: the cell is initialised before it belongs to the agent.
         self.word.store(LIVE | generation << GENERATION_SHIFT, Ordering::Release);
     }
 
-    /// Takes back what [`Agent::prepare`] did: another thread met the agent first.
+    /// Undoes [`Agent::prepare`]: another thread inserted the agent first.
     pub(crate) fn abandon(&self) {
         lock(&self.seldom).name = None;
     }
@@ -183,19 +184,19 @@ impl Agent {
         lock(&self.seldom).name.as_ref().map(|name| (*name.id).into())
     }
 
-    /// What the agent takes, or why nothing. A plan's view: only `reserve` decides.
+    /// Returns what the agent takes, or why nothing. For planning; only `reserve` decides.
     pub(crate) fn capacity(
         &self,
         generation: u64,
         now: Timestamp,
     ) -> Result<AgentCapacity, Refusal> {
-        // Acquire: pairs with `exclude`'s Release.
+        // Acquire: pairs with the Release of `exclude`.
         let executors = self.room(self.word.load(Ordering::Acquire), generation, now)?;
         Ok(AgentCapacity { executors, failed: self.failed_lately(now) })
     }
 
-    /// Counts `executors` more, if the agent may take them, and says whether the mark of a failure is to be
-    /// [lifted](Agent::clear_failure_mark). Lifts an exclusion that has run out.
+    /// Counts `executors` more if the agent takes them. Returns whether its failure mark must be
+    /// [cleared](Agent::clear_failure_mark). Clears an exclusion that has ended.
     pub(crate) fn reserve(
         &self,
         generation: u64,
@@ -208,7 +209,7 @@ impl Agent {
                 return Err(Refusal::Full);
             }
             let next = (word & !EXCLUDED) + u64::from(executors);
-            // AcqRel: after an exclusion in this word's order nothing is reserved.
+            // AcqRel: nothing is reserved after an exclusion in this word's order.
             match self.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return Ok(self.failed.load(Ordering::Relaxed) != 0),
                 Err(current) => word = current,
@@ -216,32 +217,31 @@ impl Agent {
         }
     }
 
-    /// Lifts the mark of a failure: executors that were reserved here have been admitted.
+    /// Clears the failure mark: executors that were reserved here were admitted.
     pub(crate) fn clear_failure_mark(&self) {
         self.failed.store(0, Ordering::Relaxed);
     }
 
-    /// Counts `executors` fewer. The caller holds them, so the cell can't have become another's.
+    /// Counts `executors` fewer. The caller holds them, so the cell is still the agent's.
     pub(crate) fn release(&self, executors: u32) {
         let before = self.word.fetch_sub(u64::from(executors), Ordering::Release);
         debug_assert!(before & EXECUTORS_MASK >= u64::from(executors), "released too many");
     }
 
-    /// Reads the word, to no other end than that it be near when it is changed.
+    /// Reads the word only to load its cache line before it is changed.
     pub(crate) fn prefetch(&self) {
         std::hint::black_box(self.word.load(Ordering::Relaxed));
     }
 
-    /// Notes that an executor failed that the caller still holds: for a while the agent comes last, until it gets
-    /// another. An agent that failed is also one that is there.
+    /// Records the failure of an executor that the caller still holds: for a while other agents are used first, until
+    /// the agent gets another executor. This also counts as having seen the agent.
     pub(crate) fn mark_failed(&self, now: Timestamp) {
         let _seldom = lock(&self.seldom);
         self.failed.store(seconds(now).saturating_add(1), Ordering::Relaxed);
         self.record_seen(now);
     }
 
-    /// Counts a failure of an executor that the caller still holds; returns until when the agent is excluded if this
-    /// was one too many.
+    /// Counts the failure of an executor that the caller still holds. If this excludes the agent, returns until when.
     pub(crate) fn count_failure(&self, rule: &ExclusionRule, now: Timestamp) -> Option<Timestamp> {
         let generation = self.word.load(Ordering::Acquire) >> GENERATION_SHIFT;
         {
@@ -259,34 +259,34 @@ impl Agent {
         Some(self.exclude(generation, until))
     }
 
-    /// How many executors the agent in the cell holds.
+    /// The number of executors on the agent in the cell.
     pub(crate) fn executors_now(&self) -> u32 {
         (self.word.load(Ordering::Acquire) & EXECUTORS_MASK) as u32
     }
 
-    /// How many executors the agent holds, if the cell is still its own.
+    /// The number of executors on the agent; 0 if the cell is another's.
     pub(crate) fn executors(&self, generation: u64) -> u32 {
         let word = self.word.load(Ordering::Acquire);
         if word >> GENERATION_SHIFT == generation { (word & EXECUTORS_MASK) as u32 } else { 0 }
     }
 
-    /// Whether the cell is still the agent's.
+    /// Whether the cell still belongs to the agent.
     pub(crate) fn is_current(&self, generation: u64) -> bool {
         let word = self.word.load(Ordering::Acquire);
         word & LIVE != 0 && word >> GENERATION_SHIFT == generation
     }
 
-    /// The agent in the cell, and its name, if it holds executors.
+    /// The generation and name of the agent in the cell, if it holds executors.
     pub(crate) fn holder(&self) -> Option<(u64, Arc<AgentName>)> {
         let word = self.word.load(Ordering::Acquire);
         let holds = word & LIVE != 0 && word & EXECUTORS_MASK != 0;
         if holds { Some((word >> GENERATION_SHIFT, self.name()?)) } else { None }
     }
 
-    /// Lets nothing start on the agent before `until`: after this no `reserve` succeeds at an earlier time. Returns
-    /// whether the cell is still the agent's; if not, nothing is done.
+    /// Prevents executors from starting on the agent before `until`: after this no `reserve` succeeds at an earlier
+    /// time. Returns `false` and changes nothing if the cell is not the agent's any more.
     pub(crate) fn suspect(&self, generation: u64, until: Timestamp) -> bool {
-        // Until the word is changed: so the cell doesn't become another agent's in between.
+        // Held until the word is changed, so that the cell doesn't become another agent's in between.
         let _seldom = lock(&self.seldom);
         self.is_current(generation) && {
             self.suspect_until.fetch_max(until.as_millis(), Ordering::Relaxed);
@@ -295,16 +295,16 @@ impl Agent {
         }
     }
 
-    /// Notes that the agent is there. A clock that went back doesn't make it be forgotten sooner.
+    /// Records that the agent was seen. If the clock goes back, the agent is not forgotten earlier.
     pub(crate) fn record_seen(&self, now: Timestamp) {
         self.seen.fetch_max(seconds(now), Ordering::Relaxed);
     }
 
-    /// Makes the cell nobody's, unless the agent holds executors, was seen since `before`, is excluded or suspect, or
+    /// Removes the agent from the cell, unless it holds executors, was seen since `before`, is excluded or suspect, or
     /// has failures that may still count. The caller that succeeds frees the cell.
     pub(crate) fn retire(&self, generation: u64, before: Timestamp, now: Timestamp) -> bool {
-        // Until after the exchange: no failure and no suspicion is written down between the look and the exchange. The
-        // word alone would not show a failure: the executor may have come and gone.
+        // Held until after the exchange, so that no failure or suspicion is recorded between the check and the
+        // exchange. The word alone would not show a failure: its executor may have come and gone.
         let seldom = lock(&self.seldom);
         let word = self.word.load(Ordering::Acquire);
         let refusal = self.room(word, generation, now).err();
@@ -315,7 +315,7 @@ impl Agent {
         if counting || !self.unseen_since(before) {
             return false;
         }
-        // AcqRel: a reserve in this word's order comes before, and this fails, or after, and that one does.
+        // AcqRel: in this word's order, a `reserve` comes before, and this fails, or after, and the `reserve` fails.
         self.word.compare_exchange(word, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
@@ -323,7 +323,7 @@ impl Agent {
         u64::from(self.seen.load(Ordering::Relaxed)) * 1000 < before.as_millis()
     }
 
-    /// Takes the name out of a cell that is nobody's any more.
+    /// Removes the name from a cell that belongs to no agent any more.
     pub(crate) fn take_name(&self) -> Option<Arc<AgentName>> {
         lock(&self.seldom).name.take()
     }
@@ -335,7 +335,7 @@ impl Agent {
         (idle && self.unseen_since(before)).then_some(word >> GENERATION_SHIFT)
     }
 
-    /// The agent as a report shows it, if there is one in the cell.
+    /// The agent in the cell, for reports.
     pub(crate) fn view(&self, now: Timestamp) -> Option<AgentView> {
         let word = self.word.load(Ordering::Acquire);
         if word & LIVE == 0 {
@@ -346,7 +346,7 @@ impl Agent {
         Some(AgentView { name: self.name()?, executors, excluded_until })
     }
 
-    /// Until when the agent is excluded, if there is one in the cell and it is.
+    /// Until when the agent in the cell is excluded, if it is.
     pub(crate) fn exclusion(&self, now: Timestamp) -> Option<Timestamp> {
         let word = self.word.load(Ordering::Acquire);
         if word & LIVE == 0 { None } else { self.excluded_until(word, now) }
@@ -357,19 +357,19 @@ impl Agent {
         (word & EXCLUDED != 0 && now < until).then_some(until)
     }
 
-    /// How many executors `word` has room for, or why none.
+    /// The number of executors that `word` has room for, or why there is no room.
     fn room(&self, word: u64, generation: u64, now: Timestamp) -> Result<u32, Refusal> {
         if word & LIVE == 0 || word >> GENERATION_SHIFT != generation {
             return Err(Refusal::Retired);
         }
         if word & EXCLUDED != 0 {
-            // Relaxed: stored before the bit that the caller's Acquire saw; a newer value only bars for longer.
+            // Relaxed: stored before the bit that the caller's Acquire saw. A newer value only extends the exclusion.
             let until = Timestamp::from_millis(self.excluded_until.load(Ordering::Relaxed));
             if now < until {
                 return Err(Refusal::Excluded(until));
             }
         }
-        // Relaxed: stored before the strike that the caller's Acquire saw, as above.
+        // Relaxed: stored before the revision that the caller's Acquire saw, as above.
         let suspect = Timestamp::from_millis(self.suspect_until.load(Ordering::Relaxed));
         if now < suspect {
             return Err(Refusal::Suspect(suspect));
@@ -380,26 +380,26 @@ impl Agent {
         }
     }
 
-    /// Whether an executor failed here lately, and none was placed since.
+    /// Whether an executor failed here recently and none was placed since.
     fn failed_lately(&self, now: Timestamp) -> bool {
         let failed = self.failed.load(Ordering::Relaxed);
         failed != 0 && seconds(now).saturating_sub(failed - 1) <= FAILED_LATELY
     }
 
-    /// Starts an exclusion, or a longer one; returns when it ends. After this no executor is placed here before.
+    /// Starts or extends an exclusion. Returns when it ends; no executor is placed here before.
     fn exclude(&self, generation: u64, until: Timestamp) -> Timestamp {
         let before = self.excluded_until.fetch_max(until.as_millis(), Ordering::Relaxed);
         self.bump_revision(generation, EXCLUDED);
         until.max(Timestamp::from_millis(before))
     }
 
-    /// Changes the word, and sets `flag` in it, so that an exchange fails whose caller looked before.
+    /// Changes the revision and sets `flag`, so that a compare-exchange based on an earlier word fails.
     fn bump_revision(&self, generation: u64, flag: u64) {
         let mut word = self.word.load(Ordering::Relaxed);
         while word & LIVE != 0 && word >> GENERATION_SHIFT == generation {
             let revision = word.wrapping_add(REVISION_ONE) & REVISION_MASK;
             let next = word & !REVISION_MASK | revision | flag;
-            // Release: whoever sees the strike sees until when.
+            // Release: a thread that sees the revision sees the time until which it applies.
             let swapped =
                 self.word.compare_exchange_weak(word, next, Ordering::Release, Ordering::Relaxed);
             match swapped {
@@ -410,12 +410,12 @@ impl Agent {
     }
 }
 
-/// An agent as a report shows it.
+/// An agent, for reports.
 #[derive(Clone, Debug)]
 pub(crate) struct AgentView {
     pub(crate) name: Arc<AgentName>,
     pub(crate) executors: u32,
-    /// Until when it is excluded, if it is.
+    /// When its exclusion ends, if it is excluded.
     pub(crate) excluded_until: Option<Timestamp>,
 }
 
@@ -424,7 +424,7 @@ pub(crate) struct AgentView {
 mod tests {
     use super::*;
 
-    /// Goal: an agent is one line. Method: ask the compiler.
+    /// Goal: a cell is one cache line. Method: ask the compiler.
     #[test]
     fn a_cell_is_a_line() {
         assert_eq!(size_of::<Agent>(), 64);

@@ -1,9 +1,9 @@
-//! All agents: found by id at first sight, by cell ever after.
+//! All agents: found by id the first time, by cell afterwards.
 //!
-//! The map from ids to cells is for the first sight of an agent; no guard leaves it. An agent that is forgotten loses
-//! first its cell's word and then its entry in the map. A thread that finds an entry in between removes it itself, so
-//! that it doesn't depend on when the other one goes on.
-//! The words are in the cells, see [`agent`](super::agent).
+//! The map from ids to cells is used when an agent is first seen; no guard leaves it. When an agent is forgotten, its
+//! cell's word is cleared first and its entry in the map is removed afterwards. A thread that finds an entry in between
+//! removes it itself, so that it doesn't wait for the other thread. The words are in the cells; see
+//! [`agent`](super::agent).
 
 use std::borrow::Borrow;
 use std::hash::{Hash, Hasher};
@@ -17,7 +17,7 @@ use super::slab::Slab;
 use crate::config::ExclusionRule;
 use crate::time::Timestamp;
 
-/// An agent's name as the key of the map from ids.
+/// An agent's name as a key of the map, compared by id.
 #[derive(Debug)]
 struct ById(Arc<AgentName>);
 
@@ -37,12 +37,12 @@ impl Eq for ById {}
 
 impl Hash for ById {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // As `Borrow` demands: like the id.
+        // `Borrow` requires the hash of the id.
         self.0.id.hash(state);
     }
 }
 
-/// All agents that executors were or could have been placed on.
+/// All agents that were candidates for placement.
 #[derive(Debug)]
 pub(crate) struct Agents {
     cells: Slab<Agent>,
@@ -61,18 +61,18 @@ impl Agents {
         self.cells.grow_ahead();
     }
 
-    /// The cells, and the words beside them.
+    /// The cells and the words beside them.
     #[cfg(all(counting, test))]
     pub(crate) fn words(&self) -> (&Slab<Agent>, &Map<impl Eq + Hash, AgentKey>, &AtomicU64) {
         (&self.cells, &self.by_id, &self.next_generation)
     }
 
-    /// The agent with `id`, as it is known.
+    /// Returns the agent with `id`, if it is known.
     pub(crate) fn find(&self, id: &str) -> Option<AgentKey> {
         self.by_id.get(id)
     }
 
-    /// The agent with `id`, met for the first time, or anew if it was forgotten. `None` when the table is full.
+    /// Returns the agent with `id`; inserts it if it is unknown or was forgotten. `None` if the table is full.
     pub(crate) fn find_or_insert(
         &self,
         id: &str,
@@ -87,12 +87,12 @@ impl Agents {
             if self.is_current(key) {
                 return Some(key);
             }
-            // Forgotten since it was found, or the thread that forgot it is still about to remove the entry.
+            // It was forgotten since it was found, or the thread that forgot it has not removed the entry yet.
             self.by_id.remove_value(id, &key);
         }
     }
 
-    /// Gives the agent a cell and an entry; returns the entry's key, which may be another thread's.
+    /// Gives the agent a cell and an entry. Returns the key of the entry, which another thread may have made.
     fn insert(&self, id: &str, hostname: &str, now: Timestamp) -> Option<AgentKey> {
         let mut claimed = Vec::with_capacity(1);
         if !self.cells.claim(1, &mut claimed) {
@@ -108,8 +108,8 @@ impl Agents {
         let name = Arc::new(AgentName { id: id.into(), hostname: hostname.into() });
         cell.prepare(Arc::clone(&name), now);
         let winner = self.by_id.get_or_insert_with(ById(name), || {
-            // Under the entry's lock, so that whoever retires the agent at once finds an entry to remove, and whoever
-            // finds the entry doesn't take the agent for a forgotten one.
+            // Under the entry's lock: a thread that retires the agent at once finds an entry to remove, and a thread
+            // that finds the entry doesn't take the agent for a forgotten one.
             cell.activate(key.generation());
             key
         });
@@ -151,7 +151,7 @@ impl Agents {
         }
     }
 
-    /// Makes the processor fetch the agent's line, which is about to be changed.
+    /// Loads the agent's cache line, which is about to be changed.
     pub(crate) fn prefetch(&self, index: u32) {
         if let Some(cell) = self.cells.get(index) {
             cell.prefetch();
@@ -175,49 +175,49 @@ impl Agents {
         self.cells.get(index)?.count_failure(rule, now)
     }
 
-    /// How many executors the agent holds that is in the cell.
+    /// The number of executors on the agent in the cell.
     pub(crate) fn executors_at(&self, index: u32) -> u32 {
         self.cells.get(index).map_or(0, Agent::executors_now)
     }
 
-    /// How many executors the agent holds.
+    /// The number of executors on the agent.
     pub(crate) fn executors(&self, key: AgentKey) -> u32 {
         self.cells.get(key.index()).map_or(0, |cell| cell.executors(key.generation()))
     }
 
-    /// Whether the agent was not forgotten.
+    /// Whether the key is still its agent's: the agent was not forgotten.
     pub(crate) fn is_current(&self, key: AgentKey) -> bool {
         self.cells.get(key.index()).is_some_and(|cell| cell.is_current(key.generation()))
     }
 
-    /// The agents that hold executors, as they are while this walks by.
+    /// The agents that hold executors, each as it is when the iterator reaches it.
     pub(crate) fn holders(&self) -> impl Iterator<Item = (AgentKey, Arc<AgentName>)> {
         self.cells.iter().filter_map(|(index, cell)| {
             cell.holder().map(|(generation, name)| (AgentKey::new(index, generation), name))
         })
     }
 
-    /// Lets nothing start on the agent with `id` before `until`, if it is known and not just being forgotten; returns
-    /// its key.
+    /// Prevents executors from starting on the agent with `id` before `until`. Returns its key, or none if the agent is
+    /// unknown or being forgotten.
     pub(crate) fn suspect(&self, id: &str, until: Timestamp) -> Option<AgentKey> {
         let key = self.find(id)?;
         self.cells.get(key.index())?.suspect(key.generation(), until).then_some(key)
     }
 
-    /// Notes that the agent is there.
+    /// See [`Agent::record_seen`].
     pub(crate) fn record_seen(&self, key: AgentKey, now: Timestamp) {
         if let Some(cell) = self.cells.get(key.index()) {
             cell.record_seen(now);
         }
     }
 
-    /// Forgets the agent, whenever it was seen, unless something else keeps it; see [`Agent::retire`].
+    /// Forgets the agent whenever it was seen last, unless something else keeps it; see [`Agent::retire`].
     #[cfg(test)]
     pub(crate) fn retire(&self, key: AgentKey, now: Timestamp) -> bool {
         self.forget(key, Timestamp::MAX, now, &|| false)
     }
 
-    /// See [`Agent::retire`], and for `names_stay` [`Agents::sweep`].
+    /// See [`Agent::retire`]; for `names_stay` see [`Agents::sweep`].
     fn forget(
         &self,
         key: AgentKey,
@@ -240,10 +240,10 @@ impl Agents {
         true
     }
 
-    /// Forgets every agent that was not seen since `before` and that nothing refers to. Returns how many.
+    /// Forgets all agents that were not seen since `before` and that nothing keeps. Returns how many.
     ///
-    /// `names_stay` is asked after an agent was forgotten, and so after all its executors have left their cells: if
-    /// it returns `true`, the agent's cell keeps its name and is not used again.
+    /// `names_stay` is called after an agent was forgotten, hence after all its executors have left their cells. If it
+    /// returns `true`, the agent's cell keeps its name and is not reused.
     pub(crate) fn sweep(
         &self,
         before: Timestamp,
@@ -256,27 +256,27 @@ impl Agents {
         stale.filter(|key| self.forget(*key, before, now, names_stay)).count()
     }
 
-    /// The name of the agent in a cell.
+    /// The name of the agent in the cell.
     pub(crate) fn name(&self, index: u32) -> Option<Arc<AgentName>> {
         self.cells.get(index)?.name()
     }
 
-    /// A copy of the id of the agent in a cell.
+    /// A copy of the id of the agent in the cell.
     pub(crate) fn id(&self, index: u32) -> Option<Arc<str>> {
         self.cells.get(index)?.id()
     }
 
-    /// All agents, as they are while this walks by.
+    /// All agents with the indices of their cells, each as it is when the iterator reaches it.
     pub(crate) fn views(&self, now: Timestamp) -> impl Iterator<Item = (u32, AgentView)> {
         self.cells.iter().filter_map(move |(index, cell)| Some((index, cell.view(now)?)))
     }
 
-    /// When each exclusion ends that is in force.
+    /// The ends of all exclusions in force.
     pub(crate) fn exclusions(&self, now: Timestamp) -> impl Iterator<Item = Timestamp> {
         self.cells.iter().filter_map(move |(_, cell)| cell.exclusion(now))
     }
 
-    /// How many agents are known.
+    /// The number of known agents.
     pub(crate) fn len(&self) -> usize {
         self.by_id.len()
     }
@@ -321,7 +321,7 @@ mod tests {
         assert_eq!(agents.len(), 0);
     }
 
-    /// Goal: a clock that goes back makes nobody be forgotten sooner. Method: see an agent late, then early, and by an
+    /// Goal: if the clock goes back, no agent is forgotten earlier. Method: see an agent late, then early, and by an
     /// update early, as the fuzz input `clock_goes_far_back_and_forward` does; sweep at the later time.
     #[test]
     fn a_clock_that_went_back_forgets_nobody_sooner() {
@@ -337,8 +337,8 @@ mod tests {
         assert_eq!(swept, 1, "and seen as its new agent is");
     }
 
-    /// Goal: a late offer of a forgotten agent meets a new entry, not the old one's books. Method: retire, meet again
-    /// in the same cell, use the old key.
+    /// Goal: the key of a forgotten agent doesn't reserve anything of the next agent in its cell. Method: retire,
+    /// insert another agent in the same cell, use the old key.
     #[test]
     fn an_old_key_opens_nothing() {
         let agents = Agents::new();

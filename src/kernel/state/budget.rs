@@ -1,12 +1,12 @@
-//! A cap in a word of its own, for what the admission word has no room for (GPUs).
+//! A capped counter in a word of its own, for GPUs, which the admission word has no room for.
 //!
-//! | who | does | ordering | pairs with |
+//! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|
 //! | handler, before its commit | [`reserve`](Budget::reserve) | Relaxed | nothing: the count guards no other memory |
-//! | handler whose commit failed, whoever ends an executor | [`release`](Budget::release) | Relaxed | nothing |
+//! | handler whose commit failed, any that ends an executor | [`release`](Budget::release) | Relaxed | nothing |
 //!
-//! The count is reserved first and given back if the commit fails, so that it never exceeds the cap; at worst it is
-//! above what executors hold, for as long as a commit takes.
+//! The count is reserved before the commit and given back if the commit fails, so that it never exceeds the cap. During
+//! a commit it may exceed what executors hold.
 
 use crate::sync::{AtomicU64, Ordering};
 
@@ -22,7 +22,7 @@ impl Budget {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Takes up to `wanted`, in multiples of `step` (at least 1), within `cap`; returns how much.
+    /// Reserves up to `wanted`, in multiples of `step` (at least 1), within `cap`. Returns how much was reserved.
     pub(crate) fn reserve(&self, wanted: u64, step: u64, cap: u64) -> u64 {
         let mut taken = self.taken();
         loop {

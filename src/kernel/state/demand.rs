@@ -1,36 +1,36 @@
-//! Suppress and revive: what the cluster was told last, against what the books say now.
+//! Suppress and revive: compares the last call to the cluster with what the caps allow now.
 //!
-//! There is no event "demand rose". [`Demand::poll`] compares the state of the kernel with what was said last, and
+//! There is no event for rising demand. [`DemandGuard::poll`] compares the state of the kernel with the last call, and
 //! returns the call that makes them agree, if one is due. So nothing is lost when events cross, and however many
-//! executors end there is one revive.
+//! executors end, there is one revive.
 //!
-//! Handlers share one word with it:
+//! Handlers and polls share one word:
 //!
 //! | field | meaning |
 //! |---|---|
 //! | suppressed | SUPPRESS was the last call |
-//! | refused | offers were refused for a cap's sake since the last call; they stay refused until revived |
-//! | wanted | the policy changed so that offers refused for other reasons may be welcome now |
-//! | revives | how many REVIVEs there were: two in one millisecond differ |
+//! | refused | offers were refused at a cap since the last call; they stay refused until the next revive |
+//! | revive requested | the policy changed, so that offers refused for other reasons may be wanted now |
+//! | revives | the number of REVIVE calls: two in one millisecond differ |
 //!
-//! | thread | does | ordering | pairs with |
+//! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|
-//! | a poll, under the lock | [`DemandGuard::poll`]: load, compare-exchange | AcqRel | [`Demand::request_revive`], [`Demand::revives`] |
+//! | poll, under the lock | [`DemandGuard::poll`]: load, compare-exchange | AcqRel | [`Demand::request_revive`], [`Demand::revives`] |
 //! | handler at a cap | [`Demand::record_refused`] | Relaxed | nothing: the next poll sees it |
-//! | handler, before it looks at the admission word; [`Kernel::answers_sent`](crate::kernel::Kernel::answers_sent) | [`Demand::revives`] | Acquire | the exchange of the poll that revived: the admission word and the policy are at least as new as what that poll saw |
+//! | handler, before it loads the admission word; [`Kernel::answers_sent`](crate::kernel::Kernel::answers_sent) | [`Demand::revives`] | Acquire | the exchange of the poll that revived: the admission word and the policy are at least as new as that poll saw them |
 //! | reconfiguration | [`Demand::request_revive`] | Release | the poll's exchange, for the policy |
-//! | (re)registration, under the lock | [`DemandGuard::reset`] | Relaxed | nothing |
+//! | registration, under the lock | [`DemandGuard::reset`] | Relaxed | nothing |
 //!
-//! Polls and registrations take turns under a lock, and nothing else takes it. Three things follow:
+//! Polls and registrations take turns under a lock that nothing else takes. Three properties follow:
 //!
-//! * What a poll records is what it returns: it looks at the caps once and records at most one call.
-//! * Room isn't forgotten. A poll that follows a release either comes after the poll that suppresses, and sees what
-//!   that one recorded, or before it; then the release happens before the other's look at the caps, which comes after
-//!   the lock is taken.
-//! * A subscription begins before a poll or after it. In the first case the poll's call is for that subscription, and
-//!   in the second nothing is left of what the poll recorded.
+//! * A poll returns what it records: it checks the caps once and records at most one call.
+//! * Freed room is not missed. A poll that follows a release either comes after the poll that suppresses, and sees what
+//!   that one recorded; or it comes before it, and then the release happens before the other poll checks the caps,
+//!   because it checks them under the lock.
+//! * A subscription begins before a poll or after it. In the first case the poll's call is for that subscription; in
+//!   the second, nothing that the poll recorded remains.
 //!
-//! While one poll has the lock, others wait for a few loads and at most three exchanges, and for the
+//! While one poll holds the lock, others wait for a few loads and at most three exchanges, and for the
 //! [counters](crate::kernel::reports::counters).
 
 use std::time::Duration;
@@ -49,7 +49,7 @@ const FLAGS: u64 = SUPPRESSED | REFUSED | REVIVE_REQUESTED;
 const REVIVES_SHIFT: u32 = 3;
 const REVIVES_ONE: u64 = 1 << REVIVES_SHIFT;
 
-/// Suppression is not repeated sooner than this for offers that still arrive.
+/// The time after which suppress is repeated if offers still arrive.
 const SUPPRESS_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// A call that makes the cluster's offers follow the kernel's demand.
@@ -61,8 +61,8 @@ pub enum DemandCall {
     Suppress,
 }
 
-/// The demand word, and what polls alone need to know of earlier calls. These are on lines of their own: polls write
-/// the lock each time, and handlers read the word with each batch.
+/// The demand word and the history of calls. They are on separate cache lines: polls write the lock each time, and
+/// handlers read the word with each batch.
 #[derive(Debug)]
 pub(crate) struct Demand {
     word: CachePadded<AtomicU64>,
@@ -77,7 +77,7 @@ struct History {
     watchdog: OfferWatchdog,
 }
 
-/// The right to make calls: whoever has it is alone with it.
+/// The lock of polls and registrations, held by one thread.
 pub(crate) struct DemandGuard<'d> {
     word: &'d AtomicU64,
     history: MutexGuard<'d, History>,
@@ -99,47 +99,47 @@ impl Demand {
         DemandGuard { word: &self.word, history: lock(&self.history) }
     }
 
-    /// The word that handlers read and write, and the lock of what polls know.
+    /// The word that handlers read and write, and the lock of the history.
     #[cfg(all(counting, test))]
     pub(crate) fn words(&self) -> (&AtomicU64, &impl Sized) {
         (&self.word, &*self.history)
     }
 
-    /// Offers were refused for a cap's sake. Writes only if that is news.
+    /// Records that offers were refused at a cap. Writes only if that changes the word.
     pub(crate) fn record_refused(&self) {
         if self.word.load(Ordering::Relaxed) & REFUSED == 0 {
             self.word.fetch_or(REFUSED, Ordering::Relaxed);
         }
     }
 
-    /// Whether suppression was the last call.
+    /// Whether suppress was the last call.
     pub(crate) fn suppressed(&self) -> bool {
-        // Relaxed: a moment's view.
+        // Relaxed: the answer is only of this moment.
         self.word.load(Ordering::Relaxed) & SUPPRESSED != 0
     }
 
-    /// How many revives there were.
+    /// The number of revives.
     pub(crate) fn revives(&self) -> u64 {
-        // Acquire: a thread that knows of a revive doesn't refuse for what was over before it.
+        // Acquire: a thread that sees a revive doesn't refuse offers for a state from before it.
         self.word.load(Ordering::Acquire) >> REVIVES_SHIFT
     }
 
-    /// Offers that were refused may be welcome now.
+    /// Requests a revive, because offers that were refused may be wanted now.
     pub(crate) fn request_revive(&self) {
-        // Release: the policy that came before is visible to a thread that knows of the revive.
+        // Release: a thread that sees the revive sees the policy.
         self.word.fetch_or(REVIVE_REQUESTED, Ordering::Release);
     }
 }
 
 impl DemandGuard<'_> {
-    /// The cluster has a new subscription, which offers to us unless told otherwise.
+    /// Resets the word for a new subscription, whose offers are neither suppressed nor refused.
     pub(crate) fn reset(&mut self) {
         self.word.fetch_and(!FLAGS, Ordering::Relaxed);
         self.history.watchdog.reset();
     }
 
-    /// The call that is due, if one is; the caller must make it. `has_room` is whether the caps leave room, as looked
-    /// at since the lock was taken.
+    /// Returns the call that is due, if there is one; the caller must send it. `has_room` is whether the caps leave
+    /// room, checked under the lock.
     pub(crate) fn poll(
         &mut self,
         has_room: bool,
@@ -164,7 +164,7 @@ impl DemandGuard<'_> {
             DemandCall::Revive => (word & !FLAGS) + REVIVES_ONE,
             DemandCall::Suppress => word & !REFUSED | SUPPRESSED,
         };
-        // AcqRel: pairs with `request_revive` and `revives`. It fails only for a flag that has been raised just now.
+        // AcqRel: pairs with `request_revive` and `revives`. It fails only if a flag was set concurrently.
         while let Err(current) =
             self.word.compare_exchange(word, recorded(word), Ordering::AcqRel, Ordering::Relaxed)
         {
@@ -179,7 +179,7 @@ impl DemandGuard<'_> {
 }
 
 impl Core {
-    /// The call that is due, if `subscription` is the one in force; none stands for whichever is.
+    /// Returns the call that is due. If `subscription` is given and not the current one, returns none.
     pub(crate) fn poll_demand(
         &self,
         subscription: Option<u64>,
@@ -210,7 +210,7 @@ impl Core {
         call
     }
 
-    /// A subscription begins.
+    /// Begins a subscription.
     pub(crate) fn registered(&self) -> u64 {
         let mut demand = self.demand.lock();
         demand.reset();
@@ -231,7 +231,7 @@ mod tests {
     }
 
     /// Goal: one suppress at the cap, one revive when there is room, none sooner than the interval. Method: a history
-    /// with a storm of ends in it.
+    /// in which many executors end at once.
     #[test]
     fn a_storm_of_ends_gives_one_revive() {
         let demand = Demand::new();
@@ -249,7 +249,7 @@ mod tests {
     }
 
     /// Goal: offers that arrive though suppressed lead to another suppress, and offers that were refused at a cap to a
-    /// revive. Method: note a refusal in both situations.
+    /// revive. Method: record a refusal in both situations.
     #[test]
     fn stray_offers_are_answered_by_suppressing_again() {
         let demand = Demand::new();
@@ -269,15 +269,15 @@ mod tests {
         assert_eq!(poll(true, 99_000), None, "a new subscription offers by itself");
     }
 
-    /// Goal: no moment is too late to revive at. Method: the first and the last moments, among them what the fuzz input
-    /// `poll_at_the_end_of_time` has.
+    /// Goal: a revive can be due at any time. Method: the first and the last moments, among them those of the fuzz
+    /// input `poll_at_the_end_of_time`.
     #[test]
     fn the_end_of_time_is_a_moment() {
         for millis in [0, 1, 1 << 61, u64::MAX - 1, u64::MAX] {
             let demand = Demand::new();
             for revives in 1..=3 {
                 demand.request_revive();
-                // Each is due, at whichever moment.
+                // Each is due at any moment.
                 let call = demand.lock().poll(true, Duration::ZERO, at(millis));
                 assert_eq!((call, demand.revives()), (Some(Revive), revives), "{millis}");
                 assert_eq!(demand.lock().poll(true, INTERVAL, at(millis)), None, "it was said");

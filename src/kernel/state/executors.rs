@@ -1,44 +1,48 @@
-//! Executors: a cell each, with one state word that decides who frees its resources.
+//! Executors: each has a cell with one state word, which decides the thread that frees its resources.
 //!
 //! ```text
-//!            commit          RUNNING             end
-//! Reserved ─────────► Launching ──► Running ─────────────► Vacant
-//!    │                    │   ▲       │  ▲                   ▲
-//!    │ commit failed      │   └──┐    │  │ seen again        │
-//!    ▼                    ▼      │    ▼  │                   │
-//! Vacant                  └────► Unreachable ──┘───── end ─────────┤
-//!                                  │  too long               │
-//!                                  ▼                         │
-//!                                GivenUp ──── end, forgotten ─┘   (its resources were released already)
+//!            commit          RUNNING                     end
+//! Reserved ─────────► Launching ──► Running ─────────────────────────► Vacant
+//!    │                    │            │  ▲                             ▲  ▲
+//!    │ commit failed      │            │  │ seen again                  │  │
+//!    ▼                    │            ▼  │                             │  │
+//! Vacant                  └─────────► Unreachable ───────── end ────────┘  │
+//!                                      │                                   │
+//!                                      │ too long                          │
+//!                                      ▼                                   │
+//!                                     GivenUp ────── end, forgotten ───────┘
 //! ```
+//!
+//! The resources of an executor that was given up were released already. An executor that was given up and is seen
+//! again is running if the caps have room for it.
 //!
 //! | bits | field of the state word | |
 //! |---|---|---|
-//! | 16–63 | sequence | whose cell it is: a transition for an executor that has left its cell fails |
-//! | 8–15 | absences | how often it went out of sight, modulo 256: a tick gives up the absence that it saw, no later one |
+//! | 16–63 | sequence | identifies the executor: a transition for an executor that has left its cell fails |
+//! | 8–15 | absences | how often it became unreachable, modulo 256: a tick gives up the absence that it saw, no later one |
 //! | 5–7 | refusals | how often it came back and there was no room, modulo 8: a return that began before a refusal fails |
 //! | 5–7 | fate | in `Vacant`: how the last executor ended, until the cell is freed |
 //! | 4 | doubtful | |
 //! | 3 | asked to end | |
 //! | 0–2 | stage | |
 //!
-//! | who | does | ordering | pairs with |
+//! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|
-//! | handler | fills the hold, then `Reserved`, then `Launching` | Release | Acquire of everyone who reads the hold |
-//! | update, agent loss, tick, kill | [`Executor::change`]: compare-exchange | AcqRel | each other: one wins each transition |
+//! | handler | writes the allocation, then `Reserved`, then `Launching` | Release | Acquire of every thread that reads the allocation |
+//! | update, agent loss, tick, kill | [`Executor::change`]: compare-exchange | AcqRel | each other: one thread wins each transition |
 //! | update | [`Executor::mark_unreachable`]: its clock, then `Unreachable` | see [`AbsenceClock`] | tick |
 //! | tick | [`Executor::give_up`]: its clock, then `GivenUp`; [`Executor::forget`] | see [`AbsenceClock`] | update, other ticks |
-//! | who frees a cell | wipes the fate: store | Relaxed | nothing: the free list publishes it to the cell's next user |
+//! | the thread that frees the cell | clears the fate: store | Relaxed | nothing: the free list publishes it to the cell's next user |
 //! | reports, drain | load | Acquire | the above |
-//! | snapshot | the hold between two loads of the state, and an Acquire fence | | the handler's Release fence, one a batch, before it fills the cells |
+//! | snapshot | the allocation between two loads of the state, and an Acquire fence | | the handler's Release fence, one per batch, before it fills the cells |
 //!
-//! The hold (cores and so on) is written only by the handler that claimed the cell, before `Reserved`, and read by
-//! others only in states after it; whoever wins the transition to `Vacant` frees it, once.
+//! The allocation (cores and so on) is written only by the handler that claimed the cell, before `Reserved`, and read
+//! by others only in later states. The thread that wins the transition to `Vacant` frees it, once.
 //!
-//! What wraps would need: a tick takes a later absence for the one that it saw only if the executor went out of sight
-//! 256 times between two steps of that tick; and a return of which others were refused meanwhile succeeds only if
-//! these were a multiple of eight between two of its steps. Then the executor is counted, and ends by the kills that
-//! the refusals asked for.
+//! Wrap-around: a tick takes a later absence for the one that it saw only if the executor became unreachable exactly
+//! 256 times between two steps of that tick. A return during which others were refused succeeds wrongly only if these
+//! were a multiple of eight between two of its steps. Then the executor is counted, and ends by the kills that the
+//! refusals asked for.
 
 use std::time::Duration;
 
@@ -50,24 +54,24 @@ use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::status::Fate;
 use crate::time::Timestamp;
 
-/// Where in its life an executor is.
+/// The stage of an executor's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Stage {
-    /// The cell holds nobody. The fate says how its last executor ended, until the cell is freed.
+    /// The cell is empty. The fate says how its last executor ended, until the cell is freed.
     Vacant,
     /// Planned, not yet admitted.
     Reserved,
-    /// Admitted, not yet seen running.
+    /// Admitted, not yet reported running.
     Launching,
     Running,
-    /// Out of sight; its resources are still counted.
+    /// Unreachable; its resources are counted.
     Unreachable,
-    /// Out of sight for long; its resources are counted no more.
+    /// Unreachable for too long; its resources are not counted any more.
     GivenUp,
 }
 
-/// The fate whose number this is. Others aren't written.
+/// The fate with this number. No other numbers are written.
 const fn fate_from_bits(bits: u64) -> Fate {
     match bits {
         0 => Fate::Finished,
@@ -80,7 +84,7 @@ const fn fate_from_bits(bits: u64) -> Fate {
 }
 
 impl Stage {
-    /// The stage whose number this is. Others aren't written.
+    /// The stage with this number. No other numbers are written.
     const fn from_bits(bits: u64) -> Stage {
         match bits {
             0 => Stage::Vacant,
@@ -92,12 +96,12 @@ impl Stage {
         }
     }
 
-    /// Whether the executor's resources are counted in the books.
+    /// Whether the executor's resources are counted in the shared sums.
     pub(crate) const fn counted(self) -> bool {
         matches!(self, Stage::Launching | Stage::Running | Stage::Unreachable)
     }
 
-    /// Whether the executor is as the cluster last said, and was not lost from sight.
+    /// Whether the executor is alive and reachable as far as the cluster reported.
     pub(crate) const fn is_reachable(self) -> bool {
         matches!(self, Stage::Launching | Stage::Running)
     }
@@ -108,29 +112,29 @@ impl Stage {
     }
 }
 
-/// The state word, taken apart.
+/// The fields of the state word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct State {
     pub(crate) sequence: u64,
     pub(crate) stage: Stage,
     pub(crate) fate: Fate,
-    /// It was asked to end: its end is nobody's failure.
+    /// It was asked to end, so its end doesn't count as a failure.
     pub(crate) asked_to_end: bool,
-    /// Something hints that it may be lost: reconcile it.
+    /// It may be lost: reconcile it.
     pub(crate) doubtful: bool,
-    /// How often it went out of sight, modulo 256.
+    /// How often it became unreachable, modulo 256.
     pub(crate) absences: u8,
     /// How often it came back and there was no room, modulo 8.
     pub(crate) refusals: u8,
 }
 
 const SEQUENCE_SHIFT: u32 = 16;
-/// Sequence numbers have 48 bits: at ten million executors a second they last for 326 days.
+/// The largest of the 48-bit sequence numbers: at ten million executors per second they last for 326 days.
 pub(crate) const SEQUENCE_MAX: u64 = u64::MAX >> SEQUENCE_SHIFT;
 const STAGE_MASK: u64 = 0x7;
 const ASKED_TO_END: u64 = 1 << 3;
 const DOUBTFUL: u64 = 1 << 4;
-/// Of the fate or, unless the cell is vacant, the refusals.
+/// The fate of a vacant cell, otherwise the refusals.
 const FATE_SHIFT: u32 = 5;
 const FATE_MASK: u64 = 0x7;
 const ABSENCES_SHIFT: u32 = 8;
@@ -148,12 +152,12 @@ impl State {
         }
     }
 
-    /// Whether the cell holds nobody and doesn't say any more how its last executor ended.
+    /// Whether the cell is empty and doesn't say any more how its last executor ended.
     pub(crate) fn is_freed(self) -> bool {
         self.stage == Stage::Vacant && self.fate == Fate::Alive
     }
 
-    /// The absence that it is in, if it is out of sight; otherwise the last one.
+    /// The current absence if it is unreachable, otherwise the last one.
     fn absence(self) -> Absence {
         Absence::new(self.sequence, self.absences)
     }
@@ -186,7 +190,7 @@ impl State {
     }
 }
 
-/// What an executor holds.
+/// The resources of an executor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Allocation {
     /// The index of its agent's cell.
@@ -197,7 +201,7 @@ pub(crate) struct Allocation {
     pub(crate) port: Option<u16>,
 }
 
-/// One executor's cell: 64 bytes, a cache line.
+/// An executor's cell: 64 bytes, one cache line.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Executor {
@@ -206,7 +210,7 @@ pub(crate) struct Executor {
     memory: AtomicU64,
     /// In milliseconds.
     launched: AtomicU64,
-    /// When it went out of sight.
+    /// When it became unreachable.
     unreachable_since: AbsenceClock,
     /// When it was given up.
     given_up_at: AbsenceClock,
@@ -238,9 +242,9 @@ impl Cell for Executor {
         &self.next_free
     }
 
-    /// Wipes how the executor ended: a vacant cell whose fate says so is one that was kept.
+    /// Clears how the executor ended. A vacant cell that still has a fate is one that was kept.
     fn reset(&self) {
-        // Relaxed: nobody else writes a cell that is to be freed.
+        // Relaxed: no other thread writes a cell that is about to be freed.
         let word = self.state.load(Ordering::Relaxed);
         let alive = (Fate::Alive as u64) << FATE_SHIFT;
         self.state.store(word & !(FATE_MASK << FATE_SHIFT) | alive, Ordering::Relaxed);
@@ -249,18 +253,19 @@ impl Cell for Executor {
 
 impl Executor {
     pub(crate) fn state(&self) -> State {
-        // Acquire: pairs with the Release of `reserve` and `publish`, for the hold.
+        // Acquire: pairs with the Release of `reserve` and `publish`, for the allocation.
         State::unpack(self.state.load(Ordering::Acquire))
     }
 
-    /// To be called between the claim of cells and the first [`Executor::reserve`] of one of them: once for all.
+    /// Must be called once between claiming cells and the first [`Executor::reserve`] of one of them.
     pub(crate) fn before_reserving() {
-        // Release: pairs with the fence in `Core::snapshot`. A snapshot that reads what is stored from here on, and
-        // then the state, doesn't find the cell's former executor any more.
+        // Release: pairs with the fence in `Core::snapshot`. A snapshot that reads a value stored after this fence and
+        // then the state doesn't find the cell's former executor any more.
         fence(Ordering::Release);
     }
 
-    /// Fills a claimed cell, after [`Executor::before_reserving`]. Nobody counts on it until [`Executor::publish`].
+    /// Fills a claimed cell, after [`Executor::before_reserving`]. The executor isn't live before
+    /// [`Executor::publish`].
     pub(crate) fn reserve(&self, sequence: u64, allocation: &Allocation, now: Timestamp) {
         // Relaxed: the store of the state publishes them.
         self.cores.store(allocation.cores.millis(), Ordering::Relaxed);
@@ -272,21 +277,21 @@ impl Executor {
         self.state.store(State::new(sequence, Stage::Reserved).pack(), Ordering::Release);
     }
 
-    /// The commit succeeded: the executor is counted.
+    /// Called if the commit succeeded: the executor is live.
     pub(crate) fn publish(&self, sequence: u64) {
-        // Not a store: a kill may have left its mark since `reserve`.
+        // Not a store: a kill may have set its flag since `reserve`.
         let _ = self.change(sequence, |state| Some(State { stage: Stage::Launching, ..state }));
     }
 
-    /// The commit failed: the cell is nobody's again.
+    /// Called if the commit failed: the cell is vacant again.
     pub(crate) fn withdraw(&self, sequence: u64) {
-        // A mark that was set since `reserve` is gone. A store would do, but loom takes it for one that the exchange
-        // which set the mark may come after.
+        // A flag that was set since `reserve` is lost. A store would suffice, but loom assumes that the exchange which
+        // set the flag may come after it.
         self.state.swap(State::new(sequence, Stage::Vacant).pack(), Ordering::Release);
     }
 
-    /// Moves the executor with `sequence` to the state that `next` gives for its present one. Returns both, or, when
-    /// `next` gives none or another executor lives here, the present state alone.
+    /// Moves the executor with `sequence` to the state that `next` returns for its current one. Returns both states. If
+    /// `next` returns none or the cell holds another executor, returns the current state as an error.
     pub(crate) fn change(
         &self,
         sequence: u64,
@@ -299,7 +304,8 @@ impl Executor {
                 return Err(state);
             }
             let Some(wanted) = next(state) else { return Err(state) };
-            // AcqRel: the winner of a transition sees the hold, and who sees the new state sees what led to it.
+            // AcqRel: the winner of a transition sees the allocation, and a thread that sees the new state sees what
+            // led to it.
             let swapped = self.state.compare_exchange_weak(
                 word,
                 wanted.pack(),
@@ -313,7 +319,7 @@ impl Executor {
         }
     }
 
-    /// What it holds. Meaningful after a state other than `Vacant` was seen.
+    /// The resources of the executor. Valid only after a state other than `Vacant` was read.
     pub(crate) fn allocation(&self) -> Allocation {
         // Relaxed: published by the state.
         let port = self.port.load(Ordering::Relaxed);
@@ -326,14 +332,14 @@ impl Executor {
         }
     }
 
-    /// The index of the cell of its agent, of [`Executor::allocation`] the part that says where to look next. In any state:
-    /// it may be that of the cell's former executor, and is good for looking ahead alone.
+    /// The index of its agent's cell. May be read in any state; it may be that of the cell's former executor, so use it
+    /// only to prefetch or check it afterwards.
     pub(crate) fn agent(&self) -> u32 {
         self.agent.load(Ordering::Relaxed)
     }
 
-    /// Moves the executor with `sequence` out of sight, if it is in sight, and starts the clock of this absence first:
-    /// a thread that sees the new stage sees since when. Returns what [`Executor::change`] does.
+    /// Marks the executor with `sequence` as unreachable, if it is reachable. Starts the clock of this absence first,
+    /// so that a thread that sees the new stage sees since when. Returns what [`Executor::change`] returns.
     pub(crate) fn mark_unreachable(
         &self,
         sequence: u64,
@@ -347,7 +353,7 @@ impl Executor {
             }
             let absences = seen.absences.wrapping_add(1);
             let begun = State { absences, ..seen }.absence();
-            // If another thread has started a clock meanwhile, this one must look at the state again.
+            // If another thread has started the clock meanwhile, read the state again.
             if !self.unreachable_since.start(clock, begun, now) {
                 continue;
             }
@@ -363,8 +369,8 @@ impl Executor {
         }
     }
 
-    /// How long the executor has been out of sight or, if it was given up, how long ago that was. None if it is back
-    /// or gone since `state` was read, or in sight.
+    /// How long the executor has been unreachable or, if it was given up, how long ago that was. None if it is
+    /// reachable, or has returned or ended since `state` was read.
     pub(crate) fn unreachable_for(&self, state: State, now: Timestamp) -> Option<Duration> {
         match state.stage {
             Stage::Unreachable => self.unreachable_since.age(state.absence(), now),
@@ -373,8 +379,8 @@ impl Executor {
         }
     }
 
-    /// Gives up the executor with `sequence` if it has been out of sight for at least `after`. Returns whether this
-    /// call did.
+    /// Gives up the executor with `sequence` if it has been unreachable for at least `after`. Returns whether this call
+    /// did.
     pub(crate) fn give_up(&self, sequence: u64, after: Duration, now: Timestamp) -> bool {
         loop {
             let clock = self.given_up_at.read();
@@ -383,7 +389,7 @@ impl Executor {
             if seen.sequence != sequence || seen.stage != Stage::Unreachable || !due {
                 return false;
             }
-            // As above.
+            // As in `mark_unreachable`.
             if !self.given_up_at.start(clock, seen.absence(), now) {
                 continue;
             }
@@ -397,7 +403,7 @@ impl Executor {
         }
     }
 
-    /// Ends the executor with `sequence` if it was given up at least `after` ago. Returns the state before if this call
+    /// Ends the executor with `sequence` if it was given up at least `after` ago. Returns the former state if this call
     /// did.
     pub(crate) fn forget(&self, sequence: u64, after: Duration, now: Timestamp) -> Option<State> {
         let seen = self.state();
@@ -421,7 +427,7 @@ impl Executor {
 mod tests {
     use super::*;
 
-    /// Goal: a kill that comes between admission and publication is not forgotten. Method: in that order.
+    /// Goal: a kill between admission and publication is kept. Method: in that order.
     #[test]
     fn publishing_keeps_a_kill() {
         let executor = Executor::default();
@@ -436,8 +442,8 @@ mod tests {
         assert_eq!(executor.state(), expected);
     }
 
-    /// Goal: the state word loses nothing. Method: pack and unpack each combination: vacant cells have fates, others
-    /// have refusals.
+    /// Goal: packing the state word loses nothing. Method: pack and unpack each combination; vacant cells have fates,
+    /// others have refusals.
     #[test]
     fn states_survive_packing() {
         use Stage::{GivenUp, Launching, Reserved, Running, Unreachable, Vacant};
@@ -476,9 +482,9 @@ mod tests {
         port: None,
     };
 
-    /// Goal: the numbers of absences and refusals wrap without touching their neighbours. Method: an executor flaps 600
-    /// times, is given up each third time, and is refused once more each time; its sequence number, flags and clocks
-    /// stay right.
+    /// Goal: the counts of absences and refusals wrap without changing other fields. Method: an executor becomes
+    /// unreachable and returns 600 times, is given up every third time, and is refused once each time; its sequence
+    /// number, flags and clocks stay right.
     #[test]
     fn absences_and_refusals_wrap_alone() {
         let executor = Executor::default();

@@ -1,4 +1,5 @@
-//! Every word that threads share, each with a table of which threads write and read it, in which order.
+//! Every word that threads share. Each module has a table of the threads that write and read its words, and the
+//! orderings.
 
 pub(crate) mod absence_clock;
 pub(crate) mod admission;

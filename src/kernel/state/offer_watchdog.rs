@@ -1,22 +1,22 @@
-//! When nothing comes though there is room: a revive can be lost on its way, and its loss makes no noise.
+//! The offer watchdog: detects that no offers arrive though there is room, so that a lost revive is repeated.
 //!
-//! A refused offer comes back when its refusal is over. So when nothing was offered for longer than the longest
-//! refusal, either the cluster has nothing to offer, and asking does no harm, or it was never told to.
+//! A refused offer comes back when its refusal ends. If nothing was offered for longer than the longest refusal, either
+//! the cluster has nothing to offer, and a further revive does no harm, or a revive was lost.
 //!
-//! No shared words: it belongs to the [demand](super::demand)'s lock.
+//! It has no shared words: it is behind the lock of [demand](super::demand).
 
 use std::time::Duration;
 
 use crate::time::Timestamp;
 
-/// So much longer than the longest refusal is silence.
+/// How much longer than the longest refusal the watchdog waits.
 const SLACK: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub(crate) struct OfferWatchdog {
-    /// How many offers were answered at the last look.
+    /// The number of offers answered at the last check.
     answered: u64,
-    /// Since when there were no more of them, if that is known.
+    /// Since when that number has not changed, if known.
     since: Option<Timestamp>,
 }
 
@@ -25,13 +25,13 @@ impl OfferWatchdog {
         OfferWatchdog { answered: 0, since: None }
     }
 
-    /// It begins anew: a subscription, or a call that changes what comes.
+    /// Starts anew, for a new subscription or after a call that changes what is offered.
     pub(crate) fn reset(&mut self) {
         self.since = None;
     }
 
-    /// Whether it has lasted for longer than refusals do, of which the longest is `refusal`; if so, it begins anew.
-    /// `answered` are the offers that were answered so far.
+    /// Returns whether no offer was answered for longer than `refusal`, the longest refusal; if so, starts anew.
+    /// `answered` is the number of offers answered so far.
     pub(crate) fn has_expired(&mut self, answered: u64, refusal: Duration, now: Timestamp) -> bool {
         let known = self.since.filter(|_| self.answered == answered);
         self.answered = answered;
@@ -48,7 +48,7 @@ impl OfferWatchdog {
 mod tests {
     use super::*;
 
-    /// Goal: silence is noticed once each time that it is too long, and offers break it. Method: a history.
+    /// Goal: missing offers are noticed once per period, and an offer starts the period anew. Method: a history.
     #[test]
     fn silence_is_noticed_when_refusals_are_over() {
         let mut watchdog = OfferWatchdog::new();

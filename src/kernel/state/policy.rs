@@ -1,16 +1,16 @@
 //! The policy: everything that can change while handlers run, as one immutable value.
 //!
-//! | who | does | pairs with |
+//! | thread | operation | pairs with |
 //! |---|---|---|
 //! | [`PolicyCell::set_config`], [`PolicyCell::set_limit`], [`PolicyCell::set_locality`], under a lock | publish, then [`Admission::bump_version`] | a handler that sees the new version sees the new policy |
-//! | [`PolicyCell::lower_limit`], for executors that have finished | the same, *then* [`Admission::release`] | a handler that sees their places free sees the lower limit |
-//! | who has barred an agent by its word | [`PolicyCell::invalidate_plans`]: the version, under the same lock | a handler that sees the new version sees that the agent is barred |
+//! | [`PolicyCell::lower_limit`], for executors that have finished | the same, *then* [`Admission::release`] | a handler that sees the freed capacity sees the lower limit |
+//! | the thread that excluded or suspected an agent | [`PolicyCell::invalidate_plans`]: the version, under the same lock | a handler that sees the new version sees the agent's new state |
 //! | handler | loads the admission word, *then* the policy | so its policy is at least as new as the word's version |
 //!
-//! A commit fails if the version changed since the word was loaded, even if it changed so often that versions are used
-//! anew. So once a setter has returned, no executor is admitted under an older policy. Threads other than handlers
-//! [keep](PolicyCell::freeze) the policy while they admit. The cell itself is an `ArcSwap`, for which checkers see a twin
-//! that promises no more (see [`sync`](crate::sync)).
+//! A commit fails if the version changed since the word was loaded, even if it changed so often that versions are
+//! reused. So once a setter has returned, no executor is admitted under an older policy. Threads other than handlers
+//! [freeze](PolicyCell::freeze) the policy while they admit. The cell is an `ArcSwap`; model checkers see a mock with
+//! the same guarantees (see [`sync`](crate::sync)).
 
 use std::sync::Arc;
 
@@ -26,23 +26,23 @@ use crate::kernel::offers::locality::Locality;
 use crate::limits;
 use crate::resources::{Gpus, MilliCpus};
 
-/// What handlers follow.
+/// The settings and limits that handlers follow.
 #[derive(Clone, Debug)]
 pub(crate) struct Policy {
     pub(crate) config: Config,
-    /// The executor limit in force: the config's at first, then what `set_executor_limit` said, less what was counted
-    /// down since.
+    /// The executor limit in force: at first the config's, then the one set last, minus the executors counted down
+    /// since.
     pub(crate) limit: Option<u32>,
     /// The wanted hosts.
     pub(crate) locality: Arc<Locality>,
     /// Grows with each change.
     pub(crate) number: u64,
-    /// Changes with the settings, but not when `set_executor_limit` alone is called: what was asked of offers is the
-    /// same under one number.
+    /// Changes with the settings, but not if only the executor limit is set: under one number, offers are checked
+    /// alike.
     pub(crate) config_version: u64,
 }
 
-/// What the caps leave, at the instant of some books.
+/// What the caps leave, at the time of one load of the admission word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Headroom {
     pub(crate) executors: u32,
@@ -50,7 +50,7 @@ pub(crate) struct Headroom {
 }
 
 impl Policy {
-    /// What the caps leave over `admission`, or which cap leaves too little for any executor.
+    /// Returns what the caps leave beyond `admission`, or the cap that leaves too little for any executor.
     pub(crate) fn headroom(&self, admission: AdmissionState) -> Result<Headroom, Reason> {
         let limit = self.limit.unwrap_or(limits::EXECUTORS_MAX).min(limits::EXECUTORS_MAX);
         let executors = limit.saturating_sub(admission.executors());
@@ -60,7 +60,7 @@ impl Policy {
         Ok(Headroom { executors, cores: self.core_headroom(admission)? })
     }
 
-    /// The cores that the core cap leaves over `admission`, unless it leaves too few for any executor.
+    /// Returns the cores that the core cap leaves beyond `admission`, unless they are too few for any executor.
     pub(crate) fn core_headroom(&self, admission: AdmissionState) -> Result<MilliCpus, Reason> {
         let cap = self.core_cap();
         let left = MilliCpus::from_millis(cap.millis().saturating_sub(admission.cores().millis()));
@@ -71,20 +71,20 @@ impl Policy {
         Ok(left)
     }
 
-    /// Whether a cap is told of every unused offer that meets the constraint, whatever else the offer lacks; all others
-    /// come after what the offer lacks.
+    /// Whether this cap is the reason for every unused offer that meets the constraint, whatever else the offer lacks.
+    /// Other caps rank after what the offer lacks.
     pub(crate) fn outranks(&self, cap: &Reason) -> bool {
         matches!(cap, Reason::CoreCap { .. }) && self.config.conduct.constraint_before_cap
     }
 
-    /// Whether the caps leave room over `admission` for one executor of just this size.
+    /// Whether the caps leave room beyond `admission` for one executor of exactly this size.
     pub(crate) fn has_room_for(&self, admission: AdmissionState, cores: MilliCpus) -> bool {
         let limit = self.limit.unwrap_or(limits::EXECUTORS_MAX).min(limits::EXECUTORS_MAX);
         admission.executors() < limit
             && admission.cores().millis().saturating_add(cores.millis()) <= self.core_cap().millis()
     }
 
-    /// The most GPUs that may be taken now, unless an executor wants more than the cap leaves.
+    /// Returns the GPUs that the cap leaves, unless an executor takes more than that.
     pub(crate) fn gpu_headroom(&self, taken: u64) -> Result<u64, Reason> {
         let cap = u64::from(self.config.gpu_cap.get());
         let left = cap.saturating_sub(taken);
@@ -108,7 +108,7 @@ impl Policy {
         }
     }
 
-    /// Whether a limit or cap was set for how many executors there are.
+    /// Whether a limit or cap bounds the number of executors.
     pub(crate) fn is_bounded(&self) -> bool {
         self.limit.is_some() || self.config.core_cap.is_some() || self.room_by_gpus(0) < u32::MAX
     }
@@ -117,7 +117,7 @@ impl Policy {
         self.config.core_cap.unwrap_or(limits::TOTAL_CORES_MAX).min(limits::TOTAL_CORES_MAX)
     }
 
-    /// The fixed size of an executor, if it has one.
+    /// The cores of an executor, if they are fixed.
     pub(crate) fn fixed_cores(&self) -> Option<MilliCpus> {
         match self.config.executor_cores {
             ExecutorCores::Fixed(cores) => Some(cores),
@@ -126,7 +126,7 @@ impl Policy {
     }
 }
 
-/// Whether there may be such an executor limit.
+/// Returns an error if the executor limit is too large.
 pub(crate) fn check_limit(limit: Option<u32>) -> Result<(), Error> {
     match limit {
         Some(limit) if limit > limits::EXECUTORS_MAX => {
@@ -137,15 +137,15 @@ pub(crate) fn check_limit(limit: Option<u32>) -> Result<(), Error> {
     }
 }
 
-/// The policy in force, and who may replace it.
+/// The policy in force, and the lock of threads that replace it.
 #[derive(Debug)]
 pub(crate) struct PolicyCell {
     current: Swap<Policy>,
-    /// Not on the line of the pointer that each batch reads.
+    /// On another cache line than the pointer that each batch reads.
     publisher: CachePadded<Mutex<()>>,
 }
 
-/// A handler's view of the cell: a check of one pointer while nothing changes.
+/// A handler's cached pointer to the policy: one comparison while nothing changes.
 pub(crate) type PolicyView = SwapView<Policy>;
 
 impl PolicyCell {
@@ -160,30 +160,30 @@ impl PolicyCell {
         self.current.view()
     }
 
-    /// For the length of a function.
+    /// Loads the policy, for use within one function.
     pub(crate) fn load(&self) -> SwapGuard<Policy> {
         self.current.load()
     }
 
-    /// Keeps the policy as it is until the guard is dropped: setters wait for it. For threads that admit without a pin.
+    /// Keeps the policy from changing until the guard is dropped. For threads that admit without a pin.
     pub(crate) fn freeze(&self) -> MutexGuard<'_, ()> {
         lock(&self.publisher)
     }
 
-    /// Makes batches that are under way plan anew, as a change of policy does. Once this has returned, no executor is
+    /// Makes batches in progress plan again, as a change of policy does. Once this has returned, no executor is
     /// admitted by a plan that was made before.
     pub(crate) fn invalidate_plans(&self, admission: &Admission) {
         let _publisher = lock(&self.publisher);
         admission.bump_version();
     }
 
-    /// Publishes a policy, the setter's lock being held.
+    /// Publishes a policy. The caller holds the lock.
     fn publish(&self, old: &Policy, new: Policy, admission: &Admission) {
         self.current.store(Arc::new(Policy { number: old.number + 1, ..new }));
         admission.bump_version();
     }
 
-    /// Puts `config` in force, its executor limit included. Returns whether anything changed.
+    /// Replaces the settings, including the executor limit. Returns whether anything changed.
     pub(crate) fn set_config(&self, config: Config, admission: &Admission) -> bool {
         let _publisher = lock(&self.publisher);
         let old = self.load();
@@ -201,13 +201,13 @@ impl PolicyCell {
         true
     }
 
-    /// Puts an executor limit in force.
+    /// Sets the executor limit.
     pub(crate) fn set_limit(&self, limit: Option<u32>, admission: &Admission) {
         self.change_limit(|_| limit, admission);
     }
 
-    /// Lowers the executor limit by so many, to 0 at the least. Without a limit it does nothing. One step: a limit that
-    /// is set at the same time comes before it, and is lowered, or after it, and stays.
+    /// Lowers the executor limit by `by`, to 0 at the least, if there is one. This is one step: a limit that is set
+    /// concurrently is set before it and lowered, or after it and kept.
     pub(crate) fn lower_limit(&self, by: u32, admission: &Admission) {
         self.change_limit(|limit| limit.map(|limit| limit.saturating_sub(by)), admission);
     }
@@ -221,7 +221,7 @@ impl PolicyCell {
         }
     }
 
-    /// Puts wanted hosts in force, with what `limit` makes of the executor limit. Returns whether anything changed.
+    /// Sets the wanted hosts, and the executor limit to what `limit` returns. Returns whether anything changed.
     pub(crate) fn set_locality(
         &self,
         locality: Arc<Locality>,

@@ -1,27 +1,27 @@
-//! A few words that one thread writes and any thread reads whole, without either waiting for the other.
+//! A sequence lock: a few words that one thread writes and any thread reads consistently; neither waits for the other.
 //!
-//! The sequence is odd while the words change. Who finds it even and the same before and after reading has words that
-//! belong together; who doesn't tries again, some times, and then does without.
+//! The sequence is odd while the words change. If a reader finds it even and unchanged by its reading, the words belong
+//! together; otherwise it retries a few times and then gives up.
 //!
-//! | who | does | ordering | pairs with |
+//! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|
 //! | the writer, one thread at a time | [`Seqlock::write`]: sequence odd, fence, words, sequence even | Release fence; Release store at the end | the reader's fence; the reader's first load |
-//! | any thread | [`Seqlock::read`]: sequence, words, fence, sequence | Acquire load; Acquire fence | the store at the end; the writer's fence |
-//! | the writer | [`Seqlock::own`]: load | Relaxed: they are its own | nothing |
+//! | any | [`Seqlock::read`]: sequence, words, fence, sequence | Acquire load; Acquire fence | the store at the end; the writer's fence |
+//! | the writer | [`Seqlock::own`]: load | Relaxed: it wrote them itself | nothing |
 //!
-//! Why no torn words come out: a word that is newer than the first look at the sequence was written after the writer's
-//! fence, and read before the reader's. So the reader's second look finds the odd number that stands before the
-//! writer's fence, or a later one, and it differs from the first. A word that is older than the first look can't be
-//! read, because the first look has acquired the store that ended the write of the newer one.
+//! Why a reader never returns words of two writes: if a word is newer than the first load of the sequence, it was
+//! written after the writer's fence and read before the reader's fence. So the second load of the sequence finds the
+//! odd number stored before the writer's fence, or a later one, which differs from the first. A word older than the
+//! first load can't be read, because the first load acquired the store that ended the newer write.
 
 use crate::sync::{AtomicU64, Ordering, fence};
 
-/// So often a reader tries while the writer writes.
+/// How often a reader tries while the writer writes.
 const TRIES: usize = if cfg!(all(loom, test)) { 1 } else { 16 };
 
 #[derive(Debug)]
 pub(crate) struct Seqlock<const WORDS: usize> {
-    /// Odd while the words change; 0 as long as nothing was written.
+    /// Odd while the words change; 0 if nothing was written yet.
     pub(crate) sequence: AtomicU64,
     pub(crate) words: [AtomicU64; WORDS],
 }
@@ -34,20 +34,20 @@ impl<const WORDS: usize> Default for Seqlock<WORDS> {
 }
 
 impl<const WORDS: usize> Seqlock<WORDS> {
-    /// Replaces the words. Only one thread at a time may do so, each after the one before it.
+    /// Replaces the words. Only one thread at a time may call this, and each call must happen after the one before.
     pub(crate) fn write(&self, words: &[u64; WORDS]) {
         let sequence = self.sequence.load(Ordering::Relaxed);
         self.sequence.store(sequence.wrapping_add(1), Ordering::Relaxed);
-        // Pairs with the reader's: who reads a word from below finds the odd number, or a later one.
+        // Pairs with the reader's fence: a thread that reads a word stored below finds the odd number or a later one.
         fence(Ordering::Release);
         for (to, word) in self.words.iter().zip(words) {
             to.store(*word, Ordering::Relaxed);
         }
-        // Release: who finds this number finds the words above, or later ones.
+        // Release: a thread that finds this number finds the words above or later ones.
         self.sequence.store(sequence.wrapping_add(2), Ordering::Release);
     }
 
-    /// The words as one write left them. `None` if there was none, or whenever this looked another was going on.
+    /// Returns the words of one write. `None` if there was none, or if words were being written at each try.
     pub(crate) fn read(&self) -> Option<[u64; WORDS]> {
         for _ in 0..TRIES {
             let before = self.sequence.load(Ordering::Acquire);
@@ -55,7 +55,7 @@ impl<const WORDS: usize> Seqlock<WORDS> {
                 return None;
             }
             let words = std::array::from_fn(|at| self.words[at].load(Ordering::Relaxed));
-            // Pairs with the writer's.
+            // Pairs with the writer's fence.
             fence(Ordering::Acquire);
             if before.is_multiple_of(2) && self.sequence.load(Ordering::Relaxed) == before {
                 return Some(words);
@@ -64,7 +64,7 @@ impl<const WORDS: usize> Seqlock<WORDS> {
         None
     }
 
-    /// The first words, for the writer. `None` if nothing was written yet.
+    /// Returns the first words, to the writer. `None` if nothing was written yet.
     pub(crate) fn own<const FIRST: usize>(&self) -> Option<[u64; FIRST]> {
         const { assert!(FIRST <= WORDS) };
         (self.sequence.load(Ordering::Relaxed) != 0)
@@ -78,8 +78,8 @@ mod tests {
     use super::*;
     use std::thread;
 
-    /// Goal: no reader sees words of two writes, and each reader sees time go on. Method: a thread that writes as fast
-    /// as it can, four equal words at a time, and two that read.
+    /// Goal: no reader sees words of two writes, and each reader sees later writes over time. Method: one thread writes
+    /// four equal words as fast as it can, and two threads read.
     #[test]
     fn words_that_are_written_together_are_read_together() {
         let lock: Seqlock<4> = Seqlock::default();

@@ -1,57 +1,57 @@
-//! A growing table of cells that never move, and the list of those that are free.
+//! A slab: a growing table of cells that never move, with lists of the free ones.
 //!
 //! Cells live in segments, so that an index finds its cell in a few instructions and growing moves nothing. Each
 //! segment is twice as long as the one before, up to 65 536 cells (4 MiB); all further ones have that length. Cells are
-//! reused and never given back: the table is as large as the most cells that were in use at a time, and up to one
-//! segment more.
+//! reused and never deallocated: the table is as large as the most cells that were in use at a time, plus at most one
+//! segment.
 //!
-//! Free cells form stacks linked through the cells themselves. There are several, each with a line of its own: who
-//! claims names the one that it prefers, and the cells that it gets go back there, so that claimers with different
-//! preferences don't meet. A claim takes all it needs from a stack at once, and turns to the others before the table
-//! grows.
+//! Free cells form stacks, linked through the cells themselves. There are several stacks, each on its own cache line. A
+//! claim names the stack that it prefers, and the cells that it gets return there, so that threads with different
+//! preferences don't contend. A claim takes all it needs from a stack at once, and tries the other stacks before the
+//! table grows.
 //!
-//! | word | who | does | ordering | pairs with |
+//! | word | thread | operation | ordering | pairs with |
 //! |---|---|---|---|---|
-//! | `head` of a stack | whoever frees a cell | push: compare-exchange | Release | `claim` |
+//! | `head` of a stack | any that frees a cell | push: compare-exchange | Release | `claim` |
 //! | `head` of a stack | handler | claim: compare-exchange | Acquire | pushes: the cells' last users are done |
-//! | `next` of a free cell | whoever frees it | store | Relaxed | published by `head` |
-//! | `next` of a claimed cell | who claimed it | store: its stack | Relaxed | published by what publishes the cell's use |
-//! | `cell_count` | handler | compare-exchange | Relaxed | nothing: numbers nobody else gets |
+//! | `next` of a free cell | the thread that frees it | store | Relaxed | published by `head` |
+//! | `next` of a claimed cell | the thread that claimed it | store: its stack | Relaxed | published by what publishes the cell's use |
+//! | `cell_count` | handler | compare-exchange | Relaxed | nothing: the numbers are unique |
 //! | `next_stack` | a new handler | fetch-add | Relaxed | nothing: a preference |
 //!
-//! `head` counts its changes in its upper half, so that a claim that slept through a cell's reuse fails, whatever it
-//! read on its way down the stack. Every change of `head` is a read-modify-write: so the Acquire of a claim pairs with
-//! all pushes below, not only the last.
+//! The upper half of `head` counts its changes, so that a claim fails if the cells were reused while it was going down
+//! the stack, whatever it read there. Every change of `head` is a read-modify-write, so the Acquire of a claim pairs
+//! with all pushes below, not only with the last one.
 //!
-//! A claim allocates only if no free cell is left and the next cell is the first of a segment that nobody allocated
-//! yet; then other claims that need the same segment wait for it. [`Slab::grow_ahead`], which the kernel's tick calls,
-//! allocates the next segment when three quarters of the last are in use, so that claims do so only if the table grows
-//! by a quarter of its last segment between two ticks. Nothing else waits.
+//! A claim allocates only if no free cell is left and the next cell is the first of a segment that is not allocated
+//! yet; other claims that need the same segment wait for it. [`Slab::grow_ahead`], which the kernel's tick calls,
+//! allocates the next segment when three quarters of the last one are in use, so that a claim allocates only if the
+//! table grows by a quarter of its last segment between two ticks. Nothing else waits.
 
 use crossbeam_utils::CachePadded;
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, UntrackedOnceLock};
 
-/// The first segment's length, as a power of two.
+/// The length of the first segment, as a power of two.
 const FIRST_BITS: u32 = crate::sync::SLAB_FIRST_BITS;
-/// The longest segment's length, as a power of two.
+/// The length of the longest segments, as a power of two.
 const LONGEST_BITS: u32 = crate::sync::SLAB_LONGEST_BITS;
-/// How many segments there are whose lengths double: up to the first of the longest.
+/// The number of segments whose lengths double, up to the first of the longest.
 const DOUBLING: usize = (LONGEST_BITS - FIRST_BITS) as usize + 1;
-/// How many further segments there may be: room for 2²⁶ cells and some more.
+/// The maximum number of further segments: room for at least 2²⁶ cells.
 const FURTHER: usize = 1 << (crate::sync::SLAB_CELLS_BITS - LONGEST_BITS);
-/// So many stacks of free cells.
+/// The number of stacks of free cells.
 const STACKS: usize = if cfg!(all(loom, test)) { 2 } else { 8 };
 const NONE: u32 = u32::MAX;
 const TAG_ONE: u64 = 1 << 32;
 
-/// A cell that can be linked into the list of free ones.
+/// A cell that can be linked into a list of free ones.
 pub(crate) trait Cell: Default {
-    /// Where the cell keeps the index of the next free one, and the stack that it goes back to while it isn't free.
-    /// The value is the table's own.
+    /// The word for the index of the next free cell or, while the cell is in use, the stack that it returns to. Only
+    /// the slab may use it.
     fn next_free(&self) -> &AtomicU32;
 
-    /// The cell is about to be put back: what its last user has left in it is of no use any more.
+    /// Called before the cell is freed: clears what its last user left.
     fn reset(&self) {}
 }
 
@@ -61,7 +61,7 @@ type Segment<T> = UntrackedOnceLock<Box<[T]>>;
 pub(crate) struct Slab<T> {
     segments: [Segment<T>; DOUBLING],
     further: UntrackedOnceLock<Box<[Segment<T>]>>,
-    /// How many cells there are. Not beside the segments, which are read with each access.
+    /// The number of cells ever in use. Not beside the segments, which are read with each access.
     cell_count: CachePadded<AtomicU32>,
     next_stack: AtomicU32,
     heads: [CachePadded<AtomicU64>; STACKS],
@@ -78,12 +78,12 @@ impl<T: Cell> Slab<T> {
         }
     }
 
-    /// A stack to prefer for who will claim often.
+    /// Returns a stack that a new handler should prefer.
     pub(crate) fn join(&self) -> u32 {
         self.next_stack.fetch_add(1, Ordering::Relaxed) % STACKS as u32
     }
 
-    /// The cell at `index`, if there ever was one.
+    /// Returns the cell at `index`, if its segment is allocated.
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
         let (segment, offset) = place(index);
         let segment = match self.segments.get(segment) {
@@ -93,13 +93,13 @@ impl<T: Cell> Slab<T> {
         segment.get()?.get(offset)
     }
 
-    /// Allocates the next segment if little is left of the last one in use, so that claims need not.
+    /// Allocates the next segment if little of the last one is unused, so that claims needn't.
     pub(crate) fn grow_ahead(&self) {
-        // Relaxed: a hint; whoever claims allocates what is missing.
+        // Relaxed: a hint; claims allocate what is missing.
         let cell_count = self.cell_count.load(Ordering::Relaxed);
         let (segment, offset) = place(cell_count);
         if offset == 0 && cell_count > 0 {
-            // The last segment is full to the brim: this one is next.
+            // The last segment is exactly full: this one is next.
             self.allocate(segment);
         }
         if length(segment) - offset <= length(segment) / 4 {
@@ -107,13 +107,13 @@ impl<T: Cell> Slab<T> {
         }
     }
 
-    /// The words beside the cells: the stacks' heads, and the count of cells.
+    /// The words beside the cells: the heads of the stacks and the number of cells.
     #[cfg(all(counting, test))]
     pub(crate) fn words(&self) -> (impl Iterator<Item = &AtomicU64>, &AtomicU32) {
         (self.heads.iter().map(|head| &**head), &self.cell_count)
     }
 
-    /// Where the cells are, which is read with each access.
+    /// The segments' pointers, which are read with each access.
     #[cfg(all(counting, test))]
     pub(crate) fn segments(&self) -> &impl Sized {
         &self.segments
@@ -121,18 +121,18 @@ impl<T: Cell> Slab<T> {
 
     /// All cells that were ever in use, with their indices.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
-        // Relaxed: a cell that comes into use meanwhile may be missed; its words say whether it is in use.
+        // Relaxed: cells that come into use meanwhile may be missed; a cell's words say whether it is in use.
         let cell_count = self.cell_count.load(Ordering::Relaxed);
         (0..cell_count).filter_map(|index| Some((index, self.get(index)?)))
     }
 
-    /// [`Slab::claim_from`] for who has no preference.
+    /// [`Slab::claim_from`] without a preference.
     pub(crate) fn claim(&self, count: usize, indices: &mut Vec<u32>) -> bool {
         self.claim_from(0, count, indices)
     }
 
-    /// Takes `count` cells into use and appends their indices to `indices`. Returns `false`, with nothing taken, when
-    /// the table is full.
+    /// Claims `count` cells and appends their indices to `indices`. If the table is full, returns `false` and claims
+    /// nothing.
     pub(crate) fn claim_from(&self, stack: u32, count: usize, indices: &mut Vec<u32>) -> bool {
         let start = indices.len();
         let wanted = start + count;
@@ -145,7 +145,7 @@ impl<T: Cell> Slab<T> {
         let whole = fresh.is_some();
         indices.extend(fresh.unwrap_or_default());
         for cell in indices[start..].iter().filter_map(|index| self.get(*index)) {
-            // Relaxed: whoever frees the cell saw it in use.
+            // Relaxed: a thread that frees the cell has seen it in use.
             cell.next_free().store(stack, Ordering::Relaxed);
         }
         if !whole {
@@ -154,23 +154,22 @@ impl<T: Cell> Slab<T> {
         whole
     }
 
-    /// Puts a cell back that nobody uses any more.
+    /// Frees a cell.
     pub(crate) fn free(&self, index: u32) {
         let Some(cell) = self.get(index) else { return };
         cell.reset();
-        // Relaxed: written by who claimed the cell.
+        // Relaxed: written by the thread that claimed the cell.
         let stack = cell.next_free().load(Ordering::Relaxed);
         self.push(stack, cell, index);
     }
 
-    /// Puts cells back that nobody uses any more, each on its stack, those of one stack that come in a row together.
-    /// The last ends up on top.
+    /// Frees cells, each to its stack. Successive cells of one stack are pushed together; the last one ends up on top.
     pub(crate) fn free_all(&self, indices: &[u32]) {
         let mut rest = indices.iter();
         while let Some(&bottom) = rest.next() {
             let Some(cell) = self.get(bottom) else { continue };
             cell.reset();
-            // Relaxed: written by who claimed the cell.
+            // Relaxed: written by the thread that claimed the cell.
             let stack = cell.next_free().load(Ordering::Relaxed);
             let mut top = bottom;
             while let Some((&above, next)) = rest.as_slice().split_first()
@@ -186,7 +185,7 @@ impl<T: Cell> Slab<T> {
         }
     }
 
-    /// Puts a chain of cells on a stack, the lowest of which is `bottom`.
+    /// Pushes a chain of cells onto a stack; `bottom` is the lowest of them.
     #[inline]
     fn push(&self, stack: u32, bottom: &T, top: u32) {
         let head = &self.heads[stack as usize % STACKS];
@@ -203,17 +202,17 @@ impl<T: Cell> Slab<T> {
         }
     }
 
-    /// Takes cells off a stack until there are `wanted` indices. Returns whether there was any. Takes fewer when others
-    /// are at the stack, for the longer the way down, the likelier is a change meanwhile.
+    /// Pops cells off a stack until there are `wanted` indices. Returns whether there was any. Pops fewer if other
+    /// threads use the stack: the more cells it reads, the more likely is a change meanwhile.
     fn pop(&self, head: &AtomicU64, wanted: usize, indices: &mut Vec<u32>) -> bool {
         let start = indices.len();
         let mut most = wanted - start;
-        // Acquire: pairs with the Releases in `push`, for the cells' `next` and for their last users' accesses.
+        // Acquire: pairs with the Release in `push`, for the cells' `next` and for their last users' accesses.
         let mut word = head.load(Ordering::Acquire);
         loop {
             let mut below = word as u32;
             while below != NONE && indices.len() - start < most {
-                // Should cells have been reused meanwhile, this may be any number; then the exchange fails.
+                // If cells were reused meanwhile, this may be any number; then the exchange fails.
                 let Some(cell) = self.get(below) else { break };
                 indices.push(below);
                 below = cell.next_free().load(Ordering::Relaxed);
@@ -238,7 +237,7 @@ impl<T: Cell> Slab<T> {
         let mut start = self.cell_count.load(Ordering::Relaxed);
         loop {
             let end = room(start)?;
-            // Relaxed: the indices are nobody else's; the segments are published by their own locks.
+            // Relaxed: the indices are unique; the segments are published by their own locks.
             match self.cell_count.compare_exchange_weak(
                 start,
                 end,
@@ -254,7 +253,7 @@ impl<T: Cell> Slab<T> {
         Some(start..end)
     }
 
-    /// Makes sure that there is a segment with this number, if there may be one.
+    /// Allocates the segment with this number, unless it is allocated or beyond the maximum.
     fn allocate(&self, segment: usize) {
         let place = match self.segments.get(segment) {
             Some(segment) => Some(segment),
@@ -270,12 +269,12 @@ impl<T: Cell> Slab<T> {
     }
 }
 
-/// How many cells a segment has.
+/// The number of cells in a segment.
 fn length(segment: usize) -> usize {
     1 << (FIRST_BITS + segment as u32).min(LONGEST_BITS)
 }
 
-/// Which segment an index lies in, and where in it.
+/// The segment of an index and its offset in the segment.
 #[inline]
 fn place(index: u32) -> (usize, usize) {
     let shifted = u64::from(index) + (1 << FIRST_BITS);
@@ -306,8 +305,8 @@ mod tests {
         }
     }
 
-    /// Goal: the next segment is there before anybody needs it. Method: claim cells one by one, look ahead after each;
-    /// a claim never finds its segment missing, beyond the first. Nothing is allocated while there is much left.
+    /// Goal: the next segment is allocated before it is needed. Method: claim cells one by one and call `grow_ahead`
+    /// after each: no claim finds its segment missing, except the first. Nothing is allocated while much is left.
     #[test]
     fn a_table_that_looks_ahead_is_never_short() {
         let slab = Slab::<Plain>::new();
@@ -322,7 +321,8 @@ mod tests {
         }
     }
 
-    /// Goal: a segment that was filled to the brim between two looks is followed. Method: claim the first at once.
+    /// Goal: a segment that was filled between two calls of `grow_ahead` is followed by the next. Method: claim all its
+    /// cells at once.
     #[test]
     fn a_full_segment_is_followed() {
         let slab = Slab::<Plain>::new();
@@ -333,7 +333,7 @@ mod tests {
         assert!(slab.get(1 << FIRST_BITS).is_some());
     }
 
-    /// Goal: every index has a place of its own. Method: walk over the borders of segments.
+    /// Goal: every index has its own place. Method: walk over the borders of segments.
     #[test]
     fn places_follow_each_other() {
         let mut expected = (0, 0);
@@ -346,8 +346,8 @@ mod tests {
         }
     }
 
-    /// Goal: cells that are freed together are found again one by one, each on the stack that it came from. Method: two
-    /// stacks' cells freed in one call, in runs of different lengths; claimed by who prefers the one and the other.
+    /// Goal: cells that are freed together are claimed one by one, each from the stack that it came from. Method: free
+    /// the cells of two stacks in one call, in runs of different lengths; claim with both preferences.
     #[test]
     fn cells_freed_together_lie_as_if_freed_one_by_one() {
         let slab = Slab::<Plain>::new();

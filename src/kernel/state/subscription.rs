@@ -1,17 +1,17 @@
-//! The subscription word: which one it is, and whether it stands.
+//! The subscription word: the number of the subscription, and whether it is active.
 //!
 //! | bits | field |
 //! |---|---|
 //! | 1–63 | epoch: how many subscriptions there have been |
 //! | 0 | connected |
 //!
-//! | who | does | ordering | pairs with |
+//! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|
-//! | whoever hears from the cluster | read-modify-write | AcqRel | each other |
-//! | handler, once a batch | load | Acquire | the above |
+//! | any that reports a subscription or disconnection | read-modify-write | AcqRel | each other |
+//! | handler, once per batch | load | Acquire | the above |
 //!
-//! A batch that races with a disconnection is answered as if it had come just before: its accepts fail at the cluster,
-//! which says so by updates.
+//! A batch concurrent with a disconnection is answered as if it had come before it: its accepts fail at the cluster,
+//! which reports that by updates.
 
 use crate::sync::{AtomicU64, Ordering};
 
@@ -21,7 +21,7 @@ const CONNECTED: u64 = 1;
 pub(crate) struct Subscription(AtomicU64);
 
 impl Subscription {
-    /// Connected from the start, for frameworks that have no such notion.
+    /// Connected from the start, for frameworks without subscriptions.
     pub(crate) fn new() -> Subscription {
         Subscription(AtomicU64::new(CONNECTED))
     }
