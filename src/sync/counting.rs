@@ -1,20 +1,20 @@
-//! The counting world: the real one in coats that note each write, so that tests can say how many there are.
+//! The counting implementation: wraps the real one and records each write, so that tests can count them.
 //!
-//! What is noted is the address that was written, and how, by the thread that wrote it, while it is [`watched`]. Loads
-//! are free here: a line that nobody writes is soon in every core's cache, and stays there.
+//! It records the address and the kind of each write of a thread while [`watched`] runs. Loads are not recorded: a line
+//! that is not written is soon in every core's cache and stays there.
 //!
-//! | what | noted as |
+//! | operation | recorded as |
 //! |---|---|
 //! | a store | one store |
-//! | a read-modify-write, one that changes nothing included | one exchange |
-//! | a compare-exchange that fails | one failure: it takes the line away from its owner all the same |
-//! | a lock | one exchange when it is taken; giving it back finds the line still here |
-//! | a call of a `Map`, reading included | one exchange: the shard's lock, and what lies behind it unsaid |
-//! | `Swap::load` | nothing: `arc-swap` notes the reader in a line of its thread's own. A `SwapView` writes nothing while nothing changes |
+//! | a read-modify-write, even if it changes nothing | one exchange |
+//! | a compare-exchange that fails | one failure: it takes the line away from its owner as well |
+//! | a lock | one exchange when it is taken; its release finds the line in the cache |
+//! | a call of a `Map`, even if it reads | one exchange: the shard's lock; the map's own memory isn't recorded |
+//! | `Swap::load` | nothing: `arc-swap` marks the reader in a line of its own thread. A `SwapView` writes nothing while nothing changes |
 //! | `Swap::store` | one exchange |
 //!
-//! What the coats don't see: the counts in `Arc`s that aren't in a `Swap`, the allocator, and the inside of `OnceLock`.
-//! A weak compare-exchange is a strong one, which doesn't fail for no reason, so that the numbers are exact.
+//! Not recorded: the counts in `Arc`s that aren't in a `Swap`, the allocator, and the inside of `OnceLock`. A weak
+//! compare-exchange is a strong one, which doesn't fail spuriously, so that the numbers are exact.
 
 use std::borrow::Borrow;
 use std::cell::RefCell;
@@ -24,7 +24,7 @@ use std::sync::{Arc, LockResult, MutexGuard};
 
 use super::real;
 
-/// How a word was written.
+/// The kind of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum How {
     Store,
@@ -35,7 +35,7 @@ pub(crate) enum How {
 /// A write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Write {
-    /// Where the written word begins.
+    /// The address of the written word.
     pub(crate) address: usize,
     pub(crate) how: How,
 }
@@ -114,7 +114,7 @@ macro_rules! word {
 word!(AtomicU32, u32: fetch_add fetch_sub fetch_and fetch_or fetch_max swap);
 word!(AtomicU64, u64: fetch_add fetch_sub fetch_and fetch_or fetch_max swap);
 
-/// Std's lock, which notes that it is taken.
+/// Std's mutex; records that it is taken.
 #[derive(Debug, Default)]
 pub(crate) struct Mutex<T>(std::sync::Mutex<T>);
 
@@ -129,7 +129,7 @@ impl<T> Mutex<T> {
     }
 }
 
-/// The real one, which notes that its value's owners are counted.
+/// The real one; records stores.
 #[derive(Debug)]
 pub(crate) struct Swap<T>(real::Swap<T>);
 
@@ -152,7 +152,7 @@ impl<T> Swap<T> {
     }
 }
 
-/// The real one, which notes that a lock is taken.
+/// The real one; records that a shard's lock is taken.
 #[derive(Debug)]
 pub(crate) struct Map<K: Eq + Hash, V>(real::Map<K, V>);
 

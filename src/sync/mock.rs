@@ -1,4 +1,4 @@
-//! What both checkers' worlds build alike, from the lock and the word of the world that they are in.
+//! The map that both model checkers use, built from the checker's own lock.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -8,13 +8,13 @@ use std::sync::PoisonError;
 
 use super::RwLock;
 
-/// Not one: who uses different keys should not seem to wait for each other.
+/// More than one, so that threads with different keys don't seem to wait for each other.
 const SHARDS: usize = 4;
 
-/// The hasher has no seed of its own: a schedule that is played again must find the same shards.
+/// The hasher has no random seed: a replayed schedule must find the same shards.
 type Shard<K, V> = HashMap<K, V, BuildHasherDefault<DefaultHasher>>;
 
-/// Stands for a `DashMap`.
+/// Replaces `DashMap`.
 pub(crate) struct Map<K: Eq + Hash, V> {
     shards: [RwLock<Shard<K, V>>; SHARDS],
 }

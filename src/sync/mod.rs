@@ -1,34 +1,36 @@
-//! The only place that knows which world the kernel's shared memory lives in.
+//! The atomics, locks and maps of the kernel, in one of four implementations: real, under loom, under shuttle,
+//! counting. No other file of the kernel names std's atomics.
 //!
-//! | world | when | what it is for |
+//! | implementation | when | purpose |
 //! |---|---|---|
-//! | `real` | else | the product: std's words and locks, `arc-swap`, `dashmap` |
-//! | `under_loom` | `all(loom, test)` | small scenes, each interleaving and each stale value that C11 allows |
-//! | `under_shuttle` | `shuttle` | the whole kernel, many interleavings, each memory access at once seen by all |
-//! | `counting` | `all(counting, test)` | the real one in coats that note each write: how many lines a batch or an update writes |
+//! | `real` | otherwise | the product: std's atomics and locks, `arc-swap`, `dashmap` |
+//! | `under_loom` | `all(loom, test)` | small models, with each interleaving and each stale value that C11 allows |
+//! | `under_shuttle` | `shuttle` | the whole kernel in many interleavings, with sequentially consistent memory |
+//! | `counting` | `all(counting, test)` | the real one with wrappers that record each write, to count the lines that a batch or an update writes |
 //!
-//! One at a time. Loom's gate is not `loom` alone, because `--cfg loom` reaches every crate of a build.
+//! Exactly one is compiled. Loom's gate is not `loom` alone, because `--cfg loom` reaches every crate of a build.
 //!
-//! Each world has the same names:
+//! All have the same names:
 //!
-//! | name | real | twin |
+//! | name | real | mock |
 //! |---|---|---|
 //! | `AtomicU32`, `AtomicU64`, `fence`, `Mutex`, `Condvar` | std's | the checker's own |
-//! | `Swap`, `SwapGuard`, `SwapView` | `ArcSwap`, its guard and its cache | loom: a list that only grows, and an index to its last; shuttle: a lock |
+//! | `Swap`, `SwapGuard`, `SwapView` | `ArcSwap`, its guard and its cache | loom: a list of all values, and an index to the last; shuttle: a lock |
 //! | `Map` | `DashMap` | a few maps, each in the checker's lock |
 //! | `OnceLock` | std's | std's, behind the checker's lock and a word that says that it is filled |
-//! | `yield_now` | lets others run | the checker's own |
-//! | `wait_for` | waits with a deadline | loom: without one; shuttle: see there |
+//! | `yield_now` | lets other threads run | the checker's own |
+//! | `wait_for` | waits with a deadline | loom: the model sets the deadline; shuttle: the schedule does |
 //!
-//! ThreadSanitizer's world is the real one, but for `OnceLock` and [`lock`], where std hides its order from it
-//! (`--cfg thread_sanitizer`).
+//! ThreadSanitizer checks the real implementation, except for `OnceLock` and [`lock`], where std hides its
+//! synchronisation from it (`--cfg thread_sanitizer`).
 //!
-//! No twin promises more than what it stands for. No guard leaves a `Map`; what runs under its lock is in the hands of
-//! who calls it.
+//! No mock guarantees more than what it replaces. No guard leaves a `Map`; closures that run under its lock are the
+//! caller's responsibility.
 //!
-//! A slab's segments are in a `UntrackedOnceLock`, for a word read with each access would drown the searches. In the real
-//! world and under shuttle it is std's own: it makes memory appear once and decides nothing, and its initialiser has no
-//! point at which shuttle would switch threads. Loom sees who fills it, and not who looks.
+//! A slab's segments are in an `UntrackedOnceLock`, because a word that is read with each access would make the
+//! searches too long. In the real implementation and under shuttle it is std's `OnceLock`: it only publishes memory,
+//! and its initialiser has no point at which shuttle would switch threads. Loom sees the initialisation, but not the
+//! reads.
 
 #[cfg(all(counting, test))]
 pub(crate) mod counting;
@@ -37,14 +39,14 @@ mod mock;
 #[cfg(any(shuttle, thread_sanitizer, all(loom, test)))]
 mod once;
 #[cfg(not(any(shuttle, all(loom, test))))]
-#[cfg_attr(all(counting, test), expect(unused_imports, reason = "the words have coats"))]
+#[cfg_attr(all(counting, test), expect(unused_imports, reason = "wrapped by `counting`"))]
 mod real;
 #[cfg(all(loom, test))]
 mod under_loom;
 #[cfg(all(shuttle, not(all(loom, test))))]
 mod under_shuttle;
 
-// Named, and so before what the real world has of the same names.
+// Imported by name, which takes precedence over the names in `real`.
 #[cfg(all(counting, test))]
 pub(crate) use counting::{AtomicU32, AtomicU64, Map, Mutex, Swap};
 #[cfg(any(shuttle, all(loom, test)))]
@@ -64,15 +66,15 @@ pub(crate) use under_loom::*;
 #[cfg(all(shuttle, not(all(loom, test))))]
 pub(crate) use under_shuttle::*;
 
-/// Locks, and goes on if another thread panicked while it held the lock: what the kernel keeps under a lock is
-/// written in one step, and so is whole.
+/// Locks the mutex, even if another thread panicked while it held the lock: the kernel writes values under locks in one
+/// step, so they are consistent.
 #[cfg(not(thread_sanitizer))]
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// The same for ThreadSanitizer, which sees a lock that is free being taken, in code that is compiled with this crate,
-/// but not one that is waited for, deep in std, which is not instrumented.
+/// The same for ThreadSanitizer. It sees an uncontended lock being taken, in code that is compiled with this crate, but
+/// not the end of a wait, in std, which is not instrumented.
 #[cfg(thread_sanitizer)]
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     loop {

@@ -1,11 +1,11 @@
-//! `OnceLock`s that checkers see.
+//! `OnceLock`s whose synchronisation model checkers and ThreadSanitizer see.
 
 use std::fmt;
 
 use super::{AtomicU32, Mutex, Ordering, lock};
 
-/// Stands for std's `OnceLock`. Loom and shuttle run all threads as one, which std's own would block, were there a
-/// switch in the initialiser; and ThreadSanitizer doesn't see the store by which std's own publishes the value.
+/// Replaces std's `OnceLock`. Loom and shuttle run all threads as one, which std's own would block if the initialiser
+/// switched threads; and ThreadSanitizer doesn't see the store with which std's own publishes the value.
 pub(crate) struct OnceLock<T> {
     filled: AtomicU32,
     filling: Mutex<()>,
@@ -28,7 +28,7 @@ impl<T> OnceLock<T> {
     }
 
     pub(crate) fn get(&self) -> Option<&T> {
-        // Acquire: as std's; pairs with the Release below.
+        // Acquire: as in std's; pairs with the Release below.
         if self.filled.load(Ordering::Acquire) == 0 { None } else { self.value.get() }
     }
 
@@ -45,8 +45,8 @@ impl<T> OnceLock<T> {
     }
 }
 
-/// A lock whose filling loom sees, but not the looks at what is in it. A thread that reads what another thread has put
-/// in, and has not asked for it to be put in by itself, must be ordered after that by other words.
+/// A `OnceLock` of which loom sees the initialisation, but not the reads. If a thread reads a value that another thread
+/// initialised, without a call of `get_or_init`, other words must order the read after the initialisation.
 #[cfg(all(loom, test))]
 #[derive(Debug)]
 pub(crate) struct UntrackedOnceLock<T>(OnceLock<T>);

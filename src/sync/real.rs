@@ -1,4 +1,4 @@
-//! The real world: thin coats, each call of which is one call of what it wraps.
+//! The real implementation: thin wrappers, each method of which is one call of std, `arc-swap` or `dashmap`.
 
 use std::borrow::Borrow;
 use std::hash::Hash;
@@ -15,12 +15,12 @@ use dashmap::DashMap;
 
 /// The length of a slab's first segment, as a power of two.
 pub(crate) const SLAB_FIRST_BITS: u32 = 5;
-/// The length of its longest segments, likewise.
+/// The length of its longest segments, as a power of two.
 pub(crate) const SLAB_LONGEST_BITS: u32 = 16;
-/// How many cells it may have, likewise.
+/// The number of cells that its longest segments have room for, as a power of two.
 pub(crate) const SLAB_CELLS_BITS: u32 = 26;
 
-/// Waits, under `mutex`, until `done` or until `timeout` has passed, and says whether it was done.
+/// Waits under `mutex` until `done` returns `true` or `timeout` has passed. Returns whether it was done.
 pub(crate) fn wait_for(
     mutex: &super::Mutex<()>,
     condvar: &Condvar,
@@ -31,8 +31,8 @@ pub(crate) fn wait_for(
     !waited.unwrap_or_else(std::sync::PoisonError::into_inner).1.timed_out()
 }
 
-/// A value that is read by all and replaced as a whole. A load after a store, in an order that the caller sees to,
-/// finds the stored value or a later one.
+/// A value that many threads read and that is replaced as a whole. A load that happens after a store returns the stored
+/// value or a later one.
 #[derive(Debug)]
 pub(crate) struct Swap<T>(Arc<ArcSwap<T>>);
 
@@ -58,11 +58,11 @@ impl<T> Swap<T> {
     }
 }
 
-/// A value of a [`Swap`] for the length of a function. It notes the reader in a line of the reader's thread: the count
-/// of owners, which lies beside what others read, is left alone.
+/// A value of a [`Swap`], for use within one function. It marks the reader in a cache line of the reader's thread and
+/// leaves alone the reference count, which lies beside what others read.
 pub(crate) type SwapGuard<T> = Guard<Arc<T>>;
 
-/// One reader's view of a [`Swap`]: a check of one pointer while nothing changes.
+/// A reader's cached value of a [`Swap`]: one comparison of a pointer while nothing changes.
 #[derive(Debug)]
 pub(crate) struct SwapView<T>(Cache<Arc<ArcSwap<T>>, Arc<T>>);
 
@@ -73,7 +73,7 @@ impl<T> SwapView<T> {
     }
 }
 
-/// A map that many threads use, in shards, each with a lock that no guard carries out of a call.
+/// A concurrent map in shards, each with a lock. No guard leaves a call.
 #[derive(Debug)]
 pub(crate) struct Map<K: Eq + Hash, V>(DashMap<K, V>);
 
@@ -96,7 +96,8 @@ impl<K: Eq + Hash, V: Copy> Map<K, V> {
         self.0.insert(key, value);
     }
 
-    /// The key's value; if it has none, that which `make` makes under the lock of the key's shard.
+    /// Returns the key's value. If there is none, inserts the one that `make` returns under the lock of the key's
+    /// shard.
     #[inline]
     pub(crate) fn get_or_insert_with(&self, key: K, make: impl FnOnce() -> V) -> V {
         *self.0.entry(key).or_insert_with(make)

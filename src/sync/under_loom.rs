@@ -1,4 +1,5 @@
-//! Loom's world. It knows no time: models play the deadline as a thread that sets [`DEADLINE`] and wakes the waiters.
+//! Loom's implementation. Loom has no time: models play the deadline as a thread that sets [`DEADLINE`] and wakes the
+//! waiters.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError};
@@ -10,17 +11,17 @@ pub(crate) use loom::thread::yield_now;
 
 use super::lock;
 
-/// Small, for loom tracks every cell.
+/// Small, because loom tracks every cell.
 pub(crate) const SLAB_FIRST_BITS: u32 = 1;
 pub(crate) const SLAB_LONGEST_BITS: u32 = 2;
 pub(crate) const SLAB_CELLS_BITS: u32 = 8;
 
 loom::lazy_static! {
-    /// Whether the deadline of every wait has passed that has one. A model sets it, and then wakes who waits.
+    /// Whether the deadlines of all waits that have one have passed. A model sets it and then wakes the waiters.
     pub(crate) static ref DEADLINE: AtomicU32 = AtomicU32::new(0);
 }
 
-/// Waits until `done`, or until [`DEADLINE`] is set; for ever when `timeout` is the longest there is.
+/// Waits until `done` returns `true` or [`DEADLINE`] is set; without a deadline if `timeout` is the maximum.
 pub(crate) fn wait_for(
     mutex: &Mutex<()>,
     condvar: &Condvar,
@@ -37,14 +38,14 @@ pub(crate) fn wait_for(
     true
 }
 
-/// Stands for an `ArcSwap`. Nothing but the index orders a load after a store, and it may be read stale: no lock that
-/// loom sees, for that would order more than `ArcSwap` does.
+/// Replaces `ArcSwap`. Only the index orders a load after a store, and it may be read stale. There is no lock that loom
+/// sees, because that would order more than `ArcSwap` does.
 pub(crate) struct Swap<T>(Arc<Versions<T>>);
 
 struct Versions<T> {
-    /// All values there ever were. A lock that loom doesn't see, held for no longer than it takes to copy a pointer.
+    /// All values that were ever stored. A lock that loom doesn't see, held only while a pointer is copied.
     values: std::sync::Mutex<Vec<Arc<T>>>,
-    /// Which of them is in force.
+    /// The index of the current value.
     last: AtomicU32,
 }
 
@@ -93,7 +94,7 @@ impl<T> Swap<T> {
     }
 }
 
-/// Stands for `ArcSwap`'s cache.
+/// Replaces `ArcSwap`'s cache.
 pub(crate) struct SwapView<T> {
     versions: Arc<Versions<T>>,
     index: u32,
@@ -102,7 +103,8 @@ pub(crate) struct SwapView<T> {
 
 impl<T> SwapView<T> {
     pub(crate) fn load(&mut self) -> &T {
-        // Relaxed, as the cache's look at the pointer: who finds nothing new has synchronised with nobody.
+        // Relaxed, as the cache's comparison of the pointer: a reader that finds nothing new has synchronised with no
+        // thread.
         if self.versions.last.load(Ordering::Relaxed) != self.index {
             (self.index, self.value) = self.versions.load();
         }

@@ -1,5 +1,5 @@
-//! Shuttle's world: the orderings of all words count as SeqCst, so that it finds no mistake in them; but it runs the
-//! whole kernel with many threads.
+//! Shuttle's implementation. It treats all orderings as SeqCst and finds no mistakes in them, but it runs the whole
+//! kernel with many threads.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError};
@@ -13,19 +13,19 @@ use shuttle::rand::Rng;
 
 use super::lock;
 
-/// Small, so that tables grow in the middle of a scene.
+/// Small, so that tables grow within a scene.
 pub(crate) const SLAB_FIRST_BITS: u32 = 1;
 pub(crate) const SLAB_LONGEST_BITS: u32 = 3;
 pub(crate) const SLAB_CELLS_BITS: u32 = 12;
 
-/// A deadline passes after so many switches of threads at most.
+/// The maximum number of thread switches after which a deadline passes.
 const DEADLINE_STEPS_MAX: u32 = 40;
 
-/// Waits until `done`, or until a deadline that the schedule chooses.
+/// Waits until `done` returns `true` or until a deadline that the schedule chooses.
 ///
-/// Shuttle knows no time. [`Duration::MAX`] has no deadline: it parks, so that a lost wake-up is a deadlock. Zero has
-/// passed. Of all between, the schedule says after how many of the others' steps they pass; who waits so doesn't park,
-/// for nobody would wake it at its deadline.
+/// Shuttle has no time. With [`Duration::MAX`] there is no deadline: the thread parks, so that a lost wake-up is a
+/// deadlock. Zero has passed at once. For all timeouts in between, the schedule chooses after how many steps of other
+/// threads they pass; the thread then doesn't park, because nothing would wake it at its deadline.
 pub(crate) fn wait_for(
     mutex: &Mutex<()>,
     condvar: &Condvar,
@@ -55,7 +55,7 @@ pub(crate) fn wait_for(
     done()
 }
 
-/// Stands for an `ArcSwap`. Each load is fresh, as everything is in this world.
+/// Replaces `ArcSwap`. Each load returns the latest value.
 pub(crate) struct Swap<T>(Arc<RwLock<Arc<T>>>);
 
 impl<T> fmt::Debug for Swap<T> {
@@ -84,7 +84,7 @@ impl<T> Swap<T> {
     }
 }
 
-/// Stands for `ArcSwap`'s cache.
+/// Replaces `ArcSwap`'s cache.
 pub(crate) struct SwapView<T> {
     swap: Swap<T>,
     value: Arc<T>,
