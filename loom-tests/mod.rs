@@ -28,14 +28,18 @@ mod snapshot;
 mod subscription;
 mod updates;
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::cell::Cell;
 
 use loom::thread;
 
-static EXECUTIONS: AtomicUsize = AtomicUsize::new(0);
-/// Whether [`race`] was called, and whether it swaps the threads.
-static RACED: AtomicBool = AtomicBool::new(false);
-static SWAPPED: AtomicBool = AtomicBool::new(false);
+// Loom runs all threads of a model on the thread of its test: models that run at the same time don't meet here.
+thread_local! {
+    static EXECUTIONS: Cell<usize> = const { Cell::new(0) };
+    /// Whether [`race`] was called.
+    static RACED: Cell<bool> = const { Cell::new(false) };
+    /// Whether [`race`] swaps the threads.
+    static SWAPPED: Cell<bool> = const { Cell::new(false) };
+}
 
 /// Explores `scene` at a preemption bound of `bound` (none is unbounded) and prints how many executions that took.
 /// `LOOM_MAX_PREEMPTIONS` has no say: a model's bound is part of what it claims. If `OFFERMILL_MODEL` names a model,
@@ -44,23 +48,22 @@ fn explore(name: &str, bound: Option<usize>, scene: fn()) {
     if std::env::var("OFFERMILL_MODEL").is_ok_and(|only| only != name) {
         return;
     }
-    // Models run one after the other (`--test-threads=1`), so one counter serves.
-    EXECUTIONS.store(0, Ordering::Relaxed);
-    RACED.store(false, Ordering::Relaxed);
+    EXECUTIONS.set(0);
+    RACED.set(false);
     for swapped in [false, true] {
-        SWAPPED.store(swapped, Ordering::Relaxed);
-        if swapped && !RACED.load(Ordering::Relaxed) {
+        SWAPPED.set(swapped);
+        if swapped && !RACED.get() {
             continue;
         }
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = bound;
         builder.max_branches = 20_000;
         builder.check(move || {
-            EXECUTIONS.fetch_add(1, Ordering::Relaxed);
+            EXECUTIONS.set(EXECUTIONS.get() + 1);
             scene();
         });
     }
-    let executions = EXECUTIONS.load(Ordering::Relaxed);
+    let executions = EXECUTIONS.get();
     assert!(executions > 1, "{name} explored nothing");
     let bound = bound.map_or("unbounded".to_owned(), |bound| format!("preemption bound {bound}"));
     println!("loom model {name}: {bound}, {executions} executions");
@@ -75,8 +78,8 @@ fn race<A: 'static, B: 'static>(
     one: impl FnOnce() -> A + 'static,
     other: impl FnOnce() -> B + 'static,
 ) -> (A, B) {
-    RACED.store(true, Ordering::Relaxed);
-    if SWAPPED.load(Ordering::Relaxed) {
+    RACED.set(true);
+    if SWAPPED.get() {
         let other = thread::spawn(other);
         (one(), other.join().unwrap())
     } else {

@@ -49,7 +49,7 @@
 //! |---|---|---|
 //! | **L** loom | every interleaving and every reordering that C11 allows, of two or three threads on one or two words; each model has a known mistake in the real code that it must catch | `loom-tests/`, `.ci/loom` |
 //! | **S** shuttle | random and adversarial schedules of the whole kernel with many threads, maps included, and of the engine around it; no weak memory | `tests/shuttle/`, `.ci/shuttle` |
-//! | **C** counting | the real kernel on words that note each write: how many lines a batch and an update write, to the last one | `counting-tests/`, `.ci/counting` |
+//! | **C** counting | the real kernel on words that note each write: how many lines a batch and an update write, to the last one | `tests/counting/`, `.ci/counting` |
 //! | **T** threads | real threads: the books at standstills, short histories judged for linearizability, ThreadSanitizer | `tests/kernel/`, `tests/sanitizer/`, `.ci/sanitizer` |
 //! | **P** properties | random inputs against a reference: the whole kernel as a state machine against a sequential model, and parts against naive ones | `tests/kernel/`, unit tests |
 //! | **D** simulator | the kernel and the engine's protocol on a simulated cluster with faults, judged after each step | `tests/simulated/`, `offermill simulate` |
@@ -194,7 +194,7 @@ mod sync;
 mod time;
 
 #[cfg(all(test, counting))]
-#[path = "../counting-tests/mod.rs"]
+#[path = "../tests/counting/mod.rs"]
 mod counting_tests;
 #[cfg(all(test, loom))]
 #[path = "../loom-tests/mod.rs"]

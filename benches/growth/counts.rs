@@ -1,4 +1,4 @@
-//! How often lines are written that other threads use, too. `counting-tests` asserts these numbers, the bench `growth`
+//! How often lines are written that other threads use, too. `tests/counting` asserts these numbers, the bench `growth`
 //! reckons with them.
 
 /// Writes of a batch or an update in the steady state. Where a field counts words of many lines, each line is written

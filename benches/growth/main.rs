@@ -2,7 +2,7 @@
 //!
 //! Three things go into it, all of this run or asserted by tests: what it costs here to write a line that another core
 //! has just written ([`lines`]); how often a batch or an update writes lines that others write ([`counts`], asserted by
-//! `counting-tests`); and what a batch or an update takes on one thread ([`work`]). What comes out is the throughput
+//! `tests/counting`); and what a batch or an update takes on one thread ([`work`]). What comes out is the throughput
 //! with 1 to 128 threads, and what of it two threads here really reach.
 //!
 //! It assumes that

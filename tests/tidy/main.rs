@@ -33,16 +33,9 @@ fn sources(root: &Path, found: &mut Vec<PathBuf>) {
 fn all_sources() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut paths = Vec::new();
-    for folder in [
-        "src",
-        "counting-tests",
-        "loom-tests",
-        "benches",
-        "tests",
-        "examples",
-        "fuzz/src",
-        "fuzz/fuzz_targets",
-    ] {
+    for folder in
+        ["src", "loom-tests", "benches", "tests", "examples", "fuzz/src", "fuzz/fuzz_targets"]
+    {
         sources(&root.join(folder), &mut paths);
     }
     assert!(paths.len() > 50, "looked in the wrong place");

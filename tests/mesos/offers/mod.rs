@@ -7,6 +7,7 @@ use offermill::mesos_v1::offers::{ENTRIES_MAX, Malformed, OFFERS_MAX, OfferReade
 use proptest::collection::vec;
 use proptest::option::{of, weighted};
 use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
 use prost::Message;
 
 use agreement::{OFFERS, ROLE, check};
@@ -181,8 +182,17 @@ fn event_of(offers: &[Vec<u8>]) -> Vec<u8> {
     [vec![8, 2], inside(0x1a, &offers)].concat()
 }
 
+fn config() -> ProptestConfig {
+    let regressions = FileFailurePersistence::Direct("tests/mesos/regressions/offers.txt");
+    ProptestConfig {
+        cases: 512,
+        failure_persistence: Some(Box::new(regressions)),
+        ..ProptestConfig::default()
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(config())]
 
     /// Goal: what is well-formed is read as prost reads it. Method: random messages with all fields, encoded.
     #[test]

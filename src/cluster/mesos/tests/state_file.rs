@@ -1,6 +1,7 @@
 //! The framework id file.
 
 use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
 
 use super::*;
 
@@ -43,6 +44,13 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: Some(Box::new(
+            FileFailurePersistence::Direct("tests/mesos/regressions/state_file.txt")
+        )),
+        ..ProptestConfig::default()
+    })]
+
     /// Goal: what was written is read back, whatever texts the cluster sends. Method: random histories with reopenings,
     /// beside a plain map.
     #[test]

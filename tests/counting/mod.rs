@@ -6,7 +6,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "../benches/growth/counts.rs"]
+#[path = "../../benches/growth/counts.rs"]
 mod counts;
 mod declined;
 mod launched;
