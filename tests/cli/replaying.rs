@@ -63,9 +63,9 @@ fn spark_would_have_decided_the_same() {
     let (alike, rest) = rest.split_once(" to the byte), ").unwrap();
     // All but accepts, whose commands are quoted in another way.
     assert!(alike.parse::<u32>().unwrap() >= 15_133, "{alike}");
-    let cut = "9 scenarios compared only up to where Spark threw an exception or was told of a task that didn't live \
-               there\n";
-    assert_eq!(rest, format!("no difference\n{cut}"));
+    let ended_early = "9 scenarios compared only up to where Spark threw an exception or received an update for a task \
+                       that wasn't on that agent\n";
+    assert_eq!(rest, format!("no difference\n{ended_early}"));
 }
 
 /// Goal: what differs is told, with its place, and bounded. Method: answers with one thing changed each.
@@ -84,7 +84,7 @@ fn differences_are_told_in_words() {
         ("--app-id fw-1", "--app-id fw-2", "command: expected"),
         ("\"scalar\":1408.0", "\"scalar\":1407.0", "resources: expected"),
         ("\"max_cores\":", "\"max_cores\":1", "start: core cap: expected 1"),
-        ("\"init\":\"ok\"", "\"init\":\"error\"", "start: how it went: expected error, decided ok"),
+        ("\"init\":\"ok\"", "\"init\":\"error\"", "start: result: expected error, decided ok"),
         ("{\"type\":\"MESOS\"}", "{\"type\":\"DOCKER\"}", "container: expected"),
         ("SPARK_EXECUTOR_OPTS", "SPARK_EXECUTOR_OPT", "environment: expected"),
         ("\"limit\":null", "\"limit\":3", "limit after it: expected 3, decided none"),
@@ -222,8 +222,8 @@ fn what_is_no_scenario_is_refused() {
         (&["empty.jsonl"], "empty.jsonl:1: no whole line, expected a head"),
         (&["headless.jsonl"], "headless.jsonl:1: column 7: unknown field `stop`, expected one of"),
         (&["latin.jsonl"], "latin.jsonl:1: not UTF-8, expected"),
-        (&["late.jsonl"], "late.jsonl:4: its moment is 4 ms, expected 5 to"),
-        (&["later.jsonl"], "later.jsonl:3: its moment is 86400001 ms, expected 0 to 86400000"),
+        (&["late.jsonl"], "late.jsonl:4: its time is 4 ms, expected 5 to"),
+        (&["later.jsonl"], "later.jsonl:3: its time is 86400001 ms, expected 0 to 86400000"),
         (&["none.jsonl"], "none.jsonl:1: can't be read: No such file"),
         (&["bare"], "bare: no scenario in it, expected a folder of *.jsonl"),
         (&["good.jsonl", "--expect", "bare"], "bare/good.jsonl:1: can't be read"),

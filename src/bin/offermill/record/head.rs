@@ -5,7 +5,7 @@ use offermill::config::{Conduct, ExclusionRule};
 use offermill::{Config, IdScheme};
 
 use crate::scenario::head::FORMAT;
-use crate::scenario::{Conducts, Head, Ids};
+use crate::scenario::{ConductLine, IdsLine, ScenarioHead};
 use crate::settings;
 use crate::settings::draft::Draft;
 use crate::settings::sources::Layers;
@@ -39,7 +39,7 @@ const DECISIVE: &[&str] = &[
 ];
 
 /// Returns the head of a run with this configuration.
-pub(crate) fn head(draft: &Draft, ids: Option<Ids>, config: &Config) -> Head {
+pub(crate) fn head(draft: &Draft, ids: Option<IdsLine>, config: &Config) -> ScenarioHead {
     let mut conf = draft.texts_of(DECISIVE);
     if let Some(limit) = config.executor_limit() {
         // The limit may have been derived from other settings.
@@ -49,13 +49,13 @@ pub(crate) fn head(draft: &Draft, ids: Option<Ids>, config: &Config) -> Head {
         };
         conf.insert(key.to_owned(), limit.to_string());
     }
-    Head {
+    ScenarioHead {
         name: ids.as_ref().map(|ids| ids.prefix.clone()).unwrap_or_default(),
         format: FORMAT,
-        conduct: Some(Conducts::Offermill),
+        conduct: Some(ConductLine::Offermill),
         ids,
         conf,
-        ..Head::default()
+        ..ScenarioHead::default()
     }
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn head(draft: &Draft, ids: Option<Ids>, config: &Config) -> Head {
 ///
 /// # Errors
 /// With a sentence for each setting that is not allowed.
-pub(crate) fn config_of(head: &Head) -> Result<(Config, IdScheme), Vec<String>> {
+pub(crate) fn config_of(head: &ScenarioHead) -> Result<(Config, IdScheme), Vec<String>> {
     let mut draft = Draft::read(Layers::of_scenario(&head.conf));
     let ids = match &head.ids {
         Some(ids) => IdScheme::unique(&ids.prefix, ids.epoch),

@@ -1,23 +1,23 @@
-//! The journal of a run, as a scenario that can be played again and the answers that it has to give.
+//! The journal of a run: a scenario that can be replayed, and the answers that the replay must give.
 //!
 //! ```text
-//! engine ─► entries ─► lines ─► FILE          head.rs: settings, lines.rs: events and answers,
-//!                           └─► FILE.answers  writer.rs
-//! FILE ─► reader ─► events ─► player ─► entries ─► lines ─► answers, to be compared
-//!         (../scenario)       replaying.rs
+//! engine ─► entries ─► convert ─► FILE          head.rs: settings, convert.rs: events and answers,
+//!                             └─► FILE.answers  writer.rs
+//! FILE ─► reader ─► events ─► play ─► entries ─► convert ─► answers, to be compared
+//!         (../scenario)       play.rs
 //! ```
 //!
-//! The head's settings are those that decisions depend on, and no others: no variables of executors, no credentials, so
-//! that a journal can be shown to others. Both files end with a whole line after an orderly end; after any other they
-//! can be played up to the last whole line of FILE.
+//! The head contains only the settings that decisions depend on: no environment variables of executors and no
+//! credentials, so that a journal can be shared. If the process is killed, the last line of either file may be
+//! incomplete; the journal can then be replayed up to the last whole line of FILE.
 
+mod convert;
 mod head;
-mod lines;
 mod open;
-mod replaying;
+mod play;
 mod writer;
 
 pub(crate) use head::{build, config_of};
 pub(crate) use open::open;
-pub(crate) use replaying::play;
+pub(crate) use play::play;
 pub(crate) use writer::JournalFiles;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::head::{config_of, head};
 use super::writer::JournalFiles;
-use crate::scenario::Ids;
+use crate::scenario::IdsLine;
 use crate::settings::Settings;
 use crate::settings::draft::Draft;
 
@@ -23,7 +23,7 @@ pub(crate) fn open(
         return None;
     }
     let config = &settings.config;
-    let ids = Ids { prefix: settings.name.clone(), epoch: settings.epoch };
+    let ids = IdsLine { prefix: settings.name.clone(), epoch: settings.epoch };
     let head = head(draft, settings.executors.are_named().then_some(ids), config);
     if config_of(&head).ok().map(|(config, _)| config).as_ref() != Some(config) {
         let remark = "--journal: a setting that decisions depend on is none that a journal can \

@@ -1,4 +1,4 @@
-//! The two files of a journal.
+//! Writes the two files of a journal: events and answers.
 
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, BufWriter, Write};
@@ -10,113 +10,126 @@ use offermill::{Config, Timestamp};
 use rustix::fs::OFlags;
 use serde::Serialize;
 
-use super::lines;
+use super::convert;
 use crate::scenario::reader::{FILE_BYTES_MAX, LINE_BYTES_MAX};
-use crate::scenario::{Answer, Head, line};
+use crate::scenario::{AnswerLine, ScenarioHead, line};
 
-/// So many bytes of answers wait for their events to be in the file, roughly.
-const DUE_MAX: usize = 64 * 1024;
+/// Answers are flushed after their events when about this many bytes of events are pending.
+const PENDING_BYTES_MAX: usize = 64 * 1024;
 
-/// A journal's files while they are written. Whatever ends this process, no answer is in its file before its event is.
+/// The files of a journal. An answer is written only after its event, even if the process is killed in between.
 #[derive(Debug)]
 pub(crate) struct JournalFiles {
-    events: Sheet,
-    answers: Sheet,
-    /// Answers to events that may not be in their file yet.
-    due: Vec<Answer>,
-    due_bytes: usize,
-    /// Answers that belong to the next event.
-    early: Vec<Answer>,
+    events: JournalFile,
+    answers: JournalFile,
+    /// Answers to events that may not have been written yet.
+    pending: Vec<AnswerLine>,
+    /// The number of bytes of events since the last flush.
+    pending_bytes: usize,
+    /// Answers of timer ticks, which belong to the next event.
+    early: Vec<AnswerLine>,
     /// The next event's number.
     ev: u64,
-    /// The last event's moment.
+    /// The last event's time.
     last: Timestamp,
 }
 
-/// One of the files, locked. One that was made here goes again if nothing came to be recorded.
+/// One of the files, locked. If this process created it, it is removed again unless something is recorded.
 #[derive(Debug)]
-struct Sheet {
+struct JournalFile {
     path: PathBuf,
     file: BufWriter<File>,
     bytes: u64,
-    is_fleeting: bool,
+    is_temporary: bool,
 }
 
-impl Drop for Sheet {
+impl Drop for JournalFile {
     fn drop(&mut self) {
-        if self.is_fleeting {
-            // What can't be removed is as good as empty.
+        if self.is_temporary {
+            // If it can't be removed, an empty file remains.
             let _left = fs::remove_file(&self.path);
         }
     }
 }
 
 impl JournalFiles {
-    /// Makes both files, readable only to their owner. An empty one that is there already will do, as will a device.
+    /// Creates both files, readable by their owner only. An existing file is used if it is empty or a device.
     ///
     /// # Errors
-    /// With the file's name, when one is there and isn't empty, or is another run's, or can't be made.
+    /// With the path, if a file exists and isn't empty, is locked by another run, or can't be created.
     pub(crate) fn create(path: &Path) -> Result<JournalFiles, (PathBuf, io::Error)> {
         let mut answers = path.as_os_str().to_owned();
         answers.push(".answers");
-        let (events, answers) = (Sheet::create(path)?, Sheet::create(Path::new(&answers))?);
-        let (due, early, last) = (Vec::new(), Vec::new(), Timestamp::ORIGIN);
-        Ok(JournalFiles { events, answers, due, due_bytes: 0, early, ev: 0, last })
+        Ok(JournalFiles {
+            events: JournalFile::create(path)?,
+            answers: JournalFile::create(Path::new(&answers))?,
+            pending: Vec::new(),
+            pending_bytes: 0,
+            early: Vec::new(),
+            ev: 0,
+            last: Timestamp::ORIGIN,
+        })
     }
 
-    /// Writes the first line of each.
+    /// Writes the first line of both files.
     ///
     /// # Errors
-    /// When that fails.
-    pub(crate) fn begin(&mut self, head: &Head, config: &Config) -> io::Result<()> {
+    /// If a file can't be written.
+    pub(crate) fn begin(&mut self, head: &ScenarioHead, config: &Config) -> io::Result<()> {
         self.events.write(head)?;
-        self.due.push(lines::init(config));
+        self.pending.push(convert::init(config));
         Ok(())
     }
 }
 
 impl Journal for JournalFiles {
     fn record(&mut self, entry: &Entry) -> io::Result<()> {
-        let answers = lines::answers(self.ev, entry);
-        let Some(event) = lines::event(entry, self.last) else {
+        let answers = convert::answers(self.ev, entry);
+        let Some(event) = convert::event(entry, self.last) else {
             self.early.extend(answers);
             return Ok(());
         };
-        self.due_bytes += self.events.write(&event)?;
-        (self.events.is_fleeting, self.answers.is_fleeting) = (false, false);
+        self.pending_bytes += self.events.write(&event)?;
+        self.events.is_temporary = false;
+        self.answers.is_temporary = false;
         self.ev += 1;
         self.last = entry.at;
-        self.due.append(&mut self.early);
-        self.due.extend(answers);
-        // Answers are about as long as what they answer to.
-        if self.due_bytes > DUE_MAX { self.flush() } else { Ok(()) }
+        self.pending.append(&mut self.early);
+        self.pending.extend(answers);
+        // Answers are about as long as their events.
+        if self.pending_bytes > PENDING_BYTES_MAX { self.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         self.events.flush()?;
-        self.due_bytes = 0;
-        self.due.drain(..).try_for_each(|answer| self.answers.write(&answer).map(drop))?;
+        self.pending_bytes = 0;
+        self.pending.drain(..).try_for_each(|answer| self.answers.write(&answer).map(drop))?;
         self.answers.flush()
     }
 }
 
-impl Sheet {
-    fn create(path: &Path) -> Result<Sheet, (PathBuf, io::Error)> {
-        let told = |error| (path.to_owned(), error);
-        let is_fleeting = !path.exists();
+impl JournalFile {
+    fn create(path: &Path) -> Result<JournalFile, (PathBuf, io::Error)> {
+        let with_path = |error| (path.to_owned(), error);
+        let is_temporary = !path.exists();
         let mut options = OpenOptions::new();
-        // A pipe that nobody reads is refused, not waited for.
+        // Opening a pipe that has no reader fails instead of waiting.
         let flags = OFlags::NONBLOCK.bits().cast_signed();
         options.create(true).append(true).mode(0o600).custom_flags(flags);
-        let file = options.open(path).map_err(told)?;
-        let metadata = file.metadata().map_err(told)?;
+        let file = options.open(path).map_err(with_path)?;
+        let metadata = file.metadata().map_err(with_path)?;
         if metadata.is_file() {
-            take_over(&file).map_err(told)?;
+            lock(&file).map_err(with_path)?;
         }
-        Ok(Sheet { path: path.to_owned(), file: BufWriter::new(file), bytes: 0, is_fleeting })
+        Ok(JournalFile {
+            path: path.to_owned(),
+            file: BufWriter::new(file),
+            bytes: 0,
+            is_temporary,
+        })
     }
 
-    /// Returns how many bytes it wrote.
+    /// Writes a line and returns its length in bytes.
     fn write(&mut self, value: &impl Serialize) -> io::Result<usize> {
         let line = line(value);
         self.bytes += line.len() as u64;
@@ -124,26 +137,26 @@ impl Sheet {
             let why = format!("{}: it would be too long to be read again", self.path.display());
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
         }
-        self.file.write_all(line.as_bytes()).map_err(|error| self.named(&error))?;
+        self.file.write_all(line.as_bytes()).map_err(|error| self.with_path(&error))?;
         Ok(line.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush().map_err(|error| self.named(&error))
+        self.file.flush().map_err(|error| self.with_path(&error))
     }
 
-    fn named(&self, error: &io::Error) -> io::Error {
+    fn with_path(&self, error: &io::Error) -> io::Error {
         io::Error::new(error.kind(), format!("{}: {error}", self.path.display()))
     }
 }
 
-/// Locks a file, so that no other run can have it, and hides it from others.
-fn take_over(file: &File) -> io::Result<()> {
+/// Locks a file against other runs, and makes it readable by its owner only.
+fn lock(file: &File) -> io::Result<()> {
     file.try_lock().map_err(|error| match error {
         TryLockError::WouldBlock => io::Error::other("another run writes it"),
         TryLockError::Error(error) => error,
     })?;
-    // Not before: another run may have written just now.
+    // Checked after locking: another run may have written before it released the lock.
     if file.metadata()?.len() > 0 {
         return Err(io::ErrorKind::AlreadyExists.into());
     }

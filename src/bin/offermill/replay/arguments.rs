@@ -1,4 +1,4 @@
-//! The flags of `offermill replay` as clap reads them.
+//! The flags of `offermill replay`, declared for clap.
 
 use std::path::PathBuf;
 
@@ -7,24 +7,25 @@ use clap::{Args, ValueEnum};
 use super::deviations;
 
 const NOTES: &str = "\
-A scenario is a file of JSON objects, one a line: first a head with \"format\":1 and
-\"conf\" (settings by their keys), then events such as {\"offers\":[...]},
-{\"status\":{...}}, {\"request_total\":5}, {\"kill\":[\"0\"]} or {\"stop\":true}. Answers are
-JSON, too, one object a line: how the start went, then for each event the calls that
-follow (accept, decline, revive, ...) and the state that is left. Of a folder, its
-files *.jsonl are taken in the order of their names; - is standard input.
+A scenario is a file of JSON objects, one per line: first a head with \"format\":1 and
+\"conf\" (settings by key), then events such as {\"offers\":[...]}, {\"status\":{...}},
+{\"request_total\":5}, {\"kill\":[\"0\"]} or {\"stop\":true}. Answers are JSON, too, one
+object per line: first whether the settings were accepted, then for each event the
+calls that follow (accept, decline, revive, ...) and the state after it. In a folder,
+all files *.jsonl are played in the order of their names; - is standard input.
 
-Without --compat Offermill decides in its own way. With --compat spark-3.5 it decides
-as Spark 3.5's backend for Mesos does, down to the order of its calls, except where
-that one goes wrong:";
+Without --compat the scenario is decided by Offermill's own rules. With --compat
+spark-3.5 it is decided as by Spark 3.5's backend for Mesos, including the order of
+calls, except for these defects:";
 
 const EXPECT_NOTES: &str = "\
---expect compares up to the first event in which Spark threw an exception or was told
-of a task that didn't live there: what Spark does from then on is a defect of its own.
-It doesn't compare the order of calls, or of an offer's tasks; numbers closer than
-0.001; the texts of errors; SPARK_USER and OMP_NUM_THREADS; how a command is quoted;
-Spark's private counters; and the refusals of a batch that comes at the executor limit
-where Spark leaves them to Mesos. Answers of Offermill's own are compared to the byte.";
+--expect compares Spark's answers up to the first event in which Spark threw an
+exception or received an update for a task that wasn't on that agent: all further
+answers are consequences of that defect. It ignores the order of calls and of the
+tasks of an offer; differences below 0.001; the texts of errors; SPARK_USER and
+OMP_NUM_THREADS; the quoting of commands; Spark's private counters; and how long
+offers are refused at the executor limit if Spark leaves that to Mesos. Offermill's
+own answers are compared byte by byte.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,23 +33,23 @@ Examples:
     offermill replay --compat spark-3.5 scenario.jsonl
     offermill replay scenario.jsonl
 
-  Whether the same is decided as Spark did, for a folder of scenarios:
+  Compare the decisions with Spark's, for a folder of scenarios:
     offermill replay --compat spark-3.5 scenario --expect expected
 
-  Whether a recorded run is decided again as it was:
+  Check that a recorded run is decided again in the same way:
     offermill replay run.journal --expect run.journal.answers";
 
 const EXIT_CODES: &str = "\
 Exit codes:
     0  played; with --expect, nothing differs
-    1  something else was decided than was expected
-    2  a scenario or an expectation can't be read
+    1  a decision differs from the expected one
+    2  a scenario or an answer file can't be read
     5  standard output can't be written (a closed pipe is fine)";
 
-/// Whose way of deciding to take.
+/// The scheduler whose decisions to reproduce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Compat {
-    /// That of Spark 3.5's backend for Mesos
+    /// Spark 3.5's backend for Mesos
     #[value(name = "spark-3.5")]
     Spark35,
 }
@@ -61,16 +62,16 @@ pub(crate) struct ReplayArguments {
     #[arg(value_name = "FILE", required = true)]
     pub(crate) scenarios: Vec<PathBuf>,
 
-    /// Decide as another scheduler does [default: what the scenario says, else Offermill's own way]
-    #[arg(long, value_name = "WHOSE")]
+    /// Decide as another scheduler does [default: as the scenario says, else as Offermill]
+    #[arg(long, value_name = "SCHEDULER")]
     pub(crate) compat: Option<Compat>,
 
     /// Compare with these answers, one file for each scenario, in order; or a folder with files of
-    /// the same names. Prints only what differs
+    /// the same names. Prints only differences
     #[arg(long, value_name = "FILE")]
     pub(crate) expect: Vec<PathBuf>,
 
-    /// So many differences are shown for each scenario
+    /// Maximum number of differences to print for each scenario
     #[arg(long, value_name = "N", default_value_t = 5, requires = "expect")]
     pub(crate) show: usize,
 }

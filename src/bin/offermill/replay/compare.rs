@@ -1,4 +1,4 @@
-//! Compares what was decided with what was expected.
+//! Compares the answers of a replay with the expected answers, event by event.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -6,81 +6,87 @@ use std::path::Path;
 use offermill::TaskState;
 
 use super::differences::{calls_differ, state_differs};
-use crate::scenario::reader::{Fault, Lines, Next, Scenario};
-use crate::scenario::{Answer, Call, Closing, Event, Init, What, line};
+use crate::scenario::reader::{LineError, LineReader, NextLine, ScenarioFile};
+use crate::scenario::{
+    AnswerLine, CallKind, ClosingLine, EventKind, InitLine, ScenarioEvent, line,
+};
 
-/// How a comparison went.
+/// The result of comparing the answers to one scenario.
 #[derive(Debug, Default)]
-pub(super) struct Comparison {
-    /// How many answers were compared.
+pub(super) struct ComparisonResult {
+    /// The number of compared answers.
     pub(super) answers: u64,
-    /// One sentence each.
+    /// A sentence for each difference.
     pub(super) differences: Vec<String>,
-    /// Why the rest wasn't compared, if so.
-    pub(super) cut: Option<Cut>,
-    /// How many of the answers are the same to the byte, and at the same place.
-    pub(super) alike: u64,
+    /// Why the rest of the scenario wasn't compared, if it wasn't.
+    pub(super) ended_early: Option<EndedEarly>,
+    /// The number of answers that are identical, byte by byte and at the same place.
+    pub(super) identical: u64,
 }
 
 /// Why a comparison ended before its scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cut {
-    /// Spark threw an exception, or was told of a task that didn't live there.
-    Nonsense,
-    /// There are no more answers: whoever wrote them was killed.
-    NoMore,
+pub(super) enum EndedEarly {
+    /// Spark threw an exception, or received an update for a task that wasn't on that agent.
+    SparkDefect,
+    /// There are no more answers: the process that wrote them was killed.
+    AnswersEnd,
 }
 
-/// Answers of one event.
+/// The answers to one event.
 #[derive(Debug, Default)]
-struct Answered<'a> {
-    calls: Vec<&'a Call>,
-    closing: Option<&'a Closing>,
+struct EventAnswers<'a> {
+    calls: Vec<&'a CallKind>,
+    closing: Option<&'a ClosingLine>,
     lines: Vec<String>,
 }
 
-/// Reads expected answers.
-pub(super) fn read(path: &Path) -> Result<Vec<Answer>, Fault> {
+/// Reads a file of expected answers.
+pub(super) fn read(path: &Path) -> Result<Vec<AnswerLine>, LineError> {
     const EXPECTED: &str =
         "an answer: an object with \"init\", or with \"ev\" and \"call\" or \"after\"";
-    let mut lines = Lines::open(path)?;
+    let mut lines = LineReader::open(path)?;
     let mut answers = Vec::new();
     loop {
-        match lines.next::<Answer>(EXPECTED)? {
-            Next::Value(answer @ Answer::Init(_)) if answers.is_empty() => answers.push(answer),
-            Next::Value(answer) if !answers.is_empty() && !matches!(answer, Answer::Init(_)) => {
+        match lines.next::<AnswerLine>(EXPECTED)? {
+            NextLine::Value(answer @ AnswerLine::Init(_)) if answers.is_empty() => {
                 answers.push(answer)
             }
-            Next::Value(_) => {
+            NextLine::Value(answer)
+                if !answers.is_empty() && !matches!(answer, AnswerLine::Init(_)) =>
+            {
+                answers.push(answer)
+            }
+            NextLine::Value(_) => {
                 return Err(lines
-                    .fault("\"init\" is out of place, expected it in the first line".to_owned()));
+                    .error("\"init\" is out of place, expected it in the first line".to_owned()));
             }
-            Next::Cut | Next::End if answers.is_empty() => {
-                return Err(lines.fault(format!("no whole line, expected {EXPECTED}")));
+            NextLine::Incomplete | NextLine::End if answers.is_empty() => {
+                return Err(lines.error(format!("no whole line, expected {EXPECTED}")));
             }
-            Next::Cut | Next::End => return Ok(answers),
+            NextLine::Incomplete | NextLine::End => return Ok(answers),
         }
     }
 }
 
-/// Compares answers to a scenario, as they come. Our own are compared exactly; Spark's in what they mean, and only as
-/// far as it knew what it did.
+/// Compares answers to a scenario as they arrive. Offermill's answers are compared exactly; Spark's by their meaning,
+/// and only up to its first defect.
 pub(super) struct Comparer<'a> {
-    scenario: &'a Scenario,
-    init: Option<&'a Init>,
-    expected: BTreeMap<u64, Answered<'a>>,
+    scenario: &'a ScenarioFile,
+    init: Option<&'a InitLine>,
+    expected: BTreeMap<u64, EventAnswers<'a>>,
     exactly: bool,
-    truth: Truth<'a>,
-    comparison: Comparison,
-    /// What was decided since the last event's end.
-    decided: Vec<Answer>,
+    state: ExpectedState<'a>,
+    result: ComparisonResult,
+    /// The answers since the last event's end.
+    decided: Vec<AnswerLine>,
     is_over: bool,
 }
 
 impl<'a> Comparer<'a> {
     pub(super) fn new(
-        scenario: &'a Scenario,
-        expected: &'a [Answer],
+        scenario: &'a ScenarioFile,
+        expected: &'a [AnswerLine],
         exactly: bool,
     ) -> Comparer<'a> {
         let (init, expected) = split(expected);
@@ -89,103 +95,104 @@ impl<'a> Comparer<'a> {
             init,
             expected,
             exactly,
-            truth: Truth::default(),
-            comparison: Comparison { answers: 1, ..Comparison::default() },
+            state: ExpectedState::default(),
+            result: ComparisonResult { answers: 1, ..ComparisonResult::default() },
             decided: Vec::new(),
             is_over: false,
         }
     }
 
-    /// Takes the next answer.
-    pub(super) fn take(&mut self, answer: Answer) {
+    /// Compares the next answer.
+    pub(super) fn compare(&mut self, answer: AnswerLine) {
         if self.is_over {
             return;
         }
         match answer {
-            Answer::Init(got) => {
+            AnswerLine::Init(got) => {
                 let Some(want) = self.init else { return };
-                self.comparison.start(want, &got, self.exactly);
+                self.result.compare_start(want, &got, self.exactly);
                 self.is_over = want.init != got.init || want.init == "error";
             }
-            Answer::Closing(closing) => {
+            AnswerLine::Closing(closing) => {
                 let number = closing.ev;
-                self.decided.push(Answer::Closing(closing));
+                self.decided.push(AnswerLine::Closing(closing));
                 let decided = std::mem::take(&mut self.decided);
-                self.event(number, &decided);
+                self.compare_event(number, &decided);
             }
-            call @ Answer::Call(_) => self.decided.push(call),
+            call @ AnswerLine::Call(_) => self.decided.push(call),
         }
     }
 
-    fn event(&mut self, number: u64, decided: &[Answer]) {
+    fn compare_event(&mut self, number: u64, decided: &[AnswerLine]) {
         let at = usize::try_from(number).unwrap_or(usize::MAX);
         let Some(event) = self.scenario.events.get(at) else { return };
-        let nothing = Answered::default();
+        let empty = EventAnswers::default();
         let (_, gotten) = split(decided);
-        let got = gotten.get(&number).unwrap_or(&nothing);
+        let got = gotten.get(&number).unwrap_or(&empty);
         let last = self.expected.keys().next_back().copied();
-        let want = self.expected.get(&number).unwrap_or(&nothing);
+        let want = self.expected.get(&number).unwrap_or(&empty);
         let Some(closing) = want.closing else {
             let is_short = self.exactly && last.is_none_or(|last| last <= number);
             if is_short && !self.ended_in_order() {
-                // Whoever wrote them was killed, and wrote the events first.
-                self.cut(Cut::NoMore);
+                // The process was killed after it had written the events, before it wrote the answers.
+                self.end_early(EndedEarly::AnswersEnd);
             } else {
                 let what = "no answer was expected, and one was given";
-                self.comparison.differences.push(format!("{}: {what}", place(number)));
+                self.result.differences.push(format!("{}: {what}", place(number)));
             }
             return;
         };
-        if !self.exactly && self.truth.is_doubtful(event, closing) {
-            self.cut(Cut::Nonsense);
+        if !self.exactly && self.state.shows_defect(event, closing) {
+            self.end_early(EndedEarly::SparkDefect);
             return;
         }
-        self.truth.take_in(event, want);
-        self.comparison.event(number, want, got, self.exactly, self.truth.at_limit);
-        self.truth.remember(closing);
+        self.state.apply(event, want);
+        self.result.compare_event(number, want, got, self.exactly, self.state.at_limit);
+        self.state.update_limit(closing);
     }
 
+    /// Whether the scenario contains the orderly end of its run.
     fn ended_in_order(&self) -> bool {
         let mut events = self.scenario.events.iter().rev();
-        self.scenario.cut.is_none() && events.any(|event| event.what == What::Stop)
+        self.scenario.cut.is_none() && events.any(|event| event.kind == EventKind::Stop)
     }
 
-    fn cut(&mut self, why: Cut) {
-        self.comparison.cut = Some(why);
+    fn end_early(&mut self, why: EndedEarly) {
+        self.result.ended_early = Some(why);
         self.is_over = true;
     }
 
-    /// How it went.
-    pub(super) fn end(mut self) -> Comparison {
+    /// Returns the result.
+    pub(super) fn finish(mut self) -> ComparisonResult {
         let last = self.expected.keys().next_back().copied();
         if let (Some(last), None, false) = (last, self.scenario.cut, self.is_over)
             && last >= self.scenario.events.len() as u64
         {
             let what =
                 format!("answers are expected up to event {last}, but the scenario has no such");
-            self.comparison.differences.push(what);
+            self.result.differences.push(what);
         }
-        self.comparison
+        self.result
     }
 }
 
-/// Where an event stands: the head is line 1.
+/// Names an event by its number and its line. The head is line 1.
 fn place(number: u64) -> String {
     format!("event {number} (line {})", number + 2)
 }
 
-impl Comparison {
-    /// How the start went.
-    fn start(&mut self, want: &Init, got: &Init, exactly: bool) {
+impl ComparisonResult {
+    /// Compares the first lines.
+    fn compare_start(&mut self, want: &InitLine, got: &InitLine, exactly: bool) {
         let mut differ = |what: &str, want: String, got: String| {
             self.differences.push(format!("start: {what}: expected {want}, decided {got}"));
         };
         if want.init != got.init {
-            let told = |init: &Init| match &init.error {
+            let sentence = |init: &InitLine| match &init.error {
                 Some(error) => format!("{} ({error})", init.init),
                 None => init.init.clone(),
             };
-            return differ("how it went", told(want), told(got));
+            return differ("result", sentence(want), sentence(got));
         }
         if exactly && want != got {
             differ("settings", line(want).trim_end().to_owned(), line(got).trim_end().to_owned());
@@ -194,7 +201,7 @@ impl Comparison {
         let text = |number: &Option<serde_json::Number>| {
             number.as_ref().map_or_else(|| "none".into(), ToString::to_string)
         };
-        let memory = |init: &Init| {
+        let memory = |init: &InitLine| {
             init.executor_memory.map_or_else(|| "none".to_owned(), |memory| format!("{memory} MiB"))
         };
         for (what, want, got) in [
@@ -215,19 +222,19 @@ impl Comparison {
                 differ(what, want, got);
             }
         }
-        self.alike += u64::from(line(want) == line(got));
+        self.identical += u64::from(line(want) == line(got));
     }
 
-    fn event(
+    fn compare_event(
         &mut self,
         number: u64,
-        want: &Answered<'_>,
-        got: &Answered<'_>,
+        want: &EventAnswers<'_>,
+        got: &EventAnswers<'_>,
         exactly: bool,
         at_limit: bool,
     ) {
         self.answers += want.lines.len() as u64;
-        self.alike +=
+        self.identical +=
             want.lines.iter().zip(&got.lines).filter(|(want, got)| want == got).count() as u64;
         let mut found = calls_differ(&want.calls, &got.calls, at_limit);
         match (want.closing, got.closing) {
@@ -245,63 +252,65 @@ impl Comparison {
     }
 }
 
-/// What was true according to the expected answers.
+/// The state of the scheduler according to the expected answers.
 #[derive(Debug, Default)]
-struct Truth<'a> {
+struct ExpectedState<'a> {
+    /// The agents of live tasks.
     live: HashMap<&'a str, &'a str>,
+    /// Whether the next batch arrives at the executor limit.
     at_limit: bool,
 }
 
-impl<'a> Truth<'a> {
-    /// Whether the answers from here on prove nothing.
-    fn is_doubtful(&self, event: &Event, closing: &Closing) -> bool {
+impl<'a> ExpectedState<'a> {
+    /// Whether Spark's answers from this event on are consequences of a defect.
+    fn shows_defect(&self, event: &ScenarioEvent, closing: &ClosingLine) -> bool {
         if closing.error.is_some() {
             return true;
         }
-        let What::Status(status) = &event.what else { return false };
+        let EventKind::Status(status) = &event.kind else { return false };
         self.live.get(&*status.task).copied() != status.agent.as_deref()
     }
 
-    fn take_in(&mut self, event: &'a Event, want: &Answered<'a>) {
-        if let What::Status(status) = &event.what
+    fn apply(&mut self, event: &'a ScenarioEvent, want: &EventAnswers<'a>) {
+        if let EventKind::Status(status) = &event.kind
             && is_end(status.state.0)
         {
             self.live.remove(&*status.task);
         }
         for call in &want.calls {
-            let Call::Accept(accept) = call else { continue };
+            let CallKind::Accept(accept) = call else { continue };
             self.live.extend(accept.tasks.iter().map(|task| (&*task.id, &*task.agent)));
         }
     }
 
-    /// Whether the next batch comes at the executor limit.
-    fn remember(&mut self, closing: &Closing) {
+    fn update_limit(&mut self, closing: &ClosingLine) {
         let after = &closing.after;
         self.at_limit = after.limit.is_some_and(|limit| after.executors >= limit);
     }
 }
 
-/// Whether Spark takes a state for a task's end.
+/// Whether a task in this state has ended, for Spark.
 fn is_end(state: TaskState) -> bool {
     use TaskState::{Killing, Running, Staging, Starting};
     !matches!(state, Staging | Starting | Running | Killing)
 }
 
-/// The start and the answers by event.
-fn split(answers: &[Answer]) -> (Option<&Init>, BTreeMap<u64, Answered<'_>>) {
-    let (mut init, mut events) = (None, BTreeMap::<u64, Answered<'_>>::new());
+/// Returns the first line, and the answers by event.
+fn split(answers: &[AnswerLine]) -> (Option<&InitLine>, BTreeMap<u64, EventAnswers<'_>>) {
+    let mut init = None;
+    let mut events = BTreeMap::<u64, EventAnswers<'_>>::new();
     for answer in answers {
         let ev = match answer {
-            Answer::Init(it) => {
+            AnswerLine::Init(it) => {
                 init = Some(it);
                 continue;
             }
-            Answer::Call(call) => {
+            AnswerLine::Call(call) => {
                 let answered = events.entry(call.ev).or_default();
                 answered.calls.push(&call.call);
                 call.ev
             }
-            Answer::Closing(closing) => {
+            AnswerLine::Closing(closing) => {
                 events.entry(closing.ev).or_default().closing = Some(closing);
                 closing.ev
             }

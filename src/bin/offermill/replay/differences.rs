@@ -1,117 +1,126 @@
-//! What differs between two answers to one event, in words.
+//! Describes the differences between two schedulers' answers to one event.
 
 use std::collections::BTreeMap;
 
-use super::argv::split;
+use super::shell_words::split_words;
 use crate::scenario::answer::{AgentLine, PieceLine};
-use crate::scenario::{Accept, Call, Closing, Decline, Task, line};
+use crate::scenario::{AcceptLine, CallKind, ClosingLine, DeclineLine, TaskLine, line};
 
-/// Numbers that are closer are equal: Spark adds up as it comes, the kernel in thousandths.
+/// The difference below which numbers are equal: Spark adds doubles, the kernel adds thousandths.
 const NEAR: f64 = 1e-3;
-/// These say where a driver runs, and how many threads libraries take.
-const PASSED_OVER: [&str; 2] = ["SPARK_USER", "OMP_NUM_THREADS"];
+/// Variables that aren't compared: they depend on the driver's machine and its thread settings.
+const IGNORED_VARIABLES: [&str; 2] = ["SPARK_USER", "OMP_NUM_THREADS"];
 
 fn near(a: f64, b: f64) -> bool {
     (a - b).abs() < NEAR
 }
 
-/// What differs between the calls of one event. Their order doesn't count. `at_limit` says that the executor limit was
-/// reached before it.
-pub(super) fn calls_differ(want: &[&Call], got: &[&Call], at_limit: bool) -> Vec<String> {
+/// Describes the differences between the calls of one event, regardless of their order. `at_limit` says whether the
+/// executor limit was reached before the event.
+pub(super) fn calls_differ(want: &[&CallKind], got: &[&CallKind], at_limit: bool) -> Vec<String> {
     let mut found = Vec::new();
-    let (wanted, gotten) = (by_offer(want), by_offer(got));
+    let wanted = by_offer(want);
+    let gotten = by_offer(got);
     for (offer, want) in &wanted {
         match (want, gotten.get(offer)) {
             (want, None) => {
-                found.push(format!("offer {offer}: expected {}, decided nothing", want.told()))
+                found.push(format!("offer {offer}: expected {}, decided nothing", want.sentence()))
             }
-            (Answer::Declined(want), Some(Answer::Declined(got))) => {
+            (OfferAnswer::Declined(want), Some(OfferAnswer::Declined(got))) => {
                 found.extend(declines_differ(offer, want, got, at_limit));
             }
-            (Answer::Accepted(want), Some(Answer::Accepted(got))) => {
+            (OfferAnswer::Accepted(want), Some(OfferAnswer::Accepted(got))) => {
                 found.extend(accepts_differ(offer, want, got));
             }
             (want, Some(got)) => {
                 found.push(format!(
                     "offer {offer}: expected {}, decided {}",
-                    want.told(),
-                    got.told()
+                    want.sentence(),
+                    got.sentence()
                 ));
             }
         }
     }
     for (offer, got) in gotten.iter().filter(|(offer, _)| !wanted.contains_key(*offer)) {
-        found.push(format!("offer {offer}: expected nothing, decided {}", got.told()));
+        found.push(format!("offer {offer}: expected nothing, decided {}", got.sentence()));
     }
-    let (wanted, gotten) = (others(want), others(got));
+    let wanted = other_calls(want);
+    let gotten = other_calls(got);
     if wanted != gotten {
-        let told = |all: &[String]| match all {
+        let list = |all: &[String]| match all {
             [] => "no further call".to_owned(),
             all => all.join(", "),
         };
-        found.push(format!("expected {}, decided {}", told(&wanted), told(&gotten)));
+        found.push(format!("expected {}, decided {}", list(&wanted), list(&gotten)));
     }
     found
 }
 
-/// What became of an offer.
-enum Answer<'a> {
-    Accepted(&'a Accept),
-    Declined(&'a Decline),
+/// The answer to an offer.
+enum OfferAnswer<'a> {
+    Accepted(&'a AcceptLine),
+    Declined(&'a DeclineLine),
 }
 
-impl Answer<'_> {
-    fn told(&self) -> String {
+impl OfferAnswer<'_> {
+    fn sentence(&self) -> String {
         match self {
-            Answer::Accepted(accept) => {
+            OfferAnswer::Accepted(accept) => {
                 let ids: Vec<&str> = accept.tasks.iter().map(|task| &*task.id).collect();
                 format!("to start {} on it", ids.join(", "))
             }
-            Answer::Declined(decline) => format!("to decline it {}", refusal(decline)),
+            OfferAnswer::Declined(decline) => format!("to decline it {}", refusal(decline)),
         }
     }
 }
 
-fn refusal(decline: &Decline) -> String {
+fn refusal(decline: &DeclineLine) -> String {
     match decline.refuse_seconds {
         Some(seconds) => format!("for {seconds} s"),
-        None => "for as long as Mesos likes".to_owned(),
+        None => "for Mesos' default time".to_owned(),
     }
 }
 
-fn by_offer<'a>(calls: &[&'a Call]) -> BTreeMap<String, Answer<'a>> {
-    let answer = |call: &&'a Call| match call {
-        Call::Accept(accept) => Some((accept.offers.join(" + "), Answer::Accepted(accept))),
-        Call::Decline(decline) => Some((decline.offer.clone(), Answer::Declined(decline))),
+fn by_offer<'a>(calls: &[&'a CallKind]) -> BTreeMap<String, OfferAnswer<'a>> {
+    let answer = |call: &&'a CallKind| match call {
+        CallKind::Accept(accept) => {
+            Some((accept.offers.join(" + "), OfferAnswer::Accepted(accept)))
+        }
+        CallKind::Decline(decline) => Some((decline.offer.clone(), OfferAnswer::Declined(decline))),
         _ => None,
     };
     calls.iter().filter_map(answer).collect()
 }
 
-/// Calls that aren't about offers, sorted.
-fn others(calls: &[&Call]) -> Vec<String> {
-    let told = |call: &&Call| match call {
-        Call::Accept(_) | Call::Decline(_) => None,
-        // What it belongs to is told with the registration.
-        Call::ShuffleInit { .. } | Call::ShuffleClose => None,
-        Call::Revive => Some("revive".to_owned()),
-        Call::Suppress => Some("suppress".to_owned()),
-        Call::Kill { task } => Some(format!("kill {task}")),
-        Call::GivenUp { task } => Some(format!("given_up {task}")),
-        Call::Forget { task } => Some(format!("forget {task}")),
-        Call::DriverStop { .. } => Some("driver_stop".to_owned()),
-        Call::ExecutorRemoved { executor, .. } => Some(format!("executor_removed {executor}")),
-        Call::ShuffleRegister { host, port } => Some(format!("shuffle_register {host}:{port}")),
+/// Returns the calls that aren't about offers, sorted.
+fn other_calls(calls: &[&CallKind]) -> Vec<String> {
+    let name = |call: &&CallKind| match call {
+        CallKind::Accept(_) | CallKind::Decline(_) => None,
+        // The registration of a shuffle service implies these.
+        CallKind::ShuffleInit { .. } | CallKind::ShuffleClose => None,
+        CallKind::Revive => Some("revive".to_owned()),
+        CallKind::Suppress => Some("suppress".to_owned()),
+        CallKind::Kill { task } => Some(format!("kill {task}")),
+        CallKind::GivenUp { task } => Some(format!("given_up {task}")),
+        CallKind::Forget { task } => Some(format!("forget {task}")),
+        CallKind::DriverStop { .. } => Some("driver_stop".to_owned()),
+        CallKind::ExecutorRemoved { executor, .. } => Some(format!("executor_removed {executor}")),
+        CallKind::ShuffleRegister { host, port } => Some(format!("shuffle_register {host}:{port}")),
     };
-    let mut all: Vec<String> = calls.iter().filter_map(told).collect();
+    let mut all: Vec<String> = calls.iter().filter_map(name).collect();
     all.sort();
     all
 }
 
-fn declines_differ(offer: &str, want: &Decline, got: &Decline, at_limit: bool) -> Option<String> {
+fn declines_differ(
+    offer: &str,
+    want: &DeclineLine,
+    got: &DeclineLine,
+    at_limit: bool,
+) -> Option<String> {
     let is_same = match (want.refuse_seconds, got.refuse_seconds) {
         (Some(want), Some(got)) => near(want, got),
-        // Spark looks at the limit before the constraint.
+        // Spark checks the limit before the constraint.
         (None, got) => got.is_none() || at_limit,
         (Some(_), None) => false,
     };
@@ -120,14 +129,15 @@ fn declines_differ(offer: &str, want: &Decline, got: &Decline, at_limit: bool) -
     })
 }
 
-fn accepts_differ(offer: &str, want: &Accept, got: &Accept) -> Vec<String> {
-    let sorted = |accept: &Accept| {
-        let mut tasks: Vec<Task> = accept.tasks.clone();
+fn accepts_differ(offer: &str, want: &AcceptLine, got: &AcceptLine) -> Vec<String> {
+    let sorted = |accept: &AcceptLine| {
+        let mut tasks: Vec<TaskLine> = accept.tasks.clone();
         tasks.sort_by(|a, b| (a.id.len(), &a.id).cmp(&(b.id.len(), &b.id)));
         tasks
     };
     if want.tasks.len() != got.tasks.len() {
-        let (want, got) = (Answer::Accepted(want).told(), Answer::Accepted(got).told());
+        let want = OfferAnswer::Accepted(want).sentence();
+        let got = OfferAnswer::Accepted(got).sentence();
         return vec![format!("offer {offer}: expected {want}, decided {got}")];
     }
     let pairs = sorted(want).into_iter().zip(sorted(got));
@@ -140,7 +150,7 @@ fn accepts_differ(offer: &str, want: &Accept, got: &Accept) -> Vec<String> {
         .collect()
 }
 
-fn task_differs(want: &Task, got: &Task) -> Vec<String> {
+fn task_differs(want: &TaskLine, got: &TaskLine) -> Vec<String> {
     let mut found = Vec::new();
     let mut differ = |what: &str, want: String, got: String| {
         if want != got {
@@ -157,21 +167,20 @@ fn task_differs(want: &Task, got: &Task) -> Vec<String> {
             differ(what, want.to_string(), got.to_string());
         }
     }
-    let (wanted, gotten) = (pieces(&want.resources), pieces(&got.resources));
-    if !same_pieces(&wanted, &gotten) {
-        differ("resources", pieces_told(&want.resources), pieces_told(&got.resources));
+    if !same_pieces(&sums(&want.resources), &sums(&got.resources)) {
+        differ("resources", list_pieces(&want.resources), list_pieces(&got.resources));
     }
-    let argv = |task: &Task| format!("{:?}", task.command.as_deref().map(split));
+    let argv = |task: &TaskLine| format!("{:?}", task.command.as_deref().map(split_words));
     differ("command", argv(want), argv(got));
-    let environment = |task: &Task| {
+    let environment = |task: &TaskLine| {
         let mut all = task.env.clone().unwrap_or_default();
-        all.retain(|name, _| !PASSED_OVER.contains(&&**name));
+        all.retain(|name, _| !IGNORED_VARIABLES.contains(&&**name));
         format!("{all:?}")
     };
     differ("environment", environment(want), environment(got));
     differ("URIs", format!("{:?}", want.uris), format!("{:?}", got.uris));
     differ("labels", format!("{:?}", want.labels), format!("{:?}", got.labels));
-    let container = |task: &Task| task.container.as_ref().map_or_else(String::new, line);
+    let container = |task: &TaskLine| task.container.as_ref().map_or_else(String::new, line);
     differ(
         "container",
         container(want).trim_end().to_owned(),
@@ -180,16 +189,16 @@ fn task_differs(want: &Task, got: &Task) -> Vec<String> {
     found
 }
 
-/// Pieces of one name, role and reservation, put together.
+/// The sum of all pieces of one name, role and reservation.
 #[derive(Debug, Default, PartialEq)]
-struct Sum {
+struct PieceSum {
     scalar: f64,
     ranges: Vec<(u64, u64)>,
     items: Vec<String>,
 }
 
-fn pieces(pieces: &[PieceLine]) -> BTreeMap<String, Sum> {
-    let mut sums = BTreeMap::<String, Sum>::new();
+fn sums(pieces: &[PieceLine]) -> BTreeMap<String, PieceSum> {
+    let mut sums = BTreeMap::<String, PieceSum>::new();
     for piece in pieces {
         let PieceLine { name, role, reservation, reservations, scalar, ranges, set } = piece;
         let sum =
@@ -200,27 +209,29 @@ fn pieces(pieces: &[PieceLine]) -> BTreeMap<String, Sum> {
         sum.items.extend(set.iter().flatten().cloned());
         sum.items.sort_unstable();
     }
-    // Less than a thousandth is what is left over when Spark subtracts; for Mesos it is nothing.
-    let is_nothing =
-        |sum: &Sum| sum.scalar < 0.0005 && sum.ranges.is_empty() && sum.items.is_empty();
-    sums.retain(|_, sum| !is_nothing(sum));
+    // Spark's subtractions leave remainders below a thousandth, which Mesos rounds to zero.
+    let is_empty =
+        |sum: &PieceSum| sum.scalar < 0.0005 && sum.ranges.is_empty() && sum.items.is_empty();
+    sums.retain(|_, sum| !is_empty(sum));
     sums
 }
 
-fn same_pieces(a: &BTreeMap<String, Sum>, b: &BTreeMap<String, Sum>) -> bool {
-    let same =
-        |a: &Sum, b: &Sum| near(a.scalar, b.scalar) && a.ranges == b.ranges && a.items == b.items;
+fn same_pieces(a: &BTreeMap<String, PieceSum>, b: &BTreeMap<String, PieceSum>) -> bool {
+    let same = |a: &PieceSum, b: &PieceSum| {
+        near(a.scalar, b.scalar) && a.ranges == b.ranges && a.items == b.items
+    };
     a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
 }
 
-fn pieces_told(pieces: &[PieceLine]) -> String {
+fn list_pieces(pieces: &[PieceLine]) -> String {
     let pieces: Vec<String> = pieces.iter().map(|it| line(it).trim_end().to_owned()).collect();
     format!("[{}]", pieces.join(", "))
 }
 
-/// What differs in the state after an event.
-pub(super) fn state_differs(want: &Closing, got: &Closing) -> Vec<String> {
-    let (want, got) = (&want.after, &got.after);
+/// Describes the differences between the states after an event.
+pub(super) fn state_differs(want: &ClosingLine, got: &ClosingLine) -> Vec<String> {
+    let want = &want.after;
+    let got = &got.after;
     let number = |it: &Option<serde_json::Number>| {
         it.as_ref().and_then(serde_json::Number::as_f64).unwrap_or_default()
     };
@@ -238,7 +249,7 @@ pub(super) fn state_differs(want: &Closing, got: &Closing) -> Vec<String> {
     differ("executors", want.executors.to_string(), got.executors.to_string());
     differ("limit", limit(want.limit), limit(got.limit));
     differ("stopped", want.stopped.to_string(), got.stopped.to_string());
-    // What isn't kept in one's own way isn't compared.
+    // Fields that only one of the schedulers has are not compared.
     if let (Some(want), Some(got)) = (want.gpus, got.gpus) {
         differ("GPUs", want.to_string(), got.to_string());
     }
@@ -246,20 +257,20 @@ pub(super) fn state_differs(want: &Closing, got: &Closing) -> Vec<String> {
         differ("sufficient resources", want.to_string(), got.to_string());
     }
     if let (Some(want), Some(got)) = (&want.agents, &got.agents) {
-        differ("agents", agents(want), agents(got));
+        differ("agents", list_agents(want), list_agents(got));
     }
     found
 }
 
-/// Agents of which there is something to tell.
-fn agents(agents: &BTreeMap<String, AgentLine>) -> String {
-    let told = |(id, agent): (&String, &AgentLine)| {
+/// Lists the agents that have failures or tasks.
+fn list_agents(agents: &BTreeMap<String, AgentLine>) -> String {
+    let describe = |(id, agent): (&String, &AgentLine)| {
         let AgentLine { failures, tasks, shuffle: _ } = agent;
         let mut tasks: Vec<&str> = tasks.iter().map(String::as_str).collect();
         tasks.sort_unstable();
-        let is_something = *failures > 0 || !tasks.is_empty();
-        is_something.then(|| format!("{id}: {failures} failures, tasks {}", tasks.join(" ")))
+        let is_listed = *failures > 0 || !tasks.is_empty();
+        is_listed.then(|| format!("{id}: {failures} failures, tasks {}", tasks.join(" ")))
     };
-    let told: Vec<String> = agents.iter().filter_map(told).collect();
-    format!("({})", told.join("; "))
+    let lines: Vec<String> = agents.iter().filter_map(describe).collect();
+    format!("({})", lines.join("; "))
 }

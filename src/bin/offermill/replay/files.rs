@@ -1,32 +1,39 @@
-//! Which files are meant.
+//! Finds the scenario files and the files of expected answers that the arguments name.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A scenario, and the answers that are expected.
+/// A scenario file, and the file of expected answers.
 #[derive(Debug)]
-pub(super) struct Pair {
+pub(super) struct ReplayInput {
     pub(super) scenario: PathBuf,
     pub(super) expected: Option<PathBuf>,
 }
 
-/// The scenarios in order, each with its expectation. `Err` says what is wrong.
-pub(super) fn pairs(scenarios: &[PathBuf], expected: &[PathBuf]) -> Result<Vec<Pair>, String> {
-    let alone = |scenario| Pair { scenario, expected: None };
-    let mut pairs = Vec::new();
-    // One folder of answers will do for all scenarios.
+/// Returns the scenarios in order, each with its expected answers.
+///
+/// # Errors
+/// With a sentence about arguments that don't fit together, or a folder that can't be read.
+pub(super) fn inputs(
+    scenarios: &[PathBuf],
+    expected: &[PathBuf],
+) -> Result<Vec<ReplayInput>, String> {
+    let alone = |scenario| ReplayInput { scenario, expected: None };
+    let mut inputs = Vec::new();
+    // One folder of answers can serve all scenarios.
     let shared = expected.first().filter(|path| expected.len() == 1 && path.is_dir());
     if !expected.is_empty() && shared.is_none() && expected.len() != scenarios.len() {
-        let (wanted, given) = (scenarios.len(), expected.len());
         return Err(format!(
-            "--expect is given {given} times, expected {wanted}: one for each FILE"
+            "--expect is given {} times, expected {}: one for each FILE",
+            expected.len(),
+            scenarios.len()
         ));
     }
     for (number, path) in scenarios.iter().enumerate() {
         let expected = shared.or_else(|| expected.get(number));
-        let files = if path.is_dir() { listed(path)? } else { vec![path.clone()] };
+        let files = if path.is_dir() { list_folder(path)? } else { vec![path.clone()] };
         match expected {
-            None => pairs.extend(files.into_iter().map(alone)),
+            None => inputs.extend(files.into_iter().map(alone)),
             Some(answers) if answers.is_dir() => {
                 for scenario in files {
                     let Some(name) = scenario.file_name() else {
@@ -34,23 +41,25 @@ pub(super) fn pairs(scenarios: &[PathBuf], expected: &[PathBuf]) -> Result<Vec<P
                         return Err(format!("{scenario} has no name to look for in --expect"));
                     };
                     let expected = Some(answers.join(name));
-                    pairs.push(Pair { scenario, expected });
+                    inputs.push(ReplayInput { scenario, expected });
                 }
             }
             Some(answers) if path.is_dir() => {
-                let (path, answers) = (path.display(), answers.display());
+                let answers = answers.display();
+                let path = path.display();
                 return Err(format!("--expect {answers} is no folder, expected one, as {path} is"));
             }
             Some(answers) => {
-                pairs.push(Pair { scenario: path.clone(), expected: Some(answers.clone()) });
+                inputs
+                    .push(ReplayInput { scenario: path.clone(), expected: Some(answers.clone()) });
             }
         }
     }
-    Ok(pairs)
+    Ok(inputs)
 }
 
-/// The scenarios in a folder.
-fn listed(folder: &Path) -> Result<Vec<PathBuf>, String> {
+/// Returns the scenarios in a folder, sorted by name.
+fn list_folder(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let complain = |why: &str| format!("{}: {why}, expected a folder of *.jsonl", folder.display());
     let entries = fs::read_dir(folder).map_err(|error| complain(&error.to_string()))?;
     let paths = entries.map(|entry| entry.map(|entry| entry.path()));

@@ -1,46 +1,45 @@
-//! `offermill replay`: plays what a scheduler was told, and says what is decided.
+//! `offermill replay`: replays the events of a scenario and prints the decisions, or compares them.
 //!
 //! ```text
-//! FILE ─► scenario reader ─► start ─► player ─┬─► answers, on standard output
-//!         (../scenario)      settings  │      └─► compare, with --expect
-//!                            as of a   ├ spark: as Spark's backend decides
-//!                            run       └ ../journal: in our own way
+//! FILE ─► reader ─► settings ─► player ─┬─► answers, on standard output
+//!         (../scenario)          │      └─► compare, with --expect
+//!                                ├ spark: as Spark's backend decides
+//!                                └ ../record: as Offermill decides
 //! ```
 //!
-//! Either way it is the kernel that decides. A player translates.
+//! In both cases the kernel decides, and the player translates.
 //!
-//! # Spark's way
-//! Where Spark's backend throws out of a callback or believes nonsense, Offermill does the right thing in its place:
+//! # With `--compat spark-3.5`
+//! Offermill decides as Spark's backend, except where that throws out of a callback or accepts contradictory input:
 //!
-//! | what happens | Spark | here |
+//! | event | Spark | here |
 //! |---|---|---|
 //! | a constraint compares a word with a number | throws, answers no offer of the batch | it isn't met |
-//! | an update names an agent that Spark never used | throws, what ended stays counted | the task's id counts |
-//! | a task's end names another agent | counts the executor for ever | the task's id counts |
-//! | an end is told twice, or of no known task | counts a failure, revives | nothing |
-//! | a task runs that nobody started, or that ended | nothing | it is killed |
-//! | it isn't said where Spark is, or labels can't be read | throws, counts what never starts | offers are declined |
-//! | an image, a network or a class path is given, but empty | passes that on | as if not given |
-//! | an executor fits exactly into amounts of several roles | adds doubles, may miss by 10⁻¹⁶ | it fits |
-//! | the cluster tells an error | throws, goes on | later offers are declined |
-//! | a setting can't work | takes it, or throws later | the start fails |
+//! | an update names an agent that Spark never used | throws, keeps counting what ended | the task is found by its id |
+//! | a task's end names another agent | counts the executor for ever | the task is found by its id |
+//! | a task ends twice, or never existed | counts a failure, revives | nothing |
+//! | a task runs that was never launched, or that ended | nothing | it is killed |
+//! | Spark's home isn't set, or labels can't be read | throws, counts what never starts | offers are declined |
+//! | an image, a network or a class path is set but empty | passes it on | counts as not set |
+//! | an executor fits exactly into resources of several roles | adds doubles, may miss by 10⁻¹⁶ | it fits |
+//! | the cluster reports an error | throws, goes on | later offers are declined |
+//! | a setting can't work | accepts it, or throws later | the start fails |
 //!
-//! `deviations.rs` says the same to people, in `--help`.
+//! `deviations.rs` contains the same list for `--help`.
 //!
-//! # Our own way
-//! Time is that of the events' `at_ms` and `advance_ms`. Demand is polled each 50 ms of it, and the kernel's time
-//! passes each second. Calls that come of that belong to the event that comes next. No commands are shown: they are
-//! no decisions.
+//! # Without
+//! The events' `at_ms` and `advance_ms` are the time. Demand is polled every 50 ms of it, and the kernel's timers run
+//! every second. Calls that result belong to the next event. Commands are not shown, as they are no decisions.
 
 pub(crate) mod arguments;
-mod argv;
-mod books;
 mod compare;
 mod deviations;
 mod differences;
 mod files;
+mod shell_words;
 mod spark;
-mod start;
+mod spark_settings;
+mod task_index;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -54,62 +53,65 @@ use offermill::Kernel;
 use crate::exit::Exit;
 use crate::output::{Said, remark, say};
 use crate::record;
-use crate::scenario::reader::{self, Fault, Scenario};
-use crate::scenario::{Answer, Call, Closing, Conducts, answer::CallLine, line};
+use crate::scenario::answer::CallLine;
+use crate::scenario::reader::{self, LineError, ScenarioFile};
+use crate::scenario::{AnswerLine, CallKind, ClosingLine, ConductLine, line};
 use crate::text::format::count;
 
 use arguments::{Compat, ReplayArguments};
-use compare::{Comparer, Comparison, Cut};
-use spark::Spark;
+use compare::{Comparer, ComparisonResult, EndedEarly};
+use spark::SparkReplay;
 
-/// So much is printed at once, in bytes.
+/// The size of output that is written at once, in bytes.
 const CHUNK: usize = 64 * 1024;
-/// Answers don't wait longer to be said, so that it is seen when nobody reads them any more.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// The maximum time between two writes, so that a closed pipe is noticed soon.
+const WRITE_WITHIN: Duration = Duration::from_millis(100);
 
-/// `offermill replay`.
+/// Runs `offermill replay`.
 pub(crate) fn replay(arguments: &ReplayArguments) -> Exit {
-    let pairs = match files::pairs(&arguments.scenarios, &arguments.expect) {
-        Ok(pairs) => pairs,
+    let inputs = match files::inputs(&arguments.scenarios, &arguments.expect) {
+        Ok(inputs) => inputs,
         Err(problem) => {
             remark(&problem);
             return Exit::BadInput;
         }
     };
-    let (mut sums, mut unreadable) = (Sums::default(), false);
-    for pair in &pairs {
-        let outcome = read(&pair.scenario, arguments.compat).and_then(|(scenario, compat)| {
-            let Some(expected) = &pair.expected else {
-                return Ok(print(&scenario, compat));
+    let mut totals = ComparisonTotals::default();
+    let mut unreadable = false;
+    for input in &inputs {
+        let said = read(&input.scenario, arguments.compat).and_then(|(scenario, is_spark)| {
+            let Some(expected) = &input.expected else {
+                return Ok(print(&scenario, is_spark));
             };
             let expected = compare::read(expected)?;
-            let comparison = compared(&scenario, compat, &expected);
-            Ok(sums.tell(&pair.scenario, &comparison, arguments.show))
+            let result = compare(&scenario, is_spark, &expected);
+            totals.add(&result);
+            Ok(print_differences(&input.scenario, &result, arguments.show))
         });
-        match outcome {
+        match said {
             Ok(Said::Heard) => {}
             Ok(Said::Unheard) if arguments.expect.is_empty() => return Exit::Done,
-            // Whether anything differs is still to be found out.
+            // The exit code still depends on the remaining comparisons.
             Ok(Said::Unheard) => {}
             Ok(Said::Lost) => return Exit::OutputClosed,
-            Err(fault) => {
-                remark(&fault.to_string());
+            Err(error) => {
+                remark(&error.to_string());
                 unreadable = true;
             }
         }
     }
-    if !arguments.expect.is_empty() && say(&sums.told()) == Said::Lost {
+    if !arguments.expect.is_empty() && say(&totals.text()) == Said::Lost {
         return Exit::OutputClosed;
     }
-    match (unreadable, sums.wrong) {
+    match (unreadable, totals.wrong) {
         (true, _) => Exit::BadInput,
         (false, 0) => Exit::Done,
         (false, _) => Exit::Differs,
     }
 }
 
-/// Reads a scenario, and says whose way of deciding is taken for it.
-fn read(path: &Path, compat: Option<Compat>) -> Result<(Scenario, bool), Fault> {
+/// Reads a scenario, and returns whether it is decided as by Spark.
+fn read(path: &Path, compat: Option<Compat>) -> Result<(ScenarioFile, bool), LineError> {
     let scenario = reader::scenario(path)?;
     if let Some(number) = scenario.cut {
         let path = path.display();
@@ -117,55 +119,57 @@ fn read(path: &Path, compat: Option<Compat>) -> Result<(Scenario, bool), Fault> 
             "{path}:{number}: the file ends in the middle of this line, which is left out"
         ));
     }
-    scenario.check_moments(path)?;
-    let is_spark = compat.is_some() || scenario.head.conduct == Some(Conducts::Spark35);
+    scenario.check_times(path)?;
+    let is_spark = compat.is_some() || scenario.head.conduct == Some(ConductLine::Spark35);
     Ok((scenario, is_spark))
 }
 
-/// Plays a scenario; `take` gets each answer, until it breaks.
-fn play(scenario: &Scenario, is_spark: bool, take: impl FnMut(Answer) -> ControlFlow<()>) {
+/// Replays a scenario and passes each answer to `send`, until that breaks.
+fn play(scenario: &ScenarioFile, is_spark: bool, send: impl FnMut(AnswerLine) -> ControlFlow<()>) {
     match is_spark {
-        true => drop(play_as_spark(scenario, take)),
-        false => play_as_ourselves(scenario, take),
+        true => drop(play_as_spark(scenario, send)),
+        false => play_as_offermill(scenario, send),
     }
 }
 
-fn play_as_ourselves(scenario: &Scenario, mut take: impl FnMut(Answer) -> ControlFlow<()>) {
-    match start::own(&scenario.head) {
-        Err(init) => drop(take(Answer::Init(*init))),
+fn play_as_offermill(scenario: &ScenarioFile, mut send: impl FnMut(AnswerLine) -> ControlFlow<()>) {
+    match spark_settings::own(&scenario.head) {
+        Err(init) => drop(send(AnswerLine::Init(*init))),
         Ok((config, ids)) => {
-            // Moments were looked at when the scenario was read.
-            let _in_order = record::play(&scenario.events, Kernel::new(config, ids), take);
+            // Times were checked when the scenario was read, so this can't fail.
+            let _in_order = record::play(&scenario.events, Kernel::new(config, ids), send);
         }
     }
 }
 
 fn play_as_spark(
-    scenario: &Scenario,
-    mut take: impl FnMut(Answer) -> ControlFlow<()>,
+    scenario: &ScenarioFile,
+    mut send: impl FnMut(AnswerLine) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
-    let start = match start::spark(&scenario.head) {
-        Err(init) => return take(Answer::Init(*init)),
+    let start = match spark_settings::spark(&scenario.head) {
+        Err(init) => return send(AnswerLine::Init(*init)),
         Ok(start) => start,
     };
-    take(Answer::Init(start.init.clone()))?;
-    let mut player = Spark::new(start);
-    let mut calls: Vec<Call> = Vec::new();
+    send(AnswerLine::Init(start.init.clone()))?;
+    let mut player = SparkReplay::new(start);
+    let mut calls: Vec<CallKind> = Vec::new();
     for (ev, event) in (0..).zip(&scenario.events) {
-        let result = player.play(event.at_ms, &event.what, &mut calls);
+        let result = player.play(event.at_ms, &event.kind, &mut calls);
         for call in calls.drain(..) {
-            take(Answer::Call(CallLine { ev, at_ms: None, call }))?;
+            send(AnswerLine::Call(CallLine { ev, at_ms: None, call }))?;
         }
-        take(Answer::Closing(Closing { ev, result, error: None, after: player.after() }))?;
+        send(AnswerLine::Closing(ClosingLine { ev, result, error: None, after: player.after() }))?;
     }
     Continue(())
 }
 
-fn print(scenario: &Scenario, is_spark: bool) -> Said {
-    let (mut text, mut said, mut said_at) = (String::new(), Said::Heard, Instant::now());
+fn print(scenario: &ScenarioFile, is_spark: bool) -> Said {
+    let mut text = String::new();
+    let mut said = Said::Heard;
+    let mut said_at = Instant::now();
     play(scenario, is_spark, |answer| {
         text.push_str(&line(&answer));
-        if text.len() >= CHUNK || said_at.elapsed() >= PATIENCE {
+        if text.len() >= CHUNK || said_at.elapsed() >= WRITE_WITHIN {
             said = say(&text);
             said_at = Instant::now();
             text.clear();
@@ -178,59 +182,55 @@ fn print(scenario: &Scenario, is_spark: bool) -> Said {
     }
 }
 
-fn compared(scenario: &Scenario, is_spark: bool, expected: &[Answer]) -> Comparison {
+fn compare(scenario: &ScenarioFile, is_spark: bool, expected: &[AnswerLine]) -> ComparisonResult {
     let mut comparer = Comparer::new(scenario, expected, !is_spark);
     play(scenario, is_spark, |answer| {
-        comparer.take(answer);
+        comparer.compare(answer);
         Continue(())
     });
-    comparer.end()
+    comparer.finish()
 }
 
-/// What came of all comparisons.
+/// The sums over all comparisons.
 #[derive(Debug, Default)]
-struct Sums {
+struct ComparisonTotals {
     scenarios: u64,
     answers: u64,
+    /// Scenarios with differences.
     wrong: u64,
-    cut: u64,
+    /// Scenarios that were compared up to a defect of Spark.
+    defects: u64,
+    /// Scenarios that were compared up to the end of the expected answers.
     short: u64,
-    alike: u64,
+    identical: u64,
 }
 
-impl Sums {
-    /// Counts a comparison and tells what differs.
-    fn tell(&mut self, path: &Path, comparison: &Comparison, show: usize) -> Said {
-        let Comparison { answers, differences, cut, alike } = comparison;
+impl ComparisonTotals {
+    fn add(&mut self, result: &ComparisonResult) {
+        let ComparisonResult { answers, differences, ended_early, identical } = result;
         self.scenarios += 1;
         self.answers += answers;
-        self.alike += alike;
+        self.identical += identical;
         self.wrong += u64::from(!differences.is_empty());
-        self.cut += u64::from(*cut == Some(Cut::Nonsense));
-        self.short += u64::from(*cut == Some(Cut::NoMore));
-        let path = path.display();
-        let mut text = String::new();
-        for difference in differences.iter().take(show) {
-            text.push_str(&format!("{path}: {difference}\n"));
-        }
-        if differences.len() > show {
-            text.push_str(&format!("{path}: and {} more\n", differences.len() - show));
-        }
-        if text.is_empty() { Said::Heard } else { say(&text) }
+        self.defects += u64::from(*ended_early == Some(EndedEarly::SparkDefect));
+        self.short += u64::from(*ended_early == Some(EndedEarly::AnswersEnd));
     }
 
-    fn told(&self) -> String {
-        let Sums { scenarios, answers, wrong, cut, short, alike } = self;
+    fn text(&self) -> String {
+        let ComparisonTotals { scenarios, answers, wrong, defects, short, identical } = self;
         let differ = match wrong {
             0 => "no difference".to_owned(),
             wrong => format!("{} with differences", count(*wrong, "scenario")),
         };
-        let (scenarios, answers) = (count(*scenarios, "scenario"), count(*answers, "answer"));
-        let mut text = format!("{scenarios}, {answers} compared ({alike} to the byte), {differ}\n");
-        if *cut > 0 {
+        let scenarios = count(*scenarios, "scenario");
+        let answers = count(*answers, "answer");
+        let mut text =
+            format!("{scenarios}, {answers} compared ({identical} to the byte), {differ}\n");
+        if *defects > 0 {
             text.push_str(&format!(
-                "{} compared only up to where Spark threw an exception or was told of a task that didn't live there\n",
-                count(*cut, "scenario"),
+                "{} compared only up to where Spark threw an exception or received an update for a task that \
+                 wasn't on that agent\n",
+                count(*defects, "scenario"),
             ));
         }
         if *short > 0 {
@@ -239,4 +239,18 @@ impl Sums {
         }
         text
     }
+}
+
+/// Prints at most `show` differences.
+fn print_differences(path: &Path, result: &ComparisonResult, show: usize) -> Said {
+    let differences = &result.differences;
+    let path = path.display();
+    let mut text = String::new();
+    for difference in differences.iter().take(show) {
+        text.push_str(&format!("{path}: {difference}\n"));
+    }
+    if differences.len() > show {
+        text.push_str(&format!("{path}: and {} more\n", differences.len() - show));
+    }
+    if text.is_empty() { Said::Heard } else { say(&text) }
 }

@@ -1,9 +1,9 @@
 //! Plays a scenario as Spark 3.5's backend for Mesos would.
 //!
-//! Who gets what, what is refused and for what, all that the kernel decides. This file translates: Spark's states of
-//! tasks into those that mean the same here, the kernel's answers into Spark's calls in their order, and the calls that
-//! Spark makes whatever the kernel thinks (kills, revives). Books of its own it keeps where answers show what the
-//! kernel has no need for: the failures of each agent, tasks by agent, and whether the last batch found room.
+//! The kernel decides about placements, refusals and their durations. This file translates: Spark's task states into
+//! the kernel's, and the kernel's answers into Spark's calls in their order. It adds the calls that Spark makes without
+//! a decision (kills, revives), and the state that Spark's answers contain and the kernel doesn't track: the failures
+//! and tasks of each agent, and whether the last batch was below the executor limit.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -16,53 +16,54 @@ use offermill::{
     Kernel, LimitRule, Offer, ReasonKind, StatusUpdate, TaskState, Timestamp, limits,
 };
 
-use super::books::Books;
-use super::start::Start;
-use super::tasks::describe;
-use crate::scenario::event::Status;
-use crate::scenario::offer::lend;
-use crate::scenario::{Accept, After, Call, OfferLine, What, answer};
+use super::spark_settings::SparkStart;
+use super::task_index::TaskIndex;
+use super::tasks::add_command;
+use crate::scenario::event::StatusLine;
+use crate::scenario::offer::to_offers;
+use crate::scenario::{AcceptLine, CallKind, EventKind, OfferLine, StateAfter, answer};
 
-/// A player.
-pub(super) struct Spark {
+/// Replays events as Spark's backend decides.
+pub(super) struct SparkReplay {
     kernel: Kernel,
     handler: Handler,
     decisions: Decisions,
     now: Timestamp,
-    /// Without one nothing can be started.
+    /// Without a launcher, no task is launched.
     launcher: Option<SparkExecutor>,
     app_name: String,
-    /// The framework's id, once there is one.
+    /// The framework's id, after registration.
     app_id: Option<String>,
     shuffle_port: Option<u16>,
     shutdown_timeout: Duration,
-    stop: Stop,
-    /// Whether hosts matter.
+    shutdown: ShutdownStage,
+    /// Whether dynamic allocation is enabled, so that preferred hosts matter.
     is_dynamic: bool,
-    /// As it was asked for.
+    /// The executor limit as it was requested.
     limit: Option<u32>,
+    /// Whether the last batch arrived below the executor limit.
     launching: bool,
-    /// The cores of executors that have told the driver of themselves.
+    /// The cores of executors that have registered with the driver.
     registered_cores: i64,
-    /// So many make a start.
+    /// The registered cores that Spark waits for before it schedules tasks.
     sufficient_cores: f64,
-    books: Books,
+    tasks: TaskIndex,
 }
 
-/// How far the end has come.
+/// The progress of the shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stop {
-    No,
-    StallWatch,
+enum ShutdownStage {
+    Running,
+    Draining,
     Over,
 }
 
-impl Spark {
-    pub(super) fn new(start: Start) -> Spark {
-        let Start { draft, config, cap_given, launcher, init: _ } = start;
+impl SparkReplay {
+    pub(super) fn new(start: SparkStart) -> SparkReplay {
+        let SparkStart { draft, config, cap_given, launcher, init: _ } = start;
         let limit = config.executor_limit();
         let kernel = Kernel::new(config, IdScheme::plain());
-        Spark {
+        SparkReplay {
             handler: kernel.handler(),
             kernel,
             decisions: Decisions::new(),
@@ -72,29 +73,29 @@ impl Spark {
             app_id: None,
             shuffle_port: draft.shuffle.enabled.then_some(draft.shuffle.port),
             shutdown_timeout: draft.shutdown_timeout,
-            stop: Stop::No,
+            shutdown: ShutdownStage::Running,
             is_dynamic: draft.allocation.enabled,
             limit,
             launching: false,
             registered_cores: 0,
             sufficient_cores: cap_given * draft.registered_ratio,
-            books: Books::default(),
+            tasks: TaskIndex::default(),
         }
     }
 
-    fn registered(&mut self, framework_id: Option<&str>, calls: &mut Vec<Call>) {
+    fn registered(&mut self, framework_id: Option<&str>, calls: &mut Vec<CallKind>) {
         let app_id = framework_id.unwrap_or_default().to_owned();
         if self.shuffle_port.is_some() {
-            calls.push(Call::ShuffleInit { app_id: app_id.clone() });
+            calls.push(CallKind::ShuffleInit { app_id: app_id.clone() });
         }
         self.app_id = Some(app_id);
     }
 
-    /// A batch: first what doesn't meet the constraint is declined, then the others are answered in their order.
-    fn offers(&mut self, offers: &[OfferLine], calls: &mut Vec<Call>) {
+    /// Answers a batch: first declines the offers that don't meet the constraint, then answers the others in order.
+    fn offers(&mut self, offers: &[OfferLine], calls: &mut Vec<CallKind>) {
         let arena = Bump::new();
-        let offers = as_spark_sees(lend(offers, &arena), &arena);
-        if self.stop == Stop::No {
+        let offers = as_spark_reads(to_offers(offers, &arena), &arena);
+        if self.shutdown == ShutdownStage::Running {
             let executors = self.kernel.totals().executors;
             self.launching = self.limit.is_none_or(|limit| executors < limit);
         }
@@ -104,26 +105,26 @@ impl Spark {
             declines.iter().partition(|decline| is_unmet(decline));
         unmet.sort_by_key(|decline| decline.offer);
         calls.extend(unmet.into_iter().filter_map(|decline| self.refusal(offers, decline)));
-        let mut answers: Vec<(u32, Call)> = Vec::with_capacity(offers.len());
+        let mut answers: Vec<(u32, CallKind)> = Vec::with_capacity(offers.len());
         let declined = |decline: &Decline| Some((decline.offer, self.refusal(offers, decline)?));
         answers.extend(rest.into_iter().filter_map(declined));
         for accepted in self.decisions.accepts() {
             let Some(offer) = accepted.offers.first() else { continue };
             let Some(accept) = self.accept(offers, &accepted) else { continue };
             if let Some(offer) = offers.get(*offer as usize) {
-                self.books.place(&accept, offer);
+                self.tasks.insert(&accept, offer);
             }
-            answers.push((*offer, Call::Accept(accept)));
+            answers.push((*offer, CallKind::Accept(accept)));
         }
         answers.sort_by_key(|(offer, _)| *offer);
         calls.extend(answers.into_iter().map(|(_, call)| call));
     }
 
-    /// The tasks of an offer, newest first.
-    fn accept(&self, batch: &[Offer<'_>], accepted: &Accepted<'_>) -> Option<Accept> {
+    /// Returns the acceptance of an offer, with the newest task first.
+    fn accept(&self, batch: &[Offer<'_>], accepted: &Accepted<'_>) -> Option<AcceptLine> {
         let offer = batch.get(*accepted.offers.first()? as usize)?;
         let launcher = self.launcher.as_ref()?;
-        let mut accept = Accept::of(&self.kernel, batch, accepted);
+        let mut accept = AcceptLine::of(&self.kernel, batch, accepted);
         let placed = accepted.executors.iter();
         for (task, placed) in accept.tasks.iter_mut().zip(placed) {
             let facts = Facts {
@@ -137,25 +138,26 @@ impl Spark {
             };
             let command = launcher.command(&facts);
             task.name = Some(format!("{} {}", self.app_name, task.id));
-            describe(task, &command);
+            add_command(task, &command);
         }
         accept.tasks.reverse();
         Some(accept)
     }
 
-    /// Spark says for how long it refuses only if it is the constraint's or the core cap's fault; in whole seconds.
-    fn refusal(&self, batch: &[Offer<'_>], decline: &Decline) -> Option<Call> {
-        // Without a launcher the cap is none that was asked for.
+    /// Returns the decline of an offer. Spark sets a refusal time, in whole seconds, only if the constraint or the core
+    /// cap is the reason.
+    fn refusal(&self, batch: &[Offer<'_>], decline: &Decline) -> Option<CallKind> {
+        // Without a launcher, the cap is not the user's.
         let at_cap = decline.reason.kind() == ReasonKind::CoreCap && self.launcher.is_some();
         let is_said = is_unmet(decline) || at_cap;
-        Some(Call::Decline(answer::Decline {
+        Some(CallKind::Decline(answer::DeclineLine {
             offer: batch.get(decline.offer as usize)?.id.to_owned(),
             refuse_seconds: is_said.then_some(decline.refuse.as_secs() as f64),
             reason: None,
         }))
     }
 
-    fn status(&mut self, status: &Status, calls: &mut Vec<Call>) {
+    fn status(&mut self, status: &StatusLine, calls: &mut Vec<CallKind>) {
         let state = SparkState::of(status.state.0);
         let update = StatusUpdate::new(&status.task, state.for_kernel());
         let rule = status.limit_rule();
@@ -164,23 +166,23 @@ impl Spark {
             self.limit = self.limit.map(|limit| limit.saturating_sub(1));
         }
         if let (SparkState::Running, Some(port)) = (state, self.shuffle_port)
-            && let Some(host) = self.books.new_shuffle_host(&status.task)
+            && let Some(host) = self.tasks.claim_shuffle_host(&status.task)
         {
-            calls.push(Call::ShuffleRegister { host, port });
+            calls.push(CallKind::ShuffleRegister { host, port });
         }
         if outcome.kill {
-            calls.push(Call::Kill { task: status.task.clone() });
+            calls.push(CallKind::Kill { task: status.task.clone() });
         }
         if let Change::Ended(_) = outcome.change {
-            self.books.end(&status.task, state.is_failure());
-            if self.stop == Stop::No {
-                calls.push(Call::ExecutorRemoved {
+            self.tasks.remove(&status.task, state.is_failure());
+            if self.shutdown == ShutdownStage::Running {
+                calls.push(CallKind::ExecutorRemoved {
                     executor: status.task.clone(),
                     reason: format!("Executor finished with state {}", state.as_str()),
                 });
             }
-            calls.push(Call::Revive);
-            if self.stop == Stop::StallWatch && self.kernel.totals().executors == 0 {
+            calls.push(CallKind::Revive);
+            if self.shutdown == ShutdownStage::Draining && self.kernel.totals().executors == 0 {
                 self.end(calls);
             }
         }
@@ -189,36 +191,36 @@ impl Spark {
     fn request_limit(&mut self, limit: Option<u32>) {
         self.limit = limit;
         let most = limit.map(|limit| limit.min(limits::EXECUTORS_MAX));
-        // There is no higher limit.
+        // The limit is within bounds, so this can't fail.
         let _allowed = self.kernel.set_executor_limit(most);
     }
 
     fn request_total<'a>(&mut self, total: Option<u32>, local: impl Iterator<Item = &'a str>) {
         self.request_limit(total);
         if self.is_dynamic {
-            // The limit is in force already, and none that can't be.
+            // The limit is in force already, so this can't fail.
             let limit = self.kernel.executor_limit();
             let _allowed = self.kernel.request_executors(limit, local, self.now);
         }
     }
 
-    /// Whether there is a driver to be told.
-    fn kill(&self, tasks: &[String], calls: &mut Vec<Call>) -> bool {
+    /// Requests kills. Returns false before registration.
+    fn kill(&self, tasks: &[String], calls: &mut Vec<CallKind>) -> bool {
         if self.app_id.is_none() {
             return false;
         }
-        // That it was asked for doesn't excuse a failure, for Spark: the kernel isn't told.
-        calls.extend(tasks.iter().map(|task| Call::Kill { task: task.clone() }));
+        // The kernel isn't notified: Spark counts the failure of a task even if it was killed on request.
+        calls.extend(tasks.iter().map(|task| CallKind::Kill { task: task.clone() }));
         true
     }
 
-    /// Whether this is the first time.
-    fn stop(&mut self, calls: &mut Vec<Call>) -> bool {
-        if self.stop != Stop::No {
+    /// Begins the shutdown. Returns false if it has already begun.
+    fn stop(&mut self, calls: &mut Vec<CallKind>) -> bool {
+        if self.shutdown != ShutdownStage::Running {
             return false;
         }
-        self.stop = Stop::StallWatch;
-        // Spark asks its executors itself to end, by other ways than the cluster's.
+        self.shutdown = ShutdownStage::Draining;
+        // Spark asks its executors to exit over its own connections, not through the cluster.
         let _executors = self.kernel.close();
         if self.kernel.totals().executors == 0 || self.shutdown_timeout.is_zero() {
             self.end(calls);
@@ -226,81 +228,81 @@ impl Spark {
         true
     }
 
-    fn end(&mut self, calls: &mut Vec<Call>) {
-        self.stop = Stop::Over;
+    fn end(&mut self, calls: &mut Vec<CallKind>) {
+        self.shutdown = ShutdownStage::Over;
         if self.shuffle_port.is_some() {
-            calls.push(Call::ShuffleClose);
+            calls.push(CallKind::ShuffleClose);
         }
         if self.app_id.is_some() {
-            calls.push(Call::DriverStop { failover: false });
+            calls.push(CallKind::DriverStop { failover: false });
         }
     }
 
-    fn let_time_pass(&mut self, ms: u64) {
+    fn advance_time(&mut self, ms: u64) {
         self.now = self.now.plus(Duration::from_millis(ms));
     }
 
-    /// Takes in an event; adds the calls that follow, in their order. Some events have a result.
+    /// Applies an event and adds the calls that follow, in order. Returns the result, for events that have one.
     pub(super) fn play(
         &mut self,
         at_ms: Option<u64>,
-        what: &What,
-        calls: &mut Vec<Call>,
+        kind: &EventKind,
+        calls: &mut Vec<CallKind>,
     ) -> Option<serde_json::Value> {
         if let Some(at) = at_ms {
             self.now = self.now.max(Timestamp::from_millis(at));
         }
-        match what {
-            What::Registered(registered) => {
+        match kind {
+            EventKind::Registered(registered) => {
                 self.registered(registered.framework_id.as_deref(), calls)
             }
-            What::Offers(offers) => self.offers(offers, calls),
-            What::Status(status) => self.status(status, calls),
-            What::RequestTotal { total, local } => {
+            EventKind::Offers(offers) => self.offers(offers, calls),
+            EventKind::Status(status) => self.status(status, calls),
+            EventKind::RequestTotal { total, local } => {
                 self.request_total(*total, local.keys().map(String::as_str));
                 return Some(true.into());
             }
-            What::Limit(limit) => self.request_limit(*limit),
-            What::Kill(tasks) => return Some(self.kill(tasks, calls).into()),
-            What::ExecutorRegistered(cores) => {
+            EventKind::Limit(limit) => self.request_limit(*limit),
+            EventKind::Kill(tasks) => return Some(self.kill(tasks, calls).into()),
+            EventKind::ExecutorRegistered(cores) => {
                 self.registered_cores = self.registered_cores.saturating_add(cores.cores);
             }
-            What::Stop => return (!self.stop(calls)).then(|| "again".into()),
-            What::AwaitStop if self.stop == Stop::StallWatch => self.end(calls),
-            What::AdvanceMs(ms) => self.let_time_pass(*ms),
-            What::Error(_) => drop(self.kernel.close()),
-            // Spark does nothing about these.
-            What::AwaitStop
-            | What::Reregistered
-            | What::Disconnected
-            | What::Rescinded(_)
-            | What::SlaveLost(_)
-            | What::ExecutorLost(_)
-            | What::Recovered(_)
-            | What::AnswersLate => {}
+            EventKind::Stop => return (!self.stop(calls)).then(|| "again".into()),
+            EventKind::AwaitStop if self.shutdown == ShutdownStage::Draining => self.end(calls),
+            EventKind::AdvanceMs(ms) => self.advance_time(*ms),
+            EventKind::Error(_) => drop(self.kernel.close()),
+            // Spark ignores these.
+            EventKind::AwaitStop
+            | EventKind::Reregistered
+            | EventKind::Disconnected
+            | EventKind::Rescinded(_)
+            | EventKind::SlaveLost(_)
+            | EventKind::ExecutorLost(_)
+            | EventKind::Recovered(_)
+            | EventKind::AnswersLate => {}
         }
         None
     }
 
-    /// How things stand now.
-    pub(super) fn after(&self) -> After {
-        After {
-            gpus: Some(self.books.gpus),
-            tasks_with_cores: Some(self.books.live()),
-            next_task_id: Some(self.books.placed),
+    /// Returns the state after the last event.
+    pub(super) fn after(&self) -> StateAfter {
+        StateAfter {
+            gpus: Some(self.tasks.gpus),
+            tasks_with_cores: Some(self.tasks.live_count()),
+            next_task_id: Some(self.tasks.launched),
             limit: self.limit.map(u64::from),
             launching: Some(self.launching),
             sufficient: Some(self.registered_cores as f64 >= self.sufficient_cores),
-            stopped: self.stop != Stop::No,
-            agents: Some(self.books.lines()),
-            ..After::of(&self.kernel)
+            stopped: self.shutdown != ShutdownStage::Running,
+            agents: Some(self.tasks.lines()),
+            ..StateAfter::of(&self.kernel)
         }
     }
 }
 
-/// Offers as far as Spark can read them: of attributes with one name it knows the last, and in intervals it finds
-/// nothing.
-fn as_spark_sees<'a>(offers: &'a [Offer<'a>], arena: &'a Bump) -> &'a [Offer<'a>] {
+/// Returns offers as Spark reads them: of several attributes with one name it uses the last, and it ignores the
+/// contents of ranges.
+fn as_spark_reads<'a>(offers: &'a [Offer<'a>], arena: &'a Bump) -> &'a [Offer<'a>] {
     let attributes = |offer: &Offer<'a>| {
         let mut names = HashSet::new();
         let mut last: Vec<Attribute<'a>> =
@@ -313,12 +315,12 @@ fn as_spark_sees<'a>(offers: &'a [Offer<'a>], arena: &'a Bump) -> &'a [Offer<'a>
         }
         &*arena.alloc_slice_copy(&last)
     };
-    let seen = offers.iter().map(|offer| {
-        let mut seen = *offer;
-        seen.attributes = attributes(offer);
-        seen
+    let reduced = offers.iter().map(|offer| {
+        let mut reduced = *offer;
+        reduced.attributes = attributes(offer);
+        reduced
     });
-    arena.alloc_slice_fill_iter(seen)
+    arena.alloc_slice_fill_iter(reduced)
 }
 
 fn is_unmet(decline: &Decline) -> bool {
@@ -328,7 +330,7 @@ fn is_unmet(decline: &Decline) -> bool {
     )
 }
 
-/// What Spark makes of Mesos' states.
+/// Spark's task states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SparkState {
     Launching,
@@ -351,7 +353,7 @@ impl SparkState {
         }
     }
 
-    /// A state that means the same to the kernel: what is lost to Spark has ended, and badly.
+    /// Returns the equivalent state for the kernel. A task that Spark considers lost has failed.
     fn for_kernel(self) -> TaskState {
         match self {
             SparkState::Launching => TaskState::Staging,

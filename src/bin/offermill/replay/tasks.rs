@@ -1,16 +1,16 @@
-//! What tasks are started with, in the words of answers.
+//! Adds the command, environment, files, labels and container to the tasks of answers, as Spark launches them.
 
 use std::collections::BTreeMap;
 
 use offermill::launch::{self, Command, ContainerKind, Setup};
 use serde_json::json;
 
-use crate::scenario::Task;
-use crate::scenario::answer::{Container, UriLine};
+use crate::scenario::TaskLine;
+use crate::scenario::answer::{ContainerLine, UriLine};
 
-/// Says of a task what it is started with.
-pub(super) fn describe(task: &mut Task, command: &Command) {
-    // One that no shell can be told of is shown as it is.
+/// Adds what a task is launched with.
+pub(super) fn add_command(task: &mut TaskLine, command: &Command) {
+    // A command that can't be quoted for a shell is shown unquoted.
     let line = command.shown_line().unwrap_or_else(|_| command.argv.join(" "));
     task.command = Some(line);
     task.env = Some(command.environment.iter().cloned().collect());
@@ -26,10 +26,10 @@ pub(super) fn describe(task: &mut Task, command: &Command) {
     task.container = Some(container(setup.container.as_ref()));
 }
 
-/// Spark's tasks always have a container, if only the agent's own.
-fn container(container: Option<&launch::Container>) -> Container {
+/// Returns the container of a task. Spark's tasks always have one; by default the agent's.
+fn container(container: Option<&launch::Container>) -> ContainerLine {
     let Some(container) = container else {
-        return Container { kind: "MESOS".to_owned(), ..Container::default() };
+        return ContainerLine { kind: "MESOS".to_owned(), ..ContainerLine::default() };
     };
     let mut more = BTreeMap::new();
     let mut add = |key: &str, value: serde_json::Value| {
@@ -45,7 +45,7 @@ fn container(container: Option<&launch::Container>) -> Container {
         }
         ContainerKind::Docker { image, force_pull, parameters } => {
             add("force_pull", json!(force_pull));
-            // Spark tells Docker itself of the network, too.
+            // Spark also passes the network to Docker as a parameter.
             let networks = container.networks.iter().map(|it| ("net".to_owned(), it.name.clone()));
             let parameters: Vec<_> = parameters.iter().cloned().chain(networks).collect();
             add("parameters", json!(parameters));
@@ -65,5 +65,5 @@ fn container(container: Option<&launch::Container>) -> Container {
     let networks =
         container.networks.iter().map(|it| json!({"name": it.name, "labels": it.labels}));
     add("networks", networks.collect());
-    Container { kind: kind.to_owned(), image, more }
+    ContainerLine { kind: kind.to_owned(), image, more }
 }

@@ -1,4 +1,4 @@
-//! What a scheduler does in answer to events.
+//! Answer files: the calls that a scheduler makes for each event, and its state afterwards.
 
 use std::collections::BTreeMap;
 
@@ -9,27 +9,27 @@ use serde_json::Number;
 
 use super::offer::{RefinedLine, ReservedLine, ResourceLine};
 
-/// A line of answers.
+/// A line of an answer file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Answer {
-    /// The first line.
-    Init(Init),
-    /// The last line of an event. (Calls have no `after`.)
-    Closing(Closing),
+pub(crate) enum AnswerLine {
+    /// The first line: whether the settings were accepted.
+    Init(InitLine),
+    /// The last line of an event. Calls have no `after`.
+    Closing(ClosingLine),
     /// A call.
     Call(CallLine),
 }
 
-/// How the start went.
+/// Whether the settings were accepted, and what follows from them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Init {
+pub(crate) struct InitLine {
     /// `ok` or `error`.
     pub(crate) init: String,
     /// The memory of an executor with its overhead, in MiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) executor_memory: Option<u64>,
-    /// The core cap; 2147483647 is none.
+    /// The core cap; 2147483647 if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) max_cores: Option<Number>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,44 +38,44 @@ pub(crate) struct Init {
     pub(crate) reject_max_cores_s: Option<Number>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) locality_wait_ms: Option<u64>,
-    /// The values that may be, by attribute.
+    /// The values that the constraint allows, by attribute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) constraints: Option<BTreeMap<String, Vec<String>>>,
-    /// What is wrong with the settings.
+    /// Why the settings were rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) cause: Option<String>,
 }
 
-/// A call and the event that it belongs to.
+/// A call, and the event that caused it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CallLine {
     /// The event's number, from 0.
     pub(crate) ev: u64,
-    /// Its moment, if time alone asked for it: then it came before the event.
+    /// The time of the call, if a timer caused it. Such calls precede the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) at_ms: Option<u64>,
     #[serde(flatten)]
-    pub(crate) call: Call,
+    pub(crate) call: CallKind,
 }
 
-/// What a scheduler asks the cluster, or the program around it, to do.
+/// A request of the scheduler to the cluster, or to the program that embeds it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "call", rename_all = "snake_case")]
-pub(crate) enum Call {
-    Accept(Accept),
-    Decline(Decline),
+pub(crate) enum CallKind {
+    Accept(AcceptLine),
+    Decline(DeclineLine),
     Revive,
     Suppress,
     Kill {
         task: String,
     },
-    /// An executor is out of sight for so long that others get what it had.
+    /// An executor was unreachable for so long that its resources are given to others.
     GivenUp {
         task: String,
     },
-    /// An executor is out of sight for so long that it is forgotten.
+    /// An executor was unreachable for so long that it is removed.
     Forget {
         task: String,
     },
@@ -96,30 +96,30 @@ pub(crate) enum Call {
     ShuffleClose,
 }
 
-/// Offers that are used, and for what.
+/// Accepted offers, and the tasks to launch on them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Accept {
+pub(crate) struct AcceptLine {
     pub(crate) offers: Vec<String>,
-    /// How long what the tasks leave is refused for.
+    /// How long the remaining resources are refused for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) refuse_seconds: Option<f64>,
-    pub(crate) tasks: Vec<Task>,
+    pub(crate) tasks: Vec<TaskLine>,
 }
 
-/// An offer that isn't used.
+/// A declined offer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Decline {
+pub(crate) struct DeclineLine {
     pub(crate) offer: String,
-    /// None leaves it to the cluster.
+    /// Without it, the cluster's default applies.
     pub(crate) refuse_seconds: Option<f64>,
-    /// Why, in words.
+    /// The reason, as text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
 }
 
-/// An executor that is started.
+/// A task that launches an executor.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Task {
+pub(crate) struct TaskLine {
     pub(crate) id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) name: Option<String>,
@@ -128,7 +128,7 @@ pub(crate) struct Task {
     /// In MiB.
     pub(crate) mem: f64,
     pub(crate) gpus: f64,
-    /// Every piece, in order.
+    /// All pieces of resources, in order.
     pub(crate) resources: Vec<PieceLine>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) command: Option<String>,
@@ -139,7 +139,7 @@ pub(crate) struct Task {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) labels: Vec<(String, String)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) container: Option<Container>,
+    pub(crate) container: Option<ContainerLine>,
 }
 
 /// A part of an offered resource.
@@ -164,7 +164,7 @@ fn default_role() -> String {
     DEFAULT_ROLE.to_owned()
 }
 
-/// A file that an executor needs.
+/// A file that an executor fetches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct UriLine {
     pub(crate) value: String,
@@ -172,33 +172,33 @@ pub(crate) struct UriLine {
     pub(crate) cache: bool,
 }
 
-/// What an executor runs in.
+/// The container of an executor.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Container {
+pub(crate) struct ContainerLine {
     #[serde(rename = "type")]
     pub(crate) kind: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) image: Option<String>,
-    /// Whatever else there is.
+    /// All other fields.
     #[serde(flatten)]
     pub(crate) more: BTreeMap<String, serde_json::Value>,
 }
 
-/// How things stand after an event.
+/// The last line of an event: its result, and the state after it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Closing {
+pub(crate) struct ClosingLine {
     pub(crate) ev: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) result: Option<serde_json::Value>,
-    /// An exception that left Spark's class.
+    /// An exception that Spark's backend threw.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
-    pub(crate) after: After,
+    pub(crate) after: StateAfter,
 }
 
-/// The scheduler's state.
+/// The scheduler's state after an event.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct After {
+pub(crate) struct StateAfter {
     pub(crate) cores: Option<Number>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) gpus: Option<u64>,
@@ -217,7 +217,7 @@ pub(crate) struct After {
     pub(crate) agents: Option<BTreeMap<String, AgentLine>>,
 }
 
-/// What is known of an agent.
+/// The state of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AgentLine {
     pub(crate) failures: u64,
@@ -226,45 +226,45 @@ pub(crate) struct AgentLine {
     pub(crate) shuffle: Option<bool>,
 }
 
-impl After {
-    /// How a kernel stands, in what is the same on every cluster.
-    pub(crate) fn of(kernel: &Kernel) -> After {
+impl StateAfter {
+    /// The state of a kernel, in the fields that are the same for every cluster.
+    pub(crate) fn of(kernel: &Kernel) -> StateAfter {
         let totals = kernel.totals();
-        After {
+        StateAfter {
             cores: Some(cores(totals.cores)),
             executors: totals.executors.into(),
             limit: kernel.executor_limit().map(u64::from),
             stopped: totals.closed,
-            ..After::default()
+            ..StateAfter::default()
         }
     }
 }
 
-/// A number that is whole if the cores are.
+/// Cores as a number, without a decimal point if they are whole.
 pub(crate) fn cores(cores: MilliCpus) -> Number {
     let millis = cores.millis();
     match millis % 1000 {
         0 => Number::from(millis / 1000),
-        // Thousandths are never infinite.
+        // The quotient is finite.
         _ => Number::from_f64(millis as f64 / 1000.0).unwrap_or_else(|| Number::from(0)),
     }
 }
 
-impl Accept {
-    /// What the kernel accepts of a batch. Names, commands and what comes with them are left out.
-    pub(crate) fn of(kernel: &Kernel, batch: &[Offer<'_>], accepted: &Accepted<'_>) -> Accept {
+impl AcceptLine {
+    /// The line of an acceptance, without names, commands, files, labels and containers.
+    pub(crate) fn of(kernel: &Kernel, batch: &[Offer<'_>], accepted: &Accepted<'_>) -> AcceptLine {
         let offers = accepted.offers.iter().filter_map(|at| batch.get(*at as usize));
         let agent = offers.clone().next().map_or("", |offer| offer.agent_id);
-        let task = |placed: &Placed| Task {
+        let task = |placed: &Placed| TaskLine {
             id: kernel.executor_name(placed.id).to_string(),
             agent: agent.to_owned(),
             cpus: placed.cores.millis() as f64 / 1000.0,
             mem: placed.memory.get() as f64,
             gpus: f64::from(placed.gpus.get()),
             resources: pieces(batch, accepted.pieces(placed)),
-            ..Task::default()
+            ..TaskLine::default()
         };
-        Accept {
+        AcceptLine {
             offers: offers.map(|offer| offer.id.to_owned()).collect(),
             refuse_seconds: None,
             tasks: accepted.executors.iter().map(task).collect(),
@@ -272,7 +272,7 @@ impl Accept {
     }
 }
 
-/// What an executor takes of a batch.
+/// Returns the lines of an executor's pieces of resources.
 pub(crate) fn pieces(batch: &[Offer<'_>], pieces: &[Piece]) -> Vec<PieceLine> {
     let line = |piece: &Piece| {
         let resource = batch.get(piece.offer as usize)?.resources.get(piece.resource as usize)?;

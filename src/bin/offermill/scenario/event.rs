@@ -1,24 +1,24 @@
-//! What happens in a scenario: one event a line.
+//! The events of a scenario, one per line.
 //!
-//! | key | value | what it is |
+//! | key | value | event |
 //! |---|---|---|
-//! | `registered` | `{"framework_id"?}` | a subscription begins |
-//! | `reregistered`, `disconnected` | `true` | a further one begins; it ends |
-//! | `offers` | offers, see [`super::offer`] | one batch, in order |
-//! | `rescinded` | offer | it is no longer valid |
-//! | `status` | `{"task","agent","state","reason"?,"counts_down"?}` | an update; states and reasons as Mesos names them; with `counts_down` an executor that finished by it lowers the executor limit by one |
-//! | `slave_lost` | agent | it is lost |
-//! | `executor_lost` | `{"executor","agent"?}` | it is lost |
-//! | `request_total` | number or `null`, and beside it `local`: tasks by host | the executor limit, and where tasks want to run |
-//! | `limit` | number or `null` | the executor limit alone: where tasks want to run stays as it is |
-//! | `kill` | executors | they are to end |
-//! | `executor_registered` | `{"cores"}` | one has told the driver that it is there |
-//! | `former` | executors, see [`FormerLine`] | those that a former run has left are taken over |
-//! | `error` | text | the cluster has no more to do with this framework |
-//! | `answers_late` | `true` | the last batch's answers left only after a revive that came meanwhile |
-//! | `stop` | `true` | the end begins |
-//! | `await_stop` | `true` | until it is over |
-//! | `advance_ms` | number | so much time passes |
+//! | `registered` | `{"framework_id"?}` | the framework subscribed |
+//! | `reregistered`, `disconnected` | `true` | it subscribed again; the subscription ended |
+//! | `offers` | offers, see [`super::offer`] | a batch of offers, in order |
+//! | `rescinded` | offer | the offer is no longer valid |
+//! | `status` | `{"task","agent","state","reason"?,"counts_down"?}` | a status update; states and reasons have Mesos' names; with `counts_down` an executor that finishes lowers the executor limit by one |
+//! | `slave_lost` | agent | the agent was lost |
+//! | `executor_lost` | `{"executor","agent"?}` | the executor was lost |
+//! | `request_total` | number or `null`, and beside it `local`: tasks by host | sets the executor limit and the preferred hosts |
+//! | `limit` | number or `null` | sets the executor limit and keeps the preferred hosts |
+//! | `kill` | executors | requests to kill executors |
+//! | `executor_registered` | `{"cores"}` | an executor registered with the driver |
+//! | `former` | executors, see [`RecoveredLine`] | executors of a former run are adopted |
+//! | `error` | text | the cluster rejected the framework |
+//! | `answers_late` | `true` | the last batch's answers were sent only after a revive that was requested meanwhile |
+//! | `stop` | `true` | the shutdown begins |
+//! | `await_stop` | `true` | waits for the end of the shutdown |
+//! | `advance_ms` | number | that many milliseconds pass |
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,7 +31,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::head::unique;
 use super::offer::OfferLine;
 
-/// The keys of events.
+/// The keys of all events.
 const KINDS: &[&str] = &[
     "registered",
     "reregistered",
@@ -53,30 +53,30 @@ const KINDS: &[&str] = &[
     "advance_ms",
 ];
 
-/// An event.
+/// An event and its time.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Event {
-    /// Its moment, in milliseconds since the start.
+pub(crate) struct ScenarioEvent {
+    /// The time of the event, in milliseconds since the start. Without it, the time of the previous event.
     pub(crate) at_ms: Option<u64>,
-    pub(crate) what: What,
+    pub(crate) kind: EventKind,
 }
 
-/// What happens.
+/// The kind of an event, with its data.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum What {
-    Registered(Registered),
+pub(crate) enum EventKind {
+    Registered(RegisteredLine),
     Reregistered,
     Disconnected,
     Offers(Vec<OfferLine>),
     Rescinded(String),
-    Status(Status),
+    Status(StatusLine),
     SlaveLost(String),
-    ExecutorLost(Lost),
+    ExecutorLost(LostLine),
     RequestTotal { total: Option<u32>, local: BTreeMap<String, u64> },
     Limit(Option<u32>),
     Kill(Vec<String>),
-    ExecutorRegistered(Cores),
-    Recovered(Vec<FormerLine>),
+    ExecutorRegistered(CoresLine),
+    Recovered(Vec<RecoveredLine>),
     Error(String),
     AnswersLate,
     Stop,
@@ -84,18 +84,18 @@ pub(crate) enum What {
     AdvanceMs(u64),
 }
 
-/// A subscription.
+/// The data of `registered`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Registered {
+pub(crate) struct RegisteredLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) framework_id: Option<String>,
 }
 
-/// A status update.
+/// The data of `status`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Status {
+pub(crate) struct StatusLine {
     pub(crate) task: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) agent: Option<String>,
@@ -106,36 +106,36 @@ pub(crate) struct Status {
     pub(crate) counts_down: bool,
 }
 
-/// A task state by its name, such as `TASK_RUNNING`.
+/// A task state, written as its name, such as `TASK_RUNNING`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StateLine(pub(crate) TaskState);
 
-/// An executor that was reported lost.
+/// The data of `executor_lost`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Lost {
+pub(crate) struct LostLine {
     pub(crate) executor: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) agent: Option<String>,
 }
 
-/// Cores that an executor has told of. Fewer than none take some back.
+/// The data of `executor_registered`: the cores of an executor. A negative number removes cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Cores {
+pub(crate) struct CoresLine {
     pub(crate) cores: i64,
 }
 
-/// An executor that a former run has left.
+/// An executor that a former run left.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct FormerLine {
+pub(crate) struct RecoveredLine {
     pub(crate) executor: String,
     pub(crate) agent: String,
     pub(crate) host: String,
-    /// In thousandths.
+    /// Cores, in thousandths.
     pub(crate) millicores: u64,
-    /// In MiB, overhead included.
+    /// Memory, in MiB, including the overhead.
     pub(crate) mem: u64,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) gpus: u32,
@@ -143,31 +143,31 @@ pub(crate) struct FormerLine {
     pub(crate) port: Option<u16>,
 }
 
-// A reference is what serde passes.
+// serde passes a reference.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-// A reference is what serde passes.
+// serde passes a reference.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
-impl Status {
-    /// Why, as far as it matters.
+impl StatusLine {
+    /// Returns the reason as far as the kernel distinguishes it.
     pub(crate) fn update_reason(&self) -> UpdateReason {
         self.reason.as_deref().map_or(UpdateReason::Other, read_reason)
     }
 
-    /// What it does to the executor limit, if the executor finished.
+    /// Returns how the update changes the executor limit if the executor finished.
     pub(crate) fn limit_rule(&self) -> LimitRule {
         if self.counts_down { LimitRule::CountDown } else { LimitRule::Keep }
     }
 }
 
-/// The reason that Mesos' name stands for. Old and new names of one are the same.
+/// Reads Mesos' name of a reason. Old and new names of a reason are equivalent.
 fn read_reason(name: &str) -> UpdateReason {
     match name.strip_prefix("REASON_").unwrap_or(name) {
         "AGENT_DISCONNECTED" | "SLAVE_DISCONNECTED" => UpdateReason::AgentDisconnected,
@@ -183,7 +183,7 @@ fn read_reason(name: &str) -> UpdateReason {
     }
 }
 
-/// Mesos' name of a reason; none of one that doesn't matter.
+/// Returns Mesos' name of a reason; none for a reason that the kernel doesn't distinguish.
 pub(crate) fn reason_name(reason: UpdateReason) -> Option<&'static str> {
     match reason {
         UpdateReason::AgentDisconnected => Some("REASON_AGENT_DISCONNECTED"),
@@ -196,7 +196,7 @@ pub(crate) fn reason_name(reason: UpdateReason) -> Option<&'static str> {
     }
 }
 
-/// All states.
+/// All task states.
 const STATES: [TaskState; 14] = [
     TaskState::Staging,
     TaskState::Starting,
@@ -231,79 +231,82 @@ impl<'de> Deserialize<'de> for StateLine {
     }
 }
 
-impl Serialize for Event {
+impl Serialize for ScenarioEvent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         if let Some(at) = self.at_ms {
             map.serialize_entry("at_ms", &at)?;
         }
-        match &self.what {
-            What::Registered(registered) => map.serialize_entry("registered", registered)?,
-            What::Reregistered => map.serialize_entry("reregistered", &true)?,
-            What::Disconnected => map.serialize_entry("disconnected", &true)?,
-            What::Offers(offers) => map.serialize_entry("offers", offers)?,
-            What::Rescinded(offer) => map.serialize_entry("rescinded", offer)?,
-            What::Status(status) => map.serialize_entry("status", status)?,
-            What::SlaveLost(agent) => map.serialize_entry("slave_lost", agent)?,
-            What::ExecutorLost(lost) => map.serialize_entry("executor_lost", lost)?,
-            What::RequestTotal { total, local } => {
+        match &self.kind {
+            EventKind::Registered(registered) => map.serialize_entry("registered", registered)?,
+            EventKind::Reregistered => map.serialize_entry("reregistered", &true)?,
+            EventKind::Disconnected => map.serialize_entry("disconnected", &true)?,
+            EventKind::Offers(offers) => map.serialize_entry("offers", offers)?,
+            EventKind::Rescinded(offer) => map.serialize_entry("rescinded", offer)?,
+            EventKind::Status(status) => map.serialize_entry("status", status)?,
+            EventKind::SlaveLost(agent) => map.serialize_entry("slave_lost", agent)?,
+            EventKind::ExecutorLost(lost) => map.serialize_entry("executor_lost", lost)?,
+            EventKind::RequestTotal { total, local } => {
                 map.serialize_entry("request_total", total)?;
                 if !local.is_empty() {
                     map.serialize_entry("local", local)?;
                 }
             }
-            What::Limit(total) => map.serialize_entry("limit", total)?,
-            What::Kill(executors) => map.serialize_entry("kill", executors)?,
-            What::ExecutorRegistered(cores) => map.serialize_entry("executor_registered", cores)?,
-            What::Recovered(former) => map.serialize_entry("former", former)?,
-            What::Error(message) => map.serialize_entry("error", message)?,
-            What::AnswersLate => map.serialize_entry("answers_late", &true)?,
-            What::Stop => map.serialize_entry("stop", &true)?,
-            What::AwaitStop => map.serialize_entry("await_stop", &true)?,
-            What::AdvanceMs(ms) => map.serialize_entry("advance_ms", ms)?,
+            EventKind::Limit(total) => map.serialize_entry("limit", total)?,
+            EventKind::Kill(executors) => map.serialize_entry("kill", executors)?,
+            EventKind::ExecutorRegistered(cores) => {
+                map.serialize_entry("executor_registered", cores)?
+            }
+            EventKind::Recovered(former) => map.serialize_entry("former", former)?,
+            EventKind::Error(message) => map.serialize_entry("error", message)?,
+            EventKind::AnswersLate => map.serialize_entry("answers_late", &true)?,
+            EventKind::Stop => map.serialize_entry("stop", &true)?,
+            EventKind::AwaitStop => map.serialize_entry("await_stop", &true)?,
+            EventKind::AdvanceMs(ms) => map.serialize_entry("advance_ms", ms)?,
         }
         map.end()
     }
 }
 
-impl<'de> Deserialize<'de> for Event {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Event, D::Error> {
+impl<'de> Deserialize<'de> for ScenarioEvent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ScenarioEvent, D::Error> {
         deserializer.deserialize_map(EventVisitor)
     }
 }
 
-/// A map of tasks by host.
-struct Local(BTreeMap<String, u64>);
+/// The number of tasks by host.
+struct TasksByHost(BTreeMap<String, u64>);
 
-impl<'de> Deserialize<'de> for Local {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Local, D::Error> {
-        unique(deserializer).map(Local)
+impl<'de> Deserialize<'de> for TasksByHost {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<TasksByHost, D::Error> {
+        unique(deserializer).map(TasksByHost)
     }
 }
 
 struct EventVisitor;
 
 impl<'de> Visitor<'de> for EventVisitor {
-    type Value = Event;
+    type Value = ScenarioEvent;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an event: an object with one key that says which")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Event, A::Error> {
-        let (mut at_ms, mut local, mut what) = (None, None, None);
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ScenarioEvent, A::Error> {
+        let mut at_ms = None;
+        let mut local = None;
+        let mut kind = None;
         while let Some(key) = map.next_key::<String>()? {
             let is_twice = match &*key {
                 "at_ms" => at_ms.replace(map.next_value::<u64>()?).is_some(),
-                "local" => local.replace(map.next_value::<Local>()?.0).is_some(),
-                kind if KINDS.contains(&kind) && what.is_some() => {
-                    // Its value is of no interest any more.
+                "local" => local.replace(map.next_value::<TasksByHost>()?.0).is_some(),
+                key if KINDS.contains(&key) && kind.is_some() => {
                     let _skipped: IgnoredAny = map.next_value()?;
                     return Err(A::Error::custom(format_args!(
-                        "a second event, {kind:?}, expected one a line"
+                        "a second event, {key:?}, expected one per line"
                     )));
                 }
-                kind => what.replace(read_what(kind, &mut map)?).is_some(),
+                key => kind.replace(read_kind(key, &mut map)?).is_some(),
             };
             if is_twice {
                 return Err(A::Error::custom(format_args!(
@@ -311,64 +314,67 @@ impl<'de> Visitor<'de> for EventVisitor {
                 )));
             }
         }
-        match (what, local) {
+        match (kind, local) {
             (None, _) => Err(A::Error::custom(format_args!(
                 "no event, expected one of {}",
                 KINDS.join(", ")
             ))),
-            (Some(What::RequestTotal { total, .. }), Some(local)) => {
-                Ok(Event { at_ms, what: What::RequestTotal { total, local } })
+            (Some(EventKind::RequestTotal { total, .. }), Some(local)) => {
+                Ok(ScenarioEvent { at_ms, kind: EventKind::RequestTotal { total, local } })
             }
             (Some(_), Some(_)) => {
                 Err(A::Error::custom("\"local\" by itself, expected it beside \"request_total\""))
             }
-            (Some(what), None) => Ok(Event { at_ms, what }),
+            (Some(kind), None) => Ok(ScenarioEvent { at_ms, kind }),
         }
     }
 }
 
-/// Reads the value of an event of this kind.
-fn read_what<'de, A: MapAccess<'de>>(kind: &str, map: &mut A) -> Result<What, A::Error> {
-    let what = match kind {
-        "registered" => What::Registered(map.next_value()?),
-        "reregistered" => truly(map, What::Reregistered)?,
-        "disconnected" => truly(map, What::Disconnected)?,
-        "offers" => What::Offers(offers(map.next_value()?)?),
-        "rescinded" => What::Rescinded(map.next_value()?),
-        "status" => What::Status(map.next_value()?),
-        "slave_lost" => What::SlaveLost(map.next_value()?),
-        "executor_lost" => What::ExecutorLost(map.next_value()?),
-        "request_total" => What::RequestTotal { total: map.next_value()?, local: BTreeMap::new() },
-        "limit" => What::Limit(map.next_value()?),
-        "kill" => What::Kill(map.next_value()?),
-        "executor_registered" => What::ExecutorRegistered(map.next_value()?),
-        "former" => What::Recovered(map.next_value()?),
-        "error" => What::Error(map.next_value()?),
-        "answers_late" => truly(map, What::AnswersLate)?,
-        "stop" => truly(map, What::Stop)?,
-        "await_stop" => truly(map, What::AwaitStop)?,
-        "advance_ms" => What::AdvanceMs(map.next_value()?),
+/// Reads the value of the event with this key.
+fn read_kind<'de, A: MapAccess<'de>>(key: &str, map: &mut A) -> Result<EventKind, A::Error> {
+    let kind = match key {
+        "registered" => EventKind::Registered(map.next_value()?),
+        "reregistered" => read_true(map, EventKind::Reregistered)?,
+        "disconnected" => read_true(map, EventKind::Disconnected)?,
+        "offers" => EventKind::Offers(checked(map.next_value()?)?),
+        "rescinded" => EventKind::Rescinded(map.next_value()?),
+        "status" => EventKind::Status(map.next_value()?),
+        "slave_lost" => EventKind::SlaveLost(map.next_value()?),
+        "executor_lost" => EventKind::ExecutorLost(map.next_value()?),
+        "request_total" => {
+            EventKind::RequestTotal { total: map.next_value()?, local: BTreeMap::new() }
+        }
+        "limit" => EventKind::Limit(map.next_value()?),
+        "kill" => EventKind::Kill(map.next_value()?),
+        "executor_registered" => EventKind::ExecutorRegistered(map.next_value()?),
+        "former" => EventKind::Recovered(map.next_value()?),
+        "error" => EventKind::Error(map.next_value()?),
+        "answers_late" => read_true(map, EventKind::AnswersLate)?,
+        "stop" => read_true(map, EventKind::Stop)?,
+        "await_stop" => read_true(map, EventKind::AwaitStop)?,
+        "advance_ms" => EventKind::AdvanceMs(map.next_value()?),
         _ => {
             return Err(A::Error::custom(format_args!(
-                "unknown event {kind:?}, expected one of {}",
+                "unknown event {key:?}, expected one of {}",
                 KINDS.join(", ")
             )));
         }
     };
-    Ok(what)
+    Ok(kind)
 }
 
-fn offers<E: Error>(offers: Vec<OfferLine>) -> Result<Vec<OfferLine>, E> {
-    match offers.iter().find_map(OfferLine::fault) {
-        Some(fault) => Err(E::custom(fault)),
+/// Checks the offers of a batch.
+fn checked<E: Error>(offers: Vec<OfferLine>) -> Result<Vec<OfferLine>, E> {
+    match offers.iter().find_map(OfferLine::error) {
+        Some(error) => Err(E::custom(error)),
         None => Ok(offers),
     }
 }
 
-/// Reads the `true` of an event that says no more.
-fn truly<'de, A: MapAccess<'de>>(map: &mut A, what: What) -> Result<What, A::Error> {
+/// Reads the `true` of an event without data.
+fn read_true<'de, A: MapAccess<'de>>(map: &mut A, kind: EventKind) -> Result<EventKind, A::Error> {
     match map.next_value::<bool>()? {
-        true => Ok(what),
+        true => Ok(kind),
         false => Err(A::Error::custom("false, expected true")),
     }
 }

@@ -1,4 +1,4 @@
-//! The first line of a scenario.
+//! The head of a scenario: its first line, with the settings.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,55 +6,55 @@ use std::fmt;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// The number of this format.
+/// The version of the format.
 pub(crate) const FORMAT: u32 = 1;
 
-/// What a scenario says before its events.
+/// The first line of a scenario.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Head {
-    /// For people.
+pub(crate) struct ScenarioHead {
+    /// A name for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) name: String,
-    /// For people: what it is about.
+    /// The subject, for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) theme: String,
-    /// For people: where chance came from when it was made.
+    /// The seed that the scenario was generated from, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) seed: Option<u64>,
-    /// [`FORMAT`].
+    /// The version of the format: [`FORMAT`].
     pub(crate) format: u32,
-    /// Whose way of deciding it was recorded from.
+    /// The scheduler whose decisions were recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) conduct: Option<Conducts>,
-    /// How ids are written; plain numbers without.
+    pub(crate) conduct: Option<ConductLine>,
+    /// How executor ids are formed; without it they are plain numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) ids: Option<Ids>,
-    /// Settings by their keys.
+    pub(crate) ids: Option<IdsLine>,
+    /// The settings, by key.
     #[serde(deserialize_with = "unique")]
     pub(crate) conf: BTreeMap<String, String>,
 }
 
-/// Ways of deciding.
+/// A scheduler whose decisions can be recorded and replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Conducts {
-    /// This program's own.
+pub(crate) enum ConductLine {
+    /// Offermill.
     #[serde(rename = "offermill")]
     Offermill,
-    /// That of Spark 3.5's Mesos backend.
+    /// Spark 3.5's backend for Mesos.
     #[serde(rename = "spark-3.5")]
     Spark35,
 }
 
-/// Ids that begin with a prefix and an epoch.
+/// The prefix and the epoch of executor ids.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Ids {
+pub(crate) struct IdsLine {
     pub(crate) prefix: String,
     pub(crate) epoch: u64,
 }
 
-/// Reads a map in which no key comes twice.
+/// Reads a map, and rejects duplicate keys.
 pub(super) fn unique<'de, D, V>(deserializer: D) -> Result<BTreeMap<String, V>, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,5 +1,4 @@
-//! The format of scenarios and of answers to them: what is fed to a scheduler and what it does, as JSON, one object a
-//! line.
+//! The file formats of scenarios, which are events for a scheduler, and of its answers: JSON, one object per line.
 //!
 //! ```text
 //! FILE ─► reader ─► head, events ─► replay ─► answers ─► FILE
@@ -8,17 +7,18 @@
 //!         lines     offer.rs
 //! ```
 //!
-//! The first line is the head: `format` (1) and `conf`, settings by their keys; besides, it may have `name`, `theme`
-//! and `seed`, which only people read, `conduct` (whose way of deciding: `offermill` or `spark-3.5`) and `ids` (how
-//! executors' ids are written: `prefix` and `epoch`; else they are plain numbers). Each further line is one event: an
-//! object with one key that says which, and perhaps `at_ms`, its moment. [`event`] lists them.
+//! The first line is the head: `format` (1) and `conf`, the settings by key. Optional are `name`, `theme` and `seed`,
+//! which are for people, `conduct` (the scheduler: `offermill` or `spark-3.5`) and `ids` (`prefix` and `epoch` of
+//! executor ids; without it they are plain numbers). Each further line is one event: an object whose key names the kind
+//! of event, and optionally `at_ms`, its time. [`event`] lists the kinds.
 //!
-//! An answer file's first line says how the start went. Then come, for each event, the calls that the scheduler
-//! made, in order, each with the event's number from 0 and `call`; then one line with `after`, the state that it left.
+//! The first line of an answer file says whether the settings were accepted. For each event follow the calls that the
+//! scheduler made, in order, each with `call` and `ev`, the event's number from 0; then one line with `after`, the
+//! state after the event.
 //!
-//! Keys that aren't known, keys given twice and values of other types are refused, so that nothing that a decision
-//! depends on gets lost. Numbers of resources may be the texts `"NaN"`, `"Infinity"` and `"-Infinity"`, for which
-//! JSON has no numbers.
+//! Unknown keys, duplicate keys and values of other types are rejected, so that nothing that a decision depends on is
+//! lost. Numbers of resources may be the texts `"NaN"`, `"Infinity"` and `"-Infinity"`, which JSON can't express as
+//! numbers.
 
 pub(crate) mod answer;
 pub(crate) mod event;
@@ -26,14 +26,16 @@ pub(crate) mod head;
 pub(crate) mod offer;
 pub(crate) mod reader;
 
-pub(crate) use answer::{Accept, After, Answer, Call, Closing, Decline, Init, Task};
-pub(crate) use event::{Event, What};
-pub(crate) use head::{Conducts, Head, Ids};
+pub(crate) use answer::{
+    AcceptLine, AnswerLine, CallKind, ClosingLine, DeclineLine, InitLine, StateAfter, TaskLine,
+};
+pub(crate) use event::{EventKind, ScenarioEvent};
+pub(crate) use head::{ConductLine, IdsLine, ScenarioHead};
 pub(crate) use offer::OfferLine;
 
-/// A line as JSON, with its end.
+/// Writes a value as a line of JSON, with its line feed.
 pub(crate) fn line(value: &impl serde::Serialize) -> String {
-    // Keys are texts and numbers are finite or written as text: there is nothing that JSON can't say.
+    // Serialization can't fail: all keys are strings, and all numbers are finite or written as strings.
     let mut line = serde_json::to_string(value).unwrap_or_default();
     line.push('\n');
     line

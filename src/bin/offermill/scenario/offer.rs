@@ -1,4 +1,4 @@
-//! Offers as lines have them, and as the kernel wants them.
+//! Offers in scenarios: their JSON form, and the conversion from and to the kernel's offers.
 
 use std::fmt;
 use std::time::Duration;
@@ -19,14 +19,14 @@ pub(crate) struct OfferLine {
     pub(crate) id: String,
     pub(crate) agent: String,
     pub(crate) host: String,
-    /// The role that it is allocated to.
+    /// The role that the offer is allocated to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) role: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) region: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) zone: Option<String>,
-    /// How long after the event the agent's maintenance begins.
+    /// The time from the event to the agent's maintenance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) maintenance_in_ms: Option<u64>,
     pub(crate) resources: Vec<ResourceLine>,
@@ -34,22 +34,22 @@ pub(crate) struct OfferLine {
     pub(crate) attributes: Vec<AttributeLine>,
 }
 
-/// An entry of its resources.
+/// A resource of an offer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ResourceLine {
     pub(crate) name: String,
-    /// The role that it is reserved for, in the old form; none is `*`.
+    /// The role that the resource is reserved for, in the old form; `*` if missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) role: Option<String>,
-    /// Who reserved it, in the old form, if it was reserved while the agent ran.
+    /// The principal and labels of a dynamic reservation, in the old form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reservation: Option<ReservedLine>,
-    /// The reservations in the form that refines.
+    /// The stack of reservations, in the refined form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reservations: Option<Vec<RefinedLine>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) standing: Option<StandingLine>,
+    pub(crate) standing: Option<RevocabilityLine>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) scalar: Option<Number>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,7 +58,7 @@ pub(crate) struct ResourceLine {
     pub(crate) set: Option<Vec<String>>,
 }
 
-/// Who reserved a resource.
+/// The principal and labels of a reservation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReservedLine {
@@ -86,7 +86,7 @@ pub(crate) struct RefinedLine {
 /// A key, and its value if it has one.
 pub(crate) type LabelLine = (String, Option<String>);
 
-/// How a reservation came about.
+/// How a reservation was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum KindLine {
@@ -94,10 +94,10 @@ pub(crate) enum KindLine {
     Dynamic,
 }
 
-/// What isn't had alone and for good.
+/// Why a resource can't be used like an ordinary one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum StandingLine {
+pub(crate) enum RevocabilityLine {
     Revocable,
     Shared,
     Disk,
@@ -118,7 +118,7 @@ pub(crate) struct AttributeLine {
     pub(crate) set: Option<Vec<String>>,
 }
 
-/// A number, finite or not.
+/// A number, written as text if it isn't finite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Number(pub(crate) f64);
 
@@ -171,16 +171,16 @@ impl<'de> Deserialize<'de> for Number {
 }
 
 impl OfferLine {
-    /// What is missing or too much, in words.
-    pub(crate) fn fault(&self) -> Option<String> {
+    /// Returns a sentence about a field that is missing or contradicts another, if there is one.
+    pub(crate) fn error(&self) -> Option<String> {
         let values = |count: usize, of: &str, allowed: &str| {
             (count != 1).then(|| format!("{of:?} has {count} values, expected one: {allowed}"))
         };
         for it in &self.resources {
-            let count = [it.scalar.is_some(), it.ranges.is_some(), it.set.is_some()];
-            let count = count.into_iter().filter(|given| *given).count();
-            if let Some(fault) = values(count, &it.name, "scalar, ranges or set") {
-                return Some(format!("offer {:?}: the resource {fault}", self.id));
+            let given = [it.scalar.is_some(), it.ranges.is_some(), it.set.is_some()];
+            let count = given.into_iter().filter(|given| *given).count();
+            if let Some(error) = values(count, &it.name, "scalar, ranges or set") {
+                return Some(format!("offer {:?}: the resource {error}", self.id));
             }
             if it.reservations.is_some() && (it.role.is_some() || it.reservation.is_some()) {
                 return Some(format!(
@@ -194,14 +194,14 @@ impl OfferLine {
             let given =
                 [it.text.is_some(), it.scalar.is_some(), it.ranges.is_some(), it.set.is_some()];
             let count = given.into_iter().filter(|given| *given).count();
-            if let Some(fault) = values(count, &it.name, "text, scalar, ranges or set") {
-                return Some(format!("offer {:?}: the attribute {fault}", self.id));
+            if let Some(error) = values(count, &it.name, "text, scalar, ranges or set") {
+                return Some(format!("offer {:?}: the attribute {error}", self.id));
             }
         }
         None
     }
 
-    /// The line of an offer.
+    /// Returns the line of an offer.
     pub(crate) fn of(offer: &Offer<'_>) -> OfferLine {
         let own = |text: Option<&str>| text.map(str::to_owned);
         OfferLine {
@@ -219,11 +219,12 @@ impl OfferLine {
         }
     }
 
-    /// Borrows it as the kernel wants it.
-    fn lend<'a>(&'a self, arena: &'a Bump) -> Offer<'a> {
-        let resources = arena.alloc_slice_fill_iter(self.resources.iter().map(|it| it.lend(arena)));
+    /// Returns the offer in the kernel's form. It borrows from the line and from the arena.
+    fn to_offer<'a>(&'a self, arena: &'a Bump) -> Offer<'a> {
+        let resources =
+            arena.alloc_slice_fill_iter(self.resources.iter().map(|it| it.to_resource(arena)));
         let attributes =
-            arena.alloc_slice_fill_iter(self.attributes.iter().map(|it| it.lend(arena)));
+            arena.alloc_slice_fill_iter(self.attributes.iter().map(|it| it.to_attribute(arena)));
         let mut offer = Offer::new(&self.id, &self.agent, &self.host, resources, attributes);
         offer.role = self.role.as_deref().unwrap_or(DEFAULT_ROLE);
         offer.region = self.region.as_deref();
@@ -233,18 +234,18 @@ impl OfferLine {
     }
 }
 
-/// Borrows offers as the kernel wants them.
-pub(crate) fn lend<'a>(offers: &'a [OfferLine], arena: &'a Bump) -> &'a [Offer<'a>] {
-    arena.alloc_slice_fill_iter(offers.iter().map(|offer| offer.lend(arena)))
+/// Returns offers in the kernel's form. They borrow from the lines and from the arena.
+pub(crate) fn to_offers<'a>(offers: &'a [OfferLine], arena: &'a Bump) -> &'a [Offer<'a>] {
+    arena.alloc_slice_fill_iter(offers.iter().map(|offer| offer.to_offer(arena)))
 }
 
 impl ResourceLine {
     pub(super) fn of(resource: &Resource<'_>) -> ResourceLine {
         let mut line = ResourceLine { name: resource.name.to_owned(), ..ResourceLine::default() };
         line.standing = match resource.standing {
-            Revocability::Revocable => Some(StandingLine::Revocable),
-            Revocability::Shared => Some(StandingLine::Shared),
-            Revocability::Disk => Some(StandingLine::Disk),
+            Revocability::Revocable => Some(RevocabilityLine::Revocable),
+            Revocability::Shared => Some(RevocabilityLine::Shared),
+            Revocability::Disk => Some(RevocabilityLine::Disk),
             _ => None,
         };
         match resource.reservations {
@@ -268,28 +269,28 @@ impl ResourceLine {
         line
     }
 
-    fn lend<'a>(&'a self, arena: &'a Bump) -> Resource<'a> {
+    fn to_resource<'a>(&'a self, arena: &'a Bump) -> Resource<'a> {
         let value = if let Some(Number(number)) = self.scalar {
             Value::Scalar(Scalar::from_f64_lenient(number))
         } else if let Some(ranges) = &self.ranges {
-            Value::Ranges(lend_ranges(ranges, arena))
+            Value::Ranges(ranges_in(ranges, arena))
         } else {
-            Value::Set(lend_texts(self.set.as_deref().unwrap_or_default(), arena))
+            Value::Set(texts_in(self.set.as_deref().unwrap_or_default(), arena))
         };
         let standing = match self.standing {
             None => Revocability::Firm,
-            Some(StandingLine::Revocable) => Revocability::Revocable,
-            Some(StandingLine::Shared) => Revocability::Shared,
-            Some(StandingLine::Disk) => Revocability::Disk,
+            Some(RevocabilityLine::Revocable) => Revocability::Revocable,
+            Some(RevocabilityLine::Shared) => Revocability::Shared,
+            Some(RevocabilityLine::Disk) => Revocability::Disk,
         };
         let reservations = match &self.reservations {
             Some(stack) => Reservations::Refined(
-                arena.alloc_slice_fill_iter(stack.iter().map(|it| it.lend(arena))),
+                arena.alloc_slice_fill_iter(stack.iter().map(|it| it.to_reservation(arena))),
             ),
             None => Reservations::Old {
                 role: self.role.as_deref().unwrap_or(DEFAULT_ROLE),
                 dynamic: self.reservation.as_ref().map(|by| {
-                    let labels = lend_labels(&by.labels, arena);
+                    let labels = labels_in(&by.labels, arena);
                     &*arena.alloc(ReservedBy { principal: by.principal.as_deref(), labels })
                 }),
             },
@@ -311,12 +312,12 @@ impl RefinedLine {
         }
     }
 
-    fn lend<'a>(&'a self, arena: &'a Bump) -> Reservation<'a> {
+    fn to_reservation<'a>(&'a self, arena: &'a Bump) -> Reservation<'a> {
         let kind = match self.kind {
             KindLine::Static => ReservationKind::Static,
             KindLine::Dynamic => ReservationKind::Dynamic,
         };
-        let labels = lend_labels(&self.labels, arena);
+        let labels = labels_in(&self.labels, arena);
         let by = ReservedBy { principal: self.principal.as_deref(), labels };
         Reservation { kind, role: &self.role, by }
     }
@@ -335,15 +336,15 @@ impl AttributeLine {
         line
     }
 
-    fn lend<'a>(&'a self, arena: &'a Bump) -> Attribute<'a> {
+    fn to_attribute<'a>(&'a self, arena: &'a Bump) -> Attribute<'a> {
         let value = if let Some(text) = &self.text {
             AttributeValue::Text(text)
         } else if let Some(Number(number)) = self.scalar {
             AttributeValue::Scalar(number)
         } else if let Some(ranges) = &self.ranges {
-            AttributeValue::Ranges(lend_ranges(ranges, arena))
+            AttributeValue::Ranges(ranges_in(ranges, arena))
         } else {
-            AttributeValue::Set(lend_texts(self.set.as_deref().unwrap_or_default(), arena))
+            AttributeValue::Set(texts_in(self.set.as_deref().unwrap_or_default(), arena))
         };
         Attribute { name: &self.name, value }
     }
@@ -353,15 +354,15 @@ fn labels_of(by: &ReservedBy<'_>) -> Vec<LabelLine> {
     by.labels.iter().map(|(key, value)| ((*key).to_owned(), value.map(str::to_owned))).collect()
 }
 
-fn lend_labels<'a>(labels: &'a [LabelLine], arena: &'a Bump) -> &'a [Label<'a>] {
+fn labels_in<'a>(labels: &'a [LabelLine], arena: &'a Bump) -> &'a [Label<'a>] {
     arena.alloc_slice_fill_iter(labels.iter().map(|(key, value)| (key.as_str(), value.as_deref())))
 }
 
-fn lend_ranges<'a>(ranges: &[(u64, u64)], arena: &'a Bump) -> &'a [PortRange] {
+fn ranges_in<'a>(ranges: &[(u64, u64)], arena: &'a Bump) -> &'a [PortRange] {
     arena.alloc_slice_fill_iter(ranges.iter().map(|(begin, end)| PortRange::new(*begin, *end)))
 }
 
-fn lend_texts<'a>(texts: &'a [String], arena: &'a Bump) -> &'a [&'a str] {
+fn texts_in<'a>(texts: &'a [String], arena: &'a Bump) -> &'a [&'a str] {
     arena.alloc_slice_fill_iter(texts.iter().map(String::as_str))
 }
 

@@ -1,4 +1,4 @@
-//! Reads files of lines: bounded, and with the line's number in every complaint.
+//! Reads scenarios and other files of JSON lines. Sizes are bounded, and each error has a line number.
 
 use std::fmt;
 use std::fs::File;
@@ -7,73 +7,73 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
-use super::event::{Event, What};
-use super::head::{FORMAT, Head};
+use super::event::{EventKind, ScenarioEvent};
+use super::head::{FORMAT, ScenarioHead};
 use crate::text::format::printable;
 
-/// The longest line, in bytes.
+/// The maximum length of a line, in bytes.
 pub(crate) const LINE_BYTES_MAX: usize = 16 << 20;
-/// The longest file, in bytes. A scenario is kept in memory while it is played, where it takes a few times as much; one
-/// of nothing but tiny events, up to thirty times.
+/// The maximum length of a file, in bytes. A scenario is kept in memory while it is played and takes a few times its
+/// length there; up to thirty times if all its events are tiny.
 pub(crate) const FILE_BYTES_MAX: u64 = 256 << 20;
-/// The longest complaint, in characters.
-const COMPLAINT_MAX: usize = 400;
+/// The maximum length of an error, in characters.
+const ERROR_MAX: usize = 400;
 
-/// What is wrong, and where.
+/// An error at a line of a file.
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub(crate) struct LineError {
     file: String,
     line: u64,
     what: String,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for LineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: {}", self.file, self.line, self.what)
     }
 }
 
-/// A scenario.
+/// The contents of a scenario.
 #[derive(Debug)]
-pub(crate) struct Scenario {
-    pub(crate) head: Head,
-    pub(crate) events: Vec<Event>,
-    /// The number of the last line, if it was left out because the file ends in the middle of it.
+pub(crate) struct ScenarioFile {
+    pub(crate) head: ScenarioHead,
+    pub(crate) events: Vec<ScenarioEvent>,
+    /// The number of the last line, if it is incomplete and was therefore ignored.
     pub(crate) cut: Option<u64>,
 }
 
 /// Reads a scenario; `-` is standard input.
 ///
 /// # Errors
-/// Says which line is not what was expected.
-pub(crate) fn scenario(path: &Path) -> Result<Scenario, Fault> {
-    let mut lines = Lines::open(path)?;
+/// With the first line that is invalid.
+pub(crate) fn scenario(path: &Path) -> Result<ScenarioFile, LineError> {
+    let mut lines = LineReader::open(path)?;
     read_scenario(&mut lines)
 }
 
-/// The longest time in which nothing happens, in milliseconds: a day.
+/// The maximum time between two events, in milliseconds: a day.
 const GAP_MAX: u64 = 24 * 3_600_000;
-/// The longest time that a scenario may take, in milliseconds: a hundred days.
+/// The maximum duration of a scenario, in milliseconds: a hundred days.
 const TIME_MAX: u64 = 100 * GAP_MAX;
 
-impl Scenario {
-    /// Looks whether moments follow each other, and not too far.
+impl ScenarioFile {
+    /// Checks that the times of events don't decrease, nor increase by more than [`GAP_MAX`].
     ///
     /// # Errors
-    /// Says which line is out of place in time.
-    pub(crate) fn check_moments(&self, path: &Path) -> Result<(), Fault> {
+    /// With the first line whose time is invalid.
+    pub(crate) fn check_times(&self, path: &Path) -> Result<(), LineError> {
         let mut now = 0_u64;
         for (line, event) in (2..).zip(&self.events) {
-            let at = match (event.at_ms, &event.what) {
+            let at = match (event.at_ms, &event.kind) {
                 (Some(at), _) => at,
-                (None, What::AdvanceMs(ms)) => now.saturating_add(*ms),
+                (None, EventKind::AdvanceMs(ms)) => now.saturating_add(*ms),
                 (None, _) => now,
             };
             let most = now.saturating_add(GAP_MAX).min(TIME_MAX);
             if !(now..=most).contains(&at) {
                 let file = printable(&path.to_string_lossy());
-                let what = format!("its moment is {at} ms, expected {now} to {most}");
-                return Err(Fault { file, line, what });
+                let what = format!("its time is {at} ms, expected {now} to {most}");
+                return Err(LineError { file, line, what });
             }
             now = at;
         }
@@ -81,30 +81,30 @@ impl Scenario {
     }
 }
 
-/// Reads a scenario that is in memory.
+/// Reads a scenario from memory.
 #[cfg(test)]
-pub(crate) fn from_text(text: &str) -> Result<Scenario, Fault> {
-    read_scenario(&mut Lines::new("text".to_owned(), text.as_bytes()))
+pub(crate) fn from_text(text: &str) -> Result<ScenarioFile, LineError> {
+    read_scenario(&mut LineReader::new("text".to_owned(), text.as_bytes()))
 }
 
-fn read_scenario(lines: &mut Lines<impl BufRead>) -> Result<Scenario, Fault> {
-    let head = match lines.next::<Head>("a head such as {\"format\":1,\"conf\":{}}")? {
-        Next::Value(head) => head,
-        Next::Cut | Next::End => {
+fn read_scenario(lines: &mut LineReader<impl BufRead>) -> Result<ScenarioFile, LineError> {
+    let head = match lines.next::<ScenarioHead>("a head such as {\"format\":1,\"conf\":{}}")? {
+        NextLine::Value(head) => head,
+        NextLine::Incomplete | NextLine::End => {
             let allowed = "expected a head such as {\"format\":1,\"conf\":{}}";
-            return Err(lines.fault(format!("no whole line, {allowed}")));
+            return Err(lines.error(format!("no whole line, {allowed}")));
         }
     };
     if head.format != FORMAT {
         let what = format!("\"format\" is {}, expected {FORMAT}", head.format);
-        return Err(lines.fault(what));
+        return Err(lines.error(what));
     }
-    let mut scenario = Scenario { head, events: Vec::new(), cut: None };
+    let mut scenario = ScenarioFile { head, events: Vec::new(), cut: None };
     loop {
-        match lines.next::<Event>("an event: an object with one key that says which")? {
-            Next::Value(event) => scenario.events.push(event),
-            Next::End => return Ok(scenario),
-            Next::Cut => {
+        match lines.next::<ScenarioEvent>("an event: an object with one key that says which")? {
+            NextLine::Value(event) => scenario.events.push(event),
+            NextLine::End => return Ok(scenario),
+            NextLine::Incomplete => {
                 scenario.cut = Some(lines.number);
                 return Ok(scenario);
             }
@@ -112,16 +112,16 @@ fn read_scenario(lines: &mut Lines<impl BufRead>) -> Result<Scenario, Fault> {
     }
 }
 
-/// What comes next in a file.
-pub(crate) enum Next<T> {
+/// The result of reading a line.
+pub(crate) enum NextLine<T> {
     Value(T),
-    /// The file ends in the middle of a line.
-    Cut,
+    /// The file ends in the middle of the line.
+    Incomplete,
     End,
 }
 
-/// A file, line by line.
-pub(crate) struct Lines<R> {
+/// Reads a file line by line.
+pub(crate) struct LineReader<R> {
     file: String,
     reader: R,
     /// The last line's number, from 1.
@@ -130,9 +130,9 @@ pub(crate) struct Lines<R> {
     left: u64,
 }
 
-impl Lines<BufReader<Box<dyn Read>>> {
+impl LineReader<BufReader<Box<dyn Read>>> {
     /// Opens a file; `-` is standard input.
-    pub(crate) fn open(path: &Path) -> Result<Self, Fault> {
+    pub(crate) fn open(path: &Path) -> Result<Self, LineError> {
         let opened: io::Result<(String, Box<dyn Read>)> = if path == Path::new("-") {
             Ok(("standard input".to_owned(), Box::new(io::stdin())))
         } else {
@@ -140,85 +140,88 @@ impl Lines<BufReader<Box<dyn Read>>> {
             File::open(path).map(|file| (name, Box::new(file) as Box<dyn Read>))
         };
         match opened {
-            Ok((file, reader)) => Ok(Lines::new(file, BufReader::new(reader))),
+            Ok((file, reader)) => Ok(LineReader::new(file, BufReader::new(reader))),
             Err(error) => {
                 let what = format!("can't be read: {error}, expected a file of lines");
                 let file = printable(&path.to_string_lossy());
-                Err(Fault { file, line: 1, what })
+                Err(LineError { file, line: 1, what })
             }
         }
     }
 }
 
-impl<R: BufRead> Lines<R> {
-    pub(crate) fn new(file: String, reader: R) -> Lines<R> {
-        Lines { file, reader, number: 0, line: Vec::new(), left: FILE_BYTES_MAX }
+impl<R: BufRead> LineReader<R> {
+    pub(crate) fn new(file: String, reader: R) -> LineReader<R> {
+        LineReader { file, reader, number: 0, line: Vec::new(), left: FILE_BYTES_MAX }
     }
 
-    /// A complaint about the line that was read last.
-    pub(crate) fn fault(&self, what: String) -> Fault {
+    /// Creates an error about the line that was read last.
+    pub(crate) fn error(&self, what: String) -> LineError {
         let mut what = printable(&what);
-        if let Some((at, _)) = what.char_indices().nth(COMPLAINT_MAX) {
+        if let Some((at, _)) = what.char_indices().nth(ERROR_MAX) {
             what.truncate(at);
             what.push('…');
         }
-        Fault { file: self.file.clone(), line: self.number.max(1), what }
+        LineError { file: self.file.clone(), line: self.number.max(1), what }
     }
 
-    /// Reads a line as what was `expected`.
-    pub(crate) fn next<T: DeserializeOwned>(&mut self, expected: &str) -> Result<Next<T>, Fault> {
+    /// Reads the next line. Errors mention what was `expected`.
+    pub(crate) fn next<T: DeserializeOwned>(
+        &mut self,
+        expected: &str,
+    ) -> Result<NextLine<T>, LineError> {
         self.line.clear();
         self.number += 1;
         let limit = LINE_BYTES_MAX as u64 + 1;
         let read = (&mut self.reader).take(limit).read_until(b'\n', &mut self.line);
         if let Err(error) = read {
             let why = format!("can't be read: {error}, expected a file of lines");
-            return Err(self.fault(why));
+            return Err(self.error(why));
         }
         if self.line.is_empty() {
-            return Ok(Next::End);
+            return Ok(NextLine::End);
         }
         let length = self.line.len() as u64;
         if length == limit && self.line.last() != Some(&b'\n') {
             let allowed = format!("expected at most {LINE_BYTES_MAX} bytes");
-            return Err(self.fault(format!("the line is too long, {allowed}")));
+            return Err(self.error(format!("the line is too long, {allowed}")));
         }
         if length > self.left {
             let allowed = format!("expected at most {FILE_BYTES_MAX} bytes");
-            return Err(self.fault(format!("the file is too long, {allowed}")));
+            return Err(self.error(format!("the file is too long, {allowed}")));
         }
         self.left -= length;
         let is_whole = self.line.pop_if(|byte| *byte == b'\n').is_some();
         let Ok(text) = str::from_utf8(&self.line) else {
             return match is_whole {
-                true => Err(self.fault("not UTF-8, expected JSON in UTF-8".to_owned())),
-                false => Ok(Next::Cut),
+                true => Err(self.error("not UTF-8, expected JSON in UTF-8".to_owned())),
+                false => Ok(NextLine::Incomplete),
             };
         };
-        // Some editors begin a file so.
+        // Some editors begin files with a byte order mark.
         let text = text.strip_prefix('\u{feff}').filter(|_| self.number == 1).unwrap_or(text);
         match serde_json::from_str(text) {
-            Ok(value) => Ok(Next::Value(value)),
-            Err(error) if error.is_eof() && !is_whole => Ok(Next::Cut),
-            Err(error) => Err(self.fault(complaint(&error, text, expected))),
+            Ok(value) => Ok(NextLine::Value(value)),
+            Err(error) if error.is_eof() && !is_whole => Ok(NextLine::Incomplete),
+            Err(error) => Err(self.error(json_error(&error, text, expected))),
         }
     }
 }
 
-/// What a line is, and what it should be.
-fn complaint(error: &serde_json::Error, text: &str, expected: &str) -> String {
+/// Describes a line that can't be parsed, and what was expected.
+fn json_error(error: &serde_json::Error, text: &str, expected: &str) -> String {
     if text.trim().is_empty() {
         return format!("the line is blank, expected {expected}");
     }
-    let told = error.to_string();
-    // The line is known better here.
-    let end = told.rfind(" at line ").unwrap_or(told.len());
-    let told = told.get(..end).unwrap_or(&told);
-    let rest = match told.contains("expected") {
+    let sentence = error.to_string();
+    // serde_json counts lines within the text, which is one line of the file.
+    let end = sentence.rfind(" at line ").unwrap_or(sentence.len());
+    let sentence = &sentence[..end];
+    let rest = match sentence.contains("expected") {
         true => String::new(),
         false => format!(", expected {expected}"),
     };
-    format!("column {}: {told}{rest}", error.column())
+    format!("column {}: {sentence}{rest}", error.column())
 }
 
 #[cfg(test)]
@@ -226,24 +229,23 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn read(text: &[u8]) -> Result<Scenario, String> {
-        read_scenario(&mut Lines::new("F".to_owned(), text)).map_err(|fault| fault.to_string())
+    fn read(text: &[u8]) -> Result<ScenarioFile, String> {
+        read_scenario(&mut LineReader::new("F".to_owned(), text)).map_err(|error| error.to_string())
     }
 
     const HEAD: &str = "{\"format\":1,\"conf\":{}}\n";
 
-    /// Goal: a byte order mark at the beginning is no mistake, and one later is. Method: both.
+    /// Goal: a byte order mark is allowed at the beginning of a file only. Method: put one at the beginning and one later.
     #[test]
     fn a_byte_order_mark_may_begin_a_file() {
         assert!(read(format!("\u{feff}{HEAD}").as_bytes()).is_ok());
         assert!(read(format!("{HEAD}\u{feff}{{\"stop\":true}}\n").as_bytes()).is_err());
     }
 
-    /// Goal: what isn't a scenario is told with its line and what was expected. Method: each kind of
-    /// mistake.
+    /// Goal: errors name the line and what was expected. Method: make each kind of mistake in an event.
     #[test]
-    fn mistakes_have_their_line() {
-        for (line, told) in [
+    fn errors_name_the_line() {
+        for (line, expected) in [
             (
                 "{\"offrs\":[]}",
                 "F:2: column 8: unknown event \"offrs\", expected one of registered",
@@ -252,7 +254,7 @@ mod tests {
             ("[]", "F:2: column 0: invalid type: sequence, expected an event"),
             ("{}", "F:2: column 2: no event, expected one of"),
             ("", "F:2: the line is blank, expected an event"),
-            ("{\"stop\":true,\"stop\":true}", "a second event, \"stop\", expected one a line"),
+            ("{\"stop\":true,\"stop\":true}", "a second event, \"stop\", expected one per line"),
             (
                 "{\"at_ms\":1,\"at_ms\":2,\"stop\":true}",
                 "\"at_ms\" comes twice, expected each once",
@@ -269,14 +271,14 @@ mod tests {
             ("{\"advance_ms\":-1}", "invalid value: integer `-1`, expected u64"),
         ] {
             let error = read(format!("{HEAD}{line}\n").as_bytes()).unwrap_err();
-            assert!(error.starts_with("F:2: ") && error.contains(told), "{line}: {error}");
+            assert!(error.starts_with("F:2: ") && error.contains(expected), "{line}: {error}");
         }
         let offer = |resource: &str| {
             format!(
                 "{HEAD}{{\"offers\":[{{\"id\":\"o\",\"agent\":\"a\",\"host\":\"h\",\"resources\":[{resource}]}}]}}\n"
             )
         };
-        for (resource, told) in [
+        for (resource, expected) in [
             ("{\"name\":\"cpus\"}", "has 0 values, expected one: scalar, ranges or set"),
             ("{\"name\":\"cpus\",\"scalar\":1,\"set\":[]}", "has 2 values"),
             ("{\"name\":\"cpus\",\"scalar\":1,\"scalar\":2}", "duplicate field `scalar`"),
@@ -284,15 +286,15 @@ mod tests {
             ("{\"name\":\"cpus\",\"scalr\":1}", "unknown field `scalr`, expected one of"),
         ] {
             let error = read(offer(resource).as_bytes()).unwrap_err();
-            assert!(error.starts_with("F:2: ") && error.contains(told), "{resource}: {error}");
+            assert!(error.starts_with("F:2: ") && error.contains(expected), "{resource}: {error}");
         }
         assert!(read(offer("{\"name\":\"cpus\",\"scalar\":\"NaN\"}").as_bytes()).is_ok());
     }
 
-    /// Goal: what isn't a head is told, too. Method: each kind of mistake.
+    /// Goal: errors in the head name the line and what was expected. Method: make each kind of mistake in a head.
     #[test]
-    fn heads_are_demanded() {
-        for (text, told) in [
+    fn heads_are_checked() {
+        for (text, expected) in [
             ("", "F:1: no whole line, expected a head such as"),
             ("{\"format\":1,\"co", "F:1: no whole line, expected a head"),
             ("{\"stop\":true}\n", "F:1: column 7: unknown field `stop`, expected one of"),
@@ -302,13 +304,13 @@ mod tests {
             ("{\"format\":1,\"conf\":{\"a\":\"1\",\"a\":\"2\"}}\n", "\"a\" comes twice"),
         ] {
             let error = read(text.as_bytes()).unwrap_err();
-            assert!(error.starts_with("F:1: ") && error.contains(told), "{text}: {error}");
+            assert!(error.starts_with("F:1: ") && error.contains(expected), "{text}: {error}");
         }
         let error = read(b"{\"format\":1,\"conf\":{}}\n\"\xff\"\n").unwrap_err();
         assert_eq!(error, "F:2: not UTF-8, expected JSON in UTF-8");
     }
 
-    /// Goal: a file that a killed program left is read as far as it goes. Method: all ends of one.
+    /// Goal: a file that ends in the middle of a line is read up to the last whole line. Method: cut one file at each byte.
     #[test]
     fn a_cut_file_is_read_up_to_its_cut() {
         let whole = format!("{HEAD}{{\"kill\":[\"ä\"]}}\n{{\"stop\":true}}\n");
@@ -322,19 +324,19 @@ mod tests {
         }
     }
 
-    /// Goal: a line without an end takes no memory without an end. Method: one byte too many.
+    /// Goal: the memory for a line is bounded. Method: read an endless line.
     #[test]
     fn long_lines_are_refused() {
         let endless = HEAD.as_bytes().chain(io::repeat(b' '));
-        let mut lines = Lines::new("F".to_owned(), BufReader::new(endless));
+        let mut lines = LineReader::new("F".to_owned(), BufReader::new(endless));
         let error = read_scenario(&mut lines).unwrap_err().to_string();
         assert_eq!(error, "F:2: the line is too long, expected at most 16777216 bytes");
     }
 
     proptest! {
-        /// Goal: reading is total. Method: lines of the format's own marks and words.
+        /// Goal: no text makes the reader panic. Method: read random texts of the format's punctuation and words.
         #[test]
-        fn no_text_is_too_odd(text in "(\\{|\\}|\\[|\\]|\"|:|,|1|-|\n|\"offers\"|\"format\"|\"conf\"|ä){0,40}") {
+        fn no_text_panics(text in "(\\{|\\}|\\[|\\]|\"|:|,|1|-|\n|\"offers\"|\"format\"|\"conf\"|ä){0,40}") {
             let _either = read(text.as_bytes());
             let _either = read(format!("{HEAD}{text}").as_bytes());
         }

@@ -10,7 +10,7 @@ use super::numbers::{counted, moment, rough, speed};
 use super::options::{SearchOptions, SimulateOptions};
 use super::progress::ProgressDisplay;
 use super::result::{SearchResult, Shortened};
-use super::violation::{CommandOnPanic, Violation, report_violation};
+use super::violation::{CommandOnPanic, FoundViolation, report_violation};
 use crate::exit::Exit;
 use crate::output::{Said, remark, say};
 use crate::text::format::{grouped, passed};
@@ -52,7 +52,7 @@ fn shorten_violation(
 ) -> Option<Shortened> {
     let (seed, broken) = result.broken.as_ref()?;
     let search = result.options;
-    let violation = Violation {
+    let violation = FoundViolation {
         broken,
         scenario: &search.scenario(*seed),
         checks: Checks::EachStep,

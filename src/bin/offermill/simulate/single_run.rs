@@ -11,7 +11,7 @@ use super::numbers::{moment, per_second};
 use super::options::{ScenarioOptions, SimulateOptions};
 use super::progress::ProgressDisplay;
 use super::result::{RunResult, Shortened};
-use super::violation::{CommandOnPanic, Violation, report_violation};
+use super::violation::{CommandOnPanic, FoundViolation, report_violation};
 use super::{json, report, summary};
 use crate::exit::Exit;
 use crate::model::rate::Rate;
@@ -78,7 +78,7 @@ fn shorten_violation(
     options: &SimulateOptions,
     interrupt: &mut Interrupt,
 ) -> Option<Shortened> {
-    let violation = Violation {
+    let violation = FoundViolation {
         broken: result.broken.as_ref()?,
         scenario: &result.options.scenario,
         checks: result.options.checks,

@@ -21,7 +21,7 @@ const RUNS_MAX: u32 = 500;
 const TIME_MAX: Duration = Duration::from_secs(60);
 
 /// A violated invariant and the scenario that shows it.
-pub(super) struct Violation<'a> {
+pub(super) struct FoundViolation<'a> {
     pub(super) broken: &'a Broken,
     pub(super) scenario: &'a Scenario,
     pub(super) checks: Checks,
@@ -35,7 +35,7 @@ pub(super) struct Violation<'a> {
 
 /// Prints a violation, shortens the scenario and prints the result.
 pub(super) fn report_violation(
-    violation: &Violation<'_>,
+    violation: &FoundViolation<'_>,
     options: &SimulateOptions,
     interrupt: &mut Interrupt,
 ) -> Shortened {
@@ -49,7 +49,7 @@ pub(super) fn report_violation(
     shortened
 }
 
-fn description(violation: &Violation<'_>) -> String {
+fn description(violation: &FoundViolation<'_>) -> String {
     let Broken { at, step, what, .. } = violation.broken;
     let what = format!("{}: {}", invariant(violation.broken), printable(what));
     let mut text = String::from("\n");
@@ -72,7 +72,7 @@ fn heading(text: &str) -> String {
 }
 
 fn shorten_scenario(
-    violation: &Violation<'_>,
+    violation: &FoundViolation<'_>,
     plain: bool,
     interrupt: &mut Interrupt,
 ) -> Shortened {
@@ -120,7 +120,7 @@ fn size(scenario: &Scenario) -> String {
 }
 
 fn shortened_text(
-    violation: &Violation<'_>,
+    violation: &FoundViolation<'_>,
     shortened: &Shortened,
     options: &SimulateOptions,
 ) -> String {

@@ -1,26 +1,24 @@
-//! Moments of the engine's clock as times of day, in UTC.
+//! Formats times of the engine's clock as wall-clock times, in UTC.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use offermill::Timestamp;
 use offermill::engine::Clock;
 
+/// The length of a day, in seconds.
 const DAY: u64 = 86_400;
 
-/// A moment of the engine's clock in wall-clock time; `None` for the end of time.
-pub(crate) fn time_of(clock: Clock, moment: Timestamp) -> Option<SystemTime> {
-    if moment == Timestamp::MAX {
+/// Converts a time of the engine's clock to wall-clock time; `None` for [`Timestamp::MAX`].
+pub(crate) fn time_of(clock: Clock, at: Timestamp) -> Option<SystemTime> {
+    if at == Timestamp::MAX {
         return None;
     }
-    let (now, wall) = (clock.now(), SystemTime::now());
-    if moment >= now {
-        wall.checked_add(moment.since(now))
-    } else {
-        wall.checked_sub(now.since(moment))
-    }
+    let now = clock.now();
+    let wall = SystemTime::now();
+    if at >= now { wall.checked_add(at.since(now)) } else { wall.checked_sub(now.since(at)) }
 }
 
-/// As in `2026-02-28T13:05:12.345Z`.
+/// Formats a time as in `2026-02-28T13:05:12.345Z`.
 pub(crate) fn rfc3339(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (year, month, day) = date(since);
@@ -29,7 +27,7 @@ pub(crate) fn rfc3339(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
 }
 
-/// As in `13:05:12 UTC`, with the date if it isn't today's.
+/// Formats a time as in `13:05:12 UTC`, with the date if it isn't today.
 pub(crate) fn time_for_people(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let today = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() / DAY;
@@ -47,12 +45,13 @@ fn time_of_day(since: Duration) -> (u64, u64, u64) {
     (seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
 
-/// Year, month and day of a moment since 1970, by counting years that begin in March, so that a
-/// leap day is a year's last.
+/// Returns year, month and day of a time since 1970, with the algorithm of Howard Hinnant's `civil_from_days`: its
+/// years begin in March, so that a leap day is the last day of a year.
 fn date(since: Duration) -> (u64, u64, u64) {
-    // From 1 March of the year 0 to 1 January 1970.
+    // 719 468 days lie between 1 March of the year 0 and 1 January 1970.
     let days = since.as_secs() / DAY + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let era = days / 146_097;
+    let day_of_era = days % 146_097;
     let year_of_era =
         (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
@@ -67,10 +66,9 @@ fn date(since: Duration) -> (u64, u64, u64) {
 mod tests {
     use super::*;
 
-    /// Goal: dates are the calendar's. Method: leap days, ends of years and centuries, known
-    /// seconds.
+    /// Goal: dates are correct. Method: format leap days and the ends of years and centuries.
     #[test]
-    fn known_moments_have_their_dates() {
+    fn dates_are_correct() {
         for (seconds, text) in [
             (0, "1970-01-01T00:00:00.000Z"),
             (951_782_400, "2000-02-29T00:00:00.000Z"),

@@ -1,15 +1,15 @@
-//! Rows and columns of text, fitted to a width.
+//! Lays out tables of text in columns, fitted to the width of a terminal.
 
 use console::{Alignment, Style, measure_text_width, pad_str, truncate_str};
 
-/// Columns are this far apart.
+/// The number of spaces between columns.
 const GAP: usize = 2;
-/// A last column with less room than this is left out.
+/// The minimum width of the last column; if it has less, it is omitted.
 const LAST_MIN: usize = 8;
-/// A column that gives way is left so much.
+/// The minimum width of a shrunk first or second column.
 const SHRUNK_MIN: usize = 7;
 
-/// A column: its heading, and the side that its cells keep to.
+/// A column: its heading, and whether its cells are numbers, which are aligned to the right.
 pub(crate) struct Column {
     pub(crate) heading: &'static str,
     pub(crate) is_number: bool,
@@ -25,7 +25,7 @@ impl Column {
     }
 }
 
-/// A cell: its text, and how it looks.
+/// A cell: its text and style.
 pub(crate) struct Cell {
     pub(crate) text: String,
     pub(crate) style: Style,
@@ -37,9 +37,9 @@ impl From<String> for Cell {
     }
 }
 
-/// The heading and the rows as lines of at most `width` columns. The last column has what the
-/// others leave, and is cut at its end; if they leave nothing the first is shortened at its start,
-/// where ids are alike, then the second.
+/// Returns the heading and the rows as lines of at most `width` columns. The last column has the rest of the width and
+/// is truncated at its end. If there is no rest, the first column is truncated at its start, where ids are equal, then
+/// the second.
 pub(crate) fn lay_out(columns: &[Column], rows: &[Vec<Cell>], width: usize) -> Vec<String> {
     let mut widths: Vec<usize> = columns
         .iter()
@@ -62,14 +62,18 @@ pub(crate) fn lay_out(columns: &[Column], rows: &[Vec<Cell>], width: usize) -> V
                 continue;
             }
             let is_number = columns.get(place).is_some_and(|column| column.is_number);
-            let cut = if place == 0 {
-                cut_start(&cell.text, *width)
+            let truncated = if place == 0 {
+                truncate_start(&cell.text, *width)
             } else {
                 truncate_str(&cell.text, *width, "…").into_owned()
             };
             let side = if is_number { Alignment::Right } else { Alignment::Left };
             let is_last = place + 1 == row.len();
-            let padded = if is_last { cut } else { pad_str(&cut, *width, side, None).into_owned() };
+            let padded = if is_last {
+                truncated
+            } else {
+                pad_str(&truncated, *width, side, None).into_owned()
+            };
             if place > 0 {
                 text.push_str(&" ".repeat(GAP));
             }
@@ -80,7 +84,7 @@ pub(crate) fn lay_out(columns: &[Column], rows: &[Vec<Cell>], width: usize) -> V
     std::iter::once(&heading).chain(rows).map(line).collect()
 }
 
-/// Takes from the last column first, then from the first and the second, until the row fits.
+/// Shrinks the last column, then the first and the second, until the row fits.
 fn fit(widths: &mut [usize], width: usize) {
     let Some(last) = widths.len().checked_sub(1) else { return };
     let room = width.saturating_sub(GAP * last);
@@ -95,8 +99,8 @@ fn fit(widths: &mut [usize], width: usize) {
     }
 }
 
-/// The end of a text that is too long: that is where ids differ.
-fn cut_start(text: &str, width: usize) -> String {
+/// Truncates a text at its start: ids differ at their ends.
+fn truncate_start(text: &str, width: usize) -> String {
     let over = measure_text_width(text).saturating_sub(width);
     if over == 0 {
         return text.to_owned();
@@ -109,8 +113,7 @@ fn cut_start(text: &str, width: usize) -> String {
 mod tests {
     use super::*;
 
-    /// Goal: rows fit whatever the width, and what differs stays readable. Method: one row at many
-    /// widths.
+    /// Goal: rows fit every width, and the end of ids stays readable. Method: lay out one row at many widths.
     #[test]
     fn rows_fit() {
         let columns = [
@@ -129,6 +132,6 @@ mod tests {
             );
             assert!(lines[1].contains("17.4"), "{width}: {lines:?}");
         }
-        assert_eq!(cut_start("etl-s44we8-17.4", 6), "…-17.4");
+        assert_eq!(truncate_start("etl-s44we8-17.4", 6), "…-17.4");
     }
 }

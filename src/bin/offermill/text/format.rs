@@ -1,15 +1,15 @@
-//! Turns of phrase that several places need.
+//! Formats counts, durations, large numbers and untrusted text.
 
 use std::time::Duration;
 
 use offermill::config::text::format_duration;
 
-/// `1 executor`, `2 executors`.
+/// Formats a count with its noun: `1 executor`, `2 executors`.
 pub(crate) fn count(number: u64, singular: &str) -> String {
     if number == 1 { format!("1 {singular}") } else { format!("{number} {singular}s") }
 }
 
-/// A duration that has passed, to a tenth of a second while that matters.
+/// Formats an elapsed duration: in tenths of a second below a minute, in seconds above.
 pub(crate) fn passed(duration: Duration) -> String {
     if duration < Duration::from_secs(60) {
         let tenths = duration.as_millis() / 100;
@@ -19,12 +19,12 @@ pub(crate) fn passed(duration: Duration) -> String {
     }
 }
 
-/// A duration that has passed, in whole seconds.
+/// Formats an elapsed duration in whole seconds.
 pub(crate) fn age(duration: Duration) -> String {
     format_duration(Duration::from_secs(duration.as_secs()))
 }
 
-/// Text that others wrote, safe for a terminal: what it would not simply show is escaped.
+/// Escapes control and invisible characters in untrusted text, so that it can be printed to a terminal.
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -36,7 +36,7 @@ pub(crate) fn printable(text: &str) -> String {
     shown
 }
 
-/// Thousands apart, so that large numbers can be read.
+/// Formats a number with a space between groups of three digits.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -53,7 +53,7 @@ pub(crate) fn grouped(number: u64) -> String {
 mod tests {
     use super::*;
 
-    /// Goal: numbers read well. Method: each shape.
+    /// Goal: numbers, durations and text are formatted for people. Method: format one value of each kind.
     #[test]
     fn numbers_read_well() {
         assert_eq!([count(1, "core"), count(0, "core")], ["1 core", "0 cores"]);

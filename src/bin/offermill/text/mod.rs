@@ -1,4 +1,4 @@
-//! Texts and where they go: turns of phrase, columns, times of day, a writer that holds nobody up.
+//! Text output: formatting of numbers and durations, columns, wall-clock times, and a non-blocking writer.
 
 pub(crate) mod clock;
 pub(crate) mod columns;

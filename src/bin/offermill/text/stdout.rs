@@ -1,16 +1,16 @@
-//! Output of a run, written by a thread of its own: whoever has its other end and doesn't read it holds nobody up.
+//! Writes output with a thread of its own, so that a reader which doesn't read never blocks the run.
 //!
-//! What waits to be written is bounded. A reader that is slow gets all of it. When more waits than may, lines are left
-//! out; how many is said in their place.
+//! The output that waits to be written is bounded. A slow reader gets all of it. If more output waits than the bound
+//! allows, lines are omitted, and their number is written in their place.
 //!
-//! | rank | what | is left out |
+//! | rank | lines | omitted |
 //! |---|---|---|
-//! | [`Rank::Routine`] | all is as it should be | when [`Bounds::routine`] bytes wait, until half of them are written |
-//! | [`Rank::Notable`] | what somebody should know | when [`Bounds::notable`] bytes wait |
-//! | [`Rank::Result`] | what comes once, as the summary | never |
+//! | [`Rank::Routine`] | normal operation | if [`Bounds::routine`] bytes wait, until half of them are written |
+//! | [`Rank::Notable`] | what a user should notice | if [`Bounds::notable`] bytes wait |
+//! | [`Rank::Result`] | written once, such as the summary | never |
 //!
-//! At the end [`Writer::drain`] waits for as long as the reader takes anything. A failure, such as a closed pipe, is
-//! final: it is returned by each call from then on.
+//! At the end, [`Writer::drain`] waits as long as the reader makes progress. An error, such as a closed pipe, is final:
+//! each later call returns it.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -21,12 +21,12 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, write};
 
-/// Written at once: whole lines, if they aren't longer. A pipe with room takes as much.
+/// The maximum number of bytes per write: whole lines if they are shorter. A write of this size to a pipe is atomic.
 const PIECE_BYTES: usize = 4096;
-/// How often [`Writer::drain`] asks whether it should go on.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// The interval at which [`Writer::drain`] checks whether to go on.
+const CHECK_EVERY: Duration = Duration::from_millis(50);
 
-/// How much lines matter.
+/// The importance of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rank {
     Routine,
@@ -34,35 +34,35 @@ pub(crate) enum Rank {
     Result,
 }
 
-/// As many bytes may wait.
+/// The maximum numbers of bytes that wait to be written, by rank.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     pub(crate) routine: usize,
     pub(crate) notable: usize,
 }
 
-/// Writes texts in the order in which they come. Once it is dropped, its thread ends when all is written.
+/// Writes texts in the order in which they are given. After it is dropped, its thread writes the rest and ends.
 #[derive(Debug)]
 pub(crate) struct Writer(Arc<WriterState>);
 
 #[derive(Debug)]
 struct WriterState {
-    queue: Mutex<Queue>,
+    queue: Mutex<PendingOutput>,
     bounds: Bounds,
-    /// There is something to write, or there will never be.
+    /// Notified if there is something to write, or the writer was dropped.
     arrived: Condvar,
-    /// A piece was written, or none can be any more.
+    /// Notified if a piece was written, or writing failed.
     written: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Queue {
+struct PendingOutput {
     waiting: String,
-    /// Bytes that the thread has taken and not written yet.
-    in_hand: usize,
-    /// Pieces that were written in all.
+    /// The number of bytes that the thread is about to write.
+    writing: usize,
+    /// The number of pieces that were written.
     pieces: u64,
-    /// Lines that were left out since the last text that wasn't.
+    /// The number of lines omitted since the last text.
     left_out: u64,
     failure: Option<Errno>,
     is_closed: bool,
@@ -72,28 +72,33 @@ impl Writer {
     /// Starts a thread that writes to `target`.
     ///
     /// # Errors
-    /// When there is no thread to be had.
+    /// If no thread can be started.
     pub(crate) fn start(
         name: &str,
         target: impl AsFd + Send + 'static,
         bounds: Bounds,
     ) -> io::Result<Writer> {
-        let (queue, arrived, written) = (Mutex::default(), Condvar::new(), Condvar::new());
-        let desk = Arc::new(WriterState { queue, bounds, arrived, written });
-        let writer = Writer(Arc::clone(&desk));
-        Builder::new().name(format!("offermill-{name}")).spawn(move || desk.work(&target))?;
+        let state = Arc::new(WriterState {
+            queue: Mutex::default(),
+            bounds,
+            arrived: Condvar::new(),
+            written: Condvar::new(),
+        });
+        let writer = Writer(Arc::clone(&state));
+        Builder::new().name(format!("offermill-{name}")).spawn(move || state.work(&target))?;
         Ok(writer)
     }
 
-    /// Has whole lines written, or leaves them out. `told` says that so many were, in whole lines. Doesn't wait.
+    /// Adds whole lines to be written, or omits them, without waiting. `omission` formats the number of omitted lines as
+    /// a whole line.
     ///
     /// # Errors
-    /// When nothing can be written any more.
+    /// If writing has failed.
     pub(crate) fn offer(
         &self,
         text: &str,
         rank: Rank,
-        told: impl FnOnce(u64) -> String,
+        omission: impl FnOnce(u64) -> String,
     ) -> io::Result<()> {
         let mut queue = self.0.lock();
         queue.result()?;
@@ -103,7 +108,7 @@ impl Writer {
         }
         let left_out = std::mem::take(&mut queue.left_out);
         if left_out > 0 {
-            queue.waiting.push_str(&told(left_out));
+            queue.waiting.push_str(&omission(left_out));
         }
         queue.waiting.push_str(text);
         drop(queue);
@@ -111,45 +116,47 @@ impl Writer {
         Ok(())
     }
 
-    /// Whether all is written.
+    /// Whether everything has been written.
     ///
     /// # Errors
-    /// When nothing can be written any more.
+    /// If writing has failed.
     pub(crate) fn is_idle(&self) -> io::Result<bool> {
         let queue = self.0.lock();
         queue.result()?;
         Ok(queue.unwritten() == 0)
     }
 
-    /// Waits until all is written, unless nothing was for as long as `patience`, or that `is_enough`.
+    /// Waits until everything is written, or nothing was written during `patience`, or `is_enough` returns true.
     ///
     /// # Errors
-    /// When something can't be written, or wasn't.
+    /// If writing has failed, or something isn't written yet.
     pub(crate) fn drain(
         &self,
         patience: Duration,
         mut is_enough: impl FnMut() -> bool,
     ) -> io::Result<()> {
         let mut queue = self.0.lock();
-        let (mut seen, mut until) = (queue.pieces, Instant::now() + patience);
+        let mut seen = queue.pieces;
+        let mut until = Instant::now() + patience;
         loop {
             queue.result()?;
             if queue.unwritten() == 0 {
                 return Ok(());
             }
             if queue.pieces != seen {
-                (seen, until) = (queue.pieces, Instant::now() + patience);
+                seen = queue.pieces;
+                until = Instant::now() + patience;
             }
             drop(queue);
             let left = until.saturating_duration_since(Instant::now());
             if is_enough() || left.is_zero() {
                 return Err(io::Error::new(io::ErrorKind::TimedOut, "nobody reads it"));
             }
-            let has_news = |queue: &mut Queue| {
+            let is_unchanged = |queue: &mut PendingOutput| {
                 queue.pieces == seen && queue.failure.is_none() && queue.unwritten() > 0
             };
-            let wait = left.min(LOOK_EVERY);
-            let waited = self.0.written.wait_timeout_while(self.0.lock(), wait, has_news);
+            let wait = left.min(CHECK_EVERY);
+            let waited = self.0.written.wait_timeout_while(self.0.lock(), wait, is_unchanged);
             queue = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
@@ -162,14 +169,14 @@ impl Drop for Writer {
     }
 }
 
-impl Queue {
+impl PendingOutput {
     fn unwritten(&self) -> usize {
-        self.waiting.len() + self.in_hand
+        self.waiting.len() + self.writing
     }
 
     fn has_room(&self, rank: Rank, bounds: Bounds) -> bool {
         match rank {
-            // Once lines are left out, many are, rather than one here and one there.
+            // Once a line is omitted, omit many in a row instead of single lines.
             Rank::Routine if self.left_out > 0 => self.unwritten() < bounds.routine / 2,
             Rank::Routine => self.unwritten() < bounds.routine,
             Rank::Notable => self.unwritten() < bounds.notable,
@@ -183,18 +190,18 @@ impl Queue {
 }
 
 impl WriterState {
-    fn lock(&self) -> MutexGuard<'_, Queue> {
+    fn lock(&self) -> MutexGuard<'_, PendingOutput> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The thread's work.
+    /// Runs on the thread.
     fn work(&self, target: &impl AsFd) {
         loop {
-            let is_empty = |queue: &mut Queue| queue.waiting.is_empty() && !queue.is_closed;
+            let is_empty = |queue: &mut PendingOutput| queue.waiting.is_empty() && !queue.is_closed;
             let waited = self.arrived.wait_while(self.lock(), is_empty);
             let mut queue = waited.unwrap_or_else(PoisonError::into_inner);
             let text = std::mem::take(&mut queue.waiting);
-            queue.in_hand = text.len();
+            queue.writing = text.len();
             drop(queue);
             if text.is_empty() {
                 return;
@@ -204,10 +211,10 @@ impl WriterState {
                 rest = next;
                 let result = write_whole(target, piece);
                 let mut queue = self.lock();
-                queue.in_hand -= piece.len();
+                queue.writing -= piece.len();
                 queue.pieces += 1;
                 if let Err(errno) = result {
-                    *queue = Queue { failure: Some(errno), ..Queue::default() };
+                    *queue = PendingOutput { failure: Some(errno), ..PendingOutput::default() };
                 }
                 let has_failed = queue.failure.is_some();
                 drop(queue);
@@ -220,21 +227,21 @@ impl WriterState {
     }
 }
 
-/// What to write next, up to the end of a line if there is one, and what follows.
+/// Splits off the piece to write next, which ends with a line if it contains the end of one.
 fn split_piece(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let most = text.get(..PIECE_BYTES).unwrap_or(text);
     let end = most.iter().rposition(|byte| *byte == b'\n').map_or(most.len(), |end| end + 1);
     (end > 0).then(|| text.split_at(end))
 }
 
-/// Not by way of the standard library's handle, whose lock would be held by whoever waits here.
+/// Writes a whole piece. It doesn't use the standard library's handle, whose lock it would hold while it waits.
 fn write_whole(target: &impl AsFd, mut piece: &[u8]) -> Result<(), Errno> {
     while !piece.is_empty() {
         match write(target, piece) {
             Ok(0) => return Err(Errno::IO),
             Ok(length) => piece = piece.get(length..).unwrap_or_default(),
             Err(Errno::INTR) => {}
-            // Somebody else who has the pipe wants writers not to wait. If it can't be looked at, writing tells why.
+            // Another process set the pipe to non-blocking mode. If polling fails, the next write returns the error.
             Err(Errno::AGAIN) => {
                 let _ready = poll(&mut [PollFd::new(target, PollFlags::OUT)], None);
             }
@@ -259,17 +266,17 @@ mod tests {
         (reader, Writer::start("test", target, BOUNDS).unwrap())
     }
 
-    fn told(lines: u64) -> String {
+    fn omission(lines: u64) -> String {
         format!("left out {lines}\n")
     }
 
     fn offer(writer: &Writer, text: &str, rank: Rank) {
-        writer.offer(text, rank, told).unwrap();
+        writer.offer(text, rank, omission).unwrap();
     }
 
-    /// Goal: who doesn't read costs bounded memory, holds nobody up and hears afterwards what is missing; results
-    /// always come, and all comes in its order. Method: far more lines than may wait, of all ranks, before anything is
-    /// read; then all is.
+    /// Goal: a reader that doesn't read costs bounded memory, blocks nothing and is omission how many lines are missing;
+    /// results are never omitted, and lines keep their order. Method: write far more lines of all ranks than may wait,
+    /// then read everything.
     #[test]
     fn lines_that_nobody_reads_are_counted() {
         const LINES: u64 = 100_000;
@@ -299,8 +306,8 @@ mod tests {
         assert!(routine > 5_000 && notable > 5_000, "{routine} {notable}");
     }
 
-    /// Goal: a slow reader gets all that fits, and the end waits for it though it takes longer than the patience.
-    /// Method: a reader with pauses.
+    /// Goal: a slow reader gets everything within the bounds, and `drain` waits for it beyond the patience. Method: read
+    /// with pauses.
     #[test]
     fn a_slow_reader_is_waited_for() {
         let (mut reader, writer) = writer();
@@ -322,26 +329,25 @@ mod tests {
         assert_eq!(slow.join().unwrap(), 90_000);
     }
 
-    /// Goal: a closed pipe is told to all who write from then on, and nobody waits for it. Method: close it while
-    /// lines wait.
+    /// Goal: after a pipe is closed, each call fails without waiting. Method: close it while lines wait.
     #[test]
-    fn a_closed_pipe_is_told() {
+    fn a_closed_pipe_is_an_error() {
         let (reader, writer) = writer();
         (0..1000).for_each(|_| offer(&writer, &("x".repeat(99) + "\n"), Rank::Notable));
         drop(reader);
         let closed =
             |result: io::Result<()>| result.unwrap_err().kind() == io::ErrorKind::BrokenPipe;
         assert!(closed(writer.drain(LONG, || false)));
-        assert!(closed(writer.offer("more\n", Rank::Result, told)));
+        assert!(closed(writer.offer("more\n", Rank::Result, omission)));
         assert!(closed(writer.is_idle().map(drop)));
     }
 
-    /// Goal: what is written at once are whole lines, if they aren't too long for that. Method: short lines and long
-    /// ones.
+    /// Goal: pieces are whole lines if these fit. Method: split short and long lines.
     #[test]
     fn pieces_are_whole_lines() {
         let text = format!("{0}\n{0}\nend\n{1}", "x".repeat(2000), "y".repeat(9000));
-        let (mut rest, mut lengths) = (text.as_bytes(), Vec::new());
+        let mut rest = text.as_bytes();
+        let mut lengths = Vec::new();
         while let Some((piece, next)) = split_piece(rest) {
             lengths.push(piece.len());
             rest = next;

@@ -1,12 +1,13 @@
-//! A line as a shell takes it apart: what comes of quotation marks, and nothing else.
+//! Splits a line into words as a shell does, with quotation marks and backslashes but no expansion.
 
-/// The words of a line. One whose quotation marks don't match is a word as a whole.
-pub(super) fn split(line: &str) -> Vec<String> {
-    words(line).unwrap_or_else(|| vec![line.to_owned()])
+/// Returns the words of a line. A line with unbalanced quotation marks is one word.
+pub(super) fn split_words(line: &str) -> Vec<String> {
+    try_split(line).unwrap_or_else(|| vec![line.to_owned()])
 }
 
-fn words(line: &str) -> Option<Vec<String>> {
-    let (mut words, mut word) = (Vec::new(), None::<String>);
+fn try_split(line: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
     let mut rest = line.chars();
     while let Some(c) = rest.next() {
         match c {
@@ -45,9 +46,9 @@ fn words(line: &str) -> Option<Vec<String>> {
 mod tests {
     use super::*;
 
-    /// Goal: words are those that a shell would see. Method: each kind of mark.
+    /// Goal: lines are split as a shell splits them. Method: use each kind of quotation.
     #[test]
-    fn words_are_a_shells() {
+    fn words_are_split_as_by_a_shell() {
         for (line, words) in [
             ("", &[] as &[&str]),
             (" a  b\t", &["a", "b"]),
@@ -56,7 +57,7 @@ mod tests {
             ("it's", &["it's"]),
             ("a \\", &["a \\"]),
         ] {
-            assert_eq!(split(line), words, "{line}");
+            assert_eq!(split_words(line), words, "{line}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! From a scenario's head to settings.
+//! Reads the settings of a scenario's head, as Spark's backend for Mesos understands them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,45 +8,51 @@ use offermill::resources::MilliCpus;
 use offermill::{Config, IdScheme};
 
 use crate::record::{build, config_of};
-use crate::scenario::{Head, Init};
+use crate::scenario::{InitLine, ScenarioHead};
 use crate::settings::draft::Draft;
 use crate::settings::sources::Layers;
 use crate::settings::spark::{self, spark_executor};
 
-/// What Spark has for a core cap that isn't given.
+/// Spark's core cap if none is set.
 const NO_CAP: u64 = i32::MAX as u64;
-/// So many failures exclude an agent from Spark, for ever.
+/// The number of failures after which Spark excludes an agent, for ever.
 const SPARK_FAILURES: u8 = 2;
 
-/// Settings that can be played with in Spark's way.
-pub(super) struct Start {
+/// The settings for a replay as Spark decides.
+pub(super) struct SparkStart {
     pub(super) draft: Draft,
     pub(super) config: Config,
-    /// The core cap as it was given, 0 without.
+    /// The core cap as it was set; 0 if it wasn't.
     pub(super) cap_given: f64,
-    /// What starts Spark's executors, if it is said where Spark is.
+    /// The launcher of Spark's executors, if Spark's home is set.
     pub(super) launcher: Option<SparkExecutor>,
-    pub(super) init: Init,
+    pub(super) init: InitLine,
 }
 
-/// Reads the settings of our own conduct. `Err` says what is wrong with them.
-pub(super) fn own(head: &Head) -> Result<(Config, IdScheme), Box<Init>> {
+/// Reads the settings as Offermill understands them.
+///
+/// # Errors
+/// With the first line of the answers, which says what is wrong.
+pub(super) fn own(head: &ScenarioHead) -> Result<(Config, IdScheme), Box<InitLine>> {
     config_of(head).map_err(|problems| Box::new(refusal(head, &problems)))
 }
 
-/// Reads the settings as Spark's backend for Mesos understands them. `Err` says what is wrong with them.
-pub(super) fn spark(head: &Head) -> Result<Start, Box<Init>> {
+/// Reads the settings as Spark's backend for Mesos understands them.
+///
+/// # Errors
+/// With the first line of the answers, which says what is wrong.
+pub(super) fn spark(head: &ScenarioHead) -> Result<SparkStart, Box<InitLine>> {
     let mut conf = head.conf.clone();
-    // A cap of nothing, or less, is one that our own conduct refuses.
+    // Offermill rejects a cap of zero or less; Spark accepts it.
     let idle = conf.get(CORES_MAX).and_then(|text| text.trim().parse::<i32>().ok());
     let idle = idle.filter(|cap| *cap <= 0).map(i64::from);
     if idle.is_some() {
         conf.remove(CORES_MAX);
     }
-    // Not one of Spark's.
+    // Spark has no such setting.
     conf.remove("spark.mesos.executor.gpus");
-    leave_out_unreadable(&mut conf);
-    let can_launch = take_out_what_fails_late(&mut conf);
+    remove_unreadable_items(&mut conf);
+    let can_launch = remove_unreadable_labels(&mut conf);
     let mut draft = Draft::read(Layers::of_scenario(&conf));
     draft.container.leave_images_what_is_theirs();
     spark::check(&mut draft);
@@ -55,7 +61,7 @@ pub(super) fn spark(head: &Head) -> Result<Start, Box<Init>> {
     }
     let max_cores = draft.core_cap.map_or(NO_CAP, MilliCpus::whole_cores);
     let cap_given = draft.core_cap.map_or(0.0, |cap| cap.millis() as f64 / 1000.0);
-    // Whole executors only.
+    // The cap is rounded down to whole executors.
     let step = match draft.executor_cores {
         ExecutorCores::Fixed(cores) => cores.whole_cores().max(1),
         ExecutorCores::WholeOffer => 1,
@@ -70,25 +76,25 @@ pub(super) fn spark(head: &Head) -> Result<Start, Box<Init>> {
     let launcher = spark_executor(&draft).map_err(|error| draft.complain(&error)).ok().flatten();
     let launcher = launcher.filter(|_| can_launch);
     if launcher.is_none() {
-        // What can't be started must not be placed.
+        // Executors that can't be launched must not be placed.
         draft.core_cap = Some(MilliCpus::ZERO);
     }
     let exclusion =
         ExclusionRule { failures: SPARK_FAILURES, window: std::time::Duration::MAX, expiry: None };
-    // Nothing but a request sets a limit: that of dynamic allocation is 0 until then.
+    // Only a request sets a limit. With dynamic allocation, the limit is 0 until then.
     let limit = draft.allocation.enabled.then_some(0);
     match build(&mut draft, limit, Some(exclusion), Conduct::SPARK_3_5) {
         Some(config) if draft.problems.is_empty() => {
             let init = init(head, &draft, &config, shown);
-            Ok(Start { draft, config, cap_given, launcher, init })
+            Ok(SparkStart { draft, config, cap_given, launcher, init })
         }
         _ => Err(Box::new(refusal(head, &draft.problems))),
     }
 }
 
-/// Drops items of lists that can't be read, as Spark does with a warning.
-fn leave_out_unreadable(conf: &mut BTreeMap<String, String>) {
-    /// A key, and whether an item can be read.
+/// Removes items of lists that can't be parsed, as Spark does with a warning.
+fn remove_unreadable_items(conf: &mut BTreeMap<String, String>) {
+    /// A key, and whether an item can be parsed.
     type List = (&'static str, fn(&str) -> bool);
     const LISTS: [List; 4] = [
         ("spark.mesos.executor.docker.volumes", |item| launch::volumes(item).is_ok()),
@@ -106,53 +112,59 @@ fn leave_out_unreadable(conf: &mut BTreeMap<String, String>) {
     }
 }
 
-/// Drops labels that can't be read: Spark begins all the same, and throws whenever it would launch something. Whether
-/// there were none.
-fn take_out_what_fails_late(conf: &mut BTreeMap<String, String>) -> bool {
+/// Removes labels that can't be parsed: Spark starts in spite of them, and throws at each launch. Returns whether there
+/// were none.
+fn remove_unreadable_labels(conf: &mut BTreeMap<String, String>) -> bool {
     const LABELS: [&str; 2] = ["spark.mesos.task.labels", "spark.mesos.network.labels"];
     let given = conf.len();
     conf.retain(|key, text| !LABELS.contains(&key.as_str()) || launch::labels(text).is_ok());
     conf.len() == given
 }
 
-fn init(head: &Head, draft: &Draft, config: &Config, max_cores: serde_json::Number) -> Init {
-    Init {
+fn init(
+    head: &ScenarioHead,
+    draft: &Draft,
+    config: &Config,
+    max_cores: serde_json::Number,
+) -> InitLine {
+    InitLine {
         init: "ok".to_owned(),
         executor_memory: Some(config.memory_taken().get()),
         max_cores: Some(max_cores),
         reject_unmet_constraints_s: Some(draft.refusals.unmet_constraint.as_secs().into()),
         reject_max_cores_s: Some(draft.refusals.reached_cap.as_secs().into()),
         locality_wait_ms: u64::try_from(draft.locality_wait.as_millis()).ok(),
-        constraints: Some(listed(head.conf.get(CONSTRAINTS).map_or("", String::as_str))),
-        ..Init::default()
+        constraints: Some(allowed_values(head.conf.get(CONSTRAINTS).map_or("", String::as_str))),
+        ..InitLine::default()
     }
 }
 
 const CORES_MAX: &str = "spark.cores.max";
 const CONSTRAINTS: &str = "spark.mesos.constraints";
 
-/// Settings that nothing can be played with, told as Spark does where it tells them.
-fn refusal(head: &Head, problems: &[String]) -> Init {
-    let told = problems.join("; ");
-    let constraints = head.conf.get(CONSTRAINTS).filter(|_| {
-        let one = [problems.len() == 1, told.starts_with(CONSTRAINTS)];
-        one == [true; 2]
-    });
+/// Returns the first line of the answers for invalid settings, in Spark's words where Spark reports them.
+fn refusal(head: &ScenarioHead, problems: &[String]) -> InitLine {
+    let sentences = problems.join("; ");
+    let constraints = head
+        .conf
+        .get(CONSTRAINTS)
+        .filter(|_| problems.len() == 1 && sentences.starts_with(CONSTRAINTS));
     let (error, cause) = match constraints {
-        Some(text) => (format!("Bad constraint string: {text}"), Some(told)),
-        None => (told, None),
+        Some(text) => (format!("Bad constraint string: {text}"), Some(sentences)),
+        None => (sentences, None),
     };
     let class = |text: String| format!("IllegalArgumentException: {text}");
-    Init {
+    InitLine {
         init: "error".to_owned(),
         error: Some(class(error)),
         cause: cause.map(class),
-        ..Init::default()
+        ..InitLine::default()
     }
 }
 
-/// The values that a constraint allows, by attribute. Only for showing: the library reads the constraint.
-fn listed(text: &str) -> BTreeMap<String, Vec<String>> {
+/// Returns the values that a constraint allows, by attribute, for the first line of the answers. Decisions use the
+/// library's own parser.
+fn allowed_values(text: &str) -> BTreeMap<String, Vec<String>> {
     let entry = |entry: &str| {
         let (name, values) = entry.trim().split_once(':')?;
         let values = values.trim_end_matches(',');

@@ -1,0 +1,235 @@
+//! Converts journal entries to the events and answers of a scenario, and events back to operations.
+
+use bumpalo::Bump;
+use offermill::engine::cluster_manager::RecoveredExecutor;
+use offermill::engine::journal::{Acceptance, Entry, Operation, Outcome};
+use offermill::resources::{Gpus, Mebibytes, MilliCpus};
+use offermill::{Change, Config, Decline, DemandCall, LimitRule, Offer, Timestamp};
+use serde_json::{Value, json};
+
+use crate::scenario::answer::{CallLine, cores, pieces};
+use crate::scenario::event::{
+    LostLine, RecoveredLine, RegisteredLine, StateLine, StatusLine, reason_name,
+};
+use crate::scenario::offer::to_offers;
+use crate::scenario::{
+    self, AcceptLine, AnswerLine, CallKind, ClosingLine, EventKind, InitLine, OfferLine,
+    ScenarioEvent, StateAfter, TaskLine,
+};
+
+/// Returns the first line of the answers.
+pub(super) fn init(config: &Config) -> AnswerLine {
+    let executor_memory = Some(config.memory_taken().get());
+    AnswerLine::Init(InitLine { init: "ok".to_owned(), executor_memory, ..InitLine::default() })
+}
+
+/// Returns the event of an entry, if it has one. `last` is the time of the previous event.
+pub(super) fn event(entry: &Entry, last: Timestamp) -> Option<ScenarioEvent> {
+    let kind = match &entry.operation {
+        Operation::Offers(_) => EventKind::Offers(
+            entry.operation.with_batch(|batch| batch.iter().map(OfferLine::of).collect()),
+        ),
+        Operation::AnswersLeftLate => EventKind::AnswersLate,
+        Operation::Update { executor, state, reason, limit } => EventKind::Status(StatusLine {
+            task: executor.clone(),
+            agent: None,
+            state: StateLine(*state),
+            reason: reason_name(*reason).map(str::to_owned),
+            counts_down: *limit == LimitRule::CountDown,
+        }),
+        Operation::AgentLost { agent_id } => EventKind::SlaveLost(agent_id.clone()),
+        Operation::ExecutorLost { executor } => {
+            EventKind::ExecutorLost(LostLine { executor: executor.clone(), agent: None })
+        }
+        Operation::Limit(limit) => EventKind::Limit(*limit),
+        Operation::Request { limit, hosts } => EventKind::RequestTotal {
+            total: *limit,
+            local: hosts.iter().map(|host| (host.clone(), 1)).collect(),
+        },
+        Operation::Kill(executors) => EventKind::Kill(executors.clone()),
+        Operation::Recovered(former) => {
+            EventKind::Recovered(former.iter().map(recovered_line).collect())
+        }
+        Operation::Registered { framework_id } => {
+            EventKind::Registered(RegisteredLine { framework_id: Some(framework_id.clone()) })
+        }
+        Operation::Disconnected => EventKind::Disconnected,
+        Operation::Close => EventKind::Stop,
+        Operation::Wait => {
+            EventKind::AdvanceMs(entry.at.as_millis().saturating_sub(last.as_millis()))
+        }
+        // A player generates the timer ticks itself. New operations need a line here.
+        _ => return None,
+    };
+    Some(ScenarioEvent { at_ms: Some(entry.at.as_millis()), kind })
+}
+
+/// Returns the operation that replays an event.
+pub(super) fn operation(kind: &EventKind) -> Operation {
+    match kind {
+        EventKind::Offers(offers) => Operation::offers(to_offers(offers, &Bump::new())),
+        EventKind::AnswersLate => Operation::AnswersLeftLate,
+        EventKind::Status(status) => Operation::Update {
+            executor: status.task.clone(),
+            state: status.state.0,
+            reason: status.update_reason(),
+            limit: status.limit_rule(),
+        },
+        EventKind::SlaveLost(agent_id) => Operation::AgentLost { agent_id: agent_id.clone() },
+        EventKind::ExecutorLost(lost) => {
+            Operation::ExecutorLost { executor: lost.executor.clone() }
+        }
+        EventKind::Limit(limit) => Operation::Limit(*limit),
+        EventKind::RequestTotal { total, local } => {
+            Operation::Request { limit: *total, hosts: local.keys().cloned().collect() }
+        }
+        EventKind::Kill(executors) => Operation::Kill(executors.clone()),
+        EventKind::Recovered(former) => {
+            Operation::Recovered(former.iter().map(recovered_executor).collect())
+        }
+        EventKind::Registered(registered) => Operation::Registered {
+            framework_id: registered.framework_id.clone().unwrap_or_default(),
+        },
+        EventKind::Reregistered => Operation::Registered { framework_id: String::new() },
+        EventKind::Disconnected => Operation::Disconnected,
+        EventKind::Stop => Operation::Close,
+        EventKind::Rescinded(_)
+        | EventKind::ExecutorRegistered(_)
+        | EventKind::Error(_)
+        | EventKind::AwaitStop
+        | EventKind::AdvanceMs(_) => Operation::Wait,
+    }
+}
+
+/// Returns the answers of an entry, to the event with the number `ev`. The answers of a timer tick precede the event's.
+pub(super) fn answers(ev: u64, entry: &Entry) -> Vec<AnswerLine> {
+    let mut answers = Vec::new();
+    let mut call = |call| answers.push(AnswerLine::Call(CallLine { ev, at_ms: None, call }));
+    let mut result = None;
+    let mut error = None;
+    match &entry.outcome {
+        Outcome::Answers(made) => entry.operation.with_batch(|batch| {
+            made.accepts.iter().for_each(|it| call(CallKind::Accept(accept(batch, it))));
+            made.declines.iter().for_each(|it| call(CallKind::Decline(decline(batch, it))));
+        }),
+        Outcome::Updated { change, kill, excluded, .. } => {
+            if let (true, Operation::Update { executor, .. }) = (kill, &entry.operation) {
+                call(CallKind::Kill { task: executor.clone() });
+            }
+            let mut object = json!({ "change": change_word(*change) });
+            if let Some(excluded) = excluded {
+                let until = Some(excluded.until).filter(|until| *until < Timestamp::MAX);
+                let until_ms = until.map(Timestamp::as_millis);
+                object["excluded"] = json!({ "agent": *excluded.agent_id, "until_ms": until_ms });
+            }
+            result = Some(object);
+        }
+        Outcome::Targets(targets) if matches!(entry.operation, Operation::Kill(_)) => {
+            targets.iter().for_each(|(task, _)| call(CallKind::Kill { task: task.clone() }));
+        }
+        Outcome::Targets(targets) => result = Some(json!(targets)),
+        Outcome::Adopted(adopted) => result = Some(json!(adopted)),
+        Outcome::Passed { demand, given_up, forgotten, .. } => {
+            return tick_calls(ev, entry.at, *demand, given_up, forgotten);
+        }
+        Outcome::Refused => error = Some("no such limit can be".to_owned()),
+        _ => {}
+    }
+    answers.push(closing(ev, entry, result, error));
+    answers
+}
+
+/// Returns the calls of a timer tick.
+fn tick_calls(
+    ev: u64,
+    at: Timestamp,
+    demand: Option<DemandCall>,
+    given_up: &[String],
+    forgotten: &[String],
+) -> Vec<AnswerLine> {
+    let demand = demand.map(|call| match call {
+        DemandCall::Revive => CallKind::Revive,
+        DemandCall::Suppress => CallKind::Suppress,
+    });
+    let given_up = given_up.iter().map(|task| CallKind::GivenUp { task: task.clone() });
+    let forgotten = forgotten.iter().map(|task| CallKind::Forget { task: task.clone() });
+    let at_ms = Some(at.as_millis());
+    let calls = demand.into_iter().chain(given_up).chain(forgotten);
+    calls.map(|call| AnswerLine::Call(CallLine { ev, at_ms, call })).collect()
+}
+
+fn closing(ev: u64, entry: &Entry, result: Option<Value>, error: Option<String>) -> AnswerLine {
+    let after = StateAfter {
+        cores: Some(cores(entry.totals.cores)),
+        executors: entry.totals.executors.into(),
+        limit: entry.limit.map(u64::from),
+        stopped: entry.totals.closed,
+        ..StateAfter::default()
+    };
+    AnswerLine::Closing(ClosingLine { ev, result, error, after })
+}
+
+fn accept(batch: &[Offer<'_>], acceptance: &Acceptance) -> AcceptLine {
+    let offers = acceptance.offers.iter().filter_map(|at| batch.get(*at as usize));
+    let agent = offers.clone().next().map_or("", |offer| offer.agent_id);
+    let tasks = acceptance.executors.iter().map(|it| TaskLine {
+        id: it.executor.clone(),
+        agent: agent.to_owned(),
+        cpus: it.cores.millis() as f64 / 1000.0,
+        mem: it.memory.get() as f64,
+        gpus: f64::from(it.gpus.get()),
+        resources: pieces(batch, &it.pieces),
+        ..TaskLine::default()
+    });
+    AcceptLine {
+        offers: offers.map(|offer| offer.id.to_owned()).collect(),
+        refuse_seconds: Some(acceptance.refuse.as_secs_f64()),
+        tasks: tasks.collect(),
+    }
+}
+
+fn decline(batch: &[Offer<'_>], decline: &Decline) -> scenario::DeclineLine {
+    let offer = batch.get(decline.offer as usize).map_or("", |offer| offer.id);
+    scenario::DeclineLine {
+        offer: offer.to_owned(),
+        refuse_seconds: Some(decline.refuse.as_secs_f64()),
+        reason: Some(decline.reason.to_string()),
+    }
+}
+
+fn change_word(change: Change) -> String {
+    match change {
+        Change::Nothing => "nothing".to_owned(),
+        Change::UnknownExecutor => "unknown executor".to_owned(),
+        Change::Running => "running".to_owned(),
+        Change::Unreachable => "out of sight".to_owned(),
+        Change::Returned => "returned".to_owned(),
+        Change::Refused => "refused".to_owned(),
+        Change::Ended(fate) => format!("ended: {}", fate.as_str()),
+        other => format!("{other:?}"),
+    }
+}
+
+fn recovered_line(former: &RecoveredExecutor) -> RecoveredLine {
+    RecoveredLine {
+        executor: former.executor.clone(),
+        agent: former.agent_id.clone(),
+        host: former.hostname.clone(),
+        millicores: former.cores.millis(),
+        mem: former.memory.get(),
+        gpus: former.gpus.get(),
+        port: former.port,
+    }
+}
+
+fn recovered_executor(line: &RecoveredLine) -> RecoveredExecutor {
+    RecoveredExecutor {
+        executor: line.executor.clone(),
+        agent_id: line.agent.clone(),
+        hostname: line.host.clone(),
+        cores: MilliCpus::from_millis(line.millicores),
+        memory: Mebibytes::new(line.mem),
+        gpus: Gpus::new(line.gpus),
+        port: line.port,
+    }
+}
