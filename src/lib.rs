@@ -17,8 +17,8 @@
 //! ```
 //!
 //! Unused offers are declined, each with a reason in numbers. [`Kernel::explain`] reports why executors are still
-//! missing: which cap is reached, whether offers arrive, and the nearest miss per reason ("agent S7: memory 3584 of 4096
-//! MiB"). It reads while handlers run, and the offer path allocates nothing for it.
+//! missing: which cap is reached, whether offers arrive, and the nearest miss per reason ("agent S7: memory 3584 of
+//! 4096 MiB"). It reads while handlers run, and the offer path allocates nothing for it.
 //!
 //! Each layer imports only the layers above it in this list (`tests/tidy` checks it):
 //! 1. [`Offer`], [`StatusUpdate`], [`resources`], [`ExecutorId`]: plain data, integer units.
@@ -57,8 +57,8 @@
 //! | **A** asking | Spark itself: recorded answers of Spark 3.5's own backend for Mesos, its answers to scenarios generated in each run, its executors and its shuffle service | `tests/cli/replaying.rs`, `tests/spark/`, `.ci/spark` |
 //! | **M** Mesos | a real master and real agents which the tests kill, stop and start; a fake master for faults that the real one can't show; recorded sessions | `tests/mesos/`, `.ci/mesos` |
 //!
-//! `.ci/planted` inserts known mistakes into the real code; the model, scene or test which a mistake names must catch it.
-//! Every shuttle scene is named by a mistake; every loom model is named by one or has a mutant.
+//! `.ci/planted` inserts known mistakes into the real code; the model, scene or test which a mistake names must catch
+//! it. Every shuttle scene is named by a mistake; every loom model is named by one or has a mutant.
 //!
 //! | | guarantee | checked by |
 //! |---|---|---|
@@ -111,8 +111,8 @@
 //! # Which call waits for which
 //!
 //! Here a call is lock-free if a thread that is stopped anywhere in it prevents no other thread from completing such a
-//! call. [`Handler::resource_offers`], [`Kernel::status_update`] and [`Kernel::status_updates`] are lock-free, with these
-//! exceptions:
+//! call. [`Handler::resource_offers`], [`Kernel::status_update`] and [`Kernel::status_updates`] are lock-free, with
+//! these exceptions:
 //!
 //! | call | waits for | when | shown by |
 //! |---|---|---|---|
@@ -126,8 +126,8 @@
 //! | an update, [count-down](LimitRule::CountDown) | as a call that changes the limit does, see below | the executor finished | L `policy/count-set`, `policy/count-launch` |
 //!
 //! All other calls may take locks; their documentation says which. Except in the cases above, the calls above take none
-//! of these locks. So a thread that answers offers never waits for a poll, a tick, a snapshot, an explanation, a change of
-//! settings or a drain otherwise (C `timers_and_reports_write_no_line_that_batches_read` and
+//! of these locks. So a thread that answers offers waits in no other case for a poll, a tick, a snapshot, an
+//! explanation, a change of settings or a drain (C `timers_and_reports_write_no_line_that_batches_read` and
 //! `declines_write_no_shared_line`: taking a lock is a write).
 //!
 //! | call | waits for |
@@ -146,8 +146,8 @@
 //! * Durations: under loom and shuttle the tool decides when a timeout ends. Wait-freedom is not claimed.
 //! * An executor whose state changes and changes back (out of sight and returned) between the two reads of a snapshot;
 //!   at the instant of the snapshot it may have been out of sight.
-//! * The engine's timeouts and its journal under shuttle: scenes run its offer queue, inbox, gates and end, as orders of
-//!   events without time. Tests with real time are in `tests/engine`; the simulator runs the protocol on one thread.
+//! * The engine's timeouts and its journal under shuttle: scenes run its offer queue, inbox, gates and end, as orders
+//!   of events without time. Tests with real time are in `tests/engine`; the simulator runs the protocol on one thread.
 //! * The wrap of small counters whose round is argued in the module that has them: 256 absences of one executor, or 256
 //!   exclusions and suspicions of one agent, between two steps of one thread.
 //! * Mesos of other releases than 1.11, with ZooKeeper, TLS or container images: the Mesos of the tests has none. The
@@ -166,8 +166,8 @@
 //! * `spark`: registers with Spark's external shuffle services. No dependencies.
 //! * `cli`: the command line. A program which links the library doesn't need it.
 //!
-//! No feature is enabled by default; the library then brings no async runtime, no HTTP and no allocator. (A program that
-//! wants mimalloc sets it itself; the figures are measured with it.)
+//! No feature is enabled by default; the library then brings no async runtime, no HTTP and no allocator. (A program
+//! that wants mimalloc sets it itself; the figures are measured with it.)
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
