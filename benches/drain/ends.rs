@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use offermill::{Config, Kernel, StatusUpdate, TaskState};
 
-use crate::support::desk::{Baseline, Desk, Ours};
 use crate::support::fleet::Fleet;
 use crate::support::locked::Locked;
+use crate::support::scheduler::{Baseline, Ours, Scheduler};
 use crate::support::{self, ENOUGH, MET, NOW};
 
 const AGENTS: usize = 10_000;
@@ -29,18 +29,18 @@ impl Ends {
         Ends { fleet, config, names: Vec::new() }
     }
 
-    fn fill<D: Desk>(&mut self, desk: &mut D) {
+    fn fill<D: Scheduler>(&mut self, scheduler: &mut D) {
         for _ in 0..EXECUTORS / AGENTS {
             for batch in &self.fleet.stream {
-                desk.answer(batch);
-                desk.note();
+                scheduler.answer(batch);
+                scheduler.note();
             }
         }
-        desk.noted(&mut self.names);
+        scheduler.noted(&mut self.names);
         assert_eq!(self.names.len(), EXECUTORS);
     }
 
-    /// The time from closing to the report, with updates from so many threads.
+    /// The time from closing to the report, with updates from `threads` threads.
     pub(crate) fn ours(&mut self, threads: usize) -> Duration {
         self.kernel(threads, |kernel, names| {
             for name in names {
@@ -101,13 +101,13 @@ impl Ends {
 
     /// The same of the baseline.
     pub(crate) fn plain(&mut self) -> Duration {
-        let mut desk = Baseline::new(&self.config, MET, ENOUGH);
-        self.fill(&mut desk);
+        let mut scheduler = Baseline::new(&self.config, MET, ENOUGH);
+        self.fill(&mut scheduler);
         let start = Instant::now();
-        let roll = desk.plain.call_the_roll();
+        let roll = scheduler.plain.call_the_roll();
         let targets = roll.targets();
-        self.names.iter().for_each(|name| desk.end(name));
-        let report = desk.plain.report(&roll);
+        self.names.iter().for_each(|name| scheduler.end(name));
+        let report = scheduler.plain.report(&roll);
         let spent = start.elapsed();
         assert_eq!(targets.len(), EXECUTORS);
         assert!(report.iter().all(|drained| drained.ended));

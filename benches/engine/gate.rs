@@ -21,7 +21,7 @@ impl Gate {
         self.count.load(Ordering::SeqCst)
     }
 
-    /// So many more are answered.
+    /// The number of further answers.
     pub(crate) fn add(&self, more: u64) {
         let before = self.count.fetch_add(more, Ordering::SeqCst);
         let awaited = self.awaited.load(Ordering::SeqCst);
@@ -30,7 +30,7 @@ impl Gate {
         }
     }
 
-    /// Waits until so many are answered, since ever.
+    /// Waits until this number of offers has been answered since the start.
     pub(crate) fn wait(&self, awaited: u64) {
         if self.count() < awaited {
             self.awaited.store(awaited, Ordering::SeqCst);

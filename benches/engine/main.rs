@@ -16,7 +16,7 @@ mod traffic;
 use criterion::{BenchmarkId, Criterion, Throughput};
 use offermill::Config;
 
-use schedulers::{Engined, House, Threads};
+use schedulers::{Engined, System, Threads};
 use support::fleet::Fleet;
 use support::{MET, UNMET};
 use traffic::{Ends, Traffic};
@@ -39,7 +39,7 @@ fn main() {
     criterion.final_summary();
 }
 
-/// One group. `window`: so many offers may be unanswered when a further batch is sent.
+/// One group. `window`: the maximum number of unanswered offers when a further batch is sent.
 fn all(criterion: &mut Criterion, fleet: &Fleet, what: &str, constraint: &str, window: u64) {
     let config = support::config(constraint, None);
     let ends = if constraint == MET { Ends::AllAccepted } else { Ends::AllDeclined };
@@ -66,7 +66,7 @@ fn engined(config: &Config, handlers: usize) -> impl FnOnce(schedulers::Shared) 
 
 type Group<'c> = criterion::BenchmarkGroup<'c, criterion::measurement::WallTime>;
 
-fn bench<H: House>(group: &mut Group<'_>, id: BenchmarkId, mut traffic: Traffic<H>) {
+fn bench<H: System>(group: &mut Group<'_>, id: BenchmarkId, mut traffic: Traffic<H>) {
     group.bench_function(id, |bencher| {
         bencher.iter_custom(|turns| traffic.run(turns));
     });

@@ -23,7 +23,7 @@ use crate::support::{self, ENOUGH, NOW};
 pub(crate) type Shared = Arc<Cluster>;
 
 /// Something that answers events with calls.
-pub(crate) trait House {
+pub(crate) trait System {
     /// Takes in a batch of offers, the same in both forms. May wait.
     fn offers(&self, encoded: &EncodedOffers, batch: Batch);
 
@@ -57,7 +57,7 @@ impl Engined {
     }
 }
 
-impl House for Engined {
+impl System for Engined {
     fn offers(&self, encoded: &EncodedOffers, _batch: Batch) {
         self.cluster.events().send(Event::Encoded(encoded.clone()));
     }
@@ -73,7 +73,7 @@ enum Told {
     Event(Event),
 }
 
-/// Who has a loop: one thread, or several that share it.
+/// The baseline's loop: one thread, or several that share it.
 trait Owner: Send + 'static {
     fn with<R>(&mut self, work: impl FnOnce(&mut Plain) -> R) -> R;
 }
@@ -129,11 +129,11 @@ impl Threads {
 
     fn tell(&self, told: Told) {
         let channel = self.channel.as_ref().expect("open");
-        assert!(channel.send(told).is_ok(), "nobody listens");
+        assert!(channel.send(told).is_ok(), "the receiver is gone");
     }
 }
 
-impl House for Threads {
+impl System for Threads {
     fn offers(&self, _encoded: &EncodedOffers, batch: Batch) {
         self.tell(Told::Offers(batch));
     }

@@ -8,11 +8,11 @@ use offermill::engine::cluster_manager::EncodedOffers;
 
 use crate::BATCH;
 use crate::cluster::{self, Cluster, Launched};
-use crate::schedulers::{House, Shared};
+use crate::schedulers::{Shared, System};
 use crate::support::fleet::{Batch, Fleet};
 use crate::support::stream::EXECUTORS_LIVE;
 
-/// So many offers may wait to be answered: less than the engine's offer queue takes.
+/// The maximum number of offers that wait for an answer: less than the capacity of the engine's offer queue.
 pub(crate) const WINDOW: u64 = 4_000;
 
 /// What all offers must come to.
@@ -22,9 +22,9 @@ pub(crate) enum Ends {
     AllAccepted,
 }
 
-/// A house and the traffic that goes through it.
+/// A scheduler under test and its traffic.
 pub(crate) struct Traffic<H> {
-    house: H,
+    system: H,
     cluster: Shared,
     batches: Vec<(EncodedOffers, Batch)>,
     next: usize,
@@ -36,13 +36,13 @@ pub(crate) struct Traffic<H> {
     live: VecDeque<Launched>,
 }
 
-impl<H: House> Traffic<H> {
-    /// The house has seen each agent twice when this returns.
+impl<H: System> Traffic<H> {
+    /// When this returns, the system has seen each agent twice.
     pub(crate) fn new(
         fleet: &Fleet,
         ends: Ends,
         window: u64,
-        house: impl FnOnce(Shared) -> H,
+        system: impl FnOnce(Shared) -> H,
     ) -> Traffic<H> {
         let both = || fleet.met.iter().chain(&fleet.stream);
         let offers: Vec<_> = both().flat_map(|batch| batch.iter().copied()).collect();
@@ -50,7 +50,7 @@ impl<H: House> Traffic<H> {
         let mut batches: Vec<_> = both().copied().zip(0..).map(event).collect();
         let cluster = Arc::new(Cluster::new(offers.leak()));
         let mut traffic = Traffic {
-            house: house(Arc::clone(&cluster)),
+            system: system(Arc::clone(&cluster)),
             cluster,
             batches: batches.clone(),
             next: 0,
@@ -77,7 +77,7 @@ impl<H: House> Traffic<H> {
                 self.cluster.answered.wait(self.sent - self.window / 2);
             }
             let (encoded, batch) = &self.batches[self.next];
-            self.house.offers(encoded, batch);
+            self.system.offers(encoded, batch);
             self.sent += batch.len() as u64;
             self.next = (self.next + 1) % self.batches.len();
             self.end_the_oldest();
@@ -95,7 +95,7 @@ impl<H: House> Traffic<H> {
         self.launched += (self.live.len() - before) as u64;
         while self.live.len() > EXECUTORS_LIVE {
             let Some(oldest) = self.live.pop_front() else { return };
-            self.house.ended(oldest);
+            self.system.ended(oldest);
             self.ended += 1;
         }
     }

@@ -17,7 +17,7 @@ pub(crate) struct Writes {
     pub(crate) executors: u64,
     /// … and the words written in them.
     pub(crate) words: u64,
-    /// Counters in the handler's own lines, which nobody else writes.
+    /// Counters in the handler's own lines, which no other thread writes.
     pub(crate) own: u64,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Writes {
 pub(crate) const DECLINED: Writes =
     Writes { admission: 0, sequence: 0, stack: 0, agents: 0, executors: 0, words: 0, own: 4 };
 
-/// A batch that is accepted altogether, on so many agents: whatever its size, the lines that all handlers share are
+/// A batch that is accepted completely, on `agents` agents: whatever its size, the lines that all handlers share are
 /// written once each.
 pub(crate) const fn launched(agents: u64, executors: u64) -> Writes {
     Writes {
@@ -53,10 +53,10 @@ pub(crate) const ENDED: Writes = Writes {
     own: 0,
 };
 
-/// So many updates change the books and a stack together.
+/// The number of updates that change the admission word and a stack of free cells in one step.
 pub(crate) const AHEAD: u64 = 64;
 
-/// Updates, told together, that end so many executors, each on an agent of its own.
+/// Updates in one batch that end `executors` executors, each on its own agent.
 pub(crate) const fn ended(executors: u64) -> Writes {
     let settled = executors.div_ceil(AHEAD);
     Writes {

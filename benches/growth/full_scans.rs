@@ -31,8 +31,8 @@ pub(crate) fn table_of(executors: usize) -> String {
         head.to_vec(),
         row("a snapshot", looked),
         row("all to be reconciled", asked),
-        row("a tick, with nobody out of sight", ticked),
-        row("the close, and the roll of who is left", closed),
+        row("a tick, with no executor unreachable", ticked),
+        row("the close, and the list of live executors", closed),
     ])
 }
 

@@ -149,7 +149,7 @@ impl Clocked {
     }
 }
 
-/// So many handovers go by between two looks at the clock.
+/// Handovers between two reads of the clock.
 const TURNS_CLOCKED: u64 = 50;
 
 fn handovers(turns: u64) -> Clocked {
@@ -175,7 +175,7 @@ fn handovers(turns: u64) -> Clocked {
     clocked
 }
 
-/// So many lines are visited one after the other.
+/// Cache lines visited in sequence.
 const CHAIN: usize = 64;
 
 /// A thread writes lines, and then another visits each, in an order that only the lines tell. How long the visits of a

@@ -9,7 +9,7 @@
 //! * threads do nothing but this, each on a core of its own, and all cores are alike and as fast as one here alone;
 //! * a line goes from core to core at the cost measured between the two here (cores of other sockets are farther apart:
 //!   the second table has transfers that are four times as dear);
-//! * one core has a line at a time, and who wants it waits in a queue: mean value analysis of a closed network, whose
+//! * one core has a line at a time, and the others wait in a queue: mean value analysis of a closed network, whose
 //!   stations are the lines that all share;
 //! * whatever a thread writes next, another has written since with a chance of (threads - 1) in threads: agents' words,
 //!   too, as if each agent's offers came to any thread, and none of these transfers overlaps with another;
@@ -41,7 +41,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const THREADS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
-/// So many times dearer are transfers between sockets, or so.
+/// The approximate cost of a transfer between sockets, as a multiple of one within a socket.
 const FAR: f64 = 4.0;
 
 fn main() {

@@ -21,7 +21,7 @@ struct Station {
     demand: f64,
 }
 
-/// So many stacks of free cells there are.
+/// The number of stacks of free cells.
 const STACKS: f64 = 8.0;
 
 /// An exchange that failed has brought the line here. So long, in nanoseconds, it takes to look at the caps and to try
@@ -57,7 +57,7 @@ fn stations(load: &Load, costs: Costs, threads: f64, failures: f64) -> Vec<Stati
 /// Batches or updates a nanosecond.
 pub(crate) fn rate(load: &Load, costs: Costs, threads: u32) -> f64 {
     let count = f64::from(threads);
-    // What is shared, when nobody shares it, is part of the time alone.
+    // Without contention, the shared lines are part of the time measured alone.
     let shared = (load.writes.admission + load.writes.sequence + load.writes.stack) as f64;
     let by_chance = met(count) * (costs.take - costs.own).max(0.0) * load.writes.agents as f64;
     let think = (load.alone - shared * costs.own).max(0.0) + by_chance;
@@ -75,14 +75,14 @@ pub(crate) fn rate(load: &Load, costs: Costs, threads: u32) -> f64 {
     rate
 }
 
-/// Mean value analysis: the rate of a closed network with so many customers, who think.
+/// Mean value analysis: the throughput of a closed network with `customers` customers and a think time.
 fn network(think: f64, stations: &[Station], customers: u32) -> f64 {
     let mut queues = vec![0.0; stations.len()];
     let mut stays = vec![0.0; stations.len()];
     let mut rate = 0.0;
     for present in 1..=customers {
         for ((stay, queue), station) in stays.iter_mut().zip(&queues).zip(stations) {
-            // Of several lines a customer meets those who are at the same.
+            // A customer waits only for customers at the same line.
             *stay = station.demand * (1.0 + queue / station.lines);
         }
         rate = f64::from(present) / (think + stays.iter().sum::<f64>());

@@ -14,7 +14,7 @@ use crate::support::threads::together;
 use crate::support::{self, EXECUTOR_CORES, MET, NOW, UNMET};
 
 const AGENTS: usize = 10_000;
-/// So many updates are told together.
+/// Updates per batch.
 const TOGETHER: usize = 100;
 
 /// What is measured.
@@ -98,12 +98,12 @@ impl Measured {
         let fleet = Fleet::new(AGENTS, kind.batch());
         let [alone, shared, one, other] = std::array::from_fn(|_| kind.kernel());
         let kernels = [vec![&alone], vec![&shared, &shared], vec![&one, &other]];
-        let mut crews = kernels.map(|kernels| crew(&kernels, &fleet));
+        let mut groups = kernels.map(|kernels| workers(&kernels, &fleet));
         let mut fastest = [f64::INFINITY; 3];
         for _ in 0..laps {
-            for (crew, fastest) in crews.iter_mut().zip(&mut fastest) {
-                let turns = turns * crew.len() as u64;
-                *fastest = fastest.min(lap(kind, crew, turns));
+            for (workers, fastest) in groups.iter_mut().zip(&mut fastest) {
+                let turns = turns * workers.len() as u64;
+                *fastest = fastest.min(lap(kind, workers, turns));
             }
         }
         let [alone, together, apart] = fastest;
@@ -112,35 +112,36 @@ impl Measured {
 }
 
 /// Workers of these kernels that have met the agents, and are at different places of the round.
-fn crew(kernels: &[&Kernel], fleet: &Fleet) -> Vec<Worker> {
+fn workers(kernels: &[&Kernel], fleet: &Fleet) -> Vec<Worker> {
     let place = |thread| fleet.stream.len() * thread / kernels.len();
     let worker = |(thread, kernel): (usize, &&Kernel)| Worker::new(kernel, fleet, place(thread));
-    let mut crew: Vec<Worker> = kernels.iter().enumerate().map(worker).collect();
+    let mut workers: Vec<Worker> = kernels.iter().enumerate().map(worker).collect();
     for _ in 0..2 {
-        crew.iter_mut().for_each(|worker| worker.answer(fleet.stream.len() as u64));
-        crew.iter_mut().for_each(Worker::end_all);
+        workers.iter_mut().for_each(|worker| worker.answer(fleet.stream.len() as u64));
+        workers.iter_mut().for_each(Worker::end_all);
     }
     // Where a cap is to be reached it is now.
-    crew.iter_mut().for_each(|worker| worker.answer(1));
-    crew
+    workers.iter_mut().for_each(|worker| worker.answer(1));
+    workers
 }
 
 /// Nanoseconds a batch or an update.
-fn lap(kind: Kind, crew: &mut [Worker], turns: u64) -> f64 {
+fn lap(kind: Kind, workers: &mut [Worker], turns: u64) -> f64 {
     let spread = |elapsed: Duration, turns: u64| elapsed.as_secs_f64() * 1e9 / turns as f64;
     if matches!(kind, Kind::Unmet | Kind::AtCap) {
-        return spread(together(crew, turns, Worker::answer), turns);
+        return spread(together(workers, turns, Worker::answer), turns);
     }
-    crew.iter_mut().for_each(Worker::end_all);
-    let answered = together(crew, turns, Worker::answer);
-    crew.iter_mut().for_each(Worker::name);
-    let named = crew.iter().map(|worker| worker.names.len() as u64).sum();
-    let tell = |crew: &mut [Worker], state| together(crew, turns, |worker, _| worker.tell(state));
+    workers.iter_mut().for_each(Worker::end_all);
+    let answered = together(workers, turns, Worker::answer);
+    workers.iter_mut().for_each(Worker::name);
+    let named = workers.iter().map(|worker| worker.names.len() as u64).sum();
+    let tell =
+        |workers: &mut [Worker], state| together(workers, turns, |worker, _| worker.tell(state));
     match kind {
-        Kind::Running => spread(tell(crew, TaskState::Running), named),
-        Kind::Ended => spread(tell(crew, TaskState::Finished), named),
+        Kind::Running => spread(tell(workers, TaskState::Running), named),
+        Kind::Ended => spread(tell(workers, TaskState::Finished), named),
         Kind::EndedTogether => {
-            let told = together(crew, turns, |worker, _| worker.end_together());
+            let told = together(workers, turns, |worker, _| worker.end_together());
             spread(told, named / TOGETHER as u64)
         }
         _ => spread(answered, turns),
@@ -200,7 +201,7 @@ impl Worker {
         }
     }
 
-    /// Ends all that were named, so many at a time.
+    /// Ends all named executors, in batches.
     fn end_together(&mut self) {
         let mut updates = Vec::with_capacity(TOGETHER);
         for names in self.names.chunks(TOGETHER) {
@@ -220,7 +221,7 @@ impl Worker {
     }
 }
 
-/// A kernel with so many executors on the fleet's agents.
+/// A kernel with `executors` executors on the fleet's agents.
 pub(crate) fn crowded(executors: usize) -> Kernel {
     let fleet = Fleet::new(AGENTS, 100);
     let kernel = support::kernel(&support::config(MET, None::<MilliCpus>));

@@ -3,8 +3,8 @@
 use offermill::resources::MilliCpus;
 use offermill::{Config, ReasonKind, TaskState};
 
-use crate::support::desk::{Desk as _, Ours};
 use crate::support::fleet::Fleet;
+use crate::support::scheduler::{Ours, Scheduler as _};
 use crate::support::{self, EXECUTOR_CORES, HALF, MET, UNMET};
 use crate::{Scene, Size, counted};
 

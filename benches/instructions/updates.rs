@@ -4,8 +4,8 @@ use std::hint::black_box;
 
 use offermill::{Change, Kernel, StatusUpdate, TaskState};
 
-use crate::support::desk::{Desk as _, Ours};
 use crate::support::fleet::Fleet;
+use crate::support::scheduler::{Ours, Scheduler as _};
 use crate::support::{self, MET, NOW};
 use crate::{Scene, Size, counted};
 
@@ -42,7 +42,7 @@ fn alive(ours: &mut Ours, fleet: &Fleet, lap: usize, names: &mut Vec<String>) {
     names.extend(pairs.flat_map(|(one, other)| [one, other]));
 }
 
-/// One update an executor, after `first`, one by one or so many at a time.
+/// One update per executor, after `first`, one by one or in batches.
 fn updates(size: Size, state: TaskState, first: fn(&Kernel, &str), batch: usize) -> u64 {
     let fleet = Fleet::new(size.agents, 100);
     let kernel = support::kernel(&support::config(MET, None));

@@ -1,32 +1,32 @@
-//! Somebody else who works with the same scheduler on another thread.
+//! Load on the same scheduler from another thread.
 
 use std::time::{Duration, Instant};
 
 use crate::support::beside::beside;
-use crate::support::desk::Desk;
 use crate::support::fleet::Fleet;
 use crate::support::pictured::Pictured;
+use crate::support::scheduler::Scheduler;
 use crate::support::stream::Stream;
 
 const BETWEEN_PICTURES: Duration = Duration::from_millis(10);
 
 /// Accepts offers and ends executors, and takes a picture now and then.
-pub(crate) struct Companion<D, P> {
+pub(crate) struct BackgroundLoad<D, P> {
     stream: Stream<D>,
     pictured: P,
     last: Instant,
 }
 
-impl<D: Desk, P: Pictured> Companion<D, P> {
-    pub(crate) fn new(desk: D, pictured: P, fleet: &Fleet) -> Companion<D, P> {
-        // At another place of the round than who is measured.
-        let stream = Stream::new(desk, fleet).ahead(1, 2);
-        Companion { stream, pictured, last: Instant::now() }
+impl<D: Scheduler, P: Pictured> BackgroundLoad<D, P> {
+    pub(crate) fn new(scheduler: D, pictured: P, fleet: &Fleet) -> BackgroundLoad<D, P> {
+        // Starts at another position of the stream than the measured thread.
+        let stream = Stream::new(scheduler, fleet).ahead(1, 2);
+        BackgroundLoad { stream, pictured, last: Instant::now() }
     }
 
     /// Works while `measured` runs.
     pub(crate) fn beside(&mut self, measured: &mut dyn FnMut()) {
-        beside(self, Companion::turn, measured);
+        beside(self, BackgroundLoad::turn, measured);
     }
 
     fn turn(&mut self) {

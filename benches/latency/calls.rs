@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use crate::BATCH;
-use crate::support::desk::Desk;
 use crate::support::fleet::Fleet;
+use crate::support::scheduler::Scheduler;
 use crate::support::stream::{EXECUTORS_LIVE, Stream};
 use crate::table::Times;
 
@@ -15,9 +15,9 @@ pub(crate) struct Declining<D> {
     pub(crate) answers: Times,
 }
 
-impl<D: Desk> Declining<D> {
-    pub(crate) fn new(desk: D, fleet: &Fleet) -> Declining<D> {
-        Declining { stream: Stream::new(desk, fleet), answers: Times::default() }
+impl<D: Scheduler> Declining<D> {
+    pub(crate) fn new(scheduler: D, fleet: &Fleet) -> Declining<D> {
+        Declining { stream: Stream::new(scheduler, fleet), answers: Times::default() }
     }
 
     pub(crate) fn run(&mut self, span: Duration) {
@@ -36,13 +36,13 @@ pub(crate) struct Accepting<D> {
     pub(crate) ends: Times,
 }
 
-impl<D: Desk> Accepting<D> {
-    pub(crate) fn new(desk: D, fleet: &Fleet) -> Accepting<D> {
+impl<D: Scheduler> Accepting<D> {
+    pub(crate) fn new(scheduler: D, fleet: &Fleet) -> Accepting<D> {
         let (answers, ends) = (Times::default(), Times::default());
-        Accepting { stream: Stream::new(desk, fleet), live: VecDeque::new(), answers, ends }
+        Accepting { stream: Stream::new(scheduler, fleet), live: VecDeque::new(), answers, ends }
     }
 
-    /// Times only rounds with as many ends as placements; whoever lives at the end is ended untimed.
+    /// Times only rounds with as many ends as placements; executors that are left at the end are ended untimed.
     pub(crate) fn run(&mut self, span: Duration) {
         for _ in 0..EXECUTORS_LIVE / BATCH {
             self.stream.answer();
@@ -51,16 +51,16 @@ impl<D: Desk> Accepting<D> {
         let start = Instant::now();
         while start.elapsed() < span {
             let names = self.live.pop_front().unwrap_or_default();
-            names.iter().for_each(|name| self.ends.time(|| self.stream.desk.end(name)));
+            names.iter().for_each(|name| self.ends.time(|| self.stream.scheduler.end(name)));
             self.answers.time(|| self.stream.answer());
             self.name(names);
         }
-        self.live.drain(..).flatten().for_each(|name| self.stream.desk.end(&name));
+        self.live.drain(..).flatten().for_each(|name| self.stream.scheduler.end(&name));
     }
 
     /// Notes whom the last answer started, in memory that others' names had.
     fn name(&mut self, mut names: Vec<String>) {
-        self.stream.desk.names(&mut names);
+        self.stream.scheduler.names(&mut names);
         self.live.push_back(names);
     }
 }

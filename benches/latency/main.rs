@@ -11,14 +11,14 @@ mod table;
 
 use std::time::Duration;
 
-use background_load::Companion;
+use background_load::BackgroundLoad;
 use calls::{Accepting, Declining};
-use support::desk::{Baseline, Desk, Ours};
 use support::figures::{self, Extent};
 use support::fleet::Fleet;
 use support::locked::Locked;
 use support::pictured::Pictured;
-use support::unmatched::strangers;
+use support::scheduler::{Baseline, Ours, Scheduler};
+use support::unmatched::unmatched;
 use support::{ENOUGH, MET};
 use table::{Call, Company, Table};
 
@@ -39,19 +39,19 @@ fn main() {
 }
 
 struct Bench {
-    /// So long is each row measured.
+    /// How long each row is measured.
     each: Duration,
     fleet: Fleet,
     /// Those whose offers are declined.
-    strangers: Fleet,
+    unmatched: Fleet,
     table: Table,
 }
 
 impl Bench {
     fn new(each: Duration) -> Bench {
         let fleet = Fleet::new(AGENTS, BATCH);
-        let strangers = strangers(&fleet);
-        Bench { each, fleet, strangers, table: Table::default() }
+        let unmatched = unmatched(&fleet);
+        Bench { each, fleet, unmatched, table: Table::default() }
     }
 
     fn run(mut self) -> String {
@@ -62,50 +62,50 @@ impl Bench {
         self.alone("plain", Baseline::new(&config, MET, ENOUGH));
         let locked = Locked::new(&config, MET, ENOUGH);
         self.alone("mutex", locked.clone());
-        self.beside("offermill", ours(), Companion::new(ours(), kernel.clone(), &self.fleet));
-        let companion = Companion::new(locked.clone(), locked.clone(), &self.fleet);
-        self.beside("mutex", locked, companion);
-        self.nothing(Companion::new(ours(), kernel.clone(), &self.fleet));
+        self.beside("offermill", ours(), BackgroundLoad::new(ours(), kernel.clone(), &self.fleet));
+        let background = BackgroundLoad::new(locked.clone(), locked.clone(), &self.fleet);
+        self.beside("mutex", locked, background);
+        self.nothing(BackgroundLoad::new(ours(), kernel.clone(), &self.fleet));
         self.table.to_markdown()
     }
 
-    fn alone(&mut self, who: &'static str, desk: impl Desk) {
-        let desk = self.declining(who, Company::Alone, desk, |measure| measure());
-        self.accepting(who, Company::Alone, desk, |measure| measure());
+    fn alone(&mut self, who: &'static str, scheduler: impl Scheduler) {
+        let scheduler = self.declining(who, Company::Alone, scheduler, |measure| measure());
+        self.accepting(who, Company::Alone, scheduler, |measure| measure());
     }
 
-    fn beside<D: Desk, P: Pictured>(
+    fn beside<D: Scheduler, P: Pictured>(
         &mut self,
         who: &'static str,
-        desk: impl Desk,
-        mut companion: Companion<D, P>,
+        scheduler: impl Scheduler,
+        mut background: BackgroundLoad<D, P>,
     ) {
-        let desk = self.declining(who, Company::Busy, desk, |it| companion.beside(it));
-        self.accepting(who, Company::Busy, desk, |it| companion.beside(it));
+        let scheduler = self.declining(who, Company::Busy, scheduler, |it| background.beside(it));
+        self.accepting(who, Company::Busy, scheduler, |it| background.beside(it));
     }
 
-    fn declining<D: Desk>(
+    fn declining<D: Scheduler>(
         &mut self,
         who: &'static str,
         company: Company,
-        desk: D,
+        scheduler: D,
         with: impl FnOnce(&mut dyn FnMut()),
     ) -> D {
-        let mut declining = Declining::new(desk, &self.strangers);
+        let mut declining = Declining::new(scheduler, &self.unmatched);
         with(&mut || declining.run(self.each));
         let Declining { stream, answers } = declining;
         self.table.add(Call::Declined, who, company, answers);
-        stream.desk
+        stream.scheduler
     }
 
-    fn accepting<D: Desk>(
+    fn accepting<D: Scheduler>(
         &mut self,
         who: &'static str,
         company: Company,
-        desk: D,
+        scheduler: D,
         with: impl FnOnce(&mut dyn FnMut()),
     ) {
-        let mut accepting = Accepting::new(desk, &self.fleet);
+        let mut accepting = Accepting::new(scheduler, &self.fleet);
         with(&mut || accepting.run(self.each));
         let Accepting { answers, ends, .. } = accepting;
         self.table.add(Call::Accepted, who, company, answers);
@@ -113,13 +113,13 @@ impl Bench {
     }
 
     /// What the machine does to loops that need nothing but a core.
-    fn nothing<D: Desk, P: Pictured>(&mut self, mut companion: Companion<D, P>) {
+    fn nothing<D: Scheduler, P: Pictured>(&mut self, mut background: BackgroundLoad<D, P>) {
         for call in Call::ALL {
             let length = self.table.usual(call);
             let alone = nothing::run(length, self.each);
             self.table.add(call, "nothing", Company::Alone, alone);
             let mut times = None;
-            companion.beside(&mut || times = Some(nothing::run(length, self.each)));
+            background.beside(&mut || times = Some(nothing::run(length, self.each)));
             self.table.add(call, "nothing", Company::Busy, times.expect("times"));
         }
     }

@@ -69,15 +69,24 @@ impl Table {
         self.0.push(Row { call, who, company, times });
     }
 
-    /// What a call usually takes the first who was timed.
+    /// The median of the first scheduler that was timed.
     pub(crate) fn usual(&self, call: Call) -> Duration {
         let row = self.0.iter().find(|row| row.call == call).expect("a row of this call");
         Duration::from_nanos(row.times.0.value_at_quantile(0.5))
     }
 
     pub(crate) fn to_markdown(&self) -> String {
-        let head =
-            ["µs", "who", "another thread", "p50", "p99", "p99.9", "p99.99", "max", "samples"];
+        let head = [
+            "µs",
+            "scheduler",
+            "another thread",
+            "p50",
+            "p99",
+            "p99.9",
+            "p99.99",
+            "max",
+            "samples",
+        ];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
         for call in Call::ALL {
             for company in [Company::Alone, Company::Busy] {

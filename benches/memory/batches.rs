@@ -2,8 +2,8 @@
 
 use allocation_counter::measure;
 
-use crate::support::desk::{Baseline, Desk, Ours};
 use crate::support::fleet::Fleet;
+use crate::support::scheduler::{Baseline, Ours, Scheduler};
 use crate::support::stream::Stream;
 use crate::support::{self, ENOUGH, MET};
 
@@ -41,9 +41,9 @@ struct Costs {
 }
 
 impl Costs {
-    fn of<D: Desk>(mut desk: D, fleet: &Fleet) -> Costs {
-        let first = measure(|| desk.answer(fleet.stream[0])).bytes_max;
-        let mut stream = Stream::new(desk, fleet);
+    fn of<D: Scheduler>(mut scheduler: D, fleet: &Fleet) -> Costs {
+        let first = measure(|| scheduler.answer(fleet.stream[0])).bytes_max;
+        let mut stream = Stream::new(scheduler, fleet);
         let mut round = || {
             for _ in &fleet.stream {
                 stream.start(1);

@@ -2,8 +2,8 @@
 
 use allocation_counter::measure;
 
-use crate::support::desk::{Baseline, Desk, Ours};
 use crate::support::fleet::{Batch, Fleet};
+use crate::support::scheduler::{Baseline, Ours, Scheduler};
 use crate::support::{self, ENOUGH, MET};
 
 /// Few, so that what a batch takes isn't mistaken for what agents take.
@@ -56,10 +56,10 @@ struct Ourselves {
 impl Ourselves {
     fn new(fleet: &Fleet) -> Ourselves {
         let kernel = support::kernel(&support::config(MET, None));
-        let (first, mut desk) = met(|| Ours::new(&kernel), &fleet.met);
+        let (first, mut scheduler) = met(|| Ours::new(&kernel), &fleet.met);
         // Shared memory is there already: what grows is the handler's.
         let (handler, _) = met(|| Ours::new(&kernel), &fleet.met);
-        let executors = placed(&mut desk, &fleet.stream);
+        let executors = placed(&mut scheduler, &fleet.stream);
         Ourselves { shared: first - handler, handler, executors }
     }
 }
@@ -73,30 +73,30 @@ struct Plain {
 impl Plain {
     fn new(fleet: &Fleet) -> Plain {
         let baseline = || Baseline::new(&support::config(MET, None), MET, ENOUGH);
-        let (agents, mut desk) = met(baseline, &fleet.met);
-        Plain { agents, executors: placed(&mut desk, &fleet.stream) }
+        let (agents, mut scheduler) = met(baseline, &fleet.met);
+        Plain { agents, executors: placed(&mut scheduler, &fleet.stream) }
     }
 }
 
-/// A desk that has met all agents, and what it grew by.
-fn met<D: Desk>(desk: impl FnOnce() -> D, batches: &[Batch]) -> (i64, D) {
+/// A scheduler that has met all agents, and what it grew by.
+fn met<D: Scheduler>(scheduler: impl FnOnce() -> D, batches: &[Batch]) -> (i64, D) {
     let mut made = None;
     let mut names = Vec::new();
     // The names' memory is the cluster's.
     allocation_counter::opt_out(|| names.resize_with(BATCH, || String::with_capacity(100)));
     let bytes = measure(|| {
-        let mut desk = desk();
+        let mut scheduler = scheduler();
         for batch in batches {
-            desk.answer(batch);
-            desk.names(&mut names);
-            names.iter().for_each(|name| desk.end(name));
+            scheduler.answer(batch);
+            scheduler.names(&mut names);
+            names.iter().for_each(|name| scheduler.end(name));
         }
-        made = Some(desk);
+        made = Some(scheduler);
     });
-    (bytes.bytes_current, made.expect("a desk"))
+    (bytes.bytes_current, made.expect("a scheduler"))
 }
 
-/// What a desk grows by when each agent gets an executor.
-fn placed<D: Desk>(desk: &mut D, batches: &[Batch]) -> i64 {
-    measure(|| batches.iter().for_each(|batch| desk.answer(batch))).bytes_current
+/// What a scheduler grows by when each agent gets an executor.
+fn placed<D: Scheduler>(scheduler: &mut D, batches: &[Batch]) -> i64 {
+    measure(|| batches.iter().for_each(|batch| scheduler.answer(batch))).bytes_current
 }

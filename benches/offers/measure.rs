@@ -7,8 +7,8 @@ use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput};
 
 use crate::scene::Scene;
 use crate::support;
-use crate::support::desk::{Baseline, Desk, Ours};
 use crate::support::fleet::Fleet;
+use crate::support::scheduler::{Baseline, Ours, Scheduler};
 use crate::support::stream::{Spent, Stream};
 
 /// Offers in a batch, where that isn't what varies.
@@ -63,7 +63,7 @@ impl Part {
         if self == Part::Ends { spent.end } else { spent.accept }
     }
 
-    fn time<D: Desk>(self, stream: &mut Stream<D>, turns: u64) -> Duration {
+    fn time<D: Scheduler>(self, stream: &mut Stream<D>, turns: u64) -> Duration {
         if self != Part::Declines {
             return self.of(stream.start_and_end(turns));
         }
@@ -94,7 +94,7 @@ pub(crate) fn scene(criterion: &mut Criterion, scene: Scene, by: By, parts: &[(&
 
 type Pair = (Stream<Ours>, Stream<Baseline>);
 
-/// The desks, made when they are wanted first: a bench that isn't run needs none.
+/// The schedulers, made when they are wanted first: a bench that isn't run needs none.
 fn made(pair: &mut Option<Pair>, scene: Scene, agents: usize, batch: usize) -> &mut Pair {
     pair.get_or_insert_with(|| scene.pair(&Fleet::new(agents, batch)))
 }

@@ -3,9 +3,9 @@
 use offermill::resources::MilliCpus;
 use offermill::{Config, Kernel, TaskState};
 
-use crate::support::desk::{Baseline, Desk, Ours};
 use crate::support::fleet::Fleet;
 use crate::support::locked::Locked;
+use crate::support::scheduler::{Baseline, Ours, Scheduler};
 use crate::support::stream::Stream;
 use crate::support::{self, ENOUGH, EXECUTOR_CORES, HALF, MET, UNMET, agreement};
 
@@ -79,27 +79,27 @@ impl Scene {
     }
 
     /// Brings about what the scene is about, by offers and updates as a cluster would send them.
-    fn prepare(self, desk: &mut impl Desk, fleet: &Fleet) {
+    fn prepare(self, scheduler: &mut impl Scheduler, fleet: &Fleet) {
         let mut names = Vec::new();
         match self {
             Scene::CapReached => {
-                fleet.met.iter().take(1).for_each(|batch| desk.answer(batch));
+                fleet.met.iter().take(1).for_each(|batch| scheduler.answer(batch));
             }
             Scene::Excluded => {
                 for batch in &fleet.met {
-                    desk.answer(batch);
-                    desk.names(&mut names);
-                    desk.update_all(&names, TaskState::Failed);
+                    scheduler.answer(batch);
+                    scheduler.names(&mut names);
+                    scheduler.update_all(&names, TaskState::Failed);
                 }
             }
             _ => {}
         }
     }
 
-    /// A stream of the fleet's offers to a desk that has met its agents, where executors may start on and end.
-    pub(crate) fn stream<D: Desk>(self, mut desk: D, fleet: &Fleet) -> Stream<D> {
-        self.prepare(&mut desk, fleet);
-        Stream::new(desk, fleet)
+    /// A stream of the fleet's offers to a scheduler that has met its agents, where executors may start on and end.
+    pub(crate) fn stream<D: Scheduler>(self, mut scheduler: D, fleet: &Fleet) -> Stream<D> {
+        self.prepare(&mut scheduler, fleet);
+        Stream::new(scheduler, fleet)
     }
 
     /// Kernel and baseline, once they were seen to decide alike before and after they are prepared; as many executors

@@ -1,4 +1,4 @@
-//! What a report costs who asks for it: alone, and while another thread accepts and ends executors all the time.
+//! The cost of a report for its caller: alone, and while another thread accepts and ends executors.
 
 use std::cell::Cell;
 
@@ -7,8 +7,8 @@ use criterion::{BenchmarkId, Criterion, Throughput};
 use crate::scene::{self, Scene};
 use crate::support;
 use crate::support::beside::beside;
-use crate::support::desk::Desk;
 use crate::support::pictured::Pictured;
+use crate::support::scheduler::Scheduler;
 use crate::support::stream::{EXECUTORS_LIVE, Stream};
 
 /// What is asked for.
@@ -51,7 +51,7 @@ pub(crate) fn all(criterion: &mut Criterion) {
 
 type Group<'c> = criterion::BenchmarkGroup<'c, criterion::measurement::WallTime>;
 
-fn bench<D: Desk, P: Pictured>(
+fn bench<D: Scheduler, P: Pictured>(
     group: &mut Group<'_>,
     name: &str,
     report: Report,

@@ -2,27 +2,27 @@
 
 use offermill::Kernel;
 
-use crate::support::desk::{Desk, Ours};
 use crate::support::fleet::Fleet;
 use crate::support::locked::Locked;
+use crate::support::scheduler::{Ours, Scheduler};
 use crate::support::stream::{EXECUTORS_LIVE, Stream};
-use crate::support::unmatched::strangers;
+use crate::support::unmatched::unmatched;
 use crate::support::{self, ENOUGH, MET};
 
 pub(crate) const BATCH: usize = 100;
 
-/// A desk that works, and what can be asked for pictures meanwhile.
+/// A scheduler under load, and the object that takes its snapshots.
 pub(crate) struct Scene<D, P> {
     pub(crate) stream: Stream<D>,
     pub(crate) pictured: P,
 }
 
-impl<D: Desk, P> Scene<D, P> {
-    fn new(mut desk: D, pictured: P) -> Scene<D, P> {
+impl<D: Scheduler, P> Scene<D, P> {
+    fn new(mut scheduler: D, pictured: P) -> Scene<D, P> {
         let fleet = Fleet::new(EXECUTORS_LIVE, BATCH);
         // So that there is something to explain.
-        strangers(&fleet).met.iter().for_each(|batch| desk.answer(batch));
-        Scene { stream: Stream::new(desk, &fleet).filled(), pictured }
+        unmatched(&fleet).met.iter().for_each(|batch| scheduler.answer(batch));
+        Scene { stream: Stream::new(scheduler, &fleet).filled(), pictured }
     }
 }
 

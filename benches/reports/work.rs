@@ -1,4 +1,4 @@
-//! What reports cost who works: a thread that accepts and ends executors, alone and while another takes snapshots all
+//! The cost of reports for a thread that accepts and ends executors: alone, and while another thread takes snapshots all
 //! the time.
 
 use criterion::{BenchmarkId, Criterion, Throughput};
@@ -6,8 +6,8 @@ use criterion::{BenchmarkId, Criterion, Throughput};
 use crate::scene::{self, BATCH, Scene};
 use crate::support;
 use crate::support::beside::beside;
-use crate::support::desk::Desk;
 use crate::support::pictured::Pictured;
+use crate::support::scheduler::Scheduler;
 
 pub(crate) fn all(criterion: &mut Criterion) {
     let mut group = support::group(criterion, "reports/offers while snapshots");
@@ -19,7 +19,7 @@ pub(crate) fn all(criterion: &mut Criterion) {
 
 type Group<'c> = criterion::BenchmarkGroup<'c, criterion::measurement::WallTime>;
 
-fn bench<D: Desk, P: Pictured>(
+fn bench<D: Scheduler, P: Pictured>(
     group: &mut Group<'_>,
     name: &str,
     Scene { stream, pictured }: &mut Scene<D, P>,

@@ -10,8 +10,8 @@ use criterion::{BatchSize, Criterion, Throughput};
 use offermill::cluster::simulated::{Checks, Scenario, Severity, Simulation};
 use offermill::resources::MilliCpus;
 
-use support::desk::Baseline;
 use support::fleet::Fleet;
+use support::scheduler::Baseline;
 use support::stream::Stream;
 use support::{ENOUGH, MET};
 
@@ -25,7 +25,7 @@ fn simulation(scenario: Scenario) -> Simulation {
 /// Plays until `millis` of virtual time.
 fn play(simulation: &mut Simulation, millis: u64) {
     while simulation.progress().now.as_millis() < millis {
-        let more = simulation.advance(1_000).expect("nobody judges");
+        let more = simulation.advance(1_000).expect("no checker runs");
         assert!(more, "the simulation is over too early");
     }
 }

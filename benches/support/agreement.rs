@@ -2,9 +2,9 @@
 
 use offermill::{Change, TaskState};
 
-use super::desk::{Baseline, Desk, Ours};
 use super::fleet::{Batch, Fleet};
 use super::plain::Told;
+use super::scheduler::{Baseline, Ours, Scheduler};
 
 /// Compares all that both answer to the fleet's offers: to agents that they meet, and to agents that they know.
 /// Executors end once the next batch is answered, so that what they held is used again.

@@ -33,7 +33,7 @@ pub(crate) struct Fleet {
 }
 
 impl Fleet {
-    /// `agents` agents, whose offers come in batches of `batch`, at most so many as there are agents.
+    /// `agents` agents, whose offers come in batches of `batch`, at most the number of agents.
     pub(crate) fn new(agents: usize, batch: usize) -> Fleet {
         let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
         let round = *made.entry(agents).or_insert_with(|| Round::new(agents));

@@ -10,9 +10,9 @@ use offermill::resources::MilliCpus;
 use offermill::{Config, StatusUpdate, TaskState};
 
 use super::NOW;
-use super::desk::{Desk, reuse};
 use super::fleet::Batch;
 use super::plain::{Answer, Placed, Plain};
+use super::scheduler::{Scheduler, reuse};
 
 /// A thread's part in a loop that several share.
 #[derive(Clone)]
@@ -40,7 +40,7 @@ impl Locked {
     }
 }
 
-impl Desk for Locked {
+impl Scheduler for Locked {
     fn answer(&mut self, batch: Batch) {
         let mut plain = self.plain.lock().unwrap_or_else(PoisonError::into_inner);
         plain.answer(batch, NOW, &mut self.answer);

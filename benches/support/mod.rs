@@ -3,12 +3,12 @@
 
 pub(crate) mod agreement;
 pub(crate) mod beside;
-pub(crate) mod desk;
 pub(crate) mod figures;
 pub(crate) mod fleet;
 pub(crate) mod locked;
 pub(crate) mod pictured;
 pub(crate) mod plain;
+pub(crate) mod scheduler;
 pub(crate) mod stream;
 pub(crate) mod threads;
 pub(crate) mod unmatched;
@@ -50,7 +50,7 @@ pub(crate) fn config(constraint: &str, core_cap: Option<MilliCpus>) -> Config {
     config_of(EXECUTOR_CORES, constraint, core_cap)
 }
 
-/// The same, with executors of so many cores.
+/// The same, with executors of `cores` cores.
 pub(crate) fn config_of(cores: MilliCpus, constraint: &str, cap: Option<MilliCpus>) -> Config {
     Config::builder()
         .executor_cores(ExecutorCores::Fixed(cores))

@@ -37,7 +37,7 @@ impl Pictured for Locked {
         black_box(self.plain().totals());
     }
 
-    /// Nobody changes anything meanwhile; the rows are given back after the lock.
+    /// No other thread changes anything meanwhile; the rows are returned after the lock is released.
     fn picture(&self) -> bool {
         let picture = self.plain().picture();
         black_box(picture);

@@ -1,23 +1,23 @@
-//! A desk with its offers, which come round and round.
+//! A scheduler with an endless, repeating stream of offers.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use super::desk::Desk;
 use super::fleet::{Batch, Fleet};
+use super::scheduler::Scheduler;
 
-/// So many executors live while others are started and ended.
+/// Live executors while others start and end.
 pub(crate) const EXECUTORS_LIVE: usize = 10_000;
 
-/// So many offers, at least, between two looks at the clock, which takes as long as an offer does.
+/// The minimum number of offers between two reads of the clock, since a read takes as long as an offer.
 const CLOCKED: usize = 100;
 
-/// A desk with its stream of offers, which begins anew when it is through. Streams of several threads lie in one list,
+/// A scheduler with its stream of offers, which repeats. Streams of several threads lie in one list,
 /// and must not share lines.
 #[derive(Clone)]
 #[repr(align(128))]
 pub(crate) struct Stream<D> {
-    pub(crate) desk: D,
+    pub(crate) scheduler: D,
     batches: Vec<Batch>,
     next: usize,
     /// The executors of [`Stream::start_and_end`], from the oldest.
@@ -33,17 +33,17 @@ pub(crate) struct Spent {
     pub(crate) end: Duration,
 }
 
-impl<D: Desk> Stream<D> {
-    /// `desk` has met the fleet's agents when this returns.
-    pub(crate) fn new(mut desk: D, fleet: &Fleet) -> Stream<D> {
+impl<D: Scheduler> Stream<D> {
+    /// `scheduler` has met the fleet's agents when this returns.
+    pub(crate) fn new(mut scheduler: D, fleet: &Fleet) -> Stream<D> {
         let mut names = Vec::new();
         for batch in &fleet.met {
-            desk.answer(batch);
-            desk.names(&mut names);
-            desk.end_all(&names);
+            scheduler.answer(batch);
+            scheduler.names(&mut names);
+            scheduler.end_all(&names);
         }
         Stream {
-            desk,
+            scheduler,
             batches: fleet.stream.clone(),
             next: 0,
             live: VecDeque::new(),
@@ -74,26 +74,26 @@ impl<D: Desk> Stream<D> {
     pub(crate) fn answer(&mut self) {
         let batch = self.batches[self.next];
         self.next = if self.next + 1 == self.batches.len() { 0 } else { self.next + 1 };
-        self.desk.answer(batch);
+        self.scheduler.answer(batch);
     }
 
     /// Answers batches, whose executors [`Stream::end`] ends once they have been [named](Stream::name).
     pub(crate) fn start(&mut self, turns: u64) {
         for _ in 0..turns {
             self.answer();
-            self.desk.note();
+            self.scheduler.note();
         }
     }
 
     pub(crate) fn name(&mut self) {
-        self.desk.noted(&mut self.started);
+        self.scheduler.noted(&mut self.started);
     }
 
     pub(crate) fn end(&mut self) {
-        self.desk.end_all(&self.started);
+        self.scheduler.end_all(&self.started);
     }
 
-    /// Answers batches, and ends the oldest of the executors that are more than [`EXECUTORS_LIVE`]. Counts the desk's
+    /// Answers batches, and ends the oldest of the executors that are more than [`EXECUTORS_LIVE`]. Counts the scheduler's
     /// time alone: the ids' texts are the cluster's work.
     pub(crate) fn start_and_end(&mut self, mut turns: u64) -> Spent {
         let step = self.batches.first().map_or(1, |batch| (CLOCKED / batch.len()).max(1)) as u64;
@@ -103,7 +103,7 @@ impl<D: Desk> Stream<D> {
             let over = self.live.len().saturating_sub(EXECUTORS_LIVE);
             names.extend(self.live.drain(..over));
             let start = Instant::now();
-            self.desk.end_all(&names);
+            self.scheduler.end_all(&names);
             spent.end += start.elapsed();
 
             let share = turns.min(step);
@@ -111,7 +111,7 @@ impl<D: Desk> Stream<D> {
             self.start(share - 1);
             self.answer();
             spent.accept += start.elapsed();
-            self.desk.names(&mut names);
+            self.scheduler.names(&mut names);
             self.live.extend(names.drain(..));
             turns -= share;
         }

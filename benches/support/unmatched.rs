@@ -5,7 +5,7 @@ use offermill::{Attribute, Offer};
 use super::fleet::{Batch, Fleet};
 
 /// A fleet's offers from agents of other names, whose zone is the wrong one.
-pub(crate) fn strangers(fleet: &Fleet) -> Fleet {
+pub(crate) fn unmatched(fleet: &Fleet) -> Fleet {
     let attributes: &[Attribute<'_>] =
         vec![Attribute::text("rack", "r7"), Attribute::text("zone", "north")].leak();
     let stranger = |offer: &Offer<'static>| {

@@ -3,9 +3,9 @@
 use offermill::{IdScheme, Kernel, TaskState};
 
 use crate::roster::Roster;
-use crate::support::desk::{Baseline, Desk, Ours};
 use crate::support::locked::Locked;
 use crate::support::plain::Plain;
+use crate::support::scheduler::{Baseline, Ours, Scheduler};
 use crate::support::{self, ENOUGH, MET, agreement};
 
 /// A kind of update.
@@ -66,7 +66,7 @@ impl Kind {
     }
 
     /// Makes an update of this kind the news for each executor of the roster, unless there are enough for whom it is.
-    pub(crate) fn prepare<D: Desk>(self, roster: &mut Roster<D>) {
+    pub(crate) fn prepare<D: Scheduler>(self, roster: &mut Roster<D>) {
         match self {
             Kind::Ended | Kind::EndedNumbered | Kind::Running => roster.begin_anew(),
             Kind::Duplicate if roster.is_empty() => {
@@ -74,7 +74,7 @@ impl Kind {
                 roster.all_run();
             }
             Kind::Unknown if roster.is_empty() => {
-                roster.strangers(|number| format!("bench-s44we7-{number}.{number}"));
+                roster.unmatched(|number| format!("bench-s44we7-{number}.{number}"));
             }
             Kind::Duplicate | Kind::Unknown => {}
         }
@@ -87,9 +87,9 @@ impl Kind {
         let mut baseline = Roster::new(self.baseline());
         ours.begin_anew();
         baseline.begin_anew();
-        let Roster { desk: ours, names: our_names, .. } = ours;
-        let Roster { desk: baseline, names: plain_names, .. } = baseline;
-        let mut desks = (ours, baseline);
+        let Roster { scheduler: ours, names: our_names, .. } = ours;
+        let Roster { scheduler: baseline, names: plain_names, .. } = baseline;
+        let mut schedulers = (ours, baseline);
         for names in our_names.iter().zip(&plain_names) {
             let names = (names.0.as_str(), names.1.as_str());
             let number = our_names.len() + 1;
@@ -104,7 +104,7 @@ impl Kind {
                 (names, Running),
                 (names, Failed),
             ] {
-                agreement::check_update((&mut desks.0, &mut desks.1), names, state);
+                agreement::check_update((&mut schedulers.0, &mut schedulers.1), names, state);
             }
         }
     }

@@ -8,7 +8,7 @@ use criterion::{BenchmarkGroup, BenchmarkId, Criterion, SamplingMode, Throughput
 use crate::kind::Kind;
 use crate::roster::{BATCH, Roster, Tell, in_batches, one_by_one};
 use crate::support;
-use crate::support::desk::{Desk, Ours};
+use crate::support::scheduler::{Ours, Scheduler};
 use crate::support::stream::EXECUTORS_LIVE;
 use crate::support::threads::together_once;
 
@@ -46,29 +46,35 @@ pub(crate) fn all(criterion: &mut Criterion, kind: Kind) {
     group.finish();
 }
 
-/// The desks are made when they are wanted first: a bench that isn't run needs none.
-fn bench<D: Desk>(
+/// The schedulers are made when they are wanted first: a bench that isn't run needs none.
+fn bench<D: Scheduler>(
     group: &mut BenchmarkGroup<'_, WallTime>,
     id: BenchmarkId,
     (kind, tell): (Kind, Tell<D>),
-    desks: impl Fn() -> Vec<D>,
+    schedulers: impl Fn() -> Vec<D>,
 ) {
-    let mut crew: Option<Vec<Roster<D>>> = None;
+    let mut workers: Option<Vec<Roster<D>>> = None;
     group.bench_function(id, |bencher| {
-        let crew = crew.get_or_insert_with(|| desks().into_iter().map(Roster::new).collect());
-        bencher.iter_custom(|turns| time(crew, kind, tell, turns));
+        let workers =
+            workers.get_or_insert_with(|| schedulers().into_iter().map(Roster::new).collect());
+        bencher.iter_custom(|turns| time(workers, kind, tell, turns));
     });
 }
 
-/// The time on the wall that so many turns take, without what prepares them. Each thread prepares its own.
-fn time<D: Desk>(crew: &mut [Roster<D>], kind: Kind, tell: Tell<D>, mut turns: u64) -> Duration {
-    let round = (EXECUTORS_LIVE / BATCH * crew.len()) as u64;
+/// The wall-clock time of `turns` turns, without their preparation. Each thread prepares its own.
+fn time<D: Scheduler>(
+    workers: &mut [Roster<D>],
+    kind: Kind,
+    tell: Tell<D>,
+    mut turns: u64,
+) -> Duration {
+    let round = (EXECUTORS_LIVE / BATCH * workers.len()) as u64;
     let mut spent = Duration::ZERO;
     while turns > 0 {
         let share = turns.min(round);
         let prepare = |roster: &mut Roster<D>| kind.prepare(roster);
         let run = |roster: &mut Roster<D>, turns| roster.tell(kind.state(), tell, turns);
-        spent += together_once(crew, share, prepare, run);
+        spent += together_once(workers, share, prepare, run);
         turns -= share;
     }
     spent

@@ -8,7 +8,7 @@ use prost::Message as _;
 const STREAM: &[u8] =
     include_bytes!("../../tests/support/mesos/captures/main-protobuf/stream.recordio");
 
-/// So many agents offer, one after the other.
+/// The number of agents, which offer in turn.
 pub(crate) const AGENTS: usize = 1000;
 
 /// The offers of whole agents, as they were recorded: two of 350 bytes each, again and again.

@@ -85,9 +85,9 @@ fn decoding(criterion: &mut Criterion, batch: usize) {
         assert_eq!(split(stream.next(), &mut places), Ok(true));
         black_box(&places);
     });
-    let mut desk = WireHandler::new(None);
+    let mut scheduler = WireHandler::new(None);
     bench(&mut group, "split and read", batch, || {
-        desk.read(stream.next(), |offers, _, _| {
+        scheduler.read(stream.next(), |offers, _, _| {
             black_box(offers);
         });
     });
@@ -97,7 +97,7 @@ fn decoding(criterion: &mut Criterion, batch: usize) {
     });
     let mut varied = Stream::varied(batch);
     bench(&mut group, "split and read, varied", batch, || {
-        desk.read(varied.next(), |offers, _, _| {
+        scheduler.read(varied.next(), |offers, _, _| {
             black_box(offers);
         });
     });
@@ -118,8 +118,8 @@ fn deciding(criterion: &mut Criterion, batch: usize) {
     for (name, policy) in [("constraint unmet", Policy::Unmet), ("cap reached", Policy::Reached)] {
         let mut group = criterion.benchmark_group(format!("wire/{name}"));
         let mut stream = Stream::protobuf(batch);
-        let mut desk = WireHandler::new(Some(policy));
-        bench(&mut group, "in place", batch, || desk.decide(stream.next()));
+        let mut scheduler = WireHandler::new(Some(policy));
+        bench(&mut group, "in place", batch, || scheduler.decide(stream.next()));
         let mut messages = WireHandler::new(Some(policy));
         bench(&mut group, "from messages", batch, || messages.decide_with_prost(stream.next()));
         group.finish();
@@ -154,15 +154,15 @@ impl WireHandler {
             .core_cap(Some(cap));
         let ids = IdScheme::unique("bench", 1_700_000_000).expect("a prefix");
         let kernel = Kernel::new(config.build().expect("settings"), ids);
-        let mut desk = WireHandler {
+        let mut scheduler = WireHandler {
             reader: OfferReader::default(),
             places: Vec::new(),
             handler: kernel.handler(),
             decisions: Decisions::new(),
         };
         // What the cap leaves room for is taken before anything is measured.
-        desk.decide(&events::events(1)[0].encode_to_vec());
-        desk
+        scheduler.decide(&events::events(1)[0].encode_to_vec());
+        scheduler
     }
 
     fn read(

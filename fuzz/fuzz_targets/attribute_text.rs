@@ -39,7 +39,7 @@ fn check(data: &[u8]) {
     }
 }
 
-/// So many attributes are asked for one by one.
+/// The maximum number of attributes that are looked up one by one.
 const ASKED_FOR: usize = 20;
 
 /// An expression that an agent with this attribute meets.

@@ -57,7 +57,7 @@ fn check(data: &[u8]) {
     check_matches(&constraint, &again, book.as_ref(), &owned, data.len().is_multiple_of(4));
 }
 
-/// `many`: also amid many other attributes, so that the other way of matching is taken. It is slow,
+/// `many`: also among many other attributes, so that the other way of matching is taken. It is slow,
 /// and no name holds a line break.
 fn check_matches(
     constraint: &Constraint,
@@ -78,7 +78,7 @@ fn check_matches(
         }
         assert_eq!(again.check(&offer), verdict, "{constraint} on {offer:?}");
         assert_eq!(constraint.check_with(&mut memo, &offer), verdict);
-        // Nobody else's answer is given, nor an old one.
+        // The answer is neither another constraint's nor an old one.
         let other = Offer::new("o", "a", "other", &[], attributes.get(1..).unwrap_or_default());
         assert_eq!(constraint.check_with(&mut memo, &other), constraint.check(&other));
         assert_eq!(constraint.check_with(&mut memo, &offer), verdict);

@@ -1,15 +1,15 @@
 //! Histories of events through the whole kernel: whatever happens, in whatever order, it answers as its documentation
-//! says, and its books add up.
+//! says, and its accounts agree.
 //!
 //! The input is a script, read in full whatever it holds: see [`script`]. After each event
 //! * the answer is what the reference model of `tests/kernel/reference` worked out beforehand, from its own memory and
 //!   without a look at the kernel. So: each offer is answered once; caps, limit, constraint, exclusion, close and
 //!   subscription hold for what is placed; pieces are cut from what was offered; ends free once; ids are new; demand,
 //!   reconciliation, drain and the ageing of executors and agents follow their rules;
-//! * `check()` finds that the books add up, and they add up to the model's: executors, cores, and how many are wanted.
+//! * `check()` succeeds, and the accounts equal the model's: executors, cores, and how many are wanted.
 //!
 //! Now and then, and at the end, snapshot and counters are the model's. At last every executor ends, and then nothing
-//! must be counted and nobody be waited for.
+//! must be counted and no executor be waited for.
 //!
 //! `cargo run --bin kernel_events -- --print FILE` shows a script as the events that it stands for.
 
@@ -35,7 +35,7 @@ use script::Script;
 
 /// Later events are left aside.
 const EVENTS_MAX: usize = 500;
-/// Everything is compared after so many events each; it takes much longer than an event.
+/// The number of events between two full comparisons, which take much longer than an event.
 const LOOK_EVERY: u32 = 8;
 
 fn check(data: &[u8]) {

@@ -229,7 +229,7 @@ fn adopt(yard: &Yard) {
     }
 }
 
-/// Two threads close and drain in the middle of work; who is left is ended when the handlers are through.
+/// Two threads close and drain in the middle of work; remaining executors end when the handlers have finished.
 fn end(yard: &Yard, handlers: Vec<JoinHandle<()>>) {
     let drain = |yard: &Yard| {
         let left = yard.kernel.close();

@@ -14,7 +14,7 @@ pub(super) struct Agents {
     table: HashTable<Agent>,
     hasher: RandomState,
     /// By the agent's number.
-    pub(super) books: Vec<Books>,
+    pub(super) accounts: Vec<AgentAccount>,
     /// By the agent's number, for reports.
     pub(super) names: Vec<Name>,
 }
@@ -26,7 +26,7 @@ pub(super) struct Name {
 }
 
 #[derive(Default)]
-pub(super) struct Books {
+pub(super) struct AgentAccount {
     /// Live ones.
     pub(super) executors: u32,
     /// No executor is started there before.
@@ -54,13 +54,13 @@ impl Agents {
         let agent = match self.table.entry(hash, known, |agent| self.hasher.hash_one(&*agent.id)) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
-                self.books.push(Books::default());
+                self.accounts.push(AgentAccount::default());
                 let id: Arc<str> = offer.agent_id.into();
                 let hostname = offer.hostname.into();
                 self.names.push(Name { id: Arc::clone(&id), hostname });
                 let agent = Agent {
                     id,
-                    number: self.books.len() as u32 - 1,
+                    number: self.accounts.len() as u32 - 1,
                     memo: Memo::default(),
                     seen: now,
                 };

@@ -1,9 +1,9 @@
 //! The baseline: a plain loop on one thread that makes the kernel's decisions on the benches' offers.
 //!
-//! It is what one writes when nobody else is there: no atomics, fields instead of words, a table from agent id to all
+//! It is the single-threaded loop: no atomics, fields instead of words, a table from agent id to all
 //! that is known of the agent. It has the kernel's own table, hash and memo of the constraint's answers, so that what
 //! differs is the kernel's part: sharing, and what the benches' offers don't ask for. For it leaves that out: GPUs,
-//! ports, executors without a size, several offers of one agent in a batch, failures that exclude only together, limbo,
+//! ports, executors without a size, several offers of one agent in a batch, failures that exclude only together, unreachable executors,
 //! shutdown, change of policy. Each of these costs the kernel at least a look.
 
 mod agents;
@@ -160,7 +160,7 @@ impl Plain {
             .agents
             .meeting(&self.constraint, offer, now)
             .map_err(|unmet| (Reason::ConstraintUnmet(unmet), self.refuse.unmet_constraint))?;
-        let until = self.agents.books[agent as usize].excluded_until;
+        let until = self.agents.accounts[agent as usize].excluded_until;
         if until > now {
             let refuse = until.since(now).min(self.refuse.unmet_constraint);
             return Err((Reason::AgentExcluded { until }, refuse));
@@ -249,7 +249,7 @@ impl Plain {
                 by_number.insert(self.next_sequence, slot);
             }
             self.next_sequence += 1;
-            self.agents.books[candidate.agent as usize].executors += 1;
+            self.agents.accounts[candidate.agent as usize].executors += 1;
         }
         self.live += rows;
         self.acquired += u64::from(rows) * self.cores_each;

@@ -51,18 +51,18 @@ impl Plain {
             cores: MilliCpus::from_millis(executor.cores),
             memory: Mebibytes::new(executor.memory),
         }));
-        let agents = self.agents.names.iter().zip(&self.agents.books);
-        let agents = agents.map(|(name, books)| AgentRow {
+        let agents = self.agents.names.iter().zip(&self.agents.accounts);
+        let agents = agents.map(|(name, accounts)| AgentRow {
             agent_id: Arc::clone(&name.id),
             hostname: Arc::clone(&name.hostname),
-            executors: books.executors,
-            excluded_until: books.excluded_until,
+            executors: accounts.executors,
+            excluded_until: accounts.excluded_until,
         });
         Picture { executors, agents: agents.collect() }
     }
 
     pub(crate) fn explain(&self, now: Timestamp) -> Explanation {
-        let excluded = self.agents.books.iter().filter(|books| now < books.excluded_until);
+        let excluded = self.agents.accounts.iter().filter(|accounts| now < accounts.excluded_until);
         let declined =
             ReasonKind::ALL.into_iter().map(|kind| (kind, self.counts.declined[kind as usize]));
         let mut declined: Vec<_> = declined.filter(|(_, offers)| *offers > 0).collect();

@@ -1,11 +1,11 @@
-//! The plain loop's end: who lives, and what became of them. (That no offer is accepted any more is left to who asks
+//! The plain loop's drain: the live executors, and how each ended. (The caller must stop accepting offers
 //! for the end: nothing is offered after it.)
 
 use std::sync::Arc;
 
 use super::Plain;
 
-/// Who lived when the roll was called.
+/// The executors that were live at the close.
 pub(crate) struct Roll(Vec<Entry>);
 
 struct Entry {

@@ -38,7 +38,7 @@ impl Plain {
             TaskState::Finished => self.end(slot),
             TaskState::Failed => {
                 let until = EXCLUSION.expiry.map_or(Timestamp::MAX, |expiry| now.plus(expiry));
-                self.agents.books[executor.agent as usize].excluded_until = until;
+                self.agents.accounts[executor.agent as usize].excluded_until = until;
                 self.end(slot)
             }
             _ => Told::Nothing,
@@ -72,7 +72,7 @@ impl Plain {
         if let Some(by_number) = &mut self.by_number {
             by_number.remove(&sequence);
         }
-        self.agents.books[agent as usize].executors -= 1;
+        self.agents.accounts[agent as usize].executors -= 1;
         self.live -= 1;
         self.acquired -= cores;
         self.free.push(slot);

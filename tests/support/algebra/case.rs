@@ -95,7 +95,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// So many executors show everything.
+    /// A number of executors that is enough to show everything.
     pub(crate) const LIMIT_MAX: u32 = 64;
 
     fn parse(line: &str) -> Settings {

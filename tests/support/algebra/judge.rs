@@ -43,7 +43,7 @@ pub(crate) fn judge(case: &Case) {
             expect_sums(case, &accepted, offers, &used, &ports);
         }
     });
-    kernel.check().expect("the books add up");
+    kernel.check().expect("the accounts agree");
 }
 
 /// Executors, pieces and reasons are the naive ones.

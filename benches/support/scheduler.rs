@@ -11,7 +11,7 @@ use super::fleet::Batch;
 use super::plain::{Answer, Placed, Plain, Told};
 
 /// Something that answers offers, and hears of the end of what it started.
-pub(crate) trait Desk: Send {
+pub(crate) trait Scheduler: Send {
     /// Answers a batch; the answer stays until the next.
     fn answer(&mut self, batch: Batch);
 
@@ -30,7 +30,7 @@ pub(crate) trait Desk: Send {
     /// The cluster says how an executor is.
     fn update(&mut self, name: &str, state: TaskState);
 
-    /// The cluster says that several executors are in one state. A desk that takes updates in batches takes these in
+    /// The cluster reports one state for several executors. A scheduler that takes updates in batches takes these in
     /// one.
     fn update_all(&mut self, names: &[String], state: TaskState) {
         names.iter().for_each(|name| self.update(name, state));
@@ -77,7 +77,7 @@ impl Ours {
     }
 }
 
-impl Desk for Ours {
+impl Scheduler for Ours {
     fn answer(&mut self, batch: Batch) {
         self.handler.resource_offers(batch, NOW, &mut self.decisions);
         black_box(&self.decisions);
@@ -134,7 +134,7 @@ impl Baseline {
     }
 }
 
-impl Desk for Baseline {
+impl Scheduler for Baseline {
     fn answer(&mut self, batch: Batch) {
         self.plain.answer(batch, NOW, &mut self.answer);
         black_box(&self.answer);
