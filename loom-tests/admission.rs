@@ -1,4 +1,4 @@
-//! The admission word: launches against launches, releases, the close, and a limit that is lowered.
+//! The admission word: concurrent launches, releases, a close, and a limit that is lowered.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
@@ -10,7 +10,7 @@ use crate::resources::MilliCpus;
 
 const CORE: MilliCpus = MilliCpus::from_cores(1);
 
-/// Launches one executor if the word has fewer than `limit`, as a handler does.
+/// Launches one executor if the word counts fewer than `limit`, as a handler does.
 fn launch(admission: &Admission, limit: impl Fn() -> u32) -> bool {
     let mut state = admission.load();
     loop {
@@ -25,8 +25,8 @@ fn launch(admission: &Admission, limit: impl Fn() -> u32) -> bool {
     }
 }
 
-/// Goal: two launches never exceed a limit of one, in any state that an observer can see. Method: both at once, and a
-/// third thread that looks.
+/// Goal: two launches never exceed a limit of one, in any state that another thread can see. Method: both at once, and
+/// a third thread that reads.
 #[test]
 fn launches_keep_to_the_limit() {
     explore("admission/launch-launch", None, || {
@@ -41,7 +41,7 @@ fn launches_keep_to_the_limit() {
     });
 }
 
-/// Mutant: the limit is checked once, and not again when the word has changed.
+/// Mutant: the limit is checked once, and not again after the word has changed.
 #[test]
 #[ignore = "mutant"]
 fn mutant_limit_checked_once() {
@@ -61,7 +61,7 @@ fn mutant_limit_checked_once() {
     });
 }
 
-/// Goal: once `close` has returned the executors only become fewer. Method: a launch and a close at once; the count
+/// Goal: once `close` has returned, the number of executors only falls. Method: a launch and a close at once; the count
 /// after the close bounds the count at the end.
 #[test]
 fn nothing_is_launched_after_the_close() {
@@ -79,7 +79,7 @@ fn nothing_is_launched_after_the_close() {
     });
 }
 
-/// A scene with a limit in a policy that loom can see, as `PolicyCell` publishes it: store, then bump the version.
+/// A scene with a limit in a policy that loom sees, published as `PolicyCell` does: store, then bump the version.
 fn lower_the_limit(launch: fn(&Admission, &AtomicU32) -> bool, bump: bool) {
     let shared = Arc::new((Admission::new(), AtomicU32::new(9)));
     let (here, there) = (Arc::clone(&shared), Arc::clone(&shared));
@@ -96,8 +96,8 @@ fn lower_the_limit(launch: fn(&Admission, &AtomicU32) -> bool, bump: bool) {
     assert_eq!(shared.0.load().executors(), after_setting, "launched beyond the limit in force");
 }
 
-/// Goal: once a lower limit is set nothing is launched beyond it. Method: a launch under the old limit at the same
-/// time; as in the kernel, the word is loaded before the policy, and a changed version means a new look at both.
+/// Goal: once a lower limit is set, nothing is launched beyond it. Method: a concurrent launch under the old limit; as
+/// in the kernel, the word is loaded before the policy, and if the version has changed both are loaded again.
 #[test]
 fn a_lowered_limit_holds_once_it_is_set() {
     explore("admission/launch-limit", None, || {
@@ -117,7 +117,7 @@ fn a_lowered_limit_holds_once_it_is_set() {
     });
 }
 
-/// Mutant: the limit is read once, before the word.
+/// Mutant: the limit is loaded once, before the word.
 #[test]
 #[ignore = "mutant"]
 fn mutant_limit_read_once() {
@@ -130,7 +130,7 @@ fn mutant_limit_read_once() {
     });
 }
 
-/// Mutant: the publisher forgets to bump the version.
+/// Mutant: the publisher doesn't bump the version.
 #[test]
 #[ignore = "mutant"]
 fn mutant_version_not_bumped() {
@@ -142,7 +142,7 @@ fn mutant_version_not_bumped() {
     });
 }
 
-/// Goal: a release and a launch at once lose neither. Method: both on a word with one executor in it.
+/// Goal: of a concurrent release and launch, neither is lost. Method: both on a word that counts one executor.
 #[test]
 fn releases_and_launches_add_up() {
     explore("admission/release-launch", None, || {

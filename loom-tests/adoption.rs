@@ -1,4 +1,4 @@
-//! Executors of a former run: taken in once, beside whatever else goes on. These run the whole kernel.
+//! Adoption of executors of a former run, concurrent with other calls. These models run the whole kernel.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use super::{explore, race};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::{ExecutorId, Fate, Kernel, Phase, Recovered, TaskState};
 
-/// Adopts one executor on the agent that the kernel has met; its id, or none if it was left out. Fails if it isn't the
-/// first adoption.
+/// Adopts one executor on the agent that the kernel knows. Returns its id, or none if it was left out. Fails if
+/// executors were adopted before.
 fn adopt(kernel: &Kernel) -> Result<Option<ExecutorId>, crate::Error> {
     let former = Recovered {
         executor: "former",
@@ -22,7 +22,7 @@ fn adopt(kernel: &Kernel) -> Result<Option<ExecutorId>, crate::Error> {
     kernel.adopt(&[former], NOW).map(|ids| ids[0])
 }
 
-/// Goal: of two adoptions one is made and one refused, and each executor is counted once. Method: both at once.
+/// Goal: of two adoptions, one is made and one is refused, and each executor is counted once. Method: both at once.
 #[test]
 fn one_of_two_adoptions_is_made() {
     explore("adoption/adopt-adopt", Some(3), || {
@@ -36,7 +36,8 @@ fn one_of_two_adoptions_is_made() {
     });
 }
 
-/// Goal: an executor is adopted though its agent is forgotten meanwhile. Method: it is adopted while agents are swept.
+/// Goal: an executor is adopted though its agent is forgotten meanwhile. Method: an adoption and a sweep of agents at
+/// once.
 #[test]
 fn an_adoption_survives_a_sweep() {
     explore("adoption/sweep", Some(3), || {
@@ -49,9 +50,9 @@ fn an_adoption_survives_a_sweep() {
     });
 }
 
-/// Goal: an executor that was adopted before a close is drained with the others, and one that was not is not counted;
-/// whoever is to be asked to end is named as the cluster knows them. Method: it is adopted while the kernel is closed;
-/// then it ends.
+/// Goal: an executor that was adopted before a close is drained with the others, and one that was not is not counted.
+/// The executors to be killed have the cluster's names. Method: an adoption and a close at once; then the executor
+/// ends.
 #[test]
 fn an_adopted_executor_is_drained() {
     explore("adoption/close", Some(3), || {
@@ -77,8 +78,8 @@ fn an_adopted_executor_is_drained() {
     });
 }
 
-/// Goal: once a loss has been reported each executor on the agent is in doubt, also one that is adopted meanwhile.
-/// Method: an adoption and a report.
+/// Goal: once a loss has been reported, each executor on the agent is in doubt, even one that is adopted meanwhile.
+/// Method: an adoption and a report at once.
 #[test]
 fn an_adopted_executor_on_a_lost_agent_is_in_doubt() {
     explore("adoption/lost", Some(2), || {
@@ -96,8 +97,8 @@ fn an_adopted_executor_on_a_lost_agent_is_in_doubt() {
     });
 }
 
-/// Goal: an update that comes too early, while its executor is being adopted, is applied or leaves the executor in
-/// doubt, so that it is asked about; it is never half applied. Method: the executor's end, during the adoption.
+/// Goal: an update that arrives during the adoption of its executor is applied entirely, or leaves the executor in
+/// doubt, so that it is reconciled. Method: the executor's end and its adoption at once.
 #[test]
 fn an_early_update_leaves_no_ghost() {
     explore("adoption/update", Some(3), || {

@@ -1,4 +1,4 @@
-//! An agent's word: placement against exclusion, and against being forgotten.
+//! An agent's word: placement, exclusion, suspicion, and forgetting.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn one_agent() -> (Arc<Agents>, AgentKey) {
     (Arc::new(agents), key)
 }
 
-/// Goal: once an exclusion has taken effect nothing is placed on the agent. Method: a failure and a placement at once;
+/// Goal: once an exclusion has taken effect, nothing is placed on the agent. Method: a failure and a placement at once;
 /// the executors counted after the exclusion bound those at the end.
 #[test]
 fn nothing_is_placed_after_an_exclusion() {
@@ -57,8 +57,8 @@ fn an_agent_in_use_is_not_forgotten() {
     });
 }
 
-/// Goal: a late offer of a forgotten agent doesn't count on another that has its cell now. Method: the cell is given
-/// to another agent while the old key is used.
+/// Goal: a late offer of a forgotten agent is not counted on the agent that has its cell now. Method: the cell is
+/// reused for another agent while the old key is used.
 #[test]
 fn an_old_key_counts_on_nobody() {
     explore("agents/reuse-reserve", None, || {
@@ -73,13 +73,13 @@ fn an_old_key_counts_on_nobody() {
     });
 }
 
-/// Mutant: a late offer goes by the cell alone.
+/// Mutant: a late offer uses the cell without checking the generation.
 #[test]
 #[ignore = "mutant"]
 fn mutant_cell_without_generation() {
     explore("mutant agents/reuse-reserve", None, || {
         let (agents, old) = one_agent();
-        // The key that the cell's next agent will have.
+        // The key of the cell's next agent.
         let next = {
             let (same, first) = one_agent();
             assert!(same.retire(first, NOW));
@@ -100,8 +100,8 @@ fn mutant_cell_without_generation() {
     });
 }
 
-/// Goal: lifting an exclusion that has run out doesn't lift one that begins at the same time. Method: a placement on an
-/// agent whose exclusion is over, and a further failure.
+/// Goal: clearing an exclusion that has ended doesn't clear one that begins concurrently. Method: a placement on an
+/// agent whose exclusion has ended, and a further failure.
 #[test]
 fn an_old_exclusions_end_is_not_a_new_ones() {
     explore("agents/lift-exclude", None, || {
@@ -120,7 +120,7 @@ fn an_old_exclusions_end_is_not_a_new_ones() {
     });
 }
 
-/// Goal: of two failures at once both count. Method: the second is one too many, whichever that is.
+/// Goal: two concurrent failures both count. Method: the second one, whichever it is, excludes the agent.
 #[test]
 fn two_failures_at_once_are_two() {
     explore("agents/fail-fail", None, || {
@@ -136,7 +136,8 @@ fn two_failures_at_once_are_two() {
     });
 }
 
-/// Goal: two threads that meet an agent at once meet the same. Method: both; the cell that is too many comes back.
+/// Goal: two threads that insert an agent at once get the same key. Method: both at once; the superfluous cell is
+/// freed.
 #[test]
 fn an_agent_is_met_once() {
     explore("agents/insert-insert", None, || {
@@ -153,8 +154,8 @@ fn an_agent_is_met_once() {
     });
 }
 
-/// A sweep for agents that were not seen since [`LATER`], while `find_or_insert` meets one then, in a cell whose last agent was
-/// seen before.
+/// A sweep for agents that were not seen since [`LATER`], while `find_or_insert` inserts one at that time, in a cell
+/// whose last agent was seen earlier.
 fn meet_and_sweep(find_or_insert: fn(&Agents)) {
     let (agents, gone) = one_agent();
     assert!(agents.retire(gone, NOW));
@@ -165,8 +166,8 @@ fn meet_and_sweep(find_or_insert: fn(&Agents)) {
     assert!(agents.find("S1").is_some());
 }
 
-/// Goal: an agent that was just met is not forgotten for what its cell's last agent left there. Method: it is met while
-/// old ones are forgotten.
+/// Goal: a new agent is not forgotten because of the times that its cell's last agent left there. Method: an insertion
+/// and a sweep at once.
 #[test]
 fn a_new_agent_is_not_an_old_one() {
     explore("agents/insert-sweep", None, || {
@@ -176,7 +177,7 @@ fn a_new_agent_is_not_an_old_one() {
     });
 }
 
-/// Mutant: that it was seen is noted when it can be found already.
+/// Mutant: the time of the insertion is recorded after the agent can be found.
 #[test]
 #[ignore = "mutant"]
 fn mutant_noted_too_late() {
@@ -188,7 +189,7 @@ fn mutant_noted_too_late() {
     });
 }
 
-/// Goal: an agent that is met while it is forgotten is either there, or a placement on it fails. Method: both at once;
+/// Goal: if an agent is looked up while it is forgotten, it exists, or a placement on it fails. Method: both at once;
 /// then the map and the cells agree.
 #[test]
 fn meeting_and_forgetting_agree() {
@@ -207,7 +208,7 @@ fn meeting_and_forgetting_agree() {
     });
 }
 
-/// Goal: once a suspicion has been noted nothing is placed on the agent before it is over. Method: a suspicion and a
+/// Goal: once a suspicion has been recorded, nothing is placed on the agent before it ends. Method: a suspicion and a
 /// placement at once; the executors counted after the suspicion are those at the end.
 #[test]
 fn nothing_is_placed_after_a_suspicion() {
@@ -227,8 +228,8 @@ fn nothing_is_placed_after_a_suspicion() {
     });
 }
 
-/// One executor's core is offered while `report` bars the agent; what was placed is what is counted once it has
-/// returned. Returns how many that are.
+/// One executor's core is offered while `report` excludes or suspects the agent. Returns how many executors were
+/// placed, which must be those counted when `report` has returned.
 fn placed_before(kernel: &Kernel, report: impl FnOnce(&Kernel) + Send + 'static) -> u32 {
     let there = kernel.clone();
     let mut handler = kernel.handler();
@@ -244,9 +245,9 @@ fn placed_before(kernel: &Kernel, report: impl FnOnce(&Kernel) + Send + 'static)
     placed
 }
 
-/// Goal: once a loss has been reported nothing is started on the agent, also by a batch that had taken its place there
-/// before, and all that was started is in doubt. Method: a batch and a report; the executors that the books count when
-/// the report has returned are those at the end.
+/// Goal: once a loss has been reported, nothing is started on the agent, even by a batch that had reserved it before,
+/// and all that was started is in doubt. Method: a batch and a report at once; the executors counted when the report
+/// has returned are those at the end.
 #[test]
 fn nothing_is_started_on_a_lost_agent() {
     explore("agents/lost-launch", Some(3), || {
@@ -256,9 +257,8 @@ fn nothing_is_started_on_a_lost_agent() {
     });
 }
 
-/// Goal: once an update that excludes an agent has been applied nothing is started there, also by a batch that had
-/// taken its place before. Method: the same with the last failure that the rule allows, and with the agent's word
-/// beside it.
+/// Goal: once an update that excludes an agent has been applied, nothing is started there, even by a batch that had
+/// reserved it before. Method: the same with the last failure that the rule allows, and the agent's word is checked.
 #[test]
 fn nothing_is_started_on_an_excluded_agent() {
     explore("agents/exclude-launch", Some(2), || {
@@ -271,8 +271,8 @@ fn nothing_is_started_on_an_excluded_agent() {
     });
 }
 
-/// Goal: so it is with failures that are applied together, in a crowd of handlers that leaves no version free. Method:
-/// three failures, each one too many; three idle handlers follow other policies.
+/// Goal: the same for failures that are applied together, with so many handlers that no version is free. Method: three
+/// failures, each of which excludes an agent; three idle handlers pin other versions.
 #[test]
 fn exclusions_come_through_a_crowd() {
     explore("agents/exclude-crowd", Some(2), || {
@@ -294,14 +294,14 @@ fn exclusions_come_through_a_crowd() {
     });
 }
 
-/// Goal: an agent on which an executor failed comes last until it gets another one, also for a batch that is planned
-/// anew meanwhile. Method: one failed on S0; S0 and S1 are offered for three executors while plans are invalidated.
+/// Goal: an agent on which an executor failed is used last until it gets another one, also by a batch that is planned
+/// again meanwhile. Method: one failed on S0; S0 and S1 are offered for three executors while plans are invalidated.
 #[test]
 fn an_agent_that_failed_comes_last_when_planned_anew() {
     explore("agents/failed-replan", Some(2), || {
         let last = Conduct { replace_elsewhere: true, ..Conduct::default() };
         let kernel = kernel(config().executor_limit(Some(4)).conduct(last));
-        // So there are cells for all before the threads.
+        // Allocates cells for all of them before the threads start.
         finish_all(&kernel, &offer_from(&kernel, "S2", 4));
         assert_eq!(offer_from(&kernel, "S2", 1).len(), 1);
         let failed = offer(&kernel, 1).remove(0);
@@ -330,7 +330,7 @@ fn an_agent_that_failed_comes_last_when_planned_anew() {
     });
 }
 
-/// Goal: an agent is forgotten or suspect, never both: no suspicion that was noted is lost. Method: both at once.
+/// Goal: an agent is forgotten or suspect, never both: no recorded suspicion is lost. Method: both at once.
 #[test]
 fn a_suspect_agent_is_not_forgotten() {
     explore("agents/suspect-retire", None, || {
@@ -343,8 +343,8 @@ fn a_suspect_agent_is_not_forgotten() {
     });
 }
 
-/// Goal: a suspicion doesn't fall on another agent that has the cell now. Method: the agent is forgotten, and the other
-/// met, while it is suspected.
+/// Goal: a suspicion doesn't apply to another agent that has the cell now. Method: the agent is forgotten and another
+/// one inserted while it is suspected.
 #[test]
 fn a_suspicion_is_of_its_agent_alone() {
     explore("agents/suspect-reuse", None, || {
@@ -362,8 +362,8 @@ fn a_suspicion_is_of_its_agent_alone() {
     });
 }
 
-/// An executor is placed on an agent, fails as `fail` says, and is gone; meanwhile the agent is forgotten by `forget`,
-/// which returns whether it was. Not both.
+/// An executor is placed on an agent, fails as `fail` says, and is released, while `forget` forgets the agent and
+/// returns whether it did. Not both may succeed.
 fn fail_and_forget(fail: fn(&Agents, AgentKey), forget: fn(&Agents, AgentKey) -> bool) {
     let (agents, key) = one_agent();
     let (here, there) = (Arc::clone(&agents), agents);
@@ -381,8 +381,8 @@ fn fail_and_forget(fail: fn(&Agents, AgentKey), forget: fn(&Agents, AgentKey) ->
     assert!(!(placed && forgotten), "the failure was forgotten with its agent");
 }
 
-/// Goal: a failure is not forgotten with its agent. Method: an executor is placed, fails and is gone while the agent is
-/// forgotten: the word is as it was, and yet not the same.
+/// Goal: a failure is not forgotten with its agent. Method: an executor is placed, fails and is released while the
+/// agent is forgotten: the word has the same value as before.
 #[test]
 fn a_failure_keeps_its_agent() {
     explore("agents/retire-failure", None, || {
@@ -394,8 +394,7 @@ fn a_failure_keeps_its_agent() {
     });
 }
 
-/// Goal: nor is it if failures aren't counted: that one failed lately is remembered, too. Method: the same with the
-/// mark alone, and a sweep.
+/// Goal: the same for the failure mark, if failures aren't counted. Method: the same with the mark alone, and a sweep.
 #[test]
 fn the_mark_of_a_failure_keeps_its_agent() {
     explore("agents/sweep-failure", None, || {
@@ -404,8 +403,8 @@ fn the_mark_of_a_failure_keeps_its_agent() {
     });
 }
 
-/// Goal: offers of an agent are used though it is just being forgotten, and however long that takes. Method: it is
-/// offered three times while agents are swept; the sweep can come between look and reservation of one batch.
+/// Goal: offers of an agent are used though it is being forgotten, however long that takes. Method: it is offered three
+/// times while agents are swept; the sweep may come between planning and reservation of one batch.
 #[test]
 fn offers_of_an_agent_half_forgotten_are_used() {
     explore("agents/sweep-offer", Some(2), || {
@@ -421,7 +420,7 @@ fn offers_of_an_agent_half_forgotten_are_used() {
     });
 }
 
-/// An executor ends, its agent is forgotten and another gets its cell, while `ask` returns whom to tell of.
+/// An executor ends, its agent is forgotten and another gets its cell, while `ask` returns an executor and its agent.
 fn targets_and_sweep(ask: fn(&Kernel) -> Vec<Target>) {
     let kernel = kernel(config());
     let executor = offer(&kernel, 1).remove(0);
@@ -438,7 +437,7 @@ fn targets_and_sweep(ask: fn(&Kernel) -> Vec<Target>) {
 }
 
 /// Goal: the cluster is asked about an executor on its own agent. Method: the executor ends and the agent is forgotten
-/// while reconciliation is asked for.
+/// during reconciliation.
 #[test]
 fn executors_are_asked_about_on_their_own_agent() {
     explore("agents/sweep-reconcile", Some(3), || {

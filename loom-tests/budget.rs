@@ -1,4 +1,4 @@
-//! The word for GPUs: reservations against each other and against releases.
+//! The word for GPUs: concurrent reservations and releases.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -6,7 +6,7 @@ use loom::thread;
 use super::{explore, race};
 use crate::kernel::state::budget::Budget;
 
-/// Two reservations of two at once, under a cap of three; a third thread looks.
+/// Two reservations of two at once, with a cap of three; a third thread reads.
 fn two_reservations(reserve: fn(&Budget) -> u64) {
     let budget = Arc::new(Budget::new());
     let other = Arc::clone(&budget);
@@ -19,8 +19,8 @@ fn two_reservations(reserve: fn(&Budget) -> u64) {
     assert_eq!(budget.taken(), 3);
 }
 
-/// Goal: reservations get all there is and never exceed the cap, in any state that an observer can see. Method: two
-/// that don't both fit, and a third thread that looks.
+/// Goal: reservations get all there is and never exceed the cap, in any state that another thread can see. Method: two
+/// reservations that don't both fit, and a third thread that reads.
 #[test]
 fn reservations_keep_to_the_cap() {
     explore("budget/reserve-reserve", None, || {
@@ -28,7 +28,7 @@ fn reservations_keep_to_the_cap() {
     });
 }
 
-/// Mutant: look at what is left, then take it.
+/// Mutant: reads what is left, then reserves it.
 #[test]
 #[ignore = "mutant"]
 fn mutant_look_then_take() {
@@ -40,7 +40,7 @@ fn mutant_look_then_take() {
     });
 }
 
-/// A release of one of two, and a reservation of two at once, under a cap of two.
+/// A release of one of two, and a reservation of two at once, with a cap of two.
 fn release_and_reserve(release: fn(&Budget)) {
     let budget = Arc::new(Budget::new());
     assert_eq!(budget.reserve(2, 2, 2), 2);
@@ -50,13 +50,13 @@ fn release_and_reserve(release: fn(&Budget)) {
     assert_eq!(budget.taken(), 1 + granted);
 }
 
-/// Goal: a release and a reservation lose nothing of each other. Method: both at once on a full word.
+/// Goal: of a concurrent release and reservation, neither is lost. Method: both at once on a full word.
 #[test]
 fn releases_and_reservations_add_up() {
     explore("budget/release-reserve", None, || release_and_reserve(|budget| budget.release(1)));
 }
 
-/// Mutant: all is released, and what is kept is taken again.
+/// Mutant: everything is released, and what is kept is reserved again.
 #[test]
 #[ignore = "mutant"]
 fn mutant_release_all_and_take_again() {

@@ -1,4 +1,4 @@
-//! Whole batches against each other and against an end: what a batch claims and doesn't get it gives back.
+//! Concurrent batches and ends: a batch gives back everything that it reserved and doesn't get.
 
 use super::scenes::{NOW, config, finish, kernel, offer, offer_to};
 use super::{explore, race};
@@ -9,14 +9,14 @@ use crate::{ConfigBuilder, Decisions, ExecutorId, Handler, Kernel, Offer, Resour
 
 const CORE: MilliCpus = MilliCpus::from_cores(1);
 
-/// How a batch is answered: who was placed.
+/// Answers a batch and returns the executors placed.
 type Answer = fn(&Kernel, &mut Handler) -> Vec<ExecutorId>;
 
 fn answer(_: &Kernel, handler: &mut Handler) -> Vec<ExecutorId> {
     offer_to(handler, "S0", 1)
 }
 
-/// A batch that claims as the kernel does, and gives nothing back when its commit fails.
+/// A batch that reserves as the kernel does, and gives nothing back if its commit fails.
 fn answer_and_keep(kernel: &Kernel, _: &mut Handler) -> Vec<ExecutorId> {
     let core = &*kernel.0;
     let admission = core.admission.load();
@@ -54,21 +54,21 @@ fn two_batches(config: ConfigBuilder, answer_there: Answer) {
     assert_eq!(kernel.0.executors.iter().count(), 2, "a cell was lost");
 }
 
-/// Goal: of two batches for which there is room for one executor one gets it, and the other leaves nothing behind on
-/// agents, cells and books. Method: both at once; then the books are checked against the cells.
+/// Goal: if two batches find room for one executor, one gets it, and the other leaves nothing behind in agents, cells
+/// and sums. Method: both at once; then the sums are checked against the cells.
 #[test]
 fn a_batch_that_comes_second_leaves_nothing() {
     explore("commit/batch-batch", Some(3), || two_batches(config(), answer));
 }
 
-/// Mutant: the second keeps what it claimed.
+/// Mutant: the second batch keeps what it reserved.
 #[test]
 #[ignore = "mutant"]
 fn mutant_claims_kept() {
     explore("mutant commit/batch-batch", Some(3), || two_batches(config(), answer_and_keep));
 }
 
-/// An executor ends while a batch is answered by `answer_there`, at a limit of one.
+/// An executor ends while a batch is answered by `answer_there`, with a limit of one.
 fn batch_and_end(answer_there: Answer) {
     let kernel = kernel(config().executor_limit(Some(1)));
     let executor = offer(&kernel, 1).remove(0);
@@ -80,13 +80,13 @@ fn batch_and_end(answer_there: Answer) {
     kernel.check().unwrap();
 }
 
-/// Goal: an end and a batch that takes the room it makes leave whole books. Method: both at once, at a limit of one.
+/// Goal: an end and a batch that uses its room leave consistent sums. Method: both at once, with a limit of one.
 #[test]
 fn a_batch_and_an_end_leave_whole_books() {
     explore("commit/batch-end", Some(3), || batch_and_end(answer));
 }
 
-/// Mutant: the batch takes the room of the one that ends before that is out of the books, and its cell with it.
+/// Mutant: the batch uses the room and the cell of the ended executor before it is subtracted from the sums.
 #[test]
 #[ignore = "mutant"]
 fn mutant_room_taken_early() {
@@ -102,7 +102,7 @@ fn mutant_room_taken_early() {
 }
 
 /// A batch by `answer_there`, while another batch changes the word and then the limit is changed as often as there are
-/// versions under loom, in the end to what that batch has placed.
+/// versions under loom, finally to the number that the other batch has placed.
 fn batch_and_limits(answer_there: Answer) {
     let kernel = kernel(config().executor_limit(Some(5)));
     let (here, there) = (kernel.clone(), kernel.clone());
@@ -120,14 +120,14 @@ fn batch_and_limits(answer_there: Answer) {
     assert_eq!(kernel.totals().executors, after_setting, "placed beyond the limit in force");
 }
 
-/// Goal: a commit that is tried again after another's launch follows the policy that it was planned by, or none.
-/// Method: one batch comes between another's plan and its commit, and then lower limits come.
+/// Goal: a commit that is retried after another launch follows the policy that it was planned with, or none. Method:
+/// one batch comes between another's plan and its commit, and then lower limits are set.
 #[test]
 fn a_commit_that_is_tried_again_follows_its_policy() {
     explore("commit/retry-limits", Some(2), || batch_and_limits(answer));
 }
 
-/// Mutant: what is tried again is not planned anew when the policy has changed.
+/// Mutant: a retried commit is not planned again when the policy has changed.
 #[test]
 #[ignore = "mutant"]
 fn mutant_tried_again_under_an_old_policy() {
@@ -147,13 +147,13 @@ fn mutant_tried_again_under_an_old_policy() {
     });
 }
 
-/// Executors with a GPU each, of which there may be `cap`.
+/// Executors with a GPU each, and a GPU cap of `cap`.
 fn with_gpus(cap: u32) -> ConfigBuilder {
     let gpus = ExecutorGpus::Exactly(Gpus::new(1));
     config().executor_gpus(gpus).gpu_cap(Gpus::new(cap))
 }
 
-/// Offers so many cores and GPUs of the one agent; how many executors are placed.
+/// Offers cores and GPUs of the one agent. Returns how many executors are placed.
 fn offer_gpus(handler: &mut Handler, count: u32) -> u32 {
     let count = f64::from(count);
     let resources = ["cpus", "mem", "gpus"].map(|name| Resource::scalar(name, count));
@@ -163,7 +163,7 @@ fn offer_gpus(handler: &mut Handler, count: u32) -> u32 {
     decisions.executors() as u32
 }
 
-/// A batch by `answer_there` that wants two GPUs, while the GPU cap is lowered from two to one and another batch wants
+/// A batch by `answer_there` that takes two GPUs, while the GPU cap is lowered from two to one and another batch takes
 /// one.
 fn batch_and_gpu_cap(answer_there: fn(&Kernel, &mut Handler)) {
     let kernel = kernel(config());
@@ -184,13 +184,13 @@ fn batch_and_gpu_cap(answer_there: fn(&Kernel, &mut Handler)) {
         executors <= after_setting.max(1),
         "{executors} with a GPU each, {after_setting} before"
     );
-    // The GPUs in their word are those of the executors: what was not used was given back, and once.
+    // The word counts the GPUs of the executors: unused ones were given back, once.
     kernel.check().unwrap();
     assert_eq!(offer_gpus(&mut kernel.handler(), 1), u32::from(executors == 0));
 }
 
-/// Goal: the GPU cap holds once it is set, and GPUs that a batch has reserved in vain are given back, once. Method: a
-/// batch while the cap is lowered and another batch comes; the books are checked.
+/// Goal: the GPU cap holds once it is set, and GPUs that a batch reserved in vain are given back once. Method: a batch
+/// while the cap is lowered and another batch is answered; the sums are checked.
 #[test]
 fn a_gpu_cap_holds_once_it_is_set() {
     explore("commit/gpus-reconfigure", Some(2), || {

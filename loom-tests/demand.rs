@@ -1,4 +1,4 @@
-//! Suppress and revive: no revive is lost, whatever crosses it on its way, and none is said twice.
+//! Suppress and revive: no revive is lost, whatever overtakes it, and none is returned twice.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn poll(words: &Words) -> Option<DemandCall> {
     calls.poll(has_room(words), Duration::ZERO, NOW)
 }
 
-/// The word is full; one thread polls by `poll`, the other releases and polls by it.
+/// The word is full. One thread polls by `poll`; the other releases and polls by it.
 fn suppress_and_release(poll: fn(&Words) -> Option<DemandCall>) {
     let words = Arc::new((Admission::new(), Demand::new()));
     words.0.commit(words.0.load(), 1, CORE).unwrap();
@@ -40,14 +40,14 @@ fn suppress_and_release(poll: fn(&Words) -> Option<DemandCall>) {
     assert_eq!(poll(&words), None, "room, and nobody said so: {calls:?}");
 }
 
-/// Goal: room that appears while a poll suppresses is not forgotten. Method: both at once. In the end there is room, so
-/// a further poll must have nothing to say.
+/// Goal: room that appears while a poll suppresses is not missed. Method: both at once. In the end there is room, so a
+/// further poll must have nothing to return.
 #[test]
 fn no_revive_is_lost() {
     explore("demand/suppress-release", None, || suppress_and_release(poll));
 }
 
-/// Mutant: the look at the caps comes before the lock.
+/// Mutant: the caps are checked before the lock is taken.
 #[test]
 #[ignore = "mutant"]
 fn mutant_look_before_the_lock() {
@@ -67,7 +67,7 @@ fn two_polls(poll: fn(&Demand) -> Option<DemandCall>) {
     assert!(one.is_some() ^ other.is_some(), "{one:?} and {other:?}");
 }
 
-/// Goal: two polls at once give one revive. Method: both after a suppression, with room.
+/// Goal: two polls at once return one revive. Method: both after a suppression, with room.
 #[test]
 fn two_polls_give_one_revive() {
     explore("demand/poll-poll", None, || {
@@ -75,7 +75,7 @@ fn two_polls_give_one_revive() {
     });
 }
 
-/// Mutant: look whether it is suppressed, then take the lock.
+/// Mutant: checks whether it is suppressed, then takes the lock.
 #[test]
 #[ignore = "mutant"]
 fn mutant_revive_in_two_steps() {
@@ -90,7 +90,7 @@ fn mutant_revive_in_two_steps() {
     });
 }
 
-/// At the limit an executor ends and another takes its place, while `poll` polls.
+/// At the limit an executor ends and another is placed, while `poll` polls.
 fn poll_and_refill(poll: fn(&Kernel) -> Option<DemandCall>) {
     let kernel = kernel(config().executor_limit(Some(1)));
     let executor = offer(&kernel, 1).remove(0);
@@ -107,14 +107,14 @@ fn poll_and_refill(poll: fn(&Kernel) -> Option<DemandCall>) {
     assert_eq!(call == Some(DemandCall::Suppress), suppressed, "recorded and not said: {call:?}");
 }
 
-/// Goal: a suppression that is recorded is said. Method: a poll at the limit, while room appears and is taken again; at
-/// the end, the kernel takes itself for suppressed if the poll said so.
+/// Goal: a suppression that is recorded is returned. Method: a poll at the limit, while room appears and is used again;
+/// at the end the kernel is recorded as suppressed if the poll returned so.
 #[test]
 fn what_is_recorded_is_said() {
     explore("demand/poll-refill", Some(3), || poll_and_refill(|kernel| kernel.poll_demand(NOW)));
 }
 
-/// Mutant: a poll that has suppressed looks at the caps again and, if there is room, says what is due then.
+/// Mutant: a poll that has suppressed checks the caps again and, if there is room, returns what is due then.
 #[test]
 #[ignore = "mutant"]
 fn mutant_second_look_forgets() {
@@ -145,14 +145,14 @@ fn two_drivers(poll: fn(&Kernel) -> Option<DemandCall>) {
     assert_eq!(kernel.poll_demand(NOW), None, "all was said: {one:?} and {other:?}");
 }
 
-/// Goal: threads that poll at once say together what one would say. Method: an end and a poll in each of two threads,
-/// at the limit.
+/// Goal: concurrent polls together return what one would. Method: an end and a poll in each of two threads, at the
+/// limit.
 #[test]
 fn two_drivers_say_what_one_would() {
     explore("demand/two-drivers", Some(3), || two_drivers(|kernel| kernel.poll_demand(NOW)));
 }
 
-/// Mutant: the look at the caps comes before the lock.
+/// Mutant: the caps are checked before the lock is taken.
 #[test]
 #[ignore = "mutant"]
 fn mutant_drivers_look_before_the_lock() {
@@ -164,15 +164,15 @@ fn mutant_drivers_look_before_the_lock() {
     });
 }
 
-/// The way to the cluster, which puts calls in an order: who sends gets its place.
+/// The connection to the cluster, which orders calls: a call that is sent gets its position.
 type Way = AtomicU64;
 
 fn send(way: &Way) -> u64 {
     way.fetch_add(1, Ordering::AcqRel)
 }
 
-/// Answers an offer through a handler and sends the answer by `tell`. Where in the order the refusal was sent, if it
-/// was one.
+/// Answers an offer through a handler and sends the answer by `tell`. Returns the position of the refusal, if it was
+/// one.
 fn refuse(
     kernel: &Kernel,
     handler: &mut Handler,
@@ -196,8 +196,8 @@ fn tell_then_send(kernel: &Kernel, decisions: &Decisions, way: &Way) -> u64 {
     send(way)
 }
 
-/// A refusal that is sent by `tell`, while `welcome` makes such offers welcome and a revive is sent, if one is due. If
-/// the refusal was sent last, another revive must be due.
+/// A refusal is sent by `tell`, while `welcome` makes such offers wanted and a revive is sent if one is due. If the
+/// refusal was sent last, another revive must be due.
 fn refusal_and_revive(
     kernel: Kernel,
     tell: fn(&Kernel, &Decisions, &Way) -> u64,
@@ -227,21 +227,21 @@ fn at_the_limit(tell: fn(&Kernel, &Decisions, &Way) -> u64) {
     refusal_and_revive(kernel, tell, move |kernel| finish(kernel, &executor));
 }
 
-/// Goal: a refusal at a cap that overtakes the revive is followed by another. Method: an offer is refused while the
-/// executor ends that took the last room.
+/// Goal: a refusal at a cap that overtakes the revive is followed by another revive. Method: an offer is refused while
+/// the executor ends that used the last room.
 #[test]
 fn a_refusal_at_a_cap_is_not_for_good() {
     explore("demand/refuse-revive", None, || at_the_limit(send_then_tell));
 }
 
-/// Mutant: the kernel hears that the answers were sent before they are.
+/// Mutant: the kernel is told that the answers were sent before they are.
 #[test]
 #[ignore = "mutant"]
 fn mutant_told_too_soon() {
     explore("mutant demand/refuse-revive", None, || at_the_limit(tell_then_send));
 }
 
-/// As [`at_the_limit`], after a revive in the millisecond in which the next one comes.
+/// Like [`at_the_limit`], after a revive in the same millisecond as the next one.
 fn soon_after_a_revive(tell: fn(&Kernel, &Decisions, &Way) -> u64) {
     let kernel = kernel(config().executor_limit(Some(1)).revive_interval(Duration::ZERO));
     let first = offer(&kernel, 1).remove(0);
@@ -253,21 +253,21 @@ fn soon_after_a_revive(tell: fn(&Kernel, &Decisions, &Way) -> u64) {
     refusal_and_revive(kernel, tell, move |kernel| finish(kernel, &executor));
 }
 
-/// Goal: two revives in one millisecond are two: a refusal that is sent after the second doesn't take it for the first,
-/// which it followed. Method: a refusal at the limit, as above, between two revives at one moment.
+/// Goal: two revives in one millisecond are distinct: a refusal that is sent after the second one isn't related to the
+/// first. Method: a refusal at the limit, as above, between two revives at one time.
 #[test]
 fn two_revives_in_a_millisecond_differ() {
     explore("demand/revive-revive", Some(3), || soon_after_a_revive(send_then_tell));
 }
 
-/// Mutant: the kernel hears that the answers were sent before they are.
+/// Mutant: the kernel is told that the answers were sent before they are.
 #[test]
 #[ignore = "mutant"]
 fn mutant_told_too_soon_between_revives() {
     explore("mutant demand/revive-revive", Some(3), || soon_after_a_revive(tell_then_send));
 }
 
-/// Settings whose constraint the agent doesn't meet, and the same without it.
+/// Settings with a constraint that the agent doesn't meet, and the same without it.
 fn settings(constraint: &str) -> Config {
     let constraint = Constraint::parse(constraint).unwrap();
     config().revive_interval(Duration::ZERO).constraint(constraint).build().unwrap()
@@ -280,14 +280,14 @@ fn under_a_constraint(tell: fn(&Kernel, &Decisions, &Way) -> u64) {
     refusal_and_revive(kernel, tell, |kernel| kernel.reconfigure(settings("")));
 }
 
-/// Goal: a refusal under an old policy that overtakes the new one's revive is followed by another. Method: an offer is
-/// refused for a constraint that is dropped.
+/// Goal: a refusal under an old policy that overtakes the new one's revive is followed by another revive. Method: an
+/// offer is refused for a constraint that is removed.
 #[test]
 fn a_refusal_under_an_old_policy_is_not_for_good() {
     explore("demand/refuse-reconfigure", Some(3), || under_a_constraint(send_then_tell));
 }
 
-/// Mutant: the kernel hears that the answers were sent before they are.
+/// Mutant: the kernel is told that the answers were sent before they are.
 #[test]
 #[ignore = "mutant"]
 fn mutant_told_too_soon_of_old_answers() {

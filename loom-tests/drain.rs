@@ -1,4 +1,4 @@
-//! The end: no lost wake-up, and nobody missing on the roll. These run the whole kernel.
+//! Close and drain: no wake-up is lost, and no executor is missing from the report. These models run the whole kernel.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::sync::{DEADLINE, Ordering, lock};
 use crate::{DrainReport, ExecutorId, Fate, Kernel};
 
-/// A deadline that passes when the model says so.
+/// A deadline that passes when the model sets it.
 const SOMETIME: Duration = Duration::from_secs(1);
 
 fn fates(report: &DrainReport) -> Vec<Fate> {
@@ -57,7 +57,7 @@ fn the_last_end_wakes_the_waiter() {
     explore("drain/end-wait", None, || end_and_wait(finish));
 }
 
-/// Mutant: the last worker notifies without taking the lock.
+/// Mutant: the last thread notifies without taking the lock.
 #[test]
 #[ignore = "mutant"]
 fn mutant_notify_without_the_lock() {
@@ -78,14 +78,14 @@ fn last_two_end_and_wait(end: fn(&Kernel, &[String])) {
     kernel.check().unwrap();
 }
 
-/// Goal: a batch that ends the last executors wakes the waiter, and the report knows how they ended. Method: both at
+/// Goal: a batch that ends the last executors wakes the waiter, and the report says how they ended. Method: both at
 /// once.
 #[test]
 fn a_batch_of_last_ends_wakes_the_waiter() {
     explore("drain/batch-wait", Some(3), || last_two_end_and_wait(finish_all));
 }
 
-/// Mutant: the batch looks whether the kernel is closed before it takes its executors out of the books.
+/// Mutant: the batch checks whether the kernel is closed before it subtracts its executors.
 #[test]
 #[ignore = "mutant"]
 fn mutant_settle_without_waking() {
@@ -121,13 +121,13 @@ fn two_waiters(end: fn(&Kernel, &str)) {
     ended.join().unwrap();
 }
 
-/// Goal: two callers agree, and both return. Method: both wait while a third thread ends the executor.
+/// Goal: two callers get the same report, and both return. Method: both wait while a third thread ends the executor.
 #[test]
 fn two_callers_agree() {
     explore("drain/wait-wait", Some(3), || two_waiters(finish));
 }
 
-/// Mutant: the end wakes one.
+/// Mutant: the end wakes only one.
 #[test]
 #[ignore = "mutant"]
 fn mutant_wake_one() {
@@ -136,8 +136,8 @@ fn mutant_wake_one() {
     });
 }
 
-/// Goal: an executor whose commit came before the close is on the roll, and one that is not admitted is not. Method: a
-/// batch and a close at once; then the executor, if any, is among those to be asked to end and in the report.
+/// Goal: an executor whose commit came before the close is listed, and one that is not admitted is not. Method: a batch
+/// and a close at once; then the executor, if any, is among those to be killed and in the report.
 #[test]
 fn nobody_is_missing_on_the_roll() {
     explore("drain/launch-close", None, || {
@@ -153,7 +153,7 @@ fn nobody_is_missing_on_the_roll() {
     });
 }
 
-/// Mutant: the roll is called over what is published, and not over what is reserved.
+/// Mutant: the list contains published executors only, without reserved ones.
 #[test]
 #[ignore = "mutant"]
 fn mutant_roll_without_the_reserved() {
@@ -200,7 +200,7 @@ fn a_late_worker_is_waited_for() {
     });
 }
 
-/// Mutant: the late worker's end notifies without the lock.
+/// Mutant: the end of the late executor notifies without the lock.
 #[test]
 #[ignore = "mutant"]
 fn mutant_late_notify_without_the_lock() {
@@ -212,8 +212,8 @@ fn mutant_late_notify_without_the_lock() {
     });
 }
 
-/// An executor that was given up ends by `end`, and a handler tries to use its cell, while the kernel is closed. Who is
-/// on the roll is in the report.
+/// An executor that was given up ends by `end`, and a handler tries to use its cell, while the kernel is closed. All
+/// listed executors must be in the report.
 fn end_and_close(end: fn(&Kernel, &str)) {
     let (kernel, executor) = adrift(config());
     let id = kernel.executor_id(&executor).unwrap();
@@ -234,8 +234,8 @@ fn end_and_close(end: fn(&Kernel, &str)) {
     assert!(!missing, "on the roll, and not in the report");
 }
 
-/// Goal: an executor on the roll whose cell would have been free is in the report. Method: it is forgotten, and its
-/// cell sought after, while the kernel is closed.
+/// Goal: a listed executor whose cell would have been free is in the report. Method: it is forgotten, and a handler
+/// tries to claim its cell, while the kernel is closed.
 #[test]
 fn who_is_on_the_roll_is_reported() {
     explore("drain/forget-close", Some(3), || {
@@ -245,7 +245,7 @@ fn who_is_on_the_roll_is_reported() {
     });
 }
 
-/// Mutant: who ends it looks whether the kernel is closed, by a load.
+/// Mutant: the thread that ends it loads the word to check whether the kernel is closed.
 #[test]
 #[ignore = "mutant"]
 fn mutant_look_whether_it_is_closed() {
@@ -263,8 +263,8 @@ fn mutant_look_whether_it_is_closed() {
     });
 }
 
-/// An executor that was given up ends by `end`, while a batch is answered and the kernel closed, in three threads. Who
-/// is on the roll is in the report.
+/// An executor that was given up ends by `end`, while a batch is answered and the kernel closed, in three threads. All
+/// listed executors must be in the report.
 fn end_reuse_and_close(end: fn(&Kernel, &str)) {
     let (kernel, executor) = adrift(config());
     let id = kernel.executor_id(&executor).unwrap();
@@ -280,7 +280,7 @@ fn end_reuse_and_close(end: fn(&Kernel, &str)) {
     assert!(reported || !on_the_roll, "on the roll, and not in the report");
 }
 
-/// Goal: the cell of an executor that ends after the close is not used again, though a batch began before. Method: it
+/// Goal: the cell of an executor that ends after the close is not reused, even by a batch that began before. Method: it
 /// is forgotten while a batch is answered and the kernel closed.
 #[test]
 fn cells_are_kept_after_the_close() {
@@ -291,7 +291,7 @@ fn cells_are_kept_after_the_close() {
     });
 }
 
-/// Mutant: a cell is freed, closed or not.
+/// Mutant: a cell is freed even if the kernel is closed.
 #[test]
 #[ignore = "mutant"]
 fn mutant_cell_freed_after_the_close() {
@@ -308,7 +308,7 @@ fn mutant_cell_freed_after_the_close() {
     });
 }
 
-/// The deadline passes, and who waits hears of it.
+/// The deadline passes, and the waiters are woken.
 fn let_the_deadline_pass(kernel: &Kernel) {
     DEADLINE.store(1, Ordering::Release);
     kernel.0.drain.wake();
@@ -332,14 +332,14 @@ fn end_deadline_and_wait(end: fn(&Kernel, &str)) {
     kernel.check().unwrap();
 }
 
-/// Goal: a drain returns at its deadline or at the last end, whichever comes first, and says which executors are left;
-/// a later one says how they ended. Method: both at once.
+/// Goal: a drain returns at its deadline or at the last end, whichever comes first, and reports which executors are
+/// left; a later one reports how they ended. Method: both at once.
 #[test]
 fn a_deadline_ends_the_wait() {
     explore("drain/deadline", Some(3), || end_deadline_and_wait(finish));
 }
 
-/// Mutant: an executor is out of the books before its cell says how it ended.
+/// Mutant: an executor is subtracted from the sums before its cell says how it ended.
 #[test]
 #[ignore = "mutant"]
 fn mutant_books_before_the_cell() {
@@ -355,9 +355,9 @@ fn mutant_books_before_the_cell() {
     });
 }
 
-/// Goal: an executor that ends between the close and the moment at which the drain lists who is there is in the report,
-/// named with its own agent, though that was forgotten by then. Method: the closed bit is set; then the executor ends,
-/// its agent is forgotten and another met, while the kernel is drained.
+/// Goal: an executor that ends between the close and the listing is in the report with its own agent, even if that was
+/// forgotten by then. Method: the closed bit is set; then the executor ends, its agent is forgotten and another
+/// inserted, while the kernel is drained.
 #[test]
 fn an_end_before_the_roll_is_reported() {
     explore("drain/end-sweep", Some(3), || {
@@ -383,8 +383,8 @@ fn an_end_before_the_roll_is_reported() {
     });
 }
 
-/// Goal: whoever is in the report is named with its own agent, also when that is forgotten before the close and the
-/// executor's resources are given back after it. Method: all at once; then another agent has the cell.
+/// Goal: every executor in the report has its own agent, even if that is forgotten before the close and the executor's
+/// resources are released after it. Method: all at once; then another agent gets the cell.
 #[test]
 fn an_end_across_the_close_is_named_right() {
     explore("drain/end-sweep-close", Some(2), || {
@@ -409,8 +409,8 @@ fn an_end_across_the_close_is_named_right() {
 }
 
 /// Goal: a drain names each executor with its own agent. Method: an executor has ended before the close, up to the
-/// point in `Core::flush_releases` where its cell is freed; while the kernel is drained, the cell is freed, and a batch that
-/// loaded the admission word before the close takes it for another agent, and gives it back.
+/// point in `Core::flush_releases` where its cell is freed. While the kernel is drained, the cell is freed, and a batch
+/// that loaded the admission word before the close claims it for another agent and gives it back.
 #[test]
 fn a_drain_names_each_with_its_own_agent() {
     explore("drain/reuse-name", Some(3), || {

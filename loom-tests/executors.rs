@@ -1,4 +1,4 @@
-//! An executor's cell: who ends it frees it, once.
+//! An executor's cell: the thread that ends the executor frees it, once.
 
 use loom::sync::Arc;
 
@@ -38,14 +38,14 @@ fn two_ends(end: fn(&Executor, Fate) -> bool) {
     assert_eq!(executor.state().fate, if lost { Fate::Lost } else { Fate::Failed });
 }
 
-/// Goal: of two ends at once (an update and its duplicate, an update and a lost agent) one frees. Method: both; the
-/// winners are counted, and the fate is the winner's.
+/// Goal: of two concurrent ends (an update and its duplicate, or an update and a lost agent) one frees. Method: both;
+/// the winners are counted, and the fate is the winner's.
 #[test]
 fn one_of_two_ends_frees() {
     explore("executors/end-end", None, || two_ends(end));
 }
 
-/// Mutant: look at the state, then store.
+/// Mutant: loads the state, then stores the new one.
 #[test]
 #[ignore = "mutant"]
 fn mutant_look_then_store() {
@@ -61,7 +61,7 @@ fn mutant_look_then_store() {
     });
 }
 
-/// An executor out of sight is given up while it returns by `back`, which gives whether it did.
+/// An unreachable executor is given up while it returns by `back`, which says whether it did.
 fn limbo(back: fn(&Executor) -> bool) {
     let executor = running();
     executor.change(7, |state| Some(State { stage: Stage::Unreachable, ..state })).unwrap();
@@ -76,8 +76,8 @@ fn limbo(back: fn(&Executor) -> bool) {
     assert_eq!(executor.allocation(), HOLD);
 }
 
-/// Goal: a return from limbo and the release of an executor given up don't both count it or both not. Method: one
-/// thread gives up, one returns; the state says which came first.
+/// Goal: a return and the release of an executor that is given up don't both succeed or both fail. Method: one thread
+/// gives up, one returns; the state says which came first.
 #[test]
 fn giving_up_and_returning_agree() {
     explore("executors/limbo", None, || {
@@ -91,7 +91,7 @@ fn giving_up_and_returning_agree() {
     });
 }
 
-/// Mutant: the return looks at the stage, and then changes whatever is there.
+/// Mutant: the return checks the stage, and then changes whatever state there is.
 #[test]
 #[ignore = "mutant"]
 fn mutant_return_whatever_is_there() {
@@ -103,7 +103,7 @@ fn mutant_return_whatever_is_there() {
     });
 }
 
-/// A kill leaves its mark while `publish` publishes.
+/// A kill sets its flag while `publish` publishes.
 fn kill_and_publish(publish: fn(&Executor)) {
     let executor = Arc::new(Executor::default());
     executor.reserve(7, &HOLD, Timestamp::ORIGIN);
@@ -116,13 +116,13 @@ fn kill_and_publish(publish: fn(&Executor)) {
     assert_eq!(executor.state(), expected);
 }
 
-/// Goal: a kill that comes while its executor is published is not forgotten. Method: both at once.
+/// Goal: a kill during the publication of its executor is kept. Method: both at once.
 #[test]
 fn publishing_keeps_the_mark_of_a_kill() {
     explore("executors/kill-publish", None, || kill_and_publish(|executor| executor.publish(7)));
 }
 
-/// Mutant: what is published is not made from what is there.
+/// Mutant: the published state is not derived from the current one.
 #[test]
 #[ignore = "mutant"]
 fn mutant_publish_a_new_state() {
@@ -147,7 +147,8 @@ fn look_at_a_launch(launch: fn(&Executor)) {
     );
 }
 
-/// Goal: who sees an executor sees what it holds. Method: a handler reserves and publishes while another thread reads.
+/// Goal: a thread that sees an executor sees its allocation. Method: a handler reserves and publishes while another
+/// thread reads.
 #[test]
 fn holds_are_published_with_the_state() {
     explore("executors/publication", None, || {
@@ -158,7 +159,7 @@ fn holds_are_published_with_the_state() {
     });
 }
 
-/// Mutant: the state is there before the hold.
+/// Mutant: the state is stored before the allocation.
 #[test]
 #[ignore = "mutant"]
 fn mutant_state_before_the_hold() {

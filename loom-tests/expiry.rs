@@ -1,5 +1,5 @@
-//! Executors that go out of sight and return near a deadline, while ticks look: none is given up or forgotten before
-//! its present absence has lasted for as long as the config says.
+//! Executors that become unreachable and return near a deadline, during ticks: none is given up or forgotten before its
+//! current absence has lasted as long as the config says.
 
 use super::scenes::{
     LATER, NOW, STILL_LATER, adrift, cell, config, finish, in_limbo, kernel, offer, update,
@@ -16,7 +16,7 @@ fn tell(kernel: &Kernel, executor: &str, state: TaskState, now: Timestamp) -> Ch
     kernel.status_update(&StatusUpdate::new(executor, state), now).change
 }
 
-/// Returns and goes out of sight again at `now`.
+/// Returns and becomes unreachable again at `now`.
 fn flap(kernel: &Kernel, executor: &str, now: Timestamp) {
     tell(kernel, executor, TaskState::Running, now);
     tell(kernel, executor, TaskState::Unreachable, now);
@@ -29,8 +29,8 @@ fn flap_in_a_batch(kernel: &Kernel, executor: &str, now: Timestamp) {
     kernel.status_updates(&updates, now, &mut Vec::new());
 }
 
-/// An executor, out of sight since [`NOW`], returns and is out of sight again from 1999 on by `flap`, while a tick
-/// looks at [`LATER`]: if it is out of sight after that, then since 1999, and it is too early to give it up.
+/// An executor that is unreachable since [`NOW`] returns and is unreachable again from 1999 on by `flap`, during a tick
+/// at [`LATER`]. If it is unreachable after that, then since 1999, and it is too early to give it up.
 fn flap_and_tick(flap: fn(&Kernel, &str, Timestamp)) {
     let (kernel, executor) = in_limbo(config());
     let (here, there) = ((kernel.clone(), executor.clone()), kernel.clone());
@@ -42,19 +42,20 @@ fn flap_and_tick(flap: fn(&Kernel, &str, Timestamp)) {
     kernel.check().unwrap();
 }
 
-/// Goal: an absence is given up by its own clock alone. Method: an executor flaps at its deadline while time passes.
+/// Goal: an absence is given up by its own clock alone. Method: an executor returns and leaves at its deadline during a
+/// tick.
 #[test]
 fn a_new_absence_is_not_given_up_for_the_last() {
     explore("expiry/flap-tick", Some(3), || flap_and_tick(flap));
 }
 
-/// Goal: the same if the reports come in one batch. Method: the same.
+/// Goal: the same if the updates come in one batch. Method: the same.
 #[test]
 fn a_new_absence_in_a_batch_is_not_given_up_for_the_last() {
     explore("expiry/flap-batch", Some(3), || flap_and_tick(flap_in_a_batch));
 }
 
-/// Goal: of two ticks at a deadline one gives the executor up, at a moment that stays, and then one forgets it. Method:
+/// Goal: of two ticks at a deadline, one gives the executor up, at a time that stays, and then one forgets it. Method:
 /// two ticks at once at either deadline, and one tick just before the second.
 #[test]
 fn two_ticks_are_as_one() {
@@ -72,8 +73,8 @@ fn two_ticks_are_as_one() {
     });
 }
 
-/// Goal: when two ticks have different moments, one gives up and none forgets early. Method: a tick at the deadline of
-/// giving up, and one that is as late as the executor is forgotten if the clock of its absence counts for that.
+/// Goal: if two ticks have different times, one gives up and none forgets early. Method: a tick at the deadline of
+/// giving up, and one so late that the executor would be forgotten if the clock of its absence counted for that.
 #[test]
 fn a_tick_forgets_by_the_clock_that_started_last() {
     explore("expiry/tick-late-tick", Some(3), || {
@@ -89,8 +90,8 @@ fn a_tick_forgets_by_the_clock_that_started_last() {
     });
 }
 
-/// Goal: an executor is forgotten by the clock of the absence that it is in. Method: one that was given up returns,
-/// goes out of sight and is given up anew while a tick forgets what is due.
+/// Goal: an executor is forgotten by the clock of its current absence. Method: one that was given up returns, becomes
+/// unreachable and is given up again while a tick forgets what is due.
 #[test]
 fn a_new_absence_is_not_forgotten_for_the_last() {
     explore("expiry/flap-forget", Some(2), || {
@@ -108,8 +109,8 @@ fn a_new_absence_is_not_forgotten_for_the_last() {
     });
 }
 
-/// Goal: a report that comes late has no effect on the clock of a later absence. Method: an executor is reported out of
-/// sight twice, long after each other, and seen in between.
+/// Goal: a late update has no effect on the clock of a later absence. Method: an executor is reported unreachable
+/// twice, long after each other, and running in between.
 #[test]
 fn a_late_report_leaves_a_later_absence_alone() {
     explore("expiry/lose-flap", Some(3), || {
@@ -133,8 +134,8 @@ fn a_late_report_leaves_a_later_absence_alone() {
     });
 }
 
-/// Goal: a report about an executor that has left its cell has no effect on the clock of the cell's next one. Method:
-/// it ends, and the next one is placed there and goes out of sight while the report is under way.
+/// Goal: an update of an executor that has left its cell has no effect on the clock of the cell's next executor.
+/// Method: it ends, and the next one is placed there and becomes unreachable during the update.
 #[test]
 fn a_late_report_leaves_the_next_executor_alone() {
     explore("expiry/lose-reuse", Some(2), || {
@@ -155,8 +156,8 @@ fn a_late_report_leaves_the_next_executor_alone() {
     });
 }
 
-/// Goal: a tick that is late has no effect on the clocks of the cell's next executor. Method: an executor that is due
-/// ends while the tick looks, and the next one is placed there, goes out of sight and is given up.
+/// Goal: a late tick has no effect on the clocks of the cell's next executor. Method: an executor that is due ends
+/// during the tick, and the next one is placed there, becomes unreachable and is given up.
 #[test]
 fn a_late_tick_leaves_the_next_executor_alone() {
     explore("expiry/tick-reuse", Some(1), || {
@@ -178,8 +179,8 @@ fn a_late_tick_leaves_the_next_executor_alone() {
     });
 }
 
-/// Goal: while reports are under way ticks still look at those that have been out of sight for long. Method: one is
-/// due; another goes out of sight, and ends by another thread, which then ticks.
+/// Goal: during updates, ticks still check executors that have been unreachable for long. Method: one is due; another
+/// becomes unreachable, and ends in another thread, which then ticks.
 #[test]
 fn those_out_of_sight_are_never_counted_too_low() {
     explore("expiry/count", Some(2), || {

@@ -1,4 +1,4 @@
-//! Wanted hosts: who sees them waits, and knows of executors that are in the books.
+//! Wanted hosts: a thread that sees them waits, and takes counted executors into account.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use loom::sync::Arc;
 
 use super::scenes::{LATER, NOW, config, kernel, offer_from, offer_of, offer_to};
 use super::{explore, race};
-use crate::kernel::offers::locality::{Host, Locality};
 use crate::kernel::state::admission::Admission;
 use crate::kernel::state::agents::{AgentKey, Agents};
+use crate::kernel::state::locality::{Host, Locality};
 use crate::resources::MilliCpus;
 use crate::{Decisions, Kernel, Timestamp};
 
-/// A batch long after the last, while `set` asks for another host. The wait is shorter than the pause between the
-/// batches, so only one that begins anew keeps the executor back.
+/// A batch long after the last one, while `set` wants another host. The wait is shorter than the time between the
+/// batches, so only a wait that begins anew prevents a placement.
 fn batch_and_setter(set: fn(&Kernel)) {
     let kernel = kernel(config().locality_wait(Some(Duration::from_millis(500))));
     let (here, there) = (kernel.clone(), kernel.clone());
@@ -31,8 +31,8 @@ fn batch_and_setter(set: fn(&Kernel)) {
     assert_eq!(kernel.totals().executors, after_setting, "nobody waited for the new hosts");
 }
 
-/// Goal: once `set_locality` has returned nothing starts elsewhere before the wait is over. Method: a batch at the same
-/// time; the count after the setter bounds that at the end.
+/// Goal: once `set_locality` has returned, nothing starts elsewhere before the wait is over. Method: a concurrent
+/// batch; the count after the setter bounds that at the end.
 #[test]
 fn who_sees_hosts_waits_for_them() {
     explore("locality/set-launch", Some(3), || {
@@ -40,7 +40,7 @@ fn who_sees_hosts_waits_for_them() {
     });
 }
 
-/// Mutant: the hosts are there before the wait begins anew.
+/// Mutant: the hosts are published before the wait begins anew.
 #[test]
 #[ignore = "mutant"]
 fn mutant_hosts_before_the_wait() {
@@ -65,7 +65,7 @@ fn placement_and_setter(set: fn(&Kernel)) {
     assert_eq!(placed + again, 1, "{placed} on the host, and then {again}");
 }
 
-/// Goal: once hosts are set, all executors are known that are on them. Method: a batch that may not know of the hosts
+/// Goal: once hosts are set, all executors on them are taken into account. Method: a batch that may not know the hosts
 /// is answered while they are set; then a further agent of the host is offered.
 #[test]
 fn who_sets_hosts_sees_what_is_placed_meanwhile() {
@@ -74,7 +74,7 @@ fn who_sets_hosts_sees_what_is_placed_meanwhile() {
     });
 }
 
-/// Mutant: agents with executors are looked for before the hosts are there, and not again.
+/// Mutant: agents with executors are listed before the hosts are published, and not again.
 #[test]
 #[ignore = "mutant"]
 fn mutant_one_look_at_holders() {
@@ -101,7 +101,7 @@ impl Place {
     }
 }
 
-/// An executor is placed on an agent of a wanted host by `place`, while another handler looks at the host.
+/// An executor is placed on an agent of a wanted host by `place`, while another handler examines the host.
 fn placement_and_look(place: fn(&Place, AgentKey)) {
     let agents = Agents::new();
     let agent = agents.find_or_insert("S0", "host", NOW).unwrap();
@@ -116,7 +116,7 @@ fn placement_and_look(place: fn(&Place, AgentKey)) {
     );
 }
 
-/// Goal: who sees an executor in the books sees that its host has one. Method: a placement and a look at once.
+/// Goal: a thread that sees an executor counted sees that its host has one. Method: a placement and a check at once.
 #[test]
 fn an_executor_in_the_books_is_seen_on_its_host() {
     explore("locality/place-look", None, || {
@@ -127,7 +127,7 @@ fn an_executor_in_the_books_is_seen_on_its_host() {
     });
 }
 
-/// Mutant: the agent is noted when its executor has a place.
+/// Mutant: the agent is listed after its executor is admitted.
 #[test]
 #[ignore = "mutant"]
 fn mutant_noted_too_late() {

@@ -1,12 +1,13 @@
-//! Loom models: every interleaving that C11 allows, of the real words, in small scenes.
+//! Loom models of the kernel: every interleaving that C11 allows, in small scenes with the real words.
 //!
-//! Each model has a known mistake in the real code that loom must find with it; a model that misses its mistake proves
-//! nothing. It is planted (a patch in `tests/planted` that names the model; see `.ci/planted`), or it is a mutant: the
-//! same scene, in which the real words are misused. `.ci/loom` runs all models and mutants, prints bounds and
-//! executions, and fails if a model ran none, a mutant was not caught, or a model has neither.
+//! For each model there is a known mistake in the real code that loom must find with it; a model that misses its
+//! mistake proves nothing. The mistake is either planted (a patch in `tests/planted` that names the model; see
+//! `.ci/planted`), or it is a mutant: the same scene, in which the real words are misused. `.ci/loom` runs all models
+//! and mutants, prints bounds and executions, and fails if a model ran none, a mutant was not caught, or a model has
+//! neither.
 //!
-//! Scenes are bounded: two or three threads, one or two operations each. Mutants that deadlock abort the process, and
-//! so every mutant runs in a process of its own (see `.ci/loom`); a mutant is an ignored test whose success is failure.
+//! Scenes are bounded: two or three threads, one or two operations each. Mutants that deadlock abort the process, so
+//! every mutant runs in its own process (see `.ci/loom`). A mutant is an ignored test that must fail.
 
 #![allow(clippy::unwrap_used)]
 
@@ -41,9 +42,9 @@ thread_local! {
     static SWAPPED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Explores `scene` at a preemption bound of `bound` (none is unbounded) and prints how many executions that took.
-/// `LOOM_MAX_PREEMPTIONS` has no say: a model's bound is part of what it claims. If `OFFERMILL_MODEL` names a model,
-/// all others return at once.
+/// Explores `scene` with a preemption bound of `bound` (none is unbounded) and prints the number of executions.
+/// `LOOM_MAX_PREEMPTIONS` is ignored: the bound is part of the model. If `OFFERMILL_MODEL` names another model, this
+/// returns at once.
 fn explore(name: &str, bound: Option<usize>, scene: fn()) {
     if std::env::var("OFFERMILL_MODEL").is_ok_and(|only| only != name) {
         return;
@@ -69,11 +70,11 @@ fn explore(name: &str, bound: Option<usize>, scene: fn()) {
     println!("loom model {name}: {bound}, {executions} executions");
 }
 
-/// Runs both at once, in two threads, and gives what they return.
+/// Runs both closures at once, in two threads, and returns their results.
 ///
-/// Loom begins with the thread that it is in, and looks for what it must try differently by comparing each access with
-/// the last one of the same word alone. So it can miss that a thread's write would have mattered to another's earlier
-/// read. Therefore each scene is explored twice, with each of the two in the first thread.
+/// Loom begins with the current thread and decides what to try differently by comparing each access only with the last
+/// one of the same word. So it can miss that a thread's write would have mattered to another thread's earlier read.
+/// Therefore each scene is explored twice, with each of the two closures in the first thread.
 fn race<A: 'static, B: 'static>(
     one: impl FnOnce() -> A + 'static,
     other: impl FnOnce() -> B + 'static,

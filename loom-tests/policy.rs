@@ -1,4 +1,4 @@
-//! The policy: handlers against setters, and setters against each other.
+//! The policy: concurrent handlers and setters.
 
 use super::scenes::{NOW, adrift, config, kernel, offer, offer_to, update};
 use super::{explore, race};
@@ -8,8 +8,8 @@ use crate::{Handler, Kernel, LimitRule, StatusUpdate, TaskState};
 
 const CORE: MilliCpus = MilliCpus::from_cores(1);
 
-/// A batch, answered by `answer` through a handler that knows the policy already, while `set` replaces the policy by
-/// one that leaves no room.
+/// A batch, answered by `answer` through a handler that knows the policy already, while `set` publishes a policy that
+/// leaves no room.
 fn batch_and_setter(answer: fn(&Kernel, &mut Handler), set: fn(&Kernel)) {
     let kernel = kernel(config());
     let (here, there) = (kernel.clone(), kernel.clone());
@@ -46,8 +46,8 @@ fn close_the_core_cap(kernel: &Kernel) {
     kernel.reconfigure(config().core_cap(Some(CORE)).executor_limit(Some(0)).build().unwrap());
 }
 
-/// Goal: once `set_executor_limit` has returned nothing is placed under the old limit. Method: a batch at the same
-/// time; the count after the setter bounds that at the end.
+/// Goal: once `set_executor_limit` has returned, nothing is placed under the old limit. Method: a concurrent batch; the
+/// count after the setter bounds that at the end.
 #[test]
 fn a_limit_holds_once_it_is_set() {
     explore("policy/launch-limit", None, || batch_and_setter(place_one, close_the_limit));
@@ -62,7 +62,7 @@ fn mutant_policy_before_the_word() {
     });
 }
 
-/// Goal: once `reconfigure` has returned nothing is placed under the old settings. Method: as for the limit.
+/// Goal: once `reconfigure` has returned, nothing is placed under the old settings. Method: as for the limit.
 #[test]
 fn settings_hold_once_they_are_set() {
     explore("policy/launch-config", None, || batch_and_setter(place_one, close_the_core_cap));
@@ -77,14 +77,14 @@ fn mutant_settings_before_the_word() {
     });
 }
 
-/// As many changes as there are versions under loom. The last leaves no room.
+/// As many changes as there are versions under loom. The last one leaves no room.
 fn change_through_all_versions(kernel: &Kernel) {
     for limit in [9, 8, 7, 0] {
         kernel.set_executor_limit(Some(limit)).unwrap();
     }
 }
 
-/// As a handler does, but nothing says which version is in use.
+/// Answers as a handler does, but without pinning the version.
 fn place_without_a_pin(kernel: &Kernel, _: &mut Handler) {
     let core = &*kernel.0;
     let admission = core.admission.load();
@@ -93,8 +93,8 @@ fn place_without_a_pin(kernel: &Kernel, _: &mut Handler) {
     }
 }
 
-/// Goal: a batch is not deceived by a version that is used anew. Method: as for the limit, with so many changes during
-/// the batch that the version comes back, if it may.
+/// Goal: a reused version doesn't let a batch commit. Method: as for the limit, with so many changes during the batch
+/// that the version would be reused if it could.
 #[test]
 fn a_version_does_not_come_back_during_a_batch() {
     explore("policy/launch-versions", Some(2), || {
@@ -102,7 +102,7 @@ fn a_version_does_not_come_back_during_a_batch() {
     });
 }
 
-/// Mutant: a commit by a version that isn't pinned.
+/// Mutant: a commit with a version that isn't pinned.
 #[test]
 #[ignore = "mutant"]
 fn mutant_version_not_pinned() {
@@ -111,7 +111,7 @@ fn mutant_version_not_pinned() {
     });
 }
 
-/// More handlers than pins that last. One answers a batch whose pin does not last, while versions are used up.
+/// More handlers than pins that stay set. One answers a batch whose pin doesn't stay set, while versions are used up.
 fn batch_of_one_of_many(answer: fn(&Kernel, &mut Handler)) {
     let kernel = kernel(config());
     let mut idle: Vec<Handler> = (0..3).map(|_| kernel.handler()).collect();
@@ -133,21 +133,21 @@ fn batch_of_one_of_many(answer: fn(&Kernel, &mut Handler)) {
     assert_eq!(kernel.totals().executors, after_setting, "placed under a policy not in force");
 }
 
-/// Goal: the same holds for a handler whose pin doesn't outlast its batches, for there are too many handlers. Method:
-/// two idle handlers keep half of loom's versions, a third answers a batch, during which all others are used up.
+/// Goal: the same for a handler whose pin is cleared after its batches, because there are too many handlers. Method:
+/// two idle handlers pin half of loom's versions; a third answers a batch, during which all others are used up.
 #[test]
 fn a_setter_waits_for_a_version() {
     explore("policy/launch-crowd", Some(2), || batch_of_one_of_many(place_one));
 }
 
-/// Mutant: a commit by a version that isn't pinned.
+/// Mutant: a commit with a version that isn't pinned.
 #[test]
 #[ignore = "mutant"]
 fn mutant_version_not_pinned_in_a_crowd() {
     explore("mutant policy/launch-crowd", Some(2), || batch_of_one_of_many(place_without_a_pin));
 }
 
-/// An executor that was given up returns, by `come_back`, while versions are used up; in the end there is no room.
+/// An executor that was given up returns by `come_back`, while versions are used up; in the end there is no room.
 fn return_and_setter(come_back: fn(&Kernel, &str)) {
     let (kernel, executor) = adrift(config());
     let (here, there) = (kernel.clone(), kernel.clone());
@@ -161,8 +161,8 @@ fn return_and_setter(come_back: fn(&Kernel, &str)) {
     assert_eq!(kernel.totals().executors, after_setting, "taken back under a policy not in force");
 }
 
-/// Goal: what holds for batches holds for executors that come back after they were given up. Method: a return and so
-/// many changes of the limit that versions are used anew.
+/// Goal: the same for executors that return after they were given up. Method: a return, and so many changes of the
+/// limit that versions are reused.
 #[test]
 fn a_version_does_not_come_back_during_a_return() {
     explore("policy/return-versions", Some(2), || {
@@ -170,7 +170,7 @@ fn a_version_does_not_come_back_during_a_return() {
     });
 }
 
-/// Mutant: a commit while nobody keeps the policy.
+/// Mutant: a commit while the policy is not frozen.
 #[test]
 #[ignore = "mutant"]
 fn mutant_policy_not_kept() {
@@ -203,7 +203,7 @@ fn setter_and_look(set: fn(&Kernel)) {
     );
 }
 
-/// Goal: who sees the new version sees the new policy. Method: a setter and a look at once.
+/// Goal: a thread that sees the new version sees the new policy. Method: a setter and a reader at once.
 #[test]
 fn a_policy_is_as_new_as_its_version() {
     explore("policy/set-load", None, || {
@@ -211,7 +211,7 @@ fn a_policy_is_as_new_as_its_version() {
     });
 }
 
-/// Mutant: the version grows before the policy is there.
+/// Mutant: the version changes before the policy is published.
 #[test]
 #[ignore = "mutant"]
 fn mutant_version_before_the_policy() {
@@ -223,8 +223,8 @@ fn mutant_version_before_the_policy() {
     });
 }
 
-/// Goal: of two changes at once none is lost. Method: a limit and settings with another limit; whichever comes last,
-/// the settings are in force, and a batch follows them.
+/// Goal: of two concurrent changes none is lost. Method: a limit, and settings with another limit; whichever comes
+/// last, the settings are in force, and a batch follows them.
 #[test]
 fn two_setters_lose_no_change() {
     explore("policy/set-set", None, || {
@@ -247,8 +247,8 @@ fn count_down(kernel: &Kernel, executor: &str) {
     kernel.status_update_with(&finished, LimitRule::CountDown, NOW);
 }
 
-/// Goal: a limit that is set while an executor finishes is not lost: it comes before the count and is lowered, or after
-/// it and stays. Method: both at once.
+/// Goal: a limit that is set while an executor finishes is not lost: it is set before the count and lowered, or after
+/// it and kept. Method: both at once.
 #[test]
 fn a_count_loses_no_limit() {
     explore("policy/count-set", None, || {
@@ -264,8 +264,8 @@ fn a_count_loses_no_limit() {
     });
 }
 
-/// Goal: executors that finish at once are each counted, and a duplicate isn't. Method: two threads tell of two
-/// executors, the first in both.
+/// Goal: executors that finish at once are each counted, and a duplicate isn't. Method: two threads report two
+/// executors, both of them the first one.
 #[test]
 fn counts_lose_no_count() {
     explore("policy/count-count", Some(3), || {
@@ -282,7 +282,7 @@ fn counts_lose_no_count() {
     });
 }
 
-/// Goal: nobody takes the place of an executor that finishes. Method: it finishes at the limit while a batch comes.
+/// Goal: an executor that finishes is not replaced. Method: it finishes at the limit while a batch is answered.
 #[test]
 fn the_finished_are_not_replaced() {
     explore("policy/count-launch", Some(3), || {

@@ -1,4 +1,4 @@
-//! What models of the whole kernel share: a small one, offers of whole cores, and updates.
+//! Helpers of models of the whole kernel: a small kernel, offers of whole cores, and updates.
 
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ use crate::{
 };
 
 pub(super) const NOW: Timestamp = Timestamp::from_millis(1000);
-/// An executor that was out of sight at [`NOW`] is given up then …
+/// When an executor that became unreachable at [`NOW`] is given up.
 pub(super) const LATER: Timestamp = Timestamp::from_millis(2000);
-/// … and if it was given up then, it is forgotten then.
+/// When an executor that was given up at the time above is forgotten.
 pub(super) const STILL_LATER: Timestamp = Timestamp::from_millis(3000);
 
-/// Agents that were seen at [`NOW`] are forgotten then.
+/// When agents that were seen at [`NOW`] are forgotten.
 pub(super) const SWEPT: Timestamp = Timestamp::from_millis(2_000_000);
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Executors of one core, given up and forgotten after a second each.
+/// Executors of one core, given up and forgotten after one second each.
 pub(super) fn config() -> ConfigBuilder {
     Config::builder()
         .executor_cores(ExecutorCores::Fixed(MilliCpus::from_cores(1)))
@@ -31,15 +31,14 @@ pub(super) fn config() -> ConfigBuilder {
         .exclusion(Some(ExclusionRule { failures: 2, ..ExclusionRule::default() }))
 }
 
-/// A kernel that has met its agent and has the memory of its first two cells, so that models needn't explore how both
-/// come about.
+/// A kernel that knows its agent and has allocated its first two cells, so that models needn't explore that.
 pub(super) fn kernel(config: ConfigBuilder) -> Kernel {
     let kernel = Kernel::new(config.build().unwrap(), IdScheme::unique("l", 0).unwrap());
     offer(&kernel, 1).iter().for_each(|executor| finish(&kernel, executor));
     kernel
 }
 
-/// Offers `cores` of the one agent; the names of the executors placed there.
+/// Offers `cores` of the one agent. Returns the names of the executors placed.
 pub(super) fn offer(kernel: &Kernel, cores: u32) -> Vec<String> {
     offer_from(kernel, "S0", cores)
 }
@@ -50,7 +49,7 @@ pub(super) fn offer_from(kernel: &Kernel, agent: &str, cores: u32) -> Vec<String
     placed.into_iter().map(|id| kernel.executor_name(id).to_string()).collect()
 }
 
-/// Offers `cores` of an agent to a handler; the executors placed there.
+/// Offers `cores` of an agent to a handler. Returns the executors placed.
 pub(super) fn offer_to(handler: &mut Handler, agent: &str, cores: u32) -> Vec<ExecutorId> {
     let mut decisions = Decisions::new();
     offer_of(agent, cores, |offers| handler.resource_offers(offers, NOW, &mut decisions));
@@ -58,7 +57,7 @@ pub(super) fn offer_to(handler: &mut Handler, agent: &str, cores: u32) -> Vec<Ex
     placed.map(|executor| executor.id).collect()
 }
 
-/// A batch with one offer of so many cores of an agent.
+/// A batch with one offer of `cores` of an agent.
 pub(super) fn offer_of(agent: &str, cores: u32, answer: impl FnOnce(&[Offer<'_>])) {
     let resources =
         [Resource::scalar("cpus", f64::from(cores)), Resource::scalar("mem", f64::from(cores))];
@@ -80,7 +79,7 @@ pub(super) fn finish_all(kernel: &Kernel, executors: &[String]) {
     kernel.status_updates(&updates, NOW, &mut Vec::new());
 }
 
-/// A kernel with one executor, which is out of sight.
+/// A kernel with one executor, which is unreachable.
 pub(super) fn in_limbo(config: ConfigBuilder) -> (Kernel, String) {
     let kernel = kernel(config);
     let executor = offer(&kernel, 1).remove(0);
@@ -95,7 +94,7 @@ pub(super) fn adrift(config: ConfigBuilder) -> (Kernel, String) {
     (kernel, executor)
 }
 
-/// An executor's id and cell, for mutants that go behind the kernel's back.
+/// An executor's id and cell, for mutants that bypass the kernel.
 pub(super) fn cell<'k>(kernel: &'k Kernel, executor: &str) -> (ExecutorId, &'k Executor) {
     let id = kernel.executor_id(executor).unwrap();
     (id, kernel.0.executors.get(id.slot).unwrap())

@@ -1,4 +1,4 @@
-//! Words that one thread writes and another reads whole: the nearest misses.
+//! The sequence lock: words that one thread writes and another reads consistently.
 
 use loom::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::sync::{Ordering, fence};
 type Pair = Seqlock<2>;
 type Read = fn(&Pair) -> Option<[u64; 2]>;
 
-/// Two more writes, of words that are equal, while another thread reads.
+/// Two further writes, each of equal words, while another thread reads.
 fn write_and_read(write: fn(&Pair, u64), read: Read) {
     let pair = Arc::new(Pair::default());
     write(&pair, 1);
@@ -40,7 +40,7 @@ fn words_are_read_whole() {
     explore("seqlock/write-read", None, || write_and_read(write, Pair::read));
 }
 
-/// Mutant: the reader doesn't look at the sequence again.
+/// Mutant: the reader doesn't check the sequence again.
 #[test]
 #[ignore = "mutant"]
 fn mutant_no_second_look_at_the_sequence() {
@@ -53,7 +53,7 @@ fn mutant_no_second_look_at_the_sequence() {
     });
 }
 
-/// Mutant: the second look may be older than the words.
+/// Mutant: the second load of the sequence may be older than the words.
 #[test]
 #[ignore = "mutant"]
 fn mutant_second_look_without_a_fence() {
@@ -67,7 +67,7 @@ fn mutant_second_look_without_a_fence() {
     });
 }
 
-/// Mutant: the words may be older than the first look.
+/// Mutant: the words may be older than the first load of the sequence.
 #[test]
 #[ignore = "mutant"]
 fn mutant_relaxed_first_look() {

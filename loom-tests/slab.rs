@@ -1,4 +1,4 @@
-//! The list of free cells: each is handed out to one.
+//! The lists of free cells: each cell is claimed by one thread.
 
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicU32;
@@ -28,8 +28,8 @@ fn claim(slab: &Slab<Plain>) -> u32 {
     indices[0]
 }
 
-/// Goal: no cell is handed out twice, also when one comes back while another thread is about to take it. Method: one
-/// thread claims; the other claims two and frees the first.
+/// Goal: no cell is claimed twice, even if one is freed while another thread claims it. Method: one thread claims; the
+/// other claims two and frees the first.
 #[test]
 fn no_cell_has_two_owners() {
     explore("slab/claim-free", None, || {
@@ -47,8 +47,8 @@ fn no_cell_has_two_owners() {
     });
 }
 
-/// Goal: a claim of several cells takes each of them alone, also when cells come back while it is on its way down the
-/// stack. Method: one thread claims two; the other frees one more and claims two, preferring another stack.
+/// Goal: a claim of several cells gets each of them alone, even if cells are freed while it goes down the stack.
+/// Method: one thread claims two; the other frees one more and claims two, preferring another stack.
 #[test]
 fn a_claim_of_several_owns_them_all() {
     explore("slab/claim-two-free", None, || {
@@ -73,8 +73,8 @@ fn a_claim_of_several_owns_them_all() {
     });
 }
 
-/// Goal: a claim of several doesn't take a list that is gone, though its uppermost cell is on top again. Method: one
-/// thread claims two; the other claims both one by one and frees the first.
+/// Goal: a claim of several cells doesn't get a list that has changed, though its topmost cell is on top again. Method:
+/// one thread claims two; the other claims both one by one and frees the first.
 #[test]
 fn a_claim_of_several_takes_no_old_list() {
     explore("slab/claim-two-reuse", Some(3), || {
@@ -103,8 +103,8 @@ fn a_claim_of_several_takes_no_old_list() {
     });
 }
 
-/// Goal: cells that are freed together are all there for who sees the uppermost, also when others free meanwhile.
-/// Method: two are freed together, one by another thread, which then claims two.
+/// Goal: a thread that sees the topmost of the cells that were freed together sees all of them, even if others free
+/// concurrently. Method: two are freed together, one by another thread, which then claims two.
 #[test]
 fn cells_freed_together_are_found_together() {
     explore("slab/free-two-claim", None, || {
@@ -118,7 +118,8 @@ fn cells_freed_together_are_found_together() {
             move || {
                 there.free(third);
                 let mut theirs = Vec::new();
-                // Preferring the other stack: what a claimed cell is told then is no cell's number by chance.
+                // With a preference for the other stack, what is stored in a claimed cell isn't a cell's index by
+                // chance.
                 assert!(there.claim_from(1, 2, &mut theirs));
                 theirs
             },
@@ -134,8 +135,8 @@ fn cells_freed_together_are_found_together() {
     });
 }
 
-/// Goal: threads that need the same segment share it, and none of its cells has two owners. Method: in an empty table
-/// one thread claims three cells, more than the first segment has; the other has the table grow ahead and claims two.
+/// Goal: threads that need the same segment share it, and none of its cells has two owners. Method: in an empty table,
+/// one thread claims three cells, more than the first segment has; the other calls `grow_ahead` and claims two.
 #[test]
 fn threads_that_need_a_segment_share_it() {
     explore("slab/grow-claim", Some(3), || {

@@ -1,14 +1,14 @@
-//! Pictures of the kernel: what they call exact stood like that at one instant.
+//! Snapshots: what they call exact was so at one instant.
 
 use super::scenes::{NOW, SWEPT, config, finish, kernel, offer, offer_from, update};
 use super::{explore, race};
 use crate::kernel::state::executors::State;
 use crate::{ExecutorId, Kernel, Phase, TaskState};
 
-/// Who was there, if that is exact.
+/// The executors, if the snapshot is exact.
 type Picture = Option<Vec<ExecutorId>>;
 
-/// One executor ends and then two take its place, while `look` takes a picture.
+/// One executor ends and then two are placed, while `look` takes a snapshot.
 fn picture_of_a_change(look: fn(&Kernel) -> Picture) {
     let kernel = kernel(config());
     let first = offer(&kernel, 1).remove(0);
@@ -30,7 +30,8 @@ fn picture_of_a_change(look: fn(&Kernel) -> Picture) {
     }
 }
 
-/// Goal: an exact picture shows executors that were there together. Method: one ends and two come while it is taken.
+/// Goal: an exact snapshot shows executors that existed together. Method: one ends and two are placed while it is
+/// taken.
 #[test]
 fn who_is_in_a_picture_was_there_together() {
     explore("snapshot/end-launch", Some(3), || {
@@ -43,7 +44,7 @@ fn who_is_in_a_picture_was_there_together() {
     });
 }
 
-/// Mutant: what was collected is compared with the word, but not collected again.
+/// Mutant: the rows are compared with the word, but not collected again.
 #[test]
 #[ignore = "mutant"]
 fn mutant_one_collection() {
@@ -60,8 +61,8 @@ fn mutant_one_collection() {
     });
 }
 
-/// An executor on one agent ends and another, on another agent, takes its cell, while `look` says on which agent's cell
-/// the first one is, if it is still there.
+/// An executor on one agent ends and another one, on another agent, gets its cell, while `look` returns the agent's
+/// cell of the first one if it is still there.
 fn picture_of_a_reused_cell(look: fn(&Kernel) -> Option<(ExecutorId, String)>) {
     let kernel = kernel(config());
     offer_from(&kernel, "S1", 1).iter().for_each(|executor| finish(&kernel, executor));
@@ -81,8 +82,8 @@ fn picture_of_a_reused_cell(look: fn(&Kernel) -> Option<(ExecutorId, String)>) {
     }
 }
 
-/// Goal: an exact picture shows what each executor holds, and not what the next one in its cell does. Method: a cell is
-/// reused while the picture is taken.
+/// Goal: an exact snapshot shows each executor's own allocation, not that of the next one in its cell. Method: a cell
+/// is reused while the snapshot is taken.
 #[test]
 fn a_picture_shows_an_executors_own_hold() {
     explore("snapshot/reuse", Some(3), || {
@@ -94,7 +95,7 @@ fn a_picture_shows_an_executors_own_hold() {
     });
 }
 
-/// Mutant: the second look at the state may be older than the look at the hold.
+/// Mutant: the second load of the state may be older than the loads of the allocation.
 #[test]
 #[ignore = "mutant"]
 fn mutant_second_look_unordered() {
@@ -111,7 +112,7 @@ fn mutant_second_look_unordered() {
     });
 }
 
-/// An executor ends, its agent is forgotten, and then `next` happens, while a picture is taken.
+/// An executor ends, its agent is forgotten, and then `next` runs, while a snapshot is taken.
 fn picture_of_a_sweep(next: fn(&Kernel)) {
     let kernel = kernel(config());
     let executor = offer(&kernel, 1).remove(0);
@@ -132,14 +133,14 @@ fn picture_of_a_sweep(next: fn(&Kernel)) {
     }
 }
 
-/// Goal: an exact picture leaves out nobody whose agent is forgotten just then. Method: an executor ends and its agent,
-/// long unseen, is forgotten while the picture is taken.
+/// Goal: an exact snapshot contains every executor, even if its agent is just being forgotten. Method: an executor ends
+/// and its agent, long unseen, is forgotten while the snapshot is taken.
 #[test]
 fn nobody_is_missing_for_a_forgotten_agent() {
     explore("snapshot/sweep", Some(3), || picture_of_a_sweep(|_| ()));
 }
 
-/// Goal: a picture, exact or not, names each executor with its own agent. Method: the same, and another agent gets the
+/// Goal: a snapshot, exact or not, names each executor with its own agent. Method: the same, and another agent gets the
 /// forgotten one's cell.
 #[test]
 fn each_is_named_with_its_own_agent() {
@@ -150,8 +151,8 @@ fn each_is_named_with_its_own_agent() {
     });
 }
 
-/// Goal: an exact picture shows phases that were so together. Method: two executors run, one out of sight at each
-/// moment; they change places while the picture is taken.
+/// Goal: an exact snapshot shows phases of one instant. Method: two executors run, one of them unreachable at each
+/// moment; they swap while the snapshot is taken.
 #[test]
 fn phases_in_a_picture_were_so_together() {
     explore("snapshot/flap", Some(3), || {

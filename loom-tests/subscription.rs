@@ -1,4 +1,4 @@
-//! The subscription word: beginnings against each other and against an end.
+//! The subscription word: concurrent beginnings and an end.
 
 use loom::sync::Arc;
 
@@ -16,13 +16,13 @@ fn two_beginnings(begin: fn(&Subscription) -> u64) {
     assert!(subscription.connected() && subscription.epoch() == 2);
 }
 
-/// Goal: each subscription has a number of its own. Method: two begin at once.
+/// Goal: each subscription has its own number. Method: two begin at once.
 #[test]
 fn each_subscription_has_its_number() {
     explore("subscription/begin-begin", None, || two_beginnings(Subscription::begin));
 }
 
-/// Mutant: begin, then look which it is.
+/// Mutant: begins, then loads the number.
 #[test]
 #[ignore = "mutant"]
 fn mutant_begin_then_look() {
@@ -34,7 +34,7 @@ fn mutant_begin_then_look() {
     });
 }
 
-/// Goal: an end takes back no beginning. Method: both at once; whichever is last, the number is the new one.
+/// Goal: an end doesn't undo a beginning. Method: both at once; whichever is last, the number is the new one.
 #[test]
 fn an_end_keeps_the_number() {
     explore("subscription/begin-end", None, || {
@@ -46,8 +46,8 @@ fn an_end_keeps_the_number() {
     });
 }
 
-/// A subscription begins, by `register`, while a host polls at the limit that sends a call only under the subscription
-/// that it polled for.
+/// A subscription begins, by `register`, while a host polls at the limit. The host sends a call only under the
+/// subscription that it polled for.
 fn poll_and_register(register: fn(&Kernel), poll: fn(&Kernel, u64) -> Option<DemandCall>) {
     let kernel = kernel(config().executor_limit(Some(1)));
     offer(&kernel, 1);
@@ -72,14 +72,14 @@ fn poll_for(kernel: &Kernel, subscription: u64) -> Option<DemandCall> {
     kernel.poll_demand_in(subscription, NOW)
 }
 
-/// Goal: nothing is taken for said under a subscription that it wasn't said under. Method: a poll at the limit while
+/// Goal: no call is recorded as sent under a subscription under which it wasn't sent. Method: a poll at the limit while
 /// the subscription is interrupted and begins anew; the host drops calls of the former one.
 #[test]
 fn a_call_belongs_to_one_subscription() {
     explore("subscription/poll-register", Some(3), || poll_and_register(interrupt, poll_for));
 }
 
-/// Mutant: the poll is for whichever subscription there is.
+/// Mutant: the poll is for any subscription.
 #[test]
 #[ignore = "mutant"]
 fn mutant_poll_for_any_subscription() {
@@ -88,7 +88,7 @@ fn mutant_poll_for_any_subscription() {
     });
 }
 
-/// Goal: as above, if the former subscription was not seen to end. Method: as above, without the interruption.
+/// Goal: the same if the end of the former subscription was not seen. Method: the same without the interruption.
 #[test]
 fn a_call_belongs_to_one_of_two_subscriptions() {
     explore("subscription/poll-reregister", Some(3), || {
@@ -101,7 +101,7 @@ fn a_call_belongs_to_one_of_two_subscriptions() {
     });
 }
 
-/// Mutant: what was said is forgotten in one step, and the subscription begins in another.
+/// Mutant: the calls are forgotten in one step, and the subscription begins in another.
 #[test]
 #[ignore = "mutant"]
 fn mutant_beginning_in_two_steps() {
@@ -129,7 +129,7 @@ fn refusal_and_register(register: fn(&Kernel)) {
             there.poll_demand(NOW)
         },
     );
-    // The new subscription was told once, whatever the handler noted meanwhile.
+    // The new subscription was told once, whatever the handler recorded meanwhile.
     assert_eq!((call, kernel.0.demand.suppressed()), (Some(DemandCall::Suppress), true));
     assert_eq!(placed, 0);
     finish(&kernel, &executor);
@@ -137,14 +137,14 @@ fn refusal_and_register(register: fn(&Kernel)) {
     assert_eq!(offer(&kernel, 1).len(), 1, "connected");
 }
 
-/// Goal: a subscription that begins at the limit is told so, whatever handlers note meanwhile, and is revived when
+/// Goal: a subscription that begins at the limit is suppressed, whatever handlers record meanwhile, and is revived when
 /// there is room. Method: a refusal at the limit, and an interruption and a poll at once.
 #[test]
 fn a_new_subscription_is_told() {
     explore("subscription/register-refuse", Some(3), || refusal_and_register(interrupt));
 }
 
-/// Mutant: the new subscription is taken for the old one.
+/// Mutant: the new subscription is mistaken for the old one.
 #[test]
 #[ignore = "mutant"]
 fn mutant_suppression_outlives_its_subscription() {

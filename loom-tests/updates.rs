@@ -1,4 +1,4 @@
-//! Pairs of things that happen to one executor, in the whole kernel: whoever wins, the books agree with the cells.
+//! Pairs of concurrent events of one executor, in the whole kernel: whichever wins, the sums agree with the cells.
 
 use super::scenes::{
     LATER, NOW, STILL_LATER, adrift, cell, config, finish, finish_all, in_limbo, kernel, offer,
@@ -10,7 +10,7 @@ use crate::kernel::state::executors::{Allocation, Stage, State};
 use crate::resources::MilliCpus;
 use crate::{Change, Fate, Kernel, Outcome, StatusUpdate, TaskState};
 
-/// Two ends of one executor at once; `end` makes the second and says whether it freed.
+/// Two ends of one executor at once; `end` makes the second and returns whether it freed.
 fn two_ends(end: fn(&Kernel, &str) -> bool) {
     let kernel = kernel(config());
     let executor = offer(&kernel, 1).remove(0);
@@ -23,7 +23,7 @@ fn two_ends(end: fn(&Kernel, &str) -> bool) {
     kernel.check().unwrap();
 }
 
-/// Goal: of an update and its duplicate one frees, and a failure counts once. Method: both at once; two failures would
+/// Goal: of an update and its duplicate, one frees, and a failure counts once. Method: both at once; two failures would
 /// exclude the agent.
 #[test]
 fn a_duplicate_frees_nothing() {
@@ -37,7 +37,7 @@ fn a_duplicate_frees_nothing() {
     });
 }
 
-/// Mutant: who ends an executor looks at its state, and frees it without having won the transition.
+/// Mutant: the thread checks the executor's state, and frees it without having won the transition.
 #[test]
 #[ignore = "mutant"]
 fn mutant_free_without_winning() {
@@ -55,7 +55,7 @@ fn mutant_free_without_winning() {
     });
 }
 
-/// Two executors end in one batch, made by `batch`, while one of them ends by itself, too.
+/// Two executors end in one batch, made by `batch`, while one of them is ended by another thread, too.
 fn two_ends_and_one(batch: fn(&Kernel, &[String])) {
     let kernel = kernel(config());
     let executors = offer(&kernel, 2);
@@ -69,14 +69,14 @@ fn two_ends_and_one(batch: fn(&Kernel, &[String])) {
     kernel.check().unwrap();
 }
 
-/// Goal: what ends in a batch and elsewhere at once is taken out of the books once, and its cell is freed once.
-/// Method: two ends in a batch, one of them elsewhere, too.
+/// Goal: an executor that ends in a batch and elsewhere at once is subtracted once, and its cell is freed once. Method:
+/// two ends in a batch, one of them elsewhere, too.
 #[test]
 fn a_batch_frees_what_it_ended() {
     explore("updates/batch-end", None, || two_ends_and_one(finish_all));
 }
 
-/// Mutant: the batch looks at all its executors first, and then writes off those that lived then.
+/// Mutant: the batch checks all its executors first, and then ends those that lived then.
 #[test]
 #[ignore = "mutant"]
 fn mutant_write_off_what_was_seen() {
@@ -97,7 +97,7 @@ fn mutant_write_off_what_was_seen() {
     });
 }
 
-/// An end while `lose` reports a loss.
+/// An executor ends while `lose` reports a loss.
 fn end_and_loss(lose: fn(&Kernel, &str)) {
     let kernel = kernel(config());
     let executor = offer(&kernel, 1).remove(0);
@@ -111,7 +111,7 @@ fn end_and_loss(lose: fn(&Kernel, &str)) {
     kernel.check().unwrap();
 }
 
-/// Goal: a lost agent doesn't bring back an executor that ended. Method: the end and the loss at once.
+/// Goal: a lost agent doesn't revive an executor that ended. Method: the end and the loss at once.
 #[test]
 fn a_lost_agent_revives_nobody() {
     explore("updates/end-lost", None, || {
@@ -121,7 +121,7 @@ fn a_lost_agent_revives_nobody() {
     });
 }
 
-/// Mutant: the mark is put on the state that was seen, and not on the one that is there.
+/// Mutant: the flag is set in the state that was seen, not in the current one.
 #[test]
 #[ignore = "mutant"]
 fn mutant_mark_on_an_old_state() {
@@ -136,8 +136,8 @@ fn mutant_mark_on_an_old_state() {
     });
 }
 
-/// An executor that was launched at [`NOW`] goes out of sight at [`LATER`] by `lose`, while time passes: it is too
-/// early to give it up.
+/// An executor that was launched at [`NOW`] becomes unreachable at [`LATER`] by `lose`, during a tick; it is too early
+/// to give it up.
 fn loss_and_tick(lose: fn(&Kernel, &str)) {
     let kernel = kernel(config());
     let executor = offer(&kernel, 1).remove(0);
@@ -148,7 +148,8 @@ fn loss_and_tick(lose: fn(&Kernel, &str)) {
     kernel.check().unwrap();
 }
 
-/// Goal: who sees that an executor is out of sight sees since when. Method: it goes out of sight while time passes.
+/// Goal: a thread that sees that an executor is unreachable sees since when. Method: it becomes unreachable during a
+/// tick.
 #[test]
 fn nobody_is_given_up_by_an_old_clock() {
     explore("updates/lose-tick", None, || {
@@ -172,7 +173,7 @@ fn return_and_give_up(give_up: fn(&Kernel, &str)) {
     kernel.check().unwrap();
 }
 
-/// Goal: an executor that is heard of while it is given up is counted in the end, once. Method: both at once.
+/// Goal: an executor that returns while it is given up is counted in the end, once. Method: both at once.
 #[test]
 fn an_executor_that_returns_is_counted() {
     explore("updates/give_up-return", None, || {
@@ -182,7 +183,7 @@ fn an_executor_that_returns_is_counted() {
     });
 }
 
-/// Mutant: giving up looks first, and then moves the executor whatever it is by then.
+/// Mutant: giving up checks first, and then moves the executor whatever its state.
 #[test]
 #[ignore = "mutant"]
 fn mutant_give_up_whatever_is_there() {
@@ -199,8 +200,9 @@ fn mutant_give_up_whatever_is_there() {
     });
 }
 
-/// An executor ends while `give_up` gives it up, and if its end came later, another one takes its cell. The end is made
-/// in the words alone: the kernel's own would read the hold once more, and loom compares accesses with the last alone.
+/// An executor ends while `give_up` gives it up; if its end comes later, another one gets its cell. The end is made in
+/// the words alone: the kernel's own would read the allocation once more, and loom compares accesses only with the last
+/// one.
 fn reuse_and_give_up(give_up: fn(&Kernel, &str)) {
     let (kernel, executor) = in_limbo(config());
     let (here, there) = ((kernel.clone(), executor.clone()), (kernel.clone(), executor));
@@ -222,8 +224,8 @@ fn reuse_and_give_up(give_up: fn(&Kernel, &str)) {
     assert_eq!((totals.executors, totals.cores), (0, MilliCpus::ZERO));
 }
 
-/// Goal: what is taken out of the books is what the executor that was given up held, though its cell may be another's
-/// by then. Method: its cell is reused for a larger one at the same time.
+/// Goal: the allocation that is subtracted is that of the executor that was given up, even if its cell is another's by
+/// then. Method: its cell is reused for a larger one at the same time.
 #[test]
 fn giving_up_takes_out_the_hold_that_was_counted() {
     explore("updates/give_up-reuse", None, || {
@@ -233,7 +235,7 @@ fn giving_up_takes_out_the_hold_that_was_counted() {
     });
 }
 
-/// Mutant: the hold is read when the executor has been given up already.
+/// Mutant: the allocation is read after the executor was given up.
 #[test]
 #[ignore = "mutant"]
 fn mutant_hold_read_too_late() {
@@ -251,7 +253,7 @@ fn mutant_hold_read_too_late() {
     });
 }
 
-/// An executor returns that was given up, while `forget` forgets it and says whether it did.
+/// An executor returns that was given up, while `forget` forgets it and returns whether it did.
 fn return_and_forget(forget: fn(&Kernel, &str) -> bool) {
     let (kernel, executor) = adrift(config());
     let (here, there) = ((kernel.clone(), executor.clone()), (kernel.clone(), executor));
@@ -275,7 +277,7 @@ fn who_is_forgotten_does_not_return() {
     });
 }
 
-/// Mutant: forgetting looks first, and then ends the executor whatever it is by then.
+/// Mutant: forgetting checks first, and then ends the executor whatever its state.
 #[test]
 #[ignore = "mutant"]
 fn mutant_forget_whatever_is_there() {
@@ -294,7 +296,7 @@ fn mutant_forget_whatever_is_there() {
     });
 }
 
-/// An executor returns that was given up, in two reports at once, of which `again` makes the second. There is room for
+/// An executor that was given up returns, in two updates at once, of which `again` makes the second. There is room for
 /// one.
 fn two_returns(again: fn(&Kernel, &str) -> Outcome) {
     let (kernel, executor) = adrift(config().executor_limit(Some(1)));
@@ -312,8 +314,8 @@ fn two_returns(again: fn(&Kernel, &str) -> Outcome) {
     kernel.check().unwrap();
 }
 
-/// Goal: two reports of one return count it once, and none of them has the executor killed for which the other took
-/// the last room. Method: both at once.
+/// Goal: two updates of one return count it once, and neither has the executor killed because the other used the last
+/// room. Method: both at once.
 #[test]
 fn two_reports_of_a_return_agree() {
     explore("updates/return-return", None, || {
@@ -321,7 +323,7 @@ fn two_reports_of_a_return_agree() {
     });
 }
 
-/// Mutant: who finds no room refuses, without asking whether it is the executor's own return that took it.
+/// Mutant: a thread that finds no room refuses, without checking whether the executor's own return used it.
 #[test]
 #[ignore = "mutant"]
 fn mutant_refuse_without_a_second_look() {
@@ -336,7 +338,7 @@ fn mutant_refuse_without_a_second_look() {
     });
 }
 
-/// An executor returns that was given up, while the kernel closes; `close` says how many executors there are then.
+/// An executor that was given up returns, while the kernel closes; `close` returns the number of executors then.
 fn return_and_close(close: fn(&Kernel) -> u32) {
     let (kernel, executor) = adrift(config());
     let (here, there) = (kernel.clone(), kernel.clone());
@@ -347,8 +349,8 @@ fn return_and_close(close: fn(&Kernel) -> u32) {
     kernel.check().unwrap();
 }
 
-/// Goal: nobody is counted again once the kernel is closed. Method: a return and the close at once; the count after the
-/// close bounds that at the end.
+/// Goal: no executor is counted again once the kernel is closed. Method: a return and the close at once; the count
+/// after the close bounds that at the end.
 #[test]
 fn nobody_returns_after_the_close() {
     explore("updates/return-close", None, || {
@@ -359,7 +361,7 @@ fn nobody_returns_after_the_close() {
     });
 }
 
-/// Mutant: the books are read before they are closed.
+/// Mutant: the sums are read before the kernel is closed.
 #[test]
 #[ignore = "mutant"]
 fn mutant_close_in_two_steps() {

@@ -2,15 +2,15 @@
 
 use crossbeam_utils::CachePadded;
 
-use super::lifecycle::adoption::Adopted;
-use super::lifecycle::drain::Drain;
-use super::offers::locality::LocalityClock;
-use super::reports::counters::AllCounters;
 use super::state::admission::Admission;
+use super::state::adopted::Adopted;
 use super::state::agents::Agents;
 use super::state::budget::Budget;
+use super::state::counters::AllCounters;
 use super::state::demand::Demand;
+use super::state::drain::Drain;
 use super::state::executors::Executor;
+use super::state::locality::LocalityClock;
 use super::state::policy::PolicyCell;
 use super::state::slab::Slab;
 use super::state::subscription::Subscription;

@@ -14,6 +14,7 @@
 //!
 //! | folder | contents |
 //! |---|---|
+//! | `reason` | why offers are declined |
 //! | `offers` | answers offers: candidates, placement, commit, resource carving, locality |
 //! | `lifecycle` | applies status updates, losses, timeouts and limits; adoption; drain |
 //! | `reports` | snapshots, explanations, counters, the consistency check |
@@ -24,6 +25,7 @@ pub(crate) mod lifecycle;
 #[cfg(all(counting, test))]
 pub(crate) mod lines;
 pub(crate) mod offers;
+pub(crate) mod reason;
 mod reports;
 pub(crate) mod state;
 
@@ -36,18 +38,18 @@ pub use lifecycle::adoption::Recovered;
 pub use lifecycle::doubt::Scope;
 pub use lifecycle::drain::{DrainReport, Drained};
 pub use lifecycle::expiry::Ticked;
-pub use lifecycle::limit::LimitRule;
-pub use lifecycle::updates::{Change, Exclusion, Freed, Outcome, Target};
-pub use offers::decision::{
-    Accepted, Amount, Decisions, Decline, Piece, Placed, Reason, ReasonKind,
-};
+pub use lifecycle::updates::{Change, Exclusion, Freed, LimitRule, Outcome};
+pub use offers::decision::{Accepted, Decisions, Placed};
 pub use offers::handler::Handler;
+pub use offers::piece::{Amount, Piece};
 pub use offers::remainder::{Left, Remainder};
+pub use reason::{Decline, Reason, ReasonKind};
 pub use reports::check::Violation;
-pub use reports::counters::OfferCounts;
 pub use reports::explain::{Declined, ExcludedAgents, Explanation, Miss};
 pub use reports::snapshot::{AgentState, ExecutorView, Phase, Snapshot, Totals};
+pub use state::counters::OfferCounts;
 pub use state::demand::DemandCall;
+pub use state::target::Target;
 
 use crate::config::{Config, ExecutorCores};
 use crate::error::Error;

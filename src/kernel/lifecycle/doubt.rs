@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::updates::Target;
 use crate::ids::ExecutorId;
 use crate::kernel::state::executors::{Executor, Stage, State};
+use crate::kernel::state::target::Target;
 use crate::kernel::{Core, Kernel};
 use crate::sync::{Ordering, fence};
 use crate::time::Timestamp;

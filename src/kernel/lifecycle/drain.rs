@@ -22,29 +22,14 @@
 
 use std::time::Duration;
 
-use crate::sync::{Condvar, Mutex, OnceLock, Ordering, fence, lock, wait_for};
-
-use super::updates::Target;
 use crate::ids::ExecutorId;
 use crate::kernel::Core;
 use crate::kernel::reports::agent_names::AgentNames;
+use crate::kernel::state::drain::ListedExecutor;
 use crate::kernel::state::executors::Stage;
+use crate::kernel::state::target::Target;
 use crate::status::Fate;
-
-#[derive(Debug)]
-pub(crate) struct Drain {
-    listed: OnceLock<Vec<ListedExecutor>>,
-    pub(crate) waiters: Mutex<()>,
-    pub(crate) emptied: Condvar,
-}
-
-/// An executor that was listed when the kernel was closed.
-#[derive(Debug)]
-struct ListedExecutor {
-    target: Target,
-    /// How it ended, if it had ended when it was listed. Its cell may not say so any more.
-    ended: Option<Fate>,
-}
+use crate::sync::{Ordering, fence, wait_for};
 
 /// The result of a drain.
 #[derive(Clone, Debug)]
@@ -62,18 +47,6 @@ pub struct Drained {
     pub executor: Target,
     /// How it ended, or that it has not ended.
     pub fate: Fate,
-}
-
-impl Drain {
-    pub(crate) fn new() -> Drain {
-        Drain { listed: OnceLock::new(), waiters: Mutex::new(()), emptied: Condvar::new() }
-    }
-
-    /// Step 5.
-    pub(crate) fn wake(&self) {
-        let _waiters = lock(&self.waiters);
-        self.emptied.notify_all();
-    }
 }
 
 impl Core {

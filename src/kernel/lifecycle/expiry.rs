@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use super::updates::Target;
 use crate::ids::ExecutorId;
 use crate::kernel::Core;
 use crate::kernel::state::executors::{Executor, Stage};
+use crate::kernel::state::target::Target;
 use crate::sync::Ordering;
 use crate::time::Timestamp;
 

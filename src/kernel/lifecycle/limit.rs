@@ -3,22 +3,12 @@
 //! The limit in force is a field of the [policy](crate::kernel::state::policy), whose table says which threads write
 //! it.
 
-use super::updates::Outcome;
+use super::updates::{LimitRule, Outcome};
 use crate::error::Error;
 use crate::kernel::Kernel;
 use crate::kernel::state::policy::check_limit;
 use crate::status::StatusUpdate;
 use crate::time::Timestamp;
-
-/// What the end of an executor does to the executor limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LimitRule {
-    /// The limit stays as it is.
-    #[default]
-    Keep,
-    /// An executor that [finished](crate::Fate::Finished) lowers the limit by one, so that it is not replaced.
-    CountDown,
-}
 
 impl Kernel {
     /// Sets the executor limit; `None` is no limit. Once this has returned, no executor is placed beyond it. Executors

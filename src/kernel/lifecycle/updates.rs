@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::limit::LimitRule;
 use super::release_batch::ReleaseBatch;
 use crate::ids::{ExecutorId, Parsed};
 use crate::kernel::Core;
@@ -84,13 +83,14 @@ pub struct Exclusion {
     pub until: Timestamp,
 }
 
-/// An executor and its agent, as kills and reconciliations name them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
-    /// The executor.
-    pub id: ExecutorId,
-    /// The id of its agent.
-    pub agent_id: Arc<str>,
+/// What the end of an executor does to the executor limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LimitRule {
+    /// The limit stays as it is.
+    #[default]
+    Keep,
+    /// An executor that [finished](crate::Fate::Finished) lowers the limit by one, so that it is not replaced.
+    CountDown,
 }
 
 impl Outcome {

@@ -7,10 +7,10 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
 use super::agent_cache::AgentCache;
-use super::decision::{Decline, Reason};
 use super::eligibility::{Eligibility, Supply};
 use super::placement::Capacity;
 use crate::config::{Config, ExecutorGpus};
+use crate::kernel::reason::{Decline, Reason};
 use crate::kernel::state::agents::{AgentKey, Agents, Refusal};
 use crate::kernel::state::policy::Policy;
 use crate::limits;

@@ -1,8 +1,8 @@
 //! Carving executors' resources from offers: exact pieces, each kind from one supply, reserved resources first.
 
 use super::candidates::{ScalarSource, ScalarSources, Sums};
-use super::decision::{Amount, Piece};
 use super::eligibility::{Eligibility, Supply};
+use super::piece::{Amount, Piece};
 use crate::config::Config;
 use crate::offer::{Offer, Resource, ResourceKind};
 use crate::resources::Scalar;

@@ -14,10 +14,10 @@
 //! A kernel that is closed between steps 4 and 5 finds the cells `Reserved` and waits for them (see `drain`).
 
 use super::candidates::CandidateSet;
-use super::decision::Reason;
 use crate::config::ExecutorGpus;
 use crate::ids::ExecutorId;
 use crate::kernel::Core;
+use crate::kernel::reason::Reason;
 use crate::kernel::state::admission::AdmissionState;
 use crate::kernel::state::executors::{Allocation, Executor};
 use crate::kernel::state::policy::{Headroom, Policy};

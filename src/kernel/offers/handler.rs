@@ -9,12 +9,13 @@ use super::agent_cache::AgentCache;
 use super::candidates::CandidateSet;
 use super::carve::ResourceCarver;
 use super::commit::{Committed, Plan};
-use super::decision::{AcceptRow, Decisions, Decline, Placed, Reason};
+use super::decision::{AcceptRow, Decisions, Placed};
 use super::placement;
 use crate::kernel::Core;
-use crate::kernel::reports::counters::Counters;
-use crate::kernel::reports::near_miss::BatchContext;
+use crate::kernel::reason::{Decline, Reason};
 use crate::kernel::state::admission::{AdmissionState, Pin};
+use crate::kernel::state::counters::Counters;
+use crate::kernel::state::near_miss::BatchContext;
 use crate::kernel::state::policy::{Policy, PolicyView};
 use crate::offer::Offer;
 use crate::time::Timestamp;
@@ -135,7 +136,10 @@ impl Handler {
             core.demand.request_revive();
         }
         self.pin.end_batch();
-        self.counters.count(decisions, alike, &BatchContext { offers, config_version, now });
+        let batch = BatchContext { offers, config_version, now };
+        let accepted = decisions.accepted.len();
+        let executors = decisions.placed.len();
+        self.counters.count(&decisions.declines, accepted, executors, alike, &batch);
     }
 }
 

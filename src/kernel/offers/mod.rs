@@ -8,5 +8,6 @@ pub(crate) mod decision;
 pub(crate) mod eligibility;
 pub(crate) mod handler;
 pub(crate) mod locality;
+pub(crate) mod piece;
 pub(crate) mod placement;
 pub(crate) mod remainder;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::decision::{Amount, Piece};
+use super::piece::{Amount, Piece};
 use crate::offer::{Offer, Value};
 use crate::resources::{PortRange, PortSet, Scalar};
 

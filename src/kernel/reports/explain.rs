@@ -3,12 +3,12 @@
 use std::fmt::{self, Display};
 use std::time::Duration;
 
-use super::near_miss::{NearMiss, is_over};
 use crate::config::text::format_duration;
 use crate::constraint::{quoted, visible};
 use crate::kernel::Core;
-use crate::kernel::offers::decision::{Reason, ReasonKind};
+use crate::kernel::reason::{Reason, ReasonKind};
 use crate::kernel::state::admission::AdmissionState;
+use crate::kernel::state::near_miss::{NearMiss, is_over};
 use crate::kernel::state::policy::Policy;
 use crate::time::Timestamp;
 

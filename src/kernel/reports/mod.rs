@@ -2,7 +2,5 @@
 
 pub(crate) mod agent_names;
 pub(crate) mod check;
-pub(crate) mod counters;
 pub(crate) mod explain;
-pub(crate) mod near_miss;
 pub(crate) mod snapshot;

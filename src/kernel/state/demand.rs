@@ -31,14 +31,13 @@
 //!   the second, nothing that the poll recorded remains.
 //!
 //! While one poll holds the lock, others wait for a few loads and at most three exchanges, and for the
-//! [counters](crate::kernel::reports::counters).
+//! [counters](super::counters).
 
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
 use super::offer_watchdog::OfferWatchdog;
-use crate::kernel::Core;
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, lock};
 use crate::time::Timestamp;
 
@@ -138,6 +137,21 @@ impl DemandGuard<'_> {
         self.history.watchdog.reset();
     }
 
+    /// Whether no offer was answered for longer than `refusal`; see [`OfferWatchdog::has_expired`].
+    pub(crate) fn watchdog_has_expired(
+        &mut self,
+        answered: u64,
+        refusal: Duration,
+        now: Timestamp,
+    ) -> bool {
+        self.history.watchdog.has_expired(answered, refusal, now)
+    }
+
+    /// See [`OfferWatchdog::reset`].
+    pub(crate) fn reset_watchdog(&mut self) {
+        self.history.watchdog.reset();
+    }
+
     /// Returns the call that is due, if there is one; the caller must send it. `has_room` is whether the caps leave
     /// room, checked under the lock.
     pub(crate) fn poll(
@@ -175,46 +189,6 @@ impl DemandGuard<'_> {
             DemandCall::Suppress => self.history.suppressed_at = now,
         }
         Some(call)
-    }
-}
-
-impl Core {
-    /// Returns the call that is due. If `subscription` is given and not the current one, returns none.
-    pub(crate) fn poll_demand(
-        &self,
-        subscription: Option<u64>,
-        now: Timestamp,
-    ) -> Option<DemandCall> {
-        let mut demand = self.demand.lock();
-        let in_force = |number| number == self.subscription.epoch();
-        if !self.subscription.connected() || !subscription.is_none_or(in_force) {
-            return None;
-        }
-        let policy = self.policy.load();
-        let admission = self.admission.load();
-        let has_room = !admission.closed() && self.caps_reached(&policy, admission).is_none();
-        let interval = policy.config.revive_interval;
-        let mut call = demand.poll(has_room, interval, now);
-        if call.is_none() && has_room {
-            let answered = self.counters.sum().offers;
-            let refusal = policy.config.refuse.longest();
-            if !demand.history.watchdog.has_expired(answered, refusal, now) {
-                return None;
-            }
-            self.demand.request_revive();
-            call = demand.poll(has_room, interval, now);
-        }
-        if call.is_some() || !has_room {
-            demand.history.watchdog.reset();
-        }
-        call
-    }
-
-    /// Begins a subscription.
-    pub(crate) fn registered(&self) -> u64 {
-        let mut demand = self.demand.lock();
-        demand.reset();
-        self.subscription.begin()
     }
 }
 

@@ -3,13 +3,19 @@
 
 pub(crate) mod absence_clock;
 pub(crate) mod admission;
+pub(crate) mod adopted;
 pub(crate) mod agent;
 pub(crate) mod agents;
 pub(crate) mod budget;
+pub(crate) mod counters;
 pub(crate) mod demand;
+pub(crate) mod drain;
 pub(crate) mod executors;
+pub(crate) mod locality;
+pub(crate) mod near_miss;
 pub(crate) mod offer_watchdog;
 pub(crate) mod policy;
 pub(crate) mod seqlock;
 pub(crate) mod slab;
 pub(crate) mod subscription;
+pub(crate) mod target;

@@ -19,10 +19,10 @@ use crossbeam_utils::CachePadded;
 use crate::sync::{Mutex, MutexGuard, Swap, SwapGuard, SwapView, lock};
 
 use super::admission::{Admission, AdmissionState};
+use super::locality::Locality;
 use crate::config::{Config, ExecutorCores, ExecutorGpus};
 use crate::error::Error;
-use crate::kernel::offers::decision::Reason;
-use crate::kernel::offers::locality::Locality;
+use crate::kernel::reason::Reason;
 use crate::limits;
 use crate::resources::{Gpus, MilliCpus};
 

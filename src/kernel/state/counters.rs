@@ -16,7 +16,7 @@ use crossbeam_utils::CachePadded;
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 
 use super::near_miss::{BatchContext, NearMiss, NearMisses, nearest};
-use crate::kernel::offers::decision::{Decisions, Decline, ReasonKind};
+use crate::kernel::reason::{Decline, ReasonKind};
 use crate::time::Timestamp;
 
 const KINDS: usize = ReasonKind::ALL.len();
@@ -80,16 +80,24 @@ impl Counters {
         self.near_misses.cells()
     }
 
-    /// Counts a batch. With `alike`, all its declines have one reason. Only the handler that owns the counters calls
+    /// Counts a batch with these declines, and this many accepted offers and placed executors. With `alike`, all its
+    /// declines have one reason. Only the handler that owns the counters calls
     /// this.
-    pub(crate) fn count(&self, decisions: &Decisions, alike: bool, batch: &BatchContext<'_>) {
+    pub(crate) fn count(
+        &self,
+        declines: &[Decline],
+        accepted: usize,
+        executors: usize,
+        alike: bool,
+        batch: &BatchContext<'_>,
+    ) {
         let add = |counter: &AtomicU64, more: u64| {
             if more > 0 {
                 counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
             }
         };
         // In runs of one kind; usually there is one run.
-        let mut rest = &decisions.declines[..];
+        let mut rest = declines;
         while let Some(first) = rest.first() {
             let kind = first.reason.kind();
             let differs = |decline: &Decline| decline.reason.kind() != kind;
@@ -103,9 +111,9 @@ impl Counters {
             self.offered.store(batch.now.as_millis().saturating_add(1), Ordering::Relaxed);
         }
         add(&self.batches, 1);
-        add(&self.offers, (decisions.accepted.len() + decisions.declines.len()) as u64);
-        add(&self.accepted, decisions.accepted.len() as u64);
-        add(&self.executors, decisions.placed.len() as u64);
+        add(&self.offers, (accepted + declines.len()) as u64);
+        add(&self.accepted, accepted as u64);
+        add(&self.executors, executors as u64);
     }
 }
 

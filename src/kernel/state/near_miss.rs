@@ -23,8 +23,8 @@ use std::time::Duration;
 use crate::constraint::{Mismatch, Unmet};
 use crate::sync::UntrackedOnceLock;
 
-use crate::kernel::offers::decision::{Decline, Reason, ReasonKind};
-use crate::kernel::state::seqlock::Seqlock;
+use super::seqlock::Seqlock;
+use crate::kernel::reason::{Decline, Reason, ReasonKind};
 use crate::offer::Offer;
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::time::Timestamp;
