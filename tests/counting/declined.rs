@@ -1,4 +1,4 @@
-//! Offers that are declined write nothing that another thread reads or writes, but for the few cases said here.
+//! Declined offers write nothing that another thread reads or writes, except in the few cases below.
 
 use super::counts::DECLINED;
 use super::scenes::{Counts, NOW, Scene, Size, after, config, expected};
@@ -10,7 +10,7 @@ use crate::{ConfigBuilder, Constraint, DemandCall, ReasonKind, TaskState};
 const AGENTS: usize = 50;
 const ROOMY: Size = Size { agents: AGENTS, cores: 4.0, memory: 100.0 };
 
-/// What a batch writes that comes after one like it, and that is declined for this reason.
+/// What a batch writes that follows one like it and is declined for this reason.
 fn declined(mut scene: Scene, size: Size, kind: ReasonKind) -> Counts {
     scene.offer(size, NOW);
     let writes = scene.offer(size, NOW);
@@ -20,7 +20,7 @@ fn declined(mut scene: Scene, size: Size, kind: ReasonKind) -> Counts {
     scene.count(&writes)
 }
 
-/// A scene in which there is no room but for the executors that run.
+/// A scene without room beyond the executors that run.
 fn full(config: ConfigBuilder) -> Scene {
     let mut scene = Scene::new(config);
     scene.offer(ROOMY, NOW);
@@ -37,8 +37,8 @@ fn failed() -> Scene {
     scene
 }
 
-/// Goal: whatever the reason, a declined batch writes its handler's own counters and nothing else. Method: a batch for
-/// each kind of reason that can be that of all offers, after one like it.
+/// Goal: whatever the reason, a declined batch writes only its handler's own counters. Method: a batch for each kind of
+/// reason that can be that of all offers, after one like it.
 #[test]
 fn declines_write_no_shared_line() {
     let own = expected(DECLINED);
@@ -65,7 +65,7 @@ fn declines_write_no_shared_line() {
     assert_eq!(declined(disconnected, ROOMY, ReasonKind::Disconnected), own);
 }
 
-/// Goal: agents under suspicion are no exception. Method: lose all, and offer them.
+/// Goal: the same for suspect agents. Method: report all agents as lost, and offer them.
 #[test]
 fn suspects_are_declined_without_a_shared_write() {
     let mut scene = Scene::new(config());
@@ -76,8 +76,8 @@ fn suspects_are_declined_without_a_shared_write() {
     assert_eq!(declined(scene, ROOMY, ReasonKind::AgentSuspect), expected(DECLINED));
 }
 
-/// Goal: that a cap is reached is said once between two calls about demand, not once a batch. Method: three batches
-/// between polls that lead to a call, and one after a poll that doesn't.
+/// Goal: a reached cap is recorded once between two calls about demand, not once per batch. Method: three batches
+/// between polls that return a call, and one after a poll that doesn't.
 #[test]
 fn a_cap_is_noted_once_a_call() {
     let mut scene = Scene::new(config().executor_limit(Some(0)));
@@ -98,7 +98,7 @@ fn a_cap_is_noted_once_a_call() {
     }
 }
 
-/// Goal: what time brings is little: a candidate's cell once a minute, and the nearest miss, which is the handler's
+/// Goal: over time, little is written: a candidate's cell once per minute, and the nearest miss, which is the handler's
 /// own. Method: a batch after a minute, and the one after it.
 #[test]
 fn a_candidate_is_seen_once_a_minute() {

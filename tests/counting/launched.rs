@@ -1,4 +1,4 @@
-//! Batches that launch: the lines that all handlers share are written once a batch, whatever is in it.
+//! Batches that launch: the lines that all handlers share are written once per batch, whatever is in it.
 
 use super::counts::launched;
 use super::scenes::{NOW, Scene, Size, and, config, expected};
@@ -8,7 +8,7 @@ use crate::kernel::lines::Word;
 use crate::resources::Gpus;
 use crate::{Resource, TaskState};
 
-/// Goal: the numbers that the model reckons with. Method: batches of one to a hundred agents with one to eight
+/// Goal: the numbers that the benchmark's model uses. Method: batches of one to a hundred agents with one to eight
 /// executors each, in a kernel that has cells for them.
 #[test]
 fn a_launching_batch_writes_each_global_line_once() {
@@ -25,8 +25,8 @@ fn a_launching_batch_writes_each_global_line_once() {
     }
 }
 
-/// Goal: a kernel that grows writes the table's length in place of a stack's head. Method: agents that are known, and
-/// no cell that was ever in use.
+/// Goal: a kernel that grows writes the table's length instead of the head of a stack. Method: agents that are known,
+/// and no cell that was ever in use.
 #[test]
 fn growing_writes_one_word_more_and_a_stack_less() {
     let mut scene = Scene::new(config());
@@ -37,8 +37,8 @@ fn growing_writes_one_word_more_and_a_stack_less() {
     assert_eq!(scene.count(&writes), and(counts, &[(Word::Grown, 1, 1)]));
 }
 
-/// Goal: what options cost. Method: GPUs that are counted in a word of their own, once a batch if executors take a
-/// fixed number; ids without a cell's number, which need a map.
+/// Goal: the cost of options. Method: GPUs, counted in a word of their own, once per batch if executors take a fixed
+/// number; ids without a cell's number, which need a map.
 #[test]
 fn options_cost_what_is_said_here() {
     let resources = [("cpus", 1.0), ("mem", 1.0), ("gpus", 1.0)]
@@ -59,8 +59,8 @@ fn options_cost_what_is_said_here() {
     assert_eq!(scene.count(&writes), and(expected(launched(10, 10)), &[(Word::Maps, 10, 1)]));
 }
 
-/// Goal: first sights are the exception: each agent's cell and entry. Method: agents that no handler has met, agents
-/// that another handler has met, and both again.
+/// Goal: first offers of agents additionally write each agent's cell and entry. Method: agents that no handler has
+/// seen, agents that another handler has seen, and both again.
 #[test]
 fn an_agent_is_met_once() {
     let mut scene = Scene::new(config().executor_limit(Some(1_000)));

@@ -1,11 +1,11 @@
-//! Which words share a line: what each batch reads must not lie where others write.
+//! Which words share a line: words that each batch reads must not lie on lines that others write.
 
 use super::scenes::{Scene, Size, config};
 use crate::IdScheme;
 use crate::kernel::lines::{LINE, Lines, Word};
 
-/// Goal: the words that all write have lines of their own, even lines that the processor fetches in pairs. Method: no
-/// word that is named lies within 128 bytes, evenly cut, of another kind's.
+/// Goal: the words that all threads write have lines of their own, even pairs of lines, which the processor may fetch
+/// together. Method: no named word lies within the same aligned 128 bytes as one of another kind.
 #[test]
 fn shared_words_have_lines_of_their_own() {
     let mut scene = Scene::with_ids(config(), IdScheme::plain());
@@ -47,7 +47,7 @@ fn shared_words_have_lines_of_their_own() {
     }
 }
 
-/// Goal: a cell is a line. Method: each starts where a line does, and no two in the same.
+/// Goal: a cell is a line. Method: each starts at the beginning of a line, and no two in the same.
 #[test]
 fn cells_are_lines() {
     let mut scene = Scene::new(config());

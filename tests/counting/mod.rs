@@ -1,8 +1,8 @@
-//! How many lines a batch or an update writes, to the last one: what decides how the kernel grows with the number of
-//! cores, and what no clock on a machine of few cores can show.
+//! Counts of the cache lines that a batch or an update writes: they decide how the kernel scales with the number of
+//! cores, which no clock on a machine with few cores can show.
 //!
-//! The kernel is the real one on words that note each write (`src/sync/counting.rs`); whose they are, their addresses
-//! say (`src/kernel/lines.rs`). `.ci/counting` runs these tests and prints the table.
+//! The kernel is the real one, on words that record each write (`src/sync/counting.rs`). Their addresses tell which
+//! words they are (`src/kernel/lines.rs`). `.ci/counting` runs these tests and prints the table.
 
 #![allow(clippy::unwrap_used)]
 

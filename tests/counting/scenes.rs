@@ -1,4 +1,4 @@
-//! What the tests share: a kernel with one handler, offers of many agents, and what is written while it answers.
+//! The tests' scene: a kernel with one handler, offers of many agents, and what is written while it answers.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::{
 
 pub(super) const NOW: Timestamp = Timestamp::from_millis(1_000_000);
 
-/// What was written, by kind of word.
+/// The writes by kind of word.
 pub(super) type Counts = BTreeMap<Word, Count>;
 
 /// Executors of one core and 1 MiB each.
@@ -26,7 +26,7 @@ pub(super) fn config() -> ConfigBuilder {
         .memory_overhead(Some(Mebibytes::ZERO))
 }
 
-/// What agents offer.
+/// What each agent offers.
 #[derive(Clone, Copy)]
 pub(super) struct Size {
     pub(super) agents: usize,
@@ -35,7 +35,7 @@ pub(super) struct Size {
 }
 
 impl Size {
-    /// So many agents with room for so many executors each.
+    /// A number of agents, each with room for a number of executors.
     pub(super) fn of(agents: usize, executors: u32) -> Size {
         let room = f64::from(executors);
         Size { agents, cores: room, memory: room }
@@ -63,7 +63,7 @@ impl Scene {
         Scene { kernel, handler, decisions: Decisions::new() }
     }
 
-    /// Answers one offer of each agent; what that wrote.
+    /// Answers one offer of each agent. Returns what that wrote.
     pub(super) fn offer(&mut self, size: Size, now: Timestamp) -> Vec<Write> {
         let resources =
             [Resource::scalar("cpus", size.cores), Resource::scalar("mem", size.memory)];
@@ -82,13 +82,13 @@ impl Scene {
         watched(|| self.handler.resource_offers(&offers, now, &mut self.decisions))
     }
 
-    /// The executors that the last batch started.
+    /// The executors that the last batch placed.
     pub(super) fn started(&self) -> Vec<ExecutorId> {
         let executors = self.decisions.accepts().flat_map(|accept| accept.executors);
         executors.map(|executor| executor.id).collect()
     }
 
-    /// Answers offers that are accepted, and ends what started: then all that comes up once has come up.
+    /// Answers offers that are accepted, and ends the executors, so that everything is allocated afterwards.
     pub(super) fn warm_up(&mut self, size: Size) {
         for _ in 0..2 {
             self.offer(size, NOW);
@@ -107,7 +107,7 @@ impl Scene {
         watched(|| drop(self.kernel.status_update(&update, NOW)))
     }
 
-    /// Tells of all that the last batch started, together.
+    /// Reports an update of all executors that the last batch placed, together.
     pub(super) fn update_all(&self, state: TaskState) -> Vec<Write> {
         let name = |id| self.kernel.executor_name(id).to_string();
         let names: Vec<String> = self.started().into_iter().map(name).collect();
@@ -127,14 +127,14 @@ pub(super) fn all(writes: impl IntoIterator<Item = Vec<Write>>) -> Vec<Write> {
     writes.into_iter().flatten().collect()
 }
 
-/// So many writes, each to a line of its own unless `lines` says otherwise.
+/// A number of writes, each to a line of its own unless `lines` says otherwise.
 fn put(counts: &mut Counts, word: Word, writes: u64, lines: u64) {
     if writes > 0 {
         counts.insert(word, Count { writes, lines });
     }
 }
 
-/// The numbers that the model reckons with, as counts.
+/// The numbers that the benchmark's model uses, as counts.
 pub(super) fn expected(writes: Writes) -> Counts {
     let mut counts = Counts::new();
     put(&mut counts, Word::Admission, writes.admission, 1);
@@ -146,7 +146,7 @@ pub(super) fn expected(writes: Writes) -> Counts {
     counts
 }
 
-/// Those, and some more.
+/// Those counts, and some more.
 pub(super) fn and(mut counts: Counts, more: &[(Word, u64, u64)]) -> Counts {
     for (word, writes, lines) in more {
         let count = counts.entry(*word).or_default();

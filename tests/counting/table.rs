@@ -5,7 +5,7 @@ use crate::kernel::lines::Word;
 use crate::sync::counting::Write;
 use crate::{Constraint, IdScheme, TaskState};
 
-/// The columns: what all write, what some may meet at, what is a handler's own.
+/// The columns: what all threads write, what several may write, what is a handler's own.
 const COLUMNS: [(&str, &[Word]); 7] = [
     ("admission", &[Word::Admission]),
     ("sequence", &[Word::Sequence]),
@@ -40,7 +40,7 @@ fn row(name: &str, scene: &Scene, writes: &[Write]) {
     println!("counted: | {name} | {} | {} |", fields.join(" | "), rest.join(", "));
 }
 
-/// A kernel that has started and ended as much before.
+/// A kernel that has placed and ended as many executors before.
 fn warm(size: Size, ids: IdScheme) -> Scene {
     let mut scene = Scene::with_ids(config(), ids);
     scene.warm_up(size);
@@ -51,7 +51,7 @@ fn unique() -> IdScheme {
     IdScheme::unique("c", 0).unwrap()
 }
 
-/// Goal: the numbers that the other tests assert, in one place. Method: what they do, printed.
+/// Goal: the numbers that the other tests assert, in one place. Method: print what they do.
 #[test]
 fn print() {
     let names = COLUMNS.map(|(name, _)| name).join(" | ");

@@ -15,7 +15,7 @@ fn size() -> Size {
     Size::of(SIZE, 1)
 }
 
-/// Goal: a second handler costs the first nothing: each writes what it would alone, and takes cells from a stack of
+/// Goal: a second handler costs the first nothing: each writes what it would alone, and claims cells from a stack of
 /// its own. Method: two handlers on two threads that take turns.
 #[test]
 fn handlers_that_do_not_meet_write_what_one_alone_does() {
@@ -64,9 +64,9 @@ fn handlers_that_do_not_meet_write_what_one_alone_does() {
     assert!(stacks[half..].iter().all(|at| *at == stacks[half] && *at != stacks[0]));
 }
 
-/// Goal: who declines writes no shared line whatever others do meanwhile, and a launch that meets another's writes the
-/// admission word once more for each time that the other was faster. Method: a thread that declines and two that launch
-/// and end, as fast as they can.
+/// Goal: a thread that declines writes no shared line whatever others do, and a launch that contends with another
+/// writes the admission word once more for each time that the other was faster. Method: a thread that declines and two
+/// that launch and end, as fast as they can.
 #[test]
 fn handlers_that_meet_write_more_only_where_they_meet() {
     let mut launching = [Scene::new(config()), Scene::new(config())];
@@ -93,7 +93,7 @@ fn handlers_that_meet_write_more_only_where_they_meet() {
             let to = |write: &&Write| lines.word(write.address) == word;
             writes.iter().filter(to).filter(|write| write.how != How::Failure).count()
         };
-        // Each batch once, and each end once; what failed was tried again.
+        // Each batch once, and each end once; failed exchanges were retried.
         assert_eq!(succeeded(Word::Admission), 1 + SIZE);
         assert_eq!(succeeded(Word::Sequence), 1);
         assert_eq!(succeeded(Word::Demand) + succeeded(Word::Policy) + succeeded(Word::Other), 0);

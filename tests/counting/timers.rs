@@ -1,11 +1,11 @@
-//! Polls, ticks and reports beside handlers: they write no line that a batch reads.
+//! Polls, ticks and reports: they write no line that a batch reads.
 
 use super::scenes::{NOW, Scene, Size, after, config};
 use crate::DemandCall;
 use crate::kernel::lines::{LINE, Lines, Word};
 use crate::sync::counting::{Write, watched};
 
-/// What a batch or an update reads each time.
+/// The words that each batch or update reads.
 const READ: [Word; 8] = [
     Word::Admission,
     Word::Policy,
@@ -36,8 +36,8 @@ fn assert_apart(scene: &Scene, what: &str, writes: &[Write]) {
 }
 
 /// Goal: a thread that polls, ticks and reports costs handlers no line, however often it does so. Method: each of these
-/// calls, with room and without, with executors and without, in a quiet time and in a busy one; all that is written is
-/// the demand word (when a call is due) and words of their own.
+/// calls, with and without room, executors and other activity; all that is written is the demand word (when a call is
+/// due) and words of their own.
 #[test]
 fn timers_and_reports_write_no_line_that_batches_read() {
     for limit in [None, Some(4)] {
@@ -57,8 +57,8 @@ fn timers_and_reports_write_no_line_that_batches_read() {
     }
 }
 
-/// Goal: a poll that has nothing to say writes next to nothing. Method: a poll without room after the one that
-/// suppressed, and polls with room: at most the counters' lock and the moment of silence.
+/// Goal: a poll that returns nothing writes almost nothing. Method: a poll without room after the one that suppressed,
+/// and polls with room: at most the counters' lock and the watchdog's time.
 #[test]
 fn a_poll_with_nothing_to_say_writes_little() {
     let scene = Scene::new(config().executor_limit(Some(0)));

@@ -17,8 +17,8 @@ fn unique() -> IdScheme {
     IdScheme::unique("c", 0).unwrap()
 }
 
-/// Goal: the numbers that the model reckons with, and that telling the same again is free. Method: the life of ten
-/// executors, each update of it told twice.
+/// Goal: the numbers that the benchmark's model uses, and duplicates are free. Method: the life of ten executors, each
+/// update of it applied twice.
 #[test]
 fn an_update_writes_what_it_changes() {
     let scene = ten(unique());
@@ -35,8 +35,8 @@ fn an_update_writes_what_it_changes() {
     }
 }
 
-/// Goal: ends that are told together change the books once for 64 of them, and what is told again changes nothing.
-/// Method: batches of sizes around that, their executors on an agent each, told twice.
+/// Goal: ends that are applied together change the shared sums once per 64 of them, and duplicates change nothing.
+/// Method: batches of about that size, with one executor per agent, applied twice.
 #[test]
 fn updates_told_together_write_the_books_once() {
     for size in [1, 2, 63, 64, 65, 100, 128, 200] {
@@ -54,18 +54,19 @@ fn updates_told_together_write_the_books_once() {
     }
 }
 
-/// Goal: a failure costs the agent's own line more, and nothing else. Method: one.
+/// Goal: a failure additionally writes the agent's own line, and nothing else. Method: one.
 #[test]
 fn a_failure_writes_its_agents_line() {
     let scene = ten(unique());
     let writes = scene.update(scene.started()[0], TaskState::Failed);
-    // When it failed and that it is there, and the lock of the times of failures, twice: all on the agent's line.
+    // The time of the failure, the time when the agent was seen, and the lock of failure times, twice: all on the
+    // agent's line.
     let more = [(Word::Agent, 4, 0)];
     assert_eq!(scene.count(&writes), and(expected(ENDED), &more));
 }
 
-/// Goal: what is lost from sight is counted, so that time need not look for it. Method: there and back, and the end of
-/// one that is out of sight.
+/// Goal: unreachable executors are counted, so that ticks needn't search for them. Method: one becomes unreachable and
+/// returns, and one ends while it is unreachable.
 #[test]
 fn out_of_sight_is_counted() {
     let scene = ten(unique());
@@ -79,7 +80,7 @@ fn out_of_sight_is_counted() {
     assert_eq!(scene.count(&scene.update(other, TaskState::Finished)), and(expected(ENDED), &out));
 }
 
-/// Goal: strangers are counted, and cost no more. Method: ids that are nobody's.
+/// Goal: updates of unknown executors are counted, and write nothing else. Method: ids that belong to no executor.
 #[test]
 fn a_stray_is_counted() {
     let scene = ten(unique());

@@ -1,4 +1,4 @@
-//! Agents that are forgotten, reported lost and met anew, and executors of a former run, while all else goes on.
+//! Agents that are forgotten, reported lost and inserted again, and adopted executors, during all other calls.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -48,8 +48,8 @@ fn tell(harness: &Harness, executor: &str, states: &[TaskState], millis: u64) {
     harness.kernel.status_updates(&updates, at(millis), &mut Vec::new());
 }
 
-/// Answers offers of a shared agent and of one of its own, with GPUs, three times. What it places fails, or goes out of
-/// sight, is given up and comes back twice, or runs.
+/// Answers offers of a shared agent and of one of its own, with GPUs, three times. The executors fail; or become
+/// unreachable, are given up and come back twice; or run.
 fn handle(harness: &Harness, number: usize) {
     let mut handler = harness.kernel.handler();
     for round in 0..3 {
@@ -77,7 +77,7 @@ fn handle(harness: &Harness, number: usize) {
     }
 }
 
-/// Puts other GPU settings, caps and wanted hosts in force.
+/// Sets other GPU settings, caps and wanted hosts.
 fn reconfigure(harness: &Harness) {
     for (executor_gpus, gpu_cap, limit) in
         [(None, 3, 4), (Some(2), 2, 3), (Some(1), 1, 2), (None, 2, 4)]
@@ -89,7 +89,7 @@ fn reconfigure(harness: &Harness) {
     }
 }
 
-/// Takes pictures: what is exact adds up, and no row is without an agent.
+/// Takes snapshots: exact ones add up, and no row is without an agent.
 fn look(harness: &Harness, swept: bool) {
     for _ in 0..3 {
         let shot = harness.kernel.snapshot(at(4));
@@ -100,8 +100,8 @@ fn look(harness: &Harness, swept: bool) {
     }
 }
 
-/// Adopts three executors, of which two bear one name, from two threads: one of them does. Then they vanish, are lost
-/// with their agent, and fail.
+/// Adopts three executors, two of which have the same name, from two threads; one of them succeeds. Then they become
+/// unreachable, are lost with their agent, and fail.
 fn adopt(harness: &Harness) -> bool {
     let formers = [former("a", "S0"), former("b", "S1"), former("a", "S1")];
     let Ok(ids) = harness.kernel.adopt(&formers, at(0)) else { return false };
@@ -112,7 +112,7 @@ fn adopt(harness: &Harness) -> bool {
     true
 }
 
-/// All that at once, while `ticks` pass; then all is still, and all ends.
+/// All of that at once, while `ticks` pass. Then all threads stop, and all executors end.
 fn everything(ticks: [u64; 4], closes: bool) {
     let harness = Harness::new(&setup());
     let mut threads: Vec<_> =
@@ -151,19 +151,19 @@ fn everything(ticks: [u64; 4], closes: bool) {
     }
 }
 
-/// How many snapshots were exact that were taken while agents were swept. Of std: it is no part of the scene.
+/// The number of exact snapshots taken while agents were swept. In std's atomic, which is not part of the scene.
 static EXACT: AtomicUsize = AtomicUsize::new(0);
 
-/// Goal: caps, GPUs and agents' counts agree with the cells whatever happens at once; of two adoptions one is made.
-/// Method: three handlers with GPUs whose executors fail, vanish and return; settings and wanted hosts change, time
-/// passes, pictures are taken, and the kernel is closed; then all is still.
+/// Goal: caps, GPUs and agents' counts agree with the cells whatever happens concurrently; of two adoptions one is
+/// made. Method: three handlers with GPUs, whose executors fail, become unreachable and return; settings and wanted
+/// hosts change, time passes, snapshots are taken, and the kernel is closed.
 #[test]
 fn adoption_and_close_leak_nothing() {
     play("agents/adopt-close", 1000, || everything([10, 60, 120, 600], true));
 }
 
-/// Goal: the same while agents are forgotten; exact pictures add up then, too, and each row has its own agent. Method:
-/// time leaps, so that each agent without executors goes at each tick; executors are adopted on them.
+/// Goal: the same while agents are forgotten; exact snapshots add up then, too, and each row has its own agent. Method:
+/// time leaps, so that each tick forgets all agents without executors; executors are adopted on them.
 #[test]
 fn pictures_and_adoptions_beside_sweeps() {
     play("agents/sweep", 1500, || everything(SWEEPS, false));
@@ -172,8 +172,8 @@ fn pictures_and_adoptions_beside_sweeps() {
     assert!(exact > 0 || !is_wanted("agents/sweep"), "the scene has to test something");
 }
 
-/// Goal: executors of a former run are adopted however often their agents are forgotten meanwhile: none is left out for
-/// that. Method: two of them, without caps, while handlers offer their agents and two threads sweep.
+/// Goal: executors are adopted however often their agents are forgotten meanwhile; none is left out for that. Method:
+/// two of them, without caps, while handlers offer their agents and two threads sweep.
 #[test]
 fn nobody_is_left_out_for_a_sweep() {
     play("agents/adopt-sweep", 1500, || {

@@ -1,4 +1,4 @@
-//! Many handlers, few cores.
+//! Caps: many handlers and few cores.
 
 use offermill::TaskState;
 
@@ -12,7 +12,7 @@ fn harness(limit: u32) -> Harness {
     Harness::new(&Setup { core_cap: Some(CAP * 1000), limit: Some(limit), ..Setup::default() })
 }
 
-/// Looks at the totals `times` times; none may be over a cap.
+/// Reads the totals `times` times; none may exceed a cap.
 fn watch(harness: &Harness, limit: u32, times: usize) {
     for _ in 0..times {
         let totals = harness.kernel.totals();
@@ -20,9 +20,9 @@ fn watch(harness: &Harness, limit: u32, times: usize) {
     }
 }
 
-/// Goal: neither the core cap nor the executor limit is exceeded in any state that anybody can see, and what fits is
-/// placed. Method: five handlers, each with room for two on two agents, and two observers that do nothing but look;
-/// the cap stops the ones, the limit the others.
+/// Goal: neither the core cap nor the executor limit is exceeded in any state that a thread can see, and what fits is
+/// placed. Method: five handlers, each with room for two executors on two agents, and two threads that only read the
+/// totals. The cap stops them in one scene, the limit in the other.
 fn handlers_race(limit: u32) {
     let harness = harness(limit);
     let handlers: Vec<_> = (0..5)
@@ -54,8 +54,8 @@ fn the_executor_limit_holds_at_each_step() {
     play("caps/limit", 1500, || handlers_race(2));
 }
 
-/// Goal: what ends is free for others, once, and the caps hold all the while. Method: four handlers go on offering;
-/// two threads report the same ends.
+/// Goal: the resources of ended executors are free for others, once, and the caps hold all the time. Method: four
+/// handlers keep offering; two threads report the same ends.
 #[test]
 fn caps_hold_while_executors_end() {
     play("caps/ends", 1000, || {

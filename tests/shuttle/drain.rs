@@ -1,4 +1,4 @@
-//! The close and the drain, with handlers under way.
+//! Close and drain, with handlers in progress.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -29,10 +29,10 @@ fn spawn_handlers(harness: &Harness, handlers: u64) -> Vec<shuttle::thread::Join
     (0..handlers).map(spawn).collect()
 }
 
-/// Goal: whoever was placed is on the roll and gets its fate, both callers return when the last has ended, and they
-/// name the same executors. Method: two threads close and drain without a deadline, so that a lost wake-up is a
-/// deadlock, while three handlers are in the middle of batches and one thread ends whom it knows; who is left is ended
-/// when the handlers are through.
+/// Goal: every executor placed is listed and gets its fate, both callers return when the last has ended, and they
+/// report the same executors. Method: two threads close and drain without a deadline, so that a lost wake-up is a
+/// deadlock, while three handlers are in the middle of batches and one thread ends the executors it knows. The rest are
+/// ended after the handlers have finished.
 #[test]
 fn two_callers_drain_while_handlers_run() {
     play("drain/two-callers", 1500, || {
@@ -70,8 +70,8 @@ fn two_callers_drain_while_handlers_run() {
     });
 }
 
-/// Goal: a drain whose time is up names everybody who is left, and says drained only if nobody is. Method: deadlines
-/// of the schedule's choice, while two threads end some executors and one is never ended.
+/// Goal: a drain whose timeout has passed names all executors that are left, and says drained only if none is. Method:
+/// deadlines chosen by the schedule, while two threads end some executors and one is never ended.
 #[test]
 fn a_drain_that_times_out_names_who_is_left() {
     play("drain/deadline", 1500, || {
@@ -102,8 +102,8 @@ fn a_drain_that_times_out_names_who_is_left() {
     });
 }
 
-/// Goal: a close that comes while executors end and others are placed misses none. Method: two threads close at once;
-/// three handlers place and end what they placed by themselves; both closers' lists are among those who were placed.
+/// Goal: a close while executors end and others are placed misses none. Method: two threads close at once; three
+/// handlers place executors and end them themselves; both closers' lists contain only executors that were placed.
 #[test]
 fn nobody_is_missing_on_the_roll() {
     play("drain/list", 1500, || {

@@ -1,8 +1,8 @@
-//! The engine's threads: its offer queue, its inbox and its end, around the real kernel and beside a cluster that answers on
-//! threads of its own.
+//! The engine's threads: its offer queue, its inbox and its shutdown, with the real kernel and a cluster that answers
+//! on threads of its own.
 //!
-//! In this world the engine's queue to the control thread has room for two messages, its clock stands still, and its
-//! control thread wakes for messages only: who forgets to wake it is found as a deadlock.
+//! Under shuttle the engine's queue to the control thread has room for two messages, its clock stands still, and its
+//! control thread wakes only for messages: a forgotten wake-up is found as a deadlock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex as Quiet};
@@ -21,8 +21,8 @@ use shuttle::thread::{self, JoinHandle};
 use crate::play;
 use crate::world::Setup;
 
-/// A cluster that notes what it is told and answers each launch and each kill on a thread. Its memory is in std's
-/// locks, which shuttle doesn't see.
+/// A cluster that records its calls and answers each launch and each kill on a thread. Its records are in std's locks,
+/// which shuttle doesn't see.
 #[derive(Default)]
 struct Cluster {
     memory: Quiet<Memory>,
@@ -39,7 +39,7 @@ struct Memory {
     launched: BTreeSet<String>,
     killed: BTreeSet<String>,
     is_stopped: bool,
-    /// What must not be.
+    /// Violations.
     wrong: Vec<String>,
 }
 
@@ -65,7 +65,7 @@ impl Cluster {
     fn answer(&self, executor: &str, state: TaskState) {
         let events = self.events.lock().unwrap().clone().unwrap();
         let event = update(executor, state);
-        // No switch of threads under the quiet lock.
+        // No switch of threads while std's lock is held.
         let thread = thread::spawn(move || events.send(event));
         self.threads.lock().unwrap().push(thread);
     }
@@ -168,7 +168,8 @@ fn update(executor: &str, state: TaskState) -> Event {
     })
 }
 
-/// An engine with two handlers. With `slack` all deadlines of its end are the schedule's, without they never pass.
+/// An engine with two handlers. With `slack` the schedule chooses all deadlines of its shutdown; without, they never
+/// pass.
 fn start(cluster: &Arc<Cluster>, observer: Box<dyn Observer>, slack: bool) -> (Engine, Kernel) {
     let setup = Setup { limit: Some(2), ..Setup::default() };
     let kernel = Kernel::new(setup.config(), IdScheme::unique("s", 0).unwrap());
@@ -182,10 +183,10 @@ fn start(cluster: &Arc<Cluster>, observer: Box<dyn Observer>, slack: bool) -> (E
     (engine.unwrap(), kernel)
 }
 
-/// Goal: each offer of the subscription that is in force is answered once, under this subscription, unless it was
-/// rescinded; older ones once at most; and no handler sleeps through an offer or the close. Method: two subscriptions,
-/// the first with more offers than the offer queue has room for; rescissions from a second thread; then a shutdown that
-/// waits for ever.
+/// Goal: each offer of the current subscription is answered once, under this subscription, unless it was rescinded;
+/// older ones at most once; and no handler sleeps while there is an offer or the close. Method: two subscriptions, the
+/// first with more offers than the offer queue has room for; rescissions from a second thread; then a shutdown without
+/// a deadline.
 #[test]
 fn offers_are_answered_once() {
     play("engine/offers", 6000, || {
@@ -219,7 +220,7 @@ fn offers_are_answered_once() {
     });
 }
 
-/// Kills, once, an executor that runs.
+/// Kills a running executor, once.
 struct Killing {
     engine: Arc<Mutex<Option<Engine>>>,
     placed: Vec<(String, ExecutorId)>,
@@ -241,9 +242,9 @@ impl Observer for Killing {
     }
 }
 
-/// Goal: the end comes to an end, whoever is in the middle of what: nobody waits for ever, each executor that was
-/// launched is killed, after its launch, and reported; no call follows the stop. Method: a shutdown without deadlines
-/// while offers come, updates fill the queue, and the observer kills.
+/// Goal: the shutdown ends, whatever threads are doing: no thread waits for ever, each executor that was launched is
+/// killed after its launch and reported, and no call follows the stop. Method: a shutdown without deadlines while
+/// offers come, updates fill the queue, and the observer kills.
 #[test]
 fn an_end_without_deadlines_loses_nothing() {
     play("engine/end", 1500, || {
@@ -273,8 +274,8 @@ fn an_end_without_deadlines_loses_nothing() {
     });
 }
 
-/// Goal: an end whose deadlines pass at any moment returns, and no call follows the stop. Method: the same with
-/// deadlines of the schedule's choice, or the engine is dropped.
+/// Goal: a shutdown whose deadlines pass at any moment returns, and no call follows the stop. Method: the same with
+/// deadlines chosen by the schedule, or the engine is dropped.
 #[test]
 fn an_end_with_deadlines_makes_no_call_after_the_stop() {
     play("engine/deadlines", 1500, || {
@@ -295,12 +296,12 @@ fn an_end_with_deadlines_makes_no_call_after_the_stop() {
         sender.join().unwrap();
         let late = cluster.memory.lock().unwrap().wrong.clone();
         let late = late.iter().find(|wrong| wrong.contains("after the stop"));
-        // The books are not looked at: threads that were left alone may be in the middle of a step.
+        // The kernel isn't checked: threads that were abandoned may be in the middle of a step.
         assert_eq!(late, None);
     });
 }
 
-/// Ends the engine at the first update.
+/// Shuts the engine down at the first update.
 struct Ends(Arc<Mutex<Option<Engine>>>);
 
 impl Observer for Ends {
@@ -314,8 +315,8 @@ impl Observer for Ends {
     }
 }
 
-/// Goal: an observer may end the engine: the control thread goes on, and the manager is stopped. Method: it shuts down,
-/// without deadlines, while offers and updates come; all threads have to end.
+/// Goal: an observer may shut the engine down: the control thread goes on, and the manager is stopped. Method: it shuts
+/// down, without deadlines, while offers and updates come; all threads have to end.
 #[test]
 fn an_observer_ends_the_engine() {
     play("engine/observer", 1500, || {
@@ -330,7 +331,7 @@ fn an_observer_ends_the_engine() {
         }
         let stopped = cluster.stopped.lock().unwrap();
         drop(cluster.told.wait_while(stopped, |stopped| !*stopped).unwrap());
-        // The books are not looked at: the stop doesn't wait for all steps of the engine's threads.
+        // The kernel isn't checked: the stop doesn't wait for all steps of the engine's threads.
         cluster.flush_releases();
     });
 }

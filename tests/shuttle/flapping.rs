@@ -1,4 +1,4 @@
-//! Executors that return and go out of sight again around each deadline.
+//! Executors that return and become unreachable again around each deadline.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ fn tick(harness: &Harness, now: u64) -> Ticked {
     ticked
 }
 
-/// Those that are out of sight and not given up.
+/// The executors that are unreachable and not given up.
 fn unreachable(harness: &Harness) -> Vec<ExecutorId> {
     let shot = harness.kernel.snapshot(at(0));
     let unseen = shot.executors.iter().filter(|row| row.phase == Phase::Unreachable);
@@ -39,7 +39,7 @@ fn unreachable(harness: &Harness) -> Vec<ExecutorId> {
     unseen
 }
 
-/// Reports some executors back and out of sight again, one after the other.
+/// Reports some executors running and unreachable again, one after the other.
 fn flap(harness: &Harness, executors: &[ExecutorId], now: u64) {
     for id in executors {
         harness.tell(*id, TaskState::Running, at(now));
@@ -47,9 +47,9 @@ fn flap(harness: &Harness, executors: &[ExecutorId], now: u64) {
     }
 }
 
-/// Three ticks look at `deadline` while all executors but the first flap one millisecond before, one of them is
-/// reported by two threads, and another takes the place of the first. None may be given up or forgotten for its new
-/// absence; each must be when that has lasted for long enough.
+/// Three ticks run at `deadline` while all executors but the first return and leave one millisecond before; one of them
+/// is reported by two threads, and another replaces the first. None may be given up or forgotten for its new absence;
+/// each must be when that has lasted long enough.
 fn around(harness: &Harness, deadline: u64, executors: &[ExecutorId]) {
     let now = deadline - 1;
     let ticks = [(); 3].map(|()| harness.spawn(move |harness| tick(harness, deadline)));
@@ -88,8 +88,8 @@ fn lost(harness: &Harness) -> Vec<ExecutorId> {
     executors
 }
 
-/// Goal: executors that flap when they are due are given up for their present absence alone, and then on time. Method:
-/// see [`around`].
+/// Goal: executors that return and leave when they are due are given up for their current absence alone, and then on
+/// time. Method: see [`around`].
 #[test]
 fn flapping_executors_are_given_up_on_time() {
     play("flapping/give-up", 1500, || {
@@ -102,7 +102,8 @@ fn flapping_executors_are_given_up_on_time() {
     });
 }
 
-/// Goal: the same of those that were given up, when they are due to be forgotten. Method: the same, one deadline later.
+/// Goal: the same for executors that were given up, when they are due to be forgotten. Method: the same, one deadline
+/// later.
 #[test]
 fn flapping_executors_are_forgotten_on_time() {
     play("flapping/forget", 1500, || {

@@ -1,7 +1,7 @@
-//! What scenes share: a kernel, its threads' usual parts, and a memory of what they saw.
+//! The scenes' harness: a kernel, common operations of its threads, and a record of its executors.
 //!
-//! The memory is in std's locks, which shuttle doesn't see: it adds no switches, and is held for no longer than a
-//! single change of it.
+//! The record is in std's locks, which shuttle doesn't see: it adds no switches, and each lock is held for one change
+//! only.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -14,7 +14,7 @@ use shuttle::thread::{self, JoinHandle};
 
 use crate::world::{Setup, Sheet, at, lend};
 
-/// A kernel and what is known of its executors. A clone is another handle.
+/// A kernel and the record of its executors. A clone is another handle.
 #[derive(Clone)]
 pub(crate) struct Harness {
     pub(crate) kernel: Kernel,
@@ -36,7 +36,7 @@ impl Harness {
         Harness { kernel: Kernel::new(setup.config(), ids), memory: Arc::default() }
     }
 
-    /// A thread that does `work` with the yard.
+    /// Starts a thread that does `work` with the harness.
     pub(crate) fn spawn<R: Send + 'static>(
         &self,
         work: impl FnOnce(&Harness) -> R + Send + 'static,
@@ -45,8 +45,8 @@ impl Harness {
         thread::spawn(move || work(&harness))
     }
 
-    /// Answers one batch: an offer of `cpus` cores from each of `agents`. Returns who was placed, after seeing that
-    /// each offer was answered once and no executor placed twice.
+    /// Answers one batch with an offer of `cpus` cores from each of `agents`. Checks that each offer is answered once
+    /// and no executor placed twice, and returns the executors placed.
     pub(crate) fn offer(
         &self,
         handler: &mut Handler,
@@ -78,11 +78,11 @@ impl Harness {
         Answer { placed, declines }
     }
 
-    /// Tells of an executor; sees that none ends twice and that none is taken for a stranger.
+    /// Applies an update. Checks that no executor ends twice and that none is unknown.
     pub(crate) fn tell(&self, id: ExecutorId, state: TaskState, now: Timestamp) -> Outcome {
         let name = self.kernel.executor_name(id).to_string();
         let update = StatusUpdate::new(&name, state);
-        // By the one door or by the other: it must make no difference.
+        // By either method: the result must be the same.
         let outcome = if id.sequence().is_multiple_of(2) {
             self.kernel.status_update(&update, now)
         } else {
@@ -102,7 +102,7 @@ impl Harness {
         assert!(first, "executor {} ended twice", id.sequence());
     }
 
-    /// Everybody who was ever placed.
+    /// All executors that were ever placed.
     pub(crate) fn placed(&self) -> Vec<ExecutorId> {
         self.memory.lock().unwrap().placed.clone()
     }
@@ -116,7 +116,8 @@ impl Harness {
         self.memory.lock().unwrap().ended.contains(&id.sequence())
     }
 
-    /// The last act: all is still, the books agree with the cells, and who was placed and has not ended is counted.
+    /// Called when no other thread runs: the sums agree with the cells, and all placed executors that have not ended
+    /// are counted.
     pub(crate) fn flush_releases(&self) {
         self.kernel.check().unwrap();
         let snapshot = self.kernel.snapshot(at(0));
@@ -131,7 +132,7 @@ pub(crate) struct Answer {
     pub(crate) declines: Vec<Reason>,
 }
 
-/// Waits for all threads.
+/// Joins all threads.
 pub(crate) fn join<R>(threads: impl IntoIterator<Item = JoinHandle<R>>) -> Vec<R> {
     threads.into_iter().map(|thread| thread.join().unwrap()).collect()
 }

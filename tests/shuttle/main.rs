@@ -1,25 +1,25 @@
-//! The whole kernel under shuttle: scenes with five to eight threads, which loom can't search, played in thousands of
-//! chosen schedules. Without `--cfg shuttle` this is nothing.
+//! Scenes of the whole kernel under shuttle, with five to eight threads, which loom can't search. Each is run in
+//! thousands of chosen schedules. Without `--cfg shuttle` this is empty.
 //!
-//! Shuttle runs all threads as one and switches at each access to shared memory, where the schedule says. It sees every
-//! word, lock and map of the kernel by the twins in `src/sync`. Each access counts as `SeqCst`, so that it finds races
-//! of steps and not mistakes in orderings; those are loom's.
+//! Shuttle runs all threads as one and switches at each access to shared memory, as the schedule says. It sees every
+//! atomic, lock and map of the kernel through the mocks in `src/sync`. Each access counts as `SeqCst`, so it finds
+//! races between steps, but no mistakes in orderings; loom finds those.
 //!
-//! `.ci/shuttle` plays all scenes. Each is named by a mistake that is planted in the real code (`tests/planted`), and
-//! `.ci/planted` sees that it catches it.
+//! `.ci/shuttle` runs all scenes. For each there is a mistake that is planted in the real code (`tests/planted`), and
+//! `.ci/planted` checks that the scene catches it.
 //!
 //! # Schedules
 //!
-//! Each scene is played under two schedulers. The random one switches threads anywhere. PCT runs threads by priority
-//! and changes the priorities at a few points; its depth (that many points, plus one) must reach the number of threads
-//! that have to be held up at once, so it is five where the scene doesn't say otherwise. Both follow from a seed:
-//! `OFFERMILL_SEED` sets another, `OFFERMILL_SHUTTLE_TIMES` plays each scene so many times as often,
-//! `OFFERMILL_SHUTTLE_SCHEDULES` sets the number of schedules, and with `OFFERMILL_SCENE` only that scene is played.
+//! Each scene is run under two schedulers. The random one switches threads anywhere. PCT runs threads by priority and
+//! changes the priorities at a few points; its depth (that number of points, plus one) must reach the number of threads
+//! that have to be delayed at once, so it is five unless the scene says otherwise. Both follow from a seed:
+//! `OFFERMILL_SEED` sets another one, `OFFERMILL_SHUTTLE_TIMES` multiplies the number of schedules,
+//! `OFFERMILL_SHUTTLE_SCHEDULES` sets it, and `OFFERMILL_SCENE` selects one scene.
 //!
-//! # To replay a failure
+//! # Replaying a failure
 //!
-//! A failure prints `failing schedule:` and a string of letters and digits between quotes. Give it to the same test,
-//! which then plays that one schedule, step by step the same:
+//! A failure prints `failing schedule:` and a string of letters and digits in quotes. Pass it to the same test, which
+//! then runs that one schedule again, step by step:
 //!
 //! ```text
 //! OFFERMILL_SHUTTLE_REPLAY=910102… .ci/shuttle NAME_OF_THE_TEST
@@ -56,7 +56,7 @@ fn number(name: &str) -> Option<u64> {
 fn run(name: &str, scheduler: impl Scheduler + 'static, by: &str, scene: fn()) {
     let mut config = Config::new();
     config.stack_size = 1 << 18;
-    // It warns of orderings that it takes for SeqCst; see above.
+    // Shuttle would warn of orderings that it treats as SeqCst.
     config.silence_warnings = true;
     let started = Instant::now();
     let played = Runner::new(scheduler, config).run(scene);
@@ -64,12 +64,12 @@ fn run(name: &str, scheduler: impl Scheduler + 'static, by: &str, scene: fn()) {
     println!("shuttle scene {name}: {by}, {played} schedules in {seconds:.1} s");
 }
 
-/// Whether the scene is to be played: no other alone is.
+/// Whether the scene is to be run.
 fn is_wanted(name: &str) -> bool {
     std::env::var("OFFERMILL_SCENE").map_or(true, |only| only == name)
 }
 
-/// Plays `scene` in `schedules` random schedules and as many of PCT.
+/// Runs `scene` in `schedules` random schedules and as many of PCT.
 fn play(name: &str, schedules: usize, scene: fn()) {
     play_to_depth(name, schedules, DEPTH, scene);
 }
@@ -96,7 +96,7 @@ fn play_to_depth(name: &str, schedules: usize, depth: usize, scene: fn()) {
         random();
         return pct();
     }
-    // A mistake is switched on: which scheduler finds it?
+    // With a planted mistake, try which scheduler finds it.
     let caught = [catch_unwind(random).is_err(), catch_unwind(pct).is_err()];
     println!("{name}: caught by random: {}, by PCT: {}", caught[0], caught[1]);
     assert!(caught == [false, false], "caught");

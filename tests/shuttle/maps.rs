@@ -1,4 +1,4 @@
-//! The maps: first sights of agents, and executors by plain ids.
+//! The maps: first offers of agents, and executors with plain ids.
 
 use offermill::{Change, IdScheme, TaskState, Timestamp};
 
@@ -6,9 +6,9 @@ use crate::harness::{Harness, join};
 use crate::play;
 use crate::world::{Setup, at};
 
-/// Goal: agents that several handlers meet at once, while a tick forgets them, are entered once, and none is left
-/// without an entry. Method: four handlers whose clock stands offer too little for an executor from the same three
-/// agents; the tick's clock is far ahead.
+/// Goal: agents that several handlers insert at once, while a tick forgets them, are inserted once, and none is left
+/// without an entry. Method: four handlers whose clock stands still offer too little for an executor from the same
+/// three agents; the tick's clock is far ahead.
 #[test]
 fn agents_are_met_once_while_they_are_forgotten() {
     play("maps/insert-forget", 1000, || {
@@ -38,8 +38,8 @@ fn agents_are_met_once_while_they_are_forgotten() {
     });
 }
 
-/// Goal: an agent with an executor is not forgotten, whoever meets it when. Method: two handlers place on the agents
-/// that two others merely see, and executors end, while ticks forget.
+/// Goal: an agent with an executor is not forgotten, whichever thread inserts it. Method: two handlers place executors
+/// on the agents that two others merely see, and executors end, during ticks.
 #[test]
 fn agents_with_executors_stay() {
     play("maps/place-forget", 1000, || {
@@ -73,9 +73,9 @@ fn agents_with_executors_stay() {
     });
 }
 
-/// Goal: with plain ids an executor is found from the moment on at which the cluster can know it until its end, which
-/// counts once. Method: three handlers place; each tells of its own executors at once, and two threads tell of all
-/// again, duplicates included.
+/// Goal: with plain ids an executor is found from the moment at which the cluster can know it until its end, which
+/// counts once. Method: three handlers place; each reports its own executors at once, and two threads report all of
+/// them again, with duplicates.
 #[test]
 fn plain_ids_find_their_executors() {
     play("maps/plain-ids", 1000, || {
@@ -122,9 +122,8 @@ fn plain_ids_find_their_executors() {
     });
 }
 
-/// Goal: tables that grow hand out each cell once, and who grows them finds all of them there. Method: four handlers
-/// place on agents of their own, all at once in a kernel that has no cell yet, while ticks look ahead and snapshots
-/// are taken.
+/// Goal: tables that grow hand out each cell once, with its memory allocated. Method: four handlers place on agents of
+/// their own, all at once in a kernel without any cell, while ticks grow the tables and snapshots are taken.
 #[test]
 fn tables_that_grow_hand_out_each_cell_once() {
     play("maps/growth", 1000, || {

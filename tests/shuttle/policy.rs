@@ -1,4 +1,4 @@
-//! Limits and settings that change in mid-flight, and the demand that follows.
+//! Limits and settings that change during batches, and the demand that follows.
 
 use std::time::Duration;
 
@@ -20,9 +20,9 @@ fn setup(cores: u64, limit: u32) -> Setup {
     }
 }
 
-/// Goal: once a setter has returned, nothing is placed beyond its limit, nor of an older size. Method: four handlers
-/// offer while one thread lowers and raises the limit, another changes the size as well; after each setting the
-/// setter looks at the totals, which may only fall to the limit, or stay under it.
+/// Goal: once a setter has returned, nothing is placed beyond its limit or with an older size. Method: four handlers
+/// offer while one thread lowers and raises the limit, and another changes the size as well. After each change the
+/// setter checks the totals, which may only fall to the limit, or stay below it.
 #[test]
 fn settings_hold_once_they_are_set() {
     play("policy/limit-reconfigure", 1000, || {
@@ -70,8 +70,8 @@ fn settings_hold_once_they_are_set() {
     });
 }
 
-/// Goal: two setters at once lose neither's change. Method: one sets the limit, the other the size, with a handler
-/// that reads both; in the end both are in force.
+/// Goal: of two concurrent setters, neither's change is lost. Method: one sets the limit, the other the size, with a
+/// handler that reads both; in the end both are in force.
 #[test]
 fn settings_of_two_threads_add_up() {
     play("policy/two-setters", 1000, || {
@@ -94,7 +94,7 @@ fn settings_of_two_threads_add_up() {
     });
 }
 
-/// A kernel at its cap, which the cluster was told, and the threads that end all executors.
+/// A kernel at its cap, of which the cluster was told, and the threads that end all executors.
 fn suppressed() -> (Harness, Vec<JoinHandle<()>>) {
     let harness = Harness::new(&setup(1, 3));
     let mut handler = harness.kernel.handler();
@@ -115,8 +115,8 @@ fn revives(calls: &[DemandCall]) -> usize {
     calls.iter().filter(|call| **call == DemandCall::Revive).count()
 }
 
-/// Goal: however many executors end at once while the kernel suppresses, there is one revive. Method: at the cap,
-/// three threads end all executors while two poll; the last poll comes when all is still.
+/// Goal: however many executors end at once while the kernel suppresses, there is one revive. Method: at the cap, three
+/// threads end all executors while two poll; the last poll comes when no other thread runs.
 #[test]
 fn many_ends_give_one_revive() {
     play("policy/one-revive", 1500, || {
@@ -130,10 +130,10 @@ fn many_ends_give_one_revive() {
     });
 }
 
-/// Goal: no revive is lost when offers are refused at a cap that vanishes, nor one said that nothing called for.
+/// Goal: no revive is lost when offers are refused at a cap that vanishes, and none is returned without a reason.
 /// Method: as above, with three handlers whose offers are too small for an executor, one that fills the kernel again
-/// and empties it, and one thread that polls. Whoever made room or refused polls then; so at the end, when there is
-/// room, nothing is left to be said.
+/// and empties it, and one thread that polls. Every thread that made room or refused polls afterwards; so at the end,
+/// when there is room, nothing is due.
 #[test]
 fn no_revive_is_lost() {
     play("policy/demand", 1500, || {
@@ -175,15 +175,15 @@ fn no_revive_is_lost() {
             None,
             "something is left to be said: {calls:?}"
         );
-        // A suppression calls for one, as the first did, and each batch with a refusal for one at most.
+        // A suppression requires one, as the first did, and each batch with a refusal at most one.
         let suppressed = calls.len() - revives(&calls);
         assert!((1..=1 + 5).contains(&(revives(&calls) - suppressed)), "{calls:?}");
         harness.flush_releases();
     });
 }
 
-/// Goal: no version that a batch follows is used anew. Method: two handlers offer while the limit is changed 256 times,
-/// so that the version would be the same again; the last limit leaves no room, for a later offer neither.
+/// Goal: no version that a batch follows is reused. Method: two handlers offer while the limit is changed 256 times, so
+/// that the version would be the same again; the last limit leaves no room, not even for a later offer.
 #[test]
 fn a_batch_is_not_deceived_by_many_changes() {
     play("policy/many-changes", 300, || {
@@ -209,9 +209,9 @@ fn a_batch_is_not_deceived_by_many_changes() {
     });
 }
 
-/// Goal: two threads that drive a kernel say together what one would, and give up each executor once. Method: both poll
-/// and tick at the limit, while one executor is out of sight and the other ends. Room only grows, and the batch that
-/// reached the limit had offers refused: so there is one revive, and before it one suppression at most.
+/// Goal: two threads that drive a kernel together return what one would, and give up each executor once. Method: both
+/// poll and tick at the limit, while one executor is unreachable and the other ends. Room only grows, and the batch
+/// that reached the limit had offers refused: so there is one revive, and at most one suppression before it.
 #[test]
 fn two_drivers_do_the_work_of_one() {
     play("policy/two-drivers", 1000, || {

@@ -1,4 +1,4 @@
-//! Pictures of the kernel, taken while all runs.
+//! Snapshots of the kernel, taken during all other calls.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::harness::{Harness, join};
 use crate::world::{Setup, at};
 use crate::{is_wanted, play};
 
-/// How many snapshots were exact that were taken while others worked. Of std: it is no part of the scene.
+/// The number of exact snapshots taken while others worked. In std's atomic, which is not part of the scene.
 static EXACT: AtomicUsize = AtomicUsize::new(0);
 
 fn adds_up(snapshot: &Snapshot) {
@@ -21,9 +21,9 @@ fn adds_up(snapshot: &Snapshot) {
     assert_eq!((executors, cores), (totals.executors, totals.cores.millis()), "{snapshot:?}");
 }
 
-/// Goal: a snapshot that calls itself exact adds up to its totals and is within the caps, each has a higher number than
-/// the one before, and the totals are those of some instant. Method: two observers take snapshots while two handlers
-/// place executors of different sizes and three threads end them, lose sight of them and give them up.
+/// Goal: an exact snapshot adds up to its totals and is within the caps, each has a higher number than the one before,
+/// and the totals are those of some instant. Method: two threads take snapshots while two handlers place executors of
+/// different sizes and three threads end them, report them unreachable and give them up.
 #[test]
 fn exact_snapshots_add_up() {
     play("snapshots/all", 1500, || {

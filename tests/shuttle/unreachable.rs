@@ -1,4 +1,4 @@
-//! Executors that go out of sight, are given up, come back, or are forgotten.
+//! Executors that become unreachable, are given up, come back, or are forgotten.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ fn tick(harness: &Harness, millis: u64) {
 }
 
 /// Goal: an executor is counted, given up or ended, never two of these at once, and the caps hold when some come back
-/// to find their place taken. Method: three executors are out of sight; ticks give them up and forget them while two
+/// and find their room used. Method: three executors are unreachable; ticks give them up and forget them while two
 /// threads report them back, one reports ends, and a handler places others.
 #[test]
 fn who_comes_back_is_counted_once() {
@@ -85,9 +85,10 @@ fn who_comes_back_is_counted_once() {
     });
 }
 
-/// Goal: however many report one return, it counts once, and who is not let in is to be killed: none is left running
-/// that nobody counts. Method: one executor is given up, with room for one; four threads report it back at once. (One
-/// may be refused because another has taken the room for it; with more than two, it may be let in all the same later.)
+/// Goal: however many threads report one return, it counts once, and an executor that is refused is to be killed: none
+/// is left running uncounted. Method: one executor is given up, with room for one; four threads report it back at once.
+/// (One may be refused because another has used the room for it; with more than two, it may be readmitted later all the
+/// same.)
 #[test]
 fn a_return_counts_once() {
     play("unreachable/one-return", 1500, || {
@@ -108,8 +109,9 @@ fn a_return_counts_once() {
     });
 }
 
-/// Goal: a lost agent's executors are doubted and nothing more; whatever races with it, each is freed once. Method:
-/// the agent is lost while its executors run, vanish, return and end, and a handler offers it again.
+/// Goal: a lost agent's executors are put in doubt and nothing more; whatever races with it, each is freed once.
+/// Method: the agent is lost while its executors run, become unreachable, return and end, and a handler offers it
+/// again.
 #[test]
 fn a_lost_agent_frees_nothing_by_itself() {
     play("unreachable/agent-lost", 1000, || {
@@ -145,8 +147,8 @@ fn a_lost_agent_frees_nothing_by_itself() {
     });
 }
 
-/// Goal: once a close has returned nobody is counted any more than was, also not one who comes back. Method: given-up
-/// executors return while the kernel is closed and drained; the closer looks at the count all the while.
+/// Goal: once a close has returned, no further executor is counted, not even one that returns. Method: given-up
+/// executors return while the kernel is closed and drained; the closer reads the count all the time.
 #[test]
 fn nobody_comes_back_after_the_close() {
     play("unreachable/return-close", 1500, || {
