@@ -13,6 +13,18 @@ enum Kind {
     Cluster { doing: String, why: String },
 }
 
+/// A setting whose value isn't allowed: the parts of the error's sentence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InvalidSetting<'a> {
+    /// The name of the setting.
+    pub name: &'a str,
+    /// Its value as text.
+    pub value: &'a str,
+    /// What is allowed.
+    pub allowed: &'a str,
+}
+
 impl Error {
     /// A setting with a value that isn't allowed.
     #[cold]
@@ -44,6 +56,15 @@ impl Error {
     #[must_use]
     pub fn is_setting(&self) -> bool {
         matches!(*self.0, Kind::Setting { .. })
+    }
+
+    /// The setting whose value isn't allowed, if that is the error.
+    #[must_use]
+    pub fn invalid_setting(&self) -> Option<InvalidSetting<'_>> {
+        match &*self.0 {
+            Kind::Setting { name, value, allowed } => Some(InvalidSetting { name, value, allowed }),
+            _ => None,
+        }
     }
 
     /// Whether a constraint can't be read.

@@ -169,9 +169,9 @@ fn bad_lines_are_answered() {
     let expected = [
         "error: after \"limit\" was expected: a number of executors, or \"none\", not \"many\"",
         "error: \"no\" is no command; expected limit, kill, status, load, executor,",
-        "error: no executor \"99\" lives; expected an id, what is after its last",
+        "error: no executor \"99\" is alive; expected an id, its part after the last",
         "error: the line is too long; expected at most 65536 bytes",
-        "error: there is no dynamic allocation that it could matter to; expected spark.dynamic",
+        "error: it has no effect without dynamic allocation; expected spark.dynamic",
         "error: ",
         "error: executor limit is \"5000000\", but must be at most 4194303",
         "error: the line is no text; expected UTF-8",
@@ -247,7 +247,7 @@ fn a_socket_belongs_to_one_run() {
     assert!(pipe.unwrap().success());
     for (path, why) in [
         ("pipe/x", "but no socket can be made there: Not a directory"),
-        (path, "but there is something else already, and it is no socket"),
+        (path, "but another file is there already, and it is no socket"),
         ("no/such/folder/x", "but no socket can be made there: No such file"),
         (&"x".repeat(200), "but must be a path of 1 to 107 bytes"),
     ] {
@@ -285,11 +285,11 @@ fn bad_clients_hinder_nobody() {
         }
         assert!(silent.len() < 20);
     };
-    assert_eq!(turned_away, "error: 16 clients are connected already, and no more are let in\n");
+    assert_eq!(turned_away, "error: 16 clients are connected already, and no more are accepted\n");
     drop(silent);
     let give_up = Instant::now() + PATIENCE;
     while Client::new(&socket).ask("limit 2") != "ok: limit 2 as before" {
-        assert!(Instant::now() < give_up, "nobody is let in again");
+        assert!(Instant::now() < give_up, "no client is accepted again");
     }
     assert_eq!(Client::new(&socket).ask("stop"), "ok: stopping");
     assert_eq!(run.end().code, Some(0));
@@ -396,7 +396,7 @@ fn other_settings_have_their_say() {
     let mut client = Client::new(&socket);
     assert_eq!(client.status()["dynamic_allocation"]["slots"], 2);
     assert!(
-        client.ask_for_block("status").iter().any(|line| line == "load        none was told of")
+        client.ask_for_block("status").iter().any(|line| line == "load        none was reported")
     );
     client.ask("stop");
     assert_eq!(run.end().code, Some(0));
@@ -426,7 +426,7 @@ fn without_a_load_the_number_stays() {
     assert!(!ended.output.contains("\"limit\",") && !ended.output.contains("\"event\":\"kill\""));
     let refused = finish(&folder, &small(&[&all[..], &["--until-finished"]].concat(), &["true"]));
     assert_eq!(refused.code, Some(2));
-    assert!(refused.errors.contains("don't go together"), "{}", refused.errors);
+    assert!(refused.errors.contains("exclude each other"), "{}", refused.errors);
 }
 
 /// Goal: what has registered, and where work is, counts. Method: ratios in the status; and one wanted host of two, with
@@ -455,7 +455,7 @@ fn registered_cores_and_wanted_hosts_count() {
     assert_eq!(client.status()["sufficient"], false);
     assert_eq!(
         client.ask("locality agent-1=3 agent-0=0"),
-        "ok: executors had better start on 1 host"
+        "ok: executors start on 1 host if possible"
     );
     client.ask("load pending=2");
     assert_eq!(run.event_named("placed")["host"], "agent-1");

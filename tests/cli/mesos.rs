@@ -34,7 +34,7 @@ const BAD: &[(&[&str], &str)] = &[
     (&["--principal", "a:b"], "--principal is \"a:b\", but must be a name without \":\""),
     (
         &["--secret-file", "secret"],
-        "--secret-file is given without a principal, which says whose secret it is; give \
+        "--secret-file is given without a principal; give \
          --principal (spark.mesos.principal) too",
     ),
     (
@@ -44,7 +44,7 @@ const BAD: &[(&[&str], &str)] = &[
     (&["--principal", "p", "--secret-file", "empty"], "--secret-file must not be empty"),
     (
         &["--principal", "p", "--secret-file", "secret"],
-        "--secret-file would go over the network unencrypted to mesos://127.0.0.1:1; take \
+        "--secret-file would go over the network unencrypted to mesos://127.0.0.1:1; use \
          https://, or give --allow-plain-secret",
     ),
     (
@@ -65,8 +65,7 @@ const BAD: &[(&[&str], &str)] = &[
     (&["--failover-timeout", "1e99"], "--failover-timeout is \"1e99\", but must be from 0 to"),
     (
         &["--framework-id-file", "nowhere/id"],
-        "--framework-id-file is \"nowhere/id\", but must be a file, there or not, in a folder \
-         that is there (nowhere: No such file",
+        "--framework-id-file is \"nowhere/id\", but must be a file, existing or not, in an existing folder (nowhere: No such file",
     ),
     (&["--framework-id-file", "."], "in a folder that is there (this is a folder)"),
     (&["--framework-id-file", "pipe"], "in a folder that is there (this is no regular file)"),
@@ -292,7 +291,9 @@ fn open_secrets_are_remarked_on() {
         }
     }
     let errors = run(&["-c", "spark.mesos.secret=x"]).errors;
-    assert!(errors.contains("(--conf) can be read by whoever lists this machine's processes"));
+    assert!(
+        errors.contains("(--conf) can be read by everybody who lists this machine's processes")
+    );
 }
 
 /// A port on which nobody listens.
@@ -310,7 +311,7 @@ fn without_a_master_the_run_ends() {
     let ended = finish(&folder, &on_mesos(&flags));
     assert_eq!(ended.code, Some(4), "{}", ended.output);
     let sentence =
-        format!("the cluster can't be had: no master of {master} could be subscribed to");
+        format!("the cluster is not available: no master of {master} could be subscribed to");
     assert!(ended.output.contains(&sentence), "{}", ended.output);
     assert!(ended.output.contains("Connection refused"), "{}", ended.output);
     assert!(ended.output.lines().count() < 12, "{}", ended.output);

@@ -268,23 +268,22 @@ const CONTRADICTIONS: &[(&[&str], &str)] = &[
     ),
     (
         &["spark.mesos.secret=x"],
-        "spark.mesos.secret (--conf) is given without a principal, which says whose secret it is; \
-         give --principal (spark.mesos.principal) too",
+        "spark.mesos.secret (--conf) is given without a principal; give --principal (spark.mesos.principal) too",
     ),
     (
         &["spark.mesos.executor.secret.names=a", "spark.mesos.executor.secret.values=x"],
         "spark.mesos.executor.secret.names (--conf) is \"a\", and \
-         spark.mesos.executor.secret.values (--conf) is set: secrets are given by one of them",
+         spark.mesos.executor.secret.values (--conf) is set: secrets can be given by one of them only",
     ),
     (
         &["spark.mesos.executor.secret.values=x,y", "spark.mesos.executor.secret.envkeys=A"],
         "spark.mesos.executor.secret.envkeys (--conf) is \"A\", and \
-         spark.mesos.executor.secret.values (--conf) is set: the first are 1, and the secrets 2",
+         spark.mesos.executor.secret.values (--conf) is set: 1 place for 2 secrets",
     ),
     (
         &["spark.mesos.executor.secret.filenames=a"],
         "spark.mesos.executor.secret.filenames (--conf) is \"a\", and \
-         spark.mesos.executor.secret.names is none: the first are 1, and the secrets 0",
+         spark.mesos.executor.secret.names is none: 1 place for 0 secrets",
     ),
     (
         &["spark.mesos.executor.secret.names=a"],
@@ -317,7 +316,7 @@ const CONTRADICTIONS: &[(&[&str], &str)] = &[
     ),
     (
         &["spark.driver.host=h", "spark.driver.port=1", "offermill.spark.driver=x"],
-        "offermill.spark.driver (--conf) is for executors of Spark, and a command after \"--\" for others",
+        "offermill.spark.driver (--conf) is for executors of Spark, a command after \"--\" for others",
     ),
 ];
 

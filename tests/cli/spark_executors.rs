@@ -89,7 +89,7 @@ const LACKS: &[(&[&str], &str)] = &[
     ),
     (
         &["--spark-driver", URL],
-        "it isn't said where Spark is: give spark.mesos.executor.home or SPARK_HOME\n",
+        "the place of Spark is missing: give spark.mesos.executor.home or SPARK_HOME\n",
     ),
     (
         &["--spark-driver", URL, "--master", "mesos://127.0.0.1:1"],

@@ -1,76 +1,121 @@
-//! `offermill constraints`: what a constraint says, and what it says of an agent.
+//! `offermill constraints check`: checks the syntax of a constraint, and whether an agent meets it.
 
 use std::fmt::Write;
 
+use clap::Args;
 use console::style;
 use offermill::attributes::{self, Items, OwnedAttribute, lend};
 use offermill::constraint::Verdict;
 use offermill::{Constraint, Offer};
 
-use crate::exit::Exit;
+use crate::exit::ExitStatus;
 use crate::output::{Said, remark, say};
-use crate::settings::flags::CheckArguments;
 use crate::text::format::{count, printable};
 
+const EXAMPLES: &str = "\
+Spark's syntax is NAME:VALUE[,VALUE...][;...], where each part must hold; see
+spark.mesos.constraints. Expressions begin with expr::, such as
+    expr:: zone in {east, west} and (tier >= 3 or not rack like r1*)
+with =, !=, <, <=, >, >=, in {a, b}, in [1-9], like (* and ?), matches (a regular
+expression), and, or, not, parentheses, and @hostname, @region, @zone.
+
+Examples:
+    offermill constraints check 'zone:east,west;rack:'
+    offermill constraints check 'zone:east;tier:2' --attributes 'zone:east;rack:r1;tier:3'
+    offermill constraints check 'expr:: @hostname like db-* or ports in [8000-8080]' \\
+        --hostname web-3 --attributes 'ports:[8000-9000]'
+
+Exit codes:
+    0  the constraint can be read; with an agent, the agent meets it
+    1  the agent doesn't meet it
+    2  the constraint or the attributes can't be read
+    5  standard output can't be written (a closed pipe is fine)";
+
+/// The flags of `offermill constraints check`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct CheckArguments {
+    /// The constraint
+    #[arg(value_name = "CONSTRAINT", allow_hyphen_values = true)]
+    pub(crate) constraint: String,
+
+    /// The agent's attributes, such as 'zone:east;rack:r1;tier:3;ports:[1-9];disk:{ssd,nvme}';
+    /// names may repeat
+    #[arg(long, value_name = "LINE")]
+    pub(crate) attributes: Option<String>,
+
+    /// The agent's host name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) hostname: Option<String>,
+
+    /// The region of the agent's fault domain
+    #[arg(long, value_name = "NAME")]
+    pub(crate) region: Option<String>,
+
+    /// The zone of the agent's fault domain
+    #[arg(long, value_name = "NAME")]
+    pub(crate) zone: Option<String>,
+}
+
 /// `offermill constraints check`.
-pub(crate) fn check(arguments: &CheckArguments) -> Exit {
+pub(crate) fn check(arguments: &CheckArguments) -> ExitStatus {
     let constraint = Constraint::parse(&arguments.constraint);
     let attributes = attributes::parse(arguments.attributes.as_deref().unwrap_or_default());
     let (constraint, attributes) = match (constraint, attributes) {
         (Ok(constraint), Ok(attributes)) => (constraint, attributes),
         (constraint, attributes) => {
-            // Both, so that neither mistake hides the other.
+            // Both are reported, so that neither error hides the other.
             let problems = [constraint.err(), attributes.err()];
             problems.iter().flatten().for_each(|problem| remark(&problem.to_string()));
-            return Exit::BadInput;
+            return ExitStatus::BadInput;
         }
     };
-    let (text, exit) = match about_agent(arguments) {
-        false => (reading(&constraint), Exit::Done),
+    let (text, exit) = match has_agent(arguments) {
+        false => (description(&constraint), ExitStatus::Done),
         true => {
-            let verdict = of_agent(&constraint, arguments, &attributes);
-            let exit = if verdict.met { Exit::Done } else { Exit::NoMatch };
-            (told(&verdict), exit)
+            let verdict = verdict_for_agent(&constraint, arguments, &attributes);
+            let exit = if verdict.met { ExitStatus::Done } else { ExitStatus::NoMatch };
+            (verdict_text(&verdict), exit)
         }
     };
     match say(&text) {
-        Said::Lost => Exit::OutputClosed,
+        Said::Lost => ExitStatus::OutputClosed,
         Said::Heard | Said::Unheard => exit,
     }
 }
 
-/// Whether anything is said of an agent.
-fn about_agent(arguments: &CheckArguments) -> bool {
+/// Whether an agent was described.
+fn has_agent(arguments: &CheckArguments) -> bool {
     let CheckArguments { constraint: _, attributes, hostname, region, zone } = arguments;
     [attributes, hostname, region, zone].into_iter().any(Option::is_some)
 }
 
-fn of_agent(
+fn verdict_for_agent(
     constraint: &Constraint,
     arguments: &CheckArguments,
     attributes: &[OwnedAttribute],
 ) -> Verdict {
     let items = Items::of(attributes);
-    let attributes = lend(attributes, &items);
+    let lent = lend(attributes, &items);
     let hostname = arguments.hostname.as_deref().unwrap_or_default();
-    let mut offer = Offer::new("", "", hostname, &[], &attributes);
+    let mut offer = Offer::new("", "", hostname, &[], &lent);
     offer.region = arguments.region.as_deref();
     offer.zone = arguments.zone.as_deref();
     constraint.examine(&offer)
 }
 
-/// What was read, when there is no agent to hold it against: one that has nothing shows all
-/// conditions.
-fn reading(constraint: &Constraint) -> String {
+/// Describes a constraint without an agent. An agent without attributes yields all conditions.
+fn description(constraint: &Constraint) -> String {
     if constraint.is_none() {
         return "no constraint: every agent meets it\n".to_owned();
     }
-    let conditions = constraint.examine(&Offer::new("", "", "", &[], &[])).findings;
-    let conditions = count(conditions.len() as u64, "condition");
+    let findings = constraint.examine(&Offer::new("", "", "", &[], &[])).findings;
+    let conditions = count(findings.len() as u64, "condition");
     format!("valid, {conditions}: {}\n", printable(&constraint.to_string()))
 }
 
-fn told(verdict: &Verdict) -> String {
+/// The verdict in colour.
+fn verdict_text(verdict: &Verdict) -> String {
     let mut text = String::new();
     for line in verdict.to_string().lines() {
         let _ = match line.split_once(' ') {

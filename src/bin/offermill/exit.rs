@@ -1,69 +1,72 @@
-//! Exit codes: a promise to scripts.
+//! The exit codes, on which scripts may rely.
 
-/// How the program ended.
+/// How the program ended. Each variant has an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exit {
-    /// All executors finished, or all ended in time after the run was asked to stop.
+pub(crate) enum ExitStatus {
+    /// All executors finished, or ended within the shutdown timeout after the run was stopped.
     Done,
-    /// Too many executors failed, or no agent was left for them.
+    /// Too many executors failed, or all agents were excluded.
     ExecutorsFailed,
     /// `constraints check`: the agent doesn't meet the constraint.
     NoMatch,
-    /// `ctl`: the run didn't do what it was told.
+    /// `ctl`: the run refused the command.
     CommandRefused,
-    /// `replay --expect`: something else was decided than was expected.
+    /// `replay --expect`: a decision differs from the expected one.
     Differs,
-    /// A flag or setting isn't allowed. Nothing was started.
+    /// A flag or setting is invalid. Nothing was started.
     BadInput,
     /// Executors had not ended within the shutdown timeout and were killed, or the cluster may keep the framework.
     TimedOut,
-    /// The cluster could not be had, or refused this framework.
+    /// The cluster is not available, or refused this framework.
     Cluster,
-    /// Standard output was closed before the executors had finished that `--until-finished` waits for;
-    /// or, with the simulator, it couldn't be written, as on a full disk.
+    /// With `--until-finished`, standard output was closed before all executors had finished; or standard output could
+    /// not be written, for example because the disk was full.
     OutputClosed,
-    /// The simulator found a violated invariant.
+    /// The simulator found a violation of an invariant.
     Violation,
-    /// A part of this program panicked, so that the run couldn't go on.
+    /// A part of this program panicked, and the run could not continue.
     Internal,
-    /// A second Ctrl-C.
+    /// A second signal.
     AtOnce,
 }
 
-/// What `--help` says about exit codes.
+/// The help text about exit codes.
 pub(crate) const HELP: &str = "\
 Exit codes:
     0  all executors finished; or the run was stopped (Ctrl-C, SIGTERM, closed output)
        and all executors ended within the shutdown timeout
     1  executors failed: as many as --max-executor-failures allows, or (with --until-finished)
        on every agent; constraints check: the agent doesn't meet the constraint; ctl: the
-       run refused the command; replay: something else was decided than was expected
-    2  a flag or setting isn't allowed; nothing was started
+       run refused the command; replay: a decision differs from the expected one
+    2  a flag or setting is invalid; nothing was started
     3  the run was stopped, and executors that had not ended within the shutdown
        timeout were killed (on Mesos: or had to be left behind, with the master gone; or the
        framework could not be torn down, and the master keeps it for the failover timeout)
-    4  the cluster could not be had, or refused this framework; ctl: no run answers
+    4  the cluster is not available, or refused this framework; ctl: no run answers
     5  with --until-finished: standard output was closed before all executors had
        finished; simulate: standard output can't be written (a closed pipe is fine)
     6  simulate: the simulator found a violation
-    7  internal error: a part of this program panicked and the run could not go on;
+    7  internal error: a part of this program panicked and the run could not continue;
        executors were killed; please report it
   130  a second Ctrl-C (or SIGTERM) ended the run at once; executors were killed, or on Mesos
        left to the master, which keeps them for the failover timeout";
 
-impl Exit {
-    /// The code that the shell sees.
+impl ExitStatus {
+    /// The exit code.
     pub(crate) const fn code(self) -> u8 {
         match self {
-            Exit::Done => 0,
-            Exit::ExecutorsFailed | Exit::NoMatch | Exit::CommandRefused | Exit::Differs => 1,
-            Exit::BadInput => 2,
-            Exit::TimedOut => 3,
-            Exit::Cluster => 4,
-            Exit::OutputClosed => 5,
-            Exit::Violation => 6,
-            Exit::Internal => 7,
-            Exit::AtOnce => 130,
+            ExitStatus::Done => 0,
+            ExitStatus::ExecutorsFailed
+            | ExitStatus::NoMatch
+            | ExitStatus::CommandRefused
+            | ExitStatus::Differs => 1,
+            ExitStatus::BadInput => 2,
+            ExitStatus::TimedOut => 3,
+            ExitStatus::Cluster => 4,
+            ExitStatus::OutputClosed => 5,
+            ExitStatus::Violation => 6,
+            ExitStatus::Internal => 7,
+            ExitStatus::AtOnce => 130,
         }
     }
 }

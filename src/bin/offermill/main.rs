@@ -1,24 +1,30 @@
-//! `offermill`: runs a command as executors on a cluster, watches them, replaces those that fail,
-//! and ends cleanly.
+//! `offermill`: runs a command as executors on a cluster, watches them, replaces executors that fail, and ends cleanly.
 //!
 //! ```text
-//! arguments ─► layers ─► draft ─► settings ─► site ───────► session ◄─ signals, control
-//!  (clap)     flag, file  keys.rs  checked     local, Mesos: │  ▲
-//!             --conf, env reads                what differs  │  └ notices of the engine
-//!                                              by cluster    ▼
-//!                                               roster ─► happenings ─► face: lines, table or JSON
-//!                                                  └───────────────────► summary
+//! arguments ─► sources ──► draft ─► RunSettings ─► target ──────► session ◄─ signals, control
+//! (cli.rs)     flag, file  table/   checks/        local, Mesos:   │  ▲
+//!              --conf, env reads                   what differs    │  └ notices of the engine
+//!                                                  by cluster      ▼
+//!                                                   run state ─► events ─► renderer: lines, table or JSON
+//!                                                       └────────────────► summary
 //! ```
 //!
-//! Commands come in through the doors of `control/` while a run goes on, and `session/` does what they say.
+//! | room | content |
+//! |---|---|
+//! | `run/` | `offermill run`: the session between the engine, signals, clients and the renderer |
+//! | `replay/`, `simulate/`, `constraints.rs`, `control/ctl.rs` | the other subcommands |
+//! | `record/`, `scenario/` | journals, and the format of their files |
+//! | `control/` | the socket and the commands that it accepts |
+//! | `output/` | renderers, sentences and the summary |
+//! | `target/` | the cluster of a run |
+//! | `settings/` | sources, options, checks and values of settings |
+//! | `model/` | plain data: executors, agents, events |
+//! | `text/` | formats, columns, and the writer of standard output |
 //!
-//! `offermill simulate` and `offermill replay` are programs of their own, in `simulate/` and `replay/`, and `offermill
-//! constraints` a small one in `constraints.rs`.
-//!
-//! What is known of executors is in `roster.rs`; how it looks is in the faces. Nothing else writes
-//! to standard output. A thread of its own does that (`writer.rs`), so that whoever doesn't read it
-//! holds up no session.
+//! Rooms import downwards only. A run writes to standard output only through a renderer, and a separate thread does the
+//! writing (`text/stdout.rs`), so that a reader that doesn't read can't stall the session.
 
+mod cli;
 mod constraints;
 mod control;
 mod exit;
@@ -39,33 +45,30 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-use exit::Exit;
-use settings::flags::{Action, Arguments, ConstraintsAction};
+use cli::{Action, Arguments, ConstraintsAction};
+use exit::ExitStatus;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let exit = match Arguments::parse().action {
-        Action::Run(arguments) if arguments.print_config => {
-            settings::print::print_config(&arguments)
-        }
         Action::Run(arguments) => run::run(&arguments),
         Action::Simulate(arguments) => simulate::simulate(&arguments),
         Action::Replay(arguments) => replay::replay(&arguments),
         Action::Constraints { action: ConstraintsAction::Check(arguments) } => {
             constraints::check(&arguments)
         }
-        Action::Ctl(arguments) => control::ctl::say_command(&arguments),
+        Action::Ctl(arguments) => control::ctl::send_command(&arguments),
         Action::Completions { shell } => completions(shell),
     };
     ExitCode::from(exit.code())
 }
 
-fn completions(shell: clap_complete::Shell) -> Exit {
+fn completions(shell: clap_complete::Shell) -> ExitStatus {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "offermill", &mut script);
-    // Whoever closed the pipe has seen enough.
+    // A closed pipe is no error.
     let _closed = std::io::stdout().write_all(&script);
-    Exit::Done
+    ExitStatus::Done
 }

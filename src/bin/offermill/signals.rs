@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::exit::Exit;
+use crate::exit::ExitStatus;
 
 /// Signals that arrive within this time of the first count as the same one: some tools send each to the process and to
 /// its group.
@@ -35,7 +35,7 @@ pub(crate) fn listen(mut send: impl FnMut(&'static str) + Send + 'static) -> io:
                 Some(_) => {
                     send(name(signal));
                     std::thread::sleep(AT_ONCE_WITHIN);
-                    std::process::exit(i32::from(Exit::AtOnce.code()));
+                    std::process::exit(i32::from(ExitStatus::AtOnce.code()));
                 }
                 None => {
                     first = Some(Instant::now());

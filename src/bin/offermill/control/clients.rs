@@ -1,4 +1,4 @@
-//! A thread for each client: reads its lines, has them answered, and writes the answers.
+//! A thread per client, which reads lines, sends the commands to the run and writes the replies.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -7,65 +7,69 @@ use std::sync::mpsc::sync_channel;
 use std::thread::{Builder, sleep};
 use std::time::Duration;
 
-use super::command::Command;
-use super::lines::{self, LINE_BYTES_MAX, Line};
-use super::{Answer, Request};
-use crate::run::Message;
-use crate::run::inbox::Sender;
+use crate::control::command::ControlCommand;
+use crate::control::lines::{self, LINE_BYTES_MAX, Line};
+use crate::control::request::ControlRequest;
+use crate::model::reply::ControlReply;
 
-/// So many clients may be connected at a time.
+/// The most clients that may be connected at a time.
 const CLIENTS_MAX: usize = 16;
-/// A client that takes up nothing of an answer for so long is given up.
-const WRITTEN_WITHIN: Duration = Duration::from_secs(5);
-/// How long to wait when the system can't accept a client, as when there are too many open files.
-const ACCEPTED_AGAIN_AFTER: Duration = Duration::from_millis(100);
+/// The longest that a write to a client may take; then its connection is closed.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
+/// The pause after a failed `accept`, for example with too many open files.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Starts a thread that lets clients in.
+/// Starts a thread that accepts clients.
 ///
 /// # Errors
-/// When there is no thread to be had.
-pub(super) fn serve(listener: UnixListener, session: Sender<Message>) -> io::Result<()> {
+/// If no thread can be started.
+pub(super) fn accept_clients<S>(listener: UnixListener, send: S) -> io::Result<()>
+where
+    S: Fn(ControlRequest) -> bool + Clone + Send + 'static,
+{
     let accept = move || {
-        // Each client holds one of these.
-        let seat = Arc::new(());
+        // Each client's thread holds a clone, so the reference count is the number of clients.
+        let slot = Arc::new(());
         loop {
             let Ok((client, _)) = listener.accept() else {
-                sleep(ACCEPTED_AGAIN_AFTER);
+                sleep(ACCEPT_PAUSE);
                 continue;
             };
-            if Arc::strong_count(&seat) > CLIENTS_MAX {
-                turn_away(&client);
+            if Arc::strong_count(&slot) > CLIENTS_MAX {
+                reject_client(&client);
                 continue;
             }
-            let (seat, session) = (Arc::clone(&seat), session.clone());
-            let talk = move || {
-                // A client that went away, or doesn't listen.
-                let _gone = talk(&client, &session);
-                drop(seat);
+            let slot = Arc::clone(&slot);
+            let send = send.clone();
+            let serve = move || {
+                // An error means that the client went away, or doesn't read.
+                let _gone = serve_client(&client, &send);
+                drop(slot);
             };
             // Without a thread the client finds its connection closed.
-            let _no_thread = Builder::new().name("offermill-client".into()).spawn(talk);
+            let _no_thread = Builder::new().name("offermill-client".into()).spawn(serve);
         }
     };
-    Builder::new().name("offermill-control-door".into()).spawn(accept)?;
+    Builder::new().name("offermill-control".into()).spawn(accept)?;
     Ok(())
 }
 
-fn turn_away(mut client: &UnixStream) {
-    let why = format!("{CLIENTS_MAX} clients are connected already, and no more are let in");
-    // It fits into any buffer, or the client is none.
+fn reject_client(mut client: &UnixStream) {
+    let why = format!("{CLIENTS_MAX} clients are connected already, and no more are accepted");
+    // The line fits into any socket buffer.
     let _gone = client
         .set_nonblocking(true)
-        .and_then(|()| client.write_all(Answer::Refused(why).line().as_bytes()));
+        .and_then(|()| client.write_all(reply_text(&ControlReply::Refused(why)).as_bytes()));
 }
 
-fn talk(client: &UnixStream, session: &Sender<Message>) -> io::Result<()> {
-    client.set_write_timeout(Some(WRITTEN_WITHIN))?;
-    let (mut reader, mut writer) = (BufReader::new(client), client);
+fn serve_client(client: &UnixStream, send: &impl Fn(ControlRequest) -> bool) -> io::Result<()> {
+    client.set_write_timeout(Some(WRITE_TIMEOUT))?;
+    let mut reader = BufReader::new(client);
+    let mut writer = client;
     while let Some(line) = lines::next(&mut reader)? {
-        let (answer, is_last) = ask(line, false, session);
-        if let Some(answer) = answer {
-            writer.write_all(answer.line().as_bytes())?;
+        let (reply, is_last) = execute(line, false, send);
+        if let Some(reply) = reply {
+            writer.write_all(reply_text(&reply).as_bytes())?;
         }
         if is_last {
             break;
@@ -74,41 +78,58 @@ fn talk(client: &UnixStream, session: &Sender<Message>) -> io::Result<()> {
     Ok(())
 }
 
-/// Starts a thread that reads commands from standard input up to its end, which is not the run's.
+/// Starts a thread that reads commands from standard input. The end of the input doesn't stop the run.
 ///
 /// # Errors
-/// When there is no thread to be had.
-pub(super) fn listen_to_standard_input(session: Sender<Message>) -> io::Result<()> {
-    let listen = move || listen_to(&mut io::stdin().lock(), &session);
-    Builder::new().name("offermill-control-input".into()).spawn(listen)?;
+/// If no thread can be started.
+pub(super) fn read_standard_input<S>(send: S) -> io::Result<()>
+where
+    S: Fn(ControlRequest) -> bool + Send + 'static,
+{
+    let read = move || read_commands(&mut io::stdin().lock(), &send);
+    Builder::new().name("offermill-control-input".into()).spawn(read)?;
     Ok(())
 }
 
-fn listen_to(reader: &mut impl BufRead, session: &Sender<Message>) {
+fn read_commands(reader: &mut impl BufRead, send: &impl Fn(ControlRequest) -> bool) {
     while let Ok(Some(line)) = lines::next(reader) {
-        let (_shown, is_last) = ask(line, true, session);
+        let (_shown, is_last) = execute(line, true, send);
         if is_last {
             return;
         }
     }
 }
 
-/// Has a line answered by the session. Returns the answer, if it was one that needs any, and whether the client wants
-/// no more.
-fn ask(line: Line, is_shown: bool, session: &Sender<Message>) -> (Option<Answer>, bool) {
-    let what = match line {
-        Line::Text(text) => Command::parse(&text),
+/// Sends the command of a line to the run and waits for the reply. Returns the reply, unless the line is blank, and
+/// whether the client is done.
+fn execute(
+    line: Line,
+    is_shown: bool,
+    send: &impl Fn(ControlRequest) -> bool,
+) -> (Option<ControlReply>, bool) {
+    let command = match line {
+        Line::Text(text) => ControlCommand::parse(&text),
         Line::TooLong => {
             Err(format!("the line is too long; expected at most {LINE_BYTES_MAX} bytes"))
         }
-        Line::NoText => Err("the line is no text; expected UTF-8".to_owned()),
+        Line::NotUtf8 => Err("the line is no text; expected UTF-8".to_owned()),
     };
-    let Some(what) = what.transpose() else { return (None, false) };
-    let is_last = what == Ok(Command::Quit);
-    let (reply, answer) = sync_channel(1);
-    let request = Message::Command(Request { what, is_shown, reply });
-    let answer = session.send(request).ok().and_then(|()| answer.recv().ok());
-    let has_ended = answer.is_none();
-    let ended = || Answer::Refused("the run has ended".to_owned());
-    (Some(answer.unwrap_or_else(ended)), is_last || has_ended)
+    let Some(command) = command.transpose() else { return (None, false) };
+    let is_last = command == Ok(ControlCommand::Quit);
+    let (reply_to, reply) = sync_channel(1);
+    let is_sent = send(ControlRequest { command, is_shown, reply_to });
+    let reply = is_sent.then(|| reply.recv().ok()).flatten();
+    let has_ended = reply.is_none();
+    let ended = || ControlReply::Refused("the run has ended".to_owned());
+    (Some(reply.unwrap_or_else(ended)), is_last || has_ended)
+}
+
+/// A reply as it is sent to a client.
+fn reply_text(reply: &ControlReply) -> String {
+    match reply {
+        ControlReply::Done(text) => format!("ok: {}\n", text.replace('\n', " ")),
+        ControlReply::Refused(text) => format!("error: {}\n", text.replace('\n', " ")),
+        ControlReply::Block(text) => format!("{}\n\n", text.trim_end()),
+        ControlReply::Object(text) => format!("{text}\n"),
+    }
 }

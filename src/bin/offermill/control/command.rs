@@ -1,4 +1,4 @@
-//! What a line says.
+//! The control commands: their syntax, their help text and a parser.
 
 use std::fmt;
 
@@ -6,37 +6,37 @@ use offermill::allocation::{Load, ShuffleData};
 use offermill::config::text::parse_cores;
 use offermill::resources::MilliCpus;
 
-/// The commands, for people.
+/// The help text of the commands.
 pub(crate) const HELP: &str = "\
-limit N | none       set the executor limit. A lower one ends nobody: kill does
-kill NAME...         ask executors to end. The limit stays as it is, so others take
-                     their places, unless it is lowered before
-status               tell how the run stands; ends with an empty line
-status json          the same as one JSON object in a line
+limit N | none       set the executor limit. A lower limit ends no executor; use kill
+kill NAME...         ask executors to end. The limit stays, so others replace them
+                     unless it is lowered before
+status               print the state of the run; ends with an empty line
+status json          the same as one line of JSON
 load pending=N running=N [speculative=N] [unschedulable=N]
-                     tell how many tasks there are, until told otherwise; what isn't
-                     named is 0. With dynamic allocation the limit follows
-executor NAME WHAT   tell what an executor does, for dynamic allocation: busy or idle
-                     (until told busy it counts as idle), cached or uncached (whether
-                     it holds cached blocks), shuffle-needed, shuffle-kept or
-                     shuffle-gone (whether it holds shuffle data, and a job needs it)
-registered CORES     tell how many cores have registered with the framework's driver;
-                     with + or - before it, how many more or fewer
-locality HOST=N...   tell which hosts have the data of how many tasks: with dynamic
-                     allocation executors start there if they can; or \"locality none\"
-stop                 stop the run, as Ctrl-C does
-help                 this; ends with an empty line
-quit                 hear no more from this client
-Names are executors' ids, or what comes after the last \"-\" of one, or its number.";
+                     set the number of tasks until the next load command; a number
+                     that isn't given is 0. With dynamic allocation the limit follows
+executor NAME WHAT   set the activity of an executor, for dynamic allocation: busy or
+                     idle (the default), cached or uncached (whether it holds cached
+                     blocks), shuffle-needed, shuffle-kept or shuffle-gone (whether it
+                     holds shuffle data, and whether a job needs it)
+registered CORES     set how many cores have registered with the framework's driver;
+                     with + or -, add or subtract
+locality HOST=N...   set how many tasks have their data on which hosts; with dynamic
+                     allocation, executors start there if possible; or \"locality none\"
+stop                 stop the run, like Ctrl-C
+help                 print this; ends with an empty line
+quit                 close the connection
+NAME is an executor's id, the part of it after the last \"-\", or its number.";
 
-/// What the first word may be.
+/// The words that a command may begin with.
 const WORDS: &str = "limit, kill, status, load, executor, registered, locality, stop, help or quit";
 
-/// A command.
+/// A control command.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Command {
+pub(crate) enum ControlCommand {
     Limit(Option<u32>),
-    /// At least one name.
+    /// The names of executors, at least one.
     Kill(Vec<String>),
     Status {
         is_json: bool,
@@ -46,15 +46,15 @@ pub(crate) enum Command {
         name: String,
         activity: Activity,
     },
-    Registered(Registered),
-    /// Hosts, and how many tasks have their data there.
+    Registered(RegisteredCores),
+    /// Hosts, and the number of tasks that have their data there.
     Locality(Vec<(String, u32)>),
     Stop,
     Help,
     Quit,
 }
 
-/// What an executor does.
+/// The activity of an executor, as dynamic allocation sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Activity {
     Busy,
@@ -63,56 +63,59 @@ pub(crate) enum Activity {
     Shuffle(ShuffleData),
 }
 
-/// How many cores have registered.
+/// The cores that have registered with the framework's driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Registered {
-    InAll(MilliCpus),
-    More(MilliCpus),
-    Fewer(MilliCpus),
+pub(crate) enum RegisteredCores {
+    Total(MilliCpus),
+    Added(MilliCpus),
+    Removed(MilliCpus),
 }
 
-impl Command {
-    /// Reads a line. `None` if it is blank.
+impl ControlCommand {
+    /// Parses a line. `None` if it is blank.
     ///
     /// # Errors
-    /// A sentence that says what was expected.
-    pub(super) fn parse(line: &str) -> Result<Option<Command>, String> {
+    /// With a sentence that says what was expected.
+    pub(super) fn parse(line: &str) -> Result<Option<ControlCommand>, String> {
         let mut words = line.split_whitespace();
         let Some(first) = words.next() else { return Ok(None) };
         let rest: Vec<&str> = words.collect();
         Ok(Some(match (first, &rest[..]) {
-            ("limit", [limit]) => Command::Limit(read_limit(limit)?),
+            ("limit", [limit]) => ControlCommand::Limit(parse_limit(limit)?),
             ("limit", _) => return Err(expected("limit", "a number of executors, or \"none\"")),
             ("kill", []) => return Err(expected("kill", "names of executors")),
-            ("kill", names) => Command::Kill(names.iter().map(|&name| name.to_owned()).collect()),
-            ("status", []) => Command::Status { is_json: false },
-            ("status", ["json"]) => Command::Status { is_json: true },
-            ("status", _) => return Err(expected("status", "nothing, or \"json\"")),
-            ("load", counts) => Command::Load(read_load(counts)?),
-            ("executor", [name, activity]) => {
-                Command::Executor { name: (*name).to_owned(), activity: read_activity(activity)? }
+            ("kill", names) => {
+                ControlCommand::Kill(names.iter().map(|&name| name.to_owned()).collect())
             }
+            ("status", []) => ControlCommand::Status { is_json: false },
+            ("status", ["json"]) => ControlCommand::Status { is_json: true },
+            ("status", _) => return Err(expected("status", "nothing, or \"json\"")),
+            ("load", counts) => ControlCommand::Load(parse_load(counts)?),
+            ("executor", [name, activity]) => ControlCommand::Executor {
+                name: (*name).to_owned(),
+                activity: parse_activity(activity)?,
+            },
             ("executor", _) => {
                 return Err(expected("executor", "a name and one of its activities"));
             }
-            ("registered", [cores]) => Command::Registered(read_registered(cores)?),
+            ("registered", [cores]) => ControlCommand::Registered(parse_registered(cores)?),
             ("registered", _) => return Err(expected("registered", "a number of cores")),
-            ("locality", hosts) => Command::Locality(read_hosts(hosts)?),
-            ("stop", []) => Command::Stop,
-            ("help", []) => Command::Help,
-            ("quit", []) => Command::Quit,
+            ("locality", hosts) => ControlCommand::Locality(parse_hosts(hosts)?),
+            ("stop", []) => ControlCommand::Stop,
+            ("help", []) => ControlCommand::Help,
+            ("quit", []) => ControlCommand::Quit,
             ("stop" | "help" | "quit", _) => return Err(expected(first, "nothing")),
             _ => return Err(format!("{} is no command; expected {WORDS}", quoted(first))),
         }))
     }
 }
 
-/// As in `"limit" is followed by a number of executors, or "none"`.
+/// As in `after "limit" was expected: a number of executors, or "none"`.
 fn expected(word: &str, what: &str) -> String {
     format!("after \"{word}\" was expected: {what}")
 }
 
-/// A word of the client's, shortened and without anything that a terminal wouldn't show.
+/// A client's word, quoted, escaped and shortened.
 fn quoted(word: &str) -> String {
     const SHOWN_MAX: usize = 60;
     let mut shown: String = word.chars().take(SHOWN_MAX).collect();
@@ -123,11 +126,11 @@ fn quoted(word: &str) -> String {
 }
 
 fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
-    // "+5" is no number here.
+    // Unlike `parse`, this rejects "+5".
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-fn read_limit(text: &str) -> Result<Option<u32>, String> {
+fn parse_limit(text: &str) -> Result<Option<u32>, String> {
     if text == "none" {
         return Ok(None);
     }
@@ -135,11 +138,12 @@ fn read_limit(text: &str) -> Result<Option<u32>, String> {
     number(text).map(Some).ok_or_else(|| expected("limit", &what()))
 }
 
-/// Numbers with names, each at most once.
-fn read_load(words: &[&str]) -> Result<Load, String> {
-    const WHAT: &str = "pending=N and running=N, and maybe speculative=N and unschedulable=N";
+/// Parses the numbers of a load, each of which may be given once.
+fn parse_load(words: &[&str]) -> Result<Load, String> {
+    const WHAT: &str = "pending=N and running=N, optionally speculative=N and unschedulable=N";
     let wrong = |why: fmt::Arguments<'_>| expected("load", &format!("{WHAT}; {why}"));
-    let (mut load, mut seen) = (Load::default(), Vec::new());
+    let mut load = Load::default();
+    let mut seen = Vec::new();
     for word in words {
         let Some((name, count)) = word.split_once('=') else {
             return Err(wrong(format_args!("{} is none of them", quoted(word))));
@@ -162,7 +166,7 @@ fn read_load(words: &[&str]) -> Result<Load, String> {
     if seen.is_empty() { Err(expected("load", WHAT)) } else { Ok(load) }
 }
 
-fn read_activity(text: &str) -> Result<Activity, String> {
+fn parse_activity(text: &str) -> Result<Activity, String> {
     Ok(match text {
         "busy" => Activity::Busy,
         "idle" => Activity::Idle,
@@ -178,24 +182,24 @@ fn read_activity(text: &str) -> Result<Activity, String> {
     })
 }
 
-fn read_registered(text: &str) -> Result<Registered, String> {
-    let (kind, cores): (fn(MilliCpus) -> Registered, &str) = match text.split_at_checked(1) {
-        Some(("+", cores)) => (Registered::More, cores),
-        Some(("-", cores)) => (Registered::Fewer, cores),
-        _ => (Registered::InAll, text),
+fn parse_registered(text: &str) -> Result<RegisteredCores, String> {
+    let (kind, cores): (fn(MilliCpus) -> RegisteredCores, &str) = match text.split_at_checked(1) {
+        Some(("+", cores)) => (RegisteredCores::Added, cores),
+        Some(("-", cores)) => (RegisteredCores::Removed, cores),
+        _ => (RegisteredCores::Total, text),
     };
     match (cores, parse_cores("registered", cores)) {
-        // An executor that has no cores is none, but none is a number of cores.
+        // `parse_cores` rejects 0, as no executor has 0 cores, but 0 cores may have registered.
         ("0", _) => Ok(kind(MilliCpus::ZERO)),
         (_, Ok(cores)) => Ok(kind(cores)),
         _ => {
-            let what = format!("a number of cores, maybe with + or -, not {}", quoted(text));
+            let what = format!("a number of cores, optionally with + or -, not {}", quoted(text));
             Err(expected("registered", &what))
         }
     }
 }
 
-fn read_hosts(words: &[&str]) -> Result<Vec<(String, u32)>, String> {
+fn parse_hosts(words: &[&str]) -> Result<Vec<(String, u32)>, String> {
     const WHAT: &str = "HOST=N, a number of tasks for each host, or \"none\"";
     if words == ["none"] {
         return Ok(Vec::new());
@@ -218,43 +222,43 @@ mod tests {
 
     use super::*;
 
-    /// Goal: each command is read as help says. Method: a row each.
+    /// Goal: each command is parsed as the help text says. Method: a row each.
     #[test]
-    fn commands_are_read() {
+    fn commands_are_parsed() {
         let cores = MilliCpus::from_cores;
         let load = Load { pending: 20, running: 4, ..Load::default() };
         let all = Load { speculative: 2, unschedulable: 1, ..load };
-        let executor = |activity| Command::Executor { name: "17.4".into(), activity };
+        let executor = |activity| ControlCommand::Executor { name: "17.4".into(), activity };
         let rows = [
-            ("limit 5", Command::Limit(Some(5))),
-            ("limit none", Command::Limit(None)),
-            ("  kill\ta-1.0  17 ", Command::Kill(vec!["a-1.0".into(), "17".into()])),
-            ("status\r", Command::Status { is_json: false }),
-            ("status json", Command::Status { is_json: true }),
-            ("load pending=20 running=4", Command::Load(load)),
-            ("load running=4 pending=20 unschedulable=1 speculative=2", Command::Load(all)),
-            ("load pending=0", Command::Load(Load::default())),
+            ("limit 5", ControlCommand::Limit(Some(5))),
+            ("limit none", ControlCommand::Limit(None)),
+            ("  kill\ta-1.0  17 ", ControlCommand::Kill(vec!["a-1.0".into(), "17".into()])),
+            ("status\r", ControlCommand::Status { is_json: false }),
+            ("status json", ControlCommand::Status { is_json: true }),
+            ("load pending=20 running=4", ControlCommand::Load(load)),
+            ("load running=4 pending=20 unschedulable=1 speculative=2", ControlCommand::Load(all)),
+            ("load pending=0", ControlCommand::Load(Load::default())),
             ("executor 17.4 busy", executor(Activity::Busy)),
             ("executor 17.4 idle", executor(Activity::Idle)),
             ("executor 17.4 uncached", executor(Activity::Cached(false))),
             ("executor 17.4 shuffle-kept", executor(Activity::Shuffle(ShuffleData::Kept))),
-            ("registered 4", Command::Registered(Registered::InAll(cores(4)))),
-            ("registered 0", Command::Registered(Registered::InAll(cores(0)))),
-            ("registered +2", Command::Registered(Registered::More(cores(2)))),
-            ("registered -2", Command::Registered(Registered::Fewer(cores(2)))),
-            ("locality a=3 b=1", Command::Locality(vec![("a".into(), 3), ("b".into(), 1)])),
-            ("locality none", Command::Locality(Vec::new())),
-            ("stop", Command::Stop),
-            ("help", Command::Help),
-            ("quit", Command::Quit),
+            ("registered 4", ControlCommand::Registered(RegisteredCores::Total(cores(4)))),
+            ("registered 0", ControlCommand::Registered(RegisteredCores::Total(cores(0)))),
+            ("registered +2", ControlCommand::Registered(RegisteredCores::Added(cores(2)))),
+            ("registered -2", ControlCommand::Registered(RegisteredCores::Removed(cores(2)))),
+            ("locality a=3 b=1", ControlCommand::Locality(vec![("a".into(), 3), ("b".into(), 1)])),
+            ("locality none", ControlCommand::Locality(Vec::new())),
+            ("stop", ControlCommand::Stop),
+            ("help", ControlCommand::Help),
+            ("quit", ControlCommand::Quit),
         ];
         for (line, command) in rows {
-            assert_eq!(Command::parse(line), Ok(Some(command)), "{line}");
+            assert_eq!(ControlCommand::parse(line), Ok(Some(command)), "{line}");
         }
-        assert_eq!(Command::parse(" \t "), Ok(None));
+        assert_eq!(ControlCommand::parse(" \t "), Ok(None));
     }
 
-    /// Goal: what isn't a command is refused with what was expected. Method: a row each.
+    /// Goal: a wrong line is refused, with what was expected. Method: a row each.
     #[test]
     fn others_are_refused_with_what_was_expected() {
         let rows = [
@@ -274,7 +278,7 @@ mod tests {
             ("load pending=1 pending=1", "pending comes twice"),
             ("executor 17", "a name and one of its activities"),
             ("executor 17 asleep", "shuffle-gone, not \"asleep\""),
-            ("registered many", "a number of cores, maybe with + or -, not \"many\""),
+            ("registered many", "a number of cores, optionally with + or -, not \"many\""),
             ("registered +", "not \"+\""),
             ("registered +-2", "not \"+-2\""),
             ("locality", "HOST=N"),
@@ -284,14 +288,14 @@ mod tests {
             ("\u{1b}[2J", "\"\\u{1b}[2J\" is no command"),
         ];
         for (line, sentence) in rows {
-            let error = Command::parse(line).unwrap_err();
+            let error = ControlCommand::parse(line).unwrap_err();
             assert!(error.contains(sentence), "{line}: {error}");
         }
     }
 
     proptest! {
-        /// Goal: every line has its answer: a command, or a sentence in one line of bearable length; and none makes
-        /// the reader fall over. Method: words of the language and any text, in any order.
+        /// Goal: every line is a command, or fails with a sentence of one line and of limited length; none panics.
+        /// Method: words of the language and any text, in any order.
         #[test]
         fn every_line_has_an_answer(
             words in vec(prop_oneof![
@@ -304,7 +308,7 @@ mod tests {
             gap in "[ \t]{1,3}",
         ) {
             let line = words.join(&gap);
-            match Command::parse(&line) {
+            match ControlCommand::parse(&line) {
                 Ok(None) => prop_assert!(line.trim().is_empty()),
                 Ok(Some(_)) => {}
                 Err(sentence) => {

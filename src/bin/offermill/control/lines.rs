@@ -1,27 +1,28 @@
-//! Lines of a client, none longer than there is room for.
+//! Reads the lines of a client, with a limit on their length.
 
 use std::io::{self, BufRead, ErrorKind};
 
-/// The longest line, in bytes without its end. Room for a few thousand executors' names.
+/// The longest line, in bytes without its line feed: enough for the names of a few thousand executors.
 pub(super) const LINE_BYTES_MAX: usize = 64 * 1024;
 
-/// A line, as far as it can be used.
+/// A line of a client.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    /// Its text, without its end.
+    /// Text without its line feed.
     Text(String),
-    /// It was longer than [`LINE_BYTES_MAX`]. Nothing of it was kept.
+    /// A line longer than [`LINE_BYTES_MAX`], which was discarded.
     TooLong,
-    /// It isn't UTF-8.
-    NoText,
+    /// A line that isn't UTF-8.
+    NotUtf8,
 }
 
-/// The next line; `None` at the end. What comes last counts even without a line feed.
+/// The next line; `None` at the end. The last line needs no line feed.
 ///
 /// # Errors
-/// When there is nothing to be read any more.
+/// If the reader fails.
 pub(super) fn next(reader: &mut impl BufRead) -> io::Result<Option<Line>> {
-    let (mut bytes, mut length) = (Vec::new(), 0_usize);
+    let mut bytes = Vec::new();
+    let mut length = 0_usize;
     loop {
         let piece = match reader.fill_buf() {
             Ok(piece) => piece,
@@ -39,10 +40,10 @@ pub(super) fn next(reader: &mut impl BufRead) -> io::Result<Option<Line>> {
         } else {
             bytes = Vec::new();
         }
-        let (used, is_whole) = (part.len() + usize::from(end.is_some()), end.is_some());
-        // An empty line has a length, too: its end.
+        let is_whole = end.is_some();
+        let consumed = part.len() + usize::from(is_whole);
         let is_over = is_whole || piece.is_empty();
-        reader.consume(used);
+        reader.consume(consumed);
         if is_over {
             break;
         }
@@ -50,7 +51,7 @@ pub(super) fn next(reader: &mut impl BufRead) -> io::Result<Option<Line>> {
     if length > LINE_BYTES_MAX {
         return Ok(Some(Line::TooLong));
     }
-    Ok(Some(String::from_utf8(bytes).map_or(Line::NoText, Line::Text)))
+    Ok(Some(String::from_utf8(bytes).map_or(Line::NotUtf8, Line::Text)))
 }
 
 #[cfg(test)]
@@ -64,8 +65,8 @@ mod tests {
         std::iter::from_fn(|| next(&mut reader).unwrap()).collect()
     }
 
-    /// Goal: what lines there are doesn't depend on the pieces in which they come. Method: a text with all kinds of
-    /// lines, in pieces of all sizes.
+    /// Goal: the lines don't depend on the pieces in which they arrive. Method: a text with all kinds of lines, in
+    /// pieces of several sizes.
     #[test]
     fn lines_come_whole_whatever_their_pieces() {
         let long = "x".repeat(LINE_BYTES_MAX + 1);
@@ -79,7 +80,7 @@ mod tests {
             text("two\r"),
             Line::TooLong,
             text(longest),
-            Line::NoText,
+            Line::NotUtf8,
             text("last"),
         ];
         for buffer in [1, 2, 3, 7, 4096, LINE_BYTES_MAX * 4] {

@@ -1,5 +1,5 @@
-//! Failures of calls, of which there can be thousands when a master is gone: the first are told one by one, the rest
-//! in sums.
+//! Rate limit for messages about failed calls: the first few are reported one by one, the rest in sums. If a master is
+//! gone, there can be thousands.
 
 use std::time::Duration;
 
@@ -7,59 +7,62 @@ use offermill::Timestamp;
 
 use crate::model::event::RunEvent;
 
-/// So many are told one by one.
-const AT_ONCE_MAX: u32 = 5;
-/// One more can be told after so long.
-const ONE_EVERY: Duration = Duration::from_secs(10);
+/// The most failures that are reported one by one in a row.
+const BURST_MAX: u32 = 5;
+/// The pause after which one more report is allowed.
+const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Decides which failures are told.
+/// Decides which failed calls are reported.
 #[derive(Debug)]
 pub(crate) struct CallFailures {
-    /// So many can be told now.
-    room: u32,
-    /// When there is room for one more.
-    more_at: Timestamp,
-    /// How many were not told, and the last of them.
-    untold: u64,
+    /// How many reports are allowed now.
+    allowed: u32,
+    /// When one more is allowed.
+    next_at: Timestamp,
+    /// How many failures were not reported yet.
+    unreported: u64,
+    /// The reason of the last of them.
     last: String,
 }
 
 impl CallFailures {
-    /// Calm.
+    /// No call has failed yet.
     pub(crate) fn new() -> CallFailures {
         CallFailures {
-            room: AT_ONCE_MAX,
-            more_at: Timestamp::ORIGIN,
-            untold: 0,
+            allowed: BURST_MAX,
+            next_at: Timestamp::ORIGIN,
+            unreported: 0,
             last: String::new(),
         }
     }
 
-    /// A call failed. Returns what there is to tell, if it is told now.
-    pub(crate) fn failed(&mut self, now: Timestamp, why: String) -> Option<RunEvent> {
-        (self.untold, self.last) = (self.untold + 1, why);
-        self.look(now)
+    /// Records a failed call. Returns an event if a report is allowed now.
+    pub(crate) fn record(&mut self, now: Timestamp, why: String) -> Option<RunEvent> {
+        self.unreported += 1;
+        self.last = why;
+        self.poll(now)
     }
 
-    /// RunEvent was not told yet, when there is room for it.
-    pub(crate) fn look(&mut self, now: Timestamp) -> Option<RunEvent> {
-        if self.room < AT_ONCE_MAX && now >= self.more_at {
-            self.room += 1;
-            self.more_at = now.plus(ONE_EVERY);
+    /// Returns an event about unreported failures, if there are any and a report is allowed now.
+    pub(crate) fn poll(&mut self, now: Timestamp) -> Option<RunEvent> {
+        if self.allowed < BURST_MAX && now >= self.next_at {
+            self.allowed += 1;
+            self.next_at = now.plus(REPORT_INTERVAL);
         }
-        if self.room == 0 || self.untold == 0 {
+        if self.allowed == 0 || self.unreported == 0 {
             return None;
         }
-        if self.room == AT_ONCE_MAX {
-            self.more_at = now.plus(ONE_EVERY);
+        if self.allowed == BURST_MAX {
+            self.next_at = now.plus(REPORT_INTERVAL);
         }
-        self.room -= 1;
-        self.rest()
+        self.allowed -= 1;
+        self.flush()
     }
 
-    /// RunEvent was not told yet.
-    pub(crate) fn rest(&mut self) -> Option<RunEvent> {
-        let (calls, why) = (std::mem::take(&mut self.untold), std::mem::take(&mut self.last));
+    /// Returns an event about all unreported failures, if there are any.
+    pub(crate) fn flush(&mut self) -> Option<RunEvent> {
+        let calls = std::mem::take(&mut self.unreported);
+        let why = std::mem::take(&mut self.last);
         (calls > 0).then_some(RunEvent::CallFailed { why, calls })
     }
 }
@@ -68,22 +71,24 @@ impl CallFailures {
 mod tests {
     use super::*;
 
-    /// Goal: a storm of failures makes few lines and loses no failure. Method: a thousand within a minute.
+    /// Goal: many failures make few lines, and none is lost. Method: a thousand within a minute.
     #[test]
-    fn a_storm_is_summed_up() {
-        let mut storm = CallFailures::new();
-        let (mut lines, mut calls) = (0, 0);
-        let mut tell = |what: Option<RunEvent>| {
-            if let Some(RunEvent::CallFailed { calls: more, .. }) = what {
-                (lines, calls) = (lines + 1, calls + more);
+    fn many_failures_are_summed_up() {
+        let mut failures = CallFailures::new();
+        let mut lines = 0;
+        let mut calls = 0;
+        let mut count = |event: Option<RunEvent>| {
+            if let Some(RunEvent::CallFailed { calls: more, .. }) = event {
+                lines += 1;
+                calls += more;
             }
         };
         for number in 0..1_000_u64 {
             let now = Timestamp::from_millis(number * 60);
-            tell(storm.failed(now, format!("call {number}")));
-            tell(storm.look(now));
+            count(failures.record(now, format!("call {number}")));
+            count(failures.poll(now));
         }
-        tell(storm.rest());
+        count(failures.flush());
         assert_eq!(calls, 1_000);
         assert!((6..=12).contains(&lines), "{lines}");
     }

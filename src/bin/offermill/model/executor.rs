@@ -1,19 +1,17 @@
-//! What is known of one executor, and of one agent.
+//! Records of executors and agents, and the states of executors.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use offermill::Timestamp;
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 
-use crate::model::event::Exclusion;
-
-/// An executor.
+/// An executor of the run.
 #[derive(Clone, Debug)]
-pub(crate) struct ExecutorInfo {
+pub(crate) struct ExecutorRecord {
     pub(crate) name: String,
     pub(crate) agent_id: String,
     pub(crate) host: String,
-    pub(crate) state: State,
+    pub(crate) state: ExecutorState,
     pub(crate) cores: MilliCpus,
     pub(crate) memory: Mebibytes,
     pub(crate) gpus: Gpus,
@@ -25,9 +23,9 @@ pub(crate) struct ExecutorInfo {
     pub(crate) replaced_by: Option<String>,
 }
 
-/// Where in its life an executor is.
+/// The state of an executor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum State {
+pub(crate) enum ExecutorState {
     Starting,
     Running,
     Ending,
@@ -39,74 +37,106 @@ pub(crate) enum State {
     Lost,
 }
 
-impl State {
-    /// All, in the order in which people want to hear of them.
-    pub(crate) const ALL: [State; 9] = [
-        State::Running,
-        State::Starting,
-        State::Ending,
-        State::Unreachable,
-        State::GivenUp,
-        State::Finished,
-        State::Failed,
-        State::Killed,
-        State::Lost,
+impl ExecutorState {
+    /// All states, in the order in which they are shown.
+    pub(crate) const ALL: [ExecutorState; 9] = [
+        ExecutorState::Running,
+        ExecutorState::Starting,
+        ExecutorState::Ending,
+        ExecutorState::Unreachable,
+        ExecutorState::GivenUp,
+        ExecutorState::Finished,
+        ExecutorState::Failed,
+        ExecutorState::Killed,
+        ExecutorState::Lost,
     ];
 
-    /// In a word or two.
+    /// The state's name.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
-            State::Starting => "starting",
-            State::Running => "running",
-            State::Ending => "ending",
-            State::Unreachable => "unreachable",
-            State::GivenUp => "given up",
-            State::Finished => "finished",
-            State::Failed => "failed",
-            State::Killed => "killed",
-            State::Lost => "lost",
+            ExecutorState::Starting => "starting",
+            ExecutorState::Running => "running",
+            ExecutorState::Ending => "ending",
+            ExecutorState::Unreachable => "unreachable",
+            ExecutorState::GivenUp => "given up",
+            ExecutorState::Finished => "finished",
+            ExecutorState::Failed => "failed",
+            ExecutorState::Killed => "killed",
+            ExecutorState::Lost => "lost",
         }
     }
 
-    /// Whether it has ended.
+    /// Whether an executor in this state has ended.
     pub(crate) const fn is_end(self) -> bool {
-        matches!(self, State::Finished | State::Failed | State::Killed | State::Lost)
+        matches!(
+            self,
+            ExecutorState::Finished
+                | ExecutorState::Failed
+                | ExecutorState::Killed
+                | ExecutorState::Lost
+        )
     }
 }
 
-impl ExecutorInfo {
-    /// From its placement to its end; `None` while it lives.
+impl ExecutorRecord {
+    /// The time from its placement to its end; `None` if it is alive.
     pub(crate) fn ran(&self) -> Option<Duration> {
         self.ended_at.map(|ended| ended.since(self.placed_at))
     }
 
-    /// Its age, or the age that it reached.
+    /// The time from its placement to its end, or to `now` if it is alive.
     pub(crate) fn age(&self, now: Timestamp) -> Duration {
         self.ended_at.unwrap_or(now).since(self.placed_at)
     }
 }
 
-/// An agent, as far as executors were placed on it.
+/// An agent on which executors were placed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AgentRecord {
     pub(crate) host: String,
-    pub(crate) counts: [u64; State::ALL.len()],
+    pub(crate) counts: [u64; ExecutorState::ALL.len()],
     pub(crate) last_failure: String,
-    pub(crate) exclusions: Vec<Exclusion>,
+    pub(crate) exclusions: Vec<AgentExclusion>,
     pub(crate) is_lost: bool,
 }
 
 impl AgentRecord {
     /// How many of its executors are in this state.
-    pub(crate) fn count(&self, state: State) -> u64 {
+    pub(crate) fn count(&self, state: ExecutorState) -> u64 {
         self.counts[state as usize]
     }
 }
 
-/// Terminals with fewer columns see ids shortened.
+/// An exclusion of an agent.
+#[derive(Clone, Debug)]
+pub(crate) struct AgentExclusion {
+    pub(crate) agent_id: String,
+    pub(crate) host: String,
+    /// The number of failures that led to it.
+    pub(crate) failures: u8,
+    /// The last failure's message.
+    pub(crate) why: String,
+    /// When it began.
+    pub(crate) at: Timestamp,
+    /// When it ends; [`Timestamp::MAX`] is never.
+    pub(crate) until: Timestamp,
+    /// When it ends, in wall-clock time; `None` is never.
+    pub(crate) ends: Option<SystemTime>,
+}
+
+impl AgentExclusion {
+    /// Its whole duration, rounded to a second; `None` is for ever.
+    pub(crate) fn duration(&self) -> Option<Duration> {
+        let exact = self.until.since(self.at);
+        let rounded = (exact + Duration::from_millis(500)).as_secs();
+        self.ends.map(|_| Duration::from_secs(rounded))
+    }
+}
+
+/// Ids are shortened on terminals with fewer columns.
 const WIDE: usize = 100;
 
-/// An executor's id, as far as there is room: all begin alike, and the rest will do.
+/// An executor's id, without the prefix that all ids share if the terminal is narrow.
 pub(crate) fn short_name(name: &str, columns: usize) -> String {
     match name.rsplit_once('-') {
         Some((_, rest)) if columns < WIDE => format!("…-{rest}"),

@@ -1,4 +1,5 @@
-//! What is known of a run: its executors, its events, why it waits and how it ends.
+//! The data of a run: its executors, agents and events, why it waits and why it ends. Sentences about them are in
+//! `output/`.
 
 pub(crate) mod call_failures;
 pub(crate) mod end_reason;
@@ -6,5 +7,7 @@ pub(crate) mod event;
 pub(crate) mod executor;
 pub(crate) mod failures;
 pub(crate) mod rate;
+pub(crate) mod reply;
 pub(crate) mod state;
+pub(crate) mod target;
 pub(crate) mod waiting;

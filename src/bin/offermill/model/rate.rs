@@ -1,18 +1,18 @@
-//! How fast a counter grows.
+//! The rate of growth of a counter over the last seconds.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// The rate is over this long.
+/// The time over which the rate is taken.
 const WINDOW: Duration = Duration::from_secs(5);
 
-/// A growing counter's recent past.
+/// Recent values of a growing counter.
 #[derive(Debug, Default)]
 pub(crate) struct Rate(VecDeque<(Instant, u64)>);
 
 impl Rate {
-    /// Notes the counter's value, at most some times a second.
-    pub(crate) fn note(&mut self, now: Instant, value: u64) {
+    /// Records the counter's value, at most ten times a second.
+    pub(crate) fn record(&mut self, now: Instant, value: u64) {
         if self.0.back().is_some_and(|(last, _)| now - *last < Duration::from_millis(100)) {
             return;
         }
@@ -22,7 +22,7 @@ impl Rate {
         }
     }
 
-    /// So much in a second.
+    /// The growth per second.
     pub(crate) fn per_second(&self) -> f64 {
         match (self.0.front(), self.0.back()) {
             (Some((first, from)), Some((last, to))) if last > first => {
@@ -43,7 +43,7 @@ mod tests {
         let (mut rate, start) = (Rate::default(), Instant::now());
         assert_eq!(rate.per_second(), 0.0);
         for second in 0..60 {
-            rate.note(start + Duration::from_secs(second), second.min(30) * 10);
+            rate.record(start + Duration::from_secs(second), second.min(30) * 10);
             if second == 20 {
                 assert!((rate.per_second() - 10.0).abs() < 0.01);
             }

@@ -1,55 +1,66 @@
-//! What is known of executors and agents, built from the engine's notices.
+//! The state of a run: records of all executors and agents, updated by the engine's notices.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use offermill::engine::{Clock, Notice, PlacedExecutor};
 use offermill::{Change, Fate, TaskState, Timestamp};
 
-use crate::model::event::{Exclusion, RunEvent};
-use crate::model::executor::{AgentRecord, ExecutorInfo, State};
-use crate::target::OnExit;
+use crate::model::event::RunEvent;
+use crate::model::executor::{AgentExclusion, AgentRecord, ExecutorRecord, ExecutorState};
+use crate::model::target::OnExit;
 use crate::text::clock::time_of;
-use crate::text::format::printable;
 
-/// So many executors that have ended are remembered one by one; of older ones only the sums.
+/// The most ended executors whose records are kept; older ones are only counted.
 const ENDED_KEPT_MAX: usize = 10_000;
 
-/// All executors and agents.
+/// The executors and agents of a run.
 #[derive(Debug)]
 pub(crate) struct RunState {
     clock: Clock,
-    leavings: OnExit,
+    on_exit: OnExit,
     failures_to_exclude: u8,
-    records: BTreeMap<u64, ExecutorInfo>,
+    records: BTreeMap<u64, ExecutorRecord>,
     by_name: HashMap<String, u64>,
-    numbered: u64,
-    counts: [u64; State::ALL.len()],
+    next_number: u64,
+    counts: [u64; ExecutorState::ALL.len()],
+    /// The numbers of ended executors, oldest first.
     ended: VecDeque<u64>,
+    /// How many ended executors have no record any more.
     pub(crate) forgotten: u64,
     pub(crate) agents: BTreeMap<String, AgentRecord>,
     pub(crate) framework_id: String,
-    /// How many executors had finished in the former run that this one goes on with.
+    /// How many executors had finished in the former run that this one continues.
     pub(crate) finished_before: u64,
-    /// Whether there is a subscription.
+    /// Whether the framework is subscribed.
     pub(crate) is_connected: bool,
-    /// Ended badly, not replaced yet.
+    /// The numbers of executors that failed or were lost and have no replacement yet.
     vacancies: VecDeque<u64>,
-    /// The most that lived at a time.
+    /// The most executors that were alive at the same time.
     peak: u64,
+    /// How many executors were replaced.
     pub(crate) replaced: u64,
 }
 
+/// Why a text names no single executor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum FindError {
+    /// No living executor matches.
+    NotFound { text: String },
+    /// Several match; the first two of them.
+    Ambiguous { text: String, candidates: [String; 2] },
+}
+
 impl RunState {
-    /// Without executors.
-    pub(crate) fn new(clock: Clock, leavings: OnExit, failures_to_exclude: u8) -> RunState {
+    /// A run without executors.
+    pub(crate) fn new(clock: Clock, on_exit: OnExit, failures_to_exclude: u8) -> RunState {
         RunState {
             clock,
-            leavings,
+            on_exit,
             failures_to_exclude,
             records: BTreeMap::new(),
             by_name: HashMap::new(),
-            numbered: 0,
-            counts: [0; State::ALL.len()],
+            next_number: 0,
+            counts: [0; ExecutorState::ALL.len()],
             ended: VecDeque::new(),
             forgotten: 0,
             agents: BTreeMap::new(),
@@ -63,64 +74,66 @@ impl RunState {
     }
 
     /// Executors in the order in which they were placed.
-    pub(crate) fn records(&self) -> impl DoubleEndedIterator<Item = &ExecutorInfo> {
+    pub(crate) fn records(&self) -> impl DoubleEndedIterator<Item = &ExecutorRecord> {
         self.records.values()
     }
 
-    /// The executor that lives and has this name; or whose name has this after its last `-`; or whose number it is.
+    /// The living executor with this name; or whose name ends with `text` after the last `-`; or with this number.
     ///
     /// # Errors
-    /// A sentence about none, or several.
-    pub(crate) fn find(&self, text: &str) -> Result<&ExecutorInfo, String> {
-        let living = |number: &u64| self.records.get(number);
-        if let Some(record) = self.by_name.get(text).and_then(living) {
+    /// If no living executor matches, or several do.
+    pub(crate) fn find(&self, text: &str) -> Result<&ExecutorRecord, FindError> {
+        let record = |number: &u64| self.records.get(number);
+        if let Some(record) = self.by_name.get(text).and_then(record) {
             return Ok(record);
         }
         let text = text.trim_start_matches("…-");
-        let is_meant = |name: &str| {
+        let matches = |name: &str| {
             let end = name.rsplit_once('-').map_or(name, |(_, end)| end);
             end == text || end.split_once('.').is_some_and(|(number, _)| number == text)
         };
-        let named = self.by_name.iter().filter(|(name, _)| is_meant(name));
-        let mut found: Vec<&ExecutorInfo> =
-            named.filter_map(|(_, number)| living(number)).collect();
+        let named = self.by_name.iter().filter(|(name, _)| matches(name));
+        let mut found: Vec<&ExecutorRecord> =
+            named.filter_map(|(_, number)| record(number)).collect();
         found.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        let text = printable(text);
+        let text = text.to_owned();
         match found[..] {
             [record] => Ok(record),
-            [first, second, ..] => Err(format!(
-                "{text:?} may be {} or {}; expected one executor",
-                first.name, second.name
-            )),
-            [] => Err(format!(
-                "no executor {text:?} lives; expected an id, what is after its last \"-\", or its number"
-            )),
+            [first, second, ..] => {
+                let candidates = [first.name.clone(), second.name.clone()];
+                Err(FindError::Ambiguous { text, candidates })
+            }
+            [] => Err(FindError::NotFound { text }),
         }
     }
 
-    /// How many executors are or ended in this state.
-    pub(crate) fn count(&self, state: State) -> u64 {
+    /// How many executors are in this state.
+    pub(crate) fn count(&self, state: ExecutorState) -> u64 {
         self.counts[state as usize]
     }
 
-    /// How many have finished, in a former run too if this one goes on with it.
+    /// How many executors have finished, including those of the former run that this one continues.
     pub(crate) fn finished(&self) -> u64 {
-        self.finished_before + self.count(State::Finished)
+        self.finished_before + self.count(ExecutorState::Finished)
     }
 
-    /// How many live.
+    /// How many executors are alive.
     pub(crate) fn alive(&self) -> u64 {
-        State::ALL.into_iter().filter(|state| !state.is_end()).map(|state| self.count(state)).sum()
+        ExecutorState::ALL
+            .into_iter()
+            .filter(|state| !state.is_end())
+            .map(|state| self.count(state))
+            .sum()
     }
 
-    /// How many agents are excluded at this moment.
+    /// How many agents are excluded at `now`.
     pub(crate) fn excluded(&self, now: Timestamp) -> usize {
         let is_excluded = |agent: &&AgentRecord| agent.exclusions.iter().any(|it| it.until > now);
         self.agents.values().filter(is_excluded).count()
     }
 
-    /// Takes in a notice; returns what it means to people, if anything.
-    pub(crate) fn take(&mut self, at: Timestamp, notice: Notice) -> Option<RunEvent> {
+    /// Applies a notice of the engine. Returns the event to show, if there is one.
+    pub(crate) fn apply(&mut self, at: Timestamp, notice: Notice) -> Option<RunEvent> {
         Some(match notice {
             Notice::Registered { framework_id, again } => {
                 self.framework_id.clone_from(&framework_id);
@@ -129,19 +142,19 @@ impl RunState {
             }
             Notice::Disconnected => {
                 self.is_connected = false;
-                RunEvent::Disconnected(self.leavings)
+                RunEvent::Disconnected(self.on_exit)
             }
             Notice::Placed(placed) => self.placed(at, placed),
             Notice::Resumed { finished } => {
                 self.finished_before = finished;
                 RunEvent::Resumed { finished }
             }
-            Notice::Adopted(adopted) => RunEvent::Adopted(self.entered(at, adopted)),
+            Notice::Adopted(adopted) => RunEvent::Adopted(self.insert(at, adopted)),
             Notice::Updated { executor, state, change, message } => {
                 return self.updated(at, &executor, state, change, message);
             }
             Notice::AgentExcluded { agent_id, until } => {
-                RunEvent::Excluded(self.excluded_agent(at, agent_id, until))
+                RunEvent::Excluded(self.exclude_agent(at, agent_id, until))
             }
             Notice::AgentLost { agent_id } => {
                 let agent = self.agents.entry(agent_id.clone()).or_default();
@@ -149,7 +162,7 @@ impl RunState {
                 RunEvent::AgentLost { host: agent.host.clone(), agent_id }
             }
             Notice::GivenUp { executor } => {
-                RunEvent::GivenUp(self.change(at, &executor, State::GivenUp, None)?)
+                RunEvent::GivenUp(self.change(at, &executor, ExecutorState::GivenUp, None)?)
             }
             Notice::Demand(call) => RunEvent::Demand(call),
             Notice::Overflow { offers, .. } => RunEvent::Overflow { offers },
@@ -164,8 +177,8 @@ impl RunState {
 
     fn placed(&mut self, at: Timestamp, placed: PlacedExecutor) -> RunEvent {
         let peak = self.peak;
-        let record = self.entered(at, placed);
-        // More than ever lived together are no replacements.
+        let record = self.insert(at, placed);
+        // An executor that raises the peak replaces none.
         let vacancy = if self.alive() <= peak { self.vacancies.pop_front() } else { None };
         let replaced = vacancy.and_then(|number| self.records.get_mut(&number));
         let replaces = replaced.map(|replaced| {
@@ -176,19 +189,19 @@ impl RunState {
         RunEvent::Placed { record, replaces }
     }
 
-    /// Writes an executor down that isn't known yet.
-    fn entered(&mut self, at: Timestamp, placed: PlacedExecutor) -> ExecutorInfo {
+    /// Inserts the record of a new executor.
+    fn insert(&mut self, at: Timestamp, placed: PlacedExecutor) -> ExecutorRecord {
         let PlacedExecutor { executor, agent_id, hostname, cores, memory, gpus, port, .. } = placed;
         let agent = self.agents.entry(agent_id.clone()).or_default();
         agent.host.clone_from(&hostname);
-        agent.counts[State::Starting as usize] += 1;
-        self.counts[State::Starting as usize] += 1;
+        agent.counts[ExecutorState::Starting as usize] += 1;
+        self.counts[ExecutorState::Starting as usize] += 1;
         self.peak = self.peak.max(self.alive());
-        let record = ExecutorInfo {
+        let record = ExecutorRecord {
             name: executor.clone(),
             agent_id,
             host: hostname,
-            state: State::Starting,
+            state: ExecutorState::Starting,
             cores,
             memory,
             gpus,
@@ -199,9 +212,9 @@ impl RunState {
             message: String::new(),
             replaced_by: None,
         };
-        self.by_name.insert(executor, self.numbered);
-        self.records.insert(self.numbered, record.clone());
-        self.numbered += 1;
+        self.by_name.insert(executor, self.next_number);
+        self.records.insert(self.next_number, record.clone());
+        self.next_number += 1;
         record
     }
 
@@ -216,41 +229,41 @@ impl RunState {
         let message = Some(message);
         match change {
             Change::Running => {
-                self.change(at, executor, State::Running, message).map(RunEvent::Running)
+                self.change(at, executor, ExecutorState::Running, message).map(RunEvent::Running)
             }
             Change::Returned => {
-                self.change(at, executor, State::Running, message).map(RunEvent::Returned)
+                self.change(at, executor, ExecutorState::Running, message).map(RunEvent::Returned)
             }
-            Change::Unreachable => {
-                self.change(at, executor, State::Unreachable, message).map(RunEvent::OutOfSight)
-            }
-            Change::Refused => {
-                self.change(at, executor, State::Ending, message).map(RunEvent::RefusedReturn)
-            }
+            Change::Unreachable => self
+                .change(at, executor, ExecutorState::Unreachable, message)
+                .map(RunEvent::OutOfSight),
+            Change::Refused => self
+                .change(at, executor, ExecutorState::Ending, message)
+                .map(RunEvent::RefusedReturn),
             Change::Ended(fate) => {
                 let state = match fate {
-                    Fate::Finished => State::Finished,
-                    Fate::Failed => State::Failed,
-                    Fate::Killed => State::Killed,
-                    _ => State::Lost,
+                    Fate::Finished => ExecutorState::Finished,
+                    Fate::Failed => ExecutorState::Failed,
+                    Fate::Killed => ExecutorState::Killed,
+                    _ => ExecutorState::Lost,
                 };
                 self.change(at, executor, state, message).map(RunEvent::Ended)
             }
             _ if state == TaskState::Killing => {
-                self.change(at, executor, State::Ending, message).map(RunEvent::Ending)
+                self.change(at, executor, ExecutorState::Ending, message).map(RunEvent::Ending)
             }
             _ => None,
         }
     }
 
-    /// Moves an executor into a state. `None` if it isn't known, has ended, or is in it already.
+    /// Changes the state of an executor. `None` if it is unknown, has ended, or is in that state already.
     fn change(
         &mut self,
         at: Timestamp,
         executor: &str,
-        state: State,
+        state: ExecutorState,
         message: Option<String>,
-    ) -> Option<ExecutorInfo> {
+    ) -> Option<ExecutorRecord> {
         let number = *self.by_name.get(executor)?;
         let record = self.records.get_mut(&number)?;
         if record.state == state || record.state.is_end() {
@@ -261,26 +274,28 @@ impl RunState {
             counts[record.state as usize] -= 1;
             counts[state as usize] += 1;
         }
-        (record.state, record.changed_at) = (state, at);
+        record.state = state;
+        record.changed_at = at;
         if let Some(message) = message {
             record.message = message;
         }
-        if state == State::Failed {
+        if state == ExecutorState::Failed {
             agent.last_failure.clone_from(&record.message);
         }
-        if matches!(state, State::Failed | State::Lost) {
+        if matches!(state, ExecutorState::Failed | ExecutorState::Lost) {
             self.vacancies.push_back(number);
         }
         let mut copy = record.clone();
         if state.is_end() {
             record.ended_at = Some(at);
             copy.ended_at = Some(at);
-            self.forget_oldest(number, executor);
+            self.record_end(number, executor);
         }
         Some(copy)
     }
 
-    fn forget_oldest(&mut self, number: u64, executor: &str) {
+    /// Records that an executor has ended, and forgets the oldest one if too many have.
+    fn record_end(&mut self, number: u64, executor: &str) {
         self.by_name.remove(executor);
         self.ended.push_back(number);
         if self.ended.len() > ENDED_KEPT_MAX
@@ -294,9 +309,14 @@ impl RunState {
         }
     }
 
-    fn excluded_agent(&mut self, at: Timestamp, agent_id: String, until: Timestamp) -> Exclusion {
+    fn exclude_agent(
+        &mut self,
+        at: Timestamp,
+        agent_id: String,
+        until: Timestamp,
+    ) -> AgentExclusion {
         let agent = self.agents.entry(agent_id.clone()).or_default();
-        let exclusion = Exclusion {
+        let exclusion = AgentExclusion {
             agent_id,
             host: agent.host.clone(),
             failures: self.failures_to_exclude,

@@ -1,54 +1,54 @@
-//! The face for machines: one JSON object a line. `--help` lists the keys.
+//! The JSON renderer: one object per line. `--help` lists the keys.
 
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use offermill::spark::shuffle::News;
 use offermill::{Declined, DemandCall, OfferCounts, Reason, Timestamp};
 use serde_json::{Map, Value, json};
 
-use crate::control::Answer;
-use crate::model::event::{Exclusion, Happening, RunEvent};
-use crate::model::executor::{ExecutorInfo, State};
+use crate::model::event::{RunEvent, TimedEvent};
+use crate::model::executor::{AgentExclusion, AgentRecord, ExecutorRecord, ExecutorState};
+use crate::model::reply::ControlReply;
 use crate::model::state::RunState;
-use crate::model::waiting::Waits;
+use crate::model::waiting::Stall;
+use crate::output::renderer::Renderer;
 use crate::output::summary::Summary;
-use crate::output::{Renderer, View};
-use crate::run::shuffle;
-use crate::settings::Settings;
+use crate::output::view::RunView;
+use crate::settings::RunSettings;
 use crate::text::clock::rfc3339;
 use crate::text::stdout::{Rank, Writer};
 
-/// How often totals are printed, which also finds out whether anybody still reads.
-const TOTALS_EVERY: Duration = Duration::from_secs(10);
+/// How often totals are printed. This also detects that standard output was closed.
+const TOTALS_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Prints objects.
-pub(crate) struct Json {
+/// Prints JSON objects.
+pub(crate) struct JsonRenderer {
     writer: Arc<Writer>,
     totals_at: Timestamp,
 }
 
-impl Json {
-    /// Nothing printed yet.
-    pub(crate) fn new(writer: Arc<Writer>) -> Json {
-        Json { writer, totals_at: Timestamp::ORIGIN.plus(TOTALS_EVERY) }
+impl JsonRenderer {
+    pub(crate) fn new(writer: Arc<Writer>) -> JsonRenderer {
+        JsonRenderer { writer, totals_at: Timestamp::ORIGIN.plus(TOTALS_INTERVAL) }
     }
 
-    fn say(&self, event: &str, at: Timestamp, body: &Value, rank: Rank) -> io::Result<()> {
-        let told = |lines| object("left_out", at, &json!({ "lines": lines }));
-        self.writer.offer(&object(event, at, body), rank, told)
+    fn print(&self, event: &str, at: Timestamp, body: &Value, rank: Rank) -> io::Result<()> {
+        let notice = |lines| object("left_out", at, &json!({ "lines": lines }));
+        self.writer.offer(&object(event, at, body), rank, notice)
     }
 }
 
-impl Renderer for Json {
-    fn begin(&mut self, settings: &Settings, _started: SystemTime) -> io::Result<()> {
+impl Renderer for JsonRenderer {
+    fn show_start(&mut self, settings: &RunSettings) -> io::Result<()> {
         let config = &settings.config;
-        self.say(
+        self.print(
             "started",
             Timestamp::ORIGIN,
             &json!({
                 "name": settings.name,
-                "master": settings.site.master,
+                "master": settings.target.master,
                 "command": settings.executors.shown(),
                 "executor_limit": config.executor_limit(),
                 "memory_mib": config.memory_taken().get(),
@@ -60,20 +60,20 @@ impl Renderer for Json {
         )
     }
 
-    fn happened(&mut self, happening: &Happening) -> io::Result<()> {
-        let (event, body) = body(&happening.what);
-        self.say(event, happening.at, &body, happening.what.weight().rank())
+    fn show_event(&mut self, event: &TimedEvent) -> io::Result<()> {
+        let (name, body) = body(&event.event);
+        self.print(name, event.at, &body, event.event.severity().rank())
     }
 
-    fn pass(&mut self, view: &View<'_>) -> io::Result<()> {
+    fn refresh(&mut self, view: &RunView<'_>) -> io::Result<()> {
         if view.now < self.totals_at {
             return Ok(());
         }
-        self.totals_at = view.now.plus(TOTALS_EVERY);
-        let executors = states(view.roster);
+        self.totals_at = view.now.plus(TOTALS_INTERVAL);
+        let executors = states(view.run_state);
         let offers = offers(&view.counts);
         let per_second = (view.offers_per_second * 10.0).round() / 10.0;
-        self.say(
+        self.print(
             "totals",
             view.now,
             &json!({
@@ -83,34 +83,8 @@ impl Renderer for Json {
         )
     }
 
-    fn end(&mut self, summary: &Summary<'_>) -> io::Result<()> {
-        let executors: Vec<Value> = summary
-            .roster
-            .records()
-            .map(|it| {
-                let mut body = record(it);
-                body["state"] = json!(key(summary.state_of(it)));
-                body["ran_ms"] = json!(millis(summary.ran(it)));
-                body["replaced_by"] = json!(it.replaced_by);
-                body
-            })
-            .collect();
-        let agents: Vec<Value> = summary
-            .roster
-            .agents
-            .iter()
-            .map(|(agent_id, agent)| {
-                let ended = State::ALL.into_iter().filter(|state| state.is_end());
-                let ended: Map<String, Value> =
-                    ended.map(|state| (key(state.as_str()), json!(agent.count(state)))).collect();
-                let exclusions: Vec<Value> = agent.exclusions.iter().map(exclusion).collect();
-                json!({
-                    "agent_id": agent_id, "host": agent.host, "executors": ended,
-                    "exclusions": exclusions, "lost": agent.is_lost,
-                })
-            })
-            .collect();
-        self.say(
+    fn show_summary(&mut self, summary: &Summary<'_>) -> io::Result<()> {
+        self.print(
             "summary",
             Timestamp::ORIGIN.plus(summary.ran),
             &json!({
@@ -118,27 +92,55 @@ impl Renderer for Json {
                 "ending": summary.ending,
                 "exit_code": summary.exit.code(),
                 "ran_ms": millis(summary.ran),
-                "executors": executors,
-                "executors_not_listed": summary.roster.forgotten,
-                "executors_replaced": summary.roster.replaced,
-                "finished_before": summary.roster.finished_before,
-                "agents": agents,
+                "executors": summary_executors(summary),
+                "executors_not_listed": summary.run_state.forgotten,
+                "executors_replaced": summary.run_state.replaced,
+                "finished_before": summary.run_state.finished_before,
+                "agents": summary_agents(summary.run_state),
                 "offers": offers(&summary.counts),
                 "shuffle_services": summary.shuffle,
-                "waiting": summary.waiting.map(waiting),
+                "waiting": summary.stall.map(waiting),
                 "nearest_misses": misses(&summary.declined),
-                "sandboxes": summary.sandboxes.place(&summary.roster.framework_id),
+                "sandboxes": summary.sandboxes.path(&summary.run_state.framework_id),
             }),
             Rank::Result,
         )
     }
 
-    fn leave(&mut self) {}
+    fn restore_terminal(&mut self) {}
 }
 
-/// One object in a line, with the keys that all have at its start.
+/// The executors of a summary.
+fn summary_executors(summary: &Summary<'_>) -> Vec<Value> {
+    let executor = |it: &ExecutorRecord| {
+        let mut body = record(it);
+        body["state"] = json!(key(summary.state_of(it)));
+        body["ran_ms"] = json!(millis(summary.ran(it)));
+        body["replaced_by"] = json!(it.replaced_by);
+        body
+    };
+    summary.run_state.records().map(executor).collect()
+}
+
+/// The agents of a summary.
+fn summary_agents(run_state: &RunState) -> Vec<Value> {
+    let agent = |(agent_id, agent): (&String, &AgentRecord)| {
+        let ended = ExecutorState::ALL.into_iter().filter(|state| state.is_end());
+        let ended: Map<String, Value> =
+            ended.map(|state| (key(state.as_str()), json!(agent.count(state)))).collect();
+        let exclusions: Vec<Value> = agent.exclusions.iter().map(exclusion).collect();
+        json!({
+            "agent_id": agent_id, "host": agent.host, "executors": ended,
+            "exclusions": exclusions, "lost": agent.is_lost,
+        })
+    };
+    run_state.agents.iter().map(agent).collect()
+}
+
+/// One object per line, which begins with the keys that all objects have.
 fn object(event: &str, at: Timestamp, body: &Value) -> String {
-    let (at_ms, time) = (at.as_millis(), rfc3339(SystemTime::now()));
+    let at_ms = at.as_millis();
+    let time = rfc3339(SystemTime::now());
     let head = format!("{{\"event\":\"{event}\",\"at_ms\":{at_ms},\"time\":\"{time}\"");
     match body.to_string().strip_prefix('{') {
         Some("}") | None => format!("{head}}}\n"),
@@ -146,14 +148,15 @@ fn object(event: &str, at: Timestamp, body: &Value) -> String {
     }
 }
 
-/// How many executors are in each state.
-pub(crate) fn states(roster: &RunState) -> Value {
-    let count = |state: State| (key(state.as_str()), json!(roster.count(state)));
-    State::ALL.into_iter().map(count).collect()
+/// The number of executors in each state.
+pub(crate) fn states(run_state: &RunState) -> Value {
+    let count = |state: ExecutorState| (key(state.as_str()), json!(run_state.count(state)));
+    ExecutorState::ALL.into_iter().map(count).collect()
 }
 
-fn body(what: &RunEvent) -> (&'static str, Value) {
-    match what {
+/// The name and the keys of an event.
+fn body(event: &RunEvent) -> (&'static str, Value) {
+    match event {
         RunEvent::Registered { framework_id, again } => {
             ("registered", json!({ "framework_id": framework_id, "again": again }))
         }
@@ -178,7 +181,7 @@ fn body(what: &RunEvent) -> (&'static str, Value) {
         }
         RunEvent::Excluded(it) => ("excluded", exclusion(it)),
         RunEvent::AllExcluded { agents } => ("all_excluded", json!({ "agents": agents })),
-        RunEvent::StallWatch(waits) => ("waiting", waiting(waits)),
+        RunEvent::Stalled(stall) => ("waiting", waiting(stall)),
         RunEvent::AgentLost { agent_id, host } => {
             ("agent_lost", json!({ "agent_id": agent_id, "host": host }))
         }
@@ -191,7 +194,7 @@ fn body(what: &RunEvent) -> (&'static str, Value) {
         RunEvent::CallFailed { why, calls } => {
             ("call_failed", json!({ "why": why, "calls": calls }))
         }
-        RunEvent::Shuffle { news, port } => shuffle::event(news, *port),
+        RunEvent::Shuffle { news, port } => shuffle(news, *port),
         RunEvent::Refused { why } => ("refused", json!({ "why": why })),
         RunEvent::Panicked { why } => ("panicked", json!({ "why": why })),
         RunEvent::Broken { why } => ("broken", json!({ "why": why })),
@@ -201,7 +204,7 @@ fn body(what: &RunEvent) -> (&'static str, Value) {
         RunEvent::KillAsked { executors, why } => {
             ("kill", json!({ "executors": executors, "why": why }))
         }
-        RunEvent::Answered(answer) => ("answer", answer_body(answer)),
+        RunEvent::Answered(reply) => ("answer", reply_body(reply)),
         RunEvent::Stopping { why, timeout, executors, .. } => {
             let timeout = millis(*timeout);
             ("stopping", json!({ "why": why, "timeout_ms": timeout, "executors": executors }))
@@ -209,16 +212,31 @@ fn body(what: &RunEvent) -> (&'static str, Value) {
     }
 }
 
-fn answer_body(answer: &Answer) -> Value {
-    let body = match answer {
-        Answer::Done(text) | Answer::Refused(text) => json!(text),
-        Answer::Block(text) => text.lines().collect(),
-        Answer::Object(object) => object.clone(),
-    };
-    json!({ "ok": !matches!(answer, Answer::Refused(_)), "answer": body })
+/// The name and the keys of an event of a shuffle service.
+fn shuffle(news: &News, port: u16) -> (&'static str, Value) {
+    match news {
+        News::Registered { host, again } => {
+            ("shuffle_registered", json!({ "host": host, "port": port, "again": again }))
+        }
+        News::Failing { host, why, is_refusal } => {
+            let body = json!({ "host": host, "port": port, "refused": is_refusal, "why": why });
+            ("shuffle_failing", body)
+        }
+        _ => ("shuffle", json!({})),
+    }
 }
 
-pub(crate) fn record(record: &ExecutorInfo) -> Value {
+fn reply_body(reply: &ControlReply) -> Value {
+    let body = match reply {
+        ControlReply::Done(text) | ControlReply::Refused(text) => json!(text),
+        ControlReply::Block(text) => text.lines().collect(),
+        ControlReply::Object(object) => object.clone(),
+    };
+    json!({ "ok": !matches!(reply, ControlReply::Refused(_)), "answer": body })
+}
+
+/// The keys of an executor.
+pub(crate) fn record(record: &ExecutorRecord) -> Value {
     json!({
         "executor": record.name,
         "agent_id": record.agent_id,
@@ -232,19 +250,20 @@ pub(crate) fn record(record: &ExecutorInfo) -> Value {
     })
 }
 
-fn exclusion(exclusion: &Exclusion) -> Value {
+fn exclusion(exclusion: &AgentExclusion) -> Value {
     json!({
         "agent_id": exclusion.agent_id,
         "host": exclusion.host,
         "failures": exclusion.failures,
         "why": exclusion.why,
         "until": exclusion.ends.map(rfc3339),
-        "for_ms": exclusion.lasts().map(millis),
+        "for_ms": exclusion.duration().map(millis),
     })
 }
 
-pub(crate) fn waiting(waits: &Waits) -> Value {
-    let explanation = &waits.explanation;
+/// The keys of a stalled run.
+pub(crate) fn waiting(stall: &Stall) -> Value {
+    let explanation = &stall.explanation;
     let at_ms = |at: Option<Timestamp>| at.map(Timestamp::as_millis);
     let first_ends = explanation.excluded.first_ends.filter(|until| *until != Timestamp::MAX);
     json!({
@@ -294,11 +313,12 @@ fn offers(counts: &OfferCounts) -> Value {
     })
 }
 
-/// Words as a key: `too few cores` is `too_few_cores`.
+/// A key made of words: `too few cores` becomes `too_few_cores`.
 pub(crate) fn key(words: &str) -> String {
     words.to_ascii_lowercase().replace(' ', "_")
 }
 
+/// A duration in milliseconds.
 pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

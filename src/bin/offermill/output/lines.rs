@@ -1,58 +1,60 @@
-//! The plain face: a line for each event, with the time since the start.
+//! The line renderer: one line per event, with the time since the start.
 
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use console::style;
 use offermill::Timestamp;
 
-use crate::model::event::{Happening, Weight};
-use crate::model::executor::State;
+use crate::model::event::{EventSeverity, TimedEvent};
+use crate::model::executor::ExecutorState;
 use crate::model::state::RunState;
+use crate::output::messages::left_out;
+use crate::output::renderer::Renderer;
+use crate::output::sentence::event_sentence;
 use crate::output::summary::{self, Summary};
 use crate::output::totals;
-use crate::output::{Renderer, View, left_out};
-use crate::settings::Settings;
+use crate::output::view::RunView;
+use crate::settings::RunSettings;
 use crate::text::format::{count, passed};
 use crate::text::stdout::{Rank, Writer};
 
-/// How often the totals are printed, which also finds out whether anybody still reads.
-const TOTALS_EVERY: Duration = Duration::from_secs(30);
-/// The summary's width where there is no terminal.
+/// How often totals are printed. This also detects that standard output was closed.
+const TOTALS_INTERVAL: Duration = Duration::from_secs(30);
+/// The summary's width, in columns.
 const WIDTH: usize = 160;
 
 /// Prints lines.
-pub(crate) struct Lines {
+pub(crate) struct LineRenderer {
     writer: Arc<Writer>,
     totals_at: Timestamp,
 }
 
-impl Lines {
-    /// Nothing printed yet.
-    pub(crate) fn new(writer: Arc<Writer>) -> Lines {
-        Lines { writer, totals_at: Timestamp::ORIGIN.plus(TOTALS_EVERY) }
+impl LineRenderer {
+    pub(crate) fn new(writer: Arc<Writer>) -> LineRenderer {
+        LineRenderer { writer, totals_at: Timestamp::ORIGIN.plus(TOTALS_INTERVAL) }
     }
 
     fn print(&self, at: Timestamp, text: &str, rank: Rank) -> io::Result<()> {
-        let told = |lines| format!("{}  … {}, not read in time\n", stamp(at), left_out(lines));
-        self.writer.offer(text, rank, told)
+        let notice = |lines| format!("{}  … {}, not read in time\n", stamp(at), left_out(lines));
+        self.writer.offer(text, rank, notice)
     }
 }
 
-/// A line with its time, in the colour of its weight.
-pub(crate) fn line(happening: &Happening) -> String {
-    let time = stamp(happening.at);
-    let sentence = happening.what.sentence();
-    match happening.what.weight() {
-        Weight::Routine => format!("{time}  {sentence}\n"),
-        Weight::Notable => format!("{time}  {}\n", style(sentence).yellow()),
-        Weight::Bad => format!("{time}  {}\n", style(sentence).red()),
+/// The line of an event, in the colour of its severity.
+pub(crate) fn line(event: &TimedEvent) -> String {
+    let time = stamp(event.at);
+    let sentence = event_sentence(&event.event);
+    match event.event.severity() {
+        EventSeverity::Routine => format!("{time}  {sentence}\n"),
+        EventSeverity::Notable => format!("{time}  {}\n", style(sentence).yellow()),
+        EventSeverity::Bad => format!("{time}  {}\n", style(sentence).red()),
     }
 }
 
-/// What the run is about to do, in a line.
-pub(crate) fn opening(settings: &Settings) -> String {
+/// The first line of a run: its name, its master, its executors and their command.
+pub(crate) fn opening(settings: &RunSettings) -> String {
     let what = settings.executors.phrase();
     let what: String = crate::text::format::printable(&what).chars().take(60).collect();
     let most = match settings.config.executor_limit() {
@@ -62,46 +64,47 @@ pub(crate) fn opening(settings: &Settings) -> String {
         Some(limit) => format!("up to {}", count(u64::from(limit), "executor")),
         None => "as many executors as fit".to_owned(),
     };
-    format!("{} on {}: {most} of `{what}`", settings.name, settings.site.master)
+    format!("{} on {}: {most} of `{what}`", settings.name, settings.target.master)
 }
 
 fn stamp(at: Timestamp) -> String {
     format!("{:>9}", passed(at.since(Timestamp::ORIGIN)))
 }
 
-impl Renderer for Lines {
-    fn begin(&mut self, settings: &Settings, _started: SystemTime) -> io::Result<()> {
+impl Renderer for LineRenderer {
+    fn show_start(&mut self, settings: &RunSettings) -> io::Result<()> {
         let at = Timestamp::ORIGIN;
         self.print(at, &format!("{}  {}\n", stamp(at), opening(settings)), Rank::Notable)
     }
 
-    fn happened(&mut self, happening: &Happening) -> io::Result<()> {
-        self.print(happening.at, &line(happening), happening.what.weight().rank())
+    fn show_event(&mut self, event: &TimedEvent) -> io::Result<()> {
+        self.print(event.at, &line(event), event.event.severity().rank())
     }
 
-    fn pass(&mut self, view: &View<'_>) -> io::Result<()> {
+    fn refresh(&mut self, view: &RunView<'_>) -> io::Result<()> {
         if view.now < self.totals_at {
             return Ok(());
         }
-        self.totals_at = view.now.plus(TOTALS_EVERY);
-        let states = states(view.roster);
-        let (offers, rate) = (totals::offers(&view.counts), totals::rate(view.offers_per_second));
+        self.totals_at = view.now.plus(TOTALS_INTERVAL);
+        let states = states(view.run_state);
+        let offers = totals::offers(&view.counts);
+        let rate = totals::rate(view.offers_per_second);
         let text = format!("{}  executors {states}; offers {offers}, {rate}\n", stamp(view.now));
         self.print(view.now, &text, Rank::Routine)
     }
 
-    fn end(&mut self, summary: &Summary<'_>) -> io::Result<()> {
+    fn show_summary(&mut self, summary: &Summary<'_>) -> io::Result<()> {
         let end = Timestamp::ORIGIN.plus(summary.ran);
         self.print(end, &format!("\n{}", summary::render(summary, WIDTH)), Rank::Result)
     }
 
-    fn leave(&mut self) {}
+    fn restore_terminal(&mut self) {}
 }
 
 /// As in `6 running, 1 failed`.
-pub(crate) fn states(roster: &RunState) -> String {
-    let count = |state: State| (roster.count(state), state);
-    let counts = State::ALL.into_iter().map(count).filter(|(number, _)| *number > 0);
+pub(crate) fn states(run_state: &RunState) -> String {
+    let count = |state: ExecutorState| (run_state.count(state), state);
+    let counts = ExecutorState::ALL.into_iter().map(count).filter(|(number, _)| *number > 0);
     let texts: Vec<String> =
         counts.map(|(number, state)| format!("{number} {}", state.as_str())).collect();
     if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }

@@ -1,4 +1,4 @@
-//! The end of a run: what ran where, how long, how it ended, and why offers were declined.
+//! The summary at the end of a run: its executors and agents, its end reason, and why offers were declined.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -6,71 +6,73 @@ use std::time::{Duration, SystemTime};
 use console::{Style, style};
 use offermill::{Declined, OfferCounts};
 
-use crate::exit::Exit;
-use crate::model::event::Exclusion;
-use crate::model::executor::{AgentRecord, ExecutorInfo, State, short_name};
+use crate::exit::ExitStatus;
+use crate::model::executor::{
+    AgentExclusion, AgentRecord, ExecutorRecord, ExecutorState, short_name,
+};
 use crate::model::state::RunState;
-use crate::model::waiting::{self, Waits};
+use crate::model::target::SandboxPlace;
+use crate::model::waiting::{Stall, relevant_miss};
+use crate::output::stall::{declined_sentence, stall_sentence};
 use crate::output::totals;
-use crate::target::Sandboxes;
 use crate::text::clock::time_for_people;
 use crate::text::columns::{Cell, Column, lay_out};
 use crate::text::format::{age, count, grouped, passed, printable};
 
-/// So many executors are listed one by one; of more, those that ended well are only counted.
+/// The most executors that are listed. If there are more, those that failed or were lost come first.
 const LISTED_MAX: usize = 50;
-/// So many agents are listed one by one.
+/// The most agents that are listed.
 const AGENTS_LISTED_MAX: usize = 20;
 
-/// What there is to say at the end.
+/// The content of a summary.
 pub(crate) struct Summary<'a> {
     pub(crate) name: &'a str,
-    /// Why the run ended.
+    /// Why the run ended, as a sentence.
     pub(crate) ending: String,
-    pub(crate) exit: Exit,
+    pub(crate) exit: ExitStatus,
     pub(crate) ran: Duration,
-    pub(crate) roster: &'a RunState,
-    /// Executors that had not ended within the timeout.
-    pub(crate) left: Vec<&'a str>,
-    /// What became of them, in a word or two.
-    pub(crate) left_state: &'static str,
+    pub(crate) run_state: &'a RunState,
+    /// The names of executors that had not ended within the shutdown timeout.
+    pub(crate) unended: Vec<&'a str>,
+    /// What became of them, in a few words.
+    pub(crate) unended_state: &'static str,
     pub(crate) counts: OfferCounts,
-    /// Why executors were waited for when the run was stopped, if they were.
-    pub(crate) waiting: Option<&'a Waits>,
+    /// Why no executor could be placed when the run was stopped, if that was so.
+    pub(crate) stall: Option<&'a Stall>,
     /// Why offers were declined, with the nearest misses.
     pub(crate) declined: Vec<Declined>,
-    pub(crate) sandboxes: &'a Sandboxes,
-    /// How many shuffle services stand how.
+    pub(crate) sandboxes: &'a SandboxPlace,
+    /// The number of shuffle services in each state; null if there are none.
     pub(crate) shuffle: serde_json::Value,
 }
 
 impl Summary<'_> {
     /// How an executor ended.
-    pub(crate) fn state_of(&self, record: &ExecutorInfo) -> &'static str {
-        if self.left.contains(&record.name.as_str()) || !record.state.is_end() {
-            self.left_state
+    pub(crate) fn state_of(&self, record: &ExecutorRecord) -> &'static str {
+        if self.unended.contains(&record.name.as_str()) || !record.state.is_end() {
+            self.unended_state
         } else {
             record.state.as_str()
         }
     }
 
     /// How long an executor ran.
-    pub(crate) fn ran(&self, record: &ExecutorInfo) -> Duration {
+    pub(crate) fn ran(&self, record: &ExecutorRecord) -> Duration {
         let end = offermill::Timestamp::ORIGIN.plus(self.ran);
         record.age(end)
     }
 
     /// The last exclusion of each agent that was excluded.
-    fn exclusions(&self) -> impl Iterator<Item = &Exclusion> {
-        self.roster.agents.values().filter_map(|agent| agent.exclusions.last())
+    fn exclusions(&self) -> impl Iterator<Item = &AgentExclusion> {
+        self.run_state.agents.values().filter_map(|agent| agent.exclusions.last())
     }
 }
 
 /// The summary as text of at most `width` columns.
 pub(crate) fn render(summary: &Summary<'_>, width: usize) -> String {
-    let Summary { name, ending, exit, ran, roster, .. } = summary;
+    let Summary { name, ending, exit, ran, run_state, .. } = summary;
     let verdict = match exit {
-        Exit::Done => style(ending).green(),
+        ExitStatus::Done => style(ending).green(),
         _ => style(ending).red(),
     };
     let mut text = format!(
@@ -88,44 +90,50 @@ pub(crate) fn render(summary: &Summary<'_>, width: usize) -> String {
             text.push_str(line.trim_end());
             text.push('\n');
         }
-        let all = roster.records().count();
-        let more = (all - listed.len()) as u64 + roster.forgotten;
+        let all = run_state.records().count();
+        let more = (all - listed.len()) as u64 + run_state.forgotten;
         if more > 0 {
             text.push_str(&format!("… and {} more\n", grouped(more)));
         }
     }
     text.push('\n');
-    let mut note = |heading: &str, sentence: String| {
+    let mut add_line = |heading: &str, sentence: String| {
         let heading = style(format!("{heading:<10}")).dim();
         text.push_str(&format!("{heading} {sentence}\n"));
     };
     let hosts = by_host(summary);
     for (host, ends) in hosts.iter().take(AGENTS_LISTED_MAX) {
-        note(host, ends.clone());
+        add_line(host, ends.clone());
     }
     if hosts.len() > AGENTS_LISTED_MAX {
-        note("…", format!("and {} more agents", grouped((hosts.len() - AGENTS_LISTED_MAX) as u64)));
+        add_line(
+            "…",
+            format!("and {} more agents", grouped((hosts.len() - AGENTS_LISTED_MAX) as u64)),
+        );
     }
-    if roster.finished_before > 0 {
-        note("before", format!("{} finished in a former run", grouped(roster.finished_before)));
+    if run_state.finished_before > 0 {
+        add_line(
+            "before",
+            format!("{} finished in a former run", grouped(run_state.finished_before)),
+        );
     }
-    if roster.replaced > 0 {
-        note("replaced", count(roster.replaced, "executor"));
+    if run_state.replaced > 0 {
+        add_line("replaced", count(run_state.replaced, "executor"));
     }
     for exclusion in summary.exclusions().take(AGENTS_LISTED_MAX) {
-        note("excluded", style(exclusion_at_end(exclusion)).yellow().to_string());
+        add_line("excluded", style(exclusion_at_end(exclusion)).yellow().to_string());
     }
-    if let Some(waits) = summary.waiting {
-        note("at the end", style(waiting::sentence(waits)).yellow().to_string());
+    if let Some(stall) = summary.stall {
+        add_line("at the end", style(stall_sentence(stall)).yellow().to_string());
     }
-    note("offers", totals::offers(&summary.counts));
+    add_line("offers", totals::offers(&summary.counts));
     let end = offermill::Timestamp::ORIGIN.plus(summary.ran);
-    for declined in summary.declined.iter().filter(|declined| waiting::relevant(declined).is_some())
-    {
-        note("declined", waiting::declined_sentence(declined, end));
+    let relevant = |declined: &&Declined| relevant_miss(declined).is_some();
+    for declined in summary.declined.iter().filter(relevant) {
+        add_line("declined", declined_sentence(declined, end));
     }
-    for (heading, sentence) in summary.sandboxes.told(roster) {
-        note(heading, sentence);
+    for (heading, sentence) in sandbox_notes(summary.sandboxes, run_state) {
+        add_line(heading, sentence);
     }
     text
 }
@@ -140,11 +148,12 @@ const COLUMNS: [Column; 7] = [
     Column::text("HOW"),
 ];
 
-fn row(summary: &Summary<'_>, record: &ExecutorInfo, width: usize) -> Vec<Cell> {
+fn row(summary: &Summary<'_>, record: &ExecutorRecord, width: usize) -> Vec<Cell> {
     let state = summary.state_of(record);
     let mut how = if record.state.is_end() { printable(&record.message) } else { String::new() };
     if let Some(by) = &record.replaced_by {
-        let (comma, by) = (if how.is_empty() { "" } else { ", " }, short_name(by, width));
+        let comma = if how.is_empty() { "" } else { ", " };
+        let by = short_name(by, width);
         how.push_str(&format!("{comma}replaced by {by}"));
     }
     vec![
@@ -158,40 +167,42 @@ fn row(summary: &Summary<'_>, record: &ExecutorInfo, width: usize) -> Vec<Cell> 
     ]
 }
 
-/// The colour of a state, in the table and at the end.
-pub(crate) fn colour(state: State) -> Style {
+/// The colour of a state, in the live table and in the summary.
+pub(crate) fn colour(state: ExecutorState) -> Style {
     match state {
-        State::Running => Style::new().green(),
-        State::Starting => Style::new().cyan(),
-        State::Ending | State::Killed => Style::new().yellow(),
-        State::Unreachable | State::GivenUp => Style::new().magenta(),
-        State::Finished => Style::new().blue(),
-        State::Failed | State::Lost => Style::new().red(),
+        ExecutorState::Running => Style::new().green(),
+        ExecutorState::Starting => Style::new().cyan(),
+        ExecutorState::Ending | ExecutorState::Killed => Style::new().yellow(),
+        ExecutorState::Unreachable | ExecutorState::GivenUp => Style::new().magenta(),
+        ExecutorState::Finished => Style::new().blue(),
+        ExecutorState::Failed | ExecutorState::Lost => Style::new().red(),
     }
 }
 
-fn listed<'a>(summary: &Summary<'a>) -> Vec<&'a ExecutorInfo> {
-    let all: Vec<&ExecutorInfo> = summary.roster.records().collect();
+fn listed<'a>(summary: &Summary<'a>) -> Vec<&'a ExecutorRecord> {
+    let all: Vec<&ExecutorRecord> = summary.run_state.records().collect();
     if all.len() <= LISTED_MAX {
         return all;
     }
-    let is_well = |record: &&ExecutorInfo| matches!(record.state, State::Finished | State::Killed);
-    let (well, badly): (Vec<&ExecutorInfo>, Vec<&ExecutorInfo>) =
+    let is_well = |record: &&ExecutorRecord| {
+        matches!(record.state, ExecutorState::Finished | ExecutorState::Killed)
+    };
+    let (well, badly): (Vec<&ExecutorRecord>, Vec<&ExecutorRecord>) =
         all.into_iter().partition(is_well);
     badly.into_iter().rev().chain(well).take(LISTED_MAX).collect()
 }
 
 /// For each host, how its executors ended: `2 finished, 1 failed`.
 fn by_host(summary: &Summary<'_>) -> BTreeMap<String, String> {
-    let mut hosts: BTreeMap<String, [u64; State::ALL.len()]> = BTreeMap::new();
-    for AgentRecord { host, counts, .. } in summary.roster.agents.values() {
+    let mut hosts: BTreeMap<String, [u64; ExecutorState::ALL.len()]> = BTreeMap::new();
+    for AgentRecord { host, counts, .. } in summary.run_state.agents.values() {
         let sums = hosts.entry(host.clone()).or_default();
         sums.iter_mut().zip(counts).for_each(|(sum, more)| *sum += more);
     }
-    let text = |counts: [u64; State::ALL.len()]| {
+    let text = |counts: [u64; ExecutorState::ALL.len()]| {
         let mut ends = Vec::new();
         let mut forced = 0;
-        for state in State::ALL {
+        for state in ExecutorState::ALL {
             let number = counts[state as usize];
             if !state.is_end() {
                 forced += number;
@@ -200,20 +211,43 @@ fn by_host(summary: &Summary<'_>) -> BTreeMap<String, String> {
             }
         }
         if forced > 0 {
-            ends.push(format!("{} {}", grouped(forced), summary.left_state));
+            ends.push(format!("{} {}", grouped(forced), summary.unended_state));
         }
         ends.join(", ")
     };
     hosts.into_iter().map(|(host, counts)| (host, text(counts))).collect()
 }
 
-fn exclusion_at_end(exclusion: &Exclusion) -> String {
-    let Exclusion { host, failures, why, .. } = exclusion;
+/// Where executors' output is: a heading and a text per line.
+fn sandbox_notes(sandboxes: &SandboxPlace, run_state: &RunState) -> Vec<(&'static str, String)> {
+    let framework_id = &run_state.framework_id;
+    let is_empty = *sandboxes == SandboxPlace::OnAgents && run_state.agents.is_empty();
+    if framework_id.is_empty() || is_empty {
+        return Vec::new();
+    }
+    match sandboxes {
+        SandboxPlace::Here(_) => vec![("output in", sandboxes.path(framework_id))],
+        SandboxPlace::OnAgents => {
+            let mut agents: Vec<(&str, &str)> =
+                run_state.agents.iter().map(|(id, agent)| (&*agent.host, &**id)).collect();
+            agents.sort_unstable();
+            let folders = agents.into_iter().take(AGENTS_LISTED_MAX).map(|(host, id)| {
+                let host = printable(host);
+                ("", format!("{host}: slaves/{id}/frameworks/{framework_id}"))
+            });
+            let first = "agents' work folders, in executors/EXECUTOR/runs/latest of".to_owned();
+            [("output in", first)].into_iter().chain(folders).collect()
+        }
+    }
+}
+
+fn exclusion_at_end(exclusion: &AgentExclusion) -> String {
+    let AgentExclusion { host, failures, why, .. } = exclusion;
     let left = exclusion.ends.map(|ends| (ends, ends.duration_since(SystemTime::now())));
     let until = match left {
         None => "for ever".to_owned(),
         Some((ends, Ok(left))) => {
-            // Seconds don't matter of what lasts for minutes.
+            // From two minutes on, seconds are left out.
             let step = if left.as_secs() < 120 { 1 } else { 60 };
             let left = Duration::from_secs(left.as_secs() / step * step);
             format!("until {} (in {})", time_for_people(ends), age(left))

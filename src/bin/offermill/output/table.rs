@@ -1,37 +1,39 @@
-//! The face for terminals: a live table at the bottom, with what matters scrolling by above it.
+//! The table renderer for terminals: a live table at the bottom, and notable events that scroll by above it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use console::{Style, Term, measure_text_width, style, truncate_str};
 use offermill::Timestamp;
 
-use crate::model::event::{Happening, Weight};
-use crate::model::executor::{ExecutorInfo, State, short_name};
-use crate::model::waiting;
+use crate::model::event::{EventSeverity, TimedEvent};
+use crate::model::executor::{ExecutorRecord, ExecutorState, short_name};
+use crate::model::target::{AgentCounts, RunTarget};
 use crate::output::lines;
+use crate::output::messages::left_out;
+use crate::output::renderer::Renderer;
+use crate::output::stall::stall_sentence;
 use crate::output::summary::{self, Summary, colour};
 use crate::output::totals;
-use crate::output::{Renderer, View, left_out};
-use crate::settings::Settings;
-use crate::target::{Agents, Target};
+use crate::output::view::RunView;
+use crate::settings::RunSettings;
 use crate::text::columns::{Cell, Column, lay_out};
 use crate::text::format::{age, count, grouped, printable};
 use crate::text::stdout::{Rank, Writer};
 
-/// The table is redrawn at most so often.
-const REDRAWN_EVERY: Duration = Duration::from_millis(200);
-/// Ends are of interest for so long.
-const NEWS_FOR: Duration = Duration::from_secs(10);
-/// As many bytes may wait to be put above the table, as while a terminal is stopped (Ctrl-S).
-const NEWS_BYTES_MAX: usize = 256 * 1024;
-/// A terminal gets its cursor back within this time, or not at all.
-const CURSOR_WITHIN: Duration = Duration::from_millis(200);
-/// Lines around the rows: a blank one, two of title, one blank, the heading, "and more", one blank,
-/// what is waited for, the totals.
+/// The least time between two redraws.
+const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
+/// How long ended executors keep a prominent row.
+const RECENT_END: Duration = Duration::from_secs(10);
+/// The most bytes of lines that wait to be put above the table, for example while a terminal is stopped (Ctrl-S).
+const PENDING_BYTES_MAX: usize = 256 * 1024;
+/// The longest wait until the cursor is shown again.
+const CURSOR_TIMEOUT: Duration = Duration::from_millis(200);
+/// The number of lines around the rows: a blank one, two of title, a blank one, the heading, "and more", a blank one,
+/// the stall, the totals.
 const FRAME_LINES: usize = 9;
 
 const HIDE_CURSOR: &str = "\x1b[?25l";
@@ -49,54 +51,59 @@ const COLUMNS: [Column; 7] = [
     Column::text("MESSAGE"),
 ];
 
-/// Draws the table.
-pub(crate) struct Table {
+/// Draws the live table.
+pub(crate) struct TableRenderer {
     terminal: Term,
     writer: Arc<Writer>,
     /// Lines that wait to be put above the table.
-    news: String,
-    /// How many there were no room for.
-    news_left_out: u64,
-    /// The widths of the lines drawn last.
+    pending: String,
+    /// How many lines were left out because too many waited.
+    pending_left_out: u64,
+    /// The widths of the lines of the last frame.
     drawn: Vec<usize>,
     drawn_at: Option<Instant>,
     is_hidden: bool,
 }
 
-impl Table {
-    /// Nothing drawn yet.
-    pub(crate) fn new(terminal: Term, writer: Arc<Writer>) -> Table {
-        let (news, drawn) = (String::new(), Vec::new());
-        let (news_left_out, drawn_at, is_hidden) = (0, None, false);
-        Table { terminal, writer, news, news_left_out, drawn, drawn_at, is_hidden }
+impl TableRenderer {
+    pub(crate) fn new(terminal: Term, writer: Arc<Writer>) -> TableRenderer {
+        TableRenderer {
+            terminal,
+            writer,
+            pending: String::new(),
+            pending_left_out: 0,
+            drawn: Vec::new(),
+            drawn_at: None,
+            is_hidden: false,
+        }
     }
 
-    /// Each text counts on what the terminal showed before, so none may be left out.
+    /// Each text depends on what the terminal shows, so none may be left out.
     fn print(&self, text: &str) -> io::Result<()> {
         self.writer.offer(text, Rank::Result, left_out)
     }
 
-    /// Rows and columns that can be written to without a line wrapping or the top scrolling away.
+    /// The rows and columns that can be used without wrapping a line or scrolling the top away.
     fn size(&self) -> (usize, usize) {
         let (rows, columns) = self.terminal.size();
         (usize::from(rows).max(2) - 1, usize::from(columns).max(2) - 1)
     }
 
-    /// Puts `lines` in the place of what was drawn last, below the news.
+    /// Replaces the last frame with the pending lines and `lines`.
     fn draw(&mut self, lines: &[String]) -> io::Result<()> {
         let columns = self.size().1 + 1;
         let mut text = String::new();
-        // A terminal that became narrower has wrapped what was drawn.
+        // A terminal that became narrower has wrapped the last frame.
         let above: usize = self.drawn.iter().map(|width| width.div_ceil(columns).max(1)).sum();
         if above > 0 {
             let _infallible = write!(text, "\x1b[{above}A");
         }
         text.push('\r');
-        for line in self.news.lines() {
+        for line in self.pending.lines() {
             let _infallible = writeln!(text, "{line}{CLEAR_LINE_END}");
         }
-        self.news.clear();
-        let left_out = match std::mem::take(&mut self.news_left_out) {
+        self.pending.clear();
+        let left_out = match std::mem::take(&mut self.pending_left_out) {
             0 => None,
             lines => Some(format!("… {}", left_out(lines))),
         };
@@ -108,11 +115,11 @@ impl Table {
         self.print(&text)
     }
 
-    fn frame(&self, view: &View<'_>) -> Vec<String> {
+    fn frame(&self, view: &RunView<'_>) -> Vec<String> {
         let (rows, columns) = self.size();
         let mut lines = vec![String::new(), title(view, columns), states(view)];
         let room = rows.saturating_sub(FRAME_LINES);
-        let total = view.roster.records().count() as u64 + view.roster.forgotten;
+        let total = view.run_state.records().count() as u64 + view.run_state.forgotten;
         if total > 0 && room > 0 {
             let shown = choose(view, room);
             let cells: Vec<Vec<Cell>> =
@@ -124,20 +131,21 @@ impl Table {
             }
         }
         lines.push(String::new());
-        if let Some(waits) = view.waiting {
-            lines.push(style(waiting::sentence(waits)).yellow().to_string());
+        if let Some(stall) = view.stall {
+            lines.push(style(stall_sentence(stall)).yellow().to_string());
         }
-        let (offers, rate) = (totals::offers(&view.counts), totals::rate(view.offers_per_second));
+        let offers = totals::offers(&view.counts);
+        let rate = totals::rate(view.offers_per_second);
         lines.push(format!("{} {rate}, {offers}", style("offers").dim()));
         lines.truncate(rows);
         lines.iter().map(|line| truncate_str(line, columns, "…").into_owned()).collect()
     }
 }
 
-/// The name on the left, the time on the right.
-fn title(view: &View<'_>, columns: usize) -> String {
-    let Settings { name, site: Target { master, .. }, .. } = view.settings;
-    let verb = if view.stopping { "stopping" } else { "running" };
+/// The title: the name on the left, the time on the right.
+fn title(view: &RunView<'_>, columns: usize) -> String {
+    let RunSettings { name, target: RunTarget { master, .. }, .. } = view.settings;
+    let verb = if view.is_stopping { "stopping" } else { "running" };
     let right = format!("{verb} for {}", age(view.now.since(Timestamp::ORIGIN)));
     let left = format!("{name} on {master}");
     let gap = columns.saturating_sub(measure_text_width(&left) + right.len());
@@ -145,28 +153,28 @@ fn title(view: &View<'_>, columns: usize) -> String {
     format!("{left}{}{}", " ".repeat(gap.max(1)), style(right).dim())
 }
 
-/// How many executors are in each state, and what for.
-fn states(view: &View<'_>) -> String {
+/// The line of the number of executors in each state, with the goal or the limit.
+fn states(view: &RunView<'_>) -> String {
     let goal = view.settings.until_finished;
     let mut parts = Vec::new();
-    for state in State::ALL {
-        let number = view.roster.count(state);
+    for state in ExecutorState::ALL {
+        let number = view.run_state.count(state);
         let text = match goal {
-            Some(goal) if state == State::Finished => {
-                let number = view.roster.finished();
+            Some(goal) if state == ExecutorState::Finished => {
+                let number = view.run_state.finished();
                 format!("{} of {} finished", grouped(number), grouped(u64::from(goal)))
             }
-            _ if number > 0 || state == State::Running => {
+            _ if number > 0 || state == ExecutorState::Running => {
                 format!("{} {}", grouped(number), state.as_str())
             }
             _ => continue,
         };
         parts.push(if number > 0 { colour(state).apply_to(text).to_string() } else { text });
     }
-    let excluded = view.roster.excluded(view.now);
+    let excluded = view.run_state.excluded(view.now);
     if excluded > 0 {
-        let text = match view.settings.site.agents {
-            Some(Agents { all, .. }) => format!("{excluded} of {all} agents excluded"),
+        let text = match view.settings.target.agents {
+            Some(AgentCounts { all, .. }) => format!("{excluded} of {all} agents excluded"),
             None => format!("{} excluded", count(excluded as u64, "agent")),
         };
         parts.push(style(text).red().to_string());
@@ -174,29 +182,29 @@ fn states(view: &View<'_>) -> String {
     if let (Some(limit), None) = (view.limit, goal) {
         parts.push(format!("limit {}", grouped(u64::from(limit))));
     }
-    if !view.roster.is_connected && !view.stopping {
+    if !view.run_state.is_connected && !view.is_stopping {
         parts.push(style("not connected").red().to_string());
     }
     parts.join(&style(" · ").dim().to_string())
 }
 
-/// The executors that people want to see most, in the order in which they were placed.
-fn choose<'a>(view: &View<'a>, room: usize) -> Vec<&'a ExecutorInfo> {
-    let interest = |record: &ExecutorInfo| {
-        let is_news = view.now.since(record.changed_at) < NEWS_FOR;
+/// The most interesting executors, in the order in which they were placed.
+fn choose<'a>(view: &RunView<'a>, room: usize) -> Vec<&'a ExecutorRecord> {
+    let interest = |record: &ExecutorRecord| {
+        let is_recent = view.now.since(record.changed_at) < RECENT_END;
         match record.state {
-            State::Unreachable | State::GivenUp => 0,
-            State::Failed | State::Lost if is_news => 1,
-            State::Ending => 2,
-            State::Starting => 3,
-            State::Running => 4,
-            State::Finished | State::Killed if is_news => 5,
-            State::Failed | State::Lost => 6,
-            State::Finished | State::Killed => 7,
+            ExecutorState::Unreachable | ExecutorState::GivenUp => 0,
+            ExecutorState::Failed | ExecutorState::Lost if is_recent => 1,
+            ExecutorState::Ending => 2,
+            ExecutorState::Starting => 3,
+            ExecutorState::Running => 4,
+            ExecutorState::Finished | ExecutorState::Killed if is_recent => 5,
+            ExecutorState::Failed | ExecutorState::Lost => 6,
+            ExecutorState::Finished | ExecutorState::Killed => 7,
         }
     };
-    let mut order: Vec<(usize, usize, &ExecutorInfo)> = view
-        .roster
+    let mut order: Vec<(usize, usize, &ExecutorRecord)> = view
+        .run_state
         .records()
         .rev()
         .enumerate()
@@ -204,14 +212,14 @@ fn choose<'a>(view: &View<'a>, room: usize) -> Vec<&'a ExecutorInfo> {
         .collect();
     order.sort_by_key(|(interest, place, _)| (*interest, *place));
     let chosen: BTreeSet<usize> = order.iter().take(room).map(|(_, place, _)| *place).collect();
-    let placed = view.roster.records().rev().enumerate();
-    let mut shown: Vec<&ExecutorInfo> =
+    let placed = view.run_state.records().rev().enumerate();
+    let mut shown: Vec<&ExecutorRecord> =
         placed.filter(|(place, _)| chosen.contains(place)).map(|(_, record)| record).collect();
     shown.reverse();
     shown
 }
 
-fn row(record: &ExecutorInfo, now: Timestamp, columns: usize) -> Vec<Cell> {
+fn row(record: &ExecutorRecord, now: Timestamp, columns: usize) -> Vec<Cell> {
     let style = colour(record.state);
     let quiet = if record.state.is_end() { Style::new().dim() } else { Style::new() };
     let quiet = |text: String| Cell { text, style: quiet.clone() };
@@ -227,15 +235,15 @@ fn row(record: &ExecutorInfo, now: Timestamp, columns: usize) -> Vec<Cell> {
     ]
 }
 
-/// The executors for which there is no row: `… and 37 more: 30 running, 7 finished`.
-fn rest(view: &View<'_>, shown: &[&ExecutorInfo], total: u64) -> Option<String> {
+/// The executors without a row, as in `… and 37 more: 30 running, 7 finished`.
+fn rest(view: &RunView<'_>, shown: &[&ExecutorRecord], total: u64) -> Option<String> {
     let more = total - shown.len() as u64;
     if more == 0 {
         return None;
     }
-    let hidden = State::ALL.into_iter().map(|state| {
+    let hidden = ExecutorState::ALL.into_iter().map(|state| {
         let visible = shown.iter().filter(|record| record.state == state).count() as u64;
-        (state, view.roster.count(state) - visible)
+        (state, view.run_state.count(state) - visible)
     });
     let hidden: Vec<String> = hidden
         .filter(|(_, number)| *number > 0)
@@ -245,28 +253,28 @@ fn rest(view: &View<'_>, shown: &[&ExecutorInfo], total: u64) -> Option<String> 
     Some(style(text).dim().to_string())
 }
 
-impl Renderer for Table {
-    fn begin(&mut self, _settings: &Settings, _started: SystemTime) -> io::Result<()> {
+impl Renderer for TableRenderer {
+    fn show_start(&mut self, _settings: &RunSettings) -> io::Result<()> {
         self.is_hidden = true;
         self.print(HIDE_CURSOR)
     }
 
-    fn happened(&mut self, happening: &Happening) -> io::Result<()> {
-        if happening.what.weight() != Weight::Routine {
-            if self.news.len() < NEWS_BYTES_MAX {
-                self.news.push_str(&lines::line(happening));
+    fn show_event(&mut self, event: &TimedEvent) -> io::Result<()> {
+        if event.event.severity() != EventSeverity::Routine {
+            if self.pending.len() < PENDING_BYTES_MAX {
+                self.pending.push_str(&lines::line(event));
             } else {
-                self.news_left_out += 1;
+                self.pending_left_out += 1;
             }
         }
         Ok(())
     }
 
-    fn pass(&mut self, view: &View<'_>) -> io::Result<()> {
-        if self.drawn_at.is_some_and(|drawn| drawn.elapsed() < REDRAWN_EVERY) {
+    fn refresh(&mut self, view: &RunView<'_>) -> io::Result<()> {
+        if self.drawn_at.is_some_and(|drawn| drawn.elapsed() < REDRAW_INTERVAL) {
             return Ok(());
         }
-        // While a terminal takes nothing, there is no use in more frames.
+        // While the terminal accepts nothing, more frames are useless.
         if !self.writer.is_idle()? {
             return Ok(());
         }
@@ -275,27 +283,27 @@ impl Renderer for Table {
         self.draw(&frame)
     }
 
-    fn end(&mut self, summary: &Summary<'_>) -> io::Result<()> {
+    fn show_summary(&mut self, summary: &Summary<'_>) -> io::Result<()> {
         let columns = self.size().1;
         self.draw(&[])?;
-        self.leave();
+        self.restore_terminal();
         self.print(&format!("\n{}", summary::render(summary, columns)))
     }
 
-    fn leave(&mut self) {
+    fn restore_terminal(&mut self) {
         if self.is_hidden {
             self.is_hidden = false;
-            // A terminal that is gone has no cursor.
+            // A closed terminal has no cursor.
             let _gone = self.print(SHOW_CURSOR);
         }
     }
 }
 
-impl Drop for Table {
+impl Drop for TableRenderer {
     fn drop(&mut self) {
         if self.is_hidden {
-            self.leave();
-            let _gone = self.writer.drain(CURSOR_WITHIN, || false);
+            self.restore_terminal();
+            let _gone = self.writer.drain(CURSOR_TIMEOUT, || false);
         }
     }
 }

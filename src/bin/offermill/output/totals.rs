@@ -1,4 +1,4 @@
-//! The line of totals about offers.
+//! Totals of offers and their rate, as text.
 
 use offermill::OfferCounts;
 
@@ -17,7 +17,8 @@ pub(crate) fn offers(counts: &OfferCounts) -> String {
         true => String::new(),
         false => format!(" ({})", reasons.join(", ")),
     };
-    let (seen, accepted) = (grouped(counts.offers), grouped(counts.accepted));
+    let seen = grouped(counts.offers);
+    let accepted = grouped(counts.accepted);
     format!("{seen} seen, {accepted} accepted, {} declined{reasons}", grouped(declined))
 }
 

@@ -6,9 +6,9 @@ use offermill::{Config, IdScheme};
 
 use crate::scenario::head::FORMAT;
 use crate::scenario::{ConductLine, IdsLine, ScenarioHead};
-use crate::settings;
-use crate::settings::draft::Draft;
-use crate::settings::sources::Layers;
+use crate::settings::draft::SettingsDraft;
+use crate::settings::kernel::config_builder;
+use crate::settings::table;
 
 /// The keys of the settings that decisions depend on. None of them is a secret.
 const DECISIVE: &[&str] = &[
@@ -39,7 +39,7 @@ const DECISIVE: &[&str] = &[
 ];
 
 /// Returns the head of a run with this configuration.
-pub(crate) fn head(draft: &Draft, ids: Option<IdsLine>, config: &Config) -> ScenarioHead {
+pub(crate) fn head(draft: &SettingsDraft, ids: Option<IdsLine>, config: &Config) -> ScenarioHead {
     let mut conf = draft.texts_of(DECISIVE);
     if let Some(limit) = config.executor_limit() {
         // The limit may have been derived from other settings.
@@ -64,12 +64,12 @@ pub(crate) fn head(draft: &Draft, ids: Option<IdsLine>, config: &Config) -> Scen
 /// # Errors
 /// With a sentence for each setting that is not allowed.
 pub(crate) fn config_of(head: &ScenarioHead) -> Result<(Config, IdScheme), Vec<String>> {
-    let mut draft = Draft::read(Layers::of_scenario(&head.conf));
+    let mut draft = table::read_scenario(&head.conf);
     let ids = match &head.ids {
         Some(ids) => IdScheme::unique(&ids.prefix, ids.epoch),
         None => Ok(IdScheme::plain()),
     };
-    let ids = ids.map_err(|error| draft.complain(&error)).ok();
+    let ids = ids.map_err(|error| draft.report_error(&error)).ok();
     let limit = match draft.allocation.enabled {
         true => Some(draft.allocation.initial),
         false => draft.executors,
@@ -84,7 +84,7 @@ pub(crate) fn config_of(head: &ScenarioHead) -> Result<(Config, IdScheme), Vec<S
 
 /// Builds the configuration, or adds the reason to the draft's problems and returns `None`.
 pub(crate) fn build(
-    draft: &mut Draft,
+    draft: &mut SettingsDraft,
     limit: Option<u32>,
     exclusion: Option<ExclusionRule>,
     conduct: Conduct,
@@ -93,6 +93,6 @@ pub(crate) fn build(
     if !draft.problems.is_empty() {
         return None;
     }
-    let built = settings::builder(draft, limit, exclusion).conduct(conduct).build();
-    built.map_err(|error| draft.complain(&error)).ok()
+    let built = config_builder(draft, limit, exclusion).conduct(conduct).build();
+    built.map_err(|error| draft.report_error(&error)).ok()
 }

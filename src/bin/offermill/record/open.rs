@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use super::head::{config_of, head};
 use super::writer::JournalFiles;
 use crate::scenario::IdsLine;
-use crate::settings::Settings;
-use crate::settings::draft::Draft;
+use crate::settings::RunSettings;
+use crate::settings::draft::SettingsDraft;
 
 /// Opens the journal at `path`; there is none without a path. On failure, returns `None` and adds the reason to the
 /// draft's problems.
 pub(crate) fn open(
     path: Option<&str>,
-    draft: &mut Draft,
-    settings: &Settings,
+    draft: &mut SettingsDraft,
+    settings: &RunSettings,
 ) -> Option<Option<JournalFiles>> {
     let Some(path) = path else { return Some(None) };
     if path == "-" {

@@ -50,7 +50,7 @@ use std::time::{Duration, Instant};
 
 use offermill::Kernel;
 
-use crate::exit::Exit;
+use crate::exit::ExitStatus;
 use crate::output::{Said, remark, say};
 use crate::record;
 use crate::scenario::answer::CallLine;
@@ -68,12 +68,12 @@ const CHUNK: usize = 64 * 1024;
 const WRITE_WITHIN: Duration = Duration::from_millis(100);
 
 /// Runs `offermill replay`.
-pub(crate) fn replay(arguments: &ReplayArguments) -> Exit {
+pub(crate) fn replay(arguments: &ReplayArguments) -> ExitStatus {
     let inputs = match files::inputs(&arguments.scenarios, &arguments.expect) {
         Ok(inputs) => inputs,
         Err(problem) => {
             remark(&problem);
-            return Exit::BadInput;
+            return ExitStatus::BadInput;
         }
     };
     let mut totals = ComparisonTotals::default();
@@ -90,10 +90,10 @@ pub(crate) fn replay(arguments: &ReplayArguments) -> Exit {
         });
         match said {
             Ok(Said::Heard) => {}
-            Ok(Said::Unheard) if arguments.expect.is_empty() => return Exit::Done,
+            Ok(Said::Unheard) if arguments.expect.is_empty() => return ExitStatus::Done,
             // The exit code still depends on the remaining comparisons.
             Ok(Said::Unheard) => {}
-            Ok(Said::Lost) => return Exit::OutputClosed,
+            Ok(Said::Lost) => return ExitStatus::OutputClosed,
             Err(error) => {
                 remark(&error.to_string());
                 unreadable = true;
@@ -101,12 +101,12 @@ pub(crate) fn replay(arguments: &ReplayArguments) -> Exit {
         }
     }
     if !arguments.expect.is_empty() && say(&totals.text()) == Said::Lost {
-        return Exit::OutputClosed;
+        return ExitStatus::OutputClosed;
     }
     match (unreadable, totals.wrong) {
-        (true, _) => Exit::BadInput,
-        (false, 0) => Exit::Done,
-        (false, _) => Exit::Differs,
+        (true, _) => ExitStatus::BadInput,
+        (false, 0) => ExitStatus::Done,
+        (false, _) => ExitStatus::Differs,
     }
 }
 

@@ -9,9 +9,9 @@ use offermill::{Config, IdScheme};
 
 use crate::record::{build, config_of};
 use crate::scenario::{InitLine, ScenarioHead};
-use crate::settings::draft::Draft;
-use crate::settings::sources::Layers;
-use crate::settings::spark::{self, spark_executor};
+use crate::settings::checks::spark::{self, spark_executor};
+use crate::settings::draft::SettingsDraft;
+use crate::settings::table;
 
 /// Spark's core cap if none is set.
 const NO_CAP: u64 = i32::MAX as u64;
@@ -20,7 +20,7 @@ const SPARK_FAILURES: u8 = 2;
 
 /// The settings for a replay as Spark decides.
 pub(super) struct SparkStart {
-    pub(super) draft: Draft,
+    pub(super) draft: SettingsDraft,
     pub(super) config: Config,
     /// The core cap as it was set; 0 if it wasn't.
     pub(super) cap_given: f64,
@@ -53,8 +53,8 @@ pub(super) fn spark(head: &ScenarioHead) -> Result<SparkStart, Box<InitLine>> {
     conf.remove("spark.mesos.executor.gpus");
     remove_unreadable_items(&mut conf);
     let can_launch = remove_unreadable_labels(&mut conf);
-    let mut draft = Draft::read(Layers::of_scenario(&conf));
-    draft.container.leave_images_what_is_theirs();
+    let mut draft = table::read_scenario(&conf);
+    draft.container.drop_image_only_settings();
     spark::check(&mut draft);
     if idle.is_some() {
         draft.core_cap = Some(MilliCpus::ZERO);
@@ -73,7 +73,8 @@ pub(super) fn spark(head: &ScenarioHead) -> Result<SparkStart, Box<InitLine>> {
     };
     draft.core_cap = draft.core_cap.map(|_| MilliCpus::from_cores(max_cores));
     draft.placement = Placement::RoundRobin;
-    let launcher = spark_executor(&draft).map_err(|error| draft.complain(&error)).ok().flatten();
+    let launcher =
+        spark_executor(&draft).map_err(|error| draft.report_error(&error)).ok().flatten();
     let launcher = launcher.filter(|_| can_launch);
     if launcher.is_none() {
         // Executors that can't be launched must not be placed.
@@ -123,7 +124,7 @@ fn remove_unreadable_labels(conf: &mut BTreeMap<String, String>) -> bool {
 
 fn init(
     head: &ScenarioHead,
-    draft: &Draft,
+    draft: &SettingsDraft,
     config: &Config,
     max_cores: serde_json::Number,
 ) -> InitLine {

@@ -1,66 +1,77 @@
-//! The session's inbox: what the engine tells is bounded, so that a session that is held up fills no memory.
+//! The session's inbox. The number of waiting engine notices is bounded, so that a stalled session does not fill the
+//! memory.
 //!
-//! | who sends | waits | how many there can be |
+//! | sender | blocks | bound |
 //! |---|---|---|
-//! | the engine's control thread: notices | while as many wait as may | [`BOUND`] |
-//! | clients: commands | no, but for the answer to one before the next | as many as there are clients |
+//! | the engine's control thread: notices | while [`NOTICES_MAX`] wait | [`NOTICES_MAX`] |
+//! | clients: commands | no, but until the reply to the last one | one per client |
 //! | signals, shuffle services, the shutdown | no | a few |
 //!
-//! Nothing is lost, and nothing sent by one thread overtakes. The session calls nothing that waits for the control
-//! thread, so the two can't wait for each other; nor does it wait for whoever has standard output or standard error. If
-//! it takes nothing for [`HELD_UP_MAX`] all the same, the engine waits no longer, and its notices pile up.
+//! No message is lost, and the messages of one thread stay in order. The session calls nothing that waits for the
+//! control thread, so the two can't wait for each other; nor does it wait for the readers of standard output or
+//! standard error. If it receives nothing for [`STALL_TIMEOUT`] all the same, the engine stops waiting, and its notices
+//! pile up.
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// As many notices may wait.
-const BOUND: usize = 64 * 1024;
-/// As long may the session take nothing while the engine waits for it.
-const HELD_UP_MAX: Duration = Duration::from_secs(30);
+/// The most notices that may wait.
+const NOTICES_MAX: usize = 64 * 1024;
+/// The longest that the engine waits for a session that receives nothing.
+const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The session has ended.
 #[derive(Debug)]
-pub(crate) struct Ended;
+pub(crate) struct SessionEnded;
 
-/// Sends to the session.
-pub(crate) struct Sender<M>(Arc<Inbox<M>>);
+/// The sending side.
+pub(crate) struct Sender<M>(Arc<SessionInbox<M>>);
 
-/// The session's end of it; once it is dropped nobody waits any more.
-pub(crate) struct Receiver<M>(Arc<Inbox<M>>);
+/// The receiving side. Once it is dropped, no sender blocks.
+pub(crate) struct Receiver<M>(Arc<SessionInbox<M>>);
 
-struct Inbox<M> {
-    queue: Mutex<Queue<M>>,
+struct SessionInbox<M> {
+    queue: Mutex<InboxQueue<M>>,
     arrived: Condvar,
-    taken: Condvar,
+    received_one: Condvar,
     bound: usize,
-    held_up_max: Duration,
+    stall_timeout: Duration,
 }
 
-struct Queue<M> {
-    /// With each message, whether it counts for the bound.
+struct InboxQueue<M> {
+    /// Each message, and whether it counts towards the bound.
     messages: VecDeque<(M, bool)>,
-    /// How many of them count.
+    /// How many of them count towards the bound.
     counted: usize,
-    /// How many messages were taken in all.
-    taken: u64,
-    /// The session was given up on when as many had been taken.
-    stuck_at: Option<u64>,
+    /// How many messages were received so far.
+    received: u64,
+    /// The value of `received` at which the engine stopped waiting.
+    stalled_at: Option<u64>,
     has_ended: bool,
 }
 
-/// An inbox.
+/// Creates an inbox.
 pub(crate) fn channel<M>() -> (Sender<M>, Receiver<M>) {
-    bounded(BOUND, HELD_UP_MAX)
+    bounded(NOTICES_MAX, STALL_TIMEOUT)
 }
 
-fn bounded<M>(bound: usize, held_up_max: Duration) -> (Sender<M>, Receiver<M>) {
-    let queue =
-        Queue { messages: VecDeque::new(), counted: 0, taken: 0, stuck_at: None, has_ended: false };
-    let (arrived, taken) = (Condvar::new(), Condvar::new());
-    let inbox = Inbox { queue: Mutex::new(queue), arrived, taken, bound, held_up_max };
-    let inbox = Arc::new(inbox);
+fn bounded<M>(bound: usize, stall_timeout: Duration) -> (Sender<M>, Receiver<M>) {
+    let queue = InboxQueue {
+        messages: VecDeque::new(),
+        counted: 0,
+        received: 0,
+        stalled_at: None,
+        has_ended: false,
+    };
+    let inbox = Arc::new(SessionInbox {
+        queue: Mutex::new(queue),
+        arrived: Condvar::new(),
+        received_one: Condvar::new(),
+        bound,
+        stall_timeout,
+    });
     (Sender(Arc::clone(&inbox)), Receiver(inbox))
 }
 
@@ -76,12 +87,12 @@ impl<M> fmt::Debug for Sender<M> {
     }
 }
 
-impl<M> Inbox<M> {
-    fn lock(&self) -> MutexGuard<'_, Queue<M>> {
+impl<M> SessionInbox<M> {
+    fn lock(&self) -> MutexGuard<'_, InboxQueue<M>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(&self, mut queue: MutexGuard<'_, Queue<M>>, message: M, counts: bool) {
+    fn push(&self, mut queue: MutexGuard<'_, InboxQueue<M>>, message: M, counts: bool) {
         if !queue.has_ended {
             queue.counted += usize::from(counts);
             queue.messages.push_back((message, counts));
@@ -89,22 +100,24 @@ impl<M> Inbox<M> {
         }
     }
 
-    /// Waits for room, up to `patience` after a message was taken last. `false` if there is none then.
+    /// Waits for room until no message was received for `patience`. Returns whether there is room.
     fn wait_for_room<'a>(
         &self,
-        mut queue: MutexGuard<'a, Queue<M>>,
+        mut queue: MutexGuard<'a, InboxQueue<M>>,
         patience: Duration,
-    ) -> (MutexGuard<'a, Queue<M>>, bool) {
-        let (mut seen, mut until) = (queue.taken, Instant::now() + patience);
-        while queue.counted >= self.bound && !queue.has_ended && queue.stuck_at != Some(seen) {
+    ) -> (MutexGuard<'a, InboxQueue<M>>, bool) {
+        let mut seen = queue.received;
+        let mut until = Instant::now() + patience;
+        while queue.counted >= self.bound && !queue.has_ended && queue.stalled_at != Some(seen) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return (queue, false);
             }
-            let waited = self.taken.wait_timeout(queue, left);
+            let waited = self.received_one.wait_timeout(queue, left);
             queue = waited.unwrap_or_else(PoisonError::into_inner).0;
-            if queue.taken != seen {
-                (seen, until) = (queue.taken, Instant::now() + patience);
+            if queue.received != seen {
+                seen = queue.received;
+                until = Instant::now() + patience;
             }
         }
         (queue, true)
@@ -112,23 +125,23 @@ impl<M> Inbox<M> {
 }
 
 impl<M> Sender<M> {
-    /// Sends a message, at once.
+    /// Sends a message without blocking.
     ///
     /// # Errors
-    /// When the session has ended.
-    pub(crate) fn send(&self, message: M) -> Result<(), Ended> {
+    /// If the session has ended.
+    pub(crate) fn send(&self, message: M) -> Result<(), SessionEnded> {
         let queue = self.0.lock();
         let has_ended = queue.has_ended;
         self.0.push(queue, message, false);
-        if has_ended { Err(Ended) } else { Ok(()) }
+        if has_ended { Err(SessionEnded) } else { Ok(()) }
     }
 
-    /// Sends a notice, once there is room for it or the session was held up for too long. Of a session that has ended
-    /// nothing is waited for.
-    pub(crate) fn notice(&self, message: M) {
-        let (mut queue, has_room) = self.0.wait_for_room(self.0.lock(), self.0.held_up_max);
+    /// Sends a notice. Blocks until there is room for it, the session was stalled for too long, or the session has
+    /// ended.
+    pub(crate) fn send_notice(&self, message: M) {
+        let (mut queue, has_room) = self.0.wait_for_room(self.0.lock(), self.0.stall_timeout);
         if !has_room {
-            queue.stuck_at = Some(queue.taken);
+            queue.stalled_at = Some(queue.received);
         }
         self.0.push(queue, message, true);
     }
@@ -138,13 +151,13 @@ impl<M> Receiver<M> {
     /// The next message; `None` if there is none within `wait`.
     pub(crate) fn recv_timeout(&self, wait: Duration) -> Option<M> {
         let queue = self.0.lock();
-        let is_empty = |queue: &mut Queue<M>| queue.messages.is_empty();
+        let is_empty = |queue: &mut InboxQueue<M>| queue.messages.is_empty();
         let waited = self.0.arrived.wait_timeout_while(queue, wait, is_empty);
         let mut queue = waited.unwrap_or_else(PoisonError::into_inner).0;
         let (message, counts) = queue.messages.pop_front()?;
         queue.counted -= usize::from(counts);
-        queue.taken += 1;
-        self.0.taken.notify_all();
+        queue.received += 1;
+        self.0.received_one.notify_all();
         Some(message)
     }
 
@@ -160,8 +173,8 @@ impl<M> Drop for Receiver<M> {
         queue.has_ended = true;
         let left = std::mem::take(&mut queue.messages);
         drop(queue);
-        self.0.taken.notify_all();
-        // Whoever waits for an answer finds that there will be none.
+        self.0.received_one.notify_all();
+        // Dropping a request tells its client that no reply will come.
         drop(left);
     }
 }
@@ -173,13 +186,13 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(600);
 
-    /// Goal: notices are bounded, in their order and without a loss, and commands don't wait for them. Method: 100
+    /// Goal: notices are bounded, stay in order and none is lost, and commands don't wait for them. Method: 100
     /// notices through room for four, with a command when it is full.
     #[test]
     fn notices_wait_and_commands_do_not() {
         let (sender, inbox) = bounded(4, LONG);
         let notices = sender.clone();
-        let engine = spawn(move || (0..100).for_each(|number| notices.notice(number)));
+        let engine = spawn(move || (0..100).for_each(|number| notices.send_notice(number)));
         while inbox.0.lock().counted < 4 {
             sleep(Duration::from_millis(1));
         }
@@ -196,30 +209,30 @@ mod tests {
         assert!(taken.is_sorted() && inbox.try_recv().is_none());
     }
 
-    /// Goal: nobody waits for a session that has ended. Method: it ends while a notice waits; then one more of each.
+    /// Goal: no sender waits for a session that has ended. Method: it ends while a notice waits; then one more of each.
     #[test]
-    fn an_end_lets_go() {
+    fn the_end_unblocks_senders() {
         let (sender, inbox) = bounded(1, LONG);
         let notices = sender.clone();
-        let engine = spawn(move || (0..3).for_each(|number| notices.notice(number)));
+        let engine = spawn(move || (0..3).for_each(|number| notices.send_notice(number)));
         while inbox.0.lock().counted < 1 {
             sleep(Duration::from_millis(1));
         }
         drop(inbox);
         engine.join().unwrap();
-        sender.notice(4);
+        sender.send_notice(4);
         assert!(sender.send(5).is_err());
     }
 
-    /// Goal: the engine doesn't wait for ever for a session that is stuck, and waits again once it goes on. Method: a
-    /// session that takes nothing, without the patience of a real one; then it takes all.
+    /// Goal: the engine doesn't wait for ever for a stalled session, and waits again once the session continues.
+    /// Method: a session that receives nothing, with a short timeout; then it receives all.
     #[test]
-    fn a_stuck_session_lets_go() {
+    fn a_stalled_session_unblocks_the_engine() {
         let (sender, inbox) = bounded(2, Duration::from_millis(10));
-        (0..10).for_each(|number| sender.notice(number));
+        (0..10).for_each(|number| sender.send_notice(number));
         let taken: Vec<i32> = std::iter::from_fn(|| inbox.try_recv()).collect();
         assert!(taken.is_sorted() && taken.len() == 10, "{taken:?}");
         let queue = inbox.0.lock();
-        assert!(queue.counted == 0 && queue.stuck_at != Some(queue.taken));
+        assert!(queue.counted == 0 && queue.stalled_at != Some(queue.received));
     }
 }

@@ -1,452 +1,494 @@
-//! One run, from checked settings to the exit code: an event loop between the engine, signals and
-//! the face.
+//! `offermill run`: one run, from the arguments to the exit code. An event loop between the engine, signals, clients
+//! and the renderer.
 //!
-//! What clients tell it to do is in `session/steering.rs`, how it follows a load in `session/allocating.rs`.
+//! Control commands are executed in `commands.rs`, dynamic allocation is in `dynamic_allocation.rs`. Only this folder
+//! knows [`SessionMessage`]: other rooms send through closures.
 
-mod allocating;
-pub(crate) mod inbox;
-pub(crate) mod shuffle;
+mod commands;
+mod dynamic_allocation;
+mod gather;
+mod inbox;
+mod print_config;
+mod shuffle;
 mod status;
-mod steering;
 
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
-use offermill::engine::cluster_manager::ClusterManager;
 use offermill::engine::{Clock, Engine, EngineOptions, Notice, Observer, Shutdown};
 use offermill::resources::MilliCpus;
 use offermill::spark::shuffle::News;
 use offermill::{DrainReport, Fate, Kernel, Timestamp};
 
-use crate::control::{self, Doors, Request};
-use crate::exit::Exit;
+use crate::control::request::ControlRequest;
+use crate::control::{self, ControlSockets};
+use crate::exit::ExitStatus;
 use crate::model::call_failures::CallFailures;
-use crate::model::end_reason::Ending;
-use crate::model::event::{Happening, RunEvent};
-use crate::model::executor::State;
-use crate::model::failures::Failures;
+use crate::model::end_reason::EndReason;
+use crate::model::event::{RunEvent, TimedEvent};
+use crate::model::executor::ExecutorState;
+use crate::model::failures::FailureWindow;
 use crate::model::rate::Rate;
 use crate::model::state::RunState;
+use crate::model::target::AgentCounts;
 use crate::model::waiting::StallWatch;
-use crate::output::summary::Summary;
-use crate::output::{
-    Faceless, Renderer, View, choose, drain_remarks, output, remark, write_remarks_aside,
+use crate::output::renderer::{NullRenderer, Renderer};
+use crate::output::sentence::{
+    at_once_sentence, end_sentence, not_torn_down_sentence, unended_fate,
 };
-use crate::record::{self, JournalFiles};
+use crate::output::summary::Summary;
+use crate::output::view::RunView;
+use crate::output::{choose_renderer, drain_remarks, remark, start_writer, write_remarks_aside};
+use crate::run::dynamic_allocation::DynamicAllocation;
+use crate::run::gather::{Gathered, Prepared, gather};
 use crate::run::inbox::{Receiver, Sender, channel};
-use crate::run::shuffle::Shuffle;
+use crate::run::shuffle::ShuffleServices;
+use crate::settings::RunSettings;
 use crate::settings::flags::RunArguments;
-use crate::settings::{Gathered, Settings, gather};
 use crate::signals;
-use crate::target::Agents;
 use crate::text::format::count;
 use crate::text::stdout::Writer;
-use allocating::Allocating;
 
-/// How often the face is given a look at things when nothing happens.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// The end waits for a reader that has taken nothing of the output for so long; for a slow one it waits.
-const READ_WITHIN: Duration = Duration::from_secs(10);
-/// And so long for one of remarks.
-const REMARKS_READ_WITHIN: Duration = Duration::from_secs(2);
-/// Where the end doesn't wait, what can be written in no time is.
-const AT_ONCE_WITHIN: Duration = Duration::from_millis(150);
+/// How often the state is refreshed if no message comes.
+const REFRESH_INTERVAL: Duration = Duration::from_millis(100);
+/// The longest time without progress that the end waits for the reader of standard output.
+const OUTPUT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The same for the reader of standard error.
+const REMARKS_TIMEOUT: Duration = Duration::from_secs(2);
+/// The same for both after a second signal.
+const AT_ONCE_TIMEOUT: Duration = Duration::from_millis(150);
 
-/// RunEvent the session is told.
-pub(crate) enum Message {
-    /// By the engine.
+/// A message to the session.
+enum SessionMessage {
+    /// A notice of the engine.
     Notice(Timestamp, Notice),
-    /// By the registrar, of the shuffle services at this port.
+    /// News of the shuffle services at a port.
     Shuffle { news: News, port: u16 },
-    /// A signal came.
+    /// A signal, by its name.
     Signal(&'static str),
-    /// By a client.
-    Command(Request),
+    /// A client's request.
+    Request(ControlRequest),
     /// The engine has shut down.
     Drained(DrainReport),
 }
 
-/// Passes the engine's notices on.
-struct Watcher(Sender<Message>);
+/// Forwards the engine's notices to the session.
+struct NoticeForwarder(Sender<SessionMessage>);
 
-impl Observer for Watcher {
+impl Observer for NoticeForwarder {
     fn notice(&mut self, at: Timestamp, notice: Notice) {
-        self.0.notice(Message::Notice(at, notice));
+        self.0.send_notice(SessionMessage::Notice(at, notice));
     }
 }
 
 /// `offermill run`.
-pub(crate) fn run(arguments: &RunArguments) -> Exit {
+pub(crate) fn run(arguments: &RunArguments) -> ExitStatus {
+    if arguments.print_config {
+        return print_config::print_config(arguments);
+    }
     let no_thread = |error: io::Error| {
         remark(&format!("output needs a thread more: {error}"));
-        Exit::Cluster
+        ExitStatus::Cluster
     };
     if let Err(error) = write_remarks_aside() {
         return no_thread(error);
     }
-    let exit = output().map_or_else(no_thread, |output| prepare(arguments, output));
-    drain_remarks(REMARKS_READ_WITHIN);
+    let exit = start_writer().map_or_else(no_thread, |output| prepare(arguments, output));
+    drain_remarks(REMARKS_TIMEOUT);
     exit
 }
 
-fn prepare(arguments: &RunArguments, output: Arc<Writer>) -> Exit {
-    let Gathered { mut draft, settings } = gather(arguments);
-    // Last of all, so that no file is left if a setting is wrong.
-    let checked = settings.and_then(|(settings, manager)| {
-        let journal = record::open(arguments.journal.as_deref(), &mut draft, &settings)?;
-        Some((settings, manager, journal))
-    });
-    draft.remarks.iter().for_each(|text| remark(text));
-    let Some((settings, manager, journal)) = checked else {
-        draft.problems.iter().for_each(|problem| remark(problem));
-        return Exit::BadInput;
-    };
-    let (sender, inbox) = channel();
-    let session = sender.clone();
-    let send = move |signal| drop(session.send(Message::Signal(signal)));
-    if let Err(error) = signals::listen(send) {
-        remark(&format!("signals can't be handled: {error}"));
-        return Exit::Cluster;
-    }
-    let doors = match control::open(&arguments.control, &sender) {
-        Ok(doors) => doors,
-        Err(problem) => {
-            remark(&problem);
-            return Exit::BadInput;
+fn prepare(arguments: &RunArguments, output: Arc<Writer>) -> ExitStatus {
+    let Gathered { remarks, prepared } = gather(arguments);
+    remarks.iter().for_each(|text| remark(text));
+    let prepared = match prepared {
+        Ok(prepared) => prepared,
+        Err(problems) => {
+            problems.iter().for_each(|problem| remark(problem));
+            return ExitStatus::BadInput;
         }
     };
-    start(settings, manager, journal, doors, output, (sender, &inbox))
+    let (sender, inbox) = channel();
+    if let Err(error) = signals::listen(signal_sender(&sender)) {
+        remark(&format!("signals can't be handled: {error}"));
+        return ExitStatus::Cluster;
+    }
+    let sockets = match control::open(&arguments.control, &request_sender(&sender)) {
+        Ok(sockets) => sockets,
+        Err(problem) => {
+            remark(&problem);
+            return ExitStatus::BadInput;
+        }
+    };
+    start(prepared, sockets, output, (sender, &inbox))
+}
+
+fn signal_sender(sender: &Sender<SessionMessage>) -> impl Fn(&'static str) + Send + 'static {
+    let sender = sender.clone();
+    move |name| {
+        // A session that has ended needs no signal.
+        let _ended = sender.send(SessionMessage::Signal(name));
+    }
+}
+
+fn request_sender(
+    sender: &Sender<SessionMessage>,
+) -> impl Fn(ControlRequest) -> bool + Clone + Send + 'static {
+    let sender = sender.clone();
+    move |request| sender.send(SessionMessage::Request(request)).is_ok()
 }
 
 fn start(
-    settings: Settings,
-    manager: Arc<dyn ClusterManager>,
-    journal: Option<JournalFiles>,
-    doors: Doors,
+    prepared: Prepared,
+    sockets: ControlSockets,
     output: Arc<Writer>,
-    (sender, inbox): (Sender<Message>, &Receiver<Message>),
-) -> Exit {
-    let mut face = choose(settings.output, Arc::clone(&output));
-    // A face that can't be shown finds out again soon, in the loop.
-    let _gone = face.begin(&settings, SystemTime::now());
+    (sender, inbox): (Sender<SessionMessage>, &Receiver<SessionMessage>),
+) -> ExitStatus {
+    let Prepared { settings, manager, journal } = prepared;
+    let mut renderer = choose_renderer(settings.output, Arc::clone(&output));
+    // If standard output is gone, the event loop detects that soon.
+    let _gone = renderer.show_start(&settings);
     let kernel = Kernel::new(settings.config.clone(), settings.ids.clone());
     let launcher = Arc::new(settings.executors.clone());
     let mut options = EngineOptions::default();
     options.kill_grace = settings.shutdown_timeout;
     options.finished_count_down = settings.until_finished.is_some();
-    // The stop is left alone when three quarters of the slack are over.
-    options.shutdown_slack = settings.site.stop_within * 4 / 3;
-    let watcher = Box::new(Watcher(sender.clone()));
+    // The engine abandons the cluster's stop after three quarters of the slack.
+    options.shutdown_slack = settings.target.stop_timeout * 4 / 3;
+    let forwarder = Box::new(NoticeForwarder(sender.clone()));
     let started = match journal {
         Some(journal) => {
-            let (kernel, journal) = (kernel.clone(), Box::new(journal));
-            Engine::start_with_journal(kernel, manager, launcher, options, watcher, journal)
+            let kernel = kernel.clone();
+            let journal = Box::new(journal);
+            Engine::start_with_journal(kernel, manager, launcher, options, forwarder, journal)
         }
-        None => Engine::start(kernel.clone(), manager, launcher, options, watcher),
+        None => Engine::start(kernel.clone(), manager, launcher, options, forwarder),
     };
     let engine = match started {
         Ok(engine) => engine,
         Err(error) => {
-            face.leave();
-            let _gone = output.drain(READ_WITHIN, || is_asked_to_end(inbox));
+            renderer.restore_terminal();
+            let _gone = output.drain(OUTPUT_TIMEOUT, || has_signal(inbox));
             remark(&error.to_string());
-            return if error.is_setting() { Exit::BadInput } else { Exit::Cluster };
+            return if error.is_setting() { ExitStatus::BadInput } else { ExitStatus::Cluster };
         }
     };
     let failures = settings.exclusion.map_or(0, |rule| rule.failures);
-    let waiting = StallWatch::new(settings.site.silence);
     let session = Session {
-        roster: RunState::new(engine.clock(), settings.site.leavings, failures),
+        run_state: RunState::new(engine.clock(), settings.target.on_exit, failures),
         clock: engine.clock(),
-        shuffle: Shuffle::new(settings.shuffle.clone(), sender.clone()),
+        shuffle: ShuffleServices::new(settings.shuffle.clone(), news_sender(&sender)),
         engine: Some(engine),
-        failures: Failures::new(settings.failures_window),
-        doors: Some(doors),
-        allocating: settings.allocation.clone().map(Allocating::new),
+        failures: FailureWindow::new(settings.failures_window),
+        sockets: Some(sockets),
+        allocation: settings.allocation.clone().map(DynamicAllocation::new),
         registered: None,
         hosts: Vec::new(),
+        stall_watch: StallWatch::new(settings.target.no_offers_hint),
         settings,
         kernel,
-        face,
+        renderer,
         output: Some(output),
         rate: Rate::default(),
-        waiting,
-        storm: CallFailures::new(),
-        ending: None,
+        call_failures: CallFailures::new(),
+        end_reason: None,
         sender,
     };
     session.run(inbox)
 }
 
-/// Whether a signal came. Commands are too late: their clients are told that the run has ended.
-fn is_asked_to_end(inbox: &Receiver<Message>) -> bool {
-    std::iter::from_fn(|| inbox.try_recv()).any(|message| matches!(message, Message::Signal(_)))
+fn news_sender(sender: &Sender<SessionMessage>) -> shuffle::SendNews {
+    let sender = sender.clone();
+    Arc::new(move |news, port| {
+        // A session that has ended needs no news.
+        let _ended = sender.send(SessionMessage::Shuffle { news, port });
+    })
+}
+
+/// Whether a signal came. Commands come too late: their clients learn that the run has ended.
+fn has_signal(inbox: &Receiver<SessionMessage>) -> bool {
+    let mut messages = std::iter::from_fn(|| inbox.try_recv());
+    messages.any(|message| matches!(message, SessionMessage::Signal(_)))
 }
 
 struct Session {
-    settings: Settings,
+    settings: RunSettings,
     kernel: Kernel,
     clock: Clock,
-    /// Until it is told to shut down.
+    /// `None` once its shutdown has begun.
     engine: Option<Engine>,
-    /// Until the end.
-    doors: Option<Doors>,
-    /// With dynamic allocation.
-    allocating: Option<Allocating>,
-    /// How many cores have registered with the framework's driver, if a client tells.
+    /// `None` once the run ends at once.
+    sockets: Option<ControlSockets>,
+    /// `None` without dynamic allocation.
+    allocation: Option<DynamicAllocation>,
+    /// The cores that have registered with the framework's driver, if a client reported them.
     registered: Option<MilliCpus>,
-    /// Where executors had better start, as clients told last.
+    /// The hosts on which executors should start if possible, as clients reported last.
     hosts: Vec<String>,
-    roster: RunState,
-    face: Box<dyn Renderer>,
-    /// Where the face shows it; until that is lost.
+    run_state: RunState,
+    renderer: Box<dyn Renderer>,
+    /// The writer of standard output; `None` once that is closed.
     output: Option<Arc<Writer>>,
     rate: Rate,
-    waiting: StallWatch,
-    storm: CallFailures,
-    failures: Failures,
-    shuffle: Shuffle,
-    ending: Option<Ending>,
-    sender: Sender<Message>,
+    stall_watch: StallWatch,
+    call_failures: CallFailures,
+    failures: FailureWindow,
+    shuffle: ShuffleServices,
+    /// Why the run ends, once it stops.
+    end_reason: Option<EndReason>,
+    sender: Sender<SessionMessage>,
 }
 
 impl Session {
-    fn run(mut self, inbox: &Receiver<Message>) -> Exit {
-        let mut look_at = Instant::now();
+    fn run(mut self, inbox: &Receiver<SessionMessage>) -> ExitStatus {
+        let mut refresh_at = Instant::now();
         loop {
-            let wait = look_at.saturating_duration_since(Instant::now());
+            let wait = refresh_at.saturating_duration_since(Instant::now());
             match inbox.recv_timeout(wait) {
-                Some(Message::Notice(at, notice)) => self.notice(at, notice),
-                Some(Message::Shuffle { news, port }) => {
-                    self.tell(self.clock.now(), RunEvent::Shuffle { news, port });
+                Some(SessionMessage::Notice(at, notice)) => self.apply_notice(at, notice),
+                Some(SessionMessage::Shuffle { news, port }) => {
+                    self.publish(self.clock.now(), RunEvent::Shuffle { news, port });
                 }
-                Some(Message::Signal(_)) if self.ending.is_some() => return self.end_at_once(),
-                Some(Message::Signal(name)) => self.stop(Ending::Asked(name)),
-                Some(Message::Command(request)) => self.command(request),
-                Some(Message::Drained(report)) => return self.end(&report, inbox),
+                Some(SessionMessage::Signal(_)) if self.end_reason.is_some() => {
+                    return self.end_at_once();
+                }
+                Some(SessionMessage::Signal(name)) => self.stop(EndReason::Signal(name)),
+                Some(SessionMessage::Request(request)) => self.handle_request(request),
+                Some(SessionMessage::Drained(report)) => return self.finish(&report, inbox),
                 None => {}
             }
-            if look_at <= Instant::now() {
-                look_at = Instant::now() + LOOK_EVERY;
-                self.look();
+            if refresh_at <= Instant::now() {
+                refresh_at = Instant::now() + REFRESH_INTERVAL;
+                self.refresh();
             }
         }
     }
 
-    fn notice(&mut self, at: Timestamp, notice: Notice) {
-        let Some(what) = self.roster.take(at, notice) else { return };
-        self.shuffle.heard(&what);
-        let hopeless = match &what {
-            RunEvent::Refused { why } => Some(Ending::Refused(why.clone())),
-            RunEvent::Broken { why } => Some(Ending::Broken(why.clone())),
+    fn apply_notice(&mut self, at: Timestamp, notice: Notice) {
+        let Some(event) = self.run_state.apply(at, notice) else { return };
+        self.shuffle.apply(&event);
+        let end_reason = match &event {
+            RunEvent::Refused { why } => Some(EndReason::Refused(why.clone())),
+            RunEvent::Broken { why } => Some(EndReason::Broken(why.clone())),
             _ => None,
         };
-        self.note_executor(at, &what);
-        let is_exclusion = matches!(what, RunEvent::Excluded(_));
-        let what = (!self.is_noise(&what)).then_some(what);
-        let what = what.and_then(|what| match what {
-            RunEvent::CallFailed { why, .. } => self.storm.failed(at, why),
-            what => Some(what),
-        });
-        if let Some(what) = what {
-            self.tell(at, what);
+        self.update_allocator(at, &event);
+        let is_exclusion = matches!(event, RunEvent::Excluded(_));
+        let shown = match event {
+            event if self.is_irrelevant(&event) => None,
+            RunEvent::CallFailed { why, .. } => self.call_failures.record(at, why),
+            event => Some(event),
+        };
+        if let Some(event) = shown {
+            self.publish(at, event);
         }
-        if let Some(ending) = hopeless {
-            self.stop(ending);
+        if let Some(reason) = end_reason {
+            self.stop(reason);
         }
-        let finished = self.roster.finished();
-        let failed = self.failures.count(at, self.roster.count(State::Failed));
+        self.stop_if_over(at, is_exclusion);
+    }
+
+    /// Stops the run if enough executors have finished, too many have failed, or no agent is left.
+    fn stop_if_over(&mut self, at: Timestamp, is_exclusion: bool) {
+        let finished = self.run_state.finished();
+        let failed = self.failures.count(at, self.run_state.count(ExecutorState::Failed));
         if let Some(goal) = self.settings.until_finished
             && finished >= u64::from(goal)
         {
-            self.stop(Ending::AllFinished(goal));
+            self.stop(EndReason::AllFinished(goal));
         }
         if failed >= self.settings.failures_max {
-            self.stop(Ending::TooManyFailures(failed));
+            self.stop(EndReason::TooManyFailures(failed));
         }
-        // Where agents come and go, another may come.
-        let Some(Agents { usable: agents, .. }) = self.settings.site.agents else { return };
-        let none_left = self.roster.excluded(at) >= agents;
-        if none_left && is_exclusion && self.ending.is_none() {
-            self.tell(at, RunEvent::AllExcluded { agents });
+        // On clusters that gain agents, another may come.
+        let Some(AgentCounts { usable: agents, .. }) = self.settings.target.agents else { return };
+        let none_left = self.run_state.excluded(at) >= agents;
+        if none_left && is_exclusion && self.end_reason.is_none() {
+            self.publish(at, RunEvent::AllExcluded { agents });
         }
-        if none_left && self.settings.until_finished.is_some() && self.roster.alive() == 0 {
-            self.stop(Ending::NoAgentLeft);
+        if none_left && self.settings.until_finished.is_some() && self.run_state.alive() == 0 {
+            self.stop(EndReason::NoAgentLeft);
         }
     }
 
-    /// Whether it is about offers that nobody wants any more.
-    fn is_noise(&self, what: &RunEvent) -> bool {
-        match what {
-            RunEvent::Demand(_) | RunEvent::Overflow { .. } => self.ending.is_some(),
-            RunEvent::CallFailed { .. } => self.ending.is_some() && self.roster.alive() == 0,
+    /// Whether an event is about offers and irrelevant because the run stops.
+    fn is_irrelevant(&self, event: &RunEvent) -> bool {
+        match event {
+            RunEvent::Demand(_) | RunEvent::Overflow { .. } => self.end_reason.is_some(),
+            RunEvent::CallFailed { .. } => self.end_reason.is_some() && self.run_state.alive() == 0,
             _ => false,
         }
     }
 
-    fn tell(&mut self, at: Timestamp, what: RunEvent) {
-        if let Err(error) = self.face.happened(&Happening { at, what }) {
-            self.lose_face(&error);
+    /// Shows an event.
+    fn publish(&mut self, at: Timestamp, event: RunEvent) {
+        if let Err(error) = self.renderer.show_event(&TimedEvent { at, event }) {
+            self.drop_renderer(&error);
         }
     }
 
-    fn look(&mut self) {
+    /// Does what depends on the time, and refreshes the output.
+    fn refresh(&mut self) {
         let counts = self.kernel.offer_counts();
-        self.rate.note(Instant::now(), counts.offers);
+        self.rate.record(Instant::now(), counts.offers);
         let now = self.clock.now();
-        if let Some(what) = self.storm.look(now) {
-            self.tell(now, what);
+        if let Some(event) = self.call_failures.poll(now) {
+            self.publish(now, event);
         }
-        if self.ending.is_none()
-            && let Some(waits) =
-                self.waiting.look(&self.kernel, counts.executors, self.roster.alive(), now)
+        if self.end_reason.is_none()
+            && let Some(stall) =
+                self.stall_watch.poll(&self.kernel, counts.executors, self.run_state.alive(), now)
         {
-            self.tell(now, RunEvent::StallWatch(waits));
+            self.publish(now, RunEvent::Stalled(stall));
         }
         self.follow_load(now);
-        let view = View {
+        let view = RunView {
             settings: &self.settings,
-            roster: &self.roster,
+            run_state: &self.run_state,
             counts,
             offers_per_second: self.rate.per_second(),
             now,
             limit: self.kernel.executor_limit(),
-            waiting: self.waiting.why.as_ref().filter(|_| self.ending.is_none()),
-            stopping: self.ending.is_some(),
+            stall: self.stall_watch.stall.as_ref().filter(|_| self.end_reason.is_none()),
+            is_stopping: self.end_reason.is_some(),
         };
         let written = self.output.as_ref().map_or(Ok(true), |output| output.is_idle());
-        if let Err(error) = written.and_then(|_| self.face.pass(&view)) {
-            self.lose_face(&error);
+        if let Err(error) = written.and_then(|_| self.renderer.refresh(&view)) {
+            self.drop_renderer(&error);
         }
     }
 
-    /// Standard output is gone. If it was closed, whoever read it has seen enough; a full disk, say,
-    /// is no reason to stop.
-    fn lose_face(&mut self, error: &io::Error) {
-        self.face.leave();
-        self.face = Box::new(Faceless);
+    /// Handles a failure of standard output. A closed pipe stops the run; another failure, such as a full disk,
+    /// doesn't.
+    fn drop_renderer(&mut self, error: &io::Error) {
+        self.renderer.restore_terminal();
+        self.renderer = Box::new(NullRenderer);
         self.output = None;
         if error.kind() != io::ErrorKind::BrokenPipe {
-            remark(&format!("standard output can't be written: {error}; the run goes on"));
+            remark(&format!("standard output can't be written: {error}; the run continues"));
             return;
         }
         let goal = u64::from(self.settings.until_finished.unwrap_or(0));
-        let unfinished = goal.saturating_sub(self.roster.finished());
-        if unfinished > 0 && self.ending.is_none() {
+        let unfinished = goal.saturating_sub(self.run_state.finished());
+        if unfinished > 0 && self.end_reason.is_none() {
             let executors = count(goal, "executor");
             remark(&format!(
                 "standard output was closed, {unfinished} of {executors} had not finished"
             ));
         }
-        self.stop(Ending::OutputClosed { unfinished });
+        self.stop(EndReason::OutputClosed { unfinished });
     }
 
-    /// Begins to stop, unless that has begun.
-    fn stop(&mut self, ending: Ending) {
+    /// Begins to stop the run, unless that has begun.
+    fn stop(&mut self, reason: EndReason) {
         let Some(engine) = self.engine.take() else { return };
-        // Nothing more is heard of a cluster that refuses this framework, or by an engine that is broken.
-        let timeout = match ending {
-            Ending::Refused(_) | Ending::Broken(_) => Duration::ZERO,
+        // A cluster that refuses this framework sends no updates, and a broken engine processes none.
+        let timeout = match reason {
+            EndReason::Refused(_) | EndReason::Broken(_) => Duration::ZERO,
             _ => self.settings.shutdown_timeout,
         };
-        let executors = usize::try_from(self.roster.alive()).unwrap_or(usize::MAX);
-        let why = match ending {
-            // The reason was told in full just now.
-            Ending::Refused(_) => "the cluster can't be had".to_owned(),
-            Ending::Broken(_) => "internal error".to_owned(),
-            _ => ending.sentence(),
+        let executors = usize::try_from(self.run_state.alive()).unwrap_or(usize::MAX);
+        let why = match reason {
+            // An event with the whole reason was shown just before.
+            EndReason::Refused(_) => "the cluster is not available".to_owned(),
+            EndReason::Broken(_) => "internal error".to_owned(),
+            _ => end_sentence(&reason),
         };
-        let by_signal = matches!(ending, Ending::Asked(_));
-        self.ending = Some(ending);
-        self.tell(self.clock.now(), RunEvent::Stopping { why, timeout, executors, by_signal });
+        let by_signal = matches!(reason, EndReason::Signal(_));
+        self.end_reason = Some(reason);
+        self.publish(self.clock.now(), RunEvent::Stopping { why, timeout, executors, by_signal });
         let sender = self.sender.clone();
         let shut_down = move || {
             let Shutdown { drained, executors, unfinished, .. } = engine.shutdown(timeout);
             if !unfinished.is_empty() {
-                remark(&format!(
-                    "threads that hang and were left alone: {}",
-                    unfinished.join(", ")
-                ));
+                remark(&format!("threads that hang and were abandoned: {}", unfinished.join(", ")));
             }
             let report = DrainReport { drained, executors };
-            // The session waits for this.
-            let _waiting = sender.send(Message::Drained(report));
+            // The session is there: it ends only after this message.
+            let _sent = sender.send(SessionMessage::Drained(report));
         };
         let thread = std::thread::Builder::new().name("offermill-shutdown".into());
         if thread.spawn(shut_down).is_err() {
-            // The engine was dropped with the closure, which ended it.
+            // The engine was dropped together with the closure, which shut it down.
             let report = self.kernel.drain(Duration::ZERO);
-            let _waiting = self.sender.send(Message::Drained(report));
+            let _sent = self.sender.send(SessionMessage::Drained(report));
         }
     }
 
-    fn end(mut self, report: &DrainReport, inbox: &Receiver<Message>) -> Exit {
-        let is_left = |fate: Fate| matches!(fate, Fate::Alive | Fate::Unreachable);
-        let left: Vec<String> = report
-            .executors
-            .iter()
-            .filter(|drained| is_left(drained.fate))
-            .map(|drained| self.kernel.executor_name(drained.executor.id).to_string())
-            .collect();
-        if let Some(what) = self.storm.rest() {
-            self.tell(self.clock.now(), what);
+    /// Shows the summary and returns the exit code.
+    fn finish(mut self, report: &DrainReport, inbox: &Receiver<SessionMessage>) -> ExitStatus {
+        if let Some(event) = self.call_failures.flush() {
+            self.publish(self.clock.now(), event);
         }
-        let ending = self.ending.take().unwrap_or(Ending::Asked("nobody"));
-        let remains = self.settings.site.remains.why();
-        let leavings = self.settings.site.leavings;
-        let is_kept = remains.is_some() && leavings.are_kept();
-        let exit = ending.exit(left.is_empty() && !is_kept);
-        let mut sentence = ending.sentence();
-        let is_refused = matches!(ending, Ending::Refused(_) | Ending::Broken(_));
-        let is_heard = self.roster.is_connected && !is_refused && remains.is_none();
-        let late = leavings.late(is_heard);
-        if !left.is_empty() {
-            let executors = count(left.len() as u64, "executor");
-            sentence.push_str(&format!("; {executors} {}", late.sentence));
+        let unended = self.unended(report);
+        let reason = self.end_reason.take().unwrap_or(EndReason::Signal("no signal"));
+        let on_exit = self.settings.target.on_exit;
+        let remains = self.settings.target.remains.why();
+        let is_kept = remains.is_some() && on_exit.are_kept();
+        let exit = reason.exit(unended.is_empty() && !is_kept);
+        let is_refused = matches!(reason, EndReason::Refused(_) | EndReason::Broken(_));
+        let is_connected = self.run_state.is_connected && !is_refused && remains.is_none();
+        let fate = unended_fate(on_exit, is_connected);
+        let mut sentence = end_sentence(&reason);
+        if !unended.is_empty() {
+            let executors = count(unended.len() as u64, "executor");
+            sentence.push_str(&format!("; {executors} {}", fate.sentence));
         }
         if let Some(why) = remains {
-            sentence.push_str(&format!("; {}", leavings.framework(why)));
+            sentence.push_str(&format!("; {}", not_torn_down_sentence(on_exit, why)));
         }
-        let (now, shuffle) = (self.clock.now(), self.shuffle.json());
+        let now = self.clock.now();
+        let shuffle = self.shuffle.json();
         self.shuffle.stop();
         let summary = Summary {
             name: &self.settings.name,
             ending: sentence,
             exit,
             ran: now.since(Timestamp::ORIGIN),
-            roster: &self.roster,
-            left: left.iter().map(String::as_str).collect(),
-            left_state: late.state,
+            run_state: &self.run_state,
+            unended: unended.iter().map(String::as_str).collect(),
+            unended_state: fate.state,
             counts: self.kernel.offer_counts(),
-            waiting: self.waiting.why.as_ref(),
+            stall: self.stall_watch.stall.as_ref(),
             declined: self.kernel.explain(now).declined,
-            sandboxes: &self.settings.site.sandboxes,
+            sandboxes: &self.settings.target.sandboxes,
             shuffle,
         };
-        let shown = self.face.end(&summary);
-        // If it was lost before, that was told.
+        let shown = self.renderer.show_summary(&summary);
+        // A failure of standard output before this was reported then.
         let Some(output) = &self.output else { return exit };
-        let read = shown.and_then(|()| output.drain(READ_WITHIN, || is_asked_to_end(inbox)));
-        match read.map_err(|error| (error.kind(), error)) {
-            // Whoever closed the pipe has seen enough.
-            Ok(()) | Err((io::ErrorKind::BrokenPipe, _)) => {}
-            Err((io::ErrorKind::TimedOut, _)) => {
-                remark("standard output wasn't read to its end, which is left out");
-            }
-            Err((_, error)) => remark(&format!("standard output can't be written: {error}")),
-        }
+        let drained = shown.and_then(|()| output.drain(OUTPUT_TIMEOUT, || has_signal(inbox)));
+        report_unread(drained);
         exit
     }
 
-    /// Leaves; the wardens end what still runs.
-    fn end_at_once(mut self) -> Exit {
-        self.face.leave();
-        // RunEvent follows leaves no time for it.
-        drop(self.doors.take());
-        remark(&self.settings.site.leavings.at_once());
-        let _unread = self.output.map(|output| output.drain(AT_ONCE_WITHIN, || false));
-        drain_remarks(AT_ONCE_WITHIN);
-        std::process::exit(i32::from(Exit::AtOnce.code()))
+    /// The names of executors that had not ended.
+    fn unended(&self, report: &DrainReport) -> Vec<String> {
+        let is_unended = |fate: Fate| matches!(fate, Fate::Alive | Fate::Unreachable);
+        let unended = report.executors.iter().filter(|drained| is_unended(drained.fate));
+        unended.map(|drained| self.kernel.executor_name(drained.executor.id).to_string()).collect()
+    }
+
+    /// Exits without waiting for executors; the wardens end those that still run.
+    fn end_at_once(mut self) -> ExitStatus {
+        self.renderer.restore_terminal();
+        // `exit` runs no destructors, so the socket files are removed here.
+        drop(self.sockets.take());
+        remark(&at_once_sentence(self.settings.target.on_exit));
+        let _unread = self.output.map(|output| output.drain(AT_ONCE_TIMEOUT, || false));
+        drain_remarks(AT_ONCE_TIMEOUT);
+        std::process::exit(i32::from(ExitStatus::AtOnce.code()))
+    }
+}
+
+/// Reports that the end of the output was not read or can't be written. A closed pipe is fine.
+fn report_unread(drained: io::Result<()>) {
+    match drained.map_err(|error| (error.kind(), error)) {
+        Ok(()) | Err((io::ErrorKind::BrokenPipe, _)) => {}
+        Err((io::ErrorKind::TimedOut, _)) => {
+            remark("standard output wasn't read to its end, which is left out");
+        }
+        Err((_, error)) => remark(&format!("standard output can't be written: {error}")),
     }
 }

@@ -1,4 +1,4 @@
-//! Settings while they are read, and the complaints that come up.
+//! The draft of the settings of a run: values as they were read, with problems and remarks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -10,19 +10,19 @@ use offermill::launch::Form;
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{Constraint, Error};
 
-use crate::settings::allocation::{self, AllocationSettings, ShuffleSettings};
-use crate::settings::containers::ContainerSettings;
-use crate::settings::master::{Kind, Master};
-use crate::settings::mesos::MesosSettings;
-use crate::settings::option::{self, Key, Otherwise, Scope};
-use crate::settings::redact;
-use crate::settings::sources::{Layer, Layers, Sourced};
-use crate::settings::spark::SparkSettings;
+use crate::settings::master::{ClusterKind, ClusterMaster};
+use crate::settings::option::{Applicability, DefaultValue, OptionSpec, OptionSpecs};
+use crate::settings::redact::without_secrets;
+use crate::settings::sources::{Sourced, Sources};
+use crate::settings::values::allocation::{AllocationSettings, ShuffleSettings};
+use crate::settings::values::containers::ContainerSettings;
+use crate::settings::values::mesos::MesosSettings;
+use crate::settings::values::spark::SparkSettings;
 
-/// What the rows of the table of keys write to.
+/// The draft of the settings of a run, which the readers of the options write to.
 #[derive(Debug)]
-pub(crate) struct Draft {
-    pub(crate) master: Option<(String, Master)>,
+pub(crate) struct SettingsDraft {
+    pub(crate) master: Option<(String, ClusterMaster)>,
     pub(crate) attributes: AgentAttributes,
     pub(crate) work_dir: PathBuf,
     pub(crate) name: Option<String>,
@@ -54,27 +54,30 @@ pub(crate) struct Draft {
     pub(crate) allocation: AllocationSettings,
     pub(crate) shuffle: ShuffleSettings,
     pub(crate) network_timeout: Duration,
-    /// How long executors are only placed where their work is.
+    /// How long executors are placed only on the hosts of their data.
     pub(crate) locality_wait: Duration,
-    /// The share of the cores that has to have registered before work begins, and the longest that this is waited for.
+    /// The ratio of the expected cores that must be registered before a framework begins its work.
     pub(crate) registered_ratio: f64,
+    /// The longest that it waits for them.
     pub(crate) registered_wait: Duration,
     /// Whether nothing will be started.
-    pub(crate) only_looks: bool,
-    /// What doesn't stop anything.
+    pub(crate) is_dry_run: bool,
+    /// Sentences that don't stop the run.
     pub(crate) remarks: Vec<String>,
-    /// One sentence each.
+    /// Sentences that do.
     pub(crate) problems: Vec<String>,
-    /// What was given, for naming settings as their author does.
+    /// The given settings by key.
     given: BTreeMap<String, Sourced>,
-    /// The keys with values that can't be had.
+    /// The keys of settings that could not be read.
     unread: BTreeSet<&'static str>,
+    /// All options.
+    specs: OptionSpecs,
 }
 
-impl Default for Draft {
-    /// Nothing is read yet: the defaults are in the table of keys.
-    fn default() -> Draft {
-        Draft {
+impl Default for SettingsDraft {
+    /// Before anything was read. The defaults of most options are in the table of options.
+    fn default() -> SettingsDraft {
+        SettingsDraft {
             master: None,
             attributes: AgentAttributes::default(),
             work_dir: PathBuf::new(),
@@ -110,127 +113,154 @@ impl Default for Draft {
             locality_wait: Duration::from_secs(3),
             registered_ratio: 0.0,
             registered_wait: Duration::from_secs(30),
-            only_looks: false,
+            is_dry_run: false,
             remarks: Vec::new(),
             problems: Vec::new(),
             given: BTreeMap::new(),
             unread: BTreeSet::new(),
+            specs: OptionSpecs::default(),
         }
     }
 }
 
-impl Draft {
-    /// Reads what was given, and the defaults of the rest.
-    pub(crate) fn read(layers: Layers) -> Draft {
-        let Layers { given, problems, remarks, .. } = layers;
-        let mut draft = Draft { given, problems, remarks, ..Draft::default() };
-        let mut strangers = Vec::new();
-        for key in option::all() {
-            let mut given: Vec<Sourced> = draft.given_to(key).cloned().collect();
-            if draft.is_strange(key) {
-                // Variables may be there for other programs.
-                given.retain(|given| given.layer > Layer::Environment);
-                strangers.extend(given.iter().map(|given| (key.scope, given.name.clone())));
-                continue;
-            }
-            if let (true, Otherwise::Reads(text)) = (given.is_empty(), &key.default) {
-                given.push(Sourced::default_of(key.name, text));
-            }
-            let before = draft.problems.len();
-            for given in &given {
-                if let Err(error) = (key.read)(&mut draft, given) {
-                    let sentence = sentence(key, given, &error);
-                    draft.problems.push(sentence);
-                }
-            }
-            if draft.problems.len() > before {
-                draft.unread.insert(key.name);
-            }
-        }
-        allocation::settle(&mut draft);
-        draft.tell_strangers(&strangers);
-        draft
+impl SettingsDraft {
+    /// A draft of what `sources` give, before it is read.
+    pub(crate) fn new(sources: Sources, specs: OptionSpecs) -> SettingsDraft {
+        let Sources { given, problems, remarks, .. } = sources;
+        SettingsDraft { given, problems, remarks, specs, ..SettingsDraft::default() }
     }
 
-    /// Whether a setting means nothing on the cluster that was asked for.
-    pub(crate) fn is_strange(&self, key: &Key) -> bool {
-        match (key.scope, &self.master) {
-            (Scope::Only(kind) | Scope::Needs(kind), Some((_, master))) => master.kind() != kind,
+    /// All options.
+    pub(crate) fn specs(&self) -> &OptionSpecs {
+        &self.specs
+    }
+
+    /// Whether an option does not apply to the cluster of this run.
+    pub(crate) fn is_inapplicable(&self, spec: &OptionSpec) -> bool {
+        match (spec.applicability, &self.master) {
+            (Applicability::Only(kind) | Applicability::Needs(kind), Some((_, master))) => {
+                master.kind() != kind
+            }
             _ => false,
         }
     }
 
-    /// Names the settings that mean nothing here; complains about those that can't be done without.
-    fn tell_strangers(&mut self, strangers: &[(Scope, String)]) {
+    /// Adds a remark about ignored settings, and a problem for each that can't be ignored.
+    pub(crate) fn report_inapplicable(&mut self, inapplicable: &[(Applicability, String)]) {
         let Some((text, _)) = &self.master else { return };
-        let mut passed_over: Vec<&str> = Vec::new();
-        for (scope, name) in strangers {
-            match scope {
-                Scope::Needs(kind) => {
+        let mut ignored: Vec<&str> = Vec::new();
+        for (applicability, name) in inapplicable {
+            match applicability {
+                Applicability::Needs(kind) => {
                     let cluster = match kind {
-                        Kind::Local => "local agents",
-                        Kind::Mesos => "Mesos",
+                        ClusterKind::Local => "local agents",
+                        ClusterKind::Mesos => "Mesos",
                     };
                     self.problems.push(format!("{name} needs {cluster}, and --master is {text:?}"));
                 }
-                Scope::Only(_) | Scope::Everywhere => passed_over.push(name),
+                Applicability::Only(_) | Applicability::Everywhere => ignored.push(name),
             }
         }
-        if !passed_over.is_empty() {
-            let names = passed_over.join(", ");
+        if !ignored.is_empty() {
+            let names = ignored.join(", ");
             self.remarks.push(format!("ignored, as they mean nothing on {text}: {names}"));
         }
     }
 
-    /// Adds a complaint about a value that isn't `allowed`.
-    pub(crate) fn refuse(&mut self, given: &Sourced, allowed: &str) {
-        let shown = redact::without_secrets(&given.text);
+    /// Reports a value that isn't `allowed`.
+    pub(crate) fn reject(&mut self, given: &Sourced, allowed: &str) {
+        let shown = without_secrets(&given.text);
         self.problems.push(format!("{} is {shown:?}, but must be {allowed}", given.name));
     }
 
-    /// Adds a complaint about settings that don't go together, with the value of each; not if one of them can't be had
-    /// anyway.
-    pub(crate) fn contradict(&mut self, keys: &[&str], why: &str) {
+    /// Reports settings that contradict each other, with the value of each. Does nothing if one of them could not be
+    /// read.
+    pub(crate) fn report_conflict(&mut self, keys: &[&str], why: &str) {
         if !keys.iter().all(|key| self.is_read(key)) {
             return;
         }
-        let stated: Vec<String> = keys.iter().map(|key| self.stated(key)).collect();
-        self.problems.push(format!("{}: {why}", stated.join(", and ")));
+        let settings: Vec<String> = keys.iter().map(|key| self.with_value(key)).collect();
+        self.problems.push(format!("{}: {why}", settings.join(", and ")));
     }
 
-    /// Whether what was given for a key, if anything, could be had.
+    /// Reports an error of the library, with the setting's name as the user knows it.
+    pub(crate) fn report_error(&mut self, error: &Error) {
+        let setting = error.invalid_setting();
+        let spec = setting.and_then(|setting| {
+            self.specs.iter().find(|spec| spec.library_name == Some(setting.name))
+        });
+        let sentence = match (setting, spec) {
+            (Some(setting), Some(spec)) => {
+                let name = self.name_of(spec.key);
+                format!("{name} is {:?}, but must be {}", setting.value, setting.allowed)
+            }
+            _ => error.to_string(),
+        };
+        self.problems.push(sentence);
+    }
+
+    /// Reports a value that its reader rejected. Secrets in the value are hidden.
+    pub(crate) fn report_unreadable(&mut self, spec: &OptionSpec, given: &Sourced, error: &Error) {
+        // Constraints hold nothing that agents don't show to everybody.
+        let is_public = spec.key == "spark.mesos.constraints";
+        let shown = without_secrets(&given.text);
+        let hides_secret = !is_public && shown != given.text;
+        let sentence = match error.invalid_setting() {
+            Some(setting) => {
+                let name = match setting.name {
+                    name if Some(name) == spec.library_name => given.name.clone(),
+                    name if name.starts_with(&given.name) => name.to_owned(),
+                    name => format!("{}: {name}", given.name),
+                };
+                // The library may quote only a part of the value, in which a secret's name is missing.
+                let value = if hides_secret { shown.as_str() } else { setting.value };
+                format!("{name} is {value:?}, but must be {}", setting.allowed)
+            }
+            None if hides_secret => {
+                let name = &given.name;
+                format!("{name} can't be read; its value isn't shown, as it may hold a secret")
+            }
+            None => format!("{}: {error}", given.name),
+        };
+        self.problems.push(sentence);
+    }
+
+    /// Records that a setting could not be read.
+    pub(crate) fn mark_unread(&mut self, key: &'static str) {
+        self.unread.insert(key);
+    }
+
+    /// Whether a setting was read, or not given.
     pub(crate) fn is_read(&self, key: &str) -> bool {
         !self.unread.contains(key)
     }
 
-    /// A setting with its value, as a part of a sentence.
-    fn stated(&self, key: &str) -> String {
+    /// A setting's name with its value, as a part of a sentence.
+    fn with_value(&self, key: &str) -> String {
         let name = self.name_of(key);
-        match (self.given.get(key), option::all().find(|known| known.name == key)) {
+        match (self.given.get(key), self.specs.with_key(key).map(|spec| &spec.default)) {
             (Some(given), _) if given.secret.is_some() => format!("{name} is set"),
-            (Some(given), _) => {
-                format!("{name} is {:?}", redact::without_secrets(&given.text))
-            }
-            (None, Some(Key { default: Otherwise::Reads(text) | Otherwise::Is(text), .. })) => {
+            (Some(given), _) => format!("{name} is {:?}", without_secrets(&given.text)),
+            (None, Some(DefaultValue::Text(text) | DefaultValue::Derived(text))) => {
                 format!("{name} is {text}")
             }
             (None, None) => name,
         }
     }
 
-    /// What an executor takes besides its memory, if it isn't what the library makes of that.
+    /// The memory overhead that was given, or that follows from a given factor.
     pub(crate) fn overhead(&self) -> Option<Mebibytes> {
-        /// The least that follows from a factor, in MiB.
+        /// The least overhead that follows from a factor, in MiB.
         const LEAST: f64 = 384.0;
         let by_factor = |factor: f64| {
-            // What doesn't fit ends at the largest number.
+            // The cast saturates.
             Mebibytes::new((factor * self.memory.get() as f64).max(LEAST) as u64)
         };
         self.overhead.or(self.overhead_factor.map(by_factor))
     }
 
-    /// Adds a variable of the executors' environment.
-    pub(crate) fn variable(&mut self, given: &Sourced) {
+    /// Adds an environment variable of the executors.
+    pub(crate) fn add_variable(&mut self, given: &Sourced) {
         let name = given.key.trim_start_matches("spark.executorEnv.");
         if name.contains(['=', '\0']) || given.text.contains('\0') {
             let allowed = "a name without \"=\", and a value without a zero byte";
@@ -241,77 +271,43 @@ impl Draft {
         }
     }
 
-    /// The setting as whoever gave it named it; else by its flag, or its key.
+    /// The name of a setting as it was given; else its flag, or its key.
     pub(crate) fn name_of(&self, key: &str) -> String {
         if let Some(given) = self.given.get(key) {
             return given.name.clone();
         }
-        let flag = option::all().find(|known| known.name == key).and_then(|known| known.flag);
+        let flag = self.specs.with_key(key).and_then(|spec| spec.flag);
         flag.unwrap_or(key).to_owned()
     }
 
-    /// The setting as it was given, if it was.
+    /// The setting, if it was given.
     pub(crate) fn given(&self, key: &str) -> Option<&Sourced> {
         self.given.get(key)
     }
 
-    /// All that was given of what a row stands for.
-    pub(crate) fn given_to(&self, key: &Key) -> impl Iterator<Item = &Sourced> {
-        self.given.values().filter(|given| key.stands_for(&given.key))
+    /// All given settings that an option matches.
+    pub(crate) fn given_for(&self, spec: &OptionSpec) -> impl Iterator<Item = &Sourced> {
+        self.given.values().filter(|given| spec.matches(&given.key))
     }
 
-    /// The setting's text as it was given, if it was.
+    /// The text of a setting, if it was given.
     pub(crate) fn text_of(&self, key: &str) -> Option<&str> {
         self.given.get(key).map(|given| given.text.as_str())
     }
 
-    /// The texts of these settings, as they were given or else their defaults; neither of secrets nor of what has no
-    /// text.
-    pub(crate) fn texts_of(&self, names: &[&str]) -> BTreeMap<String, String> {
+    /// The texts of these settings or of their defaults, except secrets and derived defaults.
+    pub(crate) fn texts_of(&self, keys: &[&str]) -> BTreeMap<String, String> {
         let mut texts = BTreeMap::new();
-        for key in option::all().filter(|key| names.contains(&key.name) && !key.is_secret) {
-            let default = match key.default {
-                Otherwise::Reads(text) => Some(text),
-                Otherwise::Is(_) => None,
+        let is_wanted = |spec: &&OptionSpec| keys.contains(&spec.key) && !spec.is_secret;
+        for spec in self.specs.iter().filter(is_wanted) {
+            let default = match spec.default {
+                DefaultValue::Text(text) => Some(text),
+                DefaultValue::Derived(_) => None,
             };
-            if let Some(text) = self.text_of(key.name).or(default) {
-                texts.insert(key.name.to_owned(), text.to_owned());
+            if let Some(text) = self.text_of(spec.key).or(default) {
+                texts.insert(spec.key.to_owned(), text.to_owned());
             }
         }
         texts
     }
-
-    /// Adds the library's complaint, with its name of the setting put into words that the author
-    /// knows.
-    pub(crate) fn complain(&mut self, error: &Error) {
-        let text = error.to_string();
-        let is_about = |key: &&Key| {
-            key.inside
-                .and_then(|inside| text.strip_prefix(inside))
-                .is_some_and(|rest| rest.starts_with(" is "))
-        };
-        let sentence = match option::all().find(is_about) {
-            Some(key) => {
-                let rest = key.inside.and_then(|inside| text.strip_prefix(inside));
-                format!("{}{}", self.name_of(key.name), rest.unwrap_or_default())
-            }
-            None => text,
-        };
-        self.problems.push(sentence);
-    }
-}
-
-/// The complaint of a reader, which names the setting as its author does.
-fn sentence(key: &Key, given: &Sourced, error: &Error) -> String {
-    let text = error.to_string();
-    let sentence = match key.inside.and_then(|inside| text.strip_prefix(inside)) {
-        Some(rest) => format!("{}{rest}", given.name),
-        None if text.starts_with(&given.name) => text,
-        None => format!("{}: {text}", given.name),
-    };
-    // Constraints say nothing that agents don't.
-    if key.name == "spark.mesos.constraints" {
-        return sentence;
-    }
-    redact::about(sentence, &given.text)
 }

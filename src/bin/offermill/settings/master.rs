@@ -1,63 +1,64 @@
-//! The master string: which kind of cluster, and where.
+//! The value of `--master`: the kind of the cluster, and its masters or local agents.
 
 use std::str::FromStr;
 
 use offermill::cluster::local::LocalMaster;
 use offermill::cluster::mesos::Masters;
 
-/// A cluster that can be had by one string.
+/// A cluster, as `--master` names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Master {
+pub(crate) enum ClusterMaster {
     /// Agents in this process.
     Local(LocalMaster),
     /// The masters of a Mesos cluster.
     Mesos(Masters),
 }
 
-/// The kinds of clusters.
+/// The kind of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ClusterKind {
     Local,
     Mesos,
 }
 
-impl Master {
-    /// What it is the master of.
-    pub(crate) fn kind(&self) -> Kind {
+impl ClusterMaster {
+    /// The kind of the cluster.
+    pub(crate) fn kind(&self) -> ClusterKind {
         match self {
-            Master::Local(_) => Kind::Local,
-            Master::Mesos(_) => Kind::Mesos,
+            ClusterMaster::Local(_) => ClusterKind::Local,
+            ClusterMaster::Mesos(_) => ClusterKind::Mesos,
         }
     }
 }
 
-impl FromStr for Master {
-    /// What a master string may be.
+impl FromStr for ClusterMaster {
+    /// What a value may be.
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Master, String> {
+    fn from_str(text: &str) -> Result<ClusterMaster, String> {
         let local = match text.parse() {
-            Ok(local) => return Ok(Master::Local(local)),
+            Ok(local) => return Ok(ClusterMaster::Local(local)),
             Err(error) => error,
         };
         let mesos = match text.parse() {
-            Ok(masters) => return Ok(Master::Mesos(masters)),
+            Ok(masters) => return Ok(ClusterMaster::Mesos(masters)),
             Err(error) => error,
         };
-        // Whoever wrote an address means one.
+        // A text with "://" is meant as an address.
         let mut allowed = match text.contains("://") {
             true => allowed_by(&mesos),
             false => format!("{}; or {}", allowed_by(&local), allowed_by(&mesos)),
         };
         if text.contains("zk://") {
-            allowed.push_str("; ZooKeeper isn't asked, any of the masters tells which one leads");
+            allowed
+                .push_str("; ZooKeeper is not supported; any of the masters knows the leading one");
         }
         Err(allowed)
     }
 }
 
-/// What the library's complaint says is allowed.
+/// What an error of the library says is allowed.
 fn allowed_by(error: &offermill::Error) -> String {
-    let text = error.to_string();
-    text.rsplit_once(", but must be ").map_or(text.clone(), |(_, allowed)| allowed.to_owned())
+    let setting = error.invalid_setting();
+    setting.map_or_else(|| error.to_string(), |setting| setting.allowed.to_owned())
 }

@@ -1,39 +1,40 @@
-//! Where settings are given, and which counts: a flag before `--conf` before the properties file before a variable of
-//! the environment.
+//! The sources of settings, in the order of precedence: flags, `--conf`, the properties file, environment variables.
 
 use std::collections::BTreeMap;
 use std::env::{self, VarError};
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 use offermill::Error;
 use offermill::cluster::mesos::Secret;
 use offermill::config::properties::{PROPERTIES_BYTES_MAX, parse_properties};
+use offermill::config::text::{TimeUnit, parse_duration};
 
 use crate::settings::flags::RunArguments;
-use crate::settings::option::{self, Key};
+use crate::settings::option::{OptionSpec, OptionSpecs};
 
-/// A setting's text, and where it was given.
+/// The text of a setting, and its source.
 #[derive(Clone, Debug)]
 pub(crate) struct Sourced {
-    /// How its author named it: the flag, or the key and where it stands.
+    /// The name for messages: the flag, or the key and its place.
     pub(crate) name: String,
-    /// The key in full.
+    /// The whole key.
     pub(crate) key: String,
-    /// The text. Of a secret it says nothing.
+    /// The text; a placeholder if it is a secret.
     pub(crate) text: String,
-    /// The secret, if it is one.
+    /// The secret, if the setting is one.
     pub(crate) secret: Option<Secret>,
     /// Where it was given.
-    pub(crate) layer: Layer,
-    /// The flag, the variable or the file that gave it.
+    pub(crate) source: SettingSource,
+    /// The flag, the variable or the file that set it.
     pub(crate) place: Option<String>,
 }
 
-/// Where a setting can be given; later ones count more.
+/// A source of settings. Later ones take precedence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Layer {
+pub(crate) enum SettingSource {
     Default,
     Environment,
     File,
@@ -41,37 +42,44 @@ pub(crate) enum Layer {
     Flag,
 }
 
-/// What stands for the text of a secret.
-const UNSHOWN: &str = "…";
+/// The placeholder for the text of a secret.
+const HIDDEN: &str = "…";
 
 impl Sourced {
-    /// A default, as if given.
+    /// A default.
     pub(crate) fn default_of(key: &str, text: &str) -> Sourced {
-        Sourced::new(key.to_owned(), key, text, Layer::Default)
+        Sourced::new(key.to_owned(), key, text, SettingSource::Default)
     }
 
-    fn new(name: String, key: &str, text: &str, layer: Layer) -> Sourced {
-        let (key, text) = (key.to_owned(), text.to_owned());
-        Sourced { name, key, text, secret: None, layer, place: None }
+    fn new(name: String, key: &str, text: &str, source: SettingSource) -> Sourced {
+        let key = key.to_owned();
+        let text = text.to_owned();
+        Sourced { name, key, text, secret: None, source, place: None }
     }
 
-    /// The same with the flag, the variable or the file that gave it.
+    /// Sets the flag, the variable or the file.
     fn at(self, place: &str) -> Sourced {
         Sourced { place: Some(place.to_owned()), ..self }
     }
 
-    /// The value of `key`; a secret is kept where it can't be shown.
-    fn of(key: &Key, name: String, full: &str, text: &str, layer: Layer) -> Sourced {
-        match key.is_secret {
-            false => Sourced::new(name, full, text, layer),
+    /// A value of the option `spec`. The text of a secret is stored only as the secret.
+    fn of(
+        spec: &OptionSpec,
+        name: String,
+        full: &str,
+        text: &str,
+        source: SettingSource,
+    ) -> Sourced {
+        match spec.is_secret {
+            false => Sourced::new(name, full, text, source),
             true => Sourced {
                 secret: Some(Secret::new(text)),
-                ..Sourced::new(name, full, UNSHOWN, layer)
+                ..Sourced::new(name, full, HIDDEN, source)
             },
         }
     }
 
-    /// Reads the text with `parse` and puts it into `place`.
+    /// Parses the text and stores the value in `place`.
     pub(crate) fn read_into<T>(
         &self,
         place: &mut T,
@@ -80,98 +88,107 @@ impl Sourced {
         *place = parse(&self.name, &self.text)?;
         Ok(())
     }
+
+    /// Parses a duration. A bare number is in `bare_unit`, or in seconds if a flag was given.
+    pub(crate) fn duration(&self, bare_unit: TimeUnit) -> Result<Duration, Error> {
+        let unit = if self.source == SettingSource::Flag { TimeUnit::Seconds } else { bare_unit };
+        parse_duration(&self.name, &self.text, unit)
+    }
 }
 
-/// All that was given, by key, and what there is to say about it.
+/// The given settings by key, with problems and remarks.
 #[derive(Debug, Default)]
-pub(crate) struct Layers {
+pub(crate) struct Sources {
     pub(crate) given: BTreeMap<String, Sourced>,
     pub(crate) problems: Vec<String>,
     pub(crate) remarks: Vec<String>,
+    /// Unknown keys, each with a hint.
     unknown: Vec<String>,
-    /// Keys that Spark knows, by why they aren't used.
+    /// Keys of Spark that are ignored, by reason.
     unused: BTreeMap<&'static str, Vec<String>>,
 }
 
-impl Layers {
-    /// Puts the layers on top of each other.
-    pub(crate) fn collect(arguments: &RunArguments) -> Layers {
-        let mut layers = Layers::default();
-        layers.environment();
+impl Sources {
+    /// Collects the settings of a run.
+    pub(crate) fn of_arguments(arguments: &RunArguments, specs: &OptionSpecs) -> Sources {
+        let mut sources = Sources::default();
+        sources.add_environment(specs);
         if let Some(path) = &arguments.properties_file {
-            layers.file(path);
+            sources.add_file(path, specs);
         }
         for setting in &arguments.conf {
             match setting.split_once('=') {
                 Some((key, value)) if !key.trim().is_empty() => {
-                    layers.key(key.trim(), value, Layer::Conf, "--conf");
+                    sources.add(key.trim(), value, SettingSource::Conf, "--conf", specs);
                 }
-                // It may be a secret, with something else than "=" before it.
+                // It may be a secret whose key is followed by something else than "=".
                 _ if setting.to_ascii_lowercase().contains("secret") => {
-                    layers.problems.push("--conf must be KEY=VALUE, and one is not".to_owned());
+                    sources.problems.push("--conf must be KEY=VALUE, and one is not".to_owned());
                 }
-                _ => layers.problems.push(format!("--conf is {setting:?}, but must be KEY=VALUE")),
+                _ => sources.problems.push(format!("--conf is {setting:?}, but must be KEY=VALUE")),
             }
         }
-        for key in option::all() {
-            let Some(flag) = key.flag else { continue };
+        for spec in specs.iter() {
+            let Some(flag) = spec.flag else { continue };
             if let Some(text) = arguments.value_of(flag) {
-                let given = Sourced::of(key, flag.to_owned(), key.name, text, Layer::Flag).at(flag);
-                layers.given.insert(key.name.to_owned(), given);
+                let given = Sourced::of(spec, flag.to_owned(), spec.key, text, SettingSource::Flag)
+                    .at(flag);
+                sources.given.insert(spec.key.to_owned(), given);
             }
         }
         for variable in &arguments.env {
             match variable.split_once('=') {
                 Some((name, value)) if !name.is_empty() => {
                     let key = format!("spark.executorEnv.{name}");
-                    let given =
-                        Sourced::new("--env".to_owned(), &key, value, Layer::Flag).at("--env");
-                    layers.given.insert(key, given);
+                    let given = Sourced::new("--env".to_owned(), &key, value, SettingSource::Flag)
+                        .at("--env");
+                    sources.given.insert(key, given);
                 }
                 _ => {
-                    layers.problems.push(format!("--env is {variable:?}, but must be NAME=VALUE"));
+                    sources.problems.push(format!("--env is {variable:?}, but must be NAME=VALUE"));
                 }
             }
         }
-        for (why, names) in &layers.unused {
-            layers.remarks.push(format!("ignored, as {why}: {}", names.join(", ")));
+        for (why, names) in &sources.unused {
+            sources.remarks.push(format!("ignored, as {why}: {}", names.join(", ")));
         }
-        if !layers.unknown.is_empty() {
-            let unknown = layers.unknown.join(", ");
-            layers.remarks.push(format!("ignored, as they mean nothing here: {unknown}"));
+        if !sources.unknown.is_empty() {
+            let unknown = sources.unknown.join(", ");
+            sources.remarks.push(format!("ignored, as they mean nothing here: {unknown}"));
         }
-        layers
+        sources
     }
 
-    /// The settings of a scenario, and nothing else: what this machine's environment says doesn't count. Whose secret
-    /// it was doesn't matter there, and no file is read because a scenario says so.
-    pub(crate) fn of_scenario(conf: &BTreeMap<String, String>) -> Layers {
+    /// Collects the settings of a scenario. Environment variables don't count, and credentials are left out, so that
+    /// a scenario can't make this program read a file.
+    pub(crate) fn of_scenario(conf: &BTreeMap<String, String>, specs: &OptionSpecs) -> Sources {
         const DEFAULTS: [(&str, &str); 3] = [
             ("spark.master", "mesos://scenario:5050"),
             ("spark.driver.host", "localhost"),
             ("spark.driver.port", "7077"),
         ];
-        let mut layers = Layers::default();
+        let mut sources = Sources::default();
         for (key, text) in DEFAULTS {
-            layers.given.insert(key.to_owned(), Sourced::default_of(key, text));
+            sources.given.insert(key.to_owned(), Sourced::default_of(key, text));
         }
         for (key, text) in conf {
             if !key.starts_with("spark.mesos.principal") && !key.starts_with("spark.mesos.secret") {
-                layers.key(key, text, Layer::File, "conf");
+                sources.add(key, text, SettingSource::File, "conf", specs);
             }
         }
-        // Settings that aren't known were known to whoever wrote the scenario.
-        layers.remarks.clear();
-        layers
+        // Unknown keys may be known to the scheduler that the scenario was recorded from.
+        sources.remarks.clear();
+        sources
     }
 
-    fn environment(&mut self) {
-        for (key, variable) in option::all().filter_map(|key| Some((key, key.variable?))) {
+    fn add_environment(&mut self, specs: &OptionSpecs) {
+        for (spec, variable) in specs.iter().filter_map(|spec| Some((spec, spec.variable?))) {
             match env::var(variable) {
                 Ok(text) if !text.is_empty() => {
                     let name = variable.to_owned();
-                    let given = Sourced::of(key, name, key.name, &text, Layer::Environment);
-                    self.given.insert(key.name.to_owned(), given.at(variable));
+                    let given =
+                        Sourced::of(spec, name, spec.key, &text, SettingSource::Environment);
+                    self.given.insert(spec.key.to_owned(), given.at(variable));
                 }
                 Ok(_) | Err(VarError::NotPresent) => {}
                 Err(VarError::NotUnicode(_)) => {
@@ -181,7 +198,7 @@ impl Layers {
         }
     }
 
-    fn file(&mut self, path: &str) {
+    fn add_file(&mut self, path: &str, specs: &OptionSpecs) {
         let mut text = String::new();
         let read = File::open(path).and_then(|file| {
             let is_open = is_open_to_all(&file);
@@ -198,9 +215,10 @@ impl Layers {
         match parse_properties(&text) {
             Ok(properties) => {
                 for (key, value) in &properties {
-                    self.key(key, value, Layer::File, path);
+                    self.add(key, value, SettingSource::File, path, specs);
                 }
-                let has_secret = |it: &Sourced| it.secret.is_some() && it.layer == Layer::File;
+                let has_secret =
+                    |it: &Sourced| it.secret.is_some() && it.source == SettingSource::File;
                 if is_open && self.given.values().any(has_secret) {
                     self.remarks.push(open_to_all(path));
                 }
@@ -209,59 +227,72 @@ impl Layers {
         }
     }
 
-    fn key(&mut self, name: &str, text: &str, layer: Layer, place: &str) {
-        let Some(key) = option::all().find(|key| key.stands_for(name)) else {
-            if let Some(why) = why_unused(name) {
-                let names = self.unused.entry(why).or_default();
-                if !names.iter().any(|known| known == name) {
-                    names.push(name.to_owned());
-                }
-                return;
-            }
-            let hint = nearest(name).map(|near| format!("is {near} meant?"));
-            let is_stray = layer == Layer::Conf && !name.starts_with("spark.");
-            if is_stray || name.starts_with("offermill.") {
-                let hint = hint.unwrap_or_else(|| "see --help".to_owned());
-                self.problems.push(format!("{name} ({place}) is not a setting; {hint}"));
-                return;
-            }
-            let unknown = match hint {
-                Some(hint) => format!("{name} ({hint})"),
-                None => name.to_owned(),
-            };
-            if !self.unknown.contains(&unknown) {
-                self.unknown.push(unknown);
-            }
+    /// Adds a setting by its key, which may be unknown.
+    fn add(
+        &mut self,
+        key: &str,
+        text: &str,
+        source: SettingSource,
+        place: &str,
+        specs: &OptionSpecs,
+    ) {
+        let Some(spec) = specs.matching(key) else {
+            self.add_unknown(key, source, place, specs);
             return;
         };
-        let full = if key.name.ends_with('.') { name } else { key.name };
-        if full != name {
-            self.remarks.push(format!("{name} is an older name of {full}"));
+        let full = if spec.key.ends_with('.') { key } else { spec.key };
+        if full != key {
+            self.remarks.push(format!("{key} is an older name of {full}"));
         }
-        let mut given = Sourced::of(key, format!("{name} ({place})"), full, text, layer);
-        if layer == Layer::File {
+        let mut given = Sourced::of(spec, format!("{key} ({place})"), full, text, source);
+        if source == SettingSource::File {
             given = given.at(place);
         }
-        if key.is_secret && layer == Layer::Conf {
-            let instead = match key.name {
+        if spec.is_secret && source == SettingSource::Conf {
+            let instead = match spec.key {
                 "spark.mesos.secret" => "--secret-file",
                 _ => "a properties file",
             };
             self.remarks.push(format!(
-                "{name} (--conf) can be read by whoever lists this machine's processes; \
-                 {instead} keeps it to yourself"
+                "{key} (--conf) can be read by everybody who lists this machine's processes; use \
+                 {instead} instead"
             ));
         }
-        // Of two names in one place the newer one counts.
-        let is_newer =
-            |it: &Sourced| it.layer == layer && it.name.starts_with(&format!("{full} ("));
-        if full == name || !self.given.get(full).is_some_and(is_newer) {
+        // If one source gives the older and the current key, the current one takes precedence.
+        let is_current =
+            |it: &Sourced| it.source == source && it.name.starts_with(&format!("{full} ("));
+        if full == key || !self.given.get(full).is_some_and(is_current) {
             self.given.insert(full.to_owned(), given);
+        }
+    }
+
+    /// Records a key that no option matches.
+    fn add_unknown(&mut self, key: &str, source: SettingSource, place: &str, specs: &OptionSpecs) {
+        if let Some(why) = why_unused(key) {
+            let keys = self.unused.entry(why).or_default();
+            if !keys.iter().any(|known| known == key) {
+                keys.push(key.to_owned());
+            }
+            return;
+        }
+        let hint = nearest(key, specs).map(|near| format!("is {near} meant?"));
+        let is_mistake = source == SettingSource::Conf && !key.starts_with("spark.");
+        if is_mistake || key.starts_with("offermill.") {
+            let hint = hint.unwrap_or_else(|| "see --help".to_owned());
+            self.problems.push(format!("{key} ({place}) is not a setting; {hint}"));
+            return;
+        }
+        let unknown = match hint {
+            Some(hint) => format!("{key} ({hint})"),
+            None => key.to_owned(),
+        };
+        if !self.unknown.contains(&unknown) {
+            self.unknown.push(unknown);
         }
     }
 }
 
-/// What Spark knows and Offermill doesn't use, and why. A name that ends in a dot stands for all that begin with it.
+/// Keys of Spark that are ignored, by reason. A key that ends in a dot stands for all that begin with it.
 const UNUSED: &[(&str, &[&str])] = &[
     (
         "they are for drivers that Spark's dispatcher starts",
@@ -296,14 +327,11 @@ const UNUSED: &[(&str, &[&str])] = &[
         ],
     ),
     ("executors are ended without being decommissioned before", &["spark.decommission.enabled"]),
-    (
-        "on Mesos it is spark.mesos.executor.memoryOverhead that counts",
-        &["spark.executor.memoryOverhead"],
-    ),
-    ("it is --framework-id-file that keeps a framework's id", &["spark.mesos.driver.frameworkId"]),
+    ("on Mesos spark.mesos.executor.memoryOverhead counts", &["spark.executor.memoryOverhead"]),
+    ("--framework-id-file stores the framework's id", &["spark.mesos.driver.frameworkId"]),
 ];
 
-/// Why a key of Spark's isn't used, if it is one of those.
+/// Why a key of Spark is ignored, if it is one of [`UNUSED`].
 fn why_unused(name: &str) -> Option<&'static str> {
     let is_it = |known: &str| match known.ends_with('.') {
         true => name.len() > known.len() && name.starts_with(known),
@@ -312,7 +340,7 @@ fn why_unused(name: &str) -> Option<&'static str> {
     UNUSED.iter().find(|(_, names)| names.iter().any(|known| is_it(known))).map(|(why, _)| *why)
 }
 
-/// Whether everybody on this machine may read a file.
+/// Whether every user of this machine may read a file.
 pub(crate) fn is_open_to_all(file: &File) -> bool {
     file.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o004 != 0)
 }
@@ -322,23 +350,9 @@ pub(crate) fn open_to_all(path: &str) -> String {
     format!("{path:?} has a secret in it and can be read by everybody; chmod o-r would do")
 }
 
-/// The key that `name` is at most two slips of the pen away from.
-fn nearest(name: &str) -> Option<&'static str> {
-    const SLIPS_MAX: usize = 2;
-    let near = option::all().map(|key| (slips(name, key.name), key.name));
-    near.filter(|(slips, _)| *slips <= SLIPS_MAX).min().map(|(_, key)| key)
-}
-
-/// How many letters have to be put in, left out or replaced to make `a` into `b`.
-fn slips(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.bytes().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
+/// The key at an edit distance of at most two from `name`.
+fn nearest(name: &str, specs: &OptionSpecs) -> Option<&'static str> {
+    const DISTANCE_MAX: usize = 2;
+    let near = specs.iter().map(|spec| (strsim::levenshtein(name, spec.key), spec.key));
+    near.filter(|(distance, _)| *distance <= DISTANCE_MAX).min().map(|(_, key)| key)
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::mpsc::{Receiver, channel};
 
-use crate::exit::Exit;
+use crate::exit::ExitStatus;
 use crate::output::remark;
 use crate::signals;
 
@@ -32,7 +32,7 @@ impl Interrupt {
         for name in self.signals.try_iter() {
             if self.first.replace(name).is_some() {
                 remark("ended at once");
-                std::process::exit(i32::from(Exit::AtOnce.code()));
+                std::process::exit(i32::from(ExitStatus::AtOnce.code()));
             }
         }
         self.first

@@ -24,7 +24,7 @@ mod single_run;
 mod summary;
 mod violation;
 
-use crate::exit::Exit;
+use crate::exit::ExitStatus;
 use crate::output::remark;
 
 use arguments::SimulateArguments;
@@ -32,19 +32,19 @@ use interrupt::Interrupt;
 use options::{Mode, SimulateOptions};
 
 /// Runs `offermill simulate`.
-pub(crate) fn simulate(arguments: &SimulateArguments) -> Exit {
+pub(crate) fn simulate(arguments: &SimulateArguments) -> ExitStatus {
     let options = match SimulateOptions::read(arguments) {
         Ok(options) => options,
         Err(problems) => {
             problems.iter().for_each(|problem| remark(problem));
-            return Exit::BadInput;
+            return ExitStatus::BadInput;
         }
     };
     let mut interrupt = match Interrupt::listen() {
         Ok(interrupt) => interrupt,
         Err(error) => {
             remark(&format!("signals can't be handled: {error}"));
-            return Exit::Cluster;
+            return ExitStatus::Cluster;
         }
     };
     match &options.mode {

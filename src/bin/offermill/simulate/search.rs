@@ -11,7 +11,7 @@ use super::options::{SearchOptions, SimulateOptions};
 use super::progress::ProgressDisplay;
 use super::result::{SearchResult, Shortened};
 use super::violation::{CommandOnPanic, FoundViolation, report_violation};
-use crate::exit::Exit;
+use crate::exit::ExitStatus;
 use crate::output::{Said, remark, say};
 use crate::text::format::{grouped, passed};
 
@@ -23,7 +23,7 @@ pub(super) fn run(
     search: &SearchOptions,
     options: &SimulateOptions,
     interrupt: &mut Interrupt,
-) -> Exit {
+) -> ExitStatus {
     let result = play_seeds(search, options, interrupt);
     let mut said = result.said;
     if !options.json && said == Said::Heard {
@@ -37,10 +37,10 @@ pub(super) fn run(
         said = say(&format!("{}\n", json::search(&result, shortened.as_ref(), options)));
     }
     match result.broken {
-        Some(_) => Exit::Violation,
-        None if !written || result.rejected > 0 => Exit::BadInput,
-        None if said == Said::Lost => Exit::OutputClosed,
-        None => Exit::Done,
+        Some(_) => ExitStatus::Violation,
+        None if !written || result.rejected > 0 => ExitStatus::BadInput,
+        None if said == Said::Lost => ExitStatus::OutputClosed,
+        None => ExitStatus::Done,
     }
 }
 

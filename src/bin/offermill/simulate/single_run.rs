@@ -13,7 +13,7 @@ use super::progress::ProgressDisplay;
 use super::result::{RunResult, Shortened};
 use super::violation::{CommandOnPanic, FoundViolation, report_violation};
 use super::{json, report, summary};
-use crate::exit::Exit;
+use crate::exit::ExitStatus;
 use crate::model::rate::Rate;
 use crate::output::{Said, remark, say};
 use crate::text::format::grouped;
@@ -32,14 +32,14 @@ pub(super) fn run(
     scenario: &ScenarioOptions,
     options: &SimulateOptions,
     interrupt: &mut Interrupt,
-) -> Exit {
+) -> ExitStatus {
     remark(&scenario.title);
     let on_panic = CommandOnPanic(&scenario.again);
     let simulation = match Simulation::new(scenario.scenario.clone(), scenario.checks) {
         Ok(simulation) => simulation,
         Err(error) => {
             remark(&format!("the kernel rejects this scenario's settings: {error}"));
-            return Exit::BadInput;
+            return ExitStatus::BadInput;
         }
     };
     let result = play(scenario, simulation, options.plain, interrupt);
@@ -61,10 +61,10 @@ pub(super) fn run(
         said = say(&format!("{}\n", json::run(&result, shortened.as_ref(), options)));
     }
     match result.broken {
-        Some(_) => Exit::Violation,
-        None if !written => Exit::BadInput,
-        None if said == Said::Lost => Exit::OutputClosed,
-        None => Exit::Done,
+        Some(_) => ExitStatus::Violation,
+        None if !written => ExitStatus::BadInput,
+        None if said == Said::Lost => ExitStatus::OutputClosed,
+        None => ExitStatus::Done,
     }
 }
 
@@ -118,7 +118,7 @@ fn play<'a>(
             });
             simulation.shut_down();
         }
-        rate.note(Instant::now(), progress.offers);
+        rate.record(Instant::now(), progress.offers);
         display.show(part_done(&progress), || sentence(&progress, rate.per_second()));
     };
     display.clear();

@@ -1,4 +1,4 @@
-//! The embedded cluster: everything about it can be known beforehand.
+//! Preparation of local agents, about which everything is known before the start.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,41 +7,42 @@ use offermill::Config;
 use offermill::cluster::local::{LocalCluster, LocalConfig, LocalMaster};
 use offermill::resources::PortRange;
 
-use super::{Agents, OnExit, Prepared, Remains, Sandboxes, Target};
-use crate::settings::draft::Draft;
-use crate::settings::preflight;
+use crate::model::target::{AgentCounts, FrameworkRemains, OnExit, RunTarget, SandboxPlace};
+use crate::settings::checks::preflight;
+use crate::settings::draft::SettingsDraft;
+use crate::target::PreparedTarget;
 
-/// Checks that executors fit somewhere and that sandboxes can be made.
+/// Checks that executors fit on an agent, and that sandboxes can be created.
 pub(super) fn prepare(
-    draft: &mut Draft,
+    draft: &mut SettingsDraft,
     text: String,
     master: &LocalMaster,
     config: &Config,
-) -> Option<Prepared> {
-    let room = preflight::check_room(draft, config, &text, master)?;
+) -> Option<PreparedTarget> {
+    let capacity = preflight::check_capacity(draft, config, &text, master)?;
     let cluster = LocalCluster::new(local_config(draft, master));
-    let cluster = cluster.map_err(|error| draft.complain(&error)).ok()?;
-    if draft.problems.is_empty() && !draft.only_looks {
+    let cluster = cluster.map_err(|error| draft.report_error(&error)).ok()?;
+    if draft.problems.is_empty() && !draft.is_dry_run {
         preflight::check_work_dir(draft);
     }
-    let site = Target {
+    let target = RunTarget {
         master: text,
-        agents: Some(Agents { all: master.agents(), usable: room.agents }),
-        fitting: room.executors,
-        sandboxes: Sandboxes::Here(draft.work_dir.join("sandboxes")),
-        silence: None,
-        leavings: OnExit::Killed,
-        remains: Remains::default(),
-        stop_within: Duration::from_secs(15),
+        agents: Some(AgentCounts { all: master.agents(), usable: capacity.agents }),
+        fitting: capacity.executors,
+        sandboxes: SandboxPlace::Here(draft.work_dir.join("sandboxes")),
+        no_offers_hint: None,
+        on_exit: OnExit::Killed,
+        remains: FrameworkRemains::default(),
+        stop_timeout: Duration::from_secs(15),
     };
-    Some((site, Arc::new(cluster)))
+    Some((target, Arc::new(cluster)))
 }
 
-fn local_config(draft: &Draft, master: &LocalMaster) -> LocalConfig {
+fn local_config(draft: &SettingsDraft, master: &LocalMaster) -> LocalConfig {
     let local = LocalConfig::new(master.clone())
         .attributes(draft.attributes.clone())
         .work_dir(draft.work_dir.clone())
-        // The engine asks executors to end and waits; what is left then is left over.
+        // The engine has waited for executors before it stops the cluster, so the rest is killed at once.
         .grace(Duration::ZERO);
     match draft.port {
         Some(port) if !(31_000..=32_000).contains(&port) => {

@@ -1,4 +1,4 @@
-//! A Mesos cluster: its agents come and go, and nothing on them can be looked at.
+//! Preparation of a Mesos cluster, whose agents come and go and whose machines can't be checked.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -9,75 +9,74 @@ use offermill::Config;
 use offermill::cluster::mesos::{Masters, MesosCluster, MesosConfig};
 use offermill::constraint::Repeats;
 
-use super::{OnExit, Prepared, Remains, Sandboxes, Target};
-use crate::settings::draft::Draft;
+use crate::model::target::{FrameworkRemains, OnExit, RunTarget, SandboxPlace};
+use crate::settings::draft::SettingsDraft;
 use crate::settings::sources::Sourced;
+use crate::target::PreparedTarget;
 
-/// The master is asked for no others, so that a constraint that no agent meets looks like silence.
-const SILENCE: &str =
+/// The subscription filters offers, so with a constraint that no agent meets no offers come.
+const NO_OFFERS_HINT: &str =
     "the master makes them only of agents that meet the constraint and have room for an executor";
 
-/// Checks what this machine can know: who the framework is, and its files.
+/// Checks the credential and the files of the framework.
 pub(super) fn prepare(
-    draft: &mut Draft,
+    draft: &mut SettingsDraft,
     text: String,
     masters: Masters,
     name: &str,
     config: &Config,
-) -> Option<Prepared> {
+) -> Option<PreparedTarget> {
     check_files(draft);
-    let is_sealed = masters.tls();
+    let is_encrypted = masters.tls();
     let made = mesos_config(draft, masters, name, config)?;
     let has_secret = made.credential.as_ref().is_some_and(|it| it.secret.is_some());
-    if has_secret && !is_sealed && !made.secret_over_plain_http {
+    if has_secret && !is_encrypted && !made.secret_over_plain_http {
         let name = draft.mesos.secret_name().unwrap_or("the secret").to_owned();
-        draft.problems.push(format!(
-            "{name} would go over the network unencrypted to {text}; take https://, or give \
-             --allow-plain-secret"
-        ));
+        draft.problems.push(unencrypted(&name, &text));
         return None;
     }
-    if !draft.container.secret_values.is_empty() && !is_sealed && !made.secret_over_plain_http {
+    if !draft.container.secret_values.is_empty() && !is_encrypted && !made.secret_over_plain_http {
         let name = draft.name_of("spark.mesos.executor.secret.values");
-        draft.problems.push(format!(
-            "{name} would go over the network unencrypted to {text}; take https://, or give \
-             --allow-plain-secret"
-        ));
+        draft.problems.push(unencrypted(&name, &text));
         return None;
     }
-    let leavings = OnExit::Kept(made.failover_timeout);
-    // For the TEARDOWN and, if the disk under the framework id file hangs, for that.
-    let stop_within = made.call_timeout * 2 + Duration::from_secs(10);
-    let cluster = MesosCluster::new(made).map_err(|error| draft.complain(&error)).ok()?;
+    let on_exit = OnExit::Kept(made.failover_timeout);
+    // For the TEARDOWN call, and for a framework id file on a disk that hangs.
+    let stop_timeout = made.call_timeout * 2 + Duration::from_secs(10);
+    let cluster = MesosCluster::new(made).map_err(|error| draft.report_error(&error)).ok()?;
     if let (Some((given, _)), OnExit::Kept(Duration::ZERO)) =
-        (&draft.mesos.framework_id_file, leavings)
+        (&draft.mesos.framework_id_file, on_exit)
         && draft.problems.is_empty()
     {
         draft.remarks.push(format!(
-            "{} is of little use without --failover-timeout: the master ends the executors at once \
-             when it misses this framework",
+            "{} has little effect without --failover-timeout: the master ends the executors as soon as \
+             it misses this framework",
             given.name
         ));
     }
-    let (agents, fitting, silence) = (None, None, Some(SILENCE));
-    let sandboxes = Sandboxes::OnAgents;
     let cluster = Arc::new(cluster);
-    let remains = Remains(Some(Arc::clone(&cluster)));
-    let site = Target {
+    let target = RunTarget {
         master: text,
-        agents,
-        fitting,
-        sandboxes,
-        silence,
-        leavings,
-        remains,
-        stop_within,
+        agents: None,
+        fitting: None,
+        sandboxes: SandboxPlace::OnAgents,
+        no_offers_hint: Some(NO_OFFERS_HINT),
+        on_exit,
+        remains: FrameworkRemains(Some(Arc::clone(&cluster))),
+        stop_timeout,
     };
-    Some((site, cluster))
+    Some((target, cluster))
+}
+
+fn unencrypted(name: &str, master: &str) -> String {
+    format!(
+        "{name} would go over the network unencrypted to {master}; use https://, or give \
+         --allow-plain-secret"
+    )
 }
 
 fn mesos_config(
-    draft: &mut Draft,
+    draft: &mut SettingsDraft,
     masters: Masters,
     name: &str,
     config: &Config,
@@ -85,8 +84,8 @@ fn mesos_config(
     let settings = &draft.mesos;
     let credential = match settings.credential() {
         Ok(credential) => credential,
-        Err(complaint) => {
-            draft.problems.push(complaint);
+        Err(problem) => {
+            draft.problems.push(problem);
             return None;
         }
     };
@@ -113,17 +112,17 @@ fn path_of(file: &Option<(Sourced, PathBuf)>) -> Option<PathBuf> {
     file.as_ref().map(|(_, path)| path.clone())
 }
 
-/// Complains about files that can't be read, and about folders that aren't there.
-fn check_files(draft: &mut Draft) {
+/// Reports files that can't be read, and folders that don't exist.
+fn check_files(draft: &mut SettingsDraft) {
     if let Some((given, path)) = draft.mesos.ca_file.clone()
         && let Err(error) = File::open(path)
     {
-        draft.refuse(&given, &format!("a file with certificates ({error})"));
+        draft.reject(&given, &format!("a file with certificates ({error})"));
     }
     if let Some((given, path)) = draft.mesos.framework_id_file.clone()
         && let Err(why) = check_place(&path)
     {
-        draft.refuse(&given, &format!("a file, there or not, in a folder that is there ({why})"));
+        draft.reject(&given, &format!("a file, existing or not, in an existing folder ({why})"));
     }
 }
 

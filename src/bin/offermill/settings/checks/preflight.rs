@@ -1,5 +1,5 @@
-//! What can be known of the embedded cluster before anything is started: is there such a command, could an agent hold
-//! an executor, can sandboxes be made.
+//! Checks of this machine before the start: whether the command, Spark and Java exist, whether an executor fits on a
+//! local agent, and whether sandboxes can be created.
 
 use std::env;
 use std::fs;
@@ -12,28 +12,31 @@ use offermill::config::ExecutorCores;
 use offermill::resources::{Mebibytes, MilliCpus};
 use offermill::{Config, Offer};
 
-use crate::settings::attributes_of;
-use crate::settings::draft::Draft;
+use crate::settings::draft::SettingsDraft;
+use crate::settings::master::ClusterMaster;
 use crate::text::format::printable;
 
-/// The executors' command, with a program that is given as a path made absolute: executors start in
-/// their sandboxes. Complains if there is no such program. A program with placeholders is only
-/// known later.
-pub(crate) fn find_command(command: &[String], draft: &mut Draft) -> Option<Vec<String>> {
+/// The executors' command. On local agents a path to its program is made absolute, because executors start in their
+/// sandboxes, and a missing program is reported. A program with placeholders is not checked, nor is one for Mesos
+/// agents.
+pub(crate) fn find_command(command: &[String], draft: &mut SettingsDraft) -> Option<Vec<String>> {
+    if let Some((_, ClusterMaster::Mesos(_))) = draft.master {
+        return Some(command.to_vec());
+    }
     let (program, arguments) = command.split_first()?;
     if program.contains("{{") {
         return Some(command.to_vec());
     }
     let found = if program.contains('/') {
         match absolute(program) {
-            Ok(path) => examine(&path).map(|()| path.to_string_lossy().into_owned()),
+            Ok(path) => check_executable(&path).map(|()| path.to_string_lossy().into_owned()),
             Err(error) => Err(error.to_string()),
         }
     } else {
         let path = draft.variables.get("PATH").map(Into::into).or_else(|| env::var_os("PATH"));
         let path = path.unwrap_or_default();
         let mut folders = env::split_paths(&path);
-        let found = folders.find(|folder| examine(&folder.join(program)).is_ok());
+        let found = folders.find(|folder| check_executable(&folder.join(program)).is_ok());
         found.map(|_| program.clone()).ok_or_else(|| "no such file in PATH".to_owned())
     };
     match found {
@@ -50,14 +53,14 @@ pub(crate) fn find_command(command: &[String], draft: &mut Draft) -> Option<Vec<
     }
 }
 
-/// Complains if Spark or a Java for it isn't there. Makes its home absolute: executors start in their sandboxes.
-pub(crate) fn find_spark(draft: &mut Draft) {
+/// Reports a missing Spark or Java. Makes Spark's home absolute, because executors start in their sandboxes.
+pub(crate) fn find_spark(draft: &mut SettingsDraft) {
     const HOME: &str = "spark.mesos.executor.home";
     let Some(home) = draft.spark.home.clone() else { return };
     let found = absolute(&home).map_err(|error| error.to_string());
     let found = found.and_then(|home| {
         let script = home.join("bin/spark-class");
-        examine(&script).map_err(|why| format!("bin/spark-class: {why}")).map(|()| home)
+        check_executable(&script).map_err(|why| format!("bin/spark-class: {why}")).map(|()| home)
     });
     match found {
         Ok(home) => draft.spark.home = Some(home.to_string_lossy().into_owned()),
@@ -73,20 +76,20 @@ pub(crate) fn find_spark(draft: &mut Draft) {
     }
 }
 
-/// Whether Spark's script can find a Java.
-fn has_java(draft: &Draft) -> bool {
+/// Whether Spark's script can find Java.
+fn has_java(draft: &SettingsDraft) -> bool {
     let variable =
         |name: &str| draft.variables.get(name).map(Into::into).or_else(|| env::var_os(name));
     match variable("JAVA_HOME").filter(|home| !home.is_empty()) {
-        Some(home) => examine(&Path::new(&home).join("bin/java")).is_ok(),
+        Some(home) => check_executable(&Path::new(&home).join("bin/java")).is_ok(),
         None => {
             let path = variable("PATH").unwrap_or_default();
-            env::split_paths(&path).any(|folder| examine(&folder.join("java")).is_ok())
+            env::split_paths(&path).any(|folder| check_executable(&folder.join("java")).is_ok())
         }
     }
 }
 
-fn examine(path: &Path) -> Result<(), String> {
+fn check_executable(path: &Path) -> Result<(), String> {
     let metadata = fs::metadata(path).map_err(|error| error.to_string())?;
     if metadata.is_dir() {
         Err("this is a folder".to_owned())
@@ -97,35 +100,36 @@ fn examine(path: &Path) -> Result<(), String> {
     }
 }
 
-/// What agents have room for.
+/// The capacity of local agents.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
-    /// How many agents can get executors at all.
+pub(crate) struct LocalCapacity {
+    /// The number of agents that can run executors.
     pub(crate) agents: usize,
-    /// How many executors fit on all of them together, if that can be counted.
+    /// The number of executors that fit on all of them together, if it fits into the type.
     pub(crate) executors: Option<u32>,
 }
 
-/// Complains if no agent could ever hold one executor. Returns what there is room for.
-pub(crate) fn check_room(
-    draft: &mut Draft,
+/// Reports executors that fit on no agent. Returns the capacity.
+pub(crate) fn check_capacity(
+    draft: &mut SettingsDraft,
     config: &Config,
     master_text: &str,
     master: &LocalMaster,
-) -> Option<Room> {
-    let (cores, memory) = (master.cores(), master.memory());
+) -> Option<LocalCapacity> {
+    let cores = master.cores();
+    let memory = master.memory();
     let taken = config.memory_taken();
     if taken > memory {
         let sentence = too_little_memory(draft, taken, memory, master_text);
         draft.problems.push(sentence);
     }
     let by_cores = match config.executor_cores() {
-        ExecutorCores::Fixed(asked) if asked > cores => {
-            let sentence = too_few_cores(draft, asked, cores, master_text);
+        ExecutorCores::Fixed(wanted) if wanted > cores => {
+            let sentence = too_few_cores(draft, wanted, cores, master_text);
             draft.problems.push(sentence);
             return None;
         }
-        ExecutorCores::Fixed(asked) => cores.millis() / asked.millis().max(1),
+        ExecutorCores::Fixed(wanted) => cores.millis() / wanted.millis().max(1),
         ExecutorCores::WholeOffer => 1,
     };
     let unmet = |agent: usize| unmet_condition(draft, &master.hostname(agent), agent);
@@ -143,30 +147,42 @@ pub(crate) fn check_room(
         ));
     }
     let by_memory = memory.get() / taken.get().max(1);
-    // Agents are on one machine, so a port is there once.
+    // All agents are on one machine, so a fixed port is free once.
     let (agents, fitting) = match draft.port {
         Some(_) => (usable.min(1), 1),
         None => (usable, usable as u64 * by_cores.min(by_memory)),
     };
-    Some(Room { agents, executors: u32::try_from(fitting).ok() })
+    Some(LocalCapacity { agents, executors: u32::try_from(fitting).ok() })
 }
 
-/// Which condition an agent doesn't meet, and how; nothing if it meets the constraint.
-fn unmet_condition(draft: &Draft, hostname: &str, agent: usize) -> Option<String> {
-    let attributes = attributes_of(&draft.attributes, agent);
-    let items = Items::of(&attributes);
-    let attributes = lend(&attributes, &items);
+/// The first condition that an agent doesn't meet, and why; `None` if it meets the constraint.
+fn unmet_condition(draft: &SettingsDraft, hostname: &str, agent: usize) -> Option<String> {
+    let owned = draft.attributes.of_agent(agent).unwrap_or_default();
+    let items = Items::of(&owned);
+    let attributes = lend(&owned, &items);
     let unmet = draft.constraint.check(&Offer::new("", "", hostname, &[], &attributes)).err()?;
     let condition = draft.constraint.condition(unmet.condition).unwrap_or_default();
     Some(format!("`{}`: {}", printable(&condition), unmet.mismatch))
 }
 
-fn too_few_cores(draft: &Draft, asked: MilliCpus, cores: MilliCpus, master: &str) -> String {
+fn too_few_cores(
+    draft: &SettingsDraft,
+    wanted: MilliCpus,
+    cores: MilliCpus,
+    master: &str,
+) -> String {
     let name = draft.name_of("spark.executor.cores");
-    format!("{name} is \"{asked}\", but must be at most {cores}, the cores of an agent of {master}")
+    format!(
+        "{name} is \"{wanted}\", but must be at most {cores}, the cores of an agent of {master}"
+    )
 }
 
-fn too_little_memory(draft: &Draft, taken: Mebibytes, memory: Mebibytes, master: &str) -> String {
+fn too_little_memory(
+    draft: &SettingsDraft,
+    taken: Mebibytes,
+    memory: Mebibytes,
+    master: &str,
+) -> String {
     let name = draft.name_of("spark.executor.memory");
     let overhead = taken.get() - draft.memory.get();
     let own = match draft.text_of("spark.executor.memory") {
@@ -175,7 +191,7 @@ fn too_little_memory(draft: &Draft, taken: Mebibytes, memory: Mebibytes, master:
     };
     let most = match draft.overhead() {
         Some(overhead) => memory.get().saturating_sub(overhead.get()),
-        // Its own tenth, rounded down, or 384.
+        // The default overhead: a tenth, rounded down, or 384.
         None => memory.get().saturating_sub(384).min((memory.get() * 10 + 9) / 11),
     };
     let advice = match most {
@@ -186,8 +202,8 @@ fn too_little_memory(draft: &Draft, taken: Mebibytes, memory: Mebibytes, master:
     format!("{name} is {own}, {sum}, but an agent of {master} has {memory}: {advice}")
 }
 
-/// Complains if sandboxes can't be made in the work folder. Tries it.
-pub(crate) fn check_work_dir(draft: &mut Draft) {
+/// Reports a work folder in which no sandbox can be created. Creates one to find out.
+pub(crate) fn check_work_dir(draft: &mut SettingsDraft) {
     let parent: PathBuf = draft.work_dir.join("sandboxes");
     let probe = parent.join(format!(".offermill-{}", std::process::id()));
     let tried = fs::create_dir_all(&parent)
@@ -196,7 +212,7 @@ pub(crate) fn check_work_dir(draft: &mut Draft) {
     if let Err(error) = tried {
         let name = draft.name_of("offermill.workDir");
         let folder = draft.work_dir.display().to_string();
-        let allowed = format!("a folder in which sandboxes can be made ({error})");
+        let allowed = format!("a folder in which sandboxes can be created ({error})");
         draft.problems.push(format!("{name} is {folder:?}, but must be {allowed}"));
     }
 }

@@ -1,0 +1,75 @@
+//! Results on standard output and remarks on standard error.
+
+use std::io::{self, Write};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use crate::text::format::grouped;
+use crate::text::stdout::{Bounds, Rank, Writer};
+
+/// Writes whole lines to standard output, however long that takes. A run uses a [`Writer`] instead.
+fn print(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
+}
+
+/// Whether a result was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// It was.
+    Heard,
+    /// The reader closed the pipe, which is fine.
+    Unheard,
+    /// It can't be written, for example because the disk is full.
+    Lost,
+}
+
+/// Writes a result to standard output. If that fails, says so on standard error.
+pub(crate) fn say(text: &str) -> Said {
+    let Err(error) = print(text) else { return Said::Heard };
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return Said::Unheard;
+    }
+    remark(&format!("standard output can't be written: {error}"));
+    Said::Lost
+}
+
+/// The writer of remarks during a run.
+static REMARKS: OnceLock<Writer> = OnceLock::new();
+/// The most bytes of remarks that may wait to be read.
+const REMARKS_BYTES_MAX: usize = 256 * 1024;
+
+/// Starts a thread for remarks: from now on, no remark waits until standard error is read.
+///
+/// # Errors
+/// If no thread can be started.
+pub(crate) fn write_remarks_aside() -> io::Result<()> {
+    let bounds = Bounds { routine: REMARKS_BYTES_MAX, notable: REMARKS_BYTES_MAX };
+    let _before = REMARKS.set(Writer::start("remarks", io::stderr(), bounds)?);
+    Ok(())
+}
+
+/// Waits until all remarks are written, unless none is read for as long as `patience`.
+pub(crate) fn drain_remarks(patience: Duration) {
+    // A failure can't be reported anywhere.
+    let _unread = REMARKS.get().map(|writer| writer.drain(patience, || false));
+}
+
+/// Writes a remark to standard error, which may be closed.
+pub(crate) fn remark(text: &str) {
+    let line = format!("offermill: {text}\n");
+    let notice = |lines| format!("offermill: {}, which were not read in time\n", left_out(lines));
+    let _gone = match REMARKS.get() {
+        Some(writer) => writer.offer(&line, Rank::Notable, notice),
+        None => io::stderr().write_all(line.as_bytes()),
+    };
+}
+
+/// As in `2 lines are left out here`.
+pub(crate) fn left_out(lines: u64) -> String {
+    match lines {
+        1 => "1 line is left out here".to_owned(),
+        _ => format!("{} lines are left out here", grouped(lines)),
+    }
+}

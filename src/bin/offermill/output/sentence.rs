@@ -1,0 +1,296 @@
+//! Sentences about events, end reasons and errors of a run.
+
+use std::time::Duration;
+
+use offermill::DemandCall;
+use offermill::config::text::format_duration;
+use offermill::spark::shuffle::News;
+
+use crate::model::end_reason::EndReason;
+use crate::model::event::RunEvent;
+use crate::model::executor::{AgentExclusion, ExecutorRecord, ExecutorState};
+use crate::model::reply::ControlReply;
+use crate::model::state::FindError;
+use crate::model::target::OnExit;
+use crate::output::stall::stall_sentence;
+use crate::text::clock::time_for_people;
+use crate::text::format::{count, passed, printable};
+
+/// The sentence of an event, without its time.
+pub(crate) fn event_sentence(event: &RunEvent) -> String {
+    match event {
+        RunEvent::Registered { framework_id, again: false } => {
+            format!("registered as {}", printable(framework_id))
+        }
+        RunEvent::Registered { framework_id, again: true } => {
+            format!("registered again as {}", printable(framework_id))
+        }
+        RunEvent::Disconnected(on_exit) => {
+            format!("disconnected from the cluster; {}", meanwhile(*on_exit))
+        }
+        RunEvent::Placed { record, replaces } => {
+            placement(record, "placed on", replaces.as_deref())
+        }
+        RunEvent::Resumed { finished: 0 } => "this run continues a former one".to_owned(),
+        RunEvent::Resumed { finished } => {
+            let executors = count(*finished, "executor");
+            format!("this run continues a former one, in which {executors} had finished")
+        }
+        RunEvent::Adopted(record) => placement(record, "taken over on", None),
+        RunEvent::Running(record) => about(record, "running", &record.message),
+        RunEvent::Ending(record) => about(record, "ending", &record.message),
+        RunEvent::OutOfSight(record) => about(record, "out of sight", &record.message),
+        RunEvent::Returned(record) => about(record, "back in sight", &record.message),
+        RunEvent::RefusedReturn(record) => {
+            about(record, "back too late, is ended", "its place was given to another")
+        }
+        RunEvent::GivenUp(record) => about(record, "given up", "out of sight for too long"),
+        RunEvent::Ended(record) => ended(record),
+        RunEvent::Excluded(exclusion) => exclusion_sentence(exclusion),
+        RunEvent::AllExcluded { agents } => match agents {
+            1 => "no agent is left: the only one of use is excluded".to_owned(),
+            _ => format!("no agent is left: all {agents} of use are excluded"),
+        },
+        RunEvent::Stalled(stall) => stall_sentence(stall),
+        RunEvent::AgentLost { host, .. } => format!("{host} is lost"),
+        RunEvent::Demand(DemandCall::Suppress) => {
+            "offers suppressed: nothing more can be placed".to_owned()
+        }
+        RunEvent::Demand(DemandCall::Revive) => "offers revived: there is room again".to_owned(),
+        RunEvent::Overflow { offers } => {
+            format!("{} declined: the queue was full", count(*offers as u64, "offer"))
+        }
+        RunEvent::CallFailed { why, calls: 1 } => format!("a call failed: {}", printable(why)),
+        RunEvent::CallFailed { why, calls } => {
+            format!("{} failed; the last: {}", count(*calls, "call"), printable(why))
+        }
+        RunEvent::Shuffle { news, port } => shuffle_sentence(news, *port),
+        RunEvent::JournalEnded { why } => {
+            format!("the journal was given up: {}; the run continues", printable(why))
+        }
+        RunEvent::Refused { why } => format!("the cluster is not available: {}", printable(why)),
+        RunEvent::Panicked { why } => format!(
+            "internal error, a batch of offers was declined: {}; please report it",
+            printable(why)
+        ),
+        RunEvent::Broken { why } => {
+            format!("internal error, the run can't go on: {}; please report it", printable(why))
+        }
+        RunEvent::LimitSet { from, to, why } => format!("{}: {why}", limit_change(*from, *to)),
+        RunEvent::KillAsked { executors, why } => {
+            format!("asked to end: {}: {why}", printable(&list(executors)))
+        }
+        RunEvent::Answered(reply) => reply_sentence(reply),
+        RunEvent::Stopping { why, timeout, executors, by_signal } => {
+            stopping(why, *timeout, *executors, *by_signal)
+        }
+    }
+}
+
+fn reply_sentence(reply: &ControlReply) -> String {
+    match reply {
+        ControlReply::Done(text) | ControlReply::Refused(text) => printable(text),
+        // Further lines are indented, to stand below the first.
+        ControlReply::Block(text) => text.trim_end().replace('\n', "\n           "),
+        ControlReply::Object(object) => object.to_string(),
+    }
+}
+
+fn ended(record: &ExecutorRecord) -> String {
+    let ExecutorRecord { name, host, state, .. } = record;
+    let ran = passed(record.ran().unwrap_or_default());
+    let message = printable(&record.message);
+    let after = if state == &ExecutorState::Lost { "lost on" } else { state.as_str() };
+    let on = if state == &ExecutorState::Lost { "" } else { "on " };
+    let colon = if message.is_empty() { "" } else { ": " };
+    format!("{name} {after} {on}{host} after {ran}{colon}{message}")
+}
+
+/// As in `limit 3 -> 6`.
+pub(crate) fn limit_change(from: Option<u32>, to: Option<u32>) -> String {
+    let [from, to] = [from, to].map(limit_text);
+    format!("limit {from} -> {to}")
+}
+
+/// A limit, or `none`.
+pub(crate) fn limit_text(limit: Option<u32>) -> String {
+    limit.map_or("none".to_owned(), |limit| limit.to_string())
+}
+
+/// As in `etl-1, etl-2`; of many, how many more there are.
+pub(crate) fn list(names: &[String]) -> String {
+    const NAMED_MAX: usize = 10;
+    let more = names.len().saturating_sub(NAMED_MAX);
+    let named = names.get(..NAMED_MAX).unwrap_or(names).join(", ");
+    if more == 0 { named } else { format!("{named} and {more} more") }
+}
+
+/// As in `etl-1 placed on agent-1: 1 core, 512 MiB`.
+fn placement(record: &ExecutorRecord, how: &str, replaces: Option<&str>) -> String {
+    let ExecutorRecord { name, host, cores, memory, gpus, port, .. } = record;
+    let mut text = format!("{name} {how} {host}");
+    if let Some(replaced) = replaces {
+        text.push_str(&format!(" in place of {replaced}"));
+    }
+    let plural = if cores.millis() == 1000 { "" } else { "s" };
+    text.push_str(&format!(": {cores} core{plural}, {memory}"));
+    if gpus.get() > 0 {
+        text.push_str(&format!(", {}", count(u64::from(gpus.get()), "GPU")));
+    }
+    if let Some(port) = port {
+        text.push_str(&format!(", port {port}"));
+    }
+    text
+}
+
+fn about(record: &ExecutorRecord, what: &str, message: &str) -> String {
+    let ExecutorRecord { name, host, .. } = record;
+    match message {
+        "" => format!("{name} {what} on {host}"),
+        message => format!("{name} {what} on {host}: {}", printable(message)),
+    }
+}
+
+fn stopping(why: &str, timeout: Duration, executors: usize, by_signal: bool) -> String {
+    if executors == 0 || timeout.is_zero() {
+        return format!("stopping: {why}");
+    }
+    let timeout = format_duration(timeout);
+    let executors = count(executors as u64, "executor");
+    if by_signal {
+        return format!(
+            "stopping: waiting up to {timeout} for {executors}, Ctrl-C again to end at once"
+        );
+    }
+    format!("stopping: {why}; waiting up to {timeout} for {executors}, Ctrl-C to end at once")
+}
+
+/// As in `agent-1 excluded after 2 failures until 13:05:12 UTC (1 h)`.
+fn exclusion_sentence(exclusion: &AgentExclusion) -> String {
+    let AgentExclusion { host, failures, .. } = exclusion;
+    let after = count(u64::from(*failures), "failure");
+    let until = match (exclusion.ends, exclusion.duration()) {
+        (Some(ends), Some(duration)) => {
+            format!("until {} ({})", time_for_people(ends), format_duration(duration))
+        }
+        _ => "for ever".to_owned(),
+    };
+    format!("{host} excluded after {after} {until}; the last: {}", printable(&exclusion.why))
+}
+
+/// As in `registered with the shuffle service on agent-1:7337`.
+fn shuffle_sentence(news: &News, port: u16) -> String {
+    match news {
+        News::Registered { host, again } => {
+            let again = if *again { " again" } else { "" };
+            format!("registered{again} with the shuffle service on {}:{port}", printable(host))
+        }
+        News::Failing { host, why, is_refusal } => {
+            let what = if *is_refusal { "refuses this application" } else { "is not available" };
+            let host = printable(host);
+            let why = printable(why);
+            format!(
+                "the shuffle service on {host}:{port} {what}: {why}; it is tried again until it can"
+            )
+        }
+        _ => String::new(),
+    }
+}
+
+/// The sentence of an end reason.
+pub(crate) fn end_sentence(reason: &EndReason) -> String {
+    match reason {
+        EndReason::AllFinished(1) => "the executor has finished".to_owned(),
+        EndReason::AllFinished(goal) => format!("all {goal} executors have finished"),
+        EndReason::TooManyFailures(failures) => {
+            format!("{} failed, no more are tolerated", count(*failures, "executor"))
+        }
+        EndReason::NoAgentLeft => "no agent is left, executors failed on all".to_owned(),
+        EndReason::Command => "stopped by a command".to_owned(),
+        EndReason::Signal(name) => format!("stopped by {name}"),
+        EndReason::OutputClosed { .. } => "standard output was closed".to_owned(),
+        EndReason::Refused(why) => format!("the cluster is not available: {}", printable(why)),
+        EndReason::Broken(why) => format!("internal error: {}", printable(why)),
+    }
+}
+
+/// The sentence of a text that names no single executor.
+pub(crate) fn find_error_sentence(error: &FindError) -> String {
+    match error {
+        FindError::Ambiguous { text, candidates: [first, second] } => {
+            let text = printable(text);
+            format!("{text:?} may be {first} or {second}; expected one executor")
+        }
+        FindError::NotFound { text } => {
+            let text = printable(text);
+            format!(
+                "no executor {text:?} is alive; expected an id, its part after the last \"-\", or \
+                 its number"
+            )
+        }
+    }
+}
+
+/// What is said if a second signal ends the run at once.
+pub(crate) fn at_once_sentence(on_exit: OnExit) -> String {
+    match on_exit {
+        OnExit::Killed => "ended at once, executors are killed".to_owned(),
+        OnExit::Kept(Duration::ZERO) => {
+            "ended at once; the master ends the executors when it misses this framework, now \
+             (see --failover-timeout)"
+                .to_owned()
+        }
+        OnExit::Kept(timeout) => format!(
+            "ended at once; executors run on until the master has missed this framework for {}",
+            format_duration(timeout)
+        ),
+    }
+}
+
+/// What becomes of executors while the framework is disconnected.
+fn meanwhile(on_exit: OnExit) -> String {
+    match on_exit {
+        OnExit::Killed => "executors run on".to_owned(),
+        OnExit::Kept(Duration::ZERO) => {
+            "without --failover-timeout it ends the executors".to_owned()
+        }
+        OnExit::Kept(timeout) => format!("executors run on for up to {}", format_duration(timeout)),
+    }
+}
+
+/// What becomes of a framework that could not be torn down.
+pub(crate) fn not_torn_down_sentence(on_exit: OnExit, why: &str) -> String {
+    let why = printable(why);
+    match on_exit {
+        OnExit::Kept(timeout) if !timeout.is_zero() => format!(
+            "the framework could not be torn down, and the master may keep it for {} ({why})",
+            format_duration(timeout)
+        ),
+        OnExit::Killed | OnExit::Kept(_) => format!(
+            "the framework could not be torn down, and ends when the master misses it ({why})"
+        ),
+    }
+}
+
+/// What became of executors that had not ended within the shutdown timeout.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UnendedFate {
+    /// As in `1 killed by force`.
+    pub(crate) state: &'static str,
+    /// As in `2 executors had not …`.
+    pub(crate) sentence: &'static str,
+}
+
+/// What became of executors that had not ended in time, given whether the cluster accepted calls.
+pub(crate) fn unended_fate(on_exit: OnExit, is_connected: bool) -> UnendedFate {
+    match on_exit {
+        OnExit::Kept(_) if !is_connected => UnendedFate {
+            state: "left behind",
+            sentence: "had not ended in time, and the master can't be told to end them",
+        },
+        OnExit::Killed | OnExit::Kept(_) => UnendedFate {
+            state: "killed by force",
+            sentence: "had not ended in time and had to be killed",
+        },
+    }
+}

@@ -1,0 +1,62 @@
+//! Sentences about a stalled run and about declined offers.
+
+use std::time::Duration;
+
+use offermill::{Declined, Miss, Timestamp};
+
+use crate::model::waiting::{REASONS_MAX, Stall, relevant_miss};
+use crate::text::format::{age, grouped, printable};
+
+/// The least time without offers that is mentioned.
+const NO_OFFERS_MIN: Duration = Duration::from_secs(5);
+/// The same if there are misses to mention: refused resources are offered again only after their refusal has expired.
+const NO_OFFERS_BESIDE_MISSES_MIN: Duration = Duration::from_secs(30);
+
+/// As in `waiting for 1 more executor: too few cores (agent-1: 0.5 of 1 cores)`.
+pub(crate) fn stall_sentence(stall: &Stall) -> String {
+    let Stall { explanation, no_offers_hint: hint } = stall;
+    let misses = explanation.declined.iter().filter_map(relevant_miss).take(REASONS_MAX);
+    let mut why: Vec<String> =
+        misses.map(|(kind, miss)| format!("{} ({})", kind.as_str(), about(miss))).collect();
+    let silence = explanation.last_offers.map(|last| explanation.at.since(last));
+    let silent = match silence {
+        None => Some("no offers came yet".to_owned()),
+        Some(silence)
+            if silence
+                >= if why.is_empty() { NO_OFFERS_MIN } else { NO_OFFERS_BESIDE_MISSES_MIN } =>
+        {
+            Some(format!("no offers for {}", age(silence)))
+        }
+        Some(_) => None,
+    };
+    why.extend(silent.map(|silent| match hint.filter(|_| why.is_empty()) {
+        Some(hint) => format!("{silent}; {hint}"),
+        None => silent,
+    }));
+    let colon = if why.is_empty() { "" } else { ": " };
+    printable(&format!("{}{colon}{}", explanation.headline(), why.join(", ")))
+}
+
+/// As in `38 too few cores, nearest agent-1: 0.5 of 1 cores, 2 s before the end`.
+pub(crate) fn declined_sentence(declined: &Declined, end: Timestamp) -> String {
+    let offers = grouped(declined.offers);
+    let kind = declined.kind.as_str();
+    let nearest = declined.nearest.as_ref().map(|miss| {
+        let before = age(end.since(miss.at));
+        let which = if miss.reason.is_measured() { "nearest" } else { "the last" };
+        format!(", {which} {}, {before} before the end", about(miss))
+    });
+    printable(&format!("{offers} {kind}{}", nearest.unwrap_or_default()))
+}
+
+/// As in `agent-1: 0.5 of 1 cores`.
+fn about(miss: &Miss) -> String {
+    let why = miss.why();
+    let kind = miss.reason.kind().as_str();
+    let colon = if why == kind { String::new() } else { format!(": {why}") };
+    match (&miss.hostname, &miss.agent_id) {
+        (Some(name), _) => format!("{name}{colon}"),
+        (None, Some(id)) => format!("agent {id}{colon}"),
+        (None, None) => why,
+    }
+}

@@ -1,0 +1,129 @@
+//! Gathers the settings of a run: reads all sources, checks the settings, and prepares the cluster. Starts nothing.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use offermill::IdScheme;
+use offermill::allocation::Rule;
+use offermill::engine::cluster_manager::ClusterManager;
+
+use crate::model::target::RunTarget;
+use crate::record::{self, JournalFiles};
+use crate::settings::checks::{allocation, containers, executors, limits, mesos, spark};
+use crate::settings::draft::SettingsDraft;
+use crate::settings::flags::RunArguments;
+use crate::settings::kernel::config_builder;
+use crate::settings::{OutputForm, Readiness, RunSettings, shuffle, table};
+use crate::target;
+
+/// The result of reading and checking the arguments.
+pub(super) struct Gathered {
+    /// Sentences that don't stop the run.
+    pub(super) remarks: Vec<String>,
+    /// Everything that the run needs, or a sentence for each problem.
+    pub(super) prepared: Result<Prepared, Vec<String>>,
+}
+
+/// Everything that a run needs.
+pub(super) struct Prepared {
+    pub(super) settings: RunSettings,
+    /// Executes the engine's calls.
+    pub(super) manager: Arc<dyn ClusterManager>,
+    pub(super) journal: Option<JournalFiles>,
+}
+
+/// Reads and checks all settings, prepares the cluster, and creates the journal's files.
+pub(super) fn gather(arguments: &RunArguments) -> Gathered {
+    let mut draft = table::read_arguments(arguments);
+    let checked = check(arguments, &mut draft).filter(|_| draft.problems.is_empty());
+    // The journal comes last, so that no file is left if a setting is wrong.
+    let prepared = checked.and_then(|(settings, manager)| {
+        let journal = record::open(arguments.journal.as_deref(), &mut draft, &settings)?;
+        Some(Prepared { settings, manager, journal })
+    });
+    let SettingsDraft { remarks, problems, .. } = draft;
+    Gathered { remarks, prepared: prepared.ok_or(problems) }
+}
+
+/// Reads and checks all settings without any side effect. Returns the draft, and the settings if they are valid.
+pub(super) fn dry_run(arguments: &RunArguments) -> (SettingsDraft, Option<RunSettings>) {
+    let mut draft = table::read_arguments(arguments);
+    draft.is_dry_run = true;
+    let settings = check(arguments, &mut draft).map(|(settings, _)| settings);
+    (draft, settings)
+}
+
+fn check(
+    arguments: &RunArguments,
+    draft: &mut SettingsDraft,
+) -> Option<(RunSettings, Arc<dyn ClusterManager>)> {
+    // A setting that could not be read has no value to check against others.
+    let is_readable = draft.problems.is_empty();
+    let executors = executors::executor_program(arguments, draft);
+    containers::check(draft);
+    allocation::check(draft);
+    spark::check(draft);
+    limits::check_limit(draft);
+    mesos::check(draft);
+    let name = draft.name.clone().unwrap_or_else(|| executors::default_name(&arguments.command));
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let epoch = u64::try_from(since.as_millis()).unwrap_or_default();
+    let ids = IdScheme::unique(&name, epoch).map_err(|error| draft.report_error(&error)).ok();
+    let by_core_cap = limits::limit_by_core_cap(draft);
+    let until_finished = match arguments.until_finished {
+        true => limits::finished_goal(draft, by_core_cap),
+        false => None,
+    };
+    let allocation = allocation::rule(draft, arguments);
+    let limit = match &allocation {
+        Some(rule) => Some(rule.initial()),
+        None => draft.executors.or(until_finished),
+    };
+    let exclusion = draft.excludes.then_some(draft.exclusion);
+    let builder = limits::check_caps(draft, config_builder(draft, limit, exclusion));
+    let built = is_readable.then(|| builder.build());
+    let config = built.and_then(|built| built.map_err(|error| draft.report_error(&error)).ok());
+    // The following checks would only repeat these problems.
+    if !draft.problems.is_empty() {
+        return None;
+    }
+    let (config, ids, executors) = (config?, ids?, executors?);
+    let (target, manager) = target::prepare(draft, &name, &config)?;
+    remark_on_capacity(draft, &target, limit);
+    let limit_max = allocation.as_ref().map(Rule::max).or(limit);
+    let executors_max = [limit_max, by_core_cap, target.fitting].into_iter().flatten().min();
+    let default_failures_max = (2 * u64::from(executors_max.unwrap_or(1))).max(3);
+    let settings = RunSettings {
+        name,
+        target,
+        config,
+        ids: executors.ids(ids),
+        epoch,
+        executors,
+        until_finished,
+        failures_max: draft.failures_max.unwrap_or(default_failures_max),
+        failures_window: draft.failures_window,
+        exclusion,
+        shuffle: shuffle::plan(draft),
+        shutdown_timeout: draft.shutdown_timeout,
+        allocation,
+        tracks_shuffle: allocation::tracks_shuffle(draft),
+        readiness: Readiness { ratio: draft.registered_ratio, wait: draft.registered_wait },
+        output: match arguments {
+            RunArguments { json: true, .. } => OutputForm::Json,
+            RunArguments { plain: true, .. } => OutputForm::Lines,
+            _ => OutputForm::Automatic,
+        },
+    };
+    Some((settings, manager))
+}
+
+/// Adds a remark if not all executors fit at the same time.
+fn remark_on_capacity(draft: &mut SettingsDraft, target: &RunTarget, limit: Option<u32>) {
+    if let (Some(fitting), Some(limit)) = (target.fitting, limit)
+        && (1..limit).contains(&fitting)
+    {
+        let remark = format!("{fitting} of {limit} executors fit on {} at a time", target.master);
+        draft.remarks.push(remark);
+    }
+}

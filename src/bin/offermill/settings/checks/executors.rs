@@ -1,0 +1,128 @@
+//! Checks of the program of executors.
+
+use std::path::Path;
+
+use offermill::IdScheme;
+use offermill::config::ExecutorCores;
+use offermill::launch::{Command, CommandTemplate, Form, Launcher};
+
+use crate::settings::checks::{preflight, spark};
+use crate::settings::draft::SettingsDraft;
+use crate::settings::flags::RunArguments;
+use crate::settings::master::ClusterKind;
+use crate::settings::sources::SettingSource;
+use crate::settings::values::executors::{ExecutorProgram, SAMPLE};
+
+/// The keys that apply to Spark's executors only.
+const SPARK_ONLY: &[&str] = &[
+    "spark.driver.host",
+    "spark.driver.port",
+    "spark.app.id",
+    "offermill.spark.hostname",
+    "spark.mesos.executor.home",
+    "spark.executor.uri",
+    "spark.executor.extraClassPath",
+    "spark.executor.extraLibraryPath",
+    "spark.executor.defaultJavaOptions",
+    "spark.executor.extraJavaOptions",
+    "offermill.spark.moduleOptions",
+    "spark.task.cpus",
+    "offermill.spark.user",
+];
+
+/// The program of the executors. Reports a program that can't be started.
+pub(crate) fn executor_program(
+    arguments: &RunArguments,
+    draft: &mut SettingsDraft,
+) -> Option<ExecutorProgram> {
+    if arguments.command.is_empty() {
+        if draft.is_dry_run && !spark::has_driver(draft) {
+            let template = CommandTemplate::new(Vec::new());
+            return Some(ExecutorProgram::Command { template, shown: Vec::new() });
+        }
+        return spark_executors(draft);
+    }
+    if draft.spark.driver_url.is_some() {
+        let name = draft.name_of("offermill.spark.driver");
+        let sentence =
+            "is for executors of Spark, a command after \"--\" for others; give one of them";
+        draft.problems.push(format!("{name} {sentence}"));
+    }
+    let is_given =
+        |key: &&&str| draft.given(key).is_some_and(|it| it.source > SettingSource::Environment);
+    let ignored: Vec<String> =
+        SPARK_ONLY.iter().filter(is_given).map(|key| draft.name_of(key)).collect();
+    if !ignored.is_empty() {
+        draft.remarks.push(format!("ignored without --spark-driver: {}", ignored.join(", ")));
+    }
+    let command = preflight::find_command(&arguments.command, draft);
+    let whole = Command { argv: arguments.command.clone(), ..Command::default() };
+    check_form(draft, Command { form: draft.form, ..whole });
+    let shown = command?;
+    let mut template = CommandTemplate::new(shown.clone()).form(draft.form);
+    for (name, value) in &draft.variables {
+        template = template.variable(name, value);
+    }
+    if let Some(setup) = draft.container.setup() {
+        template = template.setup(setup);
+    }
+    Some(ExecutorProgram::Command { template, shown })
+}
+
+/// Spark's executors. Checks Spark's home if the agents are on this machine.
+fn spark_executors(draft: &mut SettingsDraft) -> Option<ExecutorProgram> {
+    let is_local = draft.master.as_ref().is_some_and(|(_, it)| it.kind() == ClusterKind::Local);
+    if is_local && draft.spark.home.is_some() {
+        preflight::find_spark(draft);
+    }
+    if let ExecutorCores::Fixed(cores) = draft.executor_cores
+        && cores.millis() % 1000 != 0
+    {
+        let name = draft.name_of("spark.executor.cores");
+        let sentence =
+            format!("{name} is \"{cores}\", but must be a whole number: Spark counts whole cores");
+        draft.problems.push(sentence);
+    }
+    if draft.mesos.framework_id_file.is_some() {
+        let why = "Spark's drivers know executors by numbers, which the next run would use again";
+        draft.report_conflict(&["offermill.mesos.frameworkIdFile", "offermill.spark.driver"], why);
+    }
+    match spark::for_run(draft, is_local) {
+        Ok(Some(executor)) => {
+            check_form(draft, executor.command(&SAMPLE));
+            Some(ExecutorProgram::Spark(Box::new(executor)))
+        }
+        Ok(None) if !spark::has_driver(draft) => {
+            let sentence = "there is no command for executors: give one after \"--\", or --spark-driver for Spark's";
+            draft.problems.push(sentence.to_owned());
+            None
+        }
+        Ok(None) => {
+            let or = if is_local { "" } else { ", or an archive with Spark: spark.executor.uri" };
+            let sentence =
+                "the place of Spark is missing: give spark.mesos.executor.home or SPARK_HOME";
+            draft.problems.push(format!("{sentence}{or}"));
+            None
+        }
+        Err(error) => {
+            draft.report_error(&error);
+            None
+        }
+    }
+}
+
+/// Reports a command that can't be written in its form.
+fn check_form(draft: &mut SettingsDraft, command: Command) {
+    if command.form == Form::Shell
+        && let Err(error) = command.shell_line()
+    {
+        draft.problems.push(format!("the {error}"));
+    }
+}
+
+/// The default name of a run: the command's file name, if ids can begin with it.
+pub(crate) fn default_name(command: &[String]) -> String {
+    let program = command.first().map_or("spark", String::as_str);
+    let name = Path::new(program).file_stem().and_then(|name| name.to_str()).unwrap_or_default();
+    if IdScheme::unique(name, 0).is_ok() { name.to_owned() } else { "app".to_owned() }
+}

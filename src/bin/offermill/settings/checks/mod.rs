@@ -1,0 +1,9 @@
+//! Checks of settings against each other and against this machine, by topic.
+
+pub(crate) mod allocation;
+pub(crate) mod containers;
+pub(crate) mod executors;
+pub(crate) mod limits;
+pub(crate) mod mesos;
+pub(crate) mod preflight;
+pub(crate) mod spark;

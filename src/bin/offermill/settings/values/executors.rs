@@ -1,0 +1,73 @@
+//! The program of executors: a command of the user, or Spark's executors.
+
+use offermill::IdScheme;
+use offermill::launch::spark::SparkExecutor;
+use offermill::launch::{Command, CommandTemplate, Facts, Launcher};
+use offermill::resources::{Mebibytes, MilliCpus};
+
+/// The program of executors.
+#[derive(Clone, Debug)]
+pub(crate) enum ExecutorProgram {
+    /// A command of the user.
+    Command {
+        template: CommandTemplate,
+        /// The command with its program found.
+        shown: Vec<String>,
+    },
+    /// Spark's executors.
+    Spark(Box<SparkExecutor>),
+}
+
+impl Launcher for ExecutorProgram {
+    fn command(&self, facts: &Facts<'_>) -> Command {
+        match self {
+            ExecutorProgram::Command { template, .. } => template.command(facts),
+            ExecutorProgram::Spark(executor) => executor.command(facts),
+        }
+    }
+}
+
+impl ExecutorProgram {
+    /// The command line, without what differs from executor to executor.
+    pub(crate) fn shown(&self) -> Vec<String> {
+        match self {
+            ExecutorProgram::Command { shown, .. } => shown.clone(),
+            // The arguments after the driver's URL differ.
+            ExecutorProgram::Spark(executor) => {
+                executor.command(&SAMPLE).argv.into_iter().take(4).collect()
+            }
+        }
+    }
+
+    /// The program as a phrase.
+    pub(crate) fn phrase(&self) -> String {
+        match self {
+            ExecutorProgram::Command { shown, .. } => shown.join(" "),
+            ExecutorProgram::Spark(executor) => {
+                let argv = executor.command(&SAMPLE).argv;
+                format!("Spark for {}", argv.get(3).map_or("a driver", String::as_str))
+            }
+        }
+    }
+
+    /// The scheme of executors' ids.
+    pub(crate) fn ids(&self, unique: IdScheme) -> IdScheme {
+        if self.are_named() { unique } else { IdScheme::plain() }
+    }
+
+    /// Whether ids begin with the run's name. Spark's drivers require numbers.
+    pub(crate) fn are_named(&self) -> bool {
+        matches!(self, ExecutorProgram::Command { .. })
+    }
+}
+
+/// The facts of an example executor.
+pub(crate) const SAMPLE: Facts<'static> = Facts {
+    executor: "0",
+    app: "app",
+    agent_id: "agent",
+    hostname: "host",
+    cores: MilliCpus::from_millis(1000),
+    memory: Mebibytes::new(1024),
+    port: None,
+};
