@@ -14,7 +14,7 @@ use offermill::constraint::Memo;
 use offermill::resources::PortRange;
 use offermill::{Attribute, AttributeValue, Constraint, Offer};
 
-/// Deeper parentheses and longer negations are not judged: the naive reader recurses.
+/// Deeper parentheses and longer negations are not compared: the naive reader recurses.
 const DEPTH_MAX: usize = 200;
 
 /// An attribute with what its borrowed form borrows.

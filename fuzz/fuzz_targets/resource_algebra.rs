@@ -1,7 +1,7 @@
 //! The resource algebra: what executors take and what is left is what was offered, and every answer is the naive one's.
 //!
 //! Input: a line of settings, then a line an offer; `tests/support/algebra/case.rs` has the grammar and
-//! `tests/support/algebra/judge.rs` what is demanded.
+//! `tests/support/algebra/judge.rs` the checks.
 
 #![cfg_attr(fuzzing, no_main)]
 

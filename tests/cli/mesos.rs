@@ -296,7 +296,7 @@ fn open_secrets_are_remarked_on() {
     );
 }
 
-/// A port on which nobody listens.
+/// A port without a listener.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

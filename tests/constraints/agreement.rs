@@ -208,9 +208,9 @@ proptest! {
         prop_assert_eq!(read.is_ok(), naive::read(&text).is_some(), "{}: {:?}", text, read);
     }
 
-    /// Goal: matching agrees with the rules as written, whichever way it is asked. Method: random
+    /// Goal: matching agrees with the rules as written, by each way of matching. Method: random
     /// constraints and agents over few names and values, so that about half of the pairs match,
-    /// against the naive matcher; once as they are and once amid so many other attributes that the
+    /// against the naive matcher; once as they are and once among enough other attributes that the
     /// other way of matching is taken.
     #[test]
     fn matching_agrees_with_a_naive_matcher(text in constraint(), agent in agent()) {

@@ -150,7 +150,7 @@ impl Reader<'_> {
         self.step(from, |left| left.starts_with(wanted.as_bytes()).then_some(wanted.len()))
     }
 
-    /// All ends one step further, which takes so many bytes of what is left.
+    /// All ends after one more step, which takes this number of the remaining bytes.
     fn step(&self, from: &Ends, taken: impl Fn(&[u8]) -> Option<usize>) -> Ends {
         from.iter().filter_map(|at| Some(at + taken(&self.text[*at..])?)).collect()
     }

@@ -157,6 +157,6 @@ proptest! {
         for step in &steps {
             prop_assert_eq!(batched.play(step), single.play(step), "{:?}", step);
         }
-        prop_assert_eq!(batched.placed.len(), 2 * usize::from(count), "nobody was replaced");
+        prop_assert_eq!(batched.placed.len(), 2 * usize::from(count), "no executor was replaced");
     }
 }

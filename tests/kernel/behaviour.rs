@@ -18,25 +18,25 @@ use offermill::{
 use crate::world::{Setup, Sheet, at, lend};
 
 /// A kernel with one handler, told things in few words. Times are in milliseconds.
-struct House {
+struct Fixture {
     kernel: Kernel,
     handler: Handler,
     decisions: Decisions,
 }
 
-impl House {
-    fn new(setup: &Setup) -> House {
-        House::with_ids(setup, IdScheme::unique("job", 36).unwrap())
+impl Fixture {
+    fn new(setup: &Setup) -> Fixture {
+        Fixture::with_ids(setup, IdScheme::unique("job", 36).unwrap())
     }
 
-    fn with_ids(setup: &Setup, ids: IdScheme) -> House {
+    fn with_ids(setup: &Setup, ids: IdScheme) -> Fixture {
         let kernel = Kernel::new(setup.config(), ids);
-        House { handler: kernel.handler(), kernel, decisions: Decisions::new() }
+        Fixture { handler: kernel.handler(), kernel, decisions: Decisions::new() }
     }
 
     /// Offers the sheets; the executors placed, in the order of their numbers.
     fn offer(&mut self, sheets: &[Sheet], now: u64) -> Vec<ExecutorId> {
-        let House { handler, decisions, .. } = self;
+        let Fixture { handler, decisions, .. } = self;
         lend(sheets, |offers| handler.resource_offers(offers, at(now), decisions));
         let mut placed: Vec<ExecutorId> = self
             .decisions
@@ -65,11 +65,11 @@ impl House {
         self.decisions.declines()
     }
 
-    fn tell(&self, id: ExecutorId, state: TaskState, now: u64) -> Outcome {
-        self.tell_because(id, state, UpdateReason::Other, now)
+    fn update(&self, id: ExecutorId, state: TaskState, now: u64) -> Outcome {
+        self.update_because(id, state, UpdateReason::Other, now)
     }
 
-    fn tell_because(
+    fn update_because(
         &self,
         id: ExecutorId,
         state: TaskState,

@@ -1,4 +1,4 @@
-//! Histories of events: what can befall a kernel, and what the reference makes of it. Whoever makes them up (the state
+//! Histories of events: inputs of a kernel, and the reference's answers. Generators of histories (the state
 //! machine at random, the fuzz target from bytes) lets a [`Scene`] play each step first and then a [`Subject`].
 
 mod compare;
@@ -14,7 +14,7 @@ use crate::world::{Setup, Sheet};
 use corners::Corner;
 pub(crate) use subject::Subject;
 
-/// Offers come through so many handlers.
+/// The number of handlers which answer offers.
 pub(crate) const HANDLERS: usize = 3;
 
 /// Whom an update is about.
@@ -44,14 +44,14 @@ pub(crate) fn storm(last: Option<u32>) -> impl Iterator<Item = Option<u32>> {
     others.chain(std::iter::once(last))
 }
 
-/// Whoever makes up histories need not use all.
+/// A generator of histories need not use all.
 #[allow(dead_code)]
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
     Adopt(Vec<Relic>),
     /// The executor limit changes so often that a small counter of changes wraps.
     Storm(Option<u32>),
-    /// Two drivers let time pass, by turns: one now, the other so many milliseconds behind.
+    /// Two threads call `tick` in turn: one with the current time, the other this number of milliseconds behind.
     Drivers {
         behind: u64,
     },
@@ -87,7 +87,7 @@ pub(crate) enum Event {
     Drain,
 }
 
-/// An event, so many milliseconds after the one before.
+/// An event, and the milliseconds since the one before.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) after: i64,

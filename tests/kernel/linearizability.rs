@@ -31,7 +31,7 @@ const LIMIT: u32 = 3;
 /// A call and what it answered. Executors are bits.
 #[derive(Clone, Debug)]
 enum Call {
-    /// Room for so many executors was offered; these were placed.
+    /// Offers with room for this number of executors, and the executors that were placed.
     Offer {
         room: u32,
         placed: u64,

@@ -128,7 +128,7 @@ fn an_executor_costs_at_most_128_bytes() {
     }
 }
 
-/// Offers of so many agents, in batches, again and again.
+/// Offers of `agents` agents, in batches, repeated.
 struct Round<'a> {
     kernel: &'a Kernel,
     handler: &'a mut Handler,

@@ -68,7 +68,7 @@ impl<'a> Spark<'a> {
         self.limit.is_some_and(|limit| self.live.len() >= limit as usize)
     }
 
-    /// A request for so many executors, on these hosts if they can be had soon.
+    /// A request for a number of executors, on these hosts if offers from them arrive soon.
     pub(crate) fn request(&mut self, limit: Option<u32>, wanted: &[String], now: u64) {
         (self.limit, self.wanted, self.clock) = (limit, wanted.to_vec(), now);
     }

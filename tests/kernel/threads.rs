@@ -1,4 +1,4 @@
-//! The whole kernel under threads: what it promises has to hold at every moment, and the books at every standstill.
+//! The whole kernel under threads: its guarantees must hold at every moment, and its accounts whenever all threads pause.
 //!
 //! What each thread does follows from a seed, which a failure prints (`OFFERMILL_SEED` sets another); how the threads
 //! interleave does not.
@@ -22,7 +22,7 @@ const CORES_MAX: u64 = 60;
 const LIMIT_MAX: u32 = 40;
 const ROUNDS: u64 = 25;
 const BATCHES: usize = 150;
-/// So many former executors are adopted while the first round runs.
+/// The number of executors of a former run that are adopted during the first round.
 const FORMER: usize = 12;
 
 /// Splitmix64: small, and good enough to choose by.
@@ -169,7 +169,7 @@ fn update(yard: &Yard, mut dice: Dice) {
             thread::yield_now();
             continue;
         }
-        // As if nobody were young.
+        // As if no executor were young.
         let later = yard.now().plus(Scope::YOUNG_FOR);
         let live = yard.kernel.reconcile(Scope::All, later);
         let mut reports: Vec<Report> = Vec::new();
@@ -195,7 +195,7 @@ fn update(yard: &Yard, mut dice: Dice) {
     }
 }
 
-/// One of two threads that let time pass, whose clock is so many milliseconds behind.
+/// One of two threads that call `tick`, whose clock is `behind` milliseconds behind.
 fn drive(yard: &Yard, behind: u64) {
     while !yard.done.load(Ordering::Relaxed) {
         let now = at(yard.now().as_millis().saturating_sub(behind));
@@ -339,7 +339,7 @@ fn fates(report: &DrainReport) -> BTreeMap<u64, Fate> {
     report.executors.iter().map(|row| (row.executor.id.sequence(), row.fate)).collect()
 }
 
-/// The last round: two threads close and drain while the others go on; updates end whoever is left.
+/// The last round: two threads close and drain while the others go on; updates end the remaining executors.
 fn end(yard: &Yard, handlers: &mut [Handler], seed: u64) {
     let kill = || {
         let left = yard.kernel.close();
@@ -394,7 +394,7 @@ fn stress(scheme: IdScheme, base: Setup, adopts: bool, seed: u64) {
 }
 
 /// Goal: caps, limits, ids, ends, snapshots and the drain hold while everybody races. Method: four handlers, two
-/// update threads, two that let time pass, one that adopts, one that governs, one that observes; the books are checked
+/// update threads, two that let time pass, one that adopts, one that governs, one that observes; the accounts are checked
 /// at each standstill; the end comes from two threads in the middle of work.
 #[test]
 fn promises_hold_while_threads_race() {

@@ -1,4 +1,4 @@
-//! Scenarios that nobody has written down: they are played to Spark's own backend, and then to Offermill.
+//! Generated scenarios, played to Spark's own backend and then to Offermill.
 
 mod dice;
 mod drafts;
@@ -30,7 +30,7 @@ fn write_drafts(folder: &Path, seed: u64, count: u64) {
     }
 }
 
-/// Goal: in the compatible mode the decisions are Spark's own, in scenarios that nobody chose. Method: drafts by chance
+/// Goal: in the compatible mode the decisions are Spark's own, in generated scenarios. Method: random drafts
 /// (`OFFERMILL_SCENARIOS`, 300 of them; `OFFERMILL_SEED`, else by the clock), played to Spark 3.5's own backend, whose
 /// answers are expected of `offermill replay`.
 #[test]

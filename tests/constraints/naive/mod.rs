@@ -278,7 +278,7 @@ fn in_word(c: char) -> bool {
 
 #[cfg(feature = "regex")]
 fn is_pattern(pattern: &str) -> bool {
-    // The same bounds on memory, or some would be judged too large by one alone.
+    // The same bounds on memory, or only one of them would reject some as too large.
     let build = |text: &str| {
         let mut builder = regex::RegexBuilder::new(text);
         builder.size_limit(256 * 1024).build().is_ok()

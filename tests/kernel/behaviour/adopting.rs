@@ -4,7 +4,7 @@ use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{Change, Fate, IdScheme, Recovered, Scope, StatusUpdate, TaskState};
 use proptest::prelude::*;
 
-use super::House;
+use super::Fixture;
 use crate::world::{Setup, at};
 
 /// An executor of a former run on an agent, with cores.
@@ -20,16 +20,16 @@ fn former<'a>(executor: &'a str, agent_id: &'a str, cores: u64) -> Recovered<'a>
     }
 }
 
-fn update(house: &House, executor: &str, state: TaskState) -> offermill::Outcome {
-    house.kernel.status_update(&StatusUpdate::new(executor, state), at(5))
+fn update(fixture: &Fixture, executor: &str, state: TaskState) -> offermill::Outcome {
+    fixture.kernel.status_update(&StatusUpdate::new(executor, state), at(5))
 }
 
 /// Goal: an adopted executor is like any other: counted, asked about, named by its old name, freed once. Method: its
 /// life, by the old name.
 #[test]
 fn adopted_executors_live_on_under_their_old_names() {
-    let house = House::new(&Setup { limit: Some(2), ..Setup::default() });
-    let kernel = &house.kernel;
+    let fixture = Fixture::new(&Setup { limit: Some(2), ..Setup::default() });
+    let kernel = &fixture.kernel;
     let adopted =
         kernel.adopt(&[former("old-1", "S1", 1), former("old-2", "S2", 1)], at(1)).unwrap();
     let ids: Vec<_> = adopted.into_iter().flatten().collect();
@@ -37,12 +37,12 @@ fn adopted_executors_live_on_under_their_old_names() {
     assert_eq!(kernel.executor_name(ids[1]).to_string(), "old-2");
     assert_eq!(kernel.executor_id("old-2"), Some(ids[1]));
     assert_eq!((kernel.totals().executors, kernel.wanted()), (2, 0));
-    assert_eq!(kernel.reconcile(Scope::Doubtful, at(1)).len(), 2, "nobody knows how they fared");
+    assert_eq!(kernel.reconcile(Scope::Doubtful, at(1)).len(), 2, "their state is unknown");
 
-    assert_eq!(update(&house, "old-1", TaskState::Running).change, Change::Running);
+    assert_eq!(update(&fixture, "old-1", TaskState::Running).change, Change::Running);
     assert_eq!(kernel.reconcile(Scope::Doubtful, at(5)).len(), 1);
-    assert_eq!(update(&house, "old-2", TaskState::Gone).change, Change::Ended(Fate::Lost));
-    let again = update(&house, "old-2", TaskState::Gone);
+    assert_eq!(update(&fixture, "old-2", TaskState::Gone).change, Change::Ended(Fate::Lost));
+    let again = update(&fixture, "old-2", TaskState::Gone);
     assert_eq!((again.change, again.freed), (Change::Nothing, None));
     assert_eq!(kernel.totals().executors, 1);
     assert_eq!(kernel.unknown_updates(), 0);
@@ -54,21 +54,21 @@ fn adopted_executors_live_on_under_their_old_names() {
     assert_eq!(left, ["old-1"]);
 }
 
-/// Goal: a kernel with plain ids finds its own executors by number and adopted ones by name, and its books agree.
+/// Goal: a kernel with plain ids finds its own executors by number and adopted ones by name, and its accounts agree.
 /// Method: adopt one, place one, and end both.
 #[test]
 fn adopted_executors_live_beside_plain_ids() {
-    let mut house = House::with_ids(&Setup::default(), IdScheme::plain());
-    let adopted = house.kernel.adopt(&[former("old", "S1", 1)], at(1)).unwrap();
-    house.kernel.check().unwrap();
+    let mut fixture = Fixture::with_ids(&Setup::default(), IdScheme::plain());
+    let adopted = fixture.kernel.adopt(&[former("old", "S1", 1)], at(1)).unwrap();
+    fixture.kernel.check().unwrap();
     let number = adopted[0].unwrap().sequence().to_string();
-    assert_eq!(house.kernel.executor_id(&number), None, "its number is no name of it");
-    let placed = house.start_on("S1", 2);
-    let own = house.kernel.executor_name(placed).to_string();
-    house.kernel.check().unwrap();
+    assert_eq!(fixture.kernel.executor_id(&number), None, "its number is no name of it");
+    let placed = fixture.start_on("S1", 2);
+    let own = fixture.kernel.executor_name(placed).to_string();
+    fixture.kernel.check().unwrap();
     for executor in ["old", &own] {
-        assert_eq!(update(&house, executor, TaskState::Gone).change, Change::Ended(Fate::Lost));
-        house.kernel.check().unwrap();
+        assert_eq!(update(&fixture, executor, TaskState::Gone).change, Change::Ended(Fate::Lost));
+        fixture.kernel.check().unwrap();
     }
 }
 
@@ -76,7 +76,7 @@ fn adopted_executors_live_beside_plain_ids() {
 /// name of the kernel's own making.
 #[test]
 fn who_is_not_adopted_is_a_stray() {
-    let house = House::with_ids(
+    let fixture = Fixture::with_ids(
         &Setup { limit: Some(1), ..Setup::default() },
         IdScheme::unique("job", 36).unwrap(),
     );
@@ -86,35 +86,35 @@ fn who_is_not_adopted_is_a_stray() {
         former("old-1", "S1", 1),
         former("old-2", "S1", 1),
     ];
-    let adopted = house.kernel.adopt(&former, at(1)).unwrap();
+    let adopted = fixture.kernel.adopt(&former, at(1)).unwrap();
     assert_eq!(
         adopted.iter().map(Option::is_some).collect::<Vec<_>>(),
         [false, true, false, false]
     );
-    let stray = update(&house, "old-2", TaskState::Running);
+    let stray = update(&fixture, "old-2", TaskState::Running);
     assert!(stray.kill);
     assert_eq!(stray.change, Change::UnknownExecutor);
-    house.kernel.check().unwrap();
+    fixture.kernel.check().unwrap();
 }
 
 /// Goal: an executor of a size that can't be is not adopted, and nothing overflows. Method: the largest numbers, after
 /// an executor that fits.
 #[test]
 fn what_is_too_large_is_not_adopted() {
-    let house = House::new(&Setup::default());
+    let fixture = Fixture::new(&Setup::default());
     let huge = Recovered {
         cores: MilliCpus::from_millis(u64::MAX),
         memory: Mebibytes::new(u64::MAX),
         gpus: Gpus::new(u32::MAX),
         ..former("huge", "S1", 1)
     };
-    let adopted = house.kernel.adopt(&[former("old", "S1", 1), huge], at(1)).unwrap();
+    let adopted = fixture.kernel.adopt(&[former("old", "S1", 1), huge], at(1)).unwrap();
     assert_eq!(adopted.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false]);
-    house.kernel.check().unwrap();
+    fixture.kernel.check().unwrap();
 }
 
 proptest! {
-    /// Goal: whatever is adopted, the caps hold and the books add up, then and when all have ended. Method: random
+    /// Goal: whatever is adopted, the caps hold and the accounts agree, at once and after all have ended. Method: random
     /// former executors under random caps; ends in a random order, some twice.
     #[test]
     fn adoption_keeps_the_books(

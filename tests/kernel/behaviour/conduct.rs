@@ -5,7 +5,7 @@ use offermill::{Amount, ExecutorId, ReasonKind, TaskState};
 use proptest::prelude::*;
 use std::time::Duration;
 
-use super::House;
+use super::Fixture;
 use crate::spark::{Launch, Refusal, Spark};
 use crate::world::{Entry, Setup, Sheet, at};
 
@@ -88,9 +88,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// What the kernel's last answer launches, in order, with the ids.
-pub(super) fn launched(house: &House, sheets: &[Sheet]) -> Vec<(ExecutorId, Launch)> {
+pub(super) fn launched(fixture: &Fixture, sheets: &[Sheet]) -> Vec<(ExecutorId, Launch)> {
     let mut all = Vec::new();
-    for accept in house.decisions.accepts() {
+    for accept in fixture.decisions.accepts() {
         let [offer] = accept.offers else { panic!("one offer an accept, not {:?}", accept.offers) };
         let offer = *offer as usize;
         for executor in accept.executors {
@@ -114,9 +114,9 @@ pub(super) fn launched(house: &House, sheets: &[Sheet]) -> Vec<(ExecutorId, Laun
 }
 
 /// Why the offers of the kernel's last answer aren't used.
-pub(super) fn refused(house: &House, offers: usize) -> Vec<Option<Refusal>> {
+pub(super) fn refused(fixture: &Fixture, offers: usize) -> Vec<Option<Refusal>> {
     let mut all = vec![None; offers];
-    for decline in house.declines() {
+    for decline in fixture.declines() {
         let refusal = match decline.reason.kind() {
             ReasonKind::ConstraintUnmet => Refusal::UnmetConstraint,
             ReasonKind::CoreCap => Refusal::ReachedCores,
@@ -135,32 +135,32 @@ proptest! {
     /// host, against Spark's loop told anew.
     #[test]
     fn spark_would_do_the_same(setup in setups(), steps in steps()) {
-        let mut house = House::new(&setup);
+        let mut fixture = Fixture::new(&setup);
         let mut spark = Spark::new(&setup);
         let mut live = Vec::new();
         let mut now = 1000;
         for step in &steps {
             match step {
                 Step::Offer(sheets) => {
-                    house.offer(sheets, now);
+                    fixture.offer(sheets, now);
                     let (launches, refusals) = spark.offers(sheets, now);
-                    let (ids, own): (Vec<_>, Vec<_>) = launched(&house, sheets).into_iter().unzip();
+                    let (ids, own): (Vec<_>, Vec<_>) = launched(&fixture, sheets).into_iter().unzip();
                     prop_assert_eq!(own, launches);
-                    prop_assert_eq!(refused(&house, sheets.len()), refusals);
+                    prop_assert_eq!(refused(&fixture, sheets.len()), refusals);
                     live.extend(ids);
-                    house.kernel.check().unwrap();
+                    fixture.kernel.check().unwrap();
                 }
                 Step::End(at, failed) if !live.is_empty() => {
                     let at = at.index(live.len());
                     let state = if *failed { TaskState::Failed } else { TaskState::Finished };
-                    house.tell(live.remove(at), state, now);
+                    fixture.update(live.remove(at), state, now);
                     spark.end(at, *failed);
                 }
                 Step::End(..) => {}
                 Step::Request(limit, hosts) => {
                     spark.request(*limit, hosts, now);
                     let hosts = hosts.iter().map(String::as_str);
-                    house.kernel.request_executors(*limit, hosts, at(now)).unwrap();
+                    fixture.kernel.request_executors(*limit, hosts, at(now)).unwrap();
                 }
                 Step::Wait(millis) => now += millis,
             }

@@ -3,82 +3,82 @@
 use offermill::DemandCall::{Revive, Suppress};
 use offermill::{ExecutorId, TaskState};
 
-use super::House;
+use super::Fixture;
 use crate::world::{Setup, Sheet, at};
 
 /// A kernel whose limit of three executors is reached at time 0.
-fn full_house() -> (House, Vec<ExecutorId>) {
-    let mut house = House::new(&Setup { limit: Some(3), ..Setup::default() });
-    assert_eq!(house.kernel.poll_demand(at(0)), None, "offers come by themselves");
-    let placed = house.offer(&[Sheet::new("S1", 3.0, 300.0)], 0);
+fn full_fixture() -> (Fixture, Vec<ExecutorId>) {
+    let mut fixture = Fixture::new(&Setup { limit: Some(3), ..Setup::default() });
+    assert_eq!(fixture.kernel.poll_demand(at(0)), None, "offers come by themselves");
+    let placed = fixture.offer(&[Sheet::new("S1", 3.0, 300.0)], 0);
     assert_eq!(placed.len(), 3);
-    (house, placed)
+    (fixture, placed)
 }
 
 /// Goal: suppress when nothing can be placed, once; revive when something can again, once, however many end. Method:
 /// all executors end at a time, twice.
 #[test]
 fn many_ends_make_one_revive() {
-    let (mut house, placed) = full_house();
-    assert_eq!(house.kernel.poll_demand(at(1)), Some(Suppress));
-    assert_eq!(house.kernel.poll_demand(at(2)), None);
+    let (mut fixture, placed) = full_fixture();
+    assert_eq!(fixture.kernel.poll_demand(at(1)), Some(Suppress));
+    assert_eq!(fixture.kernel.poll_demand(at(2)), None);
     for id in placed {
-        house.tell(id, TaskState::Finished, 10);
+        fixture.update(id, TaskState::Finished, 10);
     }
-    assert_eq!(house.kernel.poll_demand(at(10)), Some(Revive));
-    assert_eq!(house.kernel.poll_demand(at(11)), None);
-    let placed = house.offer(&[Sheet::new("S1", 3.0, 300.0)], 12);
-    assert_eq!(house.kernel.poll_demand(at(12)), Some(Suppress));
+    assert_eq!(fixture.kernel.poll_demand(at(10)), Some(Revive));
+    assert_eq!(fixture.kernel.poll_demand(at(11)), None);
+    let placed = fixture.offer(&[Sheet::new("S1", 3.0, 300.0)], 12);
+    assert_eq!(fixture.kernel.poll_demand(at(12)), Some(Suppress));
     for id in placed {
-        house.tell(id, TaskState::Finished, 13);
-        assert_eq!(house.kernel.poll_demand(at(13)), None, "at most one revive every 5 s");
+        fixture.update(id, TaskState::Finished, 13);
+        assert_eq!(fixture.kernel.poll_demand(at(13)), None, "at most one revive every 5 s");
     }
-    assert_eq!(house.kernel.poll_demand(at(5_009)), None);
-    assert_eq!(house.kernel.poll_demand(at(5_010)), Some(Revive));
-    assert_eq!(house.kernel.poll_demand(at(99_999)), None);
+    assert_eq!(fixture.kernel.poll_demand(at(5_009)), None);
+    assert_eq!(fixture.kernel.poll_demand(at(5_010)), Some(Revive));
+    assert_eq!(fixture.kernel.poll_demand(at(99_999)), None);
 }
 
 /// Goal: offers that arrive while suppressed are declined, and suppression is sent again, at most each second.
 /// Method: strays at the limit, and after the close.
 #[test]
 fn stray_offers_are_suppressed_again() {
-    let (mut house, _) = full_house();
-    assert_eq!(house.kernel.poll_demand(at(0)), Some(Suppress));
-    house.refused_on("S2", 500);
-    assert_eq!(house.kernel.poll_demand(at(999)), None);
-    assert_eq!(house.kernel.poll_demand(at(1000)), Some(Suppress));
-    assert_eq!(house.kernel.poll_demand(at(9000)), None, "no more strays");
-    house.kernel.close();
-    house.refused_on("S2", 9500);
-    assert_eq!(house.kernel.poll_demand(at(9500)), Some(Suppress));
+    let (mut fixture, _) = full_fixture();
+    assert_eq!(fixture.kernel.poll_demand(at(0)), Some(Suppress));
+    fixture.refused_on("S2", 500);
+    assert_eq!(fixture.kernel.poll_demand(at(999)), None);
+    assert_eq!(fixture.kernel.poll_demand(at(1000)), Some(Suppress));
+    assert_eq!(fixture.kernel.poll_demand(at(9000)), None, "no more strays");
+    fixture.kernel.close();
+    fixture.refused_on("S2", 9500);
+    assert_eq!(fixture.kernel.poll_demand(at(9500)), Some(Suppress));
 }
 
 /// Goal: a higher limit and new settings revive, a lower limit doesn't. Method: each.
 #[test]
 fn demand_follows_the_settings() {
-    let (house, _) = full_house();
-    assert_eq!(house.kernel.poll_demand(at(0)), Some(Suppress));
-    house.kernel.set_executor_limit(Some(2)).unwrap();
-    assert_eq!(house.kernel.poll_demand(at(1)), None);
-    house.kernel.set_executor_limit(Some(4)).unwrap();
-    assert_eq!(house.kernel.poll_demand(at(2)), Some(Revive));
-    house.kernel.reconfigure(Setup::default().config());
-    assert_eq!(house.kernel.poll_demand(at(5_002)), Some(Revive));
-    house.kernel.reconfigure(Setup::default().config());
-    assert_eq!(house.kernel.poll_demand(at(99_999)), None, "nothing changed");
+    let (fixture, _) = full_fixture();
+    assert_eq!(fixture.kernel.poll_demand(at(0)), Some(Suppress));
+    fixture.kernel.set_executor_limit(Some(2)).unwrap();
+    assert_eq!(fixture.kernel.poll_demand(at(1)), None);
+    fixture.kernel.set_executor_limit(Some(4)).unwrap();
+    assert_eq!(fixture.kernel.poll_demand(at(2)), Some(Revive));
+    fixture.kernel.reconfigure(Setup::default().config());
+    assert_eq!(fixture.kernel.poll_demand(at(5_002)), Some(Revive));
+    fixture.kernel.reconfigure(Setup::default().config());
+    assert_eq!(fixture.kernel.poll_demand(at(99_999)), None, "nothing changed");
 }
 
 /// Goal: a new subscription offers by itself, and is suppressed anew. Method: register while suppressed.
 #[test]
 fn a_new_subscription_is_told_anew() {
-    let (mut house, placed) = full_house();
-    assert_eq!(house.kernel.poll_demand(at(0)), Some(Suppress));
-    house.kernel.registered();
-    assert_eq!(house.kernel.poll_demand(at(1)), Some(Suppress));
-    house.kernel.registered();
-    house.tell(placed[0], TaskState::Finished, 2);
-    assert_eq!(house.kernel.poll_demand(at(2)), None);
-    house.start_on("S1", 3);
+    let (mut fixture, placed) = full_fixture();
+    assert_eq!(fixture.kernel.poll_demand(at(0)), Some(Suppress));
+    fixture.kernel.registered();
+    assert_eq!(fixture.kernel.poll_demand(at(1)), Some(Suppress));
+    fixture.kernel.registered();
+    fixture.update(placed[0], TaskState::Finished, 2);
+    assert_eq!(fixture.kernel.poll_demand(at(2)), None);
+    fixture.start_on("S1", 3);
 }
 
 /// Goal: refusals that a revive overtook on their way don't stay unnoticed. Method: a revive between a batch at the
@@ -87,21 +87,21 @@ fn a_new_subscription_is_told_anew() {
 fn a_revive_that_overtook_refusals_is_repeated() {
     let mut setup = Setup { limit: Some(1), ..Setup::default() };
     setup.revive_interval = std::time::Duration::ZERO;
-    let mut house = House::new(&setup);
-    let placed = house.offer(&[Sheet::new("S1", 1.0, 300.0)], 0);
+    let mut fixture = Fixture::new(&setup);
+    let placed = fixture.offer(&[Sheet::new("S1", 1.0, 300.0)], 0);
     let resources = [offermill::Resource::scalar("cpus", 1.0)];
     let offers = [offermill::Offer::new("o", "S2", "host", &resources, &[])];
-    let (mut handler, mut late) = (house.kernel.handler(), offermill::Decisions::new());
+    let (mut handler, mut late) = (fixture.kernel.handler(), offermill::Decisions::new());
     handler.resource_offers(&offers, at(1), &mut late);
-    house.kernel.answers_sent(&late);
-    assert_eq!(house.kernel.poll_demand(at(2)), Some(Suppress));
+    fixture.kernel.answers_sent(&late);
+    assert_eq!(fixture.kernel.poll_demand(at(2)), Some(Suppress));
     handler.resource_offers(&offers, at(3), &mut late);
-    house.tell(placed[0], TaskState::Finished, 4);
-    assert_eq!(house.kernel.poll_demand(at(5)), Some(Revive));
-    assert_eq!(house.kernel.poll_demand(at(6)), None);
-    house.kernel.answers_sent(&late);
-    assert_eq!(house.kernel.poll_demand(at(7)), Some(Revive), "the refusals came after it");
-    assert_eq!(house.kernel.poll_demand(at(8)), None);
+    fixture.update(placed[0], TaskState::Finished, 4);
+    assert_eq!(fixture.kernel.poll_demand(at(5)), Some(Revive));
+    assert_eq!(fixture.kernel.poll_demand(at(6)), None);
+    fixture.kernel.answers_sent(&late);
+    assert_eq!(fixture.kernel.poll_demand(at(7)), Some(Revive), "the refusals came after it");
+    assert_eq!(fixture.kernel.poll_demand(at(8)), None);
 }
 
 /// Goal: refusals under an old policy don't stay unnoticed, however often the policy changed since. Method: between a
@@ -109,52 +109,52 @@ fn a_revive_that_overtook_refusals_is_repeated() {
 #[test]
 fn answers_of_a_policy_long_gone_are_noticed() {
     let setup = Setup { revive_interval: std::time::Duration::ZERO, ..Setup::default() };
-    let house = House::new(&setup);
+    let fixture = Fixture::new(&setup);
     let resources = [offermill::Resource::scalar("cpus", 0.5)];
     let offers = [offermill::Offer::new("o", "S2", "host", &resources, &[])];
-    let (mut handler, mut late) = (house.kernel.handler(), offermill::Decisions::new());
+    let (mut handler, mut late) = (fixture.kernel.handler(), offermill::Decisions::new());
     handler.resource_offers(&offers, at(1), &mut late);
     for limit in 1..512 {
-        house.kernel.set_executor_limit(Some(limit)).unwrap();
+        fixture.kernel.set_executor_limit(Some(limit)).unwrap();
     }
-    house.kernel.reconfigure(Setup { memory: 1, ..setup }.config());
-    assert_eq!(house.kernel.poll_demand(at(2)), Some(Revive));
-    house.kernel.answers_sent(&late);
-    assert_eq!(house.kernel.poll_demand(at(2)), Some(Revive), "the refusals came after it");
-    assert_eq!(house.kernel.poll_demand(at(3)), None);
+    fixture.kernel.reconfigure(Setup { memory: 1, ..setup }.config());
+    assert_eq!(fixture.kernel.poll_demand(at(2)), Some(Revive));
+    fixture.kernel.answers_sent(&late);
+    assert_eq!(fixture.kernel.poll_demand(at(2)), Some(Revive), "the refusals came after it");
+    assert_eq!(fixture.kernel.poll_demand(at(3)), None);
 }
 
 /// Goal: a host that drops the calls of earlier subscriptions gets none that the kernel takes for said. Method: polls
 /// for a subscription that is over, and for the one in force.
 #[test]
 fn calls_are_for_one_subscription() {
-    let house = House::new(&Setup { limit: Some(0), ..Setup::default() });
-    let first = house.kernel.epoch();
-    let second = house.kernel.registered();
-    assert_eq!(house.kernel.poll_demand_in(first, at(1)), None);
-    assert_eq!(house.kernel.poll_demand_in(second, at(1)), Some(Suppress));
-    assert_eq!(house.kernel.poll_demand_in(second, at(1)), None);
-    let third = house.kernel.registered();
-    assert_eq!(house.kernel.poll_demand_in(second, at(1)), None);
-    assert_eq!(house.kernel.poll_demand_in(third, at(1)), Some(Suppress));
+    let fixture = Fixture::new(&Setup { limit: Some(0), ..Setup::default() });
+    let first = fixture.kernel.epoch();
+    let second = fixture.kernel.registered();
+    assert_eq!(fixture.kernel.poll_demand_in(first, at(1)), None);
+    assert_eq!(fixture.kernel.poll_demand_in(second, at(1)), Some(Suppress));
+    assert_eq!(fixture.kernel.poll_demand_in(second, at(1)), None);
+    let third = fixture.kernel.registered();
+    assert_eq!(fixture.kernel.poll_demand_in(second, at(1)), None);
+    assert_eq!(fixture.kernel.poll_demand_in(third, at(1)), Some(Suppress));
 }
 
 /// Goal: a revive that was lost on its way is not the end of all offers. Method: room, and a cluster that says nothing
 /// for longer than any refusal; then one that offers.
 #[test]
 fn a_lost_revive_is_repeated() {
-    let mut house = House::new(&Setup { limit: Some(3), ..Setup::default() });
+    let mut fixture = Fixture::new(&Setup { limit: Some(3), ..Setup::default() });
     let (silence, refusal) = (130_000, 120_000);
     for round in 0..3 {
         let now = round * silence;
         let expected = (round > 0).then_some(Revive);
-        assert_eq!(house.kernel.poll_demand(at(now)), expected);
-        assert_eq!(house.kernel.poll_demand(at(now)), None);
-        assert_eq!(house.kernel.poll_demand(at(now + silence - 1)), None);
+        assert_eq!(fixture.kernel.poll_demand(at(now)), expected);
+        assert_eq!(fixture.kernel.poll_demand(at(now)), None);
+        assert_eq!(fixture.kernel.poll_demand(at(now + silence - 1)), None);
     }
     let now = 3 * silence;
-    assert!(house.offer(&[Sheet::new("S1", 0.1, 1.0)], now - 2).is_empty());
-    assert_eq!(house.kernel.poll_demand(at(now)), None, "the cluster offers");
-    assert_eq!(house.kernel.poll_demand(at(now + refusal)), None);
-    assert_eq!(house.kernel.poll_demand(at(now + silence)), Some(Revive));
+    assert!(fixture.offer(&[Sheet::new("S1", 0.1, 1.0)], now - 2).is_empty());
+    assert_eq!(fixture.kernel.poll_demand(at(now)), None, "the cluster offers");
+    assert_eq!(fixture.kernel.poll_demand(at(now + refusal)), None);
+    assert_eq!(fixture.kernel.poll_demand(at(now + silence)), Some(Revive));
 }

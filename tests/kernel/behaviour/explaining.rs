@@ -8,7 +8,7 @@ use offermill::{
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::House;
+use super::Fixture;
 use crate::world::{Setup, Sheet, at, lend, secs};
 
 /// The nearest miss of a kind.
@@ -18,8 +18,8 @@ fn nearest(explanation: &Explanation, kind: ReasonKind) -> Option<Miss> {
 }
 
 /// The lines for people.
-fn lines(house: &House, now: u64) -> Vec<String> {
-    house.kernel.explain(at(now)).to_string().lines().map(str::to_owned).collect()
+fn lines(fixture: &Fixture, now: u64) -> Vec<String> {
+    fixture.kernel.explain(at(now)).to_string().lines().map(str::to_owned).collect()
 }
 
 /// Goal: people are told what is waited for, whether offers come, and what was nearest. Method: a kernel in each of
@@ -27,20 +27,20 @@ fn lines(house: &House, now: u64) -> Vec<String> {
 #[test]
 fn it_reads_well() {
     let exclusion = Some(ExclusionRule { failures: 1, ..ExclusionRule::default() });
-    let mut house =
-        House::new(&Setup { limit: Some(2), memory: 4096, exclusion, ..Setup::default() });
+    let mut fixture =
+        Fixture::new(&Setup { limit: Some(2), memory: 4096, exclusion, ..Setup::default() });
     assert_eq!(
-        lines(&house, 0),
+        lines(&fixture, 0),
         ["waiting for 2 more executors", "offers  none came yet"],
         "nothing happened yet"
     );
-    let failed = house.offer(&[Sheet::new("S3", 1.0, 4096.0)], 1_000)[0];
-    house.tell(failed, TaskState::Failed, 1_000);
+    let failed = fixture.offer(&[Sheet::new("S3", 1.0, 4096.0)], 1_000)[0];
+    fixture.update(failed, TaskState::Failed, 1_000);
     let offers = [("S3", 4096.0), ("S5", 1.0), ("S7", 3584.0), ("S8", 3583.9)];
-    house.offer(&offers.map(|(agent, memory)| Sheet::new(agent, 2.0, memory)), 62_000);
-    let placed = house.offer(&[Sheet::new("S9", 1.0, 4096.0)], 63_500);
+    fixture.offer(&offers.map(|(agent, memory)| Sheet::new(agent, 2.0, memory)), 62_000);
+    let placed = fixture.offer(&[Sheet::new("S9", 1.0, 4096.0)], 63_500);
     assert_eq!(
-        lines(&house, 65_000),
+        lines(&fixture, 65_000),
         [
             "waiting for 1 more executor",
             "offers             6 in all, the last 1 s ago",
@@ -49,24 +49,24 @@ fn it_reads_well() {
             "agent excluded     1 offer, nearest: agent S3: excluded for 59 min more, 3 s ago",
         ]
     );
-    house.kernel.set_executor_limit(Some(1)).unwrap();
-    house.offer(&[Sheet::new("S9", 1.0, 4096.0)], 65_000);
-    house.kernel.poll_demand(at(65_000));
-    let said = lines(&house, 65_000);
+    fixture.kernel.set_executor_limit(Some(1)).unwrap();
+    fixture.offer(&[Sheet::new("S9", 1.0, 4096.0)], 65_000);
+    fixture.kernel.poll_demand(at(65_000));
+    let said = lines(&fixture, 65_000);
     assert_eq!(said[0], "nothing more is wanted: limit of 1 executors reached");
     assert!(said[1].ends_with("7 in all, the last just now, suppressed"), "{said:?}");
     let limited = "1 offer, the last: limit of 1 executors reached, just now";
     assert!(said.iter().any(|line| line.ends_with(limited)), "{said:?}");
-    house.kernel.set_executor_limit(None).unwrap();
-    let said = lines(&house, 4_000_000);
+    fixture.kernel.set_executor_limit(None).unwrap();
+    let said = lines(&fixture, 4_000_000);
     assert_eq!(said[0], "waiting for as many executors as fit");
     assert!(said.iter().any(|line| line == "executor limit reached  1 offer"), "{said:?}");
     assert!(said.iter().any(|line| line == "agent excluded          1 offer"), "it is over");
-    house.kernel.disconnected();
-    assert_eq!(lines(&house, 0)[0], "waiting for a subscription");
-    house.kernel.close();
-    assert_eq!(lines(&house, 0)[0], "closed: nothing more is placed");
-    house.tell(placed[0], TaskState::Finished, 65_000);
+    fixture.kernel.disconnected();
+    assert_eq!(lines(&fixture, 0)[0], "waiting for a subscription");
+    fixture.kernel.close();
+    assert_eq!(lines(&fixture, 0)[0], "closed: nothing more is placed");
+    fixture.update(placed[0], TaskState::Finished, 65_000);
 }
 
 /// Goal: an explanation says in numbers what its words say. Method: a cap, an exclusion for ever, an agent that is
@@ -74,13 +74,13 @@ fn it_reads_well() {
 #[test]
 fn it_has_the_numbers() {
     let exclusion = Some(ExclusionRule { failures: 1, window: secs(60), expiry: None });
-    let mut house = House::new(&Setup { core_cap: Some(2_000), exclusion, ..Setup::default() });
-    let first = house.start_on("S1", 0);
-    house.tell(first, TaskState::Failed, 0);
-    house.start_on("S2", 0);
-    house.kernel.agent_lost("S2", at(5));
-    house.offer(&["S2", "S1"].map(|agent| Sheet::new(agent, 1.0, 100.0)), 10);
-    let explanation = house.kernel.explain(at(12));
+    let mut fixture = Fixture::new(&Setup { core_cap: Some(2_000), exclusion, ..Setup::default() });
+    let first = fixture.start_on("S1", 0);
+    fixture.update(first, TaskState::Failed, 0);
+    fixture.start_on("S2", 0);
+    fixture.kernel.agent_lost("S2", at(5));
+    fixture.offer(&["S2", "S1"].map(|agent| Sheet::new(agent, 1.0, 100.0)), 10);
+    let explanation = fixture.kernel.explain(at(12));
     assert_eq!((explanation.wanted, explanation.cap), (1, None));
     assert!(explanation.is_bounded && explanation.is_connected && !explanation.is_closed);
     assert_eq!((explanation.offers, explanation.last_offers), (4, Some(at(10))));
@@ -95,28 +95,28 @@ fn it_has_the_numbers() {
     let suspect = nearest(&explanation, ReasonKind::AgentSuspect).unwrap();
     assert_eq!(suspect.reason, Reason::AgentSuspect { until: at(10_005) });
     assert!(suspect.to_string().ends_with("not used for 10 s more"), "{suspect}");
-    house.start_on("S3", 20);
-    let Some(Reason::CoreCap { .. }) = house.kernel.explain(at(20)).cap else { panic!("no cap") };
+    fixture.start_on("S3", 20);
+    let Some(Reason::CoreCap { .. }) = fixture.kernel.explain(at(20)).cap else { panic!("no cap") };
 }
 
 /// Goal: what was near under other settings is not near now. Method: ask for more memory, then for less, with offers
 /// in between and without.
 #[test]
 fn other_settings_have_other_misses() {
-    let mut house = House::new(&Setup { memory: 4096, ..Setup::default() });
-    let near = |house: &House| {
-        let explanation = house.kernel.explain(at(9));
+    let mut fixture = Fixture::new(&Setup { memory: 4096, ..Setup::default() });
+    let near = |fixture: &Fixture| {
+        let explanation = fixture.kernel.explain(at(9));
         assert_eq!(explanation.declined[0].kind, ReasonKind::Memory, "counts stay");
         nearest(&explanation, ReasonKind::Memory).map(|miss| miss.to_string())
     };
-    house.offer(&[Sheet::new("S1", 1.0, 4000.0)], 0);
-    assert_eq!(near(&house).as_deref(), Some("agent S1: memory 4000 of 4096 MiB"));
-    house.kernel.reconfigure(Setup { memory: 8192, ..Setup::default() }.config());
-    assert_eq!(near(&house), None);
-    house.offer(&[Sheet::new("S2", 1.0, 100.0)], 1);
-    assert_eq!(near(&house).as_deref(), Some("agent S2: memory 100 of 8192 MiB"));
-    house.kernel.set_executor_limit(Some(7)).unwrap();
-    assert_eq!(near(&house).as_deref(), Some("agent S2: memory 100 of 8192 MiB"), "still asked");
+    fixture.offer(&[Sheet::new("S1", 1.0, 4000.0)], 0);
+    assert_eq!(near(&fixture).as_deref(), Some("agent S1: memory 4000 of 4096 MiB"));
+    fixture.kernel.reconfigure(Setup { memory: 8192, ..Setup::default() }.config());
+    assert_eq!(near(&fixture), None);
+    fixture.offer(&[Sheet::new("S2", 1.0, 100.0)], 1);
+    assert_eq!(near(&fixture).as_deref(), Some("agent S2: memory 100 of 8192 MiB"));
+    fixture.kernel.set_executor_limit(Some(7)).unwrap();
+    assert_eq!(near(&fixture).as_deref(), Some("agent S2: memory 100 of 8192 MiB"), "still asked");
 }
 
 /// Goal: what a handler noted outlives it, and the nearest of several handlers' is named. Method: three handlers, two

@@ -7,7 +7,7 @@ use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{ExecutorId, Reason, ReasonKind, Recovered, TaskState, Timestamp};
 use proptest::prelude::*;
 
-use super::House;
+use super::Fixture;
 use crate::world::{Setup, Sheet, at, secs};
 
 fn waiting(wait: u64) -> Setup {
@@ -19,15 +19,15 @@ fn sheet(agent: &str, host: &str) -> Sheet {
     Sheet::new(agent, 3.0, 900.0).on_host(host)
 }
 
-fn request(house: &House, hosts: &[&str], now: u64) {
-    house.kernel.request_executors(None, hosts.iter().copied(), at(now)).unwrap();
+fn request(fixture: &Fixture, hosts: &[&str], now: u64) {
+    fixture.kernel.request_executors(None, hosts.iter().copied(), at(now)).unwrap();
 }
 
 /// How many executors each offer got.
-fn placed(house: &mut House, sheets: &[Sheet], now: u64) -> Vec<usize> {
-    house.offer(sheets, now);
+fn placed(fixture: &mut Fixture, sheets: &[Sheet], now: u64) -> Vec<usize> {
+    fixture.offer(sheets, now);
     let mut each = vec![0; sheets.len()];
-    for accept in house.decisions.accepts() {
+    for accept in fixture.decisions.accepts() {
         each[accept.offers[0] as usize] = accept.executors.len();
     }
     each
@@ -37,28 +37,28 @@ fn placed(house: &mut House, sheets: &[Sheet], now: u64) -> Vec<usize> {
 /// last millisecond is part of it. Method: three hosts, one wanted, at both sides of the end.
 #[test]
 fn wanted_hosts_come_first_for_a_while() {
-    let mut house = House::new(&waiting(3000));
-    request(&house, &["b", "elsewhere"], 1000);
+    let mut fixture = Fixture::new(&waiting(3000));
+    request(&fixture, &["b", "elsewhere"], 1000);
     let sheets = [sheet("S1", "a"), sheet("S2", "b"), sheet("S3", "b")];
-    assert_eq!(placed(&mut house, &sheets, 1000), [0, 1, 0]);
+    assert_eq!(placed(&mut fixture, &sheets, 1000), [0, 1, 0]);
     let until = at(4001);
-    for decline in house.declines() {
+    for decline in fixture.declines() {
         assert_eq!(
             (decline.reason, decline.refuse),
             (Reason::Locality { until }, at(3001).since(at(0)))
         );
     }
-    assert_eq!(placed(&mut house, &sheets, 4000), [0, 0, 0], "the host has one");
-    assert_eq!(house.declines()[0].refuse, Duration::from_millis(1));
-    let text = house.kernel.explain(at(4000)).to_string();
+    assert_eq!(placed(&mut fixture, &sheets, 4000), [0, 0, 0], "the host has one");
+    assert_eq!(fixture.declines()[0].refuse, Duration::from_millis(1));
+    let text = fixture.kernel.explain(at(4000)).to_string();
     assert!(
         text.contains(
             "other hosts wanted  5 offers, the last: agent S3: other hosts are wanted for 1 s more"
         ),
         "{text}"
     );
-    assert_eq!(placed(&mut house, &sheets, 4001), [3, 3, 3]);
-    let text = house.kernel.explain(at(4001)).to_string();
+    assert_eq!(placed(&mut fixture, &sheets, 4001), [3, 3, 3]);
+    let text = fixture.kernel.explain(at(4001)).to_string();
     assert!(
         text.ends_with("other hosts wanted  5 offers"),
         "a miss that is over isn't told: {text}"
@@ -68,46 +68,46 @@ fn wanted_hosts_come_first_for_a_while() {
 /// Goal: without a wait, or without wanted hosts, hosts don't matter. Method: both.
 #[test]
 fn nothing_waits_unless_asked_to() {
-    let mut house = House::new(&Setup::default());
-    request(&house, &["b"], 0);
-    assert_eq!(placed(&mut house, &[sheet("S1", "a"), sheet("S2", "b")], 0), [3, 3]);
-    let mut house = House::new(&waiting(3000));
-    assert_eq!(placed(&mut house, &[sheet("S1", "a")], 0), [3]);
-    request(&house, &[], 0);
-    assert_eq!(placed(&mut house, &[sheet("S2", "b")], 0), [3]);
+    let mut fixture = Fixture::new(&Setup::default());
+    request(&fixture, &["b"], 0);
+    assert_eq!(placed(&mut fixture, &[sheet("S1", "a"), sheet("S2", "b")], 0), [3, 3]);
+    let mut fixture = Fixture::new(&waiting(3000));
+    assert_eq!(placed(&mut fixture, &[sheet("S1", "a")], 0), [3]);
+    request(&fixture, &[], 0);
+    assert_eq!(placed(&mut fixture, &[sheet("S2", "b")], 0), [3]);
 }
 
 /// Goal: a new executor limit alone leaves hosts and wait; `set_locality` begins a wait with the next batch; a request
 /// that can't be changes nothing. Method: each, and offers of a host that isn't wanted.
 #[test]
 fn each_call_begins_what_it_says() {
-    let mut house = House::new(&waiting(100));
-    request(&house, &["b"], 0);
+    let mut fixture = Fixture::new(&waiting(100));
+    request(&fixture, &["b"], 0);
     let other = [sheet("S1", "a")];
-    assert_eq!(placed(&mut house, &other, 0), [0]);
-    house.kernel.set_executor_limit(Some(50)).unwrap();
-    assert_eq!(placed(&mut house, &other, 100), [0]);
+    assert_eq!(placed(&mut fixture, &other, 0), [0]);
+    fixture.kernel.set_executor_limit(Some(50)).unwrap();
+    assert_eq!(placed(&mut fixture, &other, 100), [0]);
     let limit = offermill::limits::EXECUTORS_MAX + 1;
-    assert!(house.kernel.request_executors(Some(limit), ["a"], at(100)).is_err());
-    assert_eq!(placed(&mut house, &other, 100), [0]);
-    assert_eq!(house.kernel.executor_limit(), Some(50));
-    assert_eq!(placed(&mut house, &other, 101), [3]);
-    house.kernel.set_locality(["b"]);
-    assert_eq!(house.kernel.executor_limit(), Some(50));
-    assert_eq!(placed(&mut house, &other, 500), [0]);
-    assert_eq!(placed(&mut house, &other, 600), [0]);
-    assert_eq!(placed(&mut house, &other, 601), [3]);
-    house.kernel.request_executors(None, [], at(601)).unwrap();
-    assert_eq!((house.kernel.executor_limit(), house.kernel.wanted() > 100), (None, true));
+    assert!(fixture.kernel.request_executors(Some(limit), ["a"], at(100)).is_err());
+    assert_eq!(placed(&mut fixture, &other, 100), [0]);
+    assert_eq!(fixture.kernel.executor_limit(), Some(50));
+    assert_eq!(placed(&mut fixture, &other, 101), [3]);
+    fixture.kernel.set_locality(["b"]);
+    assert_eq!(fixture.kernel.executor_limit(), Some(50));
+    assert_eq!(placed(&mut fixture, &other, 500), [0]);
+    assert_eq!(placed(&mut fixture, &other, 600), [0]);
+    assert_eq!(placed(&mut fixture, &other, 601), [3]);
+    fixture.kernel.request_executors(None, [], at(601)).unwrap();
+    assert_eq!((fixture.kernel.executor_limit(), fixture.kernel.wanted() > 100), (None, true));
 }
 
-/// Goal: an executor counts on its host whoever placed it, and no longer than it lives. Method: one adopted, one placed
+/// Goal: an executor counts on its host, however it was placed, until it ends. Method: one adopted, one placed
 /// before the hosts were named; then their ends, by which the host is free for another agent.
 #[test]
 fn a_host_is_free_when_its_last_executor_ends() {
-    let mut house = House::new(&waiting(1000));
-    let first = house.offer(&[Sheet::new("S1", 1.0, 100.0).on_host("b")], 0)[0];
-    request(&house, &["b"], 0);
+    let mut fixture = Fixture::new(&waiting(1000));
+    let first = fixture.offer(&[Sheet::new("S1", 1.0, 100.0).on_host("b")], 0)[0];
+    request(&fixture, &["b"], 0);
     let former = Recovered {
         executor: "old",
         agent_id: "S2",
@@ -117,33 +117,33 @@ fn a_host_is_free_when_its_last_executor_ends() {
         gpus: Gpus::ZERO,
         port: None,
     };
-    let adopted = house.kernel.adopt(&[former], at(0)).unwrap()[0].unwrap();
+    let adopted = fixture.kernel.adopt(&[former], at(0)).unwrap()[0].unwrap();
     let third = [sheet("S3", "b")];
-    assert_eq!(placed(&mut house, &third, 1), [0]);
-    house.tell(first, TaskState::Finished, 2);
-    assert_eq!(placed(&mut house, &third, 3), [0]);
-    house.tell(adopted, TaskState::Finished, 4);
-    assert_eq!(placed(&mut house, &third, 5), [1]);
-    assert_eq!(placed(&mut house, &[sheet("S1", "b")], 6), [0]);
+    assert_eq!(placed(&mut fixture, &third, 1), [0]);
+    fixture.update(first, TaskState::Finished, 2);
+    assert_eq!(placed(&mut fixture, &third, 3), [0]);
+    fixture.update(adopted, TaskState::Finished, 4);
+    assert_eq!(placed(&mut fixture, &third, 5), [1]);
+    assert_eq!(placed(&mut fixture, &[sheet("S1", "b")], 6), [0]);
 }
 
 /// Goal: many agents of one host, and agents that are forgotten, do no harm. Method: a hundred agents of a wanted host,
 /// in one batch and in many, then others after these were forgotten.
 #[test]
 fn a_host_may_have_many_agents() {
-    let mut house = House::new(&waiting(u64::MAX));
-    request(&house, &["b"], 0);
+    let mut fixture = Fixture::new(&waiting(u64::MAX));
+    request(&fixture, &["b"], 0);
     let sheets: Vec<Sheet> = (0..100).map(|n| sheet(&format!("S{n}"), "b")).collect();
-    let one = house.offer(&sheets, 0);
+    let one = fixture.offer(&sheets, 0);
     assert_eq!(one.len(), 1);
-    assert_eq!(house.offer(&sheets, 1), []);
-    house.tell(one[0], TaskState::Finished, 2);
+    assert_eq!(fixture.offer(&sheets, 1), []);
+    fixture.update(one[0], TaskState::Finished, 2);
     let later = 2_000_000;
-    assert_eq!(house.kernel.tick(at(later)).agents_forgotten, 100);
-    assert_eq!(placed(&mut house, &[sheet("T1", "b")], later), [1]);
-    assert_eq!(placed(&mut house, &[sheet("T2", "b")], later), [0], "the places are used again");
-    assert_eq!(house.declines()[0].reason, Reason::Locality { until: Timestamp::MAX });
-    assert_eq!(house.declines()[0].refuse, secs(5));
+    assert_eq!(fixture.kernel.tick(at(later)).agents_forgotten, 100);
+    assert_eq!(placed(&mut fixture, &[sheet("T1", "b")], later), [1]);
+    assert_eq!(placed(&mut fixture, &[sheet("T2", "b")], later), [0], "the places are used again");
+    assert_eq!(fixture.declines()[0].reason, Reason::Locality { until: Timestamp::MAX });
+    assert_eq!(fixture.declines()[0].refuse, secs(5));
 }
 
 /// One batch: agents by number, two of them a host; then how many of the executors end, and how long nothing happens.
@@ -163,17 +163,17 @@ proptest! {
     ) {
         let mut setup = Setup { consolidate, exclusion: None, ..waiting(50) };
         (setup.conduct.merge_offers, setup.conduct.replace_elsewhere) = (merge, elsewhere);
-        let mut house = House::new(&setup);
-        request(&house, &wanted.iter().map(|host| ["h0", "h1", "h2"][usize::from(*host)]).collect::<Vec<_>>(), 0);
+        let mut fixture = Fixture::new(&setup);
+        request(&fixture, &wanted.iter().map(|host| ["h0", "h1", "h2"][usize::from(*host)]).collect::<Vec<_>>(), 0);
         let (mut now, mut live) = (0, HashMap::new());
         let turns: Vec<Turn> = turns;
         for (agents, ends, pause) in turns {
             let sheets: Vec<Sheet> =
                 agents.iter().map(|agent| sheet(&format!("S{agent}"), &format!("h{}", agent / 2))).collect();
             let held: HashSet<u8> = live.values().copied().collect();
-            let ids = house.offer(&sheets, now);
+            let ids = fixture.offer(&sheets, now);
             let mut hosts = Vec::new();
-            for accept in house.decisions.accepts() {
+            for accept in fixture.decisions.accepts() {
                 let host = agents[accept.offers[0] as usize] / 2;
                 hosts.extend(accept.executors.iter().map(|executor| (executor.id, host)));
             }
@@ -185,7 +185,7 @@ proptest! {
                 let mut placed: Vec<u8> = hosts.iter().map(|(_, host)| *host).collect();
                 placed.sort_unstable();
                 prop_assert_eq!(placed, expected);
-                for decline in house.declines() {
+                for decline in fixture.declines() {
                     prop_assert_eq!(decline.reason.kind(), ReasonKind::Locality);
                 }
             } else {
@@ -195,7 +195,7 @@ proptest! {
             let ended: Vec<ExecutorId> = live.keys().copied().take(ends).collect();
             for id in ended {
                 live.remove(&id);
-                house.tell(id, TaskState::Failed, now);
+                fixture.update(id, TaskState::Failed, now);
             }
             now += pause;
         }

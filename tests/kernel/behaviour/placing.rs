@@ -6,7 +6,7 @@ use offermill::{
     Amount, Config, Decisions, IdScheme, Kernel, Offer, Reason, ReasonKind, Resource, Revocability,
 };
 
-use super::House;
+use super::Fixture;
 use crate::world::{Entry, Setup, Sheet, at, secs};
 
 fn cores(cores: u64) -> Option<u64> {
@@ -14,8 +14,8 @@ fn cores(cores: u64) -> Option<u64> {
 }
 
 /// How many executors each accept has.
-fn counts(house: &House) -> Vec<usize> {
-    house.decisions.accepts().map(|accept| accept.executors.len()).collect()
+fn counts(fixture: &Fixture) -> Vec<usize> {
+    fixture.decisions.accepts().map(|accept| accept.executors.len()).collect()
 }
 
 /// Goal: each offer is answered once, and placement is round robin or consolidated as asked. Method: three agents of
@@ -26,49 +26,49 @@ fn executors_go_round_or_fill_up() {
     let mut sheets = sheets.to_vec();
     sheets[2].agent = "other".into();
     let setup = Setup { core_cap: cores(6), ..Setup::default() };
-    let mut house = House::new(&setup);
-    assert_eq!(house.offer(&sheets, 0).len(), 6);
-    assert_eq!(counts(&house), [3, 1, 2]);
-    let mut house = House::new(&Setup { consolidate: true, ..setup });
-    house.offer(&sheets, 0);
-    assert_eq!(counts(&house), [4, 1, 1]);
+    let mut fixture = Fixture::new(&setup);
+    assert_eq!(fixture.offer(&sheets, 0).len(), 6);
+    assert_eq!(counts(&fixture), [3, 1, 2]);
+    let mut fixture = Fixture::new(&Setup { consolidate: true, ..setup });
+    fixture.offer(&sheets, 0);
+    assert_eq!(counts(&fixture), [4, 1, 1]);
 }
 
 /// Goal: an offer is partitioned by constraint first, and told so. Method: two zones, one wanted.
 #[test]
 fn only_agents_that_meet_the_constraint_are_used() {
-    let mut house = House::new(&Setup { zones: vec!["east"], ..Setup::default() });
+    let mut fixture = Fixture::new(&Setup { zones: vec!["east"], ..Setup::default() });
     let sheet = |agent: &str| Sheet::new(agent, 1.0, 100.0);
-    let placed = house.offer(&[sheet("S1").in_zone("west"), sheet("S2").in_zone("east")], 0);
+    let placed = fixture.offer(&[sheet("S1").in_zone("west"), sheet("S2").in_zone("east")], 0);
     assert_eq!(placed.len(), 1);
-    let decline = house.declines()[0];
+    let decline = fixture.declines()[0];
     let unmet = Unmet { condition: 0, mismatch: Mismatch::Differs };
     assert_eq!((decline.offer, decline.reason), (0, Reason::ConstraintUnmet(unmet)));
     assert_eq!(decline.refuse, secs(120));
-    assert_eq!(house.kernel.agents_known(), 1, "an agent that doesn't match is not remembered");
+    assert_eq!(fixture.kernel.agents_known(), 1, "an agent that doesn't match is not remembered");
 }
 
 /// Goal: the whole offer means all its whole cores that the cap leaves, one executor an offer. Method: 2.5 and 8
 /// cores under a cap of 7.
 #[test]
 fn the_whole_offer_is_taken_within_the_cap() {
-    let mut house =
-        House::new(&Setup { executor_cores: None, core_cap: cores(7), ..Setup::default() });
-    house.offer(&[Sheet::new("S1", 2.5, 900.0), Sheet::new("S2", 8.0, 900.0)], 0);
-    let taken: Vec<u64> = house
+    let mut fixture =
+        Fixture::new(&Setup { executor_cores: None, core_cap: cores(7), ..Setup::default() });
+    fixture.offer(&[Sheet::new("S1", 2.5, 900.0), Sheet::new("S2", 8.0, 900.0)], 0);
+    let taken: Vec<u64> = fixture
         .decisions
         .accepts()
         .flat_map(|accept| accept.executors.iter().map(|executor| executor.cores.whole_cores()))
         .collect();
     assert_eq!(taken, [2, 5]);
-    assert_eq!(house.refused_on("S3", 0).kind(), ReasonKind::CoreCap);
+    assert_eq!(fixture.refused_on("S3", 0).kind(), ReasonKind::CoreCap);
 }
 
 /// Goal: reserved resources go first, and each piece names the resource, and so the role, that it is cut from.
 /// Method: cores in three resources over two offers of one agent.
 #[test]
 fn reserved_resources_are_taken_first() {
-    let mut house = House::new(&Setup { executor_cores: cores(3), ..Setup::default() });
+    let mut fixture = Fixture::new(&Setup { executor_cores: cores(3), ..Setup::default() });
     let first = Sheet::new("S1", 2.0, 100.0);
     let second = Sheet {
         entries: vec![
@@ -77,8 +77,8 @@ fn reserved_resources_are_taken_first() {
         ],
         ..Sheet::new("S1", 0.0, 0.0)
     };
-    assert_eq!(house.offer(&[first, second], 0).len(), 1, "the offers of one agent are merged");
-    let accept = house.decisions.accepts().next().unwrap();
+    assert_eq!(fixture.offer(&[first, second], 0).len(), 1, "the offers of one agent are merged");
+    let accept = fixture.decisions.accepts().next().unwrap();
     assert_eq!(accept.offers, [0, 1]);
     let pieces: Vec<_> = accept
         .pieces(&accept.executors[0])
@@ -94,12 +94,12 @@ fn reserved_resources_are_taken_first() {
 /// Goal: what is reserved for a role above the offer's is used, what is for another isn't. Method: an offer with both.
 #[test]
 fn only_reservations_of_the_role_and_those_above_are_used() {
-    let mut house = House::new(&Setup { executor_cores: cores(2), ..Setup::default() });
+    let mut fixture = Fixture::new(&Setup { executor_cores: cores(2), ..Setup::default() });
     let sheet = Sheet::new("S1", 1.0, 900.0).for_role("etl/night");
     let others = sheet.with(Entry::scalar("cpus", 8.0).reserved_for("et"));
-    assert_eq!(house.offer(std::slice::from_ref(&others), 0), []);
+    assert_eq!(fixture.offer(std::slice::from_ref(&others), 0), []);
     let above = others.with(Entry::scalar("cpus", 1.0).reserved_for("etl"));
-    assert_eq!(house.offer(&[above], 0).len(), 1);
+    assert_eq!(fixture.offer(&[above], 0).len(), 1);
 }
 
 /// Goal: revocable resources are left alone unless asked for, and mixed with others never. Method: two executors' worth
@@ -109,10 +109,10 @@ fn nothing_revocable_is_mixed_with_the_rest() {
     let revocable = |cpus| Entry::scalar("cpus", cpus).standing(Revocability::Revocable);
     for (asked, expected) in [(false, [0, 0]), (true, [0, 1])] {
         let setup = Setup { executor_cores: cores(2), revocable: asked, ..Setup::default() };
-        let mut house = House::new(&setup);
+        let mut fixture = Fixture::new(&setup);
         for (cpus, expected) in [1.5, 2.5].into_iter().zip(expected) {
             let sheet = Sheet::new("S1", 1.5, 900.0).with(revocable(cpus));
-            assert_eq!(house.offer(&[sheet], 0).len(), expected);
+            assert_eq!(fixture.offer(&[sheet], 0).len(), expected);
         }
     }
 }
@@ -120,11 +120,11 @@ fn nothing_revocable_is_mixed_with_the_rest() {
 /// Goal: offers of one agent to different roles are not mixed. Method: each alone is too small.
 #[test]
 fn offers_to_different_roles_are_not_merged() {
-    let mut house = House::new(&Setup { executor_cores: cores(2), ..Setup::default() });
+    let mut fixture = Fixture::new(&Setup { executor_cores: cores(2), ..Setup::default() });
     let half = Sheet::new("S1", 1.0, 100.0);
-    assert_eq!(house.offer(&[half.clone(), half.clone().for_role("etl")], 0), []);
-    assert_eq!(house.declines().len(), 2);
-    assert_eq!(house.offer(&[half.clone(), half], 0).len(), 1);
+    assert_eq!(fixture.offer(&[half.clone(), half.clone().for_role("etl")], 0), []);
+    assert_eq!(fixture.declines().len(), 2);
+    assert_eq!(fixture.offer(&[half.clone(), half], 0).len(), 1);
 }
 
 /// Goal: extra cores are told to the executor, and neither taken nor counted. Method: a cap that leaves room for
@@ -132,37 +132,37 @@ fn offers_to_different_roles_are_not_merged() {
 #[test]
 fn extra_cores_are_only_advertised() {
     let setup = Setup { extra_cores: 3, core_cap: cores(2), ..Setup::default() };
-    let mut house = House::new(&setup);
-    assert_eq!(house.offer(&[Sheet::new("S1", 2.0, 900.0)], 0).len(), 2);
-    let accept = house.decisions.accepts().next().unwrap();
+    let mut fixture = Fixture::new(&setup);
+    assert_eq!(fixture.offer(&[Sheet::new("S1", 2.0, 900.0)], 0).len(), 2);
+    let accept = fixture.decisions.accepts().next().unwrap();
     assert_eq!(accept.executors[0].cores, MilliCpus::from_cores(1));
     assert_eq!(accept.executors[0].advertised_cores, MilliCpus::from_cores(4));
-    assert_eq!(house.kernel.totals().cores, MilliCpus::from_cores(2));
+    assert_eq!(fixture.kernel.totals().cores, MilliCpus::from_cores(2));
 }
 
 /// Goal: memory includes the overhead. Method: an offer that lacks one MiB of it.
 #[test]
 fn memory_is_taken_with_its_overhead() {
-    let mut house = House::new(&Setup { memory: 512, overhead: 384, ..Setup::default() });
-    house.offer(&[Sheet::new("S1", 1.0, 895.999)], 0);
+    let mut fixture = Fixture::new(&Setup { memory: 512, overhead: 384, ..Setup::default() });
+    fixture.offer(&[Sheet::new("S1", 1.0, 895.999)], 0);
     let (asked, offered) = (Mebibytes::new(896), Mebibytes::new(895));
-    assert_eq!(house.declines()[0].reason, Reason::Memory { asked, offered });
-    assert_eq!(house.offer(&[Sheet::new("S1", 1.0, 896.0)], 0).len(), 1);
+    assert_eq!(fixture.declines()[0].reason, Reason::Memory { asked, offered });
+    assert_eq!(fixture.offer(&[Sheet::new("S1", 1.0, 896.0)], 0).len(), 1);
 }
 
 /// Goal: a fixed port is asked for, taken, given once an agent, and freed. Method: an agent with room for many
 /// executors and one such port.
 #[test]
 fn a_fixed_port_means_one_executor_an_agent() {
-    let mut house = House::new(&Setup { port: Some(7337), ..Setup::default() });
-    assert_eq!(house.refused_on("S1", 0), Reason::Port { port: 7337 });
+    let mut fixture = Fixture::new(&Setup { port: Some(7337), ..Setup::default() });
+    assert_eq!(fixture.refused_on("S1", 0), Reason::Port { port: 7337 });
     let sheet = Sheet::new("S1", 9.0, 900.0).with(Entry::ports(7000, 8000));
-    let placed = house.offer(&[sheet], 0);
+    let placed = fixture.offer(&[sheet], 0);
     assert_eq!(placed.len(), 1);
-    let accept = house.decisions.accepts().next().unwrap();
+    let accept = fixture.decisions.accepts().next().unwrap();
     let port = accept.pieces(&accept.executors[0]).last().unwrap();
     assert_eq!((port.resource, port.amount), (2, Amount::Port(7337)));
-    let freed = house.tell(placed[0], offermill::TaskState::Finished, 1).freed.unwrap();
+    let freed = fixture.update(placed[0], offermill::TaskState::Finished, 1).freed.unwrap();
     assert_eq!((freed.port, freed.cores), (Some(7337), MilliCpus::from_cores(1)));
 }
 
@@ -170,28 +170,29 @@ fn a_fixed_port_means_one_executor_an_agent() {
 /// cap of two, three agents.
 #[test]
 fn the_gpu_cap_is_a_cap() {
-    let mut house = House::new(&Setup { gpu_cap: 2, executor_gpus: Some(1), ..Setup::default() });
+    let mut fixture =
+        Fixture::new(&Setup { gpu_cap: 2, executor_gpus: Some(1), ..Setup::default() });
     let sheets: Vec<Sheet> = (0..3)
         .map(|n| Sheet::new(&format!("S{n}"), 1.0, 100.0).with(Entry::scalar("gpus", 1.0)))
         .collect();
-    assert_eq!(house.kernel.wanted(), 2);
-    let placed = house.offer(&sheets, 0);
+    assert_eq!(fixture.kernel.wanted(), 2);
+    let placed = fixture.offer(&sheets, 0);
     assert_eq!(placed.len(), 2);
     let (cap, acquired, asked) = (Gpus::new(2), Gpus::new(2), Gpus::new(1));
-    assert_eq!(house.declines()[0].reason, Reason::GpuCap { cap, acquired, asked });
-    assert_eq!(house.declines()[0].refuse, secs(120));
-    assert_eq!(house.kernel.wanted(), 0);
-    house.tell(placed[0], offermill::TaskState::Killed, 1);
-    assert_eq!(house.offer(&sheets[..1], 1).len(), 1);
+    assert_eq!(fixture.declines()[0].reason, Reason::GpuCap { cap, acquired, asked });
+    assert_eq!(fixture.declines()[0].refuse, secs(120));
+    assert_eq!(fixture.kernel.wanted(), 0);
+    fixture.update(placed[0], offermill::TaskState::Killed, 1);
+    assert_eq!(fixture.offer(&sheets[..1], 1).len(), 1);
 }
 
 /// Goal: without a number the first executor of an offer takes the GPUs that the cap leaves. Method: three GPUs
 /// offered, two allowed, room for two executors.
 #[test]
 fn the_first_executor_takes_the_gpus_that_there_are() {
-    let mut house = House::new(&Setup { gpu_cap: 2, ..Setup::default() });
-    house.offer(&[Sheet::new("S1", 2.0, 200.0).with(Entry::scalar("gpus", 3.0))], 0);
-    let accept = house.decisions.accepts().next().unwrap();
+    let mut fixture = Fixture::new(&Setup { gpu_cap: 2, ..Setup::default() });
+    fixture.offer(&[Sheet::new("S1", 2.0, 200.0).with(Entry::scalar("gpus", 3.0))], 0);
+    let accept = fixture.decisions.accepts().next().unwrap();
     let gpus: Vec<u32> = accept.executors.iter().map(|executor| executor.gpus.get()).collect();
     assert_eq!(gpus, [2, 0]);
 }
@@ -200,28 +201,28 @@ fn the_first_executor_takes_the_gpus_that_there_are() {
 /// for again when the cap has room. Method: one of two cores, then a higher limit before anybody polled.
 #[test]
 fn leftovers_refused_at_a_cap_are_revived() {
-    let mut house = House::new(&Setup { limit: Some(1), ..Setup::default() });
-    house.offer(&[Sheet::new("S1", 2.0, 200.0)], 0);
-    assert_eq!(house.decisions.accepts().next().unwrap().refuse, secs(120));
-    house.kernel.set_executor_limit(Some(2)).unwrap();
-    assert_eq!(house.kernel.poll_demand(at(1)), Some(offermill::DemandCall::Revive));
-    house.offer(&[Sheet::new("S1", 1.5, 150.0)], 2);
-    house.kernel.set_executor_limit(Some(9)).unwrap();
-    house.offer(&[Sheet::new("S2", 1.5, 150.0)], 3);
-    assert_eq!(house.decisions.accepts().next().unwrap().refuse, secs(5));
+    let mut fixture = Fixture::new(&Setup { limit: Some(1), ..Setup::default() });
+    fixture.offer(&[Sheet::new("S1", 2.0, 200.0)], 0);
+    assert_eq!(fixture.decisions.accepts().next().unwrap().refuse, secs(120));
+    fixture.kernel.set_executor_limit(Some(2)).unwrap();
+    assert_eq!(fixture.kernel.poll_demand(at(1)), Some(offermill::DemandCall::Revive));
+    fixture.offer(&[Sheet::new("S1", 1.5, 150.0)], 2);
+    fixture.kernel.set_executor_limit(Some(9)).unwrap();
+    fixture.offer(&[Sheet::new("S2", 1.5, 150.0)], 3);
+    assert_eq!(fixture.decisions.accepts().next().unwrap().refuse, secs(5));
 }
 
 /// Goal: executors that take nothing are impossible, and offers without an id or agent are declined as malformed.
 /// Method: both.
 #[test]
 fn offers_without_names_are_malformed() {
-    let mut house = House::new(&Setup::default());
+    let mut fixture = Fixture::new(&Setup::default());
     let sheet = Sheet::new("S1", 1.0, 100.0);
     let nameless = Sheet { id: String::new(), ..sheet.clone() };
     let homeless = Sheet { agent: String::new(), ..sheet };
-    assert_eq!(house.offer(&[nameless, homeless], 0), []);
-    assert!(house.declines().iter().all(|row| row.reason == Reason::Malformed));
-    assert_eq!(house.kernel.offer_counts().declined(ReasonKind::Malformed), 2);
+    assert_eq!(fixture.offer(&[nameless, homeless], 0), []);
+    assert!(fixture.declines().iter().all(|row| row.reason == Reason::Malformed));
+    assert_eq!(fixture.kernel.offer_counts().declined(ReasonKind::Malformed), 2);
 }
 
 /// Goal: nothing is started on an agent whose maintenance is near or has begun, and the offer says when. Method: each

@@ -4,7 +4,7 @@ use offermill::config::ExclusionRule;
 use offermill::constraint::{Mismatch, Unmet};
 use offermill::{Reason, TaskState, Timestamp, UpdateReason};
 
-use super::House;
+use super::Fixture;
 use crate::world::{Setup, Sheet, at, secs};
 
 const HOUR: u64 = 3_600_000;
@@ -13,29 +13,29 @@ const HOUR: u64 = 3_600_000;
 /// rule, to the millisecond.
 #[test]
 fn two_failures_exclude_for_an_hour() {
-    let mut house = House::new(&Setup::default());
-    let first = house.start_on("S1", 0);
-    let second = house.start_on("S1", 0);
-    assert_eq!(house.tell(first, TaskState::Failed, 1000).excluded, None);
-    let exclusion = house.tell(second, TaskState::Failed, 2000).excluded.unwrap();
+    let mut fixture = Fixture::new(&Setup::default());
+    let first = fixture.start_on("S1", 0);
+    let second = fixture.start_on("S1", 0);
+    assert_eq!(fixture.update(first, TaskState::Failed, 1000).excluded, None);
+    let exclusion = fixture.update(second, TaskState::Failed, 2000).excluded.unwrap();
     assert_eq!((&*exclusion.agent_id, exclusion.until), ("S1", at(2000 + HOUR)));
     let until = exclusion.until;
-    assert_eq!(house.refused_on("S1", 3000), Reason::AgentExcluded { until });
-    assert_eq!(house.declines()[0].refuse, secs(120));
-    assert_eq!(house.refused_on("S1", 2000 + HOUR - 7), Reason::AgentExcluded { until });
-    assert_eq!(house.declines()[0].refuse.as_millis(), 7, "no longer than the exclusion lasts");
-    house.start_on("S2", 3000);
-    house.start_on("S1", 2000 + HOUR);
+    assert_eq!(fixture.refused_on("S1", 3000), Reason::AgentExcluded { until });
+    assert_eq!(fixture.declines()[0].refuse, secs(120));
+    assert_eq!(fixture.refused_on("S1", 2000 + HOUR - 7), Reason::AgentExcluded { until });
+    assert_eq!(fixture.declines()[0].refuse.as_millis(), 7, "no longer than the exclusion lasts");
+    fixture.start_on("S2", 3000);
+    fixture.start_on("S1", 2000 + HOUR);
 }
 
 /// Goal: a duplicate failure counts once, and ends that are not the agent's fault don't count. Method: many of them,
 /// then the one failure that is still missing.
 #[test]
 fn only_failures_of_the_agent_count_and_each_once() {
-    let mut house = House::new(&Setup::default());
-    let first = house.start_on("S1", 0);
+    let mut fixture = Fixture::new(&Setup::default());
+    let first = fixture.start_on("S1", 0);
     for _ in 0..3 {
-        assert_eq!(house.tell(first, TaskState::Failed, 1).excluded, None);
+        assert_eq!(fixture.update(first, TaskState::Failed, 1).excluded, None);
     }
     for (state, reason) in [
         (TaskState::Finished, UpdateReason::Other),
@@ -47,14 +47,14 @@ fn only_failures_of_the_agent_count_and_each_once() {
         (TaskState::Lost, UpdateReason::AgentDisconnected),
         (TaskState::Unreachable, UpdateReason::Other),
     ] {
-        let id = house.start_on("S1", 2);
-        assert_eq!(house.tell_because(id, state, reason, 2).excluded, None, "{state:?}");
+        let id = fixture.start_on("S1", 2);
+        assert_eq!(fixture.update_because(id, state, reason, 2).excluded, None, "{state:?}");
     }
-    let killed = house.start_on("S1", 3);
-    house.kernel.kill_executors([killed]);
-    assert_eq!(house.tell(killed, TaskState::Failed, 3).excluded, None, "it was asked to end");
-    let last = house.start_on("S1", 4);
-    assert!(house.tell(last, TaskState::Failed, 4).excluded.is_some());
+    let killed = fixture.start_on("S1", 3);
+    fixture.kernel.kill_executors([killed]);
+    assert_eq!(fixture.update(killed, TaskState::Failed, 3).excluded, None, "it was asked to end");
+    let last = fixture.start_on("S1", 4);
+    assert!(fixture.update(last, TaskState::Failed, 4).excluded.is_some());
 }
 
 /// Goal: an agent can be excluded for ever. Method: no expiry; an offer at the end of time; a later, shorter rule.
@@ -62,49 +62,49 @@ fn only_failures_of_the_agent_count_and_each_once() {
 fn an_exclusion_can_be_for_ever() {
     let rule = ExclusionRule { failures: 1, window: secs(1), expiry: None };
     let setup = Setup { exclusion: Some(rule), ..Setup::default() };
-    let mut house = House::new(&setup);
-    let (first, second) = (house.start_on("S1", 0), house.start_on("S1", 0));
-    let until = house.tell(first, TaskState::Failed, 1).excluded.unwrap().until;
+    let mut fixture = Fixture::new(&setup);
+    let (first, second) = (fixture.start_on("S1", 0), fixture.start_on("S1", 0));
+    let until = fixture.update(first, TaskState::Failed, 1).excluded.unwrap().until;
     assert_eq!(until, Timestamp::MAX);
     let shorter = ExclusionRule { expiry: Some(secs(1)), ..rule };
-    house.kernel.reconfigure(Setup { exclusion: Some(shorter), ..setup }.config());
-    let again = house.tell(second, TaskState::Failed, 2).excluded.unwrap().until;
+    fixture.kernel.reconfigure(Setup { exclusion: Some(shorter), ..setup }.config());
+    let again = fixture.update(second, TaskState::Failed, 2).excluded.unwrap().until;
     assert_eq!(again, Timestamp::MAX, "a failure doesn't shorten an exclusion");
-    assert_eq!(house.refused_on("S1", u64::MAX - 1), Reason::AgentExcluded { until });
-    house.kernel.tick(at(HOUR * 9999));
-    assert_eq!(house.kernel.agents_known(), 1, "nor is it forgotten");
+    assert_eq!(fixture.refused_on("S1", u64::MAX - 1), Reason::AgentExcluded { until });
+    fixture.kernel.tick(at(HOUR * 9999));
+    assert_eq!(fixture.kernel.agents_known(), 1, "nor is it forgotten");
 }
 
 /// Goal: failures count as long as their window says, even on an agent that no offer came from for long. Method: two
 /// failures with half an hour between, and a tick.
 #[test]
 fn failures_outlive_the_memory_of_an_idle_agent() {
-    let mut house = House::new(&Setup::default());
-    let first = house.start_on("S1", 0);
-    house.tell(first, TaskState::Failed, 0);
-    assert_eq!(house.kernel.tick(at(HOUR / 2)).agents_forgotten, 0);
-    let second = house.start_on("S1", HOUR / 2);
-    assert!(house.tell(second, TaskState::Failed, HOUR / 2).excluded.is_some());
-    assert_eq!(house.kernel.tick(at(4 * HOUR)).agents_forgotten, 1);
+    let mut fixture = Fixture::new(&Setup::default());
+    let first = fixture.start_on("S1", 0);
+    fixture.update(first, TaskState::Failed, 0);
+    assert_eq!(fixture.kernel.tick(at(HOUR / 2)).agents_forgotten, 0);
+    let second = fixture.start_on("S1", HOUR / 2);
+    assert!(fixture.update(second, TaskState::Failed, HOUR / 2).excluded.is_some());
+    assert_eq!(fixture.kernel.tick(at(4 * HOUR)).agents_forgotten, 1);
 }
 
-/// Goal: a limit of 0 at the start waits for demand; lowering the limit kills nobody; no limit is no limit. Method:
+/// Goal: a limit of 0 at the start waits for demand; lowering the limit kills no executor; no limit is no limit. Method:
 /// up and down.
 #[test]
 fn the_executor_limit_rules_starts_only() {
-    let mut house = House::new(&Setup { limit: Some(0), ..Setup::default() });
-    assert_eq!(house.refused_on("S1", 0), Reason::ExecutorLimit { limit: 0 });
-    house.kernel.set_executor_limit(Some(3)).unwrap();
-    let placed = house.offer(&[Sheet::new("S1", 9.0, 900.0)], 1);
-    assert_eq!((placed.len(), house.kernel.wanted()), (3, 0));
-    house.kernel.set_executor_limit(Some(1)).unwrap();
-    assert_eq!(house.executors(), 3);
-    house.tell(placed[0], TaskState::Finished, 2);
-    house.tell(placed[1], TaskState::Finished, 2);
-    assert_eq!(house.refused_on("S1", 3), Reason::ExecutorLimit { limit: 1 });
-    house.kernel.set_executor_limit(None).unwrap();
-    assert_eq!(house.offer(&[Sheet::new("S1", 9.0, 900.0)], 4).len(), 9);
-    let error = house.kernel.set_executor_limit(Some(u32::MAX)).unwrap_err();
+    let mut fixture = Fixture::new(&Setup { limit: Some(0), ..Setup::default() });
+    assert_eq!(fixture.refused_on("S1", 0), Reason::ExecutorLimit { limit: 0 });
+    fixture.kernel.set_executor_limit(Some(3)).unwrap();
+    let placed = fixture.offer(&[Sheet::new("S1", 9.0, 900.0)], 1);
+    assert_eq!((placed.len(), fixture.kernel.wanted()), (3, 0));
+    fixture.kernel.set_executor_limit(Some(1)).unwrap();
+    assert_eq!(fixture.executors(), 3);
+    fixture.update(placed[0], TaskState::Finished, 2);
+    fixture.update(placed[1], TaskState::Finished, 2);
+    assert_eq!(fixture.refused_on("S1", 3), Reason::ExecutorLimit { limit: 1 });
+    fixture.kernel.set_executor_limit(None).unwrap();
+    assert_eq!(fixture.offer(&[Sheet::new("S1", 9.0, 900.0)], 4).len(), 9);
+    let error = fixture.kernel.set_executor_limit(Some(u32::MAX)).unwrap_err();
     assert!(error.to_string().starts_with("executor limit is"), "{error}");
 }
 
@@ -112,60 +112,60 @@ fn the_executor_limit_rules_starts_only() {
 /// size and limit.
 #[test]
 fn settings_change_while_executors_run() {
-    let mut house = House::new(&Setup::default());
-    house.start_on("S1", 0);
+    let mut fixture = Fixture::new(&Setup::default());
+    fixture.start_on("S1", 0);
     let setup = Setup {
         zones: vec!["east"],
         executor_cores: Some(2000),
         limit: Some(2),
         ..Setup::default()
     };
-    house.kernel.reconfigure(setup.config());
-    assert_eq!(house.kernel.executor_limit(), Some(2));
-    assert_eq!(house.kernel.config(), setup.config());
+    fixture.kernel.reconfigure(setup.config());
+    assert_eq!(fixture.kernel.executor_limit(), Some(2));
+    assert_eq!(fixture.kernel.config(), setup.config());
     let unmet = Unmet { condition: 0, mismatch: Mismatch::Absent };
-    assert_eq!(house.refused_on("S1", 1), Reason::ConstraintUnmet(unmet));
-    assert_eq!(house.offer(&[Sheet::new("S1", 4.0, 900.0).in_zone("east")], 1).len(), 1);
-    assert_eq!(house.kernel.totals().cores.whole_cores(), 3);
-    house.kernel.check().unwrap();
+    assert_eq!(fixture.refused_on("S1", 1), Reason::ConstraintUnmet(unmet));
+    assert_eq!(fixture.offer(&[Sheet::new("S1", 4.0, 900.0).in_zone("east")], 1).len(), 1);
+    assert_eq!(fixture.kernel.totals().cores.whole_cores(), 3);
+    fixture.kernel.check().unwrap();
 }
 
 /// Goal: resources are sufficient when enough of what may be had runs. Method: a cap, a limit, neither.
 #[test]
 fn sufficient_is_a_share_of_what_may_be_had() {
-    let mut house = House::new(&Setup { core_cap: Some(4000), ..Setup::default() });
-    assert!(!house.kernel.sufficient_resources_registered(0.25));
-    assert!(house.kernel.sufficient_resources_registered(0.0));
-    let id = house.start_on("S1", 0);
-    assert!(!house.kernel.sufficient_resources_registered(0.25), "it doesn't run yet");
-    house.tell(id, TaskState::Running, 1);
-    assert!(house.kernel.sufficient_resources_registered(0.25));
-    assert!(!house.kernel.sufficient_resources_registered(0.26));
-    house.kernel.reconfigure(Setup { limit: Some(2), ..Setup::default() }.config());
-    assert!(house.kernel.sufficient_resources_registered(0.5));
-    house.kernel.reconfigure(Setup::default().config());
-    assert!(house.kernel.sufficient_resources_registered(1.0), "of nothing");
+    let mut fixture = Fixture::new(&Setup { core_cap: Some(4000), ..Setup::default() });
+    assert!(!fixture.kernel.sufficient_resources_registered(0.25));
+    assert!(fixture.kernel.sufficient_resources_registered(0.0));
+    let id = fixture.start_on("S1", 0);
+    assert!(!fixture.kernel.sufficient_resources_registered(0.25), "it doesn't run yet");
+    fixture.update(id, TaskState::Running, 1);
+    assert!(fixture.kernel.sufficient_resources_registered(0.25));
+    assert!(!fixture.kernel.sufficient_resources_registered(0.26));
+    fixture.kernel.reconfigure(Setup { limit: Some(2), ..Setup::default() }.config());
+    assert!(fixture.kernel.sufficient_resources_registered(0.5));
+    fixture.kernel.reconfigure(Setup::default().config());
+    assert!(fixture.kernel.sufficient_resources_registered(1.0), "of nothing");
 }
 
 /// Goal: nothing is started for a while on an agent that was reported lost. Method: offers before and after.
 #[test]
 fn a_lost_agent_is_left_alone_for_ten_seconds() {
-    let mut house = House::new(&Setup::default());
-    house.start_on("S1", 0);
-    house.kernel.agent_lost("S1", at(1000));
-    assert_eq!(house.refused_on("S1", 9000), Reason::AgentSuspect { until: at(11_000) });
-    assert_eq!(house.declines()[0].refuse, secs(2));
-    house.start_on("S1", 11_000);
+    let mut fixture = Fixture::new(&Setup::default());
+    fixture.start_on("S1", 0);
+    fixture.kernel.agent_lost("S1", at(1000));
+    assert_eq!(fixture.refused_on("S1", 9000), Reason::AgentSuspect { until: at(11_000) });
+    assert_eq!(fixture.declines()[0].refuse, secs(2));
+    fixture.start_on("S1", 11_000);
 }
 
 /// Goal: a dead subscription's offers are declined, and a new one numbers itself. Method: disconnect and return.
 #[test]
 fn subscriptions_end_and_begin() {
-    let mut house = House::new(&Setup::default());
-    assert_eq!(house.kernel.epoch(), 0);
-    house.kernel.disconnected();
-    assert_eq!(house.refused_on("S1", 0), Reason::Disconnected);
-    assert_eq!(house.kernel.registered(), 1);
-    house.start_on("S1", 1);
-    assert_eq!((house.executors(), house.kernel.epoch()), (1, 1));
+    let mut fixture = Fixture::new(&Setup::default());
+    assert_eq!(fixture.kernel.epoch(), 0);
+    fixture.kernel.disconnected();
+    assert_eq!(fixture.refused_on("S1", 0), Reason::Disconnected);
+    assert_eq!(fixture.kernel.registered(), 1);
+    fixture.start_on("S1", 1);
+    assert_eq!((fixture.executors(), fixture.kernel.epoch()), (1, 1));
 }

@@ -7,58 +7,58 @@ use offermill::{
     UpdateReason,
 };
 
-use super::House;
+use super::Fixture;
 use crate::world::{Setup, at, secs};
 
 /// Goal: resources are freed exactly once. Method: an end, then each further end there is.
 #[test]
 fn ends_free_once() {
-    let mut house = House::new(&Setup::default());
-    let id = house.start_on("S1", 0);
-    let outcome = house.tell(id, TaskState::Failed, 1);
+    let mut fixture = Fixture::new(&Setup::default());
+    let id = fixture.start_on("S1", 0);
+    let outcome = fixture.update(id, TaskState::Failed, 1);
     assert_eq!(outcome.change, Change::Ended(Fate::Failed));
     assert_eq!(outcome.freed.unwrap().cores, MilliCpus::from_cores(1));
     for state in [TaskState::Failed, TaskState::Finished, TaskState::Lost, TaskState::Gone] {
-        let outcome = house.tell(id, state, 2);
+        let outcome = fixture.update(id, state, 2);
         assert_eq!((outcome.change, outcome.freed), (Change::Nothing, None));
         assert!(!outcome.kill);
     }
-    assert_eq!((house.executors(), house.kernel.unknown_updates()), (0, 0));
+    assert_eq!((fixture.executors(), fixture.kernel.unknown_updates()), (0, 0));
 }
 
-/// Goal: unknown executors are tolerated, counted, and killed if they live. Method: ids of nobody.
+/// Goal: unknown executors are tolerated, counted, and killed if they live. Method: unknown ids.
 #[test]
 fn strangers_are_counted_and_killed() {
-    let house = House::new(&Setup::default());
+    let fixture = Fixture::new(&Setup::default());
     for (name, count) in [("job-10-7.0", 1), ("", 2), ("x", 3)] {
         let running = StatusUpdate::new(name, TaskState::Running);
-        let outcome = house.kernel.status_update(&running, at(0));
+        let outcome = fixture.kernel.status_update(&running, at(0));
         assert_eq!((outcome.change, outcome.kill), (Change::UnknownExecutor, true));
-        assert_eq!(house.kernel.unknown_updates(), count);
+        assert_eq!(fixture.kernel.unknown_updates(), count);
     }
     let ended = StatusUpdate::new("x", TaskState::Killed);
-    assert!(!house.kernel.status_update(&ended, at(0)).kill);
+    assert!(!fixture.kernel.status_update(&ended, at(0)).kill);
 }
 
 /// Goal: with plain ids, too, a late update is about somebody known. Method: a duplicate end.
 #[test]
 fn plain_ids_of_the_ended_are_no_strangers() {
-    let mut house = House::with_ids(&Setup::default(), IdScheme::plain());
-    let id = house.start_on("S1", 0);
-    assert_eq!(house.kernel.executor_name(id).to_string(), "0");
-    house.tell(id, TaskState::Finished, 1);
-    let outcome = house.tell(id, TaskState::Finished, 2);
-    assert_eq!((outcome.change, house.kernel.unknown_updates()), (Change::Nothing, 0));
-    let next = house.start_on("S1", 3);
-    assert_eq!(house.kernel.executor_name(next).to_string(), "1", "numbers are not reused");
+    let mut fixture = Fixture::with_ids(&Setup::default(), IdScheme::plain());
+    let id = fixture.start_on("S1", 0);
+    assert_eq!(fixture.kernel.executor_name(id).to_string(), "0");
+    fixture.update(id, TaskState::Finished, 1);
+    let outcome = fixture.update(id, TaskState::Finished, 2);
+    assert_eq!((outcome.change, fixture.kernel.unknown_updates()), (Change::Nothing, 0));
+    let next = fixture.start_on("S1", 3);
+    assert_eq!(fixture.kernel.executor_name(next).to_string(), "1", "numbers are not reused");
 }
 
 /// Goal: ids are unique over restarts. Method: two kernels of different epochs; an update for the other's executor.
 #[test]
 fn ids_differ_between_epochs() {
     let ids = |epoch| IdScheme::unique("job", epoch).unwrap();
-    let mut before = House::with_ids(&Setup::default(), ids(1));
-    let mut after = House::with_ids(&Setup::default(), ids(2));
+    let mut before = Fixture::with_ids(&Setup::default(), ids(1));
+    let mut after = Fixture::with_ids(&Setup::default(), ids(2));
     let old = before.start_on("S1", 0);
     let new = after.start_on("S1", 0);
     let old_name = before.kernel.executor_name(old).to_string();
@@ -76,26 +76,26 @@ fn ids_differ_between_epochs() {
 fn out_of_sight_is_not_gone() {
     let rule = UnreachableRule { release_after: Some(secs(10)), forget_after: secs(20) };
     let setup = Setup { core_cap: Some(1000), unreachable: rule, ..Setup::default() };
-    let mut house = House::new(&setup);
-    let id = house.start_on("S1", 0);
-    assert_eq!(house.tell(id, TaskState::Unreachable, 1000).change, Change::Unreachable);
-    assert_eq!(house.executors(), 1, "its cores still count");
-    assert!(house.kernel.tick(at(10_999)).given_up.is_empty());
-    assert_eq!(house.tell(id, TaskState::Unreachable, 10_999).change, Change::Nothing);
-    assert_eq!(house.kernel.tick(at(11_000)).given_up[0].id, id);
-    assert_eq!(house.executors(), 0);
-    assert_eq!(house.tell(id, TaskState::Running, 12_000).change, Change::Returned);
-    assert_eq!(house.executors(), 1, "it counts again");
+    let mut fixture = Fixture::new(&setup);
+    let id = fixture.start_on("S1", 0);
+    assert_eq!(fixture.update(id, TaskState::Unreachable, 1000).change, Change::Unreachable);
+    assert_eq!(fixture.executors(), 1, "its cores still count");
+    assert!(fixture.kernel.tick(at(10_999)).given_up.is_empty());
+    assert_eq!(fixture.update(id, TaskState::Unreachable, 10_999).change, Change::Nothing);
+    assert_eq!(fixture.kernel.tick(at(11_000)).given_up[0].id, id);
+    assert_eq!(fixture.executors(), 0);
+    assert_eq!(fixture.update(id, TaskState::Running, 12_000).change, Change::Returned);
+    assert_eq!(fixture.executors(), 1, "it counts again");
 
-    house.tell(id, TaskState::Unreachable, 13_000);
-    house.kernel.tick(at(23_000));
-    let other = house.start_on("S2", 23_000);
-    let outcome = house.tell(id, TaskState::Running, 24_000);
+    fixture.update(id, TaskState::Unreachable, 13_000);
+    fixture.kernel.tick(at(23_000));
+    let other = fixture.start_on("S2", 23_000);
+    let outcome = fixture.update(id, TaskState::Running, 24_000);
     assert_eq!((outcome.change, outcome.kill), (Change::Refused, true));
-    house.tell(other, TaskState::Finished, 25_000);
-    assert_eq!(house.kernel.snapshot(at(0)).executors[0].phase, Phase::GivenUp);
-    assert_eq!(house.kernel.tick(at(43_000)).forgotten[0].id, id);
-    let outcome = house.tell(id, TaskState::Running, 44_000);
+    fixture.update(other, TaskState::Finished, 25_000);
+    assert_eq!(fixture.kernel.snapshot(at(0)).executors[0].phase, Phase::GivenUp);
+    assert_eq!(fixture.kernel.tick(at(43_000)).forgotten[0].id, id);
+    let outcome = fixture.update(id, TaskState::Running, 44_000);
     assert_eq!((outcome.change, outcome.kill), (Change::Nothing, true), "killed even then");
 }
 
@@ -105,13 +105,13 @@ fn out_of_sight_is_not_gone() {
 fn readmission_is_for_the_size_that_it_has() {
     let rule = UnreachableRule { release_after: Some(secs(0)), forget_after: secs(20) };
     let setup = Setup { core_cap: Some(4000), unreachable: rule, ..Setup::default() };
-    let mut house = House::new(&setup);
-    let (stays, leaves) = (house.start_on("S1", 0), house.start_on("S2", 0));
-    house.tell(leaves, TaskState::Unreachable, 0);
-    house.kernel.tick(at(1));
-    house.kernel.reconfigure(Setup { executor_cores: Some(4000), ..setup }.config());
-    assert_eq!(house.tell(leaves, TaskState::Running, 2).change, Change::Returned);
-    assert_eq!(house.tell(stays, TaskState::Running, 2).change, Change::Running);
+    let mut fixture = Fixture::new(&setup);
+    let (stays, leaves) = (fixture.start_on("S1", 0), fixture.start_on("S2", 0));
+    fixture.update(leaves, TaskState::Unreachable, 0);
+    fixture.kernel.tick(at(1));
+    fixture.kernel.reconfigure(Setup { executor_cores: Some(4000), ..setup }.config());
+    assert_eq!(fixture.update(leaves, TaskState::Running, 2).change, Change::Returned);
+    assert_eq!(fixture.update(stays, TaskState::Running, 2).change, Change::Running);
 }
 
 /// Goal: `TASK_LOST` is an end or not, by its reason. Method: each reason.
@@ -120,94 +120,99 @@ fn lost_by_partition_is_not_an_end() {
     for reason in
         [UpdateReason::AgentDisconnected, UpdateReason::AgentRemoved, UpdateReason::Reconciliation]
     {
-        let mut house = House::new(&Setup::default());
-        let id = house.start_on("S1", 0);
-        let outcome = house.tell_because(id, TaskState::Lost, reason, 1);
+        let mut fixture = Fixture::new(&Setup::default());
+        let id = fixture.start_on("S1", 0);
+        let outcome = fixture.update_because(id, TaskState::Lost, reason, 1);
         assert_eq!(outcome.change, Change::Unreachable, "{reason:?}");
     }
-    let mut house = House::new(&Setup::default());
-    let id = house.start_on("S1", 0);
-    let outcome = house.tell_because(id, TaskState::Lost, UpdateReason::InvalidOffers, 1);
+    let mut fixture = Fixture::new(&Setup::default());
+    let id = fixture.start_on("S1", 0);
+    let outcome = fixture.update_because(id, TaskState::Lost, UpdateReason::InvalidOffers, 1);
     assert_eq!((outcome.change, outcome.excluded), (Change::Ended(Fate::Lost), None));
 }
 
-/// Goal: whoever is in doubt is asked about, until an update tells. Method: each way into doubt, and out of it.
+/// Goal: each executor in doubt is reconciled until an update reports it. Method: each way into doubt, and out of it.
 #[test]
 fn the_doubtful_are_reconciled() {
     let setup = Setup { launch_timeout: secs(100), ..Setup::default() };
-    let mut house = House::new(&setup);
-    let ids = [house.start_on("S1", 0), house.start_on("S1", 0), house.start_on("S2", 0)];
+    let mut fixture = Fixture::new(&setup);
+    let ids = [fixture.start_on("S1", 0), fixture.start_on("S1", 0), fixture.start_on("S2", 0)];
     for id in ids {
-        house.tell(id, TaskState::Running, 1);
+        fixture.update(id, TaskState::Running, 1);
     }
-    let doubtful = |house: &House, now| house.kernel.reconcile(Scope::Doubtful, at(now)).len();
-    assert_eq!(doubtful(&house, 500_000), 0);
-    assert_eq!(house.kernel.agent_lost("S1", at(2)).len(), 2);
-    assert_eq!(house.kernel.agent_lost("S9", at(2)), []);
-    let name = house.kernel.executor_name(ids[2]).to_string();
-    assert_eq!(house.kernel.executor_lost(&name).unwrap().agent_id.as_ref(), "S2");
-    assert_eq!(doubtful(&house, 3), 3);
-    assert_eq!(house.executors(), 3, "a hint frees nothing");
+    let doubtful =
+        |fixture: &Fixture, now| fixture.kernel.reconcile(Scope::Doubtful, at(now)).len();
+    assert_eq!(doubtful(&fixture, 500_000), 0);
+    assert_eq!(fixture.kernel.agent_lost("S1", at(2)).len(), 2);
+    assert_eq!(fixture.kernel.agent_lost("S9", at(2)), []);
+    let name = fixture.kernel.executor_name(ids[2]).to_string();
+    assert_eq!(fixture.kernel.executor_lost(&name).unwrap().agent_id.as_ref(), "S2");
+    assert_eq!(doubtful(&fixture, 3), 3);
+    assert_eq!(fixture.executors(), 3, "a hint frees nothing");
     for id in ids {
-        house.tell(id, TaskState::Running, 4);
+        fixture.update(id, TaskState::Running, 4);
     }
-    assert_eq!(doubtful(&house, 5), 0);
-    assert_eq!(house.kernel.reconcile(Scope::All, at(5)).len(), 3);
-    house.start_on("S3", 10);
-    assert_eq!((doubtful(&house, 100_009), doubtful(&house, 100_010)), (0, 1), "launch timeout");
+    assert_eq!(doubtful(&fixture, 5), 0);
+    assert_eq!(fixture.kernel.reconcile(Scope::All, at(5)).len(), 3);
+    fixture.start_on("S3", 10);
+    assert_eq!(
+        (doubtful(&fixture, 100_009), doubtful(&fixture, 100_010)),
+        (0, 1),
+        "launch timeout"
+    );
 }
 
 /// Goal: young executors are not asked about with all others, for their launch may not have left. Method: one that is
 /// young, the moment when it no longer is, and what makes it known before: an update, or doubt.
 #[test]
 fn the_young_are_not_asked_about() {
-    let mut house = House::new(&Setup::default());
-    let asked = |house: &House, now| house.kernel.reconcile(Scope::All, at(now)).len();
-    let ids = [house.start_on("S1", 10), house.start_on("S1", 10), house.start_on("S2", 10)];
-    assert_eq!((asked(&house, 10), asked(&house, 5_009), asked(&house, 5_010)), (0, 0, 3));
-    house.tell(ids[0], TaskState::Running, 20);
-    assert_eq!(asked(&house, 20), 1);
-    house.tell(ids[1], TaskState::Staging, 20);
-    assert_eq!(asked(&house, 20), 1, "the cluster hasn't started it");
-    assert_eq!(house.kernel.agent_lost("S2", at(30)).len(), 1, "the caller knows what has left");
-    assert_eq!(asked(&house, 30), 2, "it is in doubt");
+    let mut fixture = Fixture::new(&Setup::default());
+    let asked = |fixture: &Fixture, now| fixture.kernel.reconcile(Scope::All, at(now)).len();
+    let ids = [fixture.start_on("S1", 10), fixture.start_on("S1", 10), fixture.start_on("S2", 10)];
+    assert_eq!((asked(&fixture, 10), asked(&fixture, 5_009), asked(&fixture, 5_010)), (0, 0, 3));
+    fixture.update(ids[0], TaskState::Running, 20);
+    assert_eq!(asked(&fixture, 20), 1);
+    fixture.update(ids[1], TaskState::Staging, 20);
+    assert_eq!(asked(&fixture, 20), 1, "the cluster hasn't started it");
+    assert_eq!(fixture.kernel.agent_lost("S2", at(30)).len(), 1, "the caller knows what has left");
+    assert_eq!(asked(&fixture, 30), 2, "it is in doubt");
 }
 
 /// Goal: doubt ends when somebody who was given up is heard of again. Method: doubt an executor that was given up.
 #[test]
 fn doubt_ends_with_readmission() {
     let rule = UnreachableRule { release_after: Some(secs(0)), forget_after: secs(20) };
-    let mut house = House::new(&Setup { unreachable: rule, ..Setup::default() });
-    let id = house.start_on("S1", 0);
-    house.tell(id, TaskState::Unreachable, 0);
-    house.kernel.tick(at(1));
-    assert_eq!(house.kernel.agent_lost("S1", at(2)).len(), 1);
-    assert_eq!(house.tell(id, TaskState::Running, 3).change, Change::Returned);
-    assert_eq!(house.kernel.reconcile(Scope::Doubtful, at(4)), []);
+    let mut fixture = Fixture::new(&Setup { unreachable: rule, ..Setup::default() });
+    let id = fixture.start_on("S1", 0);
+    fixture.update(id, TaskState::Unreachable, 0);
+    fixture.kernel.tick(at(1));
+    assert_eq!(fixture.kernel.agent_lost("S1", at(2)).len(), 1);
+    assert_eq!(fixture.update(id, TaskState::Running, 3).change, Change::Returned);
+    assert_eq!(fixture.kernel.reconcile(Scope::Doubtful, at(4)), []);
 }
 
 /// Goal: a late update about an executor doesn't touch the one that has its cell now. Method: an unreachable ghost
 /// just before the launch timeout of its successor.
 #[test]
 fn a_ghost_does_not_stop_the_clock_of_its_successor() {
-    let mut house = House::new(&Setup { launch_timeout: secs(100), ..Setup::default() });
-    let ghost = house.start_on("S1", 0);
-    house.tell(ghost, TaskState::Finished, 0);
-    house.start_on("S1", 0);
-    assert_eq!(house.tell(ghost, TaskState::Unreachable, 99_000).change, Change::Nothing);
-    assert_eq!(house.kernel.reconcile(Scope::Doubtful, at(100_000)).len(), 1);
+    let mut fixture = Fixture::new(&Setup { launch_timeout: secs(100), ..Setup::default() });
+    let ghost = fixture.start_on("S1", 0);
+    fixture.update(ghost, TaskState::Finished, 0);
+    fixture.start_on("S1", 0);
+    assert_eq!(fixture.update(ghost, TaskState::Unreachable, 99_000).change, Change::Nothing);
+    assert_eq!(fixture.kernel.reconcile(Scope::Doubtful, at(100_000)).len(), 1);
 }
 
 /// Goal: what was asked to end is named, once it has not ended. Method: kill a live and an ended one.
 #[test]
 fn kills_name_those_that_live() {
-    let mut house = House::new(&Setup { limit: Some(5), ..Setup::default() });
-    let (dead, alive) = (house.start_on("S1", 0), house.start_on("S1", 0));
-    house.tell(dead, TaskState::Finished, 1);
-    let targets = house.kernel.kill_executors([dead, alive]);
+    let mut fixture = Fixture::new(&Setup { limit: Some(5), ..Setup::default() });
+    let (dead, alive) = (fixture.start_on("S1", 0), fixture.start_on("S1", 0));
+    fixture.update(dead, TaskState::Finished, 1);
+    let targets = fixture.kernel.kill_executors([dead, alive]);
     assert_eq!(targets.len(), 1);
     assert_eq!((targets[0].id, &*targets[0].agent_id), (alive, "S1"));
-    assert_eq!(house.kernel.executor_limit(), Some(5), "the limit stays");
+    assert_eq!(fixture.kernel.executor_limit(), Some(5), "the limit stays");
 }
 
 /// Goal: executors that finish lower the executor limit once each, if so told, and nothing else does. Method: each end
@@ -216,42 +221,42 @@ fn kills_name_those_that_live() {
 #[test]
 fn finished_executors_count_the_limit_down() {
     for in_batches in [false, true] {
-        let mut house = House::new(&Setup { limit: Some(9), ..Setup::default() });
-        let tell = |house: &House, ids: &[ExecutorId], state: TaskState, limit: LimitRule| {
+        let mut fixture = Fixture::new(&Setup { limit: Some(9), ..Setup::default() });
+        let tell = |fixture: &Fixture, ids: &[ExecutorId], state: TaskState, limit: LimitRule| {
             let names: Vec<String> =
-                ids.iter().map(|id| house.kernel.executor_name(*id).to_string()).collect();
+                ids.iter().map(|id| fixture.kernel.executor_name(*id).to_string()).collect();
             let updates: Vec<StatusUpdate<'_>> =
                 names.iter().map(|name| StatusUpdate::new(name, state)).collect();
             if in_batches {
-                house.kernel.status_updates_with(&updates, limit, at(1), &mut Vec::new());
+                fixture.kernel.status_updates_with(&updates, limit, at(1), &mut Vec::new());
             } else {
                 for update in &updates {
-                    house.kernel.status_update_with(update, limit, at(1));
+                    fixture.kernel.status_update_with(update, limit, at(1));
                 }
             }
-            house.kernel.executor_limit()
+            fixture.kernel.executor_limit()
         };
-        let ids: Vec<ExecutorId> = (0..9).map(|_| house.start_on("S1", 0)).collect();
+        let ids: Vec<ExecutorId> = (0..9).map(|_| fixture.start_on("S1", 0)).collect();
         let (keep, count_down) = (LimitRule::Keep, LimitRule::CountDown);
-        assert_eq!(tell(&house, &ids[..1], TaskState::Finished, keep), Some(9));
+        assert_eq!(tell(&fixture, &ids[..1], TaskState::Finished, keep), Some(9));
         assert_eq!(
-            tell(&house, &ids[..1], TaskState::Finished, count_down),
+            tell(&fixture, &ids[..1], TaskState::Finished, count_down),
             Some(9),
             "it had ended"
         );
         for state in [TaskState::Running, TaskState::Failed, TaskState::Finished] {
-            assert_eq!(tell(&house, &ids[1..2], state, count_down), Some(9), "{state:?}");
+            assert_eq!(tell(&fixture, &ids[1..2], state, count_down), Some(9), "{state:?}");
         }
         assert_eq!(
-            tell(&house, &[ids[2], ids[3], ids[2]], TaskState::Finished, count_down),
+            tell(&fixture, &[ids[2], ids[3], ids[2]], TaskState::Finished, count_down),
             Some(7)
         );
-        house.kernel.set_executor_limit(Some(2)).unwrap();
-        assert_eq!(tell(&house, &ids[2..5], TaskState::Finished, count_down), Some(1));
-        assert_eq!(tell(&house, &ids[5..7], TaskState::Finished, count_down), Some(0));
-        house.kernel.set_executor_limit(None).unwrap();
-        assert_eq!(tell(&house, &ids[7..], TaskState::Finished, count_down), None);
-        house.kernel.check().unwrap();
+        fixture.kernel.set_executor_limit(Some(2)).unwrap();
+        assert_eq!(tell(&fixture, &ids[2..5], TaskState::Finished, count_down), Some(1));
+        assert_eq!(tell(&fixture, &ids[5..7], TaskState::Finished, count_down), Some(0));
+        fixture.kernel.set_executor_limit(None).unwrap();
+        assert_eq!(tell(&fixture, &ids[7..], TaskState::Finished, count_down), None);
+        fixture.kernel.check().unwrap();
     }
 }
 
@@ -261,12 +266,12 @@ fn finished_executors_count_the_limit_down() {
 fn the_given_up_count_the_limit_down() {
     let rule = UnreachableRule { release_after: Some(secs(0)), forget_after: secs(20) };
     let setup = Setup { unreachable: rule, limit: Some(3), ..Setup::default() };
-    let mut house = House::new(&setup);
-    let id = house.start_on("S1", 0);
-    house.tell(id, TaskState::Unreachable, 0);
-    assert_eq!(house.kernel.tick(at(1)).given_up.len(), 1);
-    let name = house.kernel.executor_name(id).to_string();
+    let mut fixture = Fixture::new(&setup);
+    let id = fixture.start_on("S1", 0);
+    fixture.update(id, TaskState::Unreachable, 0);
+    assert_eq!(fixture.kernel.tick(at(1)).given_up.len(), 1);
+    let name = fixture.kernel.executor_name(id).to_string();
     let finished = StatusUpdate::new(&name, TaskState::Finished);
-    house.kernel.status_update_with(&finished, LimitRule::CountDown, at(2));
-    assert_eq!((house.kernel.executor_limit(), house.executors()), (Some(2), 0));
+    fixture.kernel.status_update_with(&finished, LimitRule::CountDown, at(2));
+    assert_eq!((fixture.kernel.executor_limit(), fixture.executors()), (Some(2), 0));
 }

@@ -125,7 +125,7 @@ pub(crate) fn expect_same_state(
     now: Timestamp,
     ids: &Ids,
 ) {
-    assert!(snapshot.exact, "nobody else is at work");
+    assert!(snapshot.exact, "no other thread runs");
     assert_eq!(kernel.totals(), snapshot.totals);
     assert_eq!(kernel.executor_limit(), model.limit);
     assert_eq!(kernel.epoch(), model.epoch);
@@ -190,5 +190,5 @@ fn same_counts(kernel: &Kernel, model: &Model) {
         let expected = model.counts.declined.get(kind.as_str()).copied().unwrap_or(0);
         assert_eq!(counts.declined(kind), expected, "declined: {kind:?}");
     }
-    assert_eq!(kernel.unknown_updates(), model.counts.strays, "updates about nobody");
+    assert_eq!(kernel.unknown_updates(), model.counts.strays, "updates about unknown executors");
 }

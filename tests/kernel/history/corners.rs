@@ -8,7 +8,7 @@ use offermill::Timestamp;
 
 /// So close to a deadline something is at it.
 const CLOSE: Duration = Duration::from_secs(1);
-/// Agents are forgotten after so long.
+/// Agents are forgotten after this time.
 pub(crate) const LONG: Duration = Duration::from_secs(900);
 
 macro_rules! corners {
@@ -56,7 +56,7 @@ pub(crate) fn count(scene: &Scene) {
     }
 }
 
-/// Prints how often each corner was reached. Each must have been if there were so many histories as in an ordinary run.
+/// Prints how often each corner was reached. In a run with the usual number of histories each must have been reached.
 #[allow(dead_code)]
 pub(crate) fn expect_reached(histories: u32) {
     let reached = || TEXTS.iter().zip(&REACHED);

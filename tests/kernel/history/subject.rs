@@ -175,7 +175,7 @@ impl Subject {
         }
     }
 
-    /// The books add up, and to what the model adds up to.
+    /// The accounts agree with each other and with the model.
     pub(crate) fn expect_sums_like(&self, scene: &Scene) {
         self.kernel.check().unwrap();
         expect_same_sums(&self.kernel, &scene.model);

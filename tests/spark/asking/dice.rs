@@ -16,7 +16,7 @@ impl Dice {
         least + self.roll(most - least + 1)
     }
 
-    /// True in so many of a hundred cases.
+    /// True with this probability in percent.
     pub(crate) fn percent(&mut self, percent: usize) -> bool {
         self.roll(100) < percent
     }

@@ -1,4 +1,4 @@
-//! Drafts of scenarios: what may happen, at random. Whose task something happens to is left to whoever plays it.
+//! Drafts of scenarios: what may happen, at random. The player of a draft chooses the task that an event is about.
 
 use serde_json::{Value, json};
 

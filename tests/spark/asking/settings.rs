@@ -46,7 +46,7 @@ impl Theme {
     }
 }
 
-/// A setting: in so many of a hundred scenarios of its theme, and of others, one of these.
+/// A setting: the percentage of scenarios of its theme, and of others, that have one of these values.
 struct Row(&'static str, Theme, [usize; 2], &'static [&'static str]);
 
 const MEMORY: &[&str] = &["512m", "1g", "2g", "600m", "1536m"];

@@ -16,7 +16,7 @@ pub(crate) struct Driver {
     pub(crate) app_id: String,
 }
 
-/// Ports that nobody listens at.
+/// Ports without a listener.
 pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
     let all = [(); N].map(|()| TcpListener::bind(("0.0.0.0", 0)).unwrap());
     all.each_ref().map(|one| one.local_addr().unwrap().port())

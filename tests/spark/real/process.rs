@@ -48,7 +48,7 @@ impl Watched {
         })
     }
 
-    /// What follows the end of what `look` finds in the next line in which it finds it within so long.
+    /// The text after the match of `look` in the next line that matches, if one arrives within the given time.
     fn find(&mut self, within: Duration, look: impl Fn(&str) -> Option<usize>) -> Option<String> {
         let give_up = Instant::now() + within;
         loop {

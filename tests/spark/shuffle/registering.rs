@@ -42,7 +42,7 @@ fn registered(number: u8, again: bool) -> News {
     News::Registered { host: host(number), again }
 }
 
-/// Waits for so many heartbeats.
+/// Waits for this number of heartbeats.
 #[track_caller]
 fn beats(service: &FakeService, count: usize) {
     eventually(PATIENCE, "heartbeats", || {
@@ -90,7 +90,7 @@ fn each_host_is_registered_with_once() {
 }
 
 /// Goal: a service that comes late, and one that is started again, are registered with when they are there; each is
-/// told once. Method: nobody listens for a while; then somebody; then nobody; then somebody.
+/// told once. Method: no listener, then one, then none, then one.
 #[test]
 fn services_come_and_go() {
     let port = free_port();
@@ -169,7 +169,7 @@ fn a_service_that_takes_and_closes_fails() {
 /// Goal: hosts that don't answer delay one that does by one registration timeout at most, and the end by nothing.
 /// Method: more mute ones than are called at a time, known for long, then a good one; then the end.
 #[test]
-fn mute_hosts_delay_nobody() {
+fn mute_hosts_delay_no_other() {
     let port = free_port();
     let mute: Vec<FakeService> =
         (1..=40).map(|number| FakeService::start(number, port, Manner::Mute)).collect();
@@ -191,7 +191,7 @@ fn mute_hosts_delay_nobody() {
 }
 
 /// Goal: a program that was stopped for longer than the timeout registers anew, as the service has deleted its files by
-/// then. Method: what is told of a second service holds the registrar's thread up for so long.
+/// then. Method: the notice about a second service blocks the registrar's thread for that time.
 #[test]
 fn after_a_long_silence_it_registers_again() {
     let port = free_port();

@@ -61,7 +61,7 @@ pub(crate) fn host(number: u8) -> String {
     Ipv4Addr::new(127, 0, number, 1).to_string()
 }
 
-/// A port on which nobody listens.
+/// A port without a listener.
 pub(crate) fn free_port() -> u16 {
     TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap().local_addr().unwrap().port()
 }
