@@ -1,4 +1,4 @@
-//! `offermill constraints check`.
+//! Tests of `offermill constraints check`.
 
 use crate::support::{Ended, Folder, finish};
 
@@ -7,7 +7,8 @@ fn check(arguments: &[&str]) -> Ended {
     finish(&Folder::new(), &all)
 }
 
-/// Goal: a constraint alone is read and printed in its one form. Method: both syntaxes, and none.
+/// Goal: a constraint without an agent is parsed and printed in canonical form. Method: print both syntaxes, and an
+/// empty one.
 #[test]
 fn a_constraint_is_read() {
     for (text, expected) in [
@@ -20,8 +21,8 @@ fn a_constraint_is_read() {
     }
 }
 
-/// Goal: an agent is held against it, condition by condition, and the exit code tells. Method: an
-/// agent with each type of attribute and a place, for a match and a mismatch of either syntax.
+/// Goal: an agent is checked condition by condition, and the exit code is the result. Method: check a match and a
+/// mismatch in each syntax against an agent with a location and an attribute of each type.
 #[test]
 fn an_agent_is_held_against_it() {
     let agent = [
@@ -53,8 +54,8 @@ no match
     assert_eq!((ended.code, &*ended.output), (Some(1), expected));
 }
 
-/// Goal: a mistake is explained on standard error, and nothing is printed. Method: a bad constraint
-/// of either syntax, bad attributes, both at once.
+/// Goal: an invalid constraint is explained on standard error, and nothing is printed. Method: a bad constraint in each
+/// syntax, bad attributes, and both at once.
 #[test]
 fn mistakes_are_explained() {
     for (arguments, told) in [

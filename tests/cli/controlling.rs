@@ -1,4 +1,4 @@
-//! Runs that are told what to do while they go on.
+//! Tests of commands to a running `offermill run`: over a socket, on standard input and through `offermill ctl`.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -14,7 +14,7 @@ use crate::support::{Ended, Folder, Run, finish, offermill, small};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A client of a run's socket.
+/// A client of a run's control socket.
 struct Client(BufReader<UnixStream>);
 
 impl Client {
@@ -39,7 +39,7 @@ impl Client {
         self.hear()
     }
 
-    /// The lines up to an empty one.
+    /// Reads lines up to an empty one.
     fn ask_for_block(&mut self, line: &str) -> Vec<String> {
         self.say(line);
         std::iter::from_fn(|| Some(self.hear()).filter(|line| !line.is_empty())).collect()
@@ -63,7 +63,7 @@ impl Client {
     }
 }
 
-/// A run on two agents with four cores each, with JSON and a socket.
+/// A run on two agents with four cores each, with `--json` and a control socket.
 fn start(folder: &Folder, flags: &[&str]) -> (Run, PathBuf) {
     let socket = folder.0.join("control");
     let control = ["--master", "local-cluster[2,4,128]", "--json", "--control"];
@@ -81,13 +81,13 @@ fn living(status: &Value) -> usize {
     status["living"].as_array().unwrap().len()
 }
 
-/// The name of a living executor.
+/// The name of a live executor.
 fn name(status: &Value, place: usize) -> String {
     status["living"][place]["executor"].as_str().unwrap().to_owned()
 }
 
-/// Goal: the limit goes up and down over the socket, a lower one ends nobody, kills leave it alone, and the run ends
-/// when told to. Method: real executors, the answers, the events and what is left of the socket.
+/// Goal: the limit is raised and lowered over the socket, a lower limit kills no executor, kills don't change it, and
+/// `stop` ends the run. Method: run real executors; check replies, events and that the socket is removed.
 #[test]
 fn a_run_is_steered_over_its_socket() {
     let folder = Folder::new();
@@ -101,7 +101,7 @@ fn a_run_is_steered_over_its_socket() {
     assert!(lines.contains(&"executors   2 running".to_owned()), "{lines:?}");
     assert!(lines.contains(&"limit       2".to_owned()), "{lines:?}");
 
-    // A kill alone is a replacement.
+    // A kill without a change of the limit leads to a replacement.
     let victim = name(&status, 0);
     assert_eq!(
         client.ask(&format!("kill {victim}")),
@@ -123,7 +123,7 @@ fn a_run_is_steered_over_its_socket() {
     assert_eq!(client.ask("limit 3"), "ok: limit 3 as before");
     assert_eq!(client.ask("limit 1"), "ok: limit 3 -> 1");
     assert_eq!(living(&client.status()), 3, "a lower limit ends nobody");
-    // By what is after the last "-", and by the number.
+    // Executors are named by the part after the last "-", and by the number.
     let [first, second] = [0, 1].map(|place| name(&status, place));
     let first = first.rsplit_once('-').unwrap().1;
     let second = second.rsplit_once('-').unwrap().1.split_once('.').unwrap().0;
@@ -144,8 +144,8 @@ fn a_run_is_steered_over_its_socket() {
     folder.assert_deserted();
 }
 
-/// Goal: a line that is no command is answered with what was expected, and the client goes on. Method: bad lines of
-/// all kinds, all at once.
+/// Goal: an invalid command is answered with what was expected, and the client can go on. Method: send invalid lines of
+/// each kind at once.
 #[test]
 fn bad_lines_are_answered() {
     let folder = Folder::new();
@@ -186,8 +186,8 @@ fn bad_lines_are_answered() {
     assert!(!socket.exists());
 }
 
-/// Goal: standard input steers a run, too, its answers are events, and its end is not the run's. Method: several lines
-/// at once, then none.
+/// Goal: standard input accepts commands, too; replies are events, and its end doesn't end the run. Method: send
+/// several lines at once, then close it.
 #[test]
 fn standard_input_steers_a_run() {
     let folder = Folder::new();
@@ -213,8 +213,8 @@ fn standard_input_steers_a_run() {
     assert!(ended.output.contains("\"why\":\"stopped by SIGTERM\""), "{}", ended.output);
 }
 
-/// Goal: a socket that is in use isn't taken away, its remains are replaced, and nothing else is touched. Method: a
-/// second run, a socket nobody listens to, and a file.
+/// Goal: a socket in use isn't replaced, a stale one is, and other files are left alone. Method: a second run, a socket
+/// without a listener, and a regular file.
 #[test]
 fn a_socket_belongs_to_one_run() {
     let folder = Folder::new();
@@ -237,7 +237,7 @@ fn a_socket_belongs_to_one_run() {
     assert_eq!(run.end().code, Some(0));
     drop(UnixListener::bind(&socket).unwrap());
     let (run, _) = start(&folder, &["--num-executors", "1"]);
-    // Somebody else's in its place is not removed.
+    // Another process' socket in its place is not removed.
     fs::remove_file(&socket).unwrap();
     fs::write(&socket, "precious").unwrap();
     run.signal("TERM");
@@ -258,8 +258,8 @@ fn a_socket_belongs_to_one_run() {
     assert_eq!(fs::read_to_string(&socket).unwrap(), "precious");
 }
 
-/// Goal: clients that don't read, don't write, or go away in the middle hinder neither the run nor other clients; too
-/// many are turned away. Method: one that asks on and on without reading, fifteen that are silent, then one more.
+/// Goal: clients that don't read, don't write or disconnect block neither the run nor other clients; too many clients
+/// are rejected. Method: one client that sends without reading, fifteen silent ones, then one more.
 #[test]
 fn bad_clients_hinder_nobody() {
     let folder = Folder::new();
@@ -295,7 +295,7 @@ fn bad_clients_hinder_nobody() {
     assert_eq!(run.end().code, Some(0));
 }
 
-/// Goal: `offermill ctl` says a command and tells what came of it. Method: its output and exit codes.
+/// Goal: `offermill ctl` sends a command and prints the reply. Method: check its output and exit codes.
 #[test]
 fn ctl_says_a_command() {
     let folder = Folder::new();
@@ -323,13 +323,13 @@ fn ctl_says_a_command() {
     assert!(errors.starts_with("offermill: no run answers at"), "{errors}");
 }
 
-/// That the run's journal says what it did.
+/// Checks that the replayed journal agrees with the run.
 fn assert_done_again(folder: &Folder) {
     let replayed = finish(folder, &["replay", "J", "--expect", "J.answers"]);
     assert_eq!(replayed.code, Some(0), "{}{}", replayed.output, replayed.errors);
 }
 
-/// What dynamic allocation is given: one to eight executors, two at first, and short timeouts.
+/// Settings of dynamic allocation: one to eight executors, initially two, and short timeouts.
 const DYNAMIC: [&str; 12] = [
     "-c",
     "spark.dynamicAllocation.enabled=true",
@@ -345,8 +345,8 @@ const DYNAMIC: [&str; 12] = [
     "spark.dynamicAllocation.schedulerBacklogTimeout=1s",
 ];
 
-/// Goal: executors follow the load: a backlog doubles their growth up to the maximum, and without a load the idle ones
-/// end, down to the minimum. Method: a real run that is told of a load, of a busy executor, and of no load.
+/// Goal: executors follow the load: a backlog doubles their growth up to the maximum, and without a load idle executors
+/// are killed down to the minimum. Method: report a load, a busy executor and no load to a real run.
 #[test]
 fn executors_follow_the_load() {
     let folder = Folder::new();
@@ -372,7 +372,7 @@ fn executors_follow_the_load() {
     let status = client.wait_for(running(1));
     assert_eq!((name(&status, 0), &status["living"][0]["idle_ms"]), (busy.clone(), &Value::Null));
     assert_eq!(status["dynamic_allocation"]["load"]["running"], 1);
-    // The last one, too, is idle now, and stays, as the minimum.
+    // The last executor is idle, too, and stays as the minimum.
     client.ask("load pending=0");
     client.ask(&format!("executor {busy} idle"));
     std::thread::sleep(Duration::from_millis(1500));
@@ -386,8 +386,8 @@ fn executors_follow_the_load() {
     assert_done_again(&folder);
 }
 
-/// Goal: executors are as large as their tasks leave room for; and a limit that counts down is left alone. Method: what
-/// the status says of slots, and a limit for a run until all have finished.
+/// Goal: executors have as many slots as their cores and the cores per task allow, and a limit that counts down can't be
+/// set. Method: read slots from the status; set a limit for a run with `--until-finished`.
 #[test]
 fn other_settings_have_their_say() {
     let folder = Folder::new();
@@ -407,8 +407,8 @@ fn other_settings_have_their_say() {
     assert_eq!(run.end().code, Some(0));
 }
 
-/// Goal: without a load there is nothing to follow, and that is said; what doesn't go together is refused. Method: a
-/// run that nobody tells of a load, for longer than executors may be idle; one until all have finished.
+/// Goal: without a reported load, executors aren't scaled and the user is told; contradicting settings are rejected.
+/// Method: a run without reports for longer than the idle timeout; one with `--until-finished`.
 #[test]
 fn without_a_load_the_number_stays() {
     let folder = Folder::new();
@@ -429,8 +429,8 @@ fn without_a_load_the_number_stays() {
     assert!(refused.errors.contains("exclude each other"), "{}", refused.errors);
 }
 
-/// Goal: what has registered, and where work is, counts. Method: ratios in the status; and one wanted host of two, with
-/// an endless wait for it. The journal has it all.
+/// Goal: registered cores and preferred hosts are taken into account. Method: read ratios from the status; prefer one
+/// of two hosts with an endless locality wait; replay the journal.
 #[test]
 fn registered_cores_and_wanted_hosts_count() {
     let folder = Folder::new();
@@ -476,8 +476,8 @@ fn registered_cores_and_wanted_hosts_count() {
     assert_done_again(&folder);
 }
 
-/// Goal: nobody is kept for shuffle data that a service keeps; who is named twice is asked to end once. Method: an
-/// executor that is said to hold some where there is a service; a kill with a name twice.
+/// Goal: executors aren't kept for shuffle data that a service holds, and an executor named twice is killed once.
+/// Method: report shuffle data where there is a service; send a kill with a duplicate name.
 #[test]
 fn what_does_not_matter_is_refused() {
     let folder = Folder::new();

@@ -1,11 +1,11 @@
-//! Where Spark's backend throws or believes nonsense, the right thing is done instead, also in Spark's way: one test
-//! for each line of `offermill replay --help`.
+//! Tests of the defects of Spark's backend that `--compat spark-3.5` doesn't reproduce: one test for each line of
+//! `offermill replay --help`.
 
 use serde_json::{Value, json};
 
 use crate::replaying::{offer, replay, scenario};
 
-/// The answers in Spark's way: the calls of each event, in short, and its closing line.
+/// The answers of `--compat spark-3.5`: the calls of each event, abbreviated, and its closing line.
 fn answers(conf: &Value, events: &[Value]) -> Vec<(Vec<String>, Value)> {
     let ended = replay(&["--compat", "spark-3.5"], &scenario(conf, events));
     assert_eq!((ended.code, &*ended.errors), (Some(0), ""));
@@ -25,7 +25,7 @@ fn answers(conf: &Value, events: &[Value]) -> Vec<(Vec<String>, Value)> {
             }
         }
     }
-    // The first is the registration.
+    // The first event is the registration.
     all.remove(0);
     all
 }
@@ -38,7 +38,8 @@ fn batch(id: &str) -> Value {
     json!({"offers": [offer(id, "a1", 1.0, &json!([]))]})
 }
 
-/// Goal: a word against a number is a mismatch, and other offers are answered. Method: one agent with a number.
+/// Goal: comparing a word with a number is a mismatch, and other offers are answered. Method: offer one agent whose
+/// attribute is a number.
 #[test]
 fn a_word_is_no_number() {
     for word in ["abc", "1,x", "0x", "1_0", "é"] {
@@ -51,8 +52,8 @@ fn a_word_is_no_number() {
     }
 }
 
-/// Goal: an update counts by its task's id. Method: an end that names an agent that Spark never used, and one that
-/// names another that it did.
+/// Goal: an update is applied by its task's id. Method: an end that names an agent that Spark never used, and one that
+/// names another agent than the task's.
 #[test]
 fn an_update_may_name_any_agent() {
     for agent in ["nowhere", "a2"] {
@@ -65,7 +66,7 @@ fn an_update_may_name_any_agent() {
     }
 }
 
-/// Goal: an end counts once. Method: the same end again, and one of a task that never was.
+/// Goal: an end counts once. Method: repeat an end, and send one of a task that never existed.
 #[test]
 fn an_end_counts_once() {
     let again = [
@@ -80,7 +81,7 @@ fn an_end_counts_once() {
     assert_eq!(all[3].1["agents"]["a1"]["failures"], 1);
 }
 
-/// Goal: what nobody has started, or what has ended, isn't left to run. Method: both, running.
+/// Goal: tasks that weren't launched or have ended are killed if they run. Method: report both as running.
 #[test]
 fn strays_are_killed() {
     let events = [
@@ -96,7 +97,8 @@ fn strays_are_killed() {
     );
 }
 
-/// Goal: what can't be started isn't counted. Method: neither a home nor an archive; labels that can't be read.
+/// Goal: tasks that can't be launched aren't counted. Method: neither a home nor an archive is set; labels can't be
+/// parsed.
 #[test]
 fn without_spark_nothing_starts() {
     let cap = json!({"spark.cores.max": "4"});
@@ -117,7 +119,8 @@ fn without_spark_nothing_starts() {
     }
 }
 
-/// Goal: what fits exactly is used. Method: two cores, of two roles, whose doubles add up to less once one is taken.
+/// Goal: an exact fit is used. Method: two cores of two roles whose doubles add up to less than two after a
+/// subtraction.
 #[test]
 fn amounts_are_exact() {
     let piece =
@@ -130,7 +133,8 @@ fn amounts_are_exact() {
     assert_eq!(all[0].1["executors"], 2, "{:?}", all[0]);
 }
 
-/// Goal: what is empty is as if not given. Method: the settings that Spark takes as they are, empty and left out.
+/// Goal: empty settings count as not set. Method: set the settings that Spark passes on empty to the empty text, and
+/// leave them out.
 #[test]
 fn empty_is_as_if_not_given() {
     let played =
@@ -143,7 +147,8 @@ fn empty_is_as_if_not_given() {
     assert_eq!(played(empty), played(json!({})));
 }
 
-/// Goal: a cap of nothing, or less, is Spark's to have: all that would do is refused for the cap. Method: both.
+/// Goal: a cap of zero or less is accepted as in Spark, and fitting offers are declined because of the cap. Method: set
+/// both.
 #[test]
 fn a_cap_may_be_nothing_or_less() {
     for (cap, shown) in [("0", 0), ("-3", -2)] {
@@ -158,14 +163,14 @@ fn a_cap_may_be_nothing_or_less() {
     }
 }
 
-/// Goal: a framework that the cluster has no more to do with places nothing. Method: an error, then an offer.
+/// Goal: nothing is placed after the cluster reported an error. Method: an error, then an offer.
 #[test]
 fn after_an_error_nothing_starts() {
     let all = answers(&json!({}), &[json!({"error": "Framework has been removed"}), batch("o1")]);
     assert_eq!((all[0].0.len(), &all[1].0[..]), (0, &["decline o1 null".to_owned()][..]));
 }
 
-/// Goal: settings that can't work end at the start. Method: those of which Spark finds out later or never.
+/// Goal: settings that can't work fail at the start. Method: settings that Spark rejects late or never.
 #[test]
 fn settings_that_cannot_work_end_at_the_start() {
     for conf in [

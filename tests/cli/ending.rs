@@ -1,4 +1,4 @@
-//! The run ends in time, with the right code, and leaves nothing behind.
+//! Tests of the end of runs: in time, with the right exit code, and without processes left behind.
 
 use std::process::Command;
 use std::thread::sleep;
@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use crate::support::{Folder, Run, small};
 
-/// Executors that start a child of their own and then wait.
+/// Executors that start a child process and then wait.
 const WITH_CHILD: [&str; 3] = ["sh", "-c", "sleep 1000 & wait"];
-/// Executors that can only be killed, and whose children can't be asked either.
+/// Executors that ignore SIGTERM, as do their children.
 const STUBBORN: [&str; 3] = ["sh", "-c", "trap '' TERM; sleep 1000 & while :; do sleep 1; done"];
 
 fn start(folder: &Folder, flags: &[&str], command: &[&str]) -> Run {
@@ -20,8 +20,8 @@ fn start(folder: &Folder, flags: &[&str], command: &[&str]) -> Run {
     run
 }
 
-/// Goal: Ctrl-C and SIGTERM let executors end and leave no process, their children included.
-/// Method: both signals.
+/// Goal: after Ctrl-C or SIGTERM, executors end and no process is left, including their children. Method: send both
+/// signals.
 #[test]
 fn signals_drain() {
     for signal in ["INT", "TERM"] {
@@ -37,8 +37,8 @@ fn signals_drain() {
     }
 }
 
-/// Goal: executors that don't listen are killed when the timeout is over, and the exit code says
-/// so. Method: those that ignore SIGTERM, and a short timeout.
+/// Goal: executors that ignore SIGTERM are killed after the timeout, and the exit code says so. Method: such executors,
+/// and a short timeout.
 #[test]
 fn the_shutdown_timeout_ends_the_stubborn() {
     let folder = Folder::new();
@@ -51,8 +51,8 @@ fn the_shutdown_timeout_ends_the_stubborn() {
     folder.assert_deserted();
 }
 
-/// Goal: a second Ctrl-C ends the run at once and still leaves no process. Method: executors that
-/// ignore SIGTERM, and a timeout that the test would not wait for.
+/// Goal: a second Ctrl-C ends the run at once and leaves no process. Method: executors that ignore SIGTERM, and a long
+/// timeout.
 #[test]
 fn a_second_signal_ends_at_once() {
     let folder = Folder::new();
@@ -67,8 +67,7 @@ fn a_second_signal_ends_at_once() {
     folder.assert_deserted();
 }
 
-/// Goal: no executor outlives a run that is killed. Method: SIGKILL, with executors that ignore
-/// SIGTERM.
+/// Goal: no executor outlives a killed run. Method: SIGKILL, with executors that ignore SIGTERM.
 #[test]
 fn a_killed_run_leaves_no_executor() {
     let folder = Folder::new();
@@ -79,7 +78,7 @@ fn a_killed_run_leaves_no_executor() {
     folder.assert_deserted();
 }
 
-/// Goal: no executor outlives a run of which all is killed that is named after the program. Method: SIGKILL at once to
+/// Goal: no executor outlives a run if all processes named after the program are killed. Method: SIGKILL at once to
 /// each process of the run whose command line has that name, as `pkill -9 -f` does.
 #[test]
 fn killing_all_by_its_name_leaves_no_executor() {

@@ -1,4 +1,4 @@
-//! Runs are done again from their journals, and journals keep secrets.
+//! Tests of journals: replaying them, secrets and failing writes.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -22,15 +22,15 @@ fn assert_alike(folder: &Folder) {
     assert!(replayed.output.contains("no difference"), "{}", replayed.output);
 }
 
-/// The events of a journal that have this key.
+/// The events of a journal with this key.
 fn events(folder: &Folder, key: &str) -> Vec<Value> {
     let text = fs::read_to_string(folder.0.join("J")).unwrap();
     let events = text.lines().skip(1).map(|line| serde_json::from_str(line).unwrap());
     events.filter(|event: &Value| event.get(key).is_some()).collect()
 }
 
-/// Goal: a run with failures, an exclusion and a limit that falls is done again from its journal; a journal that was
-/// changed is not. Method: an agent on which all fails; then a failure in place of each success.
+/// Goal: the journal of a run with failures, an exclusion and a falling limit replays without differences, and a
+/// changed journal doesn't. Method: an agent on which all executors fail; then replace each success by a failure.
 #[test]
 fn a_run_is_done_again() {
     let folder = Folder::new();
@@ -55,8 +55,8 @@ fn a_run_is_done_again() {
     assert_eq!(replay(&folder).code, Some(1));
 }
 
-/// Goal: a run that is stopped by Ctrl-C is done again up to the end, kills included. Method: one executor's process
-/// is killed before.
+/// Goal: the journal of a run that is stopped by Ctrl-C replays up to the end, including kills. Method: kill one
+/// executor's process before.
 #[test]
 fn a_run_that_is_stopped_is_done_again() {
     let folder = Folder::new();
@@ -76,15 +76,15 @@ fn a_run_that_is_stopped_is_done_again() {
     folder.assert_deserted();
 }
 
-/// Goal: what a killed run leaves behind is done again as far as it goes. Method: SIGKILL; then the journal without its
-/// last bytes.
+/// Goal: the journal of a killed run replays up to its last whole line. Method: SIGKILL; then remove the journal's last
+/// bytes.
 #[test]
 fn a_run_that_is_killed_is_done_again_as_far_as_it_goes() {
     let folder = Folder::new();
     let mut run =
         Run::start(&folder, &small(&[&CLUSTER[..], &["--json"]].concat(), &["sleep", "1000"]));
     (0..6).for_each(|_| drop(run.event_named("running")));
-    // What happened is in the files within a second.
+    // The journal is flushed every second.
     sleep(Duration::from_millis(1_200));
     run.signal("KILL");
     assert_eq!(run.end().code, None);
@@ -98,8 +98,8 @@ fn a_run_that_is_killed_is_done_again_as_far_as_it_goes() {
     folder.assert_deserted();
 }
 
-/// Goal: a journal holds nothing that was entrusted to the run, and only its owner may read it. Method: a secret in a
-/// file of settings, and variables for executors.
+/// Goal: a journal contains no secrets, and only its owner may read it. Method: a secret in a properties file, and
+/// variables for executors.
 #[test]
 fn a_journal_keeps_secrets() {
     const CANARY: &str = "c4n4ry";
@@ -120,7 +120,8 @@ fn a_journal_keeps_secrets() {
     assert_alike(&folder);
 }
 
-/// Goal: a full disk is told once and stops nothing. Method: the journal goes to a device that is always full.
+/// Goal: a full disk is reported once and doesn't stop the run. Method: write the journal to a device that is always
+/// full.
 #[test]
 fn a_full_disk_is_told_once() {
     let folder = Folder::new();
@@ -134,8 +135,8 @@ fn a_full_disk_is_told_once() {
     assert_eq!(ended.output.matches(told).count(), 1, "{}", ended.output);
 }
 
-/// Goal: nothing is written over, and what can't be made is told before anything starts. Method: files that are there,
-/// of either name, an empty one, and a folder that isn't.
+/// Goal: no file is overwritten, and a journal that can't be created is reported before the start. Method: existing
+/// files of either name, an empty one, and a missing folder.
 #[test]
 fn nothing_is_written_over() {
     let folder = Folder::new();
@@ -143,7 +144,7 @@ fn nothing_is_written_over() {
         folder.write(name, "mine");
         let ended = finish(&folder, &small(&CLUSTER, &["true"]));
         assert_eq!(ended.code, Some(code), "{}", ended.errors);
-        let told = format!("--journal: \"{name}\" is there already and isn't empty");
+        let told = format!("--journal: \"{name}\" exists and isn't empty");
         assert!(ended.errors.contains(&told), "{}", ended.errors);
         assert_eq!(fs::read_to_string(folder.0.join(name)).unwrap(), "mine");
         fs::remove_file(folder.0.join(name)).unwrap();
@@ -155,10 +156,14 @@ fn nothing_is_written_over() {
     let flags = ["--master", "local-cluster[3,2,64]", "--journal", "nowhere/J"];
     let ended = finish(&folder, &small(&flags, &["true"]));
     assert_eq!(ended.code, Some(2), "{}", ended.errors);
-    assert!(ended.errors.contains("--journal: \"nowhere/J\" can't be made: "), "{}", ended.errors);
+    assert!(
+        ended.errors.contains("--journal: \"nowhere/J\" can't be created: "),
+        "{}",
+        ended.errors
+    );
 }
 
-/// Goal: two runs don't share a journal. Method: a second run while the first goes on, which doesn't record much yet.
+/// Goal: two runs can't share a journal. Method: start a second run while the first has recorded little yet.
 #[test]
 fn a_journal_has_one_run() {
     let folder = Folder::new();
@@ -172,8 +177,8 @@ fn a_journal_has_one_run() {
     assert_alike(&folder);
 }
 
-/// Goal: a start that is refused leaves no journal in the way of the next. Method: a control socket where a file is;
-/// names that can't be a journal's.
+/// Goal: a rejected start leaves no journal behind. Method: a regular file in place of the control socket; invalid
+/// names of journals.
 #[test]
 fn a_refused_start_leaves_no_journal() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! Runs on Mesos, as far as no Mesos is needed: what is read, refused, remarked and kept to itself.
+//! Tests of runs on Mesos that need no Mesos: settings that are read, rejected or ignored with a remark, and secrets.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -7,19 +7,19 @@ use std::process::{Command, Output};
 
 use crate::support::{Folder, Run, finish, offermill};
 
-/// No secret is ever like it.
+/// A secret that appears in no other text.
 const CANARY: &str = "cAnAry-5ecret-7Q";
-/// How "p:cAnAry-…" begins in base 64.
+/// The beginning of "p:cAnAry-…" in base 64.
 const ENCODED: &str = "cDpjQW5Bc";
 
-/// Arguments of a run on a Mesos cluster, the first master of which isn't there.
+/// The arguments of a run on a Mesos cluster whose first master doesn't exist.
 fn on_mesos<'a>(flags: &[&'a str]) -> Vec<&'a str> {
     let master =
         ["--master", "mesos://127.0.0.1:1", "-c", "offermill.mesos.subscribeTimeout=100ms"];
     [&["run"], &master[..], flags, &["--", "true"]].concat()
 }
 
-/// Bad settings for Mesos, and what is said of them. `FOLDER` is the test's folder.
+/// Invalid settings for Mesos, with their messages. `FOLDER` is the test's folder.
 const BAD: &[(&[&str], &str)] = &[
     (
         &["--master", "mesos://"],
@@ -105,8 +105,8 @@ const BAD: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// Goal: what local agents don't have and executors would miss is refused there, and not passed over. Method: each such
-/// setting; then a command in the form for shells, which they do have.
+/// Goal: settings that local agents don't support and executors depend on are rejected there, not ignored. Method: each
+/// such setting; then a shell command, which local agents support.
 #[test]
 fn local_agents_have_no_containers() {
     let folder = Folder::new();
@@ -147,8 +147,8 @@ fn local_agents_have_no_containers() {
     );
 }
 
-/// Goal: a bad setting is refused in a sentence that names it, its value and what is allowed, and nothing is started.
-/// Method: one of each kind.
+/// Goal: an invalid setting is rejected in a sentence with its name, its value and the allowed values, and nothing is
+/// started. Method: one setting of each kind.
 #[test]
 fn bad_settings_are_refused() {
     let folder = Folder::new();
@@ -166,8 +166,8 @@ fn bad_settings_are_refused() {
     }
 }
 
-/// Goal: items of containers' lists that can't be read are left out and told, as on Spark. Method: one in each list; a
-/// second mistake shows that the first stops nothing.
+/// Goal: items of containers' lists that can't be parsed are removed with a remark, as in Spark. Method: one in each
+/// list; a second error shows that the first doesn't stop the checks.
 #[test]
 fn unreadable_items_of_containers_are_left_out() {
     let folder = Folder::new();
@@ -187,8 +187,8 @@ fn unreadable_items_of_containers_are_left_out() {
     assert_eq!(ended.errors.lines().count(), 3, "{}", ended.errors);
 }
 
-/// Goal: what means nothing on the cluster that was asked for is named in one remark, and stops nothing. Method:
-/// settings of both kinds on the cluster that is not theirs.
+/// Goal: settings that don't apply to the cluster are named in one remark and don't stop the run. Method: settings of
+/// each kind of cluster on the other.
 #[test]
 fn settings_of_the_other_kind_are_named() {
     let folder = Folder::new();
@@ -207,8 +207,8 @@ fn settings_of_the_other_kind_are_named() {
     assert!(ended.errors.contains(remark), "{}", ended.errors);
 }
 
-/// Goal: flags count more than keys, and those more than variables, also where a principal or a secret can be given in
-/// two ways. Method: a bad value on each lower layer doesn't matter, and one on the highest does.
+/// Goal: flags override keys, and keys override variables, including the two ways to set a principal and a secret.
+/// Method: a bad value in a lower layer is ignored, and one in the highest is rejected.
 #[test]
 fn the_highest_principal_counts() {
     let folder = Folder::new();
@@ -229,8 +229,8 @@ fn the_highest_principal_counts() {
     assert!(!is_refused(run(&both, &[])));
 }
 
-/// Goal: a secret is in no output, however it was given and whatever else is wrong. Method: one that is easily found,
-/// given in all ways, with good and bad neighbours, in each format; as it is and as it is sent.
+/// Goal: a secret appears in no output, however it was set and whatever else is wrong. Method: set a conspicuous secret
+/// in all ways, beside valid and invalid settings, in each output format; search for it and for its encoded form.
 #[test]
 fn secrets_are_not_shown() {
     let folder = Folder::new();
@@ -247,7 +247,7 @@ fn secrets_are_not_shown() {
         &["-c", &typo],
         &["-c", &misspelt],
         &["-c", &ours],
-        // By mistake, where a file should be named.
+        // The secret itself where a file name is expected.
         &["--secret-file", CANARY],
         &["--secret-file", "secret", "--allow-plain-secret", "--failover-timeout", "x"],
         &[],
@@ -273,8 +273,8 @@ fn secrets_are_not_shown() {
     }
 }
 
-/// Goal: who shows a secret to others is told so. Method: a file that all can read, one that only its owner can, a
-/// properties file, and an argument.
+/// Goal: the user is warned if others can read the secret. Method: a file that all can read, one that only its owner
+/// can read, a properties file, and an argument.
 #[test]
 fn open_secrets_are_remarked_on() {
     let folder = Folder::new();
@@ -301,8 +301,8 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// Goal: where there is no master, a run says so in a sentence and ends with its own code, soon and without a storm of
-/// lines. Method: a port on which nobody listens, in lines and in JSON.
+/// Goal: if no master can be reached, a run says so in one sentence and ends soon with its own exit code, without
+/// repeating lines. Method: a port without a listener, with lines and with JSON.
 #[test]
 fn without_a_master_the_run_ends() {
     let folder = Folder::new();
@@ -321,7 +321,7 @@ fn without_a_master_the_run_ends() {
     assert_eq!(events.last().unwrap()["exit_code"], 4);
 }
 
-/// Goal: a run that can't reach its master can be stopped. Method: Ctrl-C long before it would give up.
+/// Goal: a run that can't reach its master can be stopped. Method: Ctrl-C long before it gives up.
 #[test]
 fn a_run_that_connects_can_be_stopped() {
     let folder = Folder::new();
@@ -335,8 +335,8 @@ fn a_run_that_connects_can_be_stopped() {
     assert!(ended.output.contains("stopped by Ctrl-C (exit code 0)"), "{}", ended.output);
 }
 
-/// Goal: a master that doesn't take the secret ends the run, and nothing of it is shown, whatever the master says.
-/// Method: one that answers with all that it was sent.
+/// Goal: a master that rejects the secret ends the run, and the secret isn't printed, whatever the master sends.
+/// Method: a master that returns everything it received.
 #[test]
 fn an_indiscreet_master_is_not_repeated() {
     let folder = Folder::new();

@@ -1,11 +1,11 @@
-//! What the run prints, for machines and for readers that go away.
+//! Tests of the output of runs: JSON, readers that close the pipe, help and completions.
 
 use std::io::{BufRead, BufReader};
 
 use crate::support::{Folder, Run, finish, offermill, small};
 
-/// Goal: every line of `--json` is one object with the keys that all have, and the last one is the
-/// summary. Method: a run with failures, replacements and an exclusion.
+/// Goal: every line of `--json` is one object with the common keys, and the last one is the summary. Method: a run with
+/// failures, replacements and an exclusion.
 #[test]
 fn every_line_is_an_object() {
     let folder = Folder::new();
@@ -35,8 +35,8 @@ fn every_line_is_an_object() {
     assert_eq!(offers["seen"].as_u64().unwrap(), offers["accepted"].as_u64().unwrap() + declined);
 }
 
-/// Goal: a reader that goes away ends the run in good order, and what it read were whole lines.
-/// Method: read a few lines of a run that goes on and on, as `head` does.
+/// Goal: if its reader closes the pipe, a run ends in an orderly way, and the reader has received whole lines. Method:
+/// read a few lines of an endless run, as `head` does.
 #[test]
 fn a_closed_pipe_drains() {
     for format in [&[][..], &["--json"]] {
@@ -60,8 +60,8 @@ fn a_closed_pipe_drains() {
     }
 }
 
-/// Goal: a run that is to finish and loses its reader before ends in good order, and says that it
-/// has not finished. Method: read a line of a run whose executors don't end.
+/// Goal: a run with `--until-finished` whose reader closes the pipe ends in an orderly way and exits with the code for
+/// not finished. Method: read a line of a run whose executors don't end.
 #[test]
 fn a_closed_pipe_is_no_success() {
     let folder = Folder::new();
@@ -77,8 +77,7 @@ fn a_closed_pipe_is_no_success() {
     folder.assert_deserted();
 }
 
-/// Goal: a run goes on to its end where its output can't be written. Method: a device that is
-/// always full.
+/// Goal: a run goes on to its end if its output can't be written. Method: write to a device that is always full.
 #[test]
 fn a_full_disk_does_not_end_a_run() {
     let folder = Folder::new();
@@ -92,8 +91,8 @@ fn a_full_disk_does_not_end_a_run() {
     assert_eq!(folder.outputs(), ["done\n", "done\n"]);
 }
 
-/// Goal: who waits for executors that can't be placed is told why, once, and again at the end. Method: agents with
-/// room for an executor and a half; the run in lines.
+/// Goal: the reason why executors can't be placed is printed once, and again at the end. Method: agents with room for
+/// one and a half executors; output in lines.
 #[test]
 fn a_run_that_waits_says_why() {
     let folder = Folder::new();
@@ -113,8 +112,8 @@ fn a_run_that_waits_says_why() {
     assert!(declined.is_some_and(|line| line.contains(" too few cores, nearest agent-")));
 }
 
-/// Goal: machines are told in numbers what is waited for. Method: executors fail on all agents, which are excluded;
-/// the event and the summary.
+/// Goal: JSON contains the reason for waiting as numbers. Method: executors fail on all agents, which are excluded;
+/// check the event and the summary.
 #[test]
 fn a_run_that_waits_says_why_in_json() {
     let folder = Folder::new();
@@ -138,7 +137,7 @@ fn a_run_that_waits_says_why_in_json() {
     assert_eq!(summary["nearest_misses"][0]["reason"], "agent_excluded");
 }
 
-/// Goal: each shell gets completions, and another word is refused. Method: ask for them.
+/// Goal: completions are printed for each shell, and other names are rejected. Method: request them.
 #[test]
 fn shells_get_completions() {
     let folder = Folder::new();
@@ -150,8 +149,7 @@ fn shells_get_completions() {
     assert_eq!(finish(&folder, &["completions", "csh"]).code, Some(2));
 }
 
-/// Goal: the help names the exit codes and gives examples; the long help names the keys. Method:
-/// ask for both.
+/// Goal: the help lists the exit codes and examples; the long help lists the keys. Method: print both.
 #[test]
 fn the_help_is_complete() {
     let folder = Folder::new();

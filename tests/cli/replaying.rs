@@ -1,4 +1,4 @@
-//! `offermill replay`.
+//! Tests of `offermill replay`.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 
 use crate::support::{Ended, Folder, finish, offermill};
 
-/// What Spark's backend answered to 100 scenarios; see the README.md there.
+/// The answers of Spark's backend to 100 scenarios; see the README.md there.
 fn traces() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/spark/traces")
 }
 
-/// A scenario with these settings besides the usual ones.
+/// A scenario with these settings besides the default ones.
 pub(crate) fn scenario(conf: &Value, events: &[Value]) -> String {
     let mut all = json!({
         "spark.app.name": "app", "spark.executor.memory": "512m", "spark.executor.cores": "1",
@@ -29,7 +29,7 @@ pub(crate) fn scenario(conf: &Value, events: &[Value]) -> String {
     lines.collect()
 }
 
-/// An offer of so many cores, with attributes.
+/// An offer with this many cores, and attributes.
 pub(crate) fn offer(id: &str, agent: &str, cores: f64, attributes: &Value) -> Value {
     json!({
         "id": id, "agent": agent, "host": format!("{agent}.example"), "attributes": attributes,
@@ -48,27 +48,27 @@ fn in_traces(folder: &str) -> String {
     traces().join(folder).to_str().unwrap().to_owned()
 }
 
-/// Goal: in Spark's way the same is decided as by Spark, and it is said how much was compared. Method: all of its
-/// answers.
+/// Goal: with `--compat spark-3.5`, decisions are the same as Spark's, and the output says how much was compared.
+/// Method: compare with all of its answers.
 #[test]
 fn spark_would_have_decided_the_same() {
     let (scenarios, expected) = (in_traces("scenario"), in_traces("expected"));
     let arguments = ["replay", "--compat", "spark-3.5", &scenarios, "--expect", &expected];
     let ended = finish(&Folder::new(), &arguments);
     assert_eq!((ended.code, &*ended.errors), (Some(0), ""), "{}", ended.output);
-    // For whoever reads the log.
+    // For readers of the log.
     println!("{}", ended.output);
     let told = "100 scenarios, 15827 answers compared (";
     let rest = ended.output.strip_prefix(told).unwrap_or_else(|| panic!("{}", ended.output));
     let (alike, rest) = rest.split_once(" to the byte), ").unwrap();
-    // All but accepts, whose commands are quoted in another way.
+    // All but accepts, whose commands are quoted differently.
     assert!(alike.parse::<u32>().unwrap() >= 15_133, "{alike}");
     let ended_early = "9 scenarios compared only up to where Spark threw an exception or received an update for a task \
                        that wasn't on that agent\n";
     assert_eq!(rest, format!("no difference\n{ended_early}"));
 }
 
-/// Goal: what differs is told, with its place, and bounded. Method: answers with one thing changed each.
+/// Goal: differences are printed with their place, up to a maximum. Method: change one value of the answers at a time.
 #[test]
 fn differences_are_told_in_words() {
     let scenario = in_traces("scenario/118.jsonl");
@@ -77,7 +77,7 @@ fn differences_are_told_in_words() {
         (
             "\"refuse_seconds\":null",
             "\"refuse_seconds\":7.0",
-            "expected to decline it for 7 s, decided for as long as",
+            "expected to decline it for 7 s, decided for Mesos' default time",
         ),
         ("\"executors\":1,", "\"executors\":2,", "executors after it: expected 2, decided 1"),
         ("\"call\":\"revive\"", "\"call\":\"suppress\"", "expected executor_removed"),
@@ -120,8 +120,8 @@ fn differences_are_told_in_words() {
     }
 }
 
-/// Goal: expectations that are shorter or longer than their scenario are told; only those of a run of our own that was
-/// killed may be shorter. Method: both, in our own way, with and without an orderly end, and in Spark's.
+/// Goal: expected answers that are shorter or longer than their scenario are reported; only the answers of a killed run
+/// of Offermill may be shorter. Method: both, decided as Offermill, with and without an orderly end, and as Spark.
 #[test]
 fn expectations_of_another_length_are_told() {
     let folder = Folder::new();
@@ -151,8 +151,8 @@ fn expectations_of_another_length_are_told() {
     }
 }
 
-/// Goal: the same scenarios can be played in our own way. Method: each event has its closing line, and what is said is
-/// what is said again.
+/// Goal: the same scenarios can be decided as Offermill. Method: check that each event has its closing line, and that a
+/// second replay gives the same answers.
 #[test]
 fn our_own_way_answers_the_same_scenarios() {
     let folder = Folder::new();
@@ -169,8 +169,8 @@ fn our_own_way_answers_the_same_scenarios() {
     }
 }
 
-/// Goal: our own way shows what Spark lacks. Method: a batch of one agent's offers that only together hold an
-/// executor; an agent on which two executors failed, an hour later.
+/// Goal: Offermill's own decisions use what Spark can't. Method: a batch of one agent's offers that hold an executor
+/// only together; an agent on which two executors failed, an hour later.
 #[test]
 fn our_own_way_is_another() {
     let none = json!([]);
@@ -201,7 +201,8 @@ fn our_own_way_is_another() {
     );
 }
 
-/// Goal: what isn't a scenario is refused with its place, and nothing is printed for it. Method: each kind of file.
+/// Goal: invalid scenarios are rejected with the place of the error, and no answers are printed. Method: a file of each
+/// kind of error.
 #[test]
 fn what_is_no_scenario_is_refused() {
     let folder = Folder::new();
@@ -245,7 +246,7 @@ fn what_is_no_scenario_is_refused() {
     assert_eq!((ended.code, ended.output.lines().count()), (Some(2), 2), "{}", ended.output);
 }
 
-/// Goal: settings that can't be had are told as the answer that they are. Method: one of each kind.
+/// Goal: invalid settings are reported in the first line of the answers. Method: one setting of each kind.
 #[test]
 fn settings_that_cannot_be_had_are_an_answer() {
     for (conf, error) in [
@@ -265,7 +266,7 @@ fn settings_that_cannot_be_had_are_an_answer() {
     }
 }
 
-/// Goal: a file that a killed program left is played as far as it goes. Method: one without its last letters.
+/// Goal: the scenario of a killed run is replayed up to its last whole line. Method: remove the last characters of one.
 #[test]
 fn a_cut_file_is_played_with_a_remark() {
     let text = scenario(&json!({}), &[json!({"kill": []}), json!({"stop": true})]);
@@ -278,7 +279,7 @@ fn a_cut_file_is_played_with_a_remark() {
     );
 }
 
-/// Goal: what nobody reads any more isn't played to its end. Method: a hundred days, of which one line is read.
+/// Goal: a replay ends if its reader closes the pipe. Method: a scenario of a hundred days, of which one line is read.
 #[test]
 fn a_reader_that_goes_away_ends_the_play() {
     let folder = Folder::new();
@@ -294,7 +295,8 @@ fn a_reader_that_goes_away_ends_the_play() {
     assert!(line.contains("init"), "{line}");
 }
 
-/// Goal: standard input will do, and a reader that goes away or a full disk is borne as elsewhere. Method: each.
+/// Goal: scenarios are read from standard input, and a closed pipe and a full disk are handled as by other commands.
+/// Method: each of them.
 #[test]
 fn streams_are_borne() {
     let folder = Folder::new();

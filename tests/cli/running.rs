@@ -1,4 +1,4 @@
-//! Executors run, fail and get replaced.
+//! Tests of running, failing and replaced executors.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::support::{Folder, Run, finish, process_of, send_signal, small};
 
-/// Goal: the example of the help: six executors over three agents run to their end, and each knows
-/// who and where it is. Method: run it, read the summary and what the executors wrote.
+/// Goal: the example of the help works: six executors on three agents finish, and each finds its id and host in its
+/// environment. Method: run it; read the summary and the executors' output.
 #[test]
 fn six_executors_over_three_agents_finish() {
     let folder = Folder::new();
@@ -36,8 +36,8 @@ fn six_executors_over_three_agents_finish() {
     folder.assert_deserted();
 }
 
-/// Goal: an executor that fails is replaced on another agent, and the run still comes to its end.
-/// Method: it fails on one agent, which one failure excludes.
+/// Goal: a failed executor is replaced on another agent, and the run finishes. Method: executors fail on one agent,
+/// which one failure excludes.
 #[test]
 fn a_failing_executor_is_replaced_elsewhere() {
     let folder = Folder::new();
@@ -56,8 +56,8 @@ fn a_failing_executor_is_replaced_elsewhere() {
     assert_eq!(summary["exit_code"], 0);
 }
 
-/// Goal: an executor whose process is killed is missed at once and replaced on another agent.
-/// Method: SIGKILL to one of six processes, on the first of the agents, which have room for one more each.
+/// Goal: a killed executor is noticed at once and replaced on another agent. Method: SIGKILL to one of six processes on
+/// the first agent; each agent has room for one more.
 #[test]
 fn a_killed_executor_is_replaced_elsewhere() {
     let folder = Folder::new();
@@ -78,8 +78,8 @@ fn a_killed_executor_is_replaced_elsewhere() {
     folder.assert_deserted();
 }
 
-/// Goal: two failures exclude an agent; people learn which, why and until when, at once and at the
-/// end. Method: an agent on which all fails.
+/// Goal: two failures exclude an agent; which agent, the reason and the expiry are printed at once and at the end.
+/// Method: an agent on which all executors fail.
 #[test]
 fn two_failures_exclude_an_agent() {
     let folder = Folder::new();
@@ -96,8 +96,8 @@ fn two_failures_exclude_an_agent() {
     assert!(at_end.unwrap().contains(" UTC (in 59 min"), "{}", ended.output);
 }
 
-/// Goal: a run whose executors only fail ends, with its own code. Method: `false`, with a limit of
-/// failures; and without, on all agents there are.
+/// Goal: a run whose executors all fail ends with its own exit code. Method: `false` with a maximum of failures; and
+/// without one, on all agents.
 #[test]
 fn a_run_that_only_fails_ends() {
     for more in
@@ -112,8 +112,8 @@ fn a_run_that_only_fails_ends() {
     }
 }
 
-/// Goal: agents that can't get executors don't keep a run alive that fails on all others. Method:
-/// `false` on the one agent that meets a constraint, and on the one that has the port.
+/// Goal: agents that can't get executors don't keep a run alive that fails on all others. Method: `false` on the one
+/// agent that meets a constraint, and on the one that has the port.
 #[test]
 fn a_run_that_fails_on_all_agents_of_use_ends() {
     let zones =
@@ -128,8 +128,8 @@ fn a_run_that_fails_on_all_agents_of_use_ends() {
     }
 }
 
-/// Goal: constraints and placement decide where executors run. Method: agents in two zones, one of
-/// which is asked for; then one agent that fills before the next.
+/// Goal: constraints and placement decide where executors run. Method: agents in two zones, one of which is required;
+/// then consolidation, which fills one agent before the next.
 #[test]
 fn executors_run_where_they_should() {
     let hosts = |flags: &[&str]| {

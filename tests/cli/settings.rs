@@ -1,10 +1,9 @@
-//! Which setting counts, and how bad ones are refused.
+//! Tests of settings: precedence of their sources, and rejection of invalid ones.
 
 use crate::support::{Folder, finish, small};
 
-/// Goal: a flag counts more than `--conf`, which counts more than the file, which counts more than
-/// the default; keys that mean nothing are named once. Method: one setting on each layer, told by
-/// an executor.
+/// Goal: a flag overrides `--conf`, which overrides the file, which overrides the default; unknown keys are named once.
+/// Method: one setting in each source, printed by an executor.
 #[test]
 fn layers_count_in_order() {
     let folder = Folder::new();
@@ -60,7 +59,7 @@ fn layers_count_in_order() {
     );
 }
 
-/// Bad settings, and what is said of them.
+/// Invalid settings, with their messages.
 const BAD: &[(&[&str], &str)] = &[
     (&["--master", "yarn"], "--master is \"yarn\", but must be local, local[*]"),
     (
@@ -146,8 +145,8 @@ const BAD: &[(&[&str], &str)] = &[
     (&["--bad-flag"], "unexpected argument '--bad-flag'"),
 ];
 
-/// Goal: a bad setting is refused in a sentence that names it, its value and what is allowed;
-/// nothing is started and nothing is left on disk. Method: one of each kind.
+/// Goal: an invalid setting is rejected in a sentence with its name, its value and the allowed values; nothing is
+/// started and nothing is left on disk. Method: one setting of each kind.
 #[test]
 fn bad_settings_are_refused() {
     for (flags, sentence) in BAD {
@@ -161,8 +160,8 @@ fn bad_settings_are_refused() {
     }
 }
 
-/// Goal: an executor that fits on no agent is refused before the start, with the numbers. Method:
-/// too much memory and too many cores.
+/// Goal: an executor that fits on no agent is rejected before the start, with the numbers. Method: too much memory and
+/// too many cores.
 #[test]
 fn executors_that_fit_nowhere_are_refused() {
     let folder = Folder::new();
@@ -188,9 +187,8 @@ fn executors_that_fit_nowhere_are_refused() {
     );
 }
 
-/// Goal: a command that can't be executed is refused before the start. Method: one that doesn't
-/// exist, a file without permission, a folder, and none; then a path that is good, seen from here
-/// and not from the sandbox.
+/// Goal: a command that can't be executed is rejected before the start. Method: one that doesn't exist, a file without
+/// permission, a folder, and none; then a relative path that is valid in the current folder and not in the sandbox.
 #[test]
 fn commands_are_looked_up() {
     let folder = Folder::new();
@@ -218,7 +216,7 @@ fn commands_are_looked_up() {
     assert_eq!(folder.outputs(), ["hello\n"]);
 }
 
-/// Goal: all that is wrong is said at once. Method: four mistakes.
+/// Goal: all errors are reported together. Method: four errors.
 #[test]
 fn mistakes_are_collected() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! Simulations: what they print, write and refuse.
+//! Tests of `offermill simulate`: its output, its files, and the arguments that it rejects.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -10,14 +10,14 @@ use serde_json::Value;
 
 use crate::support::{Folder, Run, finish, offermill};
 
-/// A world that is over in a moment.
+/// A scenario that takes a fraction of a second.
 const SMALL: [&str; 7] = ["simulate", "--agents", "8", "--executors", "30", "--duration", "1min"];
 
 fn small<'a>(flags: &[&'a str]) -> Vec<&'a str> {
     [&SMALL[..], flags].concat()
 }
 
-/// A summary without what depends on the machine.
+/// A summary without the row that depends on the machine.
 fn timeless(output: &str) -> String {
     let lines = output.lines().filter(|line| !line.starts_with("real time"));
     lines.collect::<Vec<_>>().join("\n")
@@ -28,7 +28,7 @@ fn fingerprint(output: &str) -> String {
     line.unwrap_or_else(|| panic!("no fingerprint in\n{output}")).trim().to_owned()
 }
 
-/// Goal: a seed says what happens, to the last figure. Method: one seed twice, then another.
+/// Goal: a seed determines the run and all its figures. Method: play one seed twice, then another.
 #[test]
 fn a_seed_gives_one_run() {
     let folder = Folder::new();
@@ -40,8 +40,7 @@ fn a_seed_gives_one_run() {
     assert_ne!(fingerprint(&first.output), fingerprint(&other.output));
 }
 
-/// Goal: without a seed there is one all the same, and the command that is printed plays it again.
-/// Method: that command.
+/// Goal: without `--seed` a seed is chosen, and the printed command reproduces the run. Method: run that command.
 #[test]
 fn the_printed_command_plays_it_again() {
     let folder = Folder::new();
@@ -52,8 +51,7 @@ fn the_printed_command_plays_it_again() {
     assert_eq!(timeless(&first.output), timeless(&again.output));
 }
 
-/// Goal: a scenario that was saved is the same world, from a file and from standard input. Method:
-/// the fingerprints.
+/// Goal: a saved scenario gives the same run, from a file and from standard input. Method: compare fingerprints.
 #[test]
 fn a_saved_scenario_is_the_same_world() {
     let folder = Folder::new();
@@ -70,12 +68,12 @@ fn a_saved_scenario_is_the_same_world() {
     assert_eq!(fingerprint(&first.output), fingerprint(&output));
 }
 
-/// The text of the one element with this tag.
+/// The text between two marks.
 fn between<'a>(html: &'a str, from: &str, to: &str) -> &'a str {
     html.split_once(from).and_then(|(_, rest)| rest.split_once(to)).unwrap().0
 }
 
-/// Whether each tag that is opened is closed, in order.
+/// Checks that tags are balanced.
 fn assert_balanced(html: &str) {
     let mut open: Vec<&str> = Vec::new();
     let script = format!("<script>{}</script>", between(html, "<script>", "</script>"));
@@ -95,8 +93,8 @@ fn assert_balanced(html: &str) {
     assert!(open.is_empty(), "{open:?}");
 }
 
-/// Goal: the report is one file that needs no other, has every plot, and is small. Method: harsh
-/// faults; look for titles, tags and addresses.
+/// Goal: the report is one self-contained file with every plot, and is small. Method: harsh faults; search for titles,
+/// tags and addresses.
 #[test]
 fn the_report_is_complete() {
     let folder = Folder::new();
@@ -114,7 +112,7 @@ fn the_report_is_complete() {
         "Launch latency",
         "Spread: executors per agent",
         "Summary",
-        "What happened to the cluster",
+        "Events of the cluster",
         "Run it again",
         "The scenario",
     ] {
@@ -130,8 +128,8 @@ fn the_report_is_complete() {
     assert_eq!(left, ["a report.html"]);
 }
 
-/// Goal: the first Ctrl-C lets the framework shut down, and nothing that was measured is lost.
-/// Method: a world that would go on for a month.
+/// Goal: the first Ctrl-C shuts the framework down, and the measurements are still printed. Method: a scenario that
+/// takes a month of virtual time.
 #[test]
 fn a_signal_drains() {
     for signal in ["INT", "TERM"] {
@@ -148,8 +146,8 @@ fn a_signal_drains() {
     }
 }
 
-/// Goal: a search tells how many worlds it played, and the same of each every time. Method: a few
-/// without faults, with a line for each.
+/// Goal: a search prints how many scenarios it played, and its output is reproducible. Method: a few seeds without
+/// faults, with a line for each.
 #[test]
 fn a_search_tells_what_it_played() {
     let folder = Folder::new();
@@ -164,8 +162,8 @@ fn a_search_tells_what_it_played() {
     assert_eq!(lines, verbose());
 }
 
-/// Goal: a reader that goes away ends a search in good order, and costs a single run nothing.
-/// Method: read a line or nothing.
+/// Goal: a closed pipe ends a search in an orderly way, and doesn't affect a single run. Method: read a line or
+/// nothing.
 #[test]
 fn a_closed_pipe_is_no_failure() {
     let folder = Folder::new();
@@ -187,8 +185,8 @@ fn a_closed_pipe_is_no_failure() {
     }
 }
 
-/// Goal: results that can't be written are a failure, also without a violation. Method: a device that
-/// is full, each kind of result.
+/// Goal: a failure to write results is an error, also without a violation. Method: write each kind of result to a
+/// device that is always full.
 #[cfg(target_os = "linux")]
 #[test]
 fn results_that_are_lost_are_a_failure() {
@@ -210,7 +208,7 @@ fn results_that_are_lost_are_a_failure() {
     }
 }
 
-/// Goal: no executors are allowed, as in a scenario. Method: none.
+/// Goal: zero executors are allowed, as in a scenario. Method: run with none.
 #[test]
 fn there_may_be_no_executors() {
     let flags = ["simulate", "--agents", "3", "--executors", "0", "--duration", "1min"];
@@ -236,8 +234,7 @@ fn the_summary_is_one_object() {
     assert_eq!((&summary["seeds_played"], &summary["first_seed"]), (&2.into(), &1.into()));
 }
 
-/// Goal: what isn't allowed is refused before anything begins, in words that say what is. Method:
-/// each mistake.
+/// Goal: invalid arguments are rejected before the start, with the allowed values. Method: each kind of error.
 #[test]
 fn bad_input_is_refused() {
     let folder = Folder::new();
@@ -282,7 +279,7 @@ fn bad_input_is_refused() {
     assert!(!folder.0.join("same").exists() && !folder.0.join("r.html").exists());
 }
 
-/// Goal: the help names the exit codes and gives examples. Method: ask for it.
+/// Goal: the help lists the exit codes and examples. Method: print it.
 #[test]
 fn the_help_has_examples() {
     let help = finish(&Folder::new(), &["simulate", "--help"]);

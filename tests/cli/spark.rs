@@ -1,4 +1,4 @@
-//! Settings as Spark has them: what they are without being given, which contradict each other, how they are shown.
+//! Tests of Spark's settings: defaults, contradictions, and `--print-config`.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::support::{Ended, Folder, offermill};
 
-/// What no test should find in its environment.
+/// Variables that tests must not inherit.
 const VARIABLES: &[&str] = &[
     "SPARK_HOME",
     "SPARK_USER",
@@ -17,7 +17,7 @@ const VARIABLES: &[&str] = &[
     "SPARK_MESOS_SECRET_FILE",
 ];
 
-/// Runs `run` with these flags and variables.
+/// Runs `offermill run` with these flags and variables.
 pub(crate) fn run(folder: &Folder, flags: &[&str], variables: &[(&str, &str)]) -> Ended {
     let mut command = offermill(&folder.0, &[&["run"], flags].concat());
     for name in VARIABLES {
@@ -29,7 +29,7 @@ pub(crate) fn run(folder: &Folder, flags: &[&str], variables: &[(&str, &str)]) -
     Ended { code: output.status.code(), output: text(output.stdout), errors: text(output.stderr) }
 }
 
-/// The setting as `--print-config --json` shows it.
+/// The setting as printed by `--print-config --json`.
 fn shown<'a>(objects: &'a [Value], key: &str) -> &'a Value {
     let mut found = objects.iter().filter(|object| object["key"] == key);
     let object = found.next().unwrap_or_else(|| panic!("{key} isn't shown"));
@@ -37,7 +37,7 @@ fn shown<'a>(objects: &'a [Value], key: &str) -> &'a Value {
     object
 }
 
-/// What Spark 3.5 has where nothing is given.
+/// The defaults of Spark 3.5.
 const DEFAULTS: &[(&str, &str)] = &[
     ("spark.executor.memory", "1g"),
     ("spark.mesos.executor.memoryOverhead", "384m"),
@@ -82,8 +82,8 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("spark.mesos.secret", "unset"),
 ];
 
-/// Goal: without settings all is as it is on Spark; other settings follow from what is given. Method: the defaults,
-/// then a few settings that others follow from.
+/// Goal: the defaults are Spark's, and derived settings follow from those that are set. Method: print the defaults,
+/// then a few settings that others are derived from.
 #[test]
 fn defaults_are_those_of_spark() {
     let folder = Folder::new();
@@ -131,7 +131,7 @@ fn defaults_are_those_of_spark() {
     }
 }
 
-/// A file like those of Spark's users, with secrets where they have them.
+/// A properties file such as Spark's users have, with secrets.
 const FILE: &str = "# Defaults of this cluster\n\
     spark.master         mesos://m1,m2:5051\n\
     spark.executor.memory            4g\n\
@@ -146,8 +146,8 @@ const FILE: &str = "# Defaults of this cluster\n\
     spark.executorEnv.LANG           C\n\
     spark.executor.extraJavaOptions  -XX:+UseG1GC -Dkey.password=cAnAry3\n";
 
-/// Goal: each setting is shown with where it comes from, no secret is, and nothing is started or left behind. Method:
-/// settings in every place, one by an older name, with secrets among them; as a table and as objects.
+/// Goal: each setting is printed with its source, no secret is printed, and nothing is started or left behind. Method:
+/// settings in every source, one by an older name, with secrets among them; as a table and as JSON.
 #[test]
 fn settings_are_shown_with_their_origins() {
     let folder = Folder::new();
@@ -184,7 +184,7 @@ fn settings_are_shown_with_their_origins() {
         let line = lines.iter().find(|line| line[0] == key).unwrap();
         assert_eq!(&line[1..], rest, "{key}");
     }
-    // Columns begin below each other.
+    // Columns are aligned.
     let begin = |line: &str| line.len() - line.split_once("  ").unwrap().1.trim_start().len();
     let mut begins: Vec<usize> = ended.output.lines().map(begin).collect();
     begins.dedup();
@@ -208,7 +208,7 @@ fn settings_are_shown_with_their_origins() {
     assert_eq!(ended.errors.lines().count(), 2, "{}", ended.errors);
 }
 
-/// Settings that don't go together, and what is said of them.
+/// Settings that contradict each other, with their messages.
 const CONTRADICTIONS: &[(&[&str], &str)] = &[
     (
         &["spark.cores.max=1", "spark.executor.cores=2"],
@@ -320,8 +320,8 @@ const CONTRADICTIONS: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// Goal: settings that contradict each other are refused in one sentence with both, and all contradictions at once.
-/// Method: each by itself on Mesos, then many together.
+/// Goal: contradicting settings are rejected in one sentence with both names, and all contradictions are reported
+/// together. Method: each by itself on Mesos, then many together.
 #[test]
 fn contradictions_are_told_with_both_names() {
     let folder = Folder::new();

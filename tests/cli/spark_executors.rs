@@ -1,4 +1,4 @@
-//! Executors of Spark, by a stand-in for Spark.
+//! Tests of Spark's executors, with a stand-in for Spark.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::spark::run;
 use crate::support::{Folder, finish};
 
-/// Makes a folder like Spark's, with a script that tells what it was started with, and one like Java's.
+/// Creates a folder like Spark's, with a script that prints its arguments and environment, and a folder like Java's.
 fn fake_spark(folder: &Folder) {
     let script = |path: &str, text: &str| {
         let path = folder.0.join(path);
@@ -22,8 +22,8 @@ fn fake_spark(folder: &Folder) {
 
 const URL: &str = "spark://CoarseGrainedScheduler@127.0.0.1:7078";
 
-/// Goal: executors of Spark are started as Spark did it, and what is set comes through whatever it says. Method: a
-/// stand-in for Spark's script, which prints what it is given.
+/// Goal: Spark's executors are launched as by Spark, and all settings reach them unchanged, with any characters.
+/// Method: a stand-in for Spark's script, which prints what it is given.
 #[test]
 fn executors_of_spark_are_started() {
     let folder = Folder::new();
@@ -61,7 +61,7 @@ fn executors_of_spark_are_started() {
     assert!(!folder.0.join("x").exists());
     std::fs::remove_dir_all(folder.0.join("sandboxes")).unwrap();
 
-    // From the driver's host and port, with Spark in the environment's folder; and through a shell.
+    // The driver's host and port are set, Spark's home is in the environment; and through a shell.
     let more = [
         "-c",
         "spark.driver.host=127.0.0.1",
@@ -81,7 +81,7 @@ fn executors_of_spark_are_started() {
 
 const HOME: [&str; 2] = ["-c", "spark.mesos.executor.home=my spark"];
 
-/// What Spark's executors lack, and what is said of it.
+/// Missing settings of Spark's executors, with their messages.
 const LACKS: &[(&[&str], &str)] = &[
     (
         &[],
@@ -144,7 +144,7 @@ const LACKS: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// Goal: what Spark's executors lack is told before anything is started. Method: each lack; and settings of theirs
+/// Goal: missing settings of Spark's executors are reported before the start. Method: each one; and Spark's settings
 /// beside a command of another kind.
 #[test]
 fn executors_of_spark_are_checked_beforehand() {

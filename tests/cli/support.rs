@@ -1,4 +1,4 @@
-//! A run of the binary under watch, in a folder of its own.
+//! Runs the binary in a folder of its own, and reads its output.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// Far beyond what anything here takes, on however slow a machine.
+/// A timeout far beyond the duration of any test, on any machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A folder that no other test has, removed at the end.
+/// A folder that only one test uses, removed at the end.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -33,7 +33,7 @@ impl Folder {
         path
     }
 
-    /// What all executors wrote to their standard output, in no particular order.
+    /// The standard output of all executors, in no particular order.
     pub(crate) fn outputs(&self) -> Vec<String> {
         let mut outputs = Vec::new();
         let mut folders = vec![self.0.join("sandboxes")];
@@ -50,7 +50,7 @@ impl Folder {
         outputs
     }
 
-    /// The processes that live in it: executors, what they started, and wardens.
+    /// The live processes in the folder: executors, their children, and wardens.
     pub(crate) fn processes(&self) -> Vec<u32> {
         let numbers = fs::read_dir("/proc").unwrap().filter_map(|entry| {
             let number: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
@@ -60,8 +60,8 @@ impl Folder {
         numbers.collect()
     }
 
-    /// Waits until no process lives in it. Ends are noticed elsewhere before a process is gone from
-    /// the system's list.
+    /// Waits until no process lives in the folder. The run may notice an end before the process is gone from the
+    /// system's list.
     pub(crate) fn assert_deserted(&self) {
         let give_up = Instant::now() + PATIENCE;
         while !self.processes().is_empty() {
@@ -85,7 +85,7 @@ pub(crate) fn offermill(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// A run that has ended.
+/// The result of a run that has ended.
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
     pub(crate) output: String,
@@ -99,12 +99,12 @@ impl Ended {
     }
 }
 
-/// Runs to the end.
+/// Runs the binary to its end.
 pub(crate) fn finish(folder: &Folder, arguments: &[&str]) -> Ended {
     Run::start(folder, arguments).end()
 }
 
-/// A run under watch.
+/// A live run.
 pub(crate) struct Run {
     child: Child,
     lines: Receiver<String>,
@@ -117,7 +117,7 @@ impl Run {
         Run::watch(offermill(&folder.0, arguments).spawn().unwrap())
     }
 
-    /// With standard input to write to.
+    /// Starts a run with a pipe as standard input.
     pub(crate) fn start_fed(folder: &Folder, arguments: &[&str]) -> (Run, ChildStdin) {
         let mut child = offermill(&folder.0, arguments).stdin(Stdio::piped()).spawn().unwrap();
         let input = child.stdin.take().unwrap();
@@ -137,7 +137,7 @@ impl Run {
         Run { child, lines, output: String::new(), errors: Some(errors) }
     }
 
-    /// The next line for which `is_it`.
+    /// Waits for the next line for which `is_it` returns true.
     pub(crate) fn line(&mut self, is_it: impl Fn(&str) -> bool) -> String {
         let give_up = Instant::now() + PATIENCE;
         loop {
@@ -157,13 +157,13 @@ impl Run {
         }
     }
 
-    /// The next event of `--json` for which `is_it`.
+    /// Waits for the next event of `--json` for which `is_it` returns true.
     pub(crate) fn event(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
         let parse = |line: &str| -> Value { serde_json::from_str(line).unwrap() };
         parse(&self.line(|line| is_it(&parse(line))))
     }
 
-    /// The next event of this name.
+    /// Waits for the next event with this name.
     pub(crate) fn event_named(&mut self, name: &str) -> Value {
         self.event(|event| event["event"] == name)
     }
@@ -191,7 +191,7 @@ impl Run {
 }
 
 impl Drop for Run {
-    /// A test that failed leaves nothing running.
+    /// Kills the run if the test failed.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -203,14 +203,14 @@ pub(crate) fn send_signal(signal: &str, process: u32) {
     assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
 }
 
-/// The process of which a running executor's event tells.
+/// The process id in a running executor's event.
 pub(crate) fn process_of(running: &Value) -> u32 {
     let message = running["message"].as_str().unwrap();
     let number = message.strip_prefix("process ").and_then(|rest| rest.split(',').next());
     number.unwrap().parse().unwrap()
 }
 
-/// Arguments for small executors, `command` appended.
+/// The arguments for small executors, followed by `command`.
 pub(crate) fn small<'a>(flags: &[&'a str], command: &[&'a str]) -> Vec<&'a str> {
     let size = ["--executor-cores", "1", "--executor-memory", "16m", "--memory-overhead", "0"];
     [&["run"], &size[..], flags, &["--"], command].concat()

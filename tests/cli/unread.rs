@@ -1,4 +1,4 @@
-//! Nobody reads what the run prints: it goes on, does what it is told, and ends as it would.
+//! Tests of runs whose output nobody reads: they go on, obey commands, and end as usual.
 
 use std::fs::File;
 use std::io::{ErrorKind, PipeReader, Write, pipe};
@@ -11,10 +11,10 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
 use crate::support::{Folder, finish, offermill, send_signal, small};
 
-/// Far beyond what an end takes, the wait for a reader included.
+/// A timeout far beyond the duration of an end, including the wait for a reader.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A pipe without room for a byte more. The reader is held, so that it isn't closed either.
+/// A full pipe. The read end is kept open, so that writes block instead of failing.
 fn full_pipe() -> (PipeReader, OwnedFd) {
     let (reader, writer) = pipe().unwrap();
     let flags = fcntl_getfl(&writer).unwrap();
@@ -32,7 +32,7 @@ fn full_pipe() -> (PipeReader, OwnedFd) {
     (reader, OwnedFd::from(file))
 }
 
-/// A run whose standard output, and maybe error, goes to a pipe that nobody reads.
+/// A run whose standard output, and optionally standard error, is a pipe that nobody reads.
 struct Unread {
     folder: Folder,
     child: Child,
@@ -55,7 +55,7 @@ impl Unread {
         Unread { child: run.spawn().unwrap(), folder, _reader: reader }
     }
 
-    /// Waits until `executors` have said that they run.
+    /// Waits until `executors` have written that they run.
     fn until_up(&self, executors: usize) {
         let give_up = Instant::now() + PATIENCE;
         let is_up = || {
@@ -69,7 +69,7 @@ impl Unread {
         }
     }
 
-    /// Its exit code.
+    /// Waits for the exit code.
     fn end(&mut self) -> Option<i32> {
         let give_up = Instant::now() + PATIENCE;
         loop {
@@ -84,7 +84,7 @@ impl Unread {
 }
 
 impl Drop for Unread {
-    /// A test that failed leaves nothing running.
+    /// Kills the run if the test failed.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -94,8 +94,8 @@ impl Drop for Unread {
 const FOR_LONG: [&str; 3] = ["sh", "-c", "echo up; exec sleep 1000"];
 const STUBBORN: [&str; 3] = ["sh", "-c", "trap '' TERM; echo up; while :; do sleep 1; done"];
 
-/// Goal: the first Ctrl-C ends a run in good order though nobody reads its output. Method: a pipe that is full, for
-/// standard output alone and for standard error, too; lines and objects.
+/// Goal: the first Ctrl-C ends a run in an orderly way even if nobody reads its output. Method: a full pipe as standard
+/// output alone and as standard error, too; lines and JSON.
 #[test]
 fn a_signal_drains() {
     let cases = [(false, &[][..]), (true, &[]), (true, &["--json"])];
@@ -107,7 +107,8 @@ fn a_signal_drains() {
     assert_eq!(runs.each_mut().map(Unread::end), [Some(0); 3]);
 }
 
-/// Goal: commands are done though nobody reads the run's output. Method: ask how it stands, and end it by command.
+/// Goal: commands are executed even if nobody reads the run's output. Method: request the status, and stop the run by
+/// command.
 #[test]
 fn commands_are_done() {
     let mut run = Unread::start(true, &["--control", "door"], &FOR_LONG);
@@ -119,8 +120,8 @@ fn commands_are_done() {
     assert_eq!(run.end(), Some(0));
 }
 
-/// Goal: limits hold, and the exit code tells, though nobody reads the run's output. Method: executors that finish,
-/// that fail, and that don't end in time.
+/// Goal: limits are enforced and the exit code is right even if nobody reads the run's output. Method: executors that
+/// finish, that fail, and that don't end in time.
 #[test]
 fn limits_hold() {
     let flags = ["--max-executor-failures", "6", "--exclude-after", "never"];
@@ -134,7 +135,7 @@ fn limits_hold() {
     assert_eq!(runs.each_mut().map(Unread::end), [Some(0), Some(1), Some(3)]);
 }
 
-/// Goal: a second Ctrl-C still ends a run at once. Method: executors that ignore the first, and a pipe that is full.
+/// Goal: a second Ctrl-C still ends a run at once. Method: executors that ignore the first, and a full pipe.
 #[test]
 fn a_second_signal_ends_at_once() {
     let mut run = Unread::start(true, &["--shutdown-timeout", "1h"], &STUBBORN);
@@ -145,8 +146,8 @@ fn a_second_signal_ends_at_once() {
     assert_eq!(run.end(), Some(130));
 }
 
-/// Goal: a reader that is merely slow misses nothing. Method: one that begins when the run should have ended, and then
-/// takes small pieces; more than a pipe holds; events in their order, with the summary at the end.
+/// Goal: a slow reader misses nothing. Method: begin to read after the run would have ended, in small pieces; more than
+/// a pipe holds; check the order of events, and the summary at the end.
 #[test]
 fn a_slow_reader_misses_nothing() {
     use std::io::Read;

@@ -18,7 +18,8 @@ pub(crate) fn open(
 ) -> Option<Option<JournalFiles>> {
     let Some(path) = path else { return Some(None) };
     if path == "-" {
-        let sentence = "--journal is \"-\", but must be a file: its answers have one, too";
+        let sentence =
+            "--journal is \"-\", but must be a file: the answers are written to a second file";
         draft.problems.push(sentence.to_owned());
         return None;
     }
@@ -26,15 +27,15 @@ pub(crate) fn open(
     let ids = IdsLine { prefix: settings.name.clone(), epoch: settings.epoch };
     let head = head(draft, settings.executors.are_named().then_some(ids), config);
     if config_of(&head).ok().map(|(config, _)| config).as_ref() != Some(config) {
-        let remark = "--journal: a setting that decisions depend on is none that a journal can \
-                      hold; a replay may differ";
+        let remark = "--journal: a setting that decisions depend on can't be written to a journal; a \
+                      replay may differ";
         draft.remarks.push(remark.to_owned());
     }
     let sentence = |(path, error): (PathBuf, io::Error)| match error.kind() {
         io::ErrorKind::AlreadyExists => {
-            format!("--journal: {path:?} is there already and isn't empty; nothing is written over")
+            format!("--journal: {path:?} exists and isn't empty; it is not overwritten")
         }
-        _ => format!("--journal: {path:?} can't be made: {error}"),
+        _ => format!("--journal: {path:?} can't be created: {error}"),
     };
     let created = JournalFiles::create(Path::new(path)).and_then(|mut files| {
         files.begin(&head, config).map_err(|error| (PathBuf::from(path), error))?;

@@ -134,7 +134,7 @@ impl JournalFile {
         let line = line(value);
         self.bytes += line.len() as u64;
         if line.len() > LINE_BYTES_MAX || self.bytes > FILE_BYTES_MAX {
-            let why = format!("{}: it would be too long to be read again", self.path.display());
+            let why = format!("{}: it would become too long for a replay", self.path.display());
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
         }
         self.file.write_all(line.as_bytes()).map_err(|error| self.with_path(&error))?;
@@ -153,7 +153,7 @@ impl JournalFile {
 /// Locks a file against other runs, and makes it readable by its owner only.
 fn lock(file: &File) -> io::Result<()> {
     file.try_lock().map_err(|error| match error {
-        TryLockError::WouldBlock => io::Error::other("another run writes it"),
+        TryLockError::WouldBlock => io::Error::other("another run is writing it"),
         TryLockError::Error(error) => error,
     })?;
     // Checked after locking: another run may have written before it released the lock.

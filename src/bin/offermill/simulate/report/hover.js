@@ -1,4 +1,4 @@
-// Shows values where the pointer is. Without this script the plots are as complete as paper.
+// Shows the values under the pointer. The plots are complete without this script.
 (function () {
   const tip = document.createElement("div");
   tip.id = "tip";
