@@ -16,7 +16,7 @@ use crate::model::waiting::{Stall, relevant_miss};
 use crate::output::stall::{declined_sentence, stall_sentence};
 use crate::output::totals;
 use crate::text::clock::time_for_people;
-use crate::text::columns::{Cell, Column, lay_out};
+use crate::text::columns::{Column, TableCell, lay_out};
 use crate::text::format::{age, count, grouped, passed, printable};
 
 /// The most executors that are listed. If there are more, those that failed or were lost come first.
@@ -84,7 +84,7 @@ pub(crate) fn render(summary: &Summary<'_>, width: usize) -> String {
     let listed = listed(summary);
     if !listed.is_empty() {
         text.push('\n');
-        let rows: Vec<Vec<Cell>> =
+        let rows: Vec<Vec<TableCell>> =
             listed.iter().map(|record| row(summary, record, width)).collect();
         for line in lay_out(&COLUMNS, &rows, width) {
             text.push_str(line.trim_end());
@@ -148,7 +148,7 @@ const COLUMNS: [Column; 7] = [
     Column::text("HOW"),
 ];
 
-fn row(summary: &Summary<'_>, record: &ExecutorRecord, width: usize) -> Vec<Cell> {
+fn row(summary: &Summary<'_>, record: &ExecutorRecord, width: usize) -> Vec<TableCell> {
     let state = summary.state_of(record);
     let mut how = if record.state.is_end() { printable(&record.message) } else { String::new() };
     if let Some(by) = &record.replaced_by {
@@ -159,7 +159,7 @@ fn row(summary: &Summary<'_>, record: &ExecutorRecord, width: usize) -> Vec<Cell
     vec![
         short_name(&record.name, width).into(),
         record.host.clone().into(),
-        Cell { text: state.to_owned(), style: colour(record.state) },
+        TableCell { text: state.to_owned(), style: colour(record.state) },
         passed(summary.ran(record)).into(),
         record.cores.to_string().into(),
         record.memory.to_string().into(),

@@ -20,7 +20,7 @@ use crate::output::summary::{self, Summary, colour};
 use crate::output::totals;
 use crate::output::view::RunView;
 use crate::settings::RunSettings;
-use crate::text::columns::{Cell, Column, lay_out};
+use crate::text::columns::{Column, TableCell, lay_out};
 use crate::text::format::{age, count, grouped, printable};
 use crate::text::stdout::{Rank, Writer};
 
@@ -122,7 +122,7 @@ impl TableRenderer {
         let total = view.run_state.records().count() as u64 + view.run_state.forgotten;
         if total > 0 && room > 0 {
             let shown = choose(view, room);
-            let cells: Vec<Vec<Cell>> =
+            let cells: Vec<Vec<TableCell>> =
                 shown.iter().map(|record| row(record, view.now, columns)).collect();
             lines.push(String::new());
             lines.extend(lay_out(&COLUMNS, &cells, columns));
@@ -219,15 +219,15 @@ fn choose<'a>(view: &RunView<'a>, room: usize) -> Vec<&'a ExecutorRecord> {
     shown
 }
 
-fn row(record: &ExecutorRecord, now: Timestamp, columns: usize) -> Vec<Cell> {
+fn row(record: &ExecutorRecord, now: Timestamp, columns: usize) -> Vec<TableCell> {
     let style = colour(record.state);
     let quiet = if record.state.is_end() { Style::new().dim() } else { Style::new() };
-    let quiet = |text: String| Cell { text, style: quiet.clone() };
+    let quiet = |text: String| TableCell { text, style: quiet.clone() };
     let message = record.message.split(", output in ").next().unwrap_or_default();
     vec![
         quiet(short_name(&record.name, columns)),
         quiet(record.host.clone()),
-        Cell { text: record.state.as_str().to_owned(), style },
+        TableCell { text: record.state.as_str().to_owned(), style },
         quiet(record.cores.to_string()),
         quiet(record.memory.to_string()),
         quiet(age(record.age(now))),

@@ -168,8 +168,9 @@ impl<'a> Comparer<'a> {
         if let (Some(last), None, false) = (last, self.scenario.cut, self.is_over)
             && last >= self.scenario.events.len() as u64
         {
-            let what =
-                format!("answers are expected up to event {last}, but the scenario has no such");
+            let what = format!(
+                "answers are expected up to event {last}, but the scenario has no such event"
+            );
             self.result.differences.push(what);
         }
         self.result

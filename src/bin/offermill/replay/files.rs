@@ -38,7 +38,7 @@ pub(super) fn inputs(
                 for scenario in files {
                     let Some(name) = scenario.file_name() else {
                         let scenario = scenario.display();
-                        return Err(format!("{scenario} has no name to look for in --expect"));
+                        return Err(format!("{scenario} has no file name to look up in --expect"));
                     };
                     let expected = Some(answers.join(name));
                     inputs.push(ReplayInput { scenario, expected });
@@ -47,7 +47,9 @@ pub(super) fn inputs(
             Some(answers) if path.is_dir() => {
                 let answers = answers.display();
                 let path = path.display();
-                return Err(format!("--expect {answers} is no folder, expected one, as {path} is"));
+                return Err(format!(
+                    "--expect {answers} is not a folder, expected one since {path} is a folder"
+                ));
             }
             Some(answers) => {
                 inputs

@@ -116,7 +116,7 @@ fn read(path: &Path, compat: Option<Compat>) -> Result<(ScenarioFile, bool), Lin
     if let Some(number) = scenario.cut {
         let path = path.display();
         remark(&format!(
-            "{path}:{number}: the file ends in the middle of this line, which is left out"
+            "{path}:{number}: the file ends in the middle of this line, which is ignored"
         ));
     }
     scenario.check_times(path)?;

@@ -11,7 +11,7 @@ Examples:
   Ten thousand agents, a hundred thousand executors, and plots of what happened:
     offermill simulate --agents 10000 --executors 100000 --seed 7 --report run.html
 
-  A thousand small random scenarios with faults of every kind, until one violates an invariant:
+  A thousand small random scenarios with all kinds of faults, until one fails:
     offermill simulate --seeds 1000 --faults harsh
 
   One of them again, by its seed, and from a saved scenario:

@@ -26,21 +26,21 @@ impl Column {
 }
 
 /// A cell: its text and style.
-pub(crate) struct Cell {
+pub(crate) struct TableCell {
     pub(crate) text: String,
     pub(crate) style: Style,
 }
 
-impl From<String> for Cell {
-    fn from(text: String) -> Cell {
-        Cell { text, style: Style::new() }
+impl From<String> for TableCell {
+    fn from(text: String) -> TableCell {
+        TableCell { text, style: Style::new() }
     }
 }
 
 /// Returns the heading and the rows as lines of at most `width` columns. The last column has the rest of the width and
 /// is truncated at its end. If there is no rest, the first column is truncated at its start, where ids are equal, then
 /// the second.
-pub(crate) fn lay_out(columns: &[Column], rows: &[Vec<Cell>], width: usize) -> Vec<String> {
+pub(crate) fn lay_out(columns: &[Column], rows: &[Vec<TableCell>], width: usize) -> Vec<String> {
     let mut widths: Vec<usize> = columns
         .iter()
         .enumerate()
@@ -51,11 +51,11 @@ pub(crate) fn lay_out(columns: &[Column], rows: &[Vec<Cell>], width: usize) -> V
         })
         .collect();
     fit(&mut widths, width);
-    let heading: Vec<Cell> = columns
+    let heading: Vec<TableCell> = columns
         .iter()
-        .map(|column| Cell { text: column.heading.to_owned(), style: Style::new().dim() })
+        .map(|column| TableCell { text: column.heading.to_owned(), style: Style::new().dim() })
         .collect();
-    let line = |row: &Vec<Cell>| {
+    let line = |row: &Vec<TableCell>| {
         let mut text = String::new();
         for (place, (cell, width)) in row.iter().zip(&widths).enumerate() {
             if *width == 0 {
@@ -123,7 +123,8 @@ mod tests {
             Column::text("MESSAGE"),
         ];
         let cells = ["etl-s44we8-17.4", "agent-1", "12", "exit code 3, and more to say about it"];
-        let rows = [cells.map(|text| Cell::from(text.to_owned())).into_iter().collect::<Vec<_>>()];
+        let rows =
+            [cells.map(|text| TableCell::from(text.to_owned())).into_iter().collect::<Vec<_>>()];
         for width in 24..100 {
             let lines = lay_out(&columns, &rows, width);
             assert!(
