@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use offermill::engine::cluster_manager::{
-    Call, ClusterManager, EncodedOffer, EncodedOffers, Event, EventSink, OfferPlace, ReadOffers,
-    Update, UseOffers,
+    Call, ClusterManager, EncodedOffer, EncodedOffers, Event, EventSink, OfferPlace, ReadBatch,
+    ReadOffers, Update,
 };
 use offermill::{Error, Offer, TaskState, UpdateReason};
 
@@ -123,12 +123,12 @@ struct Reader {
 }
 
 impl ReadOffers for Reader {
-    fn read(&mut self, batch: &[EncodedOffer], use_them: &mut UseOffers<'_>) {
+    fn read<'r>(&'r mut self, batch: &'r [EncodedOffer]) -> ReadBatch<'r> {
         self.rows.clear();
         self.rows.extend(batch.iter().map(|offer| {
             let number = offer.bytes().first_chunk::<NUMBER>().expect("a number");
             self.offers[usize::try_from(u64::from_le_bytes(*number)).expect("an index")]
         }));
-        use_them(&self.rows, &mut std::iter::empty());
+        ReadBatch { offers: &self.rows, unreadable: Vec::new() }
     }
 }

@@ -49,7 +49,7 @@ fn read(size: Size, mut use_them: impl FnMut(&[Offer<'_>])) -> u64 {
             let mut work = || {
                 assert_eq!(split(record, &mut places), Ok(true));
                 let offers = places.iter().map(|place| &record[place.offer.clone()]);
-                reader.read(offers, |batch| use_them(batch.offers));
+                use_them(reader.decode(offers).offers);
             };
             if lap == 0 {
                 work();

@@ -173,10 +173,9 @@ impl WireHandler {
         let WireHandler { reader, places, handler, decisions } = self;
         assert_eq!(split(record, places), Ok(true));
         let offers = places.iter().map(|place| &record[place.offer.clone()]);
-        reader.read(offers, |batch| {
-            assert!(batch.unreadable.is_empty());
-            use_them(batch.offers, handler, decisions);
-        });
+        let batch = reader.decode(offers);
+        assert!(batch.unreadable.is_empty());
+        use_them(batch.offers, handler, decisions);
     }
 
     fn decide(&mut self, record: &[u8]) {

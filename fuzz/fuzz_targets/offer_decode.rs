@@ -40,22 +40,21 @@ fn whole_messages(reader: &mut OfferReader, data: &[u8]) {
         !id.value.is_empty() && !agent_id.value.is_empty()
     };
     let expected: Vec<_> = offers.iter().filter(whole).collect();
-    reader.read(places.iter().map(|place| &data[place.offer.clone()]), |batch| {
-        assert_eq!(batch.offers.len(), if is_offers { expected.len() } else { 0 });
-        for (offer, expected) in batch.offers.iter().zip(expected) {
-            assert_eq!(
-                (offer.id, offer.agent_id),
-                (&*expected.id.value, &*expected.agent_id.value)
-            );
-            assert_eq!(offer.hostname, expected.hostname);
-            let role = expected.allocation_info.as_ref().and_then(|info| info.role.as_deref());
-            assert_eq!(offer.role, role.unwrap_or(agreement::ROLE));
-            let names = offer.resources.iter().map(|resource| resource.name);
-            assert!(names.eq(expected.resources.iter().map(|resource| &*resource.name)));
-            let names = offer.attributes.iter().map(|attribute| attribute.name);
-            assert!(names.eq(expected.attributes.iter().map(|attribute| &*attribute.name)));
-        }
-    });
+    let batch = reader.decode(places.iter().map(|place| &data[place.offer.clone()]));
+    assert_eq!(batch.offers.len(), if is_offers { expected.len() } else { 0 });
+    for (offer, expected) in batch.offers.iter().zip(expected) {
+        assert_eq!(
+            (offer.id, offer.agent_id),
+            (&*expected.id.value, &*expected.agent_id.value)
+        );
+        assert_eq!(offer.hostname, expected.hostname);
+        let role = expected.allocation_info.as_ref().and_then(|info| info.role.as_deref());
+        assert_eq!(offer.role, role.unwrap_or(agreement::ROLE));
+        let names = offer.resources.iter().map(|resource| resource.name);
+        assert!(names.eq(expected.resources.iter().map(|resource| &*resource.name)));
+        let names = offer.attributes.iter().map(|attribute| attribute.name);
+        assert!(names.eq(expected.attributes.iter().map(|attribute| &*attribute.name)));
+    }
 }
 
 /// Prints what prost makes of the record.

@@ -17,7 +17,7 @@ use crate::launch::Command;
 use crate::offer::{Offer, Resource};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 
-pub use super::encoded::{EncodedOffer, EncodedOffers, OfferPlace, ReadOffers, UseOffers};
+pub use super::encoded::{EncodedOffer, EncodedOffers, OfferPlace, ReadBatch, ReadOffers};
 pub use super::owned::{
     OwnedOffer, OwnedReservation, OwnedReservations, OwnedReservedBy, OwnedResource, OwnedValue,
 };

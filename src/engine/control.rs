@@ -7,68 +7,21 @@
 //! is dropped and nobody waits for it any more; the observer is told, if it still can be.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use super::cluster_manager::{Call, Event};
-use super::controller::{CallSink, Controller, POLL_EVERY};
-use super::inbox::{Message, Received};
-use super::notice::{Notice, Observer, PlacedExecutor};
+use super::cluster_manager::Call;
+use super::control_message::ControlMessage;
+use super::controller::{Controller, POLL_EVERY};
+use super::inbox::Received;
+use super::notice::{Notice, Observer};
 use super::shared::Shared;
+use super::sinks::CallSink;
 use super::sync::catch;
-use crate::ids::ExecutorId;
 use crate::time::Timestamp;
 
-/// What the control thread is told.
-pub(super) enum Control {
-    Event(Event),
-    Placed(Vec<PlacedExecutor>),
-    Resumed {
-        adopted: Vec<PlacedExecutor>,
-        /// Executors that there is no room for, and their agents.
-        surplus: Vec<(String, String)>,
-        finished: u64,
-    },
-    /// The call that was to launch them surely had no effect.
-    NeverLaunched(Vec<String>),
-    Overflow {
-        epoch: u64,
-        offers: Vec<String>,
-    },
-    /// Offers that couldn't be read; an id that couldn't be read either is empty.
-    Unreadable {
-        epoch: u64,
-        offers: Vec<String>,
-    },
-    CallFailed(String),
-    HandlerPanicked {
-        why: String,
-    },
-    Kill {
-        executors: Vec<ExecutorId>,
-        grace: Duration,
-    },
-}
-
-impl Message for Control {
-    fn weight(&self) -> usize {
-        let things = match self {
-            Control::Placed(placed) => placed.len(),
-            Control::Resumed { adopted, surplus, .. } => adopted.len() + surplus.len(),
-            Control::NeverLaunched(executors) => executors.len(),
-            Control::Overflow { offers, .. } | Control::Unreadable { offers, .. } => offers.len(),
-            _ => 1,
-        };
-        things.max(1)
-    }
-
-    fn is_about_offers(&self) -> bool {
-        matches!(self, Control::Overflow { .. } | Control::Unreadable { .. })
-    }
-}
-
+/// The control thread's state.
 pub(super) struct ControlThread {
     controller: Controller,
-    desk: ControlCalls,
+    calls: ControlCalls,
 }
 
 /// Where the controller's calls and notices go.
@@ -82,7 +35,7 @@ impl CallSink for ControlCalls {
     /// A failure is noticed here and now: this thread must not wait for its own inbox.
     fn call(&mut self, call: Call<'_>) {
         // A call that the engine's end refuses is no failure.
-        if let Some(Err(error)) = self.shared.pass(self.shared.control_gate(), call) {
+        if let Some(Err(error)) = self.shared.call(self.shared.control_gate(), call) {
             self.notice(Notice::CallFailed { why: error.to_string() });
         }
     }
@@ -93,7 +46,7 @@ impl CallSink for ControlCalls {
 }
 
 impl ControlCalls {
-    fn tell_journal_ended(&mut self, failure: Option<String>) {
+    fn report_journal_end(&mut self, failure: Option<String>) {
         if let Some(why) = failure {
             self.notice(Notice::JournalEnded { why });
         }
@@ -103,56 +56,66 @@ impl ControlCalls {
 impl ControlThread {
     pub(super) fn new(shared: Arc<Shared>, observer: Box<dyn Observer>) -> ControlThread {
         let controller = Controller::new(shared.recorded_kernel.clone(), shared.options.clone());
-        let desk = ControlCalls { shared, observer, now: Timestamp::ORIGIN };
-        ControlThread { controller, desk }
+        let calls = ControlCalls { shared, observer, now: Timestamp::ORIGIN };
+        ControlThread { controller, calls }
     }
 
     /// Works until told to end.
     pub(super) fn run(mut self) {
         let Err(why) = catch(|| self.work()) else { return };
-        let desk = &mut self.desk;
-        let _again = catch(|| desk.shared.break_down(&why));
-        let _again = catch(|| desk.notice(Notice::Broken { why }));
-        let _untold = catch(|| desk.shared.recorded_kernel.finish(desk.now));
+        let calls = &mut self.calls;
+        let _again = catch(|| calls.shared.break_down(&why));
+        let _again = catch(|| calls.notice(Notice::Broken { why }));
+        let _untold = catch(|| calls.shared.recorded_kernel.finish(calls.now));
     }
 
     fn work(&mut self) {
         loop {
-            let received = self.desk.shared.inbox.receive(POLL_EVERY);
-            self.desk.now = self.desk.shared.clock.now();
+            let received = self.calls.shared.inbox.receive(POLL_EVERY);
+            self.calls.now = self.calls.shared.clock.now();
             match received {
                 Received::Message(message) => self.handle(message),
                 Received::Nothing => {}
                 Received::End => {
-                    let failure = self.desk.shared.recorded_kernel.finish(self.desk.now);
-                    return self.desk.tell_journal_ended(failure);
+                    let failure = self.calls.shared.recorded_kernel.finish(self.calls.now);
+                    return self.calls.report_journal_end(failure);
                 }
             }
-            self.controller.let_time_pass(self.desk.now, &mut self.desk);
-            let failure = self.desk.shared.recorded_kernel.journal_failure();
-            self.desk.tell_journal_ended(failure);
+            self.controller.let_time_pass(self.calls.now, &mut self.calls);
+            let failure = self.calls.shared.recorded_kernel.journal_failure();
+            self.calls.report_journal_end(failure);
         }
     }
 
-    fn handle(&mut self, message: Control) {
-        let ControlThread { controller, desk, .. } = self;
-        let now = desk.now;
+    fn handle(&mut self, message: ControlMessage) {
+        let ControlThread { controller, calls, .. } = self;
+        let now = calls.now;
         match message {
-            Control::Event(event) => controller.event(event, now, desk),
-            Control::Placed(placed) => {
-                placed.into_iter().for_each(|placed| desk.notice(Notice::Placed(placed)));
+            ControlMessage::Event(event) => controller.handle(event, now, calls),
+            ControlMessage::Placed(placed) => {
+                placed.into_iter().for_each(|placed| calls.notice(Notice::Placed(placed)));
             }
-            Control::Resumed { adopted, surplus, finished } => {
-                desk.notice(Notice::Resumed { finished });
-                adopted.into_iter().for_each(|adopted| desk.notice(Notice::Adopted(adopted)));
-                controller.end_surplus(&surplus, now, desk);
+            ControlMessage::Resumed { adopted, surplus, finished } => {
+                calls.notice(Notice::Resumed { finished });
+                adopted.into_iter().for_each(|adopted| calls.notice(Notice::Adopted(adopted)));
+                controller.end_surplus(&surplus, now, calls);
             }
-            Control::NeverLaunched(executors) => controller.never_launched(executors, now, desk),
-            Control::Overflow { epoch, offers } => controller.overflow(epoch, &offers, desk),
-            Control::Unreadable { epoch, offers } => controller.unreadable(epoch, &offers, desk),
-            Control::CallFailed(why) => desk.notice(Notice::CallFailed { why }),
-            Control::HandlerPanicked { why } => desk.notice(Notice::HandlerPanicked { why }),
-            Control::Kill { executors, grace } => controller.kill(executors, grace, now, desk),
+            ControlMessage::NeverLaunched(executors) => {
+                controller.never_launched(executors, now, calls)
+            }
+            ControlMessage::Overflow { epoch, offers } => {
+                controller.overflow(epoch, &offers, calls)
+            }
+            ControlMessage::Unreadable { epoch, offers } => {
+                controller.unreadable(epoch, &offers, calls)
+            }
+            ControlMessage::CallFailed { why } => calls.notice(Notice::CallFailed { why }),
+            ControlMessage::HandlerPanicked { why } => {
+                calls.notice(Notice::HandlerPanicked { why })
+            }
+            ControlMessage::Kill { executors, grace } => {
+                controller.kill(executors, grace, now, calls)
+            }
         }
     }
 }

@@ -7,11 +7,12 @@
 use std::time::Duration;
 
 use super::EngineOptions;
-use super::cluster_manager::{Call, Event, Shape, Update, Want};
+use super::cluster_manager::{Call, Shape, Update, Want};
 use super::kill_retry::Kills;
 use super::notice::Notice;
 use super::reconciliation::Reconciliation;
 use super::recorded_kernel::RecordedKernel;
+use super::sinks::CallSink;
 use crate::config::ExecutorCores;
 use crate::ids::ExecutorId;
 use crate::kernel::{Change, DemandCall, LimitRule, Ticked};
@@ -22,12 +23,16 @@ use crate::time::Timestamp;
 pub(crate) const POLL_EVERY: Duration = Duration::from_millis(50);
 /// How often the kernel's time passes.
 const TICK_EVERY: Duration = Duration::from_secs(1);
-/// Where calls and notices go.
-pub(crate) trait CallSink {
-    /// Makes a call. One that fails is noticed as [`Notice::CallFailed`].
-    fn call(&mut self, call: Call<'_>);
-    /// Tells whoever watches.
-    fn notice(&mut self, notice: Notice);
+
+/// The events that the controller receives. The others go to the offer queue and the kernel alone.
+pub(crate) enum ControllerEvent {
+    Registered { framework_id: String, again: bool },
+    Disconnected,
+    Update(Update),
+    AgentLost { agent_id: String },
+    ExecutorLost { executor: String },
+    CallFailed { why: String },
+    Refused { why: String },
 }
 
 pub(crate) struct Controller {
@@ -97,36 +102,36 @@ impl Controller {
     }
 
     /// Takes in what the cluster tells, offers and rescissions excepted.
-    pub(crate) fn event(&mut self, event: Event, now: Timestamp, out: &mut dyn CallSink) {
+    pub(crate) fn handle(
+        &mut self,
+        event: ControllerEvent,
+        now: Timestamp,
+        out: &mut dyn CallSink,
+    ) {
         match event {
-            Event::Registered { framework_id, again } => {
+            ControllerEvent::Registered { framework_id, again } => {
                 if again {
                     self.reconciliation.ask_about_all(&self.recorded_kernel, now, out);
                 }
                 self.kills.registered(now, out);
                 out.notice(Notice::Registered { framework_id, again });
             }
-            Event::Disconnected => {
+            ControllerEvent::Disconnected => {
                 self.kills.disconnected();
                 out.notice(Notice::Disconnected);
             }
-            Event::Update(update) => self.update(&update, now, out),
-            Event::AgentLost { agent_id } => {
+            ControllerEvent::Update(update) => self.update(&update, now, out),
+            ControllerEvent::AgentLost { agent_id } => {
                 let doubtful = self.recorded_kernel.agent_lost(&agent_id, now);
                 self.reconciliation.ask(&self.recorded_kernel, doubtful, out);
                 out.notice(Notice::AgentLost { agent_id });
             }
-            Event::ExecutorLost { executor } => {
+            ControllerEvent::ExecutorLost { executor } => {
                 let doubtful = self.recorded_kernel.executor_lost(&executor, now);
                 self.reconciliation.ask(&self.recorded_kernel, doubtful.into_iter().collect(), out);
             }
-            Event::CallFailed { why } => out.notice(Notice::CallFailed { why }),
-            Event::Refused { why } => out.notice(Notice::Refused { why }),
-            // These never come this far.
-            Event::Offers(_)
-            | Event::Encoded(_)
-            | Event::Rescinded { .. }
-            | Event::Recovered { .. } => {}
+            ControllerEvent::CallFailed { why } => out.notice(Notice::CallFailed { why }),
+            ControllerEvent::Refused { why } => out.notice(Notice::Refused { why }),
         }
     }
 
@@ -334,7 +339,7 @@ mod tests {
         let (executor, agent_id) = (executor.to_owned(), Some("S0".to_owned()));
         let (reason, message) = (UpdateReason::Other, String::new());
         let update = Update { executor, agent_id, state, reason, message, uuid: None };
-        controller.event(Event::Update(update), now, log);
+        controller.handle(ControllerEvent::Update(update), now, log);
     }
 
     /// The calls of so many seconds, with the second in which each was made.
@@ -399,7 +404,11 @@ mod tests {
     }
 
     fn register(controller: &mut Controller, now: Timestamp, log: &mut Log) {
-        controller.event(Event::Registered { framework_id: "f".to_owned(), again: true }, now, log);
+        controller.handle(
+            ControllerEvent::Registered { framework_id: "f".to_owned(), again: true },
+            now,
+            log,
+        );
     }
 
     /// Asks the executor with this plain id to end.
@@ -425,7 +434,7 @@ mod tests {
         let (mut controller, mut log) = (controller(2), Log::default());
         kill(&mut controller, "0", 600, at(1), &mut log);
         assert_eq!(kills(pass(&mut controller, 1, 50)), ["16: kill 0", "46: kill 0"]);
-        controller.event(Event::Disconnected, at(50), &mut log);
+        controller.handle(ControllerEvent::Disconnected, at(50), &mut log);
         kill(&mut controller, "1", 600, at(60), &mut log);
         assert_eq!(kills(pass(&mut controller, 60, 500)), [""; 0], "nobody would hear it");
         log.0.clear();
@@ -493,8 +502,16 @@ mod tests {
         );
         for _ in 0..2 {
             register(&mut controller, at(1), &mut log);
-            controller.event(Event::AgentLost { agent_id: "S1".to_owned() }, at(1), &mut log);
-            controller.event(Event::ExecutorLost { executor: "1".to_owned() }, at(1), &mut log);
+            controller.handle(
+                ControllerEvent::AgentLost { agent_id: "S1".to_owned() },
+                at(1),
+                &mut log,
+            );
+            controller.handle(
+                ControllerEvent::ExecutorLost { executor: "1".to_owned() },
+                at(1),
+                &mut log,
+            );
             kill(&mut controller, "1", 5, at(1), &mut log);
             assert_eq!(log.0, ["ask 0", "ask all"]);
             log.0.clear();

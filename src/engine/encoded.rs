@@ -31,14 +31,19 @@ pub struct EncodedOffer {
     place: OfferPlace,
 }
 
-/// What is done with a batch: with the offers that could be read, and the places of those that couldn't.
-pub type UseOffers<'u> = dyn FnMut(&[Offer<'_>], &mut dyn Iterator<Item = usize>) + 'u;
+/// A batch of offers that was read. It borrows from the encoded offers and from the reader's memory.
+#[derive(Clone, Debug, Default)]
+pub struct ReadBatch<'r> {
+    /// The offers that could be read, in the order of the batch.
+    pub offers: &'r [Offer<'r>],
+    /// The positions in the batch of the offers that can't be read, ascending.
+    pub unreadable: Vec<usize>,
+}
 
-/// Reads encoded offers, for one handler's thread, in memory that it can use again.
+/// Reads encoded offers, for one handler thread, into memory that it uses again.
 pub trait ReadOffers: Send {
-    /// Reads `batch` and calls `use_them` once: with the offers that can be read, in their order, and the places in
-    /// `batch` of those that can't.
-    fn read(&mut self, batch: &[EncodedOffer], use_them: &mut UseOffers<'_>);
+    /// Reads `batch`. An offer that can't be read must not spoil the others.
+    fn read<'r>(&'r mut self, batch: &'r [EncodedOffer]) -> ReadBatch<'r>;
 }
 
 impl EncodedOffers {

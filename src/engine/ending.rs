@@ -43,7 +43,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::control::Control;
+use super::control_message::ControlMessage;
 use super::gate::Open;
 use super::shared::Shared;
 use super::sync::Deadline;
@@ -171,7 +171,7 @@ impl Ending {
         if timeout.is_some() {
             let (left, grace) = (shared.close(), shared.options.kill_grace.min(wait));
             let executors = left.into_iter().map(|target| target.id).collect();
-            shared.inbox.urge(Control::Kill { executors, grace });
+            shared.inbox.send_urgent(ControlMessage::Kill { executors, grace });
         }
         // Nobody applies updates any more if the engine is broken.
         let patience = if shared.broken().is_some() { Duration::ZERO } else { drained.left() };

@@ -1,22 +1,26 @@
-//! Gates that calls to the cluster manager pass: closed before the manager is stopped, so that no call follows.
+//! Gates for calls to the cluster manager: each call passes one, and all are closed before the manager is stopped, so
+//! that no call follows the stop.
 //!
-//! Each thread that makes calls has a gate of its own, so that no handler waits for another. A thread enters under the
-//! gate's lock and makes its call with nothing held. Who closes a gate sees under the same lock whether a call is under
-//! way: a call either began before the gate was closed, and then its end can be waited for, or it is not made.
+//! Each thread that makes calls has its own gate, so that no handler waits for another. A thread enters under the
+//! gate's lock and makes its call without holding it. The thread that closes a gate sees under the same lock whether a
+//! call is under way: a call either began before the gate was closed, and then its end can be waited for, or it is not
+//! made.
 
 use super::sync::{Condvar, Deadline, Mutex, lock, wait_while};
 
-/// What a gate lets through. It only ever closes further.
+/// What a gate lets through, least first. A gate never opens again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Open {
     Nothing,
-    /// All calls but those that launch executors.
+    /// All calls except those that launch executors.
     NoLaunches,
     Everything,
 }
 
+/// The gate of one thread.
 pub(super) struct Gate {
     state: Mutex<GateState>,
+    /// Notified when a call ends, if the gate is not fully open.
     idle: Condvar,
 }
 
@@ -25,8 +29,8 @@ struct GateState {
     is_calling: bool,
 }
 
-/// A call under way. Dropped when it has returned or panicked.
-struct Passage<'a>(&'a Gate);
+/// A call under way; dropped when it has returned or panicked.
+pub(super) struct Passage<'a>(&'a Gate);
 
 impl Drop for Passage<'_> {
     fn drop(&mut self) {
@@ -44,21 +48,19 @@ impl Gate {
         Gate { state: Mutex::new(state), idle: Condvar::new() }
     }
 
-    /// Makes a call; `None` if the gate is closed. `launches` says whether it launches executors. All calls come from
-    /// one thread.
-    pub(super) fn pass<R>(&self, launches: bool, call: impl FnOnce() -> R) -> Option<R> {
+    /// Begins a call, which lasts until the passage is dropped; `None` if the gate is closed for it. `launches` says
+    /// whether the call launches executors. Always called by the same thread.
+    pub(super) fn enter(&self, launches: bool) -> Option<Passage<'_>> {
         let needed = if launches { Open::Everything } else { Open::NoLaunches };
         let mut state = lock(&self.state);
         if state.open < needed {
             return None;
         }
         state.is_calling = true;
-        drop(state);
-        let _passage = Passage(self);
-        Some(call())
+        Some(Passage(self))
     }
 
-    /// From now on only what is `open` passes.
+    /// Lets only `open` pass from now on.
     pub(super) fn close(&self, open: Open) {
         let mut state = lock(&self.state);
         state.open = state.open.min(open);

@@ -90,7 +90,7 @@ impl<M: Message> Inbox<M> {
 
     /// Queues a message in the ordinary lane; waits while that is full. What comes after the end is dropped, and while
     /// the inbox closes what is about offers or finds no room up to the deadline.
-    pub(super) fn tell(&self, message: M) {
+    pub(super) fn send(&self, message: M) {
         let mut lanes = self.wait_for_room(lock(&self.lanes), &message);
         let is_taken = match lanes.phase {
             Phase::Open => true,
@@ -133,7 +133,7 @@ impl<M: Message> Inbox<M> {
     }
 
     /// Queues a message in the urgent lane, at once.
-    pub(super) fn urge(&self, message: M) {
+    pub(super) fn send_urgent(&self, message: M) {
         let mut lanes = lock(&self.lanes);
         if lanes.phase != Phase::Ended {
             lanes.urgent.push_back(message);
@@ -252,14 +252,14 @@ mod tests {
         let inbox = Inbox::new(1);
         assert_eq!(next(&inbox), None);
         for message in [3, 4] {
-            inbox.tell(message);
+            inbox.send(message);
         }
-        inbox.urge(1);
-        inbox.urge(2);
+        inbox.send_urgent(1);
+        inbox.send_urgent(2);
         assert_eq!([next(&inbox), next(&inbox), next(&inbox)], [Some(1), Some(2), Some(3)]);
         inbox.end();
-        inbox.tell(5);
-        inbox.urge(6);
+        inbox.send(5);
+        inbox.send_urgent(6);
         assert_eq!([next(&inbox), next(&inbox), next(&inbox)], [Some(4), Some(0), Some(0)]);
     }
 
@@ -270,7 +270,7 @@ mod tests {
         let inbox = Arc::new(Inbox::new(1));
         assert_eq!(next(&inbox), None);
         let writer = Arc::clone(&inbox);
-        let told = std::thread::spawn(move || (1..=4).for_each(|message| writer.tell(message)));
+        let told = std::thread::spawn(move || (1..=4).for_each(|message| writer.send(message)));
         let first = loop {
             if let Some(message) = next(&inbox) {
                 break message;
@@ -313,7 +313,7 @@ mod tests {
             std::thread::spawn(move || {
                 for number in 0..3_000 {
                     let _held = Arc::clone(&held);
-                    inbox.tell(Payload { _held, weight, offers: number % 3 == 0 });
+                    inbox.send(Payload { _held, weight, offers: number % 3 == 0 });
                 }
             })
         };

@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::cluster_manager::Call;
-use super::controller::CallSink;
 use super::launches::Launches;
+use super::sinks::CallSink;
 use crate::ids::ExecutorId;
 use crate::kernel::Target;
 use crate::time::Timestamp;

@@ -15,10 +15,13 @@
 mod clock;
 pub mod cluster_manager;
 mod control;
+mod control_message;
 pub(crate) mod controller;
 mod encoded;
 mod ending;
 mod gate;
+mod handler_calls;
+mod handler_thread;
 mod inbox;
 pub mod journal;
 mod kill_retry;
@@ -30,6 +33,7 @@ mod owned;
 mod reconciliation;
 pub(crate) mod recorded_kernel;
 mod shared;
+pub(crate) mod sinks;
 mod sync;
 mod threads;
 
@@ -47,8 +51,10 @@ use crate::kernel::Kernel;
 use crate::launch::Launcher;
 use crate::time::Timestamp;
 use cluster_manager::{ClusterManager, EventSink};
-use control::{Control, ControlThread};
+use control::ControlThread;
+use control_message::ControlMessage;
 use ending::Ending;
+use handler_thread::HandlerThread;
 use journal::Journal;
 use journal::recording::Recording;
 use recorded_kernel::RecordedKernel;
@@ -195,7 +201,7 @@ impl Engine {
         engine.control = Some(Thread::start("offermill-control", move || control.run())?);
         for number in 0..handlers {
             let shared = Arc::clone(&engine.shared);
-            let work = move || offer_handler::answer_offers(&shared, shared.handler_gate(number));
+            let work = move || HandlerThread::new(&shared, shared.handler_gate(number)).run();
             engine.handlers.push(Thread::start(&format!("offermill-handler-{number}"), work)?);
         }
         let events: EventSink = Arc::clone(&engine.shared) as EventSink;
@@ -242,7 +248,7 @@ impl Engine {
     /// updates that wait to be applied; doesn't wait, and may be called in an [`Observer`].
     pub fn kill(&self, executors: Vec<ExecutorId>) {
         let grace = self.shared.options.kill_grace;
-        self.shared.inbox.urge(Control::Kill { executors, grace });
+        self.shared.inbox.send_urgent(ControlMessage::Kill { executors, grace });
     }
 
     /// What the control thread said when it panicked, in the observer or in a call of the cluster manager's; `None`

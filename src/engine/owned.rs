@@ -1,5 +1,6 @@
 //! Offers that outlive the buffer that they were read from: what waits in the offer queue.
 
+use std::cell::OnceCell;
 use std::time::Duration;
 
 use crate::offer::attributes::{self, Items, OwnedAttribute};
@@ -138,54 +139,86 @@ impl OwnedReservations {
     }
 }
 
-/// The borrowed parts of a batch of owned offers, but for what they lie on: [`lend`] ties them together.
-#[derive(Debug)]
-struct Borrowed<'a> {
-    owned: &'a [OwnedOffer],
-    resources: Vec<Resource<'a>>,
-    attributes: Vec<Attribute<'a>>,
+/// Memory for the borrowed form of one batch of owned offers; [`borrow_offers`] fills it. Each part borrows from those
+/// before it.
+#[derive(Debug, Default)]
+pub(super) struct BorrowedParts<'a> {
+    labels: OnceCell<Vec<Label<'a>>>,
+    reserved_by: OnceCell<Vec<ReservedBy<'a>>>,
+    stacks: OnceCell<Vec<Reservation<'a>>>,
+    resources: OnceCell<Vec<Resource<'a>>>,
+    items: OnceCell<Items<'a>>,
+    attributes: OnceCell<Vec<Attribute<'a>>>,
+    offers: OnceCell<Vec<Offer<'a>>>,
 }
 
-/// Lends a batch as the offers that a kernel takes.
-pub(super) fn lend<R>(owned: &[OwnedOffer], use_them: impl FnOnce(&[Offer<'_>]) -> R) -> R {
+/// Borrows a batch of owned offers as a kernel takes them. `parts` must be unused.
+pub(super) fn borrow_offers<'a>(
+    owned: &'a [OwnedOffer],
+    parts: &'a BorrowedParts<'a>,
+) -> &'a [Offer<'a>] {
     let resources = || owned.iter().flat_map(|offer| &offer.resources);
-    let records = || resources().flat_map(|resource| resource.reservations.records());
-    let labels: Vec<Label<'_>> = records()
-        .flat_map(|by| &by.labels)
-        .map(|(key, value)| (key.as_str(), value.as_deref()))
-        .collect();
-    let mut rest = &labels[..];
-    let records: Vec<ReservedBy<'_>> = records()
-        .map(|by| {
+    let owned_records = || resources().flat_map(|resource| resource.reservations.records());
+    let labels = parts.labels.get_or_init(|| {
+        let labels = owned_records().flat_map(|by| &by.labels);
+        labels.map(|(key, value)| (key.as_str(), value.as_deref())).collect()
+    });
+    let reserved_by = parts.reserved_by.get_or_init(|| {
+        let mut rest = &labels[..];
+        let record = |by: &'a OwnedReservedBy| {
             let principal = by.principal.as_deref();
             ReservedBy { principal, labels: split(&mut rest, by.labels.len()) }
-        })
-        .collect();
-    let mut rest = &records[..];
-    let stacks: Vec<Reservation<'_>> = resources()
-        .flat_map(|resource| {
+        };
+        owned_records().map(record).collect()
+    });
+    let stacks = parts.stacks.get_or_init(|| {
+        let mut rest = &reserved_by[..];
+        let pairs = resources().flat_map(|resource| {
             let own = split(&mut rest, resource.reservations.records().len());
             resource.reservations.stack().iter().zip(own)
-        })
-        .map(|(one, by)| Reservation { kind: one.kind, role: &one.role, by: *by })
-        .collect();
-    let (mut records, mut stacks) = (&records[..], &stacks[..]);
-    let lent = resources().map(|resource| {
-        let own = split(&mut records, resource.reservations.records().len());
-        let stack = split(&mut stacks, resource.reservations.stack().len());
-        resource.borrow(match &resource.reservations {
-            OwnedReservations::Old { role, .. } => Reservations::Old { role, dynamic: own.first() },
-            OwnedReservations::Refined(_) => Reservations::Refined(stack),
-        })
+        });
+        pairs.map(|(one, by)| Reservation { kind: one.kind, role: &one.role, by: *by }).collect()
     });
-    let attributes = || owned.iter().flat_map(|offer| &offer.attributes);
-    let items = Items::of(attributes());
-    let borrowed = Borrowed {
-        owned,
-        resources: lent.collect(),
-        attributes: attributes::lend(attributes(), &items),
+    let borrowed_resources = parts.resources.get_or_init(|| {
+        let mut records = &reserved_by[..];
+        let mut stacks = &stacks[..];
+        let borrow = |resource: &'a OwnedResource| {
+            let own = split(&mut records, resource.reservations.records().len());
+            let stack = split(&mut stacks, resource.reservations.stack().len());
+            resource.borrow(match &resource.reservations {
+                OwnedReservations::Old { role, .. } => {
+                    Reservations::Old { role, dynamic: own.first() }
+                }
+                OwnedReservations::Refined(_) => Reservations::Refined(stack),
+            })
+        };
+        resources().map(borrow).collect()
+    });
+    let owned_attributes = || owned.iter().flat_map(|offer| &offer.attributes);
+    let items = parts.items.get_or_init(|| Items::of(owned_attributes()));
+    let borrowed_attributes =
+        parts.attributes.get_or_init(|| attributes::lend(owned_attributes(), items));
+    parts.offers.get_or_init(|| join_parts(owned, borrowed_resources, borrowed_attributes))
+}
+
+/// The offers, each with its own resources and attributes of those of all.
+fn join_parts<'a>(
+    owned: &'a [OwnedOffer],
+    mut resources: &'a [Resource<'a>],
+    mut attributes: &'a [Attribute<'a>],
+) -> Vec<Offer<'a>> {
+    let join = |offer: &'a OwnedOffer| Offer {
+        id: &offer.id,
+        agent_id: &offer.agent_id,
+        hostname: &offer.hostname,
+        role: &offer.role,
+        resources: split(&mut resources, offer.resources.len()),
+        attributes: split(&mut attributes, offer.attributes.len()),
+        region: offer.region.as_deref(),
+        zone: offer.zone.as_deref(),
+        maintenance_in: offer.maintenance_in,
     };
-    use_them(&borrowed.offers())
+    owned.iter().map(join).collect()
 }
 
 /// Former executors as a kernel takes them.
@@ -273,25 +306,6 @@ fn split<'a, T>(rest: &mut &'a [T], count: usize) -> &'a [T] {
     own
 }
 
-impl Borrowed<'_> {
-    fn offers(&self) -> Vec<Offer<'_>> {
-        let (mut resources, mut attributes) = (&self.resources[..], &self.attributes[..]);
-        let mut offers = Vec::with_capacity(self.owned.len());
-        for offer in self.owned {
-            let (own_resources, rest) = resources.split_at(offer.resources.len());
-            let (own_attributes, others) = attributes.split_at(offer.attributes.len());
-            (resources, attributes) = (rest, others);
-            let OwnedOffer { id, agent_id, hostname, .. } = offer;
-            let borrowed = Offer::new(id, agent_id, hostname, own_resources, own_attributes);
-            let (region, zone) = (offer.region.as_deref(), offer.zone.as_deref());
-            let maintenance_in = offer.maintenance_in;
-            let borrowed = borrowed.with_role(&offer.role);
-            offers.push(Offer { region, zone, maintenance_in, ..borrowed });
-        }
-        offers
-    }
-}
-
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests {
@@ -338,10 +352,11 @@ mod tests {
             maintenance_in: None,
                 shape: None,
             }).collect();
-            let back: Vec<Vec<OwnedReservations>> = lend(&batch, |lent| {
-                let of = |resource: &Resource<'_>| OwnedResource::from(resource).reservations;
-                lent.iter().map(|offer| offer.resources.iter().map(of).collect()).collect()
-            });
+            let parts = BorrowedParts::default();
+            let borrowed = borrow_offers(&batch, &parts).iter();
+            let of = |resource: &Resource<'_>| OwnedResource::from(resource).reservations;
+            let back: Vec<Vec<OwnedReservations>> =
+                borrowed.map(|offer| offer.resources.iter().map(of).collect()).collect();
             prop_assert_eq!(back, offers);
         }
     }

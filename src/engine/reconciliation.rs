@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::cluster_manager::{Call, ReconcileTask};
-use super::controller::CallSink;
 use super::recorded_kernel::RecordedKernel;
+use super::sinks::CallSink;
 use crate::kernel::{Scope, Target};
 use crate::time::Timestamp;
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::EngineOptions;
 use super::clock::Clock;
 use super::cluster_manager::{Call, ClusterManager, Event, Events, RecoveredExecutor};
-use super::control::Control;
+use super::control_message::ControlMessage;
+use super::controller::ControllerEvent;
 use super::gate::{Gate, Open};
 use super::inbox::Inbox;
 use super::notice::PlacedExecutor;
@@ -26,7 +27,7 @@ pub(super) struct Shared {
     pub(super) offer_queue: OfferQueue,
     pub(super) clock: Clock,
     pub(super) options: EngineOptions,
-    pub(super) inbox: Inbox<Control>,
+    pub(super) inbox: Inbox<ControlMessage>,
     /// The control thread's, then the handlers'.
     gates: Vec<Gate>,
     app: Mutex<Arc<str>>,
@@ -70,22 +71,10 @@ impl Shared {
         &self.gates[handler + 1]
     }
 
-    /// Makes a call if its thread's gate is open for it.
-    pub(super) fn pass(&self, gate: &Gate, call: Call<'_>) -> Option<Result<(), Error>> {
-        let launches = matches!(call, Call::Accept(_));
-        gate.pass(launches, || self.manager.call(call))
-    }
-
-    /// Makes a handler's call; a failure is told to the control thread. Returns whether it was made.
-    pub(super) fn call(&self, gate: &Gate, call: Call<'_>) -> bool {
-        match self.pass(gate, call) {
-            Some(Ok(())) => true,
-            Some(Err(error)) => {
-                self.tell(Control::CallFailed(error.to_string()));
-                false
-            }
-            None => false,
-        }
+    /// Makes a call; `None` if the calling thread's gate is closed for it.
+    pub(super) fn call(&self, gate: &Gate, call: Call<'_>) -> Option<Result<(), Error>> {
+        let _passage = gate.enter(matches!(call, Call::Accept(_)))?;
+        Some(self.manager.call(call))
     }
 
     pub(super) fn close_gates(&self, open: Open) {
@@ -100,9 +89,9 @@ impl Shared {
         }
     }
 
-    /// Tells the control thread. Once that has ended there is nobody left to tell.
-    pub(super) fn tell(&self, message: Control) {
-        self.inbox.tell(message);
+    /// Sends a message to the control thread. Dropped if that thread has ended.
+    pub(super) fn send_control(&self, message: ControlMessage) {
+        self.inbox.send(message);
     }
 
     /// Closes the kernel; returns the executors to be asked to end.
@@ -130,7 +119,9 @@ impl Shared {
         }
         let ids = match recorded_kernel.adopt(&executors, now) {
             Ok(ids) => ids,
-            Err(error) => return self.tell(Control::CallFailed(error.to_string())),
+            Err(error) => {
+                return self.send_control(ControlMessage::CallFailed { why: error.to_string() });
+            }
         };
         let (mut adopted, mut surplus) = (Vec::new(), Vec::new());
         for (it, id) in executors.into_iter().zip(ids) {
@@ -149,7 +140,7 @@ impl Shared {
                 None => surplus.push((executor, agent_id)),
             }
         }
-        self.tell(Control::Resumed { adopted, surplus, finished });
+        self.send_control(ControlMessage::Resumed { adopted, surplus, finished });
     }
 
     /// A subscription began: everything before it is dead, at once and for whatever follows on the same thread.
@@ -159,38 +150,48 @@ impl Shared {
     }
 
     /// Queues offers, and has those declined that there is no room for.
-    fn take_in(&self, offers: Vec<QueuedOffer>) {
+    fn queue_offers(&self, offers: Vec<QueuedOffer>) {
         let overflow = self.offer_queue.push(offers);
         if !overflow.is_empty() {
             let offers = overflow.into_iter().map(QueuedOffer::into_id).collect();
-            self.tell(Control::Overflow { epoch: self.recorded_kernel.kernel().epoch(), offers });
+            self.send_control(ControlMessage::Overflow {
+                epoch: self.recorded_kernel.kernel().epoch(),
+                offers,
+            });
         }
     }
 }
 
 impl Events for Shared {
+    /// Hands the event to the part of the engine that receives it: the offer queue, the kernel, or the controller.
     fn send(&self, event: Event) {
-        match event {
+        let event = match event {
             Event::Offers(offers) => {
-                self.take_in(offers.into_iter().map(QueuedOffer::Owned).collect());
+                return self.queue_offers(offers.into_iter().map(QueuedOffer::Owned).collect());
             }
             Event::Encoded(offers) => {
-                self.take_in(offers.into_each().map(QueuedOffer::Encoded).collect());
+                return self.queue_offers(offers.into_each().map(QueuedOffer::Encoded).collect());
             }
             Event::Rescinded { offer_id } => {
                 self.offer_queue.rescind(&offer_id);
+                return;
             }
-            Event::Recovered { executors, finished } => self.resume(executors, finished),
-            Event::Registered { ref framework_id, .. } => {
-                self.registered(framework_id);
-                self.tell(Control::Event(event));
+            Event::Recovered { executors, finished } => return self.resume(executors, finished),
+            Event::Registered { framework_id, again } => {
+                self.registered(&framework_id);
+                ControllerEvent::Registered { framework_id, again }
             }
             Event::Disconnected => {
                 self.recorded_kernel.disconnected(self.clock.now());
                 self.offer_queue.reset(self.recorded_kernel.kernel().epoch());
-                self.tell(Control::Event(event));
+                ControllerEvent::Disconnected
             }
-            other => self.tell(Control::Event(other)),
-        }
+            Event::Update(update) => ControllerEvent::Update(update),
+            Event::AgentLost { agent_id } => ControllerEvent::AgentLost { agent_id },
+            Event::ExecutorLost { executor } => ControllerEvent::ExecutorLost { executor },
+            Event::CallFailed { why } => ControllerEvent::CallFailed { why },
+            Event::Refused { why } => ControllerEvent::Refused { why },
+        };
+        self.send_control(ControlMessage::Event(event));
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use offermill::engine::cluster_manager::{
     self, ClusterManager, EncodedOffer, EncodedOffers, Event, EventSink, OfferPlace, OwnedOffer,
-    OwnedResource, ReadOffers, Update, UseOffers,
+    OwnedResource, ReadBatch, ReadOffers, Update,
 };
 use offermill::engine::{Notice, Observer};
 use offermill::resources::Scalar;
@@ -241,8 +241,9 @@ impl ClusterManager for Recorder {
 struct Reader;
 
 impl ReadOffers for Reader {
-    fn read(&mut self, batch: &[EncodedOffer], use_them: &mut UseOffers<'_>) {
-        let mut rows = Vec::new();
+    /// Leaks the resources and the batch: no test sends many.
+    fn read<'r>(&'r mut self, batch: &'r [EncodedOffer]) -> ReadBatch<'r> {
+        let mut offers = Vec::new();
         let mut unreadable = Vec::new();
         for (place, offer) in batch.iter().enumerate() {
             let text = std::str::from_utf8(offer.bytes()).unwrap();
@@ -250,15 +251,13 @@ impl ReadOffers for Reader {
                 [id, agent, executors] if !executors.is_empty() => {
                     let executors: f64 = executors.parse().unwrap();
                     let cpus = Resource::scalar("cpus", executors);
-                    rows.push((id, agent, [cpus, Resource::scalar("mem", 128.0 * executors)]));
+                    let resources = vec![cpus, Resource::scalar("mem", 128.0 * executors)];
+                    offers.push(Offer::new(id, agent, "host", resources.leak(), &[]));
                 }
                 _ => unreadable.push(place),
             }
         }
-        let offer = |(id, agent, resources)| Offer::new(id, agent, "host", resources, &[]);
-        let offers: Vec<Offer<'_>> =
-            rows.iter().map(|(id, agent, resources)| offer((*id, *agent, resources))).collect();
-        use_them(&offers, &mut unreadable.into_iter());
+        ReadBatch { offers: offers.leak(), unreadable }
     }
 }
 

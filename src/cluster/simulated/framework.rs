@@ -21,11 +21,12 @@ use super::wire::{
 };
 use crate::config::{Config, ConfigBuilder, ExecutorCores, ExecutorGpus, UnreachableRule};
 use crate::constraint::Constraint;
-use crate::engine::cluster_manager::{Call, Event, Launch};
-use crate::engine::controller::{CallSink, Controller, POLL_EVERY};
-use crate::engine::offer_handler::{AnswerSink, OfferHandler};
+use crate::engine::cluster_manager::{Call, Launch};
+use crate::engine::controller::{Controller, ControllerEvent, POLL_EVERY};
+use crate::engine::offer_handler::OfferHandler;
 use crate::engine::offer_queue::OfferQueue;
 use crate::engine::recorded_kernel::RecordedKernel;
+use crate::engine::sinks::{AnswerSink, CallSink};
 use crate::engine::{EngineOptions, Notice, PlacedExecutor};
 use crate::error::Error;
 use crate::ids::{ExecutorId, IdScheme};
@@ -179,7 +180,7 @@ impl Framework {
             self.offer_queue.reset(self.kernel.registered());
             let again = self.streams > 0;
             self.streams += 1;
-            let event = Event::Registered { framework_id: "simulated".to_owned(), again };
+            let event = ControllerEvent::Registered { framework_id: "simulated".to_owned(), again };
             return self.steward_hears(event, world);
         }
         if self.stream != Some(stream) {
@@ -195,11 +196,14 @@ impl Framework {
             }
             MasterEvent::Update(update) => {
                 world.judge.update_arrives(&update);
-                self.steward_hears(Event::Update(update), world);
+                self.steward_hears(ControllerEvent::Update(update), world);
             }
             MasterEvent::AgentLost(agent) => {
                 world.judge.agent_lost(agent, self.now(world.agenda));
-                self.steward_hears(Event::AgentLost { agent_id: agent.to_string() }, world);
+                self.steward_hears(
+                    ControllerEvent::AgentLost { agent_id: agent.to_string() },
+                    world,
+                );
             }
         }
     }
@@ -222,10 +226,10 @@ impl Framework {
         }
     }
 
-    fn steward_hears(&mut self, event: Event, world: &mut World<'_>) {
+    fn steward_hears(&mut self, event: ControllerEvent, world: &mut World<'_>) {
         let now = self.now(world.agenda);
         let mut desk = SimulatedCalls::new(&self.kernel, self.stream, now, world);
-        self.controller.event(event, now, &mut desk);
+        self.controller.handle(event, now, &mut desk);
         self.controller.let_time_pass(now, &mut desk);
         world.judge.stewards_turn_ends();
     }
@@ -261,7 +265,7 @@ impl Framework {
             self.kernel.disconnected();
             self.offer_queue.reset(self.kernel.epoch());
             world.judge.disconnected();
-            self.steward_hears(Event::Disconnected, world);
+            self.steward_hears(ControllerEvent::Disconnected, world);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::engine::cluster_manager::{OwnedOffer, RecoveredExecutor};
-use crate::engine::owned::lend;
+use crate::engine::owned::{BorrowedParts, borrow_offers};
 use crate::ids::ExecutorId;
 use crate::kernel::{
     Accepted, Change, Decisions, Decline, DemandCall, Exclusion, Freed, Kernel, LimitRule, Piece,
@@ -200,7 +200,7 @@ impl Operation {
     /// The batch of [`Operation::Offers`] as a kernel takes it; of others nothing.
     pub fn with_batch<R>(&self, use_it: impl FnOnce(&[Offer<'_>]) -> R) -> R {
         match self {
-            Operation::Offers(offers) => lend(offers, use_it),
+            Operation::Offers(offers) => use_it(borrow_offers(offers, &BorrowedParts::default())),
             _ => use_it(&[]),
         }
     }

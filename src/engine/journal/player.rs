@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::entry::{Entry, Operation, Outcome};
 use super::{POINT_EVERY, TICK_EVERY};
-use crate::engine::owned::{borrow_former, lend};
+use crate::engine::owned::{BorrowedParts, borrow_former, borrow_offers};
 use crate::error::Error;
 use crate::ids::ExecutorId;
 use crate::kernel::{Decisions, DemandCall, Handler, Kernel, Target, Ticked};
@@ -132,7 +132,8 @@ impl Player {
         let Player { kernel, handler, decisions, .. } = self;
         match operation {
             Operation::Offers(offers) => {
-                lend(offers, |offers| handler.resource_offers(offers, at, decisions));
+                let parts = BorrowedParts::default();
+                handler.resource_offers(borrow_offers(offers, &parts), at, decisions);
                 return Outcome::answers(kernel, decisions);
             }
             Operation::AnswersLeftLate => kernel.answers_sent(decisions),

@@ -30,6 +30,6 @@ mod value;
 
 pub use batch::ENTRIES_MAX;
 pub use cursor::Malformed;
-pub use reader::{Batch, OfferReader};
+pub use reader::{DecodedOffers, OfferReader};
 pub use split::{OFFERS_MAX, split};
 pub use unavailability::Unavailability;

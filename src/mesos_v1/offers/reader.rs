@@ -9,7 +9,7 @@ use super::batch::{Extent, OfferBatch};
 use super::cursor::Malformed;
 use super::offer::read_offer;
 use super::unavailability::Unavailability;
-use crate::engine::cluster_manager::{EncodedOffer, ReadOffers, UseOffers};
+use crate::engine::cluster_manager::{EncodedOffer, ReadBatch, ReadOffers};
 use crate::offer::{DEFAULT_ROLE, Offer};
 
 /// An arena that has grown beyond this is given back.
@@ -25,14 +25,14 @@ pub struct OfferReader {
     expected: Extent,
 }
 
-/// What a batch of encoded offers says.
+/// A batch of offers that was decoded. It borrows from the encoded bytes and from the reader's arena.
 #[derive(Clone, Copy, Debug)]
-pub struct Batch<'a> {
-    /// Those that could be read, in their order.
+pub struct DecodedOffers<'a> {
+    /// The offers that could be read, in the order of the batch.
     pub offers: &'a [Offer<'a>],
-    /// Those that couldn't: their places in the batch, and why.
+    /// The positions in the batch of the offers that can't be read, ascending, and why they can't.
     pub unreadable: &'a [(usize, Malformed)],
-    /// Places in `offers` of those whose agents will be under maintenance, and when.
+    /// Positions in `offers` of those whose agents have planned maintenance, and when it is.
     pub unavailable: &'a [(usize, Unavailability)],
 }
 
@@ -54,14 +54,13 @@ impl OfferReader {
         }
     }
 
-    /// Reads offers, each the bytes of an `Offer` message, and hands them to `use_them`.
+    /// Reads offers, each the bytes of an `Offer` message. The arena is used again when the returned batch is dropped.
     ///
-    /// An offer that can't be read spoils none of the others.
-    pub fn read<'r, R>(
+    /// An offer that can't be read doesn't spoil the others.
+    pub fn decode<'r>(
         &'r mut self,
         offers: impl ExactSizeIterator<Item = &'r [u8]>,
-        use_them: impl FnOnce(&Batch<'r>) -> R,
-    ) -> R {
+    ) -> DecodedOffers<'r> {
         if self.arena.allocated_bytes() > ARENA_BYTES_KEPT {
             (self.arena, self.expected) = (Bump::new(), Extent::default());
         }
@@ -83,7 +82,7 @@ impl OfferReader {
             plan_around(&mut desk.offers, &desk.unavailable);
         }
         let (offers, unavailable) = desk.hand_out();
-        use_them(&Batch { offers, unreadable: unreadable.into_bump_slice(), unavailable })
+        DecodedOffers { offers, unreadable: unreadable.into_bump_slice(), unavailable }
     }
 }
 
@@ -99,10 +98,9 @@ fn plan_around(offers: &mut [Offer<'_>], unavailable: &[(usize, Unavailability)]
 }
 
 impl ReadOffers for OfferReader {
-    fn read(&mut self, batch: &[EncodedOffer], use_them: &mut UseOffers<'_>) {
-        OfferReader::read(self, batch.iter().map(EncodedOffer::bytes), |batch| {
-            let mut unreadable = batch.unreadable.iter().map(|(place, _)| *place);
-            use_them(batch.offers, &mut unreadable);
-        });
+    fn read<'r>(&'r mut self, batch: &'r [EncodedOffer]) -> ReadBatch<'r> {
+        let decoded = self.decode(batch.iter().map(EncodedOffer::bytes));
+        let unreadable = decoded.unreadable.iter().map(|(place, _)| *place).collect();
+        ReadBatch { offers: decoded.offers, unreadable }
     }
 }

@@ -82,23 +82,22 @@ fn alone(offer: &[u8]) -> Result<mirror::Offer, prost::DecodeError> {
 fn read(reader: &mut OfferReader, offers: Vec<&[u8]>) -> Vec<Told> {
     let count = offers.len();
     let owned: Vec<Vec<u8>> = offers.into_iter().map(<[u8]>::to_vec).collect();
-    reader.read(owned.iter().map(|offer| &offer[..]), |batch| {
-        let mut told: Vec<Option<Told>> = vec![None; count];
-        for (place, why) in batch.unreadable {
-            assert!(told[*place].replace(Err(*why)).is_none());
-        }
-        let readable: Vec<usize> = (0..count).filter(|place| told[*place].is_none()).collect();
-        assert_eq!(readable.len(), batch.offers.len());
-        for (number, (place, offer)) in readable.into_iter().zip(batch.offers).enumerate() {
-            let away = batch.unavailable.iter().find(|(offer, _)| *offer == number);
-            assert!(offer.maintenance_in.is_none() || away.is_some());
-            // How long until then depends on the clock.
-            let mut offer = *offer;
-            offer.maintenance_in = None;
-            told[place] = Some(Ok((tell(&offer), away.map(|(_, away)| *away))));
-        }
-        told.into_iter().map(|told| told.expect("an answer")).collect()
-    })
+    let batch = reader.decode(owned.iter().map(|offer| &offer[..]));
+    let mut told: Vec<Option<Told>> = vec![None; count];
+    for (place, why) in batch.unreadable {
+        assert!(told[*place].replace(Err(*why)).is_none());
+    }
+    let readable: Vec<usize> = (0..count).filter(|place| told[*place].is_none()).collect();
+    assert_eq!(readable.len(), batch.offers.len());
+    for (number, (place, offer)) in readable.into_iter().zip(batch.offers).enumerate() {
+        let away = batch.unavailable.iter().find(|(offer, _)| *offer == number);
+        assert!(offer.maintenance_in.is_none() || away.is_some());
+        // How long until then depends on the clock.
+        let mut offer = *offer;
+        offer.maintenance_in = None;
+        told[place] = Some(Ok((tell(&offer), away.map(|(_, away)| *away))));
+    }
+    told.into_iter().map(|told| told.expect("an answer")).collect()
 }
 
 fn tell(offer: &Offer<'_>) -> String {

@@ -310,7 +310,7 @@ fn reading_allocates_nothing_in_the_steady_state() {
         for _ in 0..times {
             assert_eq!(split(&event, &mut places), Ok(true));
             let offers = places.iter().map(|place| &event[place.offer.clone()]);
-            reader.read(offers, |batch| assert_eq!(batch.offers.len(), 100));
+            assert_eq!(reader.decode(offers).offers.len(), 100);
         }
     };
     read(10);
@@ -328,11 +328,11 @@ fn offers_with_too_many_entries_are_refused() {
             let mut places = Vec::new();
             assert_eq!(split(&event, &mut places), Ok(true));
             let offers = places.iter().map(|place| &event[place.offer.clone()]);
-            OfferReader::default().read(offers, |batch| {
-                assert_eq!(batch.offers.len(), usize::from(readable));
-                let refused = [(0, Malformed::TooMany)];
-                assert_eq!(batch.unreadable, &refused[..usize::from(!readable)]);
-            });
+            let mut reader = OfferReader::default();
+            let batch = reader.decode(offers);
+            assert_eq!(batch.offers.len(), usize::from(readable));
+            let refused = [(0, Malformed::TooMany)];
+            assert_eq!(batch.unreadable, &refused[..usize::from(!readable)]);
         }
     }
 }

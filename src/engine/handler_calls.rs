@@ -1,0 +1,43 @@
+//! The sink of a handler thread: its calls to the cluster manager, through its gate, and its reports to the control
+//! thread.
+
+use super::cluster_manager::Call;
+use super::control_message::ControlMessage;
+use super::gate::Gate;
+use super::notice::PlacedExecutor;
+use super::shared::Shared;
+use super::sinks::AnswerSink;
+
+/// Makes a handler thread's calls.
+pub(super) struct HandlerCalls<'a> {
+    shared: &'a Shared,
+    gate: &'a Gate,
+}
+
+impl<'a> HandlerCalls<'a> {
+    /// `gate` is the thread's own.
+    pub(super) fn new(shared: &'a Shared, gate: &'a Gate) -> HandlerCalls<'a> {
+        HandlerCalls { shared, gate }
+    }
+}
+
+impl AnswerSink for HandlerCalls<'_> {
+    fn call(&mut self, call: Call<'_>) -> bool {
+        match self.shared.call(self.gate, call) {
+            Some(Ok(())) => true,
+            Some(Err(error)) => {
+                self.shared.send_control(ControlMessage::CallFailed { why: error.to_string() });
+                false
+            }
+            None => false,
+        }
+    }
+
+    fn placed(&mut self, placed: Vec<PlacedExecutor>) {
+        self.shared.send_control(ControlMessage::Placed(placed));
+    }
+
+    fn never_launched(&mut self, executors: Vec<String>) {
+        self.shared.send_control(ControlMessage::NeverLaunched(executors));
+    }
+}

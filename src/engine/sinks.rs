@@ -1,0 +1,25 @@
+//! The sinks of calls and notices: what an [`OfferHandler`](super::offer_handler::OfferHandler) and a
+//! [`Controller`](super::controller::Controller) write their results to.
+//!
+//! The engine's threads and the simulated cluster implement both. A sink makes each call at once and in order.
+
+use super::cluster_manager::Call;
+use super::notice::{Notice, PlacedExecutor};
+
+/// Receives the calls that answer a batch of offers.
+pub(crate) trait AnswerSink {
+    /// Makes a call; `false` if it surely had no effect.
+    fn call(&mut self, call: Call<'_>) -> bool;
+    /// Reports executors that were placed. Comes before the call that launches them, so that no update precedes it.
+    fn placed(&mut self, placed: Vec<PlacedExecutor>);
+    /// Reports executors whose launching call surely had no effect.
+    fn never_launched(&mut self, executors: Vec<String>);
+}
+
+/// Receives the controller's calls and notices.
+pub(crate) trait CallSink {
+    /// Makes a call. If it fails, reports [`Notice::CallFailed`].
+    fn call(&mut self, call: Call<'_>);
+    /// Reports a notice to the observer.
+    fn notice(&mut self, notice: Notice);
+}
