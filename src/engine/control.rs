@@ -35,7 +35,8 @@ impl CallSink for ControlCalls {
     /// A failure is noticed here and now: this thread must not wait for its own inbox.
     fn call(&mut self, call: Call<'_>) {
         // A call that the engine's end refuses is no failure.
-        if let Some(Err(error)) = self.shared.call(self.shared.control_gate(), call) {
+        let made = self.shared.control_gate().call(&*self.shared.manager, call);
+        if let Some(Err(error)) = made {
             self.notice(Notice::CallFailed { why: error.to_string() });
         }
     }

@@ -6,7 +6,9 @@
 //! call is under way: a call either began before the gate was closed, and then its end can be waited for, or it is not
 //! made.
 
+use super::cluster_manager::{Call, ClusterManager};
 use super::sync::{Condvar, Deadline, Mutex, lock, wait_while};
+use crate::error::Error;
 
 /// What a gate lets through, least first. A gate never opens again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,7 +32,7 @@ struct GateState {
 }
 
 /// A call under way; dropped when it has returned or panicked.
-pub(super) struct Passage<'a>(&'a Gate);
+struct Passage<'a>(&'a Gate);
 
 impl Drop for Passage<'_> {
     fn drop(&mut self) {
@@ -48,9 +50,19 @@ impl Gate {
         Gate { state: Mutex::new(state), idle: Condvar::new() }
     }
 
-    /// Begins a call, which lasts until the passage is dropped; `None` if the gate is closed for it. `launches` says
-    /// whether the call launches executors. Always called by the same thread.
-    pub(super) fn enter(&self, launches: bool) -> Option<Passage<'_>> {
+    /// Makes a call; `None` if the gate is closed for it. Only the gate's own thread may call this.
+    pub(super) fn call(
+        &self,
+        manager: &dyn ClusterManager,
+        call: Call<'_>,
+    ) -> Option<Result<(), Error>> {
+        let _passage = self.enter(&call)?;
+        Some(manager.call(call))
+    }
+
+    /// Begins a call, which lasts until the passage is dropped.
+    fn enter(&self, call: &Call<'_>) -> Option<Passage<'_>> {
+        let launches = matches!(call, Call::Accept(_));
         let needed = if launches { Open::Everything } else { Open::NoLaunches };
         let mut state = lock(&self.state);
         if state.open < needed {

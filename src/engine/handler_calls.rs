@@ -23,7 +23,7 @@ impl<'a> HandlerCalls<'a> {
 
 impl AnswerSink for HandlerCalls<'_> {
     fn call(&mut self, call: Call<'_>) -> bool {
-        match self.shared.call(self.gate, call) {
+        match self.gate.call(&*self.shared.manager, call) {
             Some(Ok(())) => true,
             Some(Err(error)) => {
                 self.shared.send_control(ControlMessage::CallFailed { why: error.to_string() });

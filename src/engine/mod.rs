@@ -18,7 +18,6 @@ mod control;
 mod control_message;
 pub(crate) mod controller;
 mod encoded;
-mod ending;
 mod gate;
 mod handler_calls;
 mod handler_thread;
@@ -33,6 +32,7 @@ mod owned;
 mod reconciliation;
 pub(crate) mod recorded_kernel;
 mod shared;
+mod shutdown;
 pub(crate) mod sinks;
 mod sync;
 mod threads;
@@ -42,8 +42,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use clock::Clock;
-pub use ending::Shutdown;
 pub use notice::{Notice, Observer, PlacedExecutor, Unobserved};
+pub use shutdown::Shutdown;
 
 use crate::error::Error;
 use crate::ids::ExecutorId;
@@ -53,12 +53,12 @@ use crate::time::Timestamp;
 use cluster_manager::{ClusterManager, EventSink};
 use control::ControlThread;
 use control_message::ControlMessage;
-use ending::Ending;
 use handler_thread::HandlerThread;
 use journal::Journal;
 use journal::recording::Recording;
 use recorded_kernel::RecordedKernel;
 use shared::Shared;
+use shutdown::ShutdownSequence;
 use threads::Thread;
 
 /// More handler threads than this are surely a mistake.
@@ -269,11 +269,11 @@ impl Engine {
     ///
     /// In an [`Observer`] it doesn't wait, and reports how the executors stand: the end goes on on a thread of its own.
     pub fn shutdown(mut self, timeout: Duration) -> Shutdown {
-        self.ending().end(Some(timeout))
+        self.shutdown_sequence().run(Some(timeout))
     }
 
-    fn ending(&mut self) -> Ending {
-        Ending {
+    fn shutdown_sequence(&mut self) -> ShutdownSequence {
+        ShutdownSequence {
             shared: Arc::clone(&self.shared),
             handlers: std::mem::take(&mut self.handlers),
             control: self.control.take(),
@@ -286,7 +286,7 @@ impl Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         if self.control.is_some() {
-            self.ending().end(None);
+            self.shutdown_sequence().run(None);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::EngineOptions;
 use super::clock::Clock;
-use super::cluster_manager::{Call, ClusterManager, Event, Events, RecoveredExecutor};
+use super::cluster_manager::{ClusterManager, Event, Events, RecoveredExecutor};
 use super::control_message::ControlMessage;
 use super::controller::ControllerEvent;
 use super::gate::{Gate, Open};
@@ -13,7 +13,6 @@ use super::notice::PlacedExecutor;
 use super::offer_queue::{OfferQueue, QueuedOffer};
 use super::recorded_kernel::RecordedKernel;
 use super::sync::{Deadline, Mutex, lock};
-use crate::error::Error;
 use crate::kernel::Target;
 use crate::launch::Launcher;
 
@@ -69,12 +68,6 @@ impl Shared {
     /// The gate of a handler, by its number.
     pub(super) fn handler_gate(&self, handler: usize) -> &Gate {
         &self.gates[handler + 1]
-    }
-
-    /// Makes a call; `None` if the calling thread's gate is closed for it.
-    pub(super) fn call(&self, gate: &Gate, call: Call<'_>) -> Option<Result<(), Error>> {
-        let _passage = gate.enter(matches!(call, Call::Accept(_)))?;
-        Some(self.manager.call(call))
     }
 
     pub(super) fn close_gates(&self, open: Open) {
