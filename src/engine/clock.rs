@@ -1,20 +1,20 @@
-//! The engine's clock: the kernel has none.
+//! The engine's clock, which gives the kernel its timestamps; the kernel has no clock.
 
 use super::sync::Instant;
 use crate::time::Timestamp;
 
-/// Monotonic time since the engine started.
+/// A monotonic clock that counts from the engine's start.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock(Instant);
 
 impl Clock {
-    /// Starts now.
+    /// A clock that starts now.
     #[must_use]
     pub fn start() -> Clock {
         Clock(Instant::now())
     }
 
-    /// The moment that it is.
+    /// The current time.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         Timestamp::ORIGIN.plus(self.0.elapsed())

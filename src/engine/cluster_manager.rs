@@ -1,14 +1,15 @@
-//! The one seam between the engine and the world: what a cluster manager is told, and what it tells.
+//! The interface between the engine and cluster managers: the [`ClusterManager`] trait, the [`Event`]s that a manager
+//! sends, and the [`Call`]s that it carries out.
 //!
-//! One shape serves three kinds of manager:
-//! * Those that *make offers* (Mesos) send [`Event::Offers`] or [`Event::Encoded`] and carry out [`Call::Accept`] and
+//! It serves three kinds of manager:
+//! * Managers that *make offers* (Mesos) send [`Event::Offers`] or [`Event::Encoded`] and carry out [`Call::Accept`] and
 //!   [`Call::Decline`].
-//! * Those whose *workers register* (standalone, the embedded cluster) do the same with an offer a worker, made anew
-//!   whenever the worker's free resources change; [`Call::Suppress`] and [`Call::Revive`] switch them off and on.
-//! * Those that are *asked for executors* (Kubernetes) learn from [`Call::Want`] how many executors of each
-//!   [`Shape`] there could be, and offer room of just that size; [`OwnedOffer::shape`] says for which.
+//! * Managers whose *workers register* (standalone, the embedded cluster) do the same with one offer per worker, made
+//!   anew whenever the worker's free resources change; [`Call::Suppress`] and [`Call::Revive`] switch offers off and on.
+//! * Managers that are *asked for executors* (Kubernetes) learn from [`Call::Want`] how many executors of each
+//!   [`Shape`] could be started, and make offers of exactly that size, whose [`OwnedOffer::shape`] names the shape.
 //!
-//! Everything that crosses the seam is data. Neither side calls the other while it holds a lock.
+//! Events and calls are plain data. Neither side calls the other while it holds a lock.
 
 use std::time::Duration;
 
@@ -25,108 +26,109 @@ pub use crate::kernel::Amount;
 pub use crate::offer::attributes::{OwnedAttribute, OwnedAttributeValue};
 use crate::status::{TaskState, UpdateReason};
 
-/// A cluster, as the engine sees it.
+/// A cluster manager: connects the engine to one kind of cluster.
 ///
-/// `start` is called once; if it succeeds, `call` from any of the engine's threads, then `stop` once.
+/// The engine calls `start` once; if that succeeds, it calls `call` from any of its threads, and finally `stop` once.
 ///
-/// Calls must take effect in the order in which they are made: one that returned before another began comes first. An
-/// executor is asked about by name, and asked to end, only after the [`Call::Accept`] that launches it has returned; a
-/// manager that lets either overtake it hears of an executor that the cluster doesn't know.
+/// Calls must take effect in the order in which they are made: a call that returned before another began comes first.
+/// The engine reconciles an executor by name, and kills it, only after the [`Call::Accept`] that launches it has
+/// returned. If a manager let one of these calls overtake the launch, the cluster wouldn't know the executor.
 pub trait ClusterManager: Send + Sync + 'static {
-    /// Connects or starts up. From now until [`ClusterManager::stop`] returns, events go to `events`, from any thread
-    /// of the manager's own.
+    /// Connects or starts up. Until [`ClusterManager::stop`] returns, the manager sends events to `events`, from any of
+    /// its threads.
     ///
     /// # Errors
-    /// When the cluster can't be had at all; nothing was started then.
+    /// If the cluster can't be used at all; then nothing was started.
     fn start(&self, events: EventSink) -> Result<(), Error>;
 
-    /// Carries out a call, or queues it; must not wait for the engine (sending an [`Event`] on this thread could).
+    /// Carries out a call, or queues it. Must not wait for the engine, as sending an [`Event`] on this thread could.
     ///
     /// # Errors
-    /// When the call surely had no effect and won't have one. A call whose outcome is not known is not an error: the
-    /// cluster's own updates settle it.
+    /// If the call surely had no effect and will have none. An unknown outcome is not an error: the cluster's updates
+    /// decide it.
     fn call(&self, call: Call<'_>) -> Result<(), Error>;
 
-    /// A reader for the offers that this manager sends as [`Event::Encoded`]; each handler's thread asks for one,
-    /// perhaps before `start`. Without one such offers are declined unread.
+    /// Returns a reader for the offers that this manager sends as [`Event::Encoded`]. Called once by each handler
+    /// thread, perhaps before `start`, and again after a reader has panicked. Without a reader such offers are declined.
     fn offer_reader(&self) -> Option<Box<dyn ReadOffers>> {
         None
     }
 
-    /// Ends everything that the manager started: connections, threads, processes. No event comes after it returned.
+    /// Ends everything that the manager started: connections, threads, processes. After it has returned, the manager
+    /// must not send events.
     fn stop(&self);
 }
 
-/// Where a cluster manager sends its events.
+/// Receives a cluster manager's events; the engine implements it.
 pub trait Events: Send + Sync {
-    /// Takes in `event`. Events of one thread keep their order.
+    /// Sends `event` to the engine. Events that one thread sends keep their order.
     ///
-    /// * May wait while the engine is behind: what waits is bounded. An observer or a call that hangs so holds up the
-    ///   threads that send, until the engine is ended.
-    /// * While the engine stops the manager it waits for an eighth of the
-    ///   [slack](super::EngineOptions::shutdown_slack) at most. Then events that find no room are dropped, and
-    ///   [counted](super::Shutdown::events_dropped); offers are dropped at once, for no call can answer them.
-    /// * After the engine's end, also while a stop that hung goes on, and while the engine is
-    ///   [broken](super::Engine::broken), it never waits for room: events are dropped. Offers are, too, but for those
-    ///   that a broken engine has room for in its offer queue, which it declines.
+    /// * Waits for room if the engine's queue is full. An observer or a call that hangs so blocks the threads that
+    ///   send, until the engine is shut down.
+    /// * While the engine stops the manager, waits for at most an eighth of the
+    ///   [slack](super::EngineOptions::shutdown_slack). Then events that find no room are dropped, and
+    ///   [counted](super::Shutdown::events_dropped); offers are dropped at once, because no call can answer them.
+    /// * After the shutdown, even if a stop still hangs, and while the engine is [broken](super::Engine::broken), never
+    ///   waits: events are dropped. Offers are dropped too, except those that the offer queue of a broken engine has
+    ///   room for, which it declines.
     fn send(&self, event: Event);
 }
 
-/// The shared handle on [`Events`].
+/// A shared handle on [`Events`].
 pub type EventSink = std::sync::Arc<dyn Events>;
 
-/// What a cluster manager tells.
+/// An event that a cluster manager sends.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// Executors that a former run has left on the cluster, by the manager's own records. Comes once, before the first
-    /// [`Event::Registered`]; those that the kernel has no room for are asked to end.
+    /// Executors that a former run has left on the cluster, according to the manager's records. Sent at most once,
+    /// before the first [`Event::Registered`]. Executors that the kernel has no room for are killed.
     Recovered {
-        /// The executors that had not ended, as far as was known.
+        /// The executors that had not ended, as far as the records say.
         executors: Vec<RecoveredExecutor>,
-        /// How many had finished.
+        /// The number of executors that had finished.
         finished: u64,
     },
     /// A subscription begins: the first, or, with `again`, a further one after a disconnection or a failover of the
-    /// master. Offers of earlier subscriptions are dead.
+    /// master. Offers of earlier subscriptions are void.
     Registered {
         /// The cluster's id for this framework.
         framework_id: String,
-        /// Whether this framework was registered before, by this run or a former one.
+        /// Whether this framework was registered before, in this run or a former one.
         again: bool,
     },
-    /// The subscription ended. Offers are dead; executors run on.
+    /// The subscription ended. Its offers are void; executors keep running.
     Disconnected,
-    /// Offers, of the current subscription.
+    /// Offers of the current subscription.
     Offers(Vec<OwnedOffer>),
-    /// Offers, of the current subscription, in the form in which they came. A [`ClusterManager::offer_reader`] reads
-    /// them, on a handler's thread.
+    /// Offers of the current subscription, still encoded. A [`ClusterManager::offer_reader`] reads them on a handler
+    /// thread.
     Encoded(EncodedOffers),
     /// An offer is no longer valid.
     Rescinded {
         /// The offer's id.
         offer_id: String,
     },
-    /// An executor's state.
+    /// A report about an executor's state.
     Update(Update),
-    /// An agent is lost, as far as the cluster knows: its executors' own updates may follow, precede, or never come.
+    /// An agent is lost, as far as the cluster knows. The updates of its executors may follow, precede, or never come.
     AgentLost {
         /// The agent's id.
         agent_id: String,
     },
-    /// An executor process is lost, as far as the cluster knows; its update may follow, precede, or never come.
+    /// An executor process is lost, as far as the cluster knows. Its update may follow, precede, or never come.
     ExecutorLost {
         /// The executor's id.
         executor: String,
     },
-    /// Something failed that will be tried again, or that others make good.
+    /// A call failed that the manager retries, or whose effect later calls or updates restore.
     CallFailed {
         /// What was tried and why it failed.
         why: String,
     },
-    /// The cluster refuses this framework for good.
+    /// The cluster refuses this framework permanently.
     Refused {
-        /// In the cluster's words.
+        /// The cluster's message.
         why: String,
     },
 }
@@ -155,66 +157,66 @@ pub struct RecoveredExecutor {
 pub struct Update {
     /// The executor's id.
     pub executor: String,
-    /// The agent that it is on, where the cluster says.
+    /// The agent that it is on, if the cluster names it.
     pub agent_id: Option<String>,
     /// Its state.
     pub state: TaskState,
-    /// Why.
+    /// The reason for the state.
     pub reason: UpdateReason,
-    /// In the cluster's words; may be empty.
+    /// The cluster's message; may be empty.
     pub message: String,
-    /// What an acknowledgement has to bear; without it the update must not be acknowledged.
+    /// The token that an acknowledgement must carry; without one the update must not be acknowledged.
     pub uuid: Option<Vec<u8>>,
 }
 
-/// What a cluster manager is told.
+/// A call that a cluster manager carries out.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Call<'a> {
     /// Start executors on an agent.
     Accept(Accept<'a>),
-    /// Use none of these offers.
+    /// Return these offers unused.
     Decline {
         /// The subscription that the offers came under.
         epoch: u64,
         /// The offers' ids.
         offers: &'a [&'a str],
-        /// How long the agent's resources are not to be offered again.
+        /// How long the resources must not be offered again.
         refuse: Duration,
     },
-    /// Offer again, to all roles, and forget what was refused.
+    /// Resume offers for all roles, and clear all refusals.
     Revive {
-        /// The subscription that this is said in. Managers with several drop it under any other: a new subscription
-        /// begins with offers, and what the engine wants under it is said anew.
+        /// The subscription that the call is for. A manager must drop the call in any other: a new subscription begins
+        /// with offers, and the engine makes this call again if it is needed.
         epoch: u64,
     },
-    /// Offer nothing until revived.
+    /// Stop offers until the next [`Call::Revive`].
     Suppress {
         /// As with [`Call::Revive`].
         epoch: u64,
     },
-    /// How many executors of each shape could be started now, beyond those that run. Managers that make offers by
-    /// themselves ignore it.
+    /// The number of executors of each shape that could be started now, beyond those that run. Managers that make
+    /// offers on their own ignore it.
     Want(&'a [Want]),
-    /// End an executor: politely first, by force after `grace`. Made again until the end is reported: a call about an
-    /// executor that is ending changes nothing, or no more than `grace`.
+    /// End an executor: by request first, by force after `grace`. The call is repeated until the end is reported. For an
+    /// executor that is already ending it must change at most `grace`.
     Kill {
         /// The executor's id.
         executor: &'a str,
         /// The agent that it is on, if known.
         agent_id: Option<&'a str>,
-        /// How long it may take to end by itself.
+        /// How long it may take to end on request.
         grace: Duration,
     },
-    /// Nothing will be asked about this executor any more: it was out of sight for too long. Managers that keep records
-    /// forget it.
+    /// Forget an executor that was unreachable for too long: no further call will name it. Managers that keep records
+    /// remove it from them.
     Forget {
         /// The executor's id.
         executor: &'a str,
     },
-    /// Report the state of these executors, or of all if there are none.
+    /// Report the states of these executors, or of all executors if the list is empty.
     Reconcile(&'a [ReconcileTask<'a>]),
-    /// The update was applied.
+    /// Acknowledge an update, which was applied.
     Acknowledge {
         /// The update.
         update: &'a Update,
@@ -230,11 +232,11 @@ pub struct Accept<'a> {
     pub epoch: u64,
     /// The agent.
     pub agent_id: &'a str,
-    /// The offers, all of this agent and one role. What the executors leave of them counts as declined.
+    /// The offers, all of this agent and one role. The resources that the executors leave count as declined.
     pub offers: &'a [&'a Offer<'a>],
     /// The executors, in the order in which they were placed.
     pub executors: &'a [Launch<'a>],
-    /// How long the agent's remaining resources are not to be offered again.
+    /// How long the agent's remaining resources must not be offered again.
     pub refuse: Duration,
 }
 
@@ -253,39 +255,39 @@ pub struct Launch<'a> {
     pub gpus: Gpus,
     /// The port that it takes.
     pub port: Option<u16>,
-    /// The same, piece by piece as the offers have it.
+    /// The same resources, piece by piece as the offers have them.
     pub pieces: Vec<Taken<'a>>,
-    /// What to start.
+    /// The command to start.
     pub command: Command,
 }
 
 /// A piece of an offered resource.
 #[derive(Clone, Copy, Debug)]
 pub struct Taken<'a> {
-    /// The resource as it was offered: the piece bears its reservations, in their form, and its standing.
+    /// The offered resource: the piece has its reservations, in the same form, and its revocability.
     pub resource: &'a Resource<'a>,
-    /// What is taken of it.
+    /// The amount that is taken of it.
     pub amount: Amount,
 }
 
-/// A kind of executor. A policy has one today; the seam carries the number so that it can have several.
+/// A kind of executor. A policy has one today; the number is there so that it can have several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Shape(pub u32);
 
-/// A wish for executors.
+/// The demand for executors of one shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Want {
-    /// Of this shape.
+    /// Their shape.
     pub shape: Shape,
-    /// So many more.
+    /// How many more are wanted.
     pub executors: u32,
-    /// Cores of each; `None` takes what there is.
+    /// The cores of each; `None` takes all cores of an offer.
     pub cores: Option<MilliCpus>,
-    /// Memory of each, overhead included.
+    /// The memory of each, overhead included.
     pub memory: Mebibytes,
 }
 
-/// An executor whose state is in question.
+/// An executor to be reconciled.
 #[derive(Clone, Copy, Debug)]
 pub struct ReconcileTask<'a> {
     /// Its id.

@@ -1,10 +1,10 @@
-//! The control thread: one inbox, one [`Controller`], and the observer.
+//! The control thread: reads the inbox, and runs the [`Controller`] and the observer.
 //!
-//! One thread makes all calls that must keep their order, so that nothing overtakes.
+//! This one thread makes all calls that must keep their order.
 //!
-//! If it panics, in the observer or in a call, nobody is left who could apply updates or kill: the engine is broken.
-//! The kernel is closed, so that handlers decline all offers from then on and launch nothing; what waits in the inbox
-//! is dropped and nobody waits for it any more; the observer is told, if it still can be.
+//! If it panics, in the observer or in a call, no thread is left that applies updates or kills executors: the engine is
+//! broken. The kernel is closed, so that handlers decline all further offers and launch no executors; the inbox's
+//! messages are dropped and no sender waits for room any more; the observer is notified, if it still can be.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(super) struct ControlThread {
     calls: ControlCalls,
 }
 
-/// Where the controller's calls and notices go.
+/// The controller's sink: makes its calls through the control thread's gate, and notifies the observer.
 struct ControlCalls {
     shared: Arc<Shared>,
     observer: Box<dyn Observer>,
@@ -32,9 +32,9 @@ struct ControlCalls {
 }
 
 impl CallSink for ControlCalls {
-    /// A failure is noticed here and now: this thread must not wait for its own inbox.
+    /// Reports a failure at once: this thread must not wait for its own inbox.
     fn call(&mut self, call: Call<'_>) {
-        // A call that the engine's end refuses is no failure.
+        // A call that a closed gate refuses is no failure.
         let made = self.shared.control_gate().call(&*self.shared.manager, call);
         if let Some(Err(error)) = made {
             self.notice(Notice::CallFailed { why: error.to_string() });
@@ -61,16 +61,17 @@ impl ControlThread {
         ControlThread { controller, calls }
     }
 
-    /// Works until told to end.
+    /// Runs until the inbox's end.
     pub(super) fn run(mut self) {
-        let Err(why) = catch(|| self.work()) else { return };
+        let Err(why) = catch(|| self.handle_messages()) else { return };
         let calls = &mut self.calls;
-        let _again = catch(|| calls.shared.break_down(&why));
-        let _again = catch(|| calls.notice(Notice::Broken { why }));
-        let _untold = catch(|| calls.shared.recorded_kernel.finish(calls.now));
+        // Each step is taken even if the one before panics.
+        let _panicked = catch(|| calls.shared.break_down(&why));
+        let _panicked = catch(|| calls.notice(Notice::Broken { why }));
+        let _panicked = catch(|| calls.shared.recorded_kernel.finish(calls.now));
     }
 
-    fn work(&mut self) {
+    fn handle_messages(&mut self) {
         loop {
             let received = self.calls.shared.inbox.receive(POLL_EVERY);
             self.calls.now = self.calls.shared.clock.now();
@@ -82,7 +83,7 @@ impl ControlThread {
                     return self.calls.report_journal_end(failure);
                 }
             }
-            self.controller.let_time_pass(self.calls.now, &mut self.calls);
+            self.controller.run_timers(self.calls.now, &mut self.calls);
             let failure = self.calls.shared.recorded_kernel.journal_failure();
             self.calls.report_journal_end(failure);
         }

@@ -1,8 +1,8 @@
-//! What a framework does beside answering offers: it applies updates, follows demand, reconciles, and kills until the
-//! end is confirmed.
+//! The controller: applies status updates, polls demand, runs the kernel's ticks, reconciles executors, and kills them
+//! until their ends are confirmed.
 //!
-//! No thread, no clock, no I/O: moments come in, calls and notices go out through an [`CallSink`]. The control thread
-//! runs one in real time, the simulated cluster another in virtual time.
+//! It has no thread, no clock and no I/O: timestamps are arguments, calls and notices go to a [`CallSink`]. The control
+//! thread runs one in real time, the simulated cluster another in virtual time.
 
 use std::time::Duration;
 
@@ -19,9 +19,9 @@ use crate::kernel::{Change, DemandCall, LimitRule, Ticked};
 use crate::status::{StatusUpdate, TaskState, UpdateReason};
 use crate::time::Timestamp;
 
-/// How often demand is looked at.
+/// The interval at which demand is polled.
 pub(crate) const POLL_EVERY: Duration = Duration::from_millis(50);
-/// How often the kernel's time passes.
+/// The interval of the kernel's ticks.
 const TICK_EVERY: Duration = Duration::from_secs(1);
 
 /// The events that the controller receives. The others go to the offer queue and the kernel alone.
@@ -35,12 +35,16 @@ pub(crate) enum ControllerEvent {
     Refused { why: String },
 }
 
+/// Everything that a framework does besides answering offers.
 pub(crate) struct Controller {
     recorded_kernel: RecordedKernel,
     options: EngineOptions,
     kills: Kills,
+    /// The number of executors in the last [`Call::Want`].
     wanted: u32,
+    /// When demand was polled last.
     polled: Timestamp,
+    /// When the last tick was.
     ticked: Timestamp,
     reconciliation: Reconciliation,
 }
@@ -59,49 +63,53 @@ impl Controller {
         }
     }
 
-    /// Does what time alone asks for: demand, ticks, reconciliation, kills that are due again. Called at least each
-    /// [`POLL_EVERY`], and after each event.
-    pub(crate) fn let_time_pass(&mut self, now: Timestamp, out: &mut dyn CallSink) {
+    /// Runs what is due: demand polls, ticks, reconciliation, kill retries. Must be called after each event, and at
+    /// least once per [`POLL_EVERY`].
+    pub(crate) fn run_timers(&mut self, now: Timestamp, out: &mut dyn CallSink) {
         if self.recorded_kernel.has_grid() {
-            return self.make_points(now, out);
+            return self.run_due_points(now, out);
         }
         if now.since(self.polled) >= POLL_EVERY {
             self.polled = now;
-            // The call is dropped if a subscription begins before it is made, and forgotten by the kernel.
-            let epoch = self.recorded_kernel.kernel().epoch();
-            let demand = self.recorded_kernel.kernel().poll_demand_in(epoch, now);
-            self.demanded(demand.map(|call| (call, epoch)), out);
+            // If a subscription begins before the call is made, the manager drops the call, and the kernel forgets it.
+            let kernel = self.recorded_kernel.kernel();
+            let epoch = kernel.epoch();
+            let demand = kernel.poll_demand_in(epoch, now);
+            self.apply_demand(demand.map(|call| (call, epoch)), out);
         }
         if now.since(self.ticked) >= TICK_EVERY {
             self.ticked = now;
             let ticked = self.recorded_kernel.kernel().tick(now);
-            self.ticked(ticked, now, out);
+            self.apply_tick(ticked, now, out);
         }
     }
 
-    /// Makes the points of the journal's grid that are due, in the kernel each of them. After a long stop these may be
-    /// many; what comes of them is told together, and calls are made once.
-    fn make_points(&mut self, now: Timestamp, out: &mut dyn CallSink) {
-        let (mut demand, mut all, mut last, mut last_tick) = (None, Ticked::default(), None, None);
-        while let Some(passed) = self.recorded_kernel.pass(now) {
-            last = Some(passed.at);
-            // A later call undoes an earlier one.
-            demand = passed.demand.map(|call| (call, passed.epoch)).or(demand);
-            if let Some(ticked) = passed.ticked {
-                last_tick = Some(passed.at);
+    /// Runs all due points of the journal's grid in the kernel. After a long stop they may be many; their results are
+    /// reported together, and calls are made once.
+    fn run_due_points(&mut self, now: Timestamp, out: &mut dyn CallSink) {
+        let mut demand = None;
+        let mut all = Ticked::default();
+        let mut has_run = false;
+        let mut last_tick = None;
+        while let Some(point) = self.recorded_kernel.run_next_point(now) {
+            has_run = true;
+            // A later call replaces an earlier one.
+            demand = point.demand.map(|call| (call, point.epoch)).or(demand);
+            if let Some(ticked) = point.ticked {
+                last_tick = Some(point.at);
                 all.given_up.extend(ticked.given_up);
                 all.forgotten.extend(ticked.forgotten);
             }
         }
-        if last.is_some() {
-            self.demanded(demand, out);
+        if has_run {
+            self.apply_demand(demand, out);
         }
         if let Some(at) = last_tick {
-            self.ticked(all, at, out);
+            self.apply_tick(all, at, out);
         }
     }
 
-    /// Takes in what the cluster tells, offers and rescissions excepted.
+    /// Handles an event of the cluster.
     pub(crate) fn handle(
         &mut self,
         event: ControllerEvent,
@@ -111,7 +119,7 @@ impl Controller {
         match event {
             ControllerEvent::Registered { framework_id, again } => {
                 if again {
-                    self.reconciliation.ask_about_all(&self.recorded_kernel, now, out);
+                    self.reconciliation.reconcile_all_executors(&self.recorded_kernel, now, out);
                 }
                 self.kills.registered(now, out);
                 out.notice(Notice::Registered { framework_id, again });
@@ -123,33 +131,38 @@ impl Controller {
             ControllerEvent::Update(update) => self.update(&update, now, out),
             ControllerEvent::AgentLost { agent_id } => {
                 let doubtful = self.recorded_kernel.agent_lost(&agent_id, now);
-                self.reconciliation.ask(&self.recorded_kernel, doubtful, out);
+                self.reconciliation.reconcile(&self.recorded_kernel, doubtful, out);
                 out.notice(Notice::AgentLost { agent_id });
             }
             ControllerEvent::ExecutorLost { executor } => {
                 let doubtful = self.recorded_kernel.executor_lost(&executor, now);
-                self.reconciliation.ask(&self.recorded_kernel, doubtful.into_iter().collect(), out);
+                self.reconciliation.reconcile(
+                    &self.recorded_kernel,
+                    doubtful.into_iter().collect(),
+                    out,
+                );
             }
             ControllerEvent::CallFailed { why } => out.notice(Notice::CallFailed { why }),
             ControllerEvent::Refused { why } => out.notice(Notice::Refused { why }),
         }
     }
 
+    /// Applies a status update and acknowledges it.
     fn update(&mut self, update: &Update, now: Timestamp, out: &mut dyn CallSink) {
         let report = StatusUpdate::new(&update.executor, update.state).because(update.reason);
         let counts_down = self.options.finished_count_down && update.state == TaskState::Finished;
         let limit = if counts_down { LimitRule::CountDown } else { LimitRule::Keep };
         let outcome = self.recorded_kernel.status_update(&report, limit, now);
         let ended = matches!(outcome.change, Change::Ended(_));
-        self.reconciliation.heard_of(&update.executor);
+        self.reconciliation.confirm(&update.executor);
         if let Some(uuid) = &update.uuid {
             out.call(Call::Acknowledge { update, uuid });
         }
         if ended {
             self.kills.ended(&update.executor);
         } else if outcome.kill {
-            let (executor, agent_id) = (update.executor.as_str(), update.agent_id.as_deref());
-            self.kills.ask_stray(executor, agent_id, self.options.kill_grace, now, out);
+            let agent_id = update.agent_id.as_deref();
+            self.kills.kill_stray(&update.executor, agent_id, self.options.kill_grace, now, out);
         } else if !update.state.alive() {
             self.kills.not_seen_alive(&update.executor);
         } else if update.state != TaskState::Killing {
@@ -167,22 +180,27 @@ impl Controller {
         }
     }
 
-    /// Takes back executors whose launch surely had no effect.
+    /// Releases executors whose launch surely had no effect.
     pub(crate) fn never_launched(
         &mut self,
         executors: Vec<String>,
         now: Timestamp,
         out: &mut dyn CallSink,
     ) {
-        let (state, reason) = (TaskState::Dropped, UpdateReason::InvalidOffers);
         for executor in executors {
-            let message = "the launch failed".to_owned();
-            let update = Update { executor, agent_id: None, state, reason, message, uuid: None };
+            let update = Update {
+                executor,
+                agent_id: None,
+                state: TaskState::Dropped,
+                reason: UpdateReason::InvalidOffers,
+                message: "the launch failed".to_owned(),
+                uuid: None,
+            };
             self.update(&update, now, out);
         }
     }
 
-    /// Declines offers that the offer queue had no room for.
+    /// Declines offers that found no room in the offer queue.
     pub(crate) fn overflow(&mut self, epoch: u64, offers: &[String], out: &mut dyn CallSink) {
         let refuse = if self.recorded_kernel.kernel().totals().closed {
             self.recorded_kernel.kernel().config().refuse_durations().stopping
@@ -193,15 +211,15 @@ impl Controller {
         out.notice(Notice::Overflow { offers: offers.len(), refuse });
     }
 
-    /// Declines offers that couldn't be read. What has no id that could be read is only noticed.
+    /// Declines offers that can't be read. Those whose ids can't be read either are only reported.
     pub(crate) fn unreadable(&mut self, epoch: u64, offers: &[String], out: &mut dyn CallSink) {
         let refuse = self.recorded_kernel.kernel().config().refuse_durations().other;
         decline(epoch, offers, refuse, out);
         out.notice(Notice::Unreadable { offers: offers.len(), refuse });
     }
 
-    /// Asks executors of a former run to end that there is no room for. Their agents may be away: then nothing is heard
-    /// of them for as long, so they are asked again like any stray.
+    /// Kills executors of a former run that the kernel has no room for. Their agents may be unreachable, and then no
+    /// report about them comes, so the kills are repeated like those of any stray.
     pub(crate) fn end_surplus(
         &mut self,
         surplus: &[(String, String)],
@@ -209,11 +227,11 @@ impl Controller {
         out: &mut dyn CallSink,
     ) {
         for (executor, agent_id) in surplus {
-            self.kills.ask_stray(executor, Some(agent_id), self.options.kill_grace, now, out);
+            self.kills.kill_stray(executor, Some(agent_id), self.options.kill_grace, now, out);
         }
     }
 
-    /// Asks executors to end, until their end is reported.
+    /// Kills executors, until their ends are reported.
     pub(crate) fn kill(
         &mut self,
         executors: Vec<ExecutorId>,
@@ -221,14 +239,14 @@ impl Controller {
         now: Timestamp,
         out: &mut dyn CallSink,
     ) {
-        for target in self.recorded_kernel.kill_executors(executors, now) {
+        for target in self.recorded_kernel.kill_executors(&executors, now) {
             let executor = self.recorded_kernel.kernel().executor_name(target.id).to_string();
-            self.kills.ask(executor, &target, grace, now, out);
+            self.kills.kill(executor, &target, grace, now, out);
         }
     }
 
-    /// Makes the call that was due in a subscription, if one was, and says how many executors are wanted.
-    fn demanded(&mut self, demand: Option<(DemandCall, u64)>, out: &mut dyn CallSink) {
+    /// Makes the demand call that is due in a subscription, if any, and reports a changed number of wanted executors.
+    fn apply_demand(&mut self, demand: Option<(DemandCall, u64)>, out: &mut dyn CallSink) {
         if let Some((call, epoch)) = demand {
             out.call(match call {
                 DemandCall::Revive => Call::Revive { epoch },
@@ -250,8 +268,8 @@ impl Controller {
         }
     }
 
-    /// Time has passed for the kernel; now for the rest.
-    fn ticked(&mut self, ticked: Ticked, now: Timestamp, out: &mut dyn CallSink) {
+    /// Applies a tick's results, then reconciles and repeats kills.
+    fn apply_tick(&mut self, ticked: Ticked, now: Timestamp, out: &mut dyn CallSink) {
         for target in ticked.given_up {
             let executor = self.recorded_kernel.kernel().executor_name(target.id).to_string();
             out.notice(Notice::GivenUp { executor });
@@ -259,12 +277,12 @@ impl Controller {
         for target in ticked.forgotten {
             let executor = self.recorded_kernel.kernel().executor_name(target.id).to_string();
             self.kills.ended(&executor);
-            self.reconciliation.heard_of(&executor);
+            self.reconciliation.confirm(&executor);
             out.call(Call::Forget { executor: &executor });
             out.notice(Notice::Forgotten { executor });
         }
-        self.reconciliation.let_time_pass(&self.recorded_kernel, now, out);
-        self.kills.repeat(now, out);
+        self.reconciliation.run_timers(&self.recorded_kernel, now, out);
+        self.kills.repeat_due(now, out);
     }
 }
 
@@ -289,7 +307,7 @@ mod tests {
     use crate::kernel::{Decisions, Kernel};
     use crate::offer::{Offer, Resource};
 
-    /// The calls that were made, in short.
+    /// A sink that logs kills and reconciliations as text.
     #[derive(Default)]
     struct Log(Vec<String>);
 
@@ -297,8 +315,8 @@ mod tests {
         fn call(&mut self, call: Call<'_>) {
             self.0.push(match call {
                 Call::Kill { executor, .. } => format!("kill {executor}"),
-                Call::Reconcile(questioned) => {
-                    let names: Vec<&str> = questioned.iter().map(|it| it.executor).collect();
+                Call::Reconcile(tasks) => {
+                    let names: Vec<&str> = tasks.iter().map(|it| it.executor).collect();
                     if names.is_empty() {
                         "ask all".into()
                     } else {
@@ -316,7 +334,7 @@ mod tests {
         Timestamp::from_millis(seconds * 1000)
     }
 
-    /// A controller whose kernel has placed so many executors, named by their numbers.
+    /// A controller whose kernel has placed this number of executors, named by their numbers.
     fn controller(executors: u32) -> Controller {
         let config = Config::builder().executor_limit(Some(executors)).build().unwrap();
         let kernel = Kernel::new(config, IdScheme::plain());
@@ -329,7 +347,7 @@ mod tests {
         Controller::new(RecordedKernel::from(kernel), EngineOptions::default())
     }
 
-    fn tell(
+    fn send_update(
         controller: &mut Controller,
         executor: &str,
         state: TaskState,
@@ -342,12 +360,12 @@ mod tests {
         controller.handle(ControllerEvent::Update(update), now, log);
     }
 
-    /// The calls of so many seconds, with the second in which each was made.
-    fn pass(controller: &mut Controller, from: u64, to: u64) -> Vec<String> {
+    /// Runs the timers once per second; returns the calls, each with its second.
+    fn run_seconds(controller: &mut Controller, from: u64, to: u64) -> Vec<String> {
         let mut calls = Vec::new();
         for second in from..to {
             let mut log = Log::default();
-            controller.let_time_pass(at(second), &mut log);
+            controller.run_timers(at(second), &mut log);
             calls.extend(log.0.into_iter().map(|call| format!("{second}: {call}")));
         }
         calls
@@ -361,8 +379,8 @@ mod tests {
         let surplus = ["7", "8"].map(|executor| (executor.to_owned(), "S0".to_owned()));
         controller.end_surplus(&surplus, at(1), &mut log);
         assert_eq!(log.0, ["kill 7", "kill 8"]);
-        tell(&mut controller, "8", TaskState::Gone, at(2), &mut log);
-        let calls = pass(&mut controller, 2, 40);
+        send_update(&mut controller, "8", TaskState::Gone, at(2), &mut log);
+        let calls = run_seconds(&mut controller, 2, 40);
         let kills: Vec<&String> = calls.iter().filter(|call| call.contains("kill")).collect();
         assert_eq!(kills, ["16: kill 7"]);
     }
@@ -372,14 +390,14 @@ mod tests {
     #[test]
     fn strays_are_killed_until_they_are_gone() {
         let (mut controller, mut log) = (controller(0), Log::default());
-        tell(&mut controller, "77", TaskState::Running, at(1), &mut log);
+        send_update(&mut controller, "77", TaskState::Running, at(1), &mut log);
         assert_eq!(log.0, ["kill 77"]);
-        assert_eq!(kills(pass(&mut controller, 1, 100)), ["16: kill 77", "46: kill 77"]);
-        tell(&mut controller, "77", TaskState::Gone, at(100), &mut log);
-        assert_eq!(kills(pass(&mut controller, 100, 1_000)), [""; 0]);
-        tell(&mut controller, "78", TaskState::Running, at(1_000), &mut log);
+        assert_eq!(kills(run_seconds(&mut controller, 1, 100)), ["16: kill 77", "46: kill 77"]);
+        send_update(&mut controller, "77", TaskState::Gone, at(100), &mut log);
+        assert_eq!(kills(run_seconds(&mut controller, 100, 1_000)), [""; 0]);
+        send_update(&mut controller, "78", TaskState::Running, at(1_000), &mut log);
         assert_eq!(
-            kills(pass(&mut controller, 1_000, 20_000)).len(),
+            kills(run_seconds(&mut controller, 1_000, 20_000)).len(),
             STRAY_TRIES as usize,
             "not for ever"
         );
@@ -392,12 +410,12 @@ mod tests {
         let (mut controller, mut log) = (controller(2), Log::default());
         register(&mut controller, at(1), &mut log);
         assert_eq!(log.0, ["ask 0 1", "ask all"]);
-        tell(&mut controller, "1", TaskState::Running, at(2), &mut log);
-        assert_eq!(pass(&mut controller, 2, 60), ["6: ask 0", "16: ask 0", "36: ask 0"]);
-        tell(&mut controller, "0", TaskState::Running, at(60), &mut log);
-        assert_eq!(pass(&mut controller, 60, 901), [""; 0]);
+        send_update(&mut controller, "1", TaskState::Running, at(2), &mut log);
+        assert_eq!(run_seconds(&mut controller, 2, 60), ["6: ask 0", "16: ask 0", "36: ask 0"]);
+        send_update(&mut controller, "0", TaskState::Running, at(60), &mut log);
+        assert_eq!(run_seconds(&mut controller, 60, 901), [""; 0]);
         assert_eq!(
-            pass(&mut controller, 901, 902),
+            run_seconds(&mut controller, 901, 902),
             ["901: ask 0 1", "901: ask all"],
             "all, each 15 min"
         );
@@ -433,15 +451,15 @@ mod tests {
     fn kills_are_made_again_with_each_subscription() {
         let (mut controller, mut log) = (controller(2), Log::default());
         kill(&mut controller, "0", 600, at(1), &mut log);
-        assert_eq!(kills(pass(&mut controller, 1, 50)), ["16: kill 0", "46: kill 0"]);
+        assert_eq!(kills(run_seconds(&mut controller, 1, 50)), ["16: kill 0", "46: kill 0"]);
         controller.handle(ControllerEvent::Disconnected, at(50), &mut log);
         kill(&mut controller, "1", 600, at(60), &mut log);
-        assert_eq!(kills(pass(&mut controller, 60, 500)), [""; 0], "nobody would hear it");
+        assert_eq!(kills(run_seconds(&mut controller, 60, 500)), [""; 0], "nobody would hear it");
         log.0.clear();
         register(&mut controller, at(500), &mut log);
         assert_eq!(kills(log.0), ["kill 0", "kill 1"]);
         let expected = ["515: kill 0", "515: kill 1", "545: kill 0", "545: kill 1"];
-        assert_eq!(kills(pass(&mut controller, 500, 600)), expected);
+        assert_eq!(kills(run_seconds(&mut controller, 500, 600)), expected);
     }
 
     /// Goal: an executor that is reported alive is asked to end again soon, but not at each report. Method: reports
@@ -450,15 +468,15 @@ mod tests {
     fn the_living_are_killed_again_soon() {
         let (mut controller, mut log) = (controller(1), Log::default());
         kill(&mut controller, "0", 5, at(0), &mut log);
-        assert_eq!(kills(pass(&mut controller, 0, 200)).len(), 3);
-        tell(&mut controller, "0", TaskState::Killing, at(200), &mut log);
-        assert_eq!(kills(pass(&mut controller, 200, 210)), [""; 0]);
+        assert_eq!(kills(run_seconds(&mut controller, 0, 200)).len(), 3);
+        send_update(&mut controller, "0", TaskState::Killing, at(200), &mut log);
+        assert_eq!(kills(run_seconds(&mut controller, 200, 210)), [""; 0]);
         for _ in 0..3 {
-            tell(&mut controller, "0", TaskState::Running, at(210), &mut log);
+            send_update(&mut controller, "0", TaskState::Running, at(210), &mut log);
         }
-        assert_eq!(kills(pass(&mut controller, 210, 213)), ["210: kill 0"]);
-        tell(&mut controller, "0", TaskState::Staging, at(213), &mut log);
-        assert_eq!(kills(pass(&mut controller, 213, 220)), ["215: kill 0"]);
+        assert_eq!(kills(run_seconds(&mut controller, 210, 213)), ["210: kill 0"]);
+        send_update(&mut controller, "0", TaskState::Staging, at(213), &mut log);
+        assert_eq!(kills(run_seconds(&mut controller, 213, 220)), ["215: kill 0"]);
     }
 
     /// Goal: after a long stop of the process a journal's grid is made up for, but the cluster is asked once and kills
@@ -473,14 +491,14 @@ mod tests {
         let mut log = Log::default();
         kill(&mut controller, "0", 5, at(0), &mut log);
         log.0.clear();
-        controller.let_time_pass(at(3_600), &mut log);
+        controller.run_timers(at(3_600), &mut log);
         assert_eq!(log.0, ["ask 0 1", "ask all", "kill 0"]);
-        assert!(recorded_kernel.pass(at(3_600)).is_none(), "no point is left out");
+        assert!(recorded_kernel.run_next_point(at(3_600)).is_none(), "no point is left out");
         let expected = ["3601: ask 0 1", "3605: ask 0 1", "3615: ask 0 1"];
         assert_eq!(
-            pass(&mut controller, 3_600, 3_616),
+            run_seconds(&mut controller, 3_600, 3_616),
             expected,
-            "the doubtful, and the unheard of"
+            "the doubtful, and the unanswered of"
         );
     }
 
@@ -515,15 +533,15 @@ mod tests {
             kill(&mut controller, "1", 5, at(1), &mut log);
             assert_eq!(log.0, ["ask 0", "ask all"]);
             log.0.clear();
-            batch.placed(&decisions);
+            batch.set_executors(&decisions);
         }
-        tell(&mut controller, "0", TaskState::Running, at(1), &mut log);
-        assert_eq!(pass(&mut controller, 1, 30), [""; 0]);
+        send_update(&mut controller, "0", TaskState::Running, at(1), &mut log);
+        assert_eq!(run_seconds(&mut controller, 1, 30), [""; 0]);
         drop(batch);
-        assert_eq!(pass(&mut controller, 30, 31), ["30: ask 1", "30: kill 1"]);
-        assert_eq!(kills(pass(&mut controller, 31, 80)).len(), 1);
-        tell(&mut controller, "1", TaskState::Killed, at(80), &mut log);
-        assert_eq!(pass(&mut controller, 80, 900), [""; 0]);
+        assert_eq!(run_seconds(&mut controller, 30, 31), ["30: ask 1", "30: kill 1"]);
+        assert_eq!(kills(run_seconds(&mut controller, 31, 80)).len(), 1);
+        send_update(&mut controller, "1", TaskState::Killed, at(80), &mut log);
+        assert_eq!(run_seconds(&mut controller, 80, 900), [""; 0]);
     }
 
     /// Goal: each call about demand says the subscription that it was due in, with a journal as well; a subscription
@@ -554,7 +572,7 @@ mod tests {
             let first = recorded_kernel.registered("f", at(0));
             let mut out = Registers(recorded_kernel, Vec::new());
             for second in 1..4 {
-                controller.let_time_pass(at(second), &mut out);
+                controller.run_timers(at(second), &mut out);
             }
             assert_eq!(out.1, [first, first + 1]);
         }

@@ -1,4 +1,4 @@
-//! Offers in the form in which they came: what waits in the offer queue until a handler's thread reads it.
+//! Encoded offers: the bytes that the cluster sent, which wait in the offer queue until a handler thread reads them.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,21 +6,21 @@ use std::sync::Arc;
 
 use crate::offer::Offer;
 
-/// A batch of offers that are still encoded, all in one record.
+/// Offers that are still encoded, all in one record.
 #[derive(Clone)]
 pub struct EncodedOffers {
     /// The bytes that the cluster sent.
     pub record: Arc<[u8]>,
-    /// Where in them the offers lie. A place that isn't in the record is empty.
+    /// The offers' places in the record. A place outside of the record is read as empty.
     pub places: Vec<OfferPlace>,
 }
 
-/// Where an offer lies in its record.
+/// The place of an offer in its record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OfferPlace {
-    /// Its bytes.
+    /// The range of its bytes.
     pub offer: Range<usize>,
-    /// Its id's text, in UTF-8; empty if it can't be found.
+    /// The range of its id's text, in UTF-8; empty if the id can't be found.
     pub id: Range<usize>,
 }
 
@@ -47,7 +47,7 @@ pub trait ReadOffers: Send {
 }
 
 impl EncodedOffers {
-    /// One by one.
+    /// The offers one by one.
     pub(crate) fn into_each(self) -> impl Iterator<Item = EncodedOffer> {
         let EncodedOffers { record, places } = self;
         places.into_iter().map(move |place| EncodedOffer { record: Arc::clone(&record), place })

@@ -1,21 +1,21 @@
-//! The control thread's inbox: a bounded lane for messages in their order, and an urgent lane that is read first.
+//! The control thread's inbox: an ordinary lane, which is bounded and keeps the order of messages, and an urgent lane,
+//! which is read first.
 //!
-//! 1. A thread that tells waits while the ordinary lane is full, the control thread itself excepted: it is the only
-//!    reader, and would wait for itself. What a message weighs is how many things it is about, so that the bound is one
-//!    of memory.
-//! 2. The urgent lane has no bound, so nobody waits for it: kills go there, and an observer may ask for them while the
-//!    control thread is in the middle of a message. Each of its messages is a call of the framework's own.
-//! 3. From [`Inbox::closing`] on nobody waits for longer than up to a deadline: what finds no room then is dropped.
-//!    What only asks for calls is dropped at once, for none is made any more. The engine's end begins this before it
-//!    stops the cluster manager, whose threads may be in the middle of sending an event when they are asked to end,
-//!    while the control thread may hang.
-//! 4. From [`Inbox::end`] on nothing more is taken in; what waits is still read, then the reader learns of the end.
+//! 1. A sender waits while the ordinary lane is full, except the control thread itself, which is the only reader. The
+//!    weight of a message is the number of items that it is about, so that the bound limits memory.
+//! 2. The urgent lane is unbounded, so no sender waits: kills go there, and an observer may request them while the
+//!    control thread handles a message. Each urgent message comes from a call of the framework.
+//! 3. From [`Inbox::closing`] on, senders wait at most up to a deadline; messages that find no room then are dropped.
+//!    Messages that only lead to calls are dropped at once, because none is made any more. The shutdown calls this
+//!    before it stops the cluster manager, whose threads may be sending an event while the control thread hangs.
+//! 4. From [`Inbox::end`] on, all further messages are dropped; queued ones are still read, then the reader gets the
+//!    end.
 //!
-//! So what waits in the ordinary lane weighs at most [`Inbox::new`]'s bound and one message, in all stages, and what
-//! the reader tells itself. What is dropped and was not about offers is counted.
+//! So in each phase the weight of the ordinary lane is at most the bound of [`Inbox::new`] plus one message, plus what
+//! the reader sends itself. Dropped messages are counted, except those about offers.
 //!
-//! A condition variable of std's is woken by a system call whether anybody waits or not. So both sides say that they
-//! wait, under the lock, and are woken only then.
+//! Notifying one of std's condition variables is a system call even if no thread waits. So both sides set a flag or
+//! counter under the lock before they wait, and are notified only then.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -24,20 +24,20 @@ use super::sync::{
     Condvar, Deadline, Mutex, MutexGuard, ThreadId, lock, pause, this_thread, wait, wait_while,
 };
 
-/// What waits in an inbox.
+/// A message in an inbox.
 pub(super) trait Message {
-    /// How many things it is about, at least 1.
+    /// The number of items that it is about, at least 1.
     fn weight(&self) -> usize;
-    /// Whether it is about offers that are to be declined: without calls nothing comes of it.
+    /// Whether it only has offers declined, which is useless once no calls are made.
     fn is_about_offers(&self) -> bool;
 }
 
-/// What a reader finds.
+/// The result of [`Inbox::receive`].
 pub(super) enum Received<M> {
     Message(M),
-    /// Nothing came for a while.
+    /// No message came in time.
     Nothing,
-    /// There will be no more.
+    /// No further message will come.
     End,
 }
 
@@ -45,19 +45,19 @@ pub(super) struct Inbox<M> {
     lanes: Mutex<Lanes<M>>,
     filled: Condvar,
     drained: Condvar,
-    /// What waits in the ordinary lane may weigh so much before those that tell wait.
+    /// The weight of the ordinary lane from which on senders wait.
     ordinary_max: usize,
 }
 
 struct Lanes<M> {
     urgent: VecDeque<M>,
     ordinary: VecDeque<M>,
-    /// What waits in the ordinary lane weighs so much.
+    /// The weight of the ordinary lane.
     weight: usize,
     phase: Phase,
-    /// Until then writers wait for room while the inbox closes.
+    /// Up to when senders wait for room in [`Phase::Closing`].
     patience: Deadline,
-    /// The weight of what was dropped, but for what was about offers.
+    /// The weight of the dropped messages that were not about offers.
     dropped: u64,
     reader: Option<ThreadId>,
     reader_waits: bool,
@@ -84,20 +84,24 @@ impl<M: Message> Inbox<M> {
             reader_waits: false,
             writers_waiting: 0,
         };
-        let (filled, drained) = (Condvar::new(), Condvar::new());
-        Inbox { lanes: Mutex::new(lanes), filled, drained, ordinary_max }
+        Inbox {
+            lanes: Mutex::new(lanes),
+            filled: Condvar::new(),
+            drained: Condvar::new(),
+            ordinary_max,
+        }
     }
 
-    /// Queues a message in the ordinary lane; waits while that is full. What comes after the end is dropped, and while
-    /// the inbox closes what is about offers or finds no room up to the deadline.
+    /// Queues a message in the ordinary lane; waits while that is full. The message is dropped after the end, and in
+    /// [`Phase::Closing`] if it is about offers or finds no room up to the deadline.
     pub(super) fn send(&self, message: M) {
         let mut lanes = self.wait_for_room(lock(&self.lanes), &message);
-        let is_taken = match lanes.phase {
+        let has_room = match lanes.phase {
             Phase::Open => true,
             Phase::Closing => !message.is_about_offers() && lanes.weight < self.ordinary_max,
             Phase::Ended => false,
         };
-        if is_taken {
+        if has_room {
             lanes.weight += message.weight();
             lanes.ordinary.push_back(message);
             self.wake_reader(&mut lanes);
@@ -132,7 +136,7 @@ impl<M: Message> Inbox<M> {
         lanes
     }
 
-    /// Queues a message in the urgent lane, at once.
+    /// Queues a message in the urgent lane, without waiting.
     pub(super) fn send_urgent(&self, message: M) {
         let mut lanes = lock(&self.lanes);
         if lanes.phase != Phase::Ended {
@@ -147,7 +151,7 @@ impl<M: Message> Inbox<M> {
         }
     }
 
-    /// The next message; waits for one, for `patience` at most. All calls come from one thread.
+    /// Returns the next message; waits for it at most for `patience`. Always called by the same thread.
     pub(super) fn receive(&self, patience: Duration) -> Received<M> {
         let mut lanes = lock(&self.lanes);
         lanes.reader.get_or_insert_with(this_thread);
@@ -172,18 +176,18 @@ impl<M: Message> Inbox<M> {
         }
     }
 
-    /// Whether this is the thread that reads.
+    /// Whether the calling thread is the reader.
     pub(super) fn is_reader(&self) -> bool {
         lock(&self.lanes).reader == Some(this_thread())
     }
 
-    /// No call is made any more. From now on nobody waits for room for longer than up to the deadline.
+    /// Begins [`Phase::Closing`]: no calls are made any more, and senders wait for room at most up to the deadline.
     pub(super) fn closing(&self, patience: Deadline) {
         lock(&self.lanes).patience = patience;
         self.enter(Phase::Closing);
     }
 
-    /// From now on nothing more is taken in.
+    /// Drops all further messages.
     pub(super) fn end(&self) {
         self.enter(Phase::Ended);
     }
@@ -197,19 +201,20 @@ impl<M: Message> Inbox<M> {
         self.drained.notify_all();
     }
 
-    /// Ends, and drops what waits: nobody will read it.
+    /// Ends the inbox and drops the queued messages, because its reader is gone.
     pub(super) fn abandon(&self) {
         self.end();
         let mut lanes = lock(&self.lanes);
-        let dropped = (std::mem::take(&mut lanes.urgent), std::mem::take(&mut lanes.ordinary));
-        let events = dropped.1.iter().filter(|message| !message.is_about_offers());
+        let urgent = std::mem::take(&mut lanes.urgent);
+        let ordinary = std::mem::take(&mut lanes.ordinary);
+        let events = ordinary.iter().filter(|message| !message.is_about_offers());
         lanes.dropped += events.map(|message| message.weight() as u64).sum::<u64>();
         lanes.weight = 0;
         drop(lanes);
-        drop(dropped);
+        drop((urgent, ordinary));
     }
 
-    /// What was dropped up to now, in events: what was about offers is not counted.
+    /// The weight of the messages that were dropped so far, without those about offers.
     pub(super) fn dropped(&self) -> u64 {
         lock(&self.lanes).dropped
     }
@@ -245,8 +250,8 @@ mod tests {
         }
     }
 
-    /// Goal: urgent messages come first, each lane keeps its order, and the end comes last. Method: a history in one
-    /// thread, which is the reader and so never waits, though the lane has room for one message only.
+    /// Goal: urgent messages come first, each lane keeps its order, and the end comes last. Method: one thread, which is
+    /// the reader and so never waits, although the lane has room for one message only.
     #[test]
     fn urgent_messages_come_first() {
         let inbox = Inbox::new(1);
@@ -263,8 +268,8 @@ mod tests {
         assert_eq!([next(&inbox), next(&inbox), next(&inbox)], [Some(4), Some(0), Some(0)]);
     }
 
-    /// Goal: who tells waits for room, and goes on when the end lets it. Method: a second thread that tells more than
-    /// there is room for, beside a reader that reads once, and then ends.
+    /// Goal: a sender waits for room, and returns at the end. Method: a second thread sends more than there is room for,
+    /// while the reader reads once and then ends the inbox.
     #[test]
     fn writers_wait_for_room_up_to_the_end() {
         let inbox = Arc::new(Inbox::new(1));
@@ -301,9 +306,9 @@ mod tests {
         }
     }
 
-    /// Goal: an inbox that nobody reads holds a bounded weight in each stage, keeps no writer for ever once it closes,
-    /// and counts what it drops. Method: writers of heavy and light messages, of which a third is about offers, more
-    /// than there is room for; each message that the inbox holds is counted.
+    /// Goal: an inbox without a reader holds a bounded weight in each phase, blocks no sender for ever once it closes,
+    /// and counts what it drops. Method: senders of heavy and light messages, of which a third is about offers, send
+    /// more than there is room for; each message that the inbox holds is counted.
     #[test]
     fn what_waits_is_bounded_in_each_stage() {
         const MAX: usize = 100;

@@ -1,13 +1,13 @@
-//! Kills until their effect is reported: a cluster may lose a call, and need not tell.
+//! Kill retries: repeats each kill until the executor's end is reported, because a cluster may lose a call silently.
 //!
-//! * A kill without effect is repeated after 15 s, then after twice as long, up to 5 min. The grace period has no part
-//!   in that: nobody knows whether the call has arrived, and repeating it changes nothing if it has.
-//! * While there is no subscription nothing is repeated, for nobody would hear it. With the next one all kills are made
-//!   again at once, and their repetition starts anew.
-//! * An executor that is reported alive and not as ending has not heard of its kill, or does not care: the kill is made
-//!   again at the next tick, but not within 5 s of the last one.
+//! * A kill without effect is repeated after 15 s, then after twice as long, up to 5 min. The grace period doesn't
+//!   matter for that: whether the call has arrived is unknown, and if it has, repeating it changes nothing.
+//! * Without a subscription no kill is repeated, because no master would receive it. When the next subscription begins,
+//!   all kills are made again at once, and their intervals start anew.
+//! * If an executor is reported alive and not as ending, its kill was lost or ignored: it is made again at the next
+//!   tick, but not within 5 s of the last one.
 //! * A kill must not overtake the launch of its executor, or it would have no effect: it is made at the first tick
-//!   after the cluster manager was told to launch it (see [`Launches`]).
+//!   after the launching call has returned (see [`Launches`]).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,18 +19,20 @@ use crate::ids::ExecutorId;
 use crate::kernel::Target;
 use crate::time::Timestamp;
 
-/// A kill without effect is made again after this time, then after twice as long, up to the most.
+/// The first interval after which a kill without effect is repeated; each further one is twice as long.
 const AGAIN_AFTER: Duration = Duration::from_secs(15);
+/// The longest such interval.
 const AGAIN_AFTER_MAX: Duration = Duration::from_secs(300);
-/// A kill of an executor that is reported alive is made again after this time.
+/// The shortest interval after which the kill of an executor that is reported alive is repeated.
 const AGAIN_IF_ALIVE: Duration = Duration::from_secs(5);
-/// A stray is asked so often. One that is out of reach for longer is noticed anew when it comes back.
+/// How often the kill of a stray, an executor that the kernel doesn't count, is repeated. If the stray's agent is
+/// unreachable for longer, the stray is reported, and killed, when it returns.
 pub(super) const STRAY_TRIES: u32 = 20;
 
 /// The kills that have not been confirmed.
 pub(super) struct Kills {
     launches: Launches,
-    /// In the order of ids, so that equal histories make equal calls.
+    /// By id, so that equal histories make equal calls.
     open: BTreeMap<String, Kill>,
     /// Whether the subscription has ended and the next has not begun.
     disconnected: bool,
@@ -41,11 +43,11 @@ struct Kill {
     id: Option<ExecutorId>,
     agent_id: Option<String>,
     grace: Duration,
-    /// When the call was made last.
+    /// When the last call was made.
     asked_at: Timestamp,
     again_at: Timestamp,
     again_after: Duration,
-    /// Of an executor that the kernel doesn't count on: how often it will still be asked.
+    /// Of a stray: how many more calls will be made.
     stray_tries: Option<u32>,
 }
 
@@ -54,8 +56,8 @@ impl Kills {
         Kills { launches, open: BTreeMap::new(), disconnected: false }
     }
 
-    /// Asks an executor of the kernel's to end.
-    pub(super) fn ask(
+    /// Kills an executor that the kernel knows.
+    pub(super) fn kill(
         &mut self,
         executor: String,
         target: &Target,
@@ -68,13 +70,13 @@ impl Kills {
         if kill.must_wait(&self.launches) {
             kill.again_at = now;
         } else {
-            kill.call(&executor, now, out);
+            kill.make_call(&executor, now, out);
         }
         self.open.insert(executor, kill);
     }
 
-    /// Asks an executor to end that nobody here wants.
-    pub(super) fn ask_stray(
+    /// Kills a stray: an executor that the kernel doesn't count.
+    pub(super) fn kill_stray(
         &mut self,
         executor: &str,
         agent_id: Option<&str>,
@@ -86,10 +88,10 @@ impl Kills {
             let stray_tries = Some(STRAY_TRIES);
             Kill { stray_tries, ..Kill::new(agent_id, grace, now) }
         });
-        kill.call(executor, now, out);
+        kill.make_call(executor, now, out);
     }
 
-    /// A subscription has begun: calls that were made before it may be lost.
+    /// Makes all kills again: a subscription has begun, and earlier calls may be lost.
     pub(super) fn registered(&mut self, now: Timestamp, out: &mut dyn CallSink) {
         self.disconnected = false;
         for (executor, kill) in &mut self.open {
@@ -98,37 +100,37 @@ impl Kills {
                 kill.again_at = now;
             } else {
                 kill.again_at = now.plus(AGAIN_AFTER);
-                kill.call(executor, now, out);
+                kill.make_call(executor, now, out);
             }
         }
     }
 
-    /// The subscription has ended.
+    /// Stops repeating kills: the subscription has ended.
     pub(super) fn disconnected(&mut self) {
         self.disconnected = true;
     }
 
-    /// The cluster says that the executor runs or is about to.
+    /// The cluster reports that the executor runs or is about to.
     pub(super) fn seen_alive(&mut self, executor: &str) {
         if let Some(kill) = self.open.get_mut(executor) {
             kill.again_at = kill.again_at.min(kill.asked_at.plus(AGAIN_IF_ALIVE));
         }
     }
 
-    /// The executor has ended, or is forgotten.
+    /// Removes the kill of an executor that has ended or is forgotten.
     pub(super) fn ended(&mut self, executor: &str) {
         self.open.remove(executor);
     }
 
-    /// The cluster says that it doesn't run: of a stray there will be no other word.
+    /// Removes the kill of a stray that the cluster reports as not running: no further report will follow.
     pub(super) fn not_seen_alive(&mut self, executor: &str) {
         if self.open.get(executor).is_some_and(|kill| kill.stray_tries.is_some()) {
             self.open.remove(executor);
         }
     }
 
-    /// Makes those again that are due.
-    pub(super) fn repeat(&mut self, now: Timestamp, out: &mut dyn CallSink) {
+    /// Repeats the kills that are due.
+    pub(super) fn repeat_due(&mut self, now: Timestamp, out: &mut dyn CallSink) {
         if self.disconnected {
             return;
         }
@@ -143,14 +145,14 @@ impl Kills {
             }
             kill.again_after = (kill.again_after * 2).min(AGAIN_AFTER_MAX);
             kill.again_at = now.plus(kill.again_after);
-            kill.call(executor, now, out);
+            kill.make_call(executor, now, out);
             true
         });
     }
 }
 
 impl Kill {
-    /// A kill whose call is made now.
+    /// A kill whose first call is made now.
     fn new(agent_id: Option<&str>, grace: Duration, now: Timestamp) -> Kill {
         Kill {
             id: None,
@@ -163,12 +165,12 @@ impl Kill {
         }
     }
 
-    /// Whether the executor's launch may still be to come.
+    /// Whether the call that launches the executor may not have returned yet.
     fn must_wait(&self, launches: &Launches) -> bool {
         self.id.is_some_and(|id| launches.under_way(id))
     }
 
-    fn call(&mut self, executor: &str, now: Timestamp, out: &mut dyn CallSink) {
+    fn make_call(&mut self, executor: &str, now: Timestamp, out: &mut dyn CallSink) {
         self.asked_at = now;
         let agent_id = self.agent_id.as_deref();
         out.call(Call::Kill { executor, agent_id, grace: self.grace });

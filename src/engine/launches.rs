@@ -1,27 +1,29 @@
-//! Launches that the cluster manager has not been told of yet, so that no question and no kill overtakes one.
+//! Launches under way: executors that the kernel has placed and whose ACCEPT call has not returned, so that neither a
+//! reconciliation nor a kill overtakes the launch.
 //!
-//! An executor is in the kernel's books as soon as its batch is committed; its ACCEPT is made later, on the handler's
-//! thread: commands are built before it, and each call may take long (a manager may write to a disk first). A cluster
-//! that is asked by name in between doesn't know the executor and answers that it is gone; a kill does nothing. No
-//! fixed time is enough for that, so each batch counts its ACCEPTs:
+//! The kernel counts an executor as soon as its batch is committed; its ACCEPT is made later, on the handler thread:
+//! commands are built before it, and each call may take long (a manager may write to a disk first). If the cluster is
+//! asked about the executor in between, it doesn't know it and answers that it is gone; a kill has no effect. No fixed
+//! delay is enough, so each batch counts its ACCEPTs:
 //!
 //! | thread | does | and then |
 //! |---|---|---|
-//! | handler | [`Launches::begin`]: no executor from the next number on is to be named | commits the batch in the kernel |
-//! | | [`Batch::placed`]: of those numbers, only the batch's own, each with its ACCEPT | makes the ACCEPT calls in order |
-//! | | [`Batch::made`] after each: the executors of that ACCEPT may be named | makes the next |
-//! | | drops the [`Batch`] when the last of them has returned | |
-//! | control thread | finds executors in the kernel, *then* asks [`Launches::under_way`] about each | names the others in a call |
+//! | handler | [`Launches::begin`]: no executor from the next number on may be named | commits the batch in the kernel |
+//! | | [`LaunchBatch::set_executors`]: of those numbers, only the batch's own, each with its ACCEPT | makes the ACCEPT calls in order |
+//! | | [`LaunchBatch::set_returned`] after each: the executors of that ACCEPT may be named | makes the next |
+//! | | drops the [`LaunchBatch`] when the last has returned | |
+//! | control thread | finds executors in the kernel, *then* checks [`Launches::under_way`] for each | names the others in a call |
 //!
-//! An executor that the control thread has found was committed before, and so its batch had begun. Either its ACCEPT is
-//! not counted as made, and the executor waits; or the ACCEPT has returned before the question is asked. With a manager
-//! that carries out calls in the order in which they were made, which the [seam](super::cluster_manager) demands, the guarantee is
-//! exact, however slow the manager is. What waits is looked at again at each tick; a call or a launcher that never
-//! returns holds up questions and kills about executors of that call, and of those behind it in its batch, alone.
+//! An executor that the control thread finds was committed before, so its batch had begun. Either its ACCEPT is not
+//! counted as returned, and the executor is deferred; or the ACCEPT has returned before the cluster is asked. A manager
+//! must carry out calls in the order in which they were made (see [`ClusterManager`](super::cluster_manager::ClusterManager)),
+//! so the guarantee is exact, however slow the manager is. Deferred executors are checked again at each tick. A call or
+//! a launcher that never returns delays reconciliation and kills only of the executors of that call, and of the calls
+//! behind it in its batch.
 //!
 //! The kernel numbers a batch's executors without gaps, in the order in which it placed them; those of one ACCEPT need
-//! not be neighbours in it. So a batch has a table from numbers to ACCEPTs, and one number that rises: how many ACCEPTs
-//! have returned.
+//! not be adjacent. So a batch has a table from numbers to ACCEPTs, and one number that rises: how many ACCEPTs have
+//! returned.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +32,7 @@ use super::sync::{Mutex, MutexGuard, lock};
 use crate::ids::ExecutorId;
 use crate::kernel::{Decisions, Kernel};
 
-/// The batches that are being answered. A clone is another handle on the same.
+/// The batches that are being answered. Clones share one table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Launches(Arc<Mutex<Batches>>);
 
@@ -42,16 +44,16 @@ struct Batches {
     open: BTreeMap<u64, Unlaunched>,
 }
 
-/// The executors of a batch whose launch may still be to come.
+/// The executors of a batch, and which of their launches have returned.
 #[derive(Debug)]
 struct Unlaunched {
     /// The sequence number of the first.
     first: u64,
-    /// For each sequence number from the first on, the ACCEPT that launches it, counted from 1; 0 if that is another
-    /// batch's. None until the batch is committed: then all numbers may be its own.
+    /// For each sequence number from the first on, the ACCEPT that launches it, counted from 1; 0 if the number belongs
+    /// to another batch. `None` until the batch is committed: until then every number may be its own.
     accepts: Option<Vec<u32>>,
-    /// How many ACCEPTs have returned.
-    made: u32,
+    /// The number of ACCEPTs that have returned.
+    returned: u32,
 }
 
 impl Unlaunched {
@@ -61,13 +63,13 @@ impl Unlaunched {
             return sequence >= self.first;
         };
         let accept = usize::try_from(offset).ok().and_then(|offset| accepts.get(offset));
-        accept.is_some_and(|accept| *accept > self.made)
+        accept.is_some_and(|accept| *accept > self.returned)
     }
 }
 
-/// A batch that is being answered, until it is dropped.
+/// A batch that is being answered. Dropped when all its ACCEPTs have returned.
 #[derive(Debug)]
-pub(crate) struct Batch {
+pub(crate) struct LaunchBatch {
     launches: Launches,
     number: u64,
 }
@@ -77,29 +79,28 @@ impl Launches {
         lock(&self.0)
     }
 
-    /// A batch is about to be committed.
-    pub(crate) fn begin(&self, kernel: &Kernel) -> Batch {
+    /// Registers a batch that is about to be committed.
+    pub(crate) fn begin(&self, kernel: &Kernel) -> LaunchBatch {
         let mut batches = self.batches();
         let number = batches.next;
         batches.next += 1;
         let first = kernel.next_sequence();
-        batches.open.insert(number, Unlaunched { first, accepts: None, made: 0 });
-        Batch { launches: self.clone(), number }
+        batches.open.insert(number, Unlaunched { first, accepts: None, returned: 0 });
+        LaunchBatch { launches: self.clone(), number }
     }
 
-    /// Whether the call that launches this executor may still be to come. Ask after the executor was found in the
-    /// kernel, and not before.
+    /// Whether the call that launches this executor may not have returned yet. Must be checked after the executor was
+    /// found in the kernel, not before.
     pub(crate) fn under_way(&self, id: ExecutorId) -> bool {
         self.batches().open.values().any(|batch| batch.contains(id.sequence()))
     }
 }
 
-impl Batch {
-    /// The batch was committed: these are its executors.
-    pub(crate) fn placed(&self, decisions: &Decisions) {
-        let all = || decisions.accepts().flat_map(|accept| accept.executors);
-        let first = all().map(|executor| executor.id.sequence()).min();
-        let first = first.unwrap_or_default();
+impl LaunchBatch {
+    /// Stores the executors of the batch, which was committed.
+    pub(crate) fn set_executors(&self, decisions: &Decisions) {
+        let executors = decisions.accepts().flat_map(|accept| accept.executors);
+        let first = executors.map(|executor| executor.id.sequence()).min().unwrap_or_default();
         let mut accepts = Vec::with_capacity(decisions.executors());
         for (accept, number) in decisions.accepts().zip(1..) {
             for executor in accept.executors {
@@ -111,18 +112,18 @@ impl Batch {
             }
         }
         let mut batches = self.launches.batches();
-        batches.open.insert(self.number, Unlaunched { first, accepts: Some(accepts), made: 0 });
+        batches.open.insert(self.number, Unlaunched { first, accepts: Some(accepts), returned: 0 });
     }
 
-    /// This many of the batch's ACCEPTs have returned.
-    pub(crate) fn made(&self, accepts: u32) {
+    /// Stores how many of the batch's ACCEPTs have returned.
+    pub(crate) fn set_returned(&self, accepts: u32) {
         if let Some(batch) = self.launches.batches().open.get_mut(&self.number) {
-            batch.made = accepts;
+            batch.returned = accepts;
         }
     }
 }
 
-impl Drop for Batch {
+impl Drop for LaunchBatch {
     fn drop(&mut self) {
         self.launches.batches().open.remove(&self.number);
     }
@@ -167,12 +168,12 @@ mod tests {
         let waits = |ids: &[ExecutorId]| ids.iter().all(|id| launches.under_way(*id));
         let leaves = |ids: &[ExecutorId]| ids.iter().all(|id| !launches.under_way(*id));
         assert!(ids(&decisions).iter().all(|ids| waits(ids)));
-        batch.placed(&decisions);
+        batch.set_executors(&decisions);
         let own = ids(&decisions);
         assert_eq!(own.len(), 3);
         assert!(own[0][1].sequence() > own[1][0].sequence(), "by turns");
         for made in 0..=3 {
-            batch.made(made as u32);
+            batch.set_returned(made as u32);
             assert!(own[..made].iter().all(|ids| leaves(ids)));
             assert!(own[made..].iter().all(|ids| waits(ids)));
             assert!(ids(&earlier).iter().chain(&ids(&later)).all(|ids| leaves(ids)));

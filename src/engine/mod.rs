@@ -1,16 +1,27 @@
-//! Threads around a kernel: a bounded offer queue, handler threads, a control thread with the timers, and an orderly end.
+//! The engine: threads around a kernel, with a bounded offer queue, handler threads, a control thread that runs the
+//! timers, and an orderly shutdown.
 //!
 //! ```text
 //!  cluster manager                      engine
 //!  ┌─────────────┐ Event::Offers  ┌──────────────┐ batches ┌───────────────────┐
-//!  │             │ ─────────────► │ offer queue       │ ──────► │ N handler threads │ ─► Accept, Decline
+//!  │             │ ─────────────► │ offer queue  │ ──────► │ N handler threads │ ─► Accept, Decline
 //!  │             │                └──────────────┘         └───────────────────┘
 //!  │             │ other events   ┌──────────────────────────────────────────┐
 //!  │             │ ─────────────► │ control thread: updates, demand, timers  │ ─► Revive, Suppress, Kill, …
 //!  └─────────────┘                └──────────────────────────────────────────┘ ─► Observer
 //! ```
 //!
-//! Frameworks with threads and transport of their own call the [`Kernel`] themselves and never meet this.
+//! A framework with its own threads and transport doesn't need the engine: it calls the [`Kernel`] itself.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `cluster_manager` | the interface to cluster managers: events, calls, offers |
+//! | `shared` | the state that the engine's threads share; receives events |
+//! | `offer_queue`, `handler_thread`, `offer_handler`, `handler_calls` | the way of an offer, in this order |
+//! | `inbox`, `control`, `controller` | the control thread's queue, its loop, and what it does |
+//! | `reconciliation`, `kill_retry`, `launches` | parts of the controller: questions, kills, and what they wait for |
+//! | `gate`, `shutdown` | no call after the manager's stop; the steps of the end |
+//! | `recorded_kernel`, `journal` | the kernel, and the record of what is done with it |
 
 mod clock;
 pub mod cluster_manager;
@@ -61,28 +72,28 @@ use shared::Shared;
 use shutdown::ShutdownSequence;
 use threads::Thread;
 
-/// More handler threads than this are surely a mistake.
+/// The most handler threads that an engine starts.
 const HANDLERS_MAX: usize = 1024;
 
-/// How an engine works. `Default` suits most.
+/// The settings of an engine.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct EngineOptions {
-    /// Handler threads. Default: as many as this machine has cores, at most 4.
+    /// The number of handler threads. Default: one per core of this machine, at most 4.
     pub handlers: usize,
-    /// Offers that may wait in the offer queue, at least 1; what comes beyond is declined. Default 10 000.
+    /// The most offers that wait in the offer queue, at least 1; further offers are declined. Default 10 000.
     pub offers_queued_max: usize,
-    /// Offers that a handler takes at a time, at least 1. Default 256.
+    /// The most offers in a handler's batch, at least 1. Default 256.
     pub batch_max: usize,
-    /// How long offers are refused for that find no room in the offer queue. Default 5 s.
+    /// How long offers are refused if the offer queue has no room for them. Default 5 s.
     pub overflow_refuse: Duration,
-    /// How long an executor that is killed may take to end by itself. Default 5 s.
+    /// How long a killed executor may take to end by itself. Default 5 s.
     pub kill_grace: Duration,
     /// How much longer than its timeout a [shutdown](Engine::shutdown) may take, for calls under way, the manager's
-    /// stop and the observer. What hangs for longer is left alone. Default 20 s.
+    /// stop and the observer. Threads that hang for longer are left running. Default 20 s.
     pub shutdown_slack: Duration,
     /// Whether each executor that finishes lowers the executor limit by one, so that it is not replaced: for work that
-    /// is done when so many executors have finished. Default: no.
+    /// is done when a given number of executors have finished. Default: no.
     pub finished_count_down: bool,
 }
 
@@ -101,28 +112,28 @@ impl Default for EngineOptions {
     }
 }
 
-/// A running engine. Dropped without [`Engine::shutdown`], it ends its threads and stops the manager, without asking
-/// executors to end or waiting for them.
+/// A running engine. If it is dropped without [`Engine::shutdown`], it ends its threads and stops the manager, but
+/// neither kills executors nor waits for them.
 ///
 /// # Blocking
-/// * [`Engine::shutdown`] returns within its timeout and [`EngineOptions::shutdown_slack`], whatever hangs; dropping
-///   returns within the slack. What hangs in others' code (a call, the manager's stop, the launcher, the observer, the
-///   journal) is left alone then, and [named](Shutdown::unfinished).
-/// * On the control thread, which is to say in an [`Observer`], neither waits: the end goes on on a thread of its own,
-///   and is complete when the observer and then the manager's stop have returned.
+/// * [`Engine::shutdown`] returns within its timeout plus [`EngineOptions::shutdown_slack`], whatever hangs; dropping
+///   returns within the slack. Threads that then still hang in foreign code (a call, the manager's stop, the launcher,
+///   the observer, the journal) are left running, and [named](Shutdown::unfinished).
+/// * On the control thread, that is, in an [`Observer`], neither waits: the shutdown continues on its own thread, and
+///   is complete when the observer and then the manager's stop have returned.
 /// * [`Engine::kill`] never waits, and may be called in an observer.
-/// * The rest waits for short locks; with a journal, for up to ten seconds while it is written too slowly.
+/// * All other methods wait for short locks; with a journal, for up to ten seconds while it is written too slowly.
 ///
-/// # Panics of others' code
-/// A launcher, reader or call that panics on a handler's thread costs that batch ([`Notice::HandlerPanicked`]). An
-/// observer or a call that panics on the control thread breaks the engine: see [`Engine::broken`]. A journal that
-/// panics is given up ([`Notice::JournalEnded`]).
+/// # Panics in foreign code
+/// If a launcher, reader or call panics on a handler thread, that batch is lost ([`Notice::HandlerPanicked`]). If an
+/// observer or a call panics on the control thread, the engine is [broken](Engine::broken). A journal that panics is
+/// given up ([`Notice::JournalEnded`]).
 pub struct Engine {
     shared: Arc<Shared>,
     handlers: Vec<Thread>,
     control: Option<Thread>,
     journal: Option<Thread>,
-    /// Whether the manager has to be stopped.
+    /// Whether the manager was started and must be stopped.
     started: bool,
 }
 
@@ -136,7 +147,7 @@ impl Engine {
     /// Starts threads around `kernel`, then `manager`.
     ///
     /// # Errors
-    /// When an option is out of its range, a thread can't be started, or the manager can't start; nothing runs then.
+    /// If an option is out of its range, a thread can't be started, or the manager can't start; then nothing runs.
     pub fn start(
         kernel: Kernel,
         manager: Arc<dyn ClusterManager>,
@@ -147,10 +158,10 @@ impl Engine {
         Engine::set_up(RecordedKernel::from(kernel), manager, launcher, options, observer)
     }
 
-    /// The same, with a [`Journal`] of all that is done with `kernel`, with which nothing was done before. There is one
-    /// handler thread then. While the engine runs, use [`Engine::set_executor_limit`] and
-    /// [`Engine::request_executors`]: what is done with the kernel itself is not recorded, and what follows is not done
-    /// again by whoever plays the journal.
+    /// As [`Engine::start`], with a [`Journal`] that records all operations on `kernel`, which must be unused. There is
+    /// one handler thread then. While the engine runs, use [`Engine::set_executor_limit`] and
+    /// [`Engine::request_executors`]: operations on the kernel itself are not recorded, and a player can't repeat the
+    /// decisions that follow them.
     ///
     /// # Errors
     /// As [`Engine::start`].
@@ -210,64 +221,66 @@ impl Engine {
         Ok(engine)
     }
 
-    /// The kernel inside: for its settings, its counters.
+    /// The kernel, for its settings and reports.
     #[must_use]
     pub fn kernel(&self) -> &Kernel {
         self.shared.recorded_kernel.kernel()
     }
 
-    /// [`Kernel::set_executor_limit`], on record if there is a journal.
+    /// Calls [`Kernel::set_executor_limit`], and records it if there is a journal.
     ///
     /// # Errors
-    /// When the limit is over [`limits::EXECUTORS_MAX`](crate::limits::EXECUTORS_MAX).
+    /// If the limit is over [`limits::EXECUTORS_MAX`](crate::limits::EXECUTORS_MAX).
     pub fn set_executor_limit(&self, limit: Option<u32>) -> Result<(), Error> {
         self.shared.recorded_kernel.set_executor_limit(limit, self.shared.clock.now())
     }
 
-    /// [`Kernel::request_executors`], on record if there is a journal.
+    /// Calls [`Kernel::request_executors`], and records it if there is a journal.
     ///
     /// # Errors
-    /// When the limit is over [`limits::EXECUTORS_MAX`](crate::limits::EXECUTORS_MAX).
+    /// If the limit is over [`limits::EXECUTORS_MAX`](crate::limits::EXECUTORS_MAX).
     pub fn request_executors(&self, limit: Option<u32>, hosts: &[&str]) -> Result<(), Error> {
         self.shared.recorded_kernel.request_executors(limit, hosts, self.shared.clock.now())
     }
 
-    /// The clock that the kernel's moments are told by.
+    /// The clock that gives the kernel its timestamps.
     #[must_use]
     pub fn clock(&self) -> Clock {
         self.shared.clock
     }
 
-    /// How many offers wait in the offer queue.
+    /// The number of offers that wait in the offer queue.
     #[must_use]
     pub fn offers_queued(&self) -> usize {
         self.shared.offer_queue.len()
     }
 
-    /// Asks executors to end; they have the kill grace for it. Asked again until their end is reported. Comes before
-    /// updates that wait to be applied; doesn't wait, and may be called in an [`Observer`].
+    /// Kills executors, with the [grace](EngineOptions::kill_grace) of the options. The kills are repeated until the
+    /// executors' ends are reported. They precede updates that wait to be applied. Never waits, and may be called in an
+    /// [`Observer`].
     pub fn kill(&self, executors: Vec<ExecutorId>) {
         let grace = self.shared.options.kill_grace;
         self.shared.inbox.send_urgent(ControlMessage::Kill { executors, grace });
     }
 
-    /// What the control thread said when it panicked, in the observer or in a call of the cluster manager's; `None`
-    /// while it works. A broken engine declines the offers that it has room for and drops the others; it launches,
-    /// applies and kills nothing: shut it down. The manager's stop ends what runs.
+    /// The message of the control thread's panic, in the observer or in a call to the cluster manager; `None` if it
+    /// hasn't panicked. A broken engine declines the offers that its queue has room for and drops the others. It
+    /// launches and kills no executors and applies no updates: shut it down. The manager's stop ends the executors.
     #[must_use]
     pub fn broken(&self) -> Option<String> {
         self.shared.broken()
     }
 
-    /// Ends: declines what comes, asks all executors to end, waits for that up to `timeout`, then stops the manager,
-    /// which ends by force what is left. Returns how each executor stood at the timeout; what the manager ended after
-    /// it, the observer was still told.
+    /// Shuts the engine down: declines further offers, kills all executors, waits up to `timeout` for their ends, then
+    /// stops the manager, which ends the remaining executors by force. Returns the state of each executor at the
+    /// timeout; ends that the manager reports later still reach the observer.
     ///
-    /// Kills come before all updates that wait to be applied, and no call is made after the manager's stop began, but
-    /// for one that hung then. Returns within `timeout` and [`EngineOptions::shutdown_slack`]: a quarter of the slack
-    /// for handlers to end, one for calls under way, one for the manager's stop, one for the observer.
+    /// Kills precede all updates that wait to be applied. No call is made after the manager's stop has begun, except one
+    /// that was already under way and hung. Returns within `timeout` plus [`EngineOptions::shutdown_slack`]: a quarter
+    /// of the slack each for the handlers, the calls under way, the manager's stop, and the observer.
     ///
-    /// In an [`Observer`] it doesn't wait, and reports how the executors stand: the end goes on on a thread of its own.
+    /// In an [`Observer`] it doesn't wait, and reports the executors' present states: the shutdown continues on its own
+    /// thread.
     pub fn shutdown(mut self, timeout: Duration) -> Shutdown {
         self.shutdown_sequence().run(Some(timeout))
     }

@@ -1,4 +1,4 @@
-//! What the engine tells whoever watches it.
+//! Notices: what the engine reports to its observer.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::status::TaskState;
 use crate::time::Timestamp;
 
-/// Watches an engine. Called on the engine's control thread, in the order of events, with nothing held: what it does
-/// delays status updates, not offers.
+/// Observes an engine. Called on the engine's control thread, in the order of events, without locks held. Its work
+/// delays status updates, but not offers.
 pub trait Observer: Send {
-    /// Something happened at `at`, on the engine's clock.
+    /// Receives a notice; `at` is the engine's time.
     fn notice(&mut self, at: Timestamp, notice: Notice);
 }
 
-/// Watches nothing.
+/// An observer that ignores all notices.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unobserved;
 
@@ -23,7 +23,7 @@ impl Observer for Unobserved {
     fn notice(&mut self, _at: Timestamp, _notice: Notice) {}
 }
 
-/// Something that happened.
+/// A notice of something that happened in the engine.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Notice {
@@ -31,20 +31,20 @@ pub enum Notice {
     Registered {
         /// The cluster's id for this framework.
         framework_id: String,
-        /// Whether it was registered before.
+        /// Whether the framework was registered before.
         again: bool,
     },
     /// The subscription ended.
     Disconnected,
     /// An executor was placed. Precedes every update about it.
     Placed(PlacedExecutor),
-    /// A former run is gone on with.
+    /// A former run is resumed.
     Resumed {
-        /// So many executors had finished in it. With
+        /// The number of executors that had finished in it. With
         /// [`finished_count_down`](super::EngineOptions::finished_count_down) they lower the executor limit.
         finished: u64,
     },
-    /// An executor of a former run was taken over. Whether it still runs is being asked; precedes every update about
+    /// An executor of a former run was adopted. Whether it still runs is being reconciled. Precedes every update about
     /// it.
     Adopted(PlacedExecutor),
     /// A status update was applied.
@@ -53,16 +53,16 @@ pub enum Notice {
         executor: String,
         /// The state that the cluster reported.
         state: TaskState,
-        /// What it changed.
+        /// The change that it made.
         change: Change,
-        /// In the cluster's words; may be empty.
+        /// The cluster's message; may be empty.
         message: String,
     },
-    /// Too many executors failed on an agent.
+    /// An agent was excluded, because too many executors failed on it.
     AgentExcluded {
         /// The agent.
         agent_id: String,
-        /// Until then; [`Timestamp::MAX`] is for ever.
+        /// The end of the exclusion; [`Timestamp::MAX`] if it has none.
         until: Timestamp,
     },
     /// The cluster reported an agent lost.
@@ -70,58 +70,58 @@ pub enum Notice {
         /// The agent.
         agent_id: String,
     },
-    /// An executor was out of sight for so long that its resources are given to others.
+    /// An executor was unreachable for so long that its resources are free for others.
     GivenUp {
         /// The executor's id.
         executor: String,
     },
-    /// An executor was out of sight for so long that it is forgotten.
+    /// An executor was unreachable for so long that it is forgotten.
     Forgotten {
         /// The executor's id.
         executor: String,
     },
-    /// The cluster was told to stop or to resume offering.
+    /// The cluster was called to stop or to resume offers.
     Demand(DemandCall),
     /// Offers found no room in the offer queue and were declined.
     Overflow {
-        /// How many.
+        /// The number of offers.
         offers: usize,
         /// How long they were refused for.
         refuse: Duration,
     },
-    /// Offers could not be read and were declined, as far as their ids could.
+    /// Offers could not be read. Those whose ids could be read were declined.
     Unreadable {
-        /// How many.
+        /// The number of offers.
         offers: usize,
         /// How long they were refused for.
         refuse: Duration,
     },
     /// The cluster manager could not carry out a call.
     CallFailed {
-        /// What was tried and why it failed.
+        /// The call and the reason.
         why: String,
     },
-    /// The journal was given up: what comes now is not recorded. Told once.
+    /// The journal was given up: further operations are not recorded. Comes at most once.
     JournalEnded {
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// A handler's thread panicked, in the launcher, in a call, or in the reader of offers. What it had not answered of
-    /// its batch was declined, executors whose launch it had not begun are taken back, and it goes on. A call in which
-    /// it panicked has an unknown outcome: the cluster's updates settle it.
+    /// A handler thread panicked, in the launcher, in a call, or in the reader of offers. The unanswered offers of its
+    /// batch were declined, executors whose launch had not begun are taken back, and the thread continues. The outcome
+    /// of a call that panicked is unknown until the cluster's updates decide it.
     HandlerPanicked {
-        /// What the panic said.
+        /// The panic's message.
         why: String,
     },
     /// The control thread panicked, in a call or in this observer: the engine is [broken](super::Engine::broken). It
-    /// launches nothing more and applies no update. The last notice there is.
+    /// launches no more executors and applies no more updates. The last notice.
     Broken {
-        /// What the panic said.
+        /// The panic's message.
         why: String,
     },
-    /// The cluster refuses this framework for good. Nothing more will come.
+    /// The cluster refuses this framework permanently. No further event will come.
     Refused {
-        /// In the cluster's words.
+        /// The cluster's message.
         why: String,
     },
 }

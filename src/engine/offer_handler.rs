@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::cluster_manager::{Accept, Call, Launch, Shape, Taken};
-use super::launches::Batch;
+use super::launches::LaunchBatch;
 use super::notice::PlacedExecutor;
 use super::recorded_kernel::{Answered, RecordedKernel};
 use super::sinks::AnswerSink;
@@ -73,7 +73,7 @@ impl OfferHandler {
         for (accepted, number) in self.decisions.accepts().zip(1..) {
             self.accept(app, epoch, offers, &accepted, out);
             // Now their executors may be asked about by name, and killed.
-            batch.made(number);
+            batch.set_returned(number);
         }
         drop(batch);
         for (refuse, declined) in by_duration(offers, &self.decisions) {
@@ -84,13 +84,17 @@ impl OfferHandler {
     }
 
     /// First step of an answer: the kernel decides and commits the batch.
-    pub(crate) fn decide(&mut self, offers: &[Offer<'_>], now: Timestamp) -> (Answered, Batch) {
+    pub(crate) fn decide(
+        &mut self,
+        offers: &[Offer<'_>],
+        now: Timestamp,
+    ) -> (Answered, LaunchBatch) {
         self.progress.set(Progress::Undecided);
         let recorded_kernel = &self.recorded_kernel;
         let batch = recorded_kernel.launches().begin(recorded_kernel.kernel());
         let answered = recorded_kernel.answer(&mut self.handler, offers, now, &mut self.decisions);
         self.progress.set(Progress::Decided { answered, placed: 0, accepts: 0, declines: 0 });
-        batch.placed(&self.decisions);
+        batch.set_executors(&self.decisions);
         (answered, batch)
     }
 

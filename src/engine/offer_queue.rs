@@ -1,14 +1,15 @@
-//! The bounded queue of offers between cluster managers and handler threads, with an index of offer ids for
+//! The offer queue: a bounded queue between cluster managers and handler threads, with an index of offer ids for
 //! rescissions.
 //!
-//! A lock, held for a few moves: what waits here has come over a network or a channel, and what must not wait calls
-//! the kernel directly. Offers that find no room are handed back, to be declined; rescinded ones are taken out.
+//! It has one lock, held for a few moves: queued offers have come over a network or a channel anyway, and frameworks
+//! that can't afford the lock call the kernel directly. Offers that find no room are returned, to be declined. Rescinded
+//! offers are removed.
 //!
-//! A rescission finds its offer by a hash table from ids to places in the queue, and leaves an empty place there.
-//! Neither pushing nor popping touches the table: a rescission first indexes the offers that came since the last one.
-//! Each offer is indexed once, or once more when empty places are removed; those are removed when they are the greater
-//! part. So a rescission takes constant time, amortised over the offers that were pushed, and the memory of queue and
-//! table is proportional to the most offers that waited at once.
+//! A rescission finds its offer in a hash table from ids to places in the queue, and leaves an empty place. Neither
+//! pushing nor popping touches the table: a rescission first indexes the offers that were pushed since the last one. An
+//! offer is indexed once, and once more when empty places are removed, which happens when they are the majority. So a
+//! rescission takes constant time, amortised over the pushed offers, and the memory of queue and table is proportional
+//! to the most offers that were queued at once.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -21,16 +22,16 @@ use super::cluster_manager::OwnedOffer;
 use super::encoded::EncodedOffer;
 use super::sync::{Condvar, Mutex, MutexGuard, lock, wait};
 
-/// With fewer empty places, or fewer stale entries in the index, nothing is removed.
+/// The number of empty places, or of stale entries in the index, up to which none are removed.
 const LEFTOVERS_MIN: usize = 64;
 
-/// What can wait here: an offer of some kind.
+/// An offer that can be queued.
 pub(crate) trait Queued {
     /// The bytes of the offer's id; empty if it can't be found.
     fn id_bytes(&self) -> Cow<'_, [u8]>;
 }
 
-/// What waits in an engine's offer queue.
+/// An offer in an engine's offer queue.
 #[derive(Debug)]
 pub(crate) enum QueuedOffer {
     Owned(OwnedOffer),
@@ -67,22 +68,22 @@ pub(crate) struct OfferQueue<O = QueuedOffer> {
 struct Queue<O> {
     /// A place is empty after its offer was rescinded.
     offers: VecDeque<Option<O>>,
-    /// How many places are not empty.
+    /// The number of places that are not empty.
     waiting: usize,
-    /// The number of the first place; the others follow.
+    /// The number of the first place; places are numbered consecutively.
     first: u64,
     index: Index,
-    /// The subscription that all of them came under.
+    /// The subscription of all queued offers.
     epoch: u64,
     closed: bool,
 }
 
-/// Where offers are, by the hashes of their ids.
+/// The places of offers by the hashes of their ids.
 #[derive(Debug, Default)]
 struct Index {
     table: HashTable<Indexed>,
     hasher: RandomState,
-    /// Offers in places from this number on are not indexed yet.
+    /// The number of the first place that is not indexed yet.
     end: u64,
 }
 
@@ -128,7 +129,7 @@ impl<O: Queued> Queue<O> {
         }
     }
 
-    /// Takes out an offer, if it waits.
+    /// Removes an offer, if it is queued.
     fn rescind(&mut self, offer_id: &[u8]) -> bool {
         if self.waiting == 0 {
             return false;
@@ -151,7 +152,7 @@ impl<O: Queued> Queue<O> {
         true
     }
 
-    /// Indexes the offers that came since the last time. Forgets those that have left, if they are the greater part.
+    /// Indexes the offers that were pushed since the last call. Removes stale entries, if they are the majority.
     fn index_the_rest(&mut self) {
         let Queue { offers, index, first, .. } = self;
         if index.table.len() > 2 * offers.len() + LEFTOVERS_MIN {
@@ -172,7 +173,7 @@ impl<O: Queued> Queue<O> {
     fn remove_empty_places(&mut self) {
         if self.offers.len() > 2 * self.waiting + LEFTOVERS_MIN {
             self.offers.retain(Option::is_some);
-            // Places have new numbers: none that is in the index.
+            // All places get new numbers, which are not in the index.
             self.first = self.index.end;
             self.index.table.clear();
         }
@@ -194,7 +195,7 @@ impl<O: Queued> OfferQueue<O> {
         lock(&self.queue)
     }
 
-    /// Queues `offers`; returns those that there is no room for.
+    /// Queues `offers`; returns those that find no room.
     pub(crate) fn push(&self, mut offers: Vec<O>) -> Vec<O> {
         let mut queue = self.queue();
         let room = if queue.closed { 0 } else { self.offers_max.saturating_sub(queue.waiting) };
@@ -206,8 +207,8 @@ impl<O: Queued> OfferQueue<O> {
         overflow
     }
 
-    /// Moves up to `most` offers into `batch`, waiting for the first. Returns their subscription; `None` when the
-    /// offer queue is closed and empty.
+    /// Moves up to `most` offers into `batch`; waits for the first. Returns their subscription; `None` if the queue is
+    /// closed and empty.
     pub(crate) fn pop(&self, most: usize, batch: &mut Vec<O>) -> Option<u64> {
         let mut queue = self.queue();
         while queue.waiting == 0 {
@@ -223,19 +224,19 @@ impl<O: Queued> OfferQueue<O> {
         Some(queue.epoch)
     }
 
-    /// Takes out an offer, if it still waits. Takes constant time, amortised over the offers that were pushed.
+    /// Removes an offer, if it is still queued. Takes constant time, amortised over the offers that were pushed.
     pub(crate) fn rescind(&self, offer_id: &str) -> bool {
         self.queue().rescind(offer_id.as_bytes())
     }
 
-    /// Drops everything: the offers' subscription has ended. What comes from now on belongs to `epoch`.
+    /// Drops all offers, whose subscription has ended. Offers that are pushed from now on belong to `epoch`.
     pub(crate) fn reset(&self, epoch: u64) {
         let mut queue = self.queue();
         queue.clear();
         queue.epoch = epoch;
     }
 
-    /// Takes in nothing more. What waits is still handed out.
+    /// Returns all further offers from [`OfferQueue::push`]. Queued offers can still be popped.
     pub(crate) fn close(&self) {
         self.queue().closed = true;
         self.filled.notify_all();

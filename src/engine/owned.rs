@@ -1,4 +1,4 @@
-//! Offers that outlive the buffer that they were read from: what waits in the offer queue.
+//! Owned offers, which outlive the buffer that they were read from, and their conversion from and to borrowed offers.
 
 use std::cell::OnceCell;
 use std::time::Duration;
@@ -34,7 +34,7 @@ pub struct OwnedOffer {
     pub zone: Option<String>,
     /// See [`Offer::maintenance_in`].
     pub maintenance_in: Option<Duration>,
-    /// The shape that this room was made for, from managers that are asked for executors.
+    /// The executor shape that this offer has room for, from managers that are asked for executors.
     pub shape: Option<Shape>,
 }
 
@@ -45,7 +45,7 @@ pub struct OwnedResource {
     pub name: String,
     /// See [`Resource::reservations`].
     pub reservations: OwnedReservations,
-    /// How much of it, or which.
+    /// Its quantity or intervals.
     pub value: OwnedValue,
     /// See [`Resource::standing`].
     pub standing: Revocability,
@@ -58,7 +58,7 @@ pub enum OwnedReservations {
     Old {
         /// The role that the resource is reserved for, or [`DEFAULT_ROLE`].
         role: String,
-        /// Who reserved it, if it was reserved while the agent ran.
+        /// The principal and labels of the reservation, if it was made while the agent ran.
         dynamic: Option<OwnedReservedBy>,
     },
     /// See [`Reservations::Refined`].
@@ -123,7 +123,7 @@ impl OwnedResource {
 }
 
 impl OwnedReservations {
-    /// Who reserved: one for each reservation that says so.
+    /// The principals and labels of the reservations that have them.
     fn records(&self) -> Vec<&OwnedReservedBy> {
         match self {
             OwnedReservations::Old { dynamic, .. } => dynamic.iter().collect(),
@@ -221,7 +221,7 @@ fn join_parts<'a>(
     owned.iter().map(join).collect()
 }
 
-/// Former executors as a kernel takes them.
+/// Borrows executors of a former run as a kernel takes them.
 pub(super) fn borrow_former(former: &[RecoveredExecutor]) -> Vec<Recovered<'_>> {
     let borrowed = former.iter().map(|it| Recovered {
         executor: &it.executor,
@@ -260,7 +260,7 @@ impl From<&Resource<'_>> for OwnedResource {
             value: match resource.value {
                 Value::Scalar(scalar) => OwnedValue::Scalar(scalar),
                 Value::Ranges(ranges) => OwnedValue::Ranges(ranges.to_vec()),
-                // Nothing is ever taken of a set: it only has to keep its place.
+                // Executors take nothing of a set, which only keeps the positions of the others right.
                 Value::Set(_) => OwnedValue::Ranges(Vec::new()),
             },
             standing: resource.standing,
@@ -299,7 +299,7 @@ impl From<&ReservedBy<'_>> for OwnedReservedBy {
     }
 }
 
-/// Cuts the first `count` off `rest`, which has as many.
+/// Splits the first `count` items off `rest`, which must have that many.
 fn split<'a, T>(rest: &mut &'a [T], count: usize) -> &'a [T] {
     let (own, others) = rest.split_at(count);
     *rest = others;

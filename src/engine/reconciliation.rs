@@ -1,16 +1,16 @@
-//! When the cluster is asked about which executors.
+//! Reconciliation: when the cluster is asked about the states of which executors.
 //!
-//! * About those in doubt, every 15 s.
-//! * About all, after each further subscription and every 15 min: by name about those that we know, and about whatever
-//!   else the cluster has for us, for an executor that was forgotten may have come back without a word.
+//! * Executors in doubt are reconciled every 15 s.
+//! * All executors are reconciled after each further subscription and every 15 min: those that the kernel knows by
+//!   name, and implicitly all others that the cluster has, because a forgotten executor may have returned unreported.
 //!
-//! A cluster may answer with silence while it can't know (a new Mesos master, about executors of agents that have not
-//! registered with it yet), and answers can be lost. So those that nothing was heard of are asked about again, after
-//! 5 s, then after twice as long, up to 5 min.
+//! A cluster may not answer while it can't know (for instance a new Mesos master, about executors of agents that have
+//! not registered with it yet), and answers can be lost. So executors without an answer are reconciled again after 5 s,
+//! then after twice as long, up to 5 min.
 //!
-//! A question must not overtake the launch of its executor: the cluster would say that there is none. Executors whose
-//! launch the cluster manager has not been told of yet ([`Launches`](super::launches::Launches)) wait; they are asked
-//! about at the first tick at which it was.
+//! A reconciliation must not overtake the launch of its executor, or the cluster would answer that there is none.
+//! Executors whose launching call has not returned ([`Launches`](super::launches::Launches)) are deferred to the first
+//! tick at which it has.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,103 +22,106 @@ use super::sinks::CallSink;
 use crate::kernel::{Scope, Target};
 use crate::time::Timestamp;
 
+/// The interval at which executors in doubt are reconciled.
 const DOUBTFUL_EVERY: Duration = Duration::from_secs(15);
+/// The interval at which all executors are reconciled.
 const ALL_EVERY: Duration = Duration::from_secs(900);
+/// The first interval after which executors without an answer are reconciled again; each further one is twice as long.
 const AGAIN_AFTER: Duration = Duration::from_secs(5);
+/// The longest such interval.
 const AGAIN_AFTER_MAX: Duration = Duration::from_secs(300);
 
+/// When executors were reconciled last, and which have not been answered.
 #[derive(Default)]
 pub(super) struct Reconciliation {
+    /// When executors in doubt were reconciled last.
     doubtful_at: Timestamp,
+    /// When all executors were reconciled last.
     all_at: Timestamp,
-    /// Asked about and not heard of since, with their agents; in the order of ids, so that equal histories make equal
-    /// calls.
-    unheard: BTreeMap<String, Arc<str>>,
+    /// The executors without an answer, and their agents; by id, so that equal histories make equal calls.
+    unanswered: BTreeMap<String, Arc<str>>,
     again_at: Timestamp,
     again_after: Duration,
-    /// To be asked about when their launch has left.
-    waiting: BTreeMap<String, Target>,
+    /// The executors that are deferred until their launching call has returned.
+    deferred: BTreeMap<String, Target>,
 }
 
 impl Reconciliation {
-    /// Asks about all.
-    pub(super) fn ask_about_all(
+    /// Reconciles all executors.
+    pub(super) fn reconcile_all_executors(
         &mut self,
         recorded_kernel: &RecordedKernel,
         now: Timestamp,
         out: &mut dyn CallSink,
     ) {
-        let all = recorded_kernel.kernel().reconcile_all(now);
-        let all = self.let_wait(recorded_kernel, all);
-        ask_named(pairs(&all), out);
+        let targets = recorded_kernel.kernel().reconcile_all(now);
+        let all = self.defer_unlaunched(recorded_kernel, targets);
+        call_reconcile(pairs(&all), out);
         out.call(Call::Reconcile(&[]));
-        self.unheard = all.into_iter().collect();
+        self.unanswered = all.into_iter().collect();
         self.start_again(now);
         self.all_at = now;
     }
 
-    /// Asks about these, if there are any.
-    pub(super) fn ask(
+    /// Reconciles these executors, if there are any.
+    pub(super) fn reconcile(
         &mut self,
         recorded_kernel: &RecordedKernel,
         targets: Vec<Target>,
         out: &mut dyn CallSink,
     ) {
-        let left = self.let_wait(recorded_kernel, targets);
-        ask_named(pairs(&left), out);
+        let launched = self.defer_unlaunched(recorded_kernel, targets);
+        call_reconcile(pairs(&launched), out);
     }
 
-    /// There was an update about this executor, or it is forgotten.
-    pub(super) fn heard_of(&mut self, executor: &str) {
-        self.unheard.remove(executor);
-        self.waiting.remove(executor);
+    /// Removes an executor that was reported by an update, or is forgotten.
+    pub(super) fn confirm(&mut self, executor: &str) {
+        self.unanswered.remove(executor);
+        self.deferred.remove(executor);
     }
 
-    /// Asks what is due.
-    pub(super) fn let_time_pass(
+    /// Reconciles the executors that are due.
+    pub(super) fn run_timers(
         &mut self,
         recorded_kernel: &RecordedKernel,
         now: Timestamp,
         out: &mut dyn CallSink,
     ) {
         if now.since(self.all_at) >= ALL_EVERY {
-            return self.ask_about_all(recorded_kernel, now, out);
+            return self.reconcile_all_executors(recorded_kernel, now, out);
         }
         if now.since(self.doubtful_at) >= DOUBTFUL_EVERY {
             self.doubtful_at = now;
-            self.ask(
-                recorded_kernel,
-                recorded_kernel.kernel().reconcile(Scope::Doubtful, now),
-                out,
-            );
+            let doubtful = recorded_kernel.kernel().reconcile(Scope::Doubtful, now);
+            self.reconcile(recorded_kernel, doubtful, out);
         }
-        if !self.unheard.is_empty() && now >= self.again_at {
+        if !self.unanswered.is_empty() && now >= self.again_at {
             self.again_after = (self.again_after * 2).min(AGAIN_AFTER_MAX);
             self.again_at = now.plus(self.again_after);
-            ask_named(self.unheard.iter(), out);
+            call_reconcile(self.unanswered.iter(), out);
         }
-        if !self.waiting.is_empty() {
-            self.ask_those_that_left(recorded_kernel, now, out);
+        if !self.deferred.is_empty() {
+            self.reconcile_launched(recorded_kernel, now, out);
         }
     }
 
-    /// Asks about those that waited until the cluster manager was told to launch them.
-    fn ask_those_that_left(
+    /// Reconciles the deferred executors whose launching call has returned.
+    fn reconcile_launched(
         &mut self,
         recorded_kernel: &RecordedKernel,
         now: Timestamp,
         out: &mut dyn CallSink,
     ) {
-        let waiting = std::mem::take(&mut self.waiting).into_values().collect();
-        let left = self.let_wait(recorded_kernel, waiting);
-        if left.is_empty() {
+        let deferred = std::mem::take(&mut self.deferred).into_values().collect();
+        let launched = self.defer_unlaunched(recorded_kernel, deferred);
+        if launched.is_empty() {
             return;
         }
-        ask_named(pairs(&left), out);
-        if self.unheard.is_empty() {
+        call_reconcile(pairs(&launched), out);
+        if self.unanswered.is_empty() {
             self.start_again(now);
         }
-        self.unheard.extend(left);
+        self.unanswered.extend(launched);
     }
 
     fn start_again(&mut self, now: Timestamp) {
@@ -126,23 +129,23 @@ impl Reconciliation {
         self.again_at = now.plus(AGAIN_AFTER);
     }
 
-    /// Names those whose launch has left, and lets the others wait for that.
-    fn let_wait(
+    /// Returns the names and agents of the executors whose launching call has returned, and defers the others.
+    fn defer_unlaunched(
         &mut self,
         recorded_kernel: &RecordedKernel,
         targets: Vec<Target>,
     ) -> Vec<(String, Arc<str>)> {
-        let mut left = Vec::with_capacity(targets.len());
+        let mut launched = Vec::with_capacity(targets.len());
         for target in targets {
             let executor = recorded_kernel.kernel().executor_name(target.id).to_string();
             if recorded_kernel.launches().under_way(target.id) {
-                self.waiting.insert(executor, target);
+                self.deferred.insert(executor, target);
             } else {
-                self.waiting.remove(&executor);
-                left.push((executor, target.agent_id));
+                self.deferred.remove(&executor);
+                launched.push((executor, target.agent_id));
             }
         }
-        left
+        launched
     }
 }
 
@@ -150,14 +153,15 @@ fn pairs(named: &[(String, Arc<str>)]) -> impl Iterator<Item = (&String, &Arc<st
     named.iter().map(|(executor, agent_id)| (executor, agent_id))
 }
 
-fn ask_named<'a>(
+/// Reconciles executors by name, if there are any.
+fn call_reconcile<'a>(
     executors: impl Iterator<Item = (&'a String, &'a Arc<str>)>,
     out: &mut dyn CallSink,
 ) {
-    let question =
+    let task =
         |(executor, agent_id): (&'a String, &'a Arc<str>)| ReconcileTask { executor, agent_id };
-    let questioned: Vec<ReconcileTask<'_>> = executors.map(question).collect();
-    if !questioned.is_empty() {
-        out.call(Call::Reconcile(&questioned));
+    let tasks: Vec<ReconcileTask<'_>> = executors.map(task).collect();
+    if !tasks.is_empty() {
+        out.call(Call::Reconcile(&tasks));
     }
 }

@@ -1,11 +1,12 @@
-//! A kernel and, if there is one, the journal of what is done with it: all that changes the kernel goes through here.
+//! The recorded kernel: a kernel and, if there is one, the journal of the operations on it. All changes of the kernel go
+//! through it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::cluster_manager::RecoveredExecutor;
 use super::journal::recording::Recording;
-use super::journal::{Operation, Outcome, Passed};
+use super::journal::{GridPoint, Operation, Outcome};
 use super::launches::Launches;
 use super::owned::borrow_former;
 use super::sync::Deadline;
@@ -16,9 +17,10 @@ use crate::offer::Offer;
 use crate::status::StatusUpdate;
 use crate::time::Timestamp;
 
-/// Does what it is asked to, and records it if it has a journal. All that works on one kernel has clones of one recorded kernel.
-/// Moments that it is given are what the clock says; with a journal the [grid](super::journal) has the last word about
-/// them.
+/// Runs operations on a kernel, and records them if it has a journal. All users of one kernel have clones of one
+/// recorded kernel.
+///
+/// The timestamps that it is given are the clock's; with a journal the [grid](super::journal) decides about them.
 #[derive(Clone)]
 pub(crate) struct RecordedKernel {
     kernel: Kernel,
@@ -32,7 +34,7 @@ impl From<Kernel> for RecordedKernel {
     }
 }
 
-/// How many revives were due when a batch was answered; nothing without a journal.
+/// The number of revives that were due when a batch was answered; `None` without a journal.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answered(Option<u64>);
 
@@ -41,16 +43,34 @@ impl RecordedKernel {
         RecordedKernel { kernel, recording, launches: Launches::default() }
     }
 
-    /// The launches that the cluster manager has not been told of.
+    /// The launches whose call to the cluster manager has not returned.
     pub(crate) fn launches(&self) -> &Launches {
         &self.launches
     }
 
-    /// For looking only.
+    /// The kernel, for reading only.
     pub(crate) fn kernel(&self) -> &Kernel {
         &self.kernel
     }
 
+    /// Runs one operation. With a journal, `run` is given the moment of the operation's turn, and `entry` describes the
+    /// operation and its outcome for the record.
+    #[inline]
+    fn record<R>(
+        &self,
+        now: Timestamp,
+        run: impl FnOnce(Timestamp) -> R,
+        entry: impl FnOnce(&R) -> (Operation, Outcome),
+    ) -> R {
+        let Some(recording) = &self.recording else { return run(now) };
+        let mut turn = recording.turn(now);
+        let result = run(turn.at());
+        let (operation, outcome) = entry(&result);
+        turn.record(&self.kernel, operation, outcome);
+        result
+    }
+
+    /// [`Handler::resource_offers`].
     pub(crate) fn answer(
         &self,
         handler: &mut Handler,
@@ -62,6 +82,7 @@ impl RecordedKernel {
             handler.resource_offers(offers, now, decisions);
             return Answered(None);
         };
+        // The batch is copied before its turn, so that other operations don't wait for that.
         let operation = Operation::offers(offers);
         let mut turn = recording.turn(now);
         handler.resource_offers(offers, turn.at(), decisions);
@@ -69,7 +90,8 @@ impl RecordedKernel {
         Answered(Some(turn.revives()))
     }
 
-    /// The last batch's answers have left.
+    /// [`Kernel::answers_sent`], after the last batch's answers were sent. Recorded only if a revive was due meanwhile;
+    /// otherwise it changes nothing.
     pub(crate) fn answers_sent(&self, decisions: &Decisions, answered: Answered, now: Timestamp) {
         let Some(recording) = &self.recording else { return self.kernel.answers_sent(decisions) };
         let mut turn = recording.turn(now);
@@ -79,159 +101,142 @@ impl RecordedKernel {
         }
     }
 
+    /// [`Kernel::status_update_with`].
     pub(crate) fn status_update(
         &self,
         update: &StatusUpdate<'_>,
         limit: LimitRule,
         now: Timestamp,
     ) -> kernel::Outcome {
-        let Some(recording) = &self.recording else {
-            return self.kernel.status_update_with(update, limit, now);
-        };
-        let StatusUpdate { executor, state, reason } = *update;
-        let operation = Operation::Update { executor: executor.to_owned(), state, reason, limit };
-        let mut turn = recording.turn(now);
-        let outcome = self.kernel.status_update_with(update, limit, turn.at());
-        turn.record(&self.kernel, operation, Outcome::from(&outcome));
-        outcome
+        let run = |at| self.kernel.status_update_with(update, limit, at);
+        self.record(now, run, |outcome| {
+            let StatusUpdate { executor, state, reason } = *update;
+            let executor = executor.to_owned();
+            (Operation::Update { executor, state, reason, limit }, Outcome::from(outcome))
+        })
     }
 
+    /// [`Kernel::agent_lost`].
     pub(crate) fn agent_lost(&self, agent_id: &str, now: Timestamp) -> Vec<Target> {
-        let Some(recording) = &self.recording else {
-            return self.kernel.agent_lost(agent_id, now);
-        };
-        let mut turn = recording.turn(now);
-        let doubtful = self.kernel.agent_lost(agent_id, turn.at());
-        let operation = Operation::AgentLost { agent_id: agent_id.to_owned() };
-        turn.record(&self.kernel, operation, Outcome::targets(&self.kernel, &doubtful));
-        doubtful
+        let run = |at| self.kernel.agent_lost(agent_id, at);
+        self.record(now, run, |doubtful| {
+            let operation = Operation::AgentLost { agent_id: agent_id.to_owned() };
+            (operation, Outcome::targets(&self.kernel, doubtful))
+        })
     }
 
+    /// [`Kernel::executor_lost`].
     pub(crate) fn executor_lost(&self, executor: &str, now: Timestamp) -> Option<Target> {
-        let Some(recording) = &self.recording else { return self.kernel.executor_lost(executor) };
-        let mut turn = recording.turn(now);
-        let doubtful = self.kernel.executor_lost(executor);
-        let operation = Operation::ExecutorLost { executor: executor.to_owned() };
-        let targets: Vec<Target> = doubtful.iter().cloned().collect();
-        turn.record(&self.kernel, operation, Outcome::targets(&self.kernel, &targets));
-        doubtful
+        let run = |_| self.kernel.executor_lost(executor);
+        self.record(now, run, |doubtful| {
+            let operation = Operation::ExecutorLost { executor: executor.to_owned() };
+            (operation, Outcome::targets(&self.kernel, doubtful.as_slice()))
+        })
     }
 
+    /// [`Kernel::set_executor_limit`].
     pub(crate) fn set_executor_limit(
         &self,
         limit: Option<u32>,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let Some(recording) = &self.recording else { return self.kernel.set_executor_limit(limit) };
-        let mut turn = recording.turn(now);
-        let set = self.kernel.set_executor_limit(limit);
-        let outcome = if set.is_ok() { Outcome::Done } else { Outcome::Refused };
-        turn.record(&self.kernel, Operation::Limit(limit), outcome);
-        set
+        let run = |_| self.kernel.set_executor_limit(limit);
+        self.record(now, run, |set| (Operation::Limit(limit), Outcome::set(set)))
     }
 
-    /// Lowers the executor limit by so many, as one step. On record it is the limit that comes of it.
+    /// [`Kernel::lower_executor_limit`]. The journal records the limit that results.
     pub(super) fn lower_executor_limit(&self, by: u32, now: Timestamp) {
-        let Some(recording) = &self.recording else { return self.kernel.lower_executor_limit(by) };
-        let mut turn = recording.turn(now);
-        self.kernel.lower_executor_limit(by);
-        let operation = Operation::Limit(self.kernel.executor_limit());
-        turn.record(&self.kernel, operation, Outcome::Done);
+        let run = |_| self.kernel.lower_executor_limit(by);
+        self.record(now, run, |()| (Operation::Limit(self.kernel.executor_limit()), Outcome::Done));
     }
 
+    /// [`Kernel::request_executors`].
     pub(super) fn request_executors(
         &self,
         limit: Option<u32>,
         hosts: &[&str],
         now: Timestamp,
     ) -> Result<(), Error> {
-        let own = hosts.iter().copied();
-        let Some(recording) = &self.recording else {
-            return self.kernel.request_executors(limit, own, now);
-        };
-        let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
-        let mut turn = recording.turn(now);
-        let set = self.kernel.request_executors(limit, own, turn.at());
-        let outcome = if set.is_ok() { Outcome::Done } else { Outcome::Refused };
-        turn.record(&self.kernel, Operation::Request { limit, hosts }, outcome);
-        set
+        let run = |at| self.kernel.request_executors(limit, hosts.iter().copied(), at);
+        self.record(now, run, |set| {
+            let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
+            (Operation::Request { limit, hosts }, Outcome::set(set))
+        })
     }
 
-    pub(crate) fn kill_executors(&self, ids: Vec<ExecutorId>, now: Timestamp) -> Vec<Target> {
-        let Some(recording) = &self.recording else { return self.kernel.kill_executors(ids) };
-        let names = ids.iter().map(|id| self.kernel.executor_name(*id).to_string());
-        let operation = Operation::Kill(names.collect());
-        let mut turn = recording.turn(now);
-        let targets = self.kernel.kill_executors(ids);
-        turn.record(&self.kernel, operation, Outcome::targets(&self.kernel, &targets));
-        targets
+    /// [`Kernel::kill_executors`].
+    pub(crate) fn kill_executors(&self, ids: &[ExecutorId], now: Timestamp) -> Vec<Target> {
+        let run = |_| self.kernel.kill_executors(ids.iter().copied());
+        self.record(now, run, |targets| {
+            let names = ids.iter().map(|id| self.kernel.executor_name(*id).to_string());
+            (Operation::Kill(names.collect()), Outcome::targets(&self.kernel, targets))
+        })
     }
 
+    /// [`Kernel::adopt`].
     pub(crate) fn adopt(
         &self,
         former: &[RecoveredExecutor],
         now: Timestamp,
     ) -> Result<Vec<Option<ExecutorId>>, Error> {
         let borrowed = borrow_former(former);
-        let Some(recording) = &self.recording else { return self.kernel.adopt(&borrowed, now) };
-        let mut turn = recording.turn(now);
-        let ids = self.kernel.adopt(&borrowed, turn.at());
-        let outcome = Outcome::adopted(ids.as_deref().unwrap_or_default());
-        turn.record(&self.kernel, Operation::Recovered(former.to_vec()), outcome);
-        ids
+        let run = |at| self.kernel.adopt(&borrowed, at);
+        self.record(now, run, |ids| {
+            let outcome = Outcome::adopted(ids.as_deref().unwrap_or_default());
+            (Operation::Recovered(former.to_vec()), outcome)
+        })
     }
 
+    /// [`Kernel::registered`].
     pub(crate) fn registered(&self, framework_id: &str, now: Timestamp) -> u64 {
-        let Some(recording) = &self.recording else { return self.kernel.registered() };
-        let mut turn = recording.turn(now);
-        let epoch = self.kernel.registered();
-        let operation = Operation::Registered { framework_id: framework_id.to_owned() };
-        turn.record(&self.kernel, operation, Outcome::Done);
-        epoch
+        let run = |_| self.kernel.registered();
+        self.record(now, run, |_| {
+            (Operation::Registered { framework_id: framework_id.to_owned() }, Outcome::Done)
+        })
     }
 
+    /// [`Kernel::disconnected`].
     pub(crate) fn disconnected(&self, now: Timestamp) {
-        let Some(recording) = &self.recording else { return self.kernel.disconnected() };
-        let mut turn = recording.turn(now);
-        self.kernel.disconnected();
-        turn.record(&self.kernel, Operation::Disconnected, Outcome::Done);
+        let run = |_| self.kernel.disconnected();
+        self.record(now, run, |()| (Operation::Disconnected, Outcome::Done));
     }
 
+    /// [`Kernel::close`]. Recorded only the first time; closing again changes nothing.
     pub(crate) fn close(&self, now: Timestamp) -> Vec<Target> {
         let Some(recording) = &self.recording else { return self.kernel.close() };
         let mut turn = recording.turn(now);
-        let is_news = !self.kernel.totals().closed;
+        let was_closed = self.kernel.totals().closed;
         let left = self.kernel.close();
-        // Closing again changes nothing.
-        if is_news {
+        if !was_closed {
             turn.record(&self.kernel, Operation::Close, Outcome::targets(&self.kernel, &left));
         }
         left
     }
 
-    /// Whether time passes in points of a grid.
+    /// Whether there is a journal, so that polls and ticks are made at the points of its grid.
     pub(crate) fn has_grid(&self) -> bool {
         self.recording.is_some()
     }
 
-    /// Makes the next point of the grid, if it is time.
-    pub(crate) fn pass(&self, now: Timestamp) -> Option<Passed> {
-        self.recording.as_ref()?.pass(&self.kernel, now)
+    /// Runs the next point of the grid, if it is due.
+    pub(crate) fn run_next_point(&self, now: Timestamp) -> Option<GridPoint> {
+        self.recording.as_ref()?.run_next_point(&self.kernel, now)
     }
 
-    /// The engine ends: what needs a journal waits for room in it for less, and its end up to the deadline.
-    pub(super) fn hurry(&self, patience: Duration, written_by: Deadline) {
+    /// Begins the shutdown: operations wait for room in the journal for at most `patience`, and the journal's end for at
+    /// most up to the deadline.
+    pub(super) fn limit_waiting(&self, patience: Duration, written_by: Deadline) {
         if let Some(recording) = &self.recording {
-            recording.hurry(patience, written_by);
+            recording.limit_waiting(patience, written_by);
         }
     }
 
-    /// Why the journal was given up, once.
+    /// Returns once why the journal was given up.
     pub(super) fn journal_failure(&self) -> Option<String> {
-        self.recording.as_ref()?.untold()
+        self.recording.as_ref()?.unreported_failure()
     }
 
-    /// Ends the journal, and waits until it is written; returns why it isn't, unless that was told.
+    /// Ends the journal and waits until it is written. Returns why it was given up, unless that was returned before.
     pub(super) fn finish(&self, now: Timestamp) -> Option<String> {
         self.recording.as_ref()?.finish(&self.kernel, now)
     }

@@ -1,4 +1,4 @@
-//! What the engine's threads share.
+//! The state that the engine's threads share, and the entry of the cluster manager's events.
 
 use std::sync::Arc;
 
@@ -16,9 +16,10 @@ use super::sync::{Deadline, Mutex, lock};
 use crate::kernel::Target;
 use crate::launch::Launcher;
 
-/// So much may wait for the control thread before those that tell it wait: events, executors, and offers to decline.
+/// The most items that the control thread's inbox holds before senders wait: events, executors, and offers to decline.
 const CONTROL_QUEUE: usize = if cfg!(shuttle) { 2 } else { 16 * 1024 };
 
+/// The shared state of an engine's threads.
 pub(super) struct Shared {
     pub(super) recorded_kernel: RecordedKernel,
     pub(super) manager: Arc<dyn ClusterManager>,
@@ -27,10 +28,11 @@ pub(super) struct Shared {
     pub(super) clock: Clock,
     pub(super) options: EngineOptions,
     pub(super) inbox: Inbox<ControlMessage>,
-    /// The control thread's, then the handlers'.
+    /// The control thread's gate, then the handlers' gates.
     gates: Vec<Gate>,
+    /// The cluster's id for this framework.
     app: Mutex<Arc<str>>,
-    /// Why the control thread panicked.
+    /// The message of the control thread's panic, if it panicked.
     broken: Mutex<Option<String>>,
 }
 
@@ -74,11 +76,11 @@ impl Shared {
         self.gates.iter().for_each(|gate| gate.close(open));
     }
 
-    /// Waits for the calls under way.
+    /// Waits for the calls under way, up to the deadline.
     pub(super) fn wait_for_calls(&self, deadline: Deadline) {
         for gate in &self.gates {
-            // A call that hangs began before the stop.
-            let _hangs = gate.wait_until_idle(deadline);
+            // A call that still hangs is left running: it began before the stop.
+            let _is_idle = gate.wait_until_idle(deadline);
         }
     }
 
@@ -87,26 +89,27 @@ impl Shared {
         self.inbox.send(message);
     }
 
-    /// Closes the kernel; returns the executors to be asked to end.
+    /// Closes the kernel; returns the executors to be killed.
     pub(super) fn close(&self) -> Vec<Target> {
         self.recorded_kernel.close(self.clock.now())
     }
 
-    /// The control thread has panicked.
+    /// Marks the engine as broken: the control thread has panicked.
     pub(super) fn break_down(&self, why: &str) {
         *lock(&self.broken) = Some(why.to_owned());
         self.inbox.abandon();
         self.close();
     }
 
-    /// Why the control thread panicked, if it has.
+    /// The message of the control thread's panic, if it panicked.
     pub(super) fn broken(&self) -> Option<String> {
         lock(&self.broken).clone()
     }
 
-    /// Takes over a former run and its executors, at once: the next event may be about them.
+    /// Adopts the executors of a former run, on the calling thread, because the next event may be about them.
     fn resume(&self, executors: Vec<RecoveredExecutor>, finished: u64) {
-        let (recorded_kernel, now) = (&self.recorded_kernel, self.clock.now());
+        let recorded_kernel = &self.recorded_kernel;
+        let now = self.clock.now();
         if self.options.finished_count_down {
             recorded_kernel.lower_executor_limit(u32::try_from(finished).unwrap_or(u32::MAX), now);
         }
@@ -116,7 +119,8 @@ impl Shared {
                 return self.send_control(ControlMessage::CallFailed { why: error.to_string() });
             }
         };
-        let (mut adopted, mut surplus) = (Vec::new(), Vec::new());
+        let mut adopted = Vec::new();
+        let mut surplus = Vec::new();
         for (it, id) in executors.into_iter().zip(ids) {
             let RecoveredExecutor { executor, agent_id, hostname, cores, memory, gpus, port } = it;
             match id {
@@ -136,13 +140,13 @@ impl Shared {
         self.send_control(ControlMessage::Resumed { adopted, surplus, finished });
     }
 
-    /// A subscription began: everything before it is dead, at once and for whatever follows on the same thread.
+    /// Begins a subscription, on the calling thread: its next events belong to it, and earlier offers are void.
     fn registered(&self, framework_id: &str) {
         *lock(&self.app) = framework_id.into();
         self.offer_queue.reset(self.recorded_kernel.registered(framework_id, self.clock.now()));
     }
 
-    /// Queues offers, and has those declined that there is no room for.
+    /// Queues offers; those that find no room are declined by the control thread.
     fn queue_offers(&self, offers: Vec<QueuedOffer>) {
         let overflow = self.offer_queue.push(offers);
         if !overflow.is_empty() {

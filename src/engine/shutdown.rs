@@ -139,7 +139,7 @@ impl ShutdownSequence {
     pub(super) fn run(self, timeout: Option<Duration>) -> Shutdown {
         let slack = self.shared.options.shutdown_slack;
         let deadlines = Deadlines::new(timeout.unwrap_or_default(), slack);
-        self.shared.recorded_kernel.hurry(deadlines.quarter / 2, deadlines.journal);
+        self.shared.recorded_kernel.limit_waiting(deadlines.quarter / 2, deadlines.journal);
         self.close();
         if self.shared.inbox.is_reader() {
             self.continue_on_own_thread(timeout, deadlines)

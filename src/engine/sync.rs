@@ -3,10 +3,10 @@
 //! | name | real | under shuttle |
 //! |---|---|---|
 //! | `Mutex`, `Condvar`, `JoinHandle`, `this_thread` | std's | shuttle's |
-//! | [`Deadline`] | an instant, or never | zero has passed; an eighth of [`Duration::MAX`] never passes; else the schedule decides |
-//! | [`pause`] | waits for a time | waits without an end: a wake-up that a timeout would hide is a deadlock there |
+//! | [`Deadline`] | an instant, or never | zero has passed; an eighth of [`Duration::MAX`] never passes; otherwise the schedule decides |
+//! | [`pause`] | waits for a time | waits without a limit: a missing notification, which a timeout would hide, is a deadlock |
 //! | [`catch`] | catches a panic | catches none: a panic ends the scene |
-//! | [`Instant`] | std's | stands still |
+//! | [`Instant`] | std's | never advances |
 //!
 //! The engine has no atomics; those are the kernel's.
 
@@ -18,18 +18,18 @@ use world::thread;
 pub(super) use world::thread::{JoinHandle, ThreadId};
 pub(super) use world::{Condvar, Deadline, Instant, Mutex, MutexGuard, catch, wait_while};
 
-/// Locks, and goes on if another thread panicked under the lock: what the engine keeps under one is written in one
-/// step, and so is whole.
+/// Locks a mutex, even if another thread panicked while it held it: the engine's locked data is written in one step, so
+/// it is consistent.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits until it is woken, or for no reason.
+/// Waits for a notification; may return spuriously.
 pub(super) fn wait<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
     condvar.wait(guard).unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits for `time` at most, or for no reason for less. Shuttle's `wait_timeout` never times out.
+/// Waits for a notification for at most `time`; may return spuriously. Shuttle's `wait_timeout` never times out.
 pub(super) fn pause<'a, T>(
     condvar: &Condvar,
     guard: MutexGuard<'a, T>,
@@ -59,24 +59,24 @@ mod world {
 
     use super::{Duration, lock, pause, wait};
 
-    /// When waiting ends.
+    /// The moment up to which a thread waits.
     #[derive(Clone, Copy, Debug)]
     pub(crate) struct Deadline(Option<Instant>);
 
     impl Deadline {
-        /// After `time` from now; never, if that is beyond what the clock can say.
+        /// The moment `time` from now; never, if the clock can't represent it.
         pub(crate) fn after(time: Duration) -> Deadline {
             Deadline(Instant::now().checked_add(time))
         }
 
-        /// How long it is until then.
+        /// The time that is left until the deadline.
         pub(crate) fn left(self) -> Duration {
             let left = |at: Instant| at.saturating_duration_since(Instant::now());
             self.0.map_or(Duration::MAX, left)
         }
     }
 
-    /// Locks, and waits while `waits`, up to the deadline. The caller looks again which of both it was.
+    /// Locks the mutex and waits while `waits` holds, up to the deadline. The caller must check `waits` again.
     pub(crate) fn wait_while<'a, T>(
         mutex: &'a Mutex<T>,
         condvar: &Condvar,
@@ -97,11 +97,11 @@ mod world {
         guard
     }
 
-    /// Does `work`. If it panics, returns what the panic said; what `work` borrowed may be half done then.
+    /// Runs `work`. If it panics, returns the panic's message; then data that `work` borrowed may be inconsistent.
     pub(crate) fn catch<R>(work: impl FnOnce() -> R) -> Result<R, String> {
         catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
-            let text = said(&*panic);
-            // What was thrown is dropped here too: should that panic again, it is left alone.
+            let text = message(&*panic);
+            // The payload is dropped here; if its destructor panics, that second payload is leaked.
             if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
                 std::mem::forget(again);
             }
@@ -109,7 +109,7 @@ mod world {
         })
     }
 
-    fn said(panic: &(dyn Any + Send)) -> String {
+    fn message(panic: &(dyn Any + Send)) -> String {
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
         text.unwrap_or_else(|| "a panic without a message".to_owned())
@@ -124,9 +124,9 @@ mod world {
     use super::{Duration, lock, wait};
     use shuttle::rand::Rng;
 
-    /// A deadline passes after so many switches of threads at most.
+    /// The most switches of threads after which a deadline passes.
     const PATIENCE_MAX: u32 = 40;
-    /// What is as long never passes.
+    /// A deadline that is this far away never passes.
     const NEVER: Duration = Duration::from_secs(u64::MAX / 8);
 
     #[derive(Clone, Copy, Debug)]

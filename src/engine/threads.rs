@@ -1,11 +1,11 @@
-//! The engine's threads, which can be waited for up to a deadline.
+//! The engine's threads, which can be joined up to a deadline.
 
 use std::sync::Arc;
 
 use super::sync::{Condvar, Deadline, JoinHandle, Mutex, catch, lock, spawn, wait_while};
 use crate::error::Error;
 
-/// A thread that was started.
+/// A running thread.
 pub(super) struct Thread {
     name: String,
     handle: JoinHandle<()>,
@@ -14,27 +14,26 @@ pub(super) struct Thread {
 
 struct Ended {
     is_over: Mutex<bool>,
-    told: Condvar,
+    changed: Condvar,
 }
 
-/// Tells that the thread's work is over, whether it returned or panicked.
-struct AtEnd(Arc<Ended>);
+/// Signals on drop that the thread's work is over, whether it returned or panicked.
+struct EndSignal(Arc<Ended>);
 
-impl Drop for AtEnd {
+impl Drop for EndSignal {
     fn drop(&mut self) {
         *lock(&self.0.is_over) = true;
-        self.0.told.notify_all();
+        self.0.changed.notify_all();
     }
 }
 
 impl Thread {
     pub(super) fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<Thread, Error> {
-        let ended = Arc::new(Ended { is_over: Mutex::new(false), told: Condvar::new() });
-        let at_end = AtEnd(Arc::clone(&ended));
+        let ended = Arc::new(Ended { is_over: Mutex::new(false), changed: Condvar::new() });
+        let end_signal = EndSignal(Arc::clone(&ended));
         let handle = spawn(name, move || {
-            let _at_end = at_end;
-            // What a panic throws is dropped here: should that panic again, nobody who joins or leaves the thread alone
-            // panics with it.
+            let _at_end = end_signal;
+            // A panic's payload is dropped here: if its destructor panics, threads that join or detach this one don't.
             let _panicked = catch(work);
         });
         let name = name.to_owned();
@@ -48,17 +47,17 @@ impl Thread {
         &self.name
     }
 
-    /// Waits for the thread's end; whether it came by the deadline.
+    /// Waits for the thread's end; returns whether it came by the deadline.
     pub(super) fn wait(&self, deadline: Deadline) -> bool {
-        *wait_while(&self.ended.is_over, &self.ended.told, deadline, |is_over| !is_over)
+        *wait_while(&self.ended.is_over, &self.ended.changed, deadline, |is_over| !is_over)
     }
 
-    /// Joins the thread if it ends by the deadline. If not, it is left alone, and returned.
+    /// Joins the thread if it ends by the deadline; otherwise returns it.
     pub(super) fn join(self, deadline: Deadline) -> Result<(), Thread> {
         if !self.wait(deadline) {
             return Err(self);
         }
-        // A panic was told, and has ended where the thread's work did.
+        // A panic was caught and reported in the thread itself.
         let _ended = self.handle.join();
         Ok(())
     }

@@ -105,7 +105,7 @@ fn play(entries: &[Entry]) -> Result<(), String> {
     for (place, entry) in entries.iter().enumerate() {
         assert!(entry.at >= last, "moments never fall");
         last = entry.at;
-        let passed = player.pass(entry.at).unwrap();
+        let passed = player.advance(entry.at).unwrap();
         let again = match entry.operation {
             Operation::Point => passed.ok_or(format!("{place}: {entry:?} did not happen"))?,
             _ if passed.is_some() => return Err(format!("{place}: {passed:?} before {entry:?}")),
@@ -265,7 +265,7 @@ fn answers_that_leave_late_are_on_record() {
     engine.set_executor_limit(Some(1)).unwrap();
     // The revive is due at a point of the grid, and is on record a moment later.
     let revived = |entry: &Entry| match entry.outcome {
-        Outcome::Passed { demand, .. } => demand == Some(DemandCall::Revive),
+        Outcome::Point { demand, .. } => demand == Some(DemandCall::Revive),
         _ => false,
     };
     let until = Instant::now() + Duration::from_secs(20);

@@ -230,7 +230,7 @@ impl Framework {
         let now = self.now(world.agenda);
         let mut desk = SimulatedCalls::new(&self.kernel, self.stream, now, world);
         self.controller.handle(event, now, &mut desk);
-        self.controller.let_time_pass(now, &mut desk);
+        self.controller.run_timers(now, &mut desk);
         world.judge.stewards_turn_ends();
     }
 
@@ -239,7 +239,7 @@ impl Framework {
         world.agenda.after(POLL_EVERY.as_millis() as u64, Item::Poll);
         let now = self.now(world.agenda);
         let mut desk = SimulatedCalls::new(&self.kernel, self.stream, now, world);
-        self.controller.let_time_pass(now, &mut desk);
+        self.controller.run_timers(now, &mut desk);
         world.corners.polled();
         world.judge.polled(self.stream.is_some(), now);
     }

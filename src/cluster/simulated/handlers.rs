@@ -5,7 +5,7 @@ use super::agenda::{Agenda, Item};
 use super::corners::Seen;
 use super::framework::{Framework, SimulatedCalls, World};
 use super::wire::SimOffer;
-use crate::engine::launches::Batch;
+use crate::engine::launches::LaunchBatch;
 use crate::engine::offer_handler::OfferHandler;
 use crate::engine::recorded_kernel::Answered;
 use crate::time::Timestamp;
@@ -27,7 +27,7 @@ struct SlowAnswer {
     epoch: u64,
     answered: Answered,
     /// Until the cluster was told of all launches.
-    launches: Option<Batch>,
+    launches: Option<LaunchBatch>,
     /// What had happened when it was committed.
     seen: Seen,
     /// How many calls were made, and how many there are.
@@ -163,7 +163,7 @@ impl Framework {
             if slow.made >= answerer.decisions().accepts().len() {
                 slow.launches = None;
             } else if let Some(batch) = &slow.launches {
-                batch.made(slow.made as u32);
+                batch.set_returned(slow.made as u32);
             }
             self.go_on_later(handler, slow, world);
             return self.take_back(never, world);

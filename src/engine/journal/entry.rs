@@ -1,44 +1,44 @@
-//! What a journal keeps.
+//! The model of a journal: entries, operations on a kernel, and their outcomes.
 
 use std::time::Duration;
 
 use crate::engine::cluster_manager::{OwnedOffer, RecoveredExecutor};
-use crate::engine::owned::{BorrowedParts, borrow_offers};
+use crate::engine::owned::{BorrowedParts, borrow_former, borrow_offers};
 use crate::ids::ExecutorId;
 use crate::kernel::{
-    Accepted, Change, Decisions, Decline, DemandCall, Exclusion, Freed, Kernel, LimitRule, Piece,
-    Placed, Target, Totals,
+    Accepted, Change, Decisions, Decline, DemandCall, Exclusion, Freed, Handler, Kernel, LimitRule,
+    Piece, Placed, Target, Totals,
 };
 use crate::offer::Offer;
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
-use crate::status::{TaskState, UpdateReason};
+use crate::status::{StatusUpdate, TaskState, UpdateReason};
 use crate::time::Timestamp;
 
-/// An operation and what came of it.
+/// An operation and its outcome.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Entry {
     /// When it took effect.
     pub at: Timestamp,
-    /// What was done.
+    /// The operation.
     pub operation: Operation,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// The kernel's sums after it.
+    /// The kernel's totals after it.
     pub totals: Totals,
     /// The executor limit in force after it.
     pub limit: Option<u32>,
 }
 
-/// What was done to a kernel.
+/// An operation on a kernel. [`Player::play`](super::Player::play) runs it again.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Operation {
     /// A batch of offers was answered.
     Offers(Vec<OwnedOffer>),
-    /// The last batch's answers had left only after a revive that came meanwhile:
-    /// [`Kernel::answers_sent`](crate::Kernel::answers_sent). Where no revive came in between, that does nothing and
-    /// is not recorded.
+    /// The last batch's answers were sent, and a revive had come since the batch was decided:
+    /// [`Kernel::answers_sent`](crate::Kernel::answers_sent). Without such a revive, that changes nothing and is not
+    /// recorded.
     AnswersLeftLate,
     /// A status update was applied.
     Update {
@@ -46,9 +46,9 @@ pub enum Operation {
         executor: String,
         /// Its state.
         state: TaskState,
-        /// Why.
+        /// The reason for the state.
         reason: UpdateReason,
-        /// What it did to the executor limit, if the executor finished.
+        /// Its effect on the executor limit, if the executor finished.
         limit: LimitRule,
     },
     /// An agent was reported lost.
@@ -61,18 +61,18 @@ pub enum Operation {
         /// The executor's id.
         executor: String,
     },
-    /// A new executor limit was put in force.
+    /// The executor limit was set.
     Limit(Option<u32>),
-    /// A new executor limit and wanted hosts were put in force.
+    /// The executor limit and the wanted hosts were set.
     Request {
         /// The limit.
         limit: Option<u32>,
         /// The hosts.
         hosts: Vec<String>,
     },
-    /// These executors were noted as asked to end.
+    /// These executors were marked as killed.
     Kill(Vec<String>),
-    /// Executors of a former run were taken over.
+    /// Executors of a former run were adopted.
     Recovered(Vec<RecoveredExecutor>),
     /// A subscription began.
     Registered {
@@ -83,60 +83,59 @@ pub enum Operation {
     Disconnected,
     /// The kernel was closed.
     Close,
-    /// Nothing: recorded at each full minute and at the end, so that the passage of time is on record.
+    /// No operation: recorded at each full minute and at the end, so that the journal shows the passage of time.
     Wait,
-    /// A point of the grid, with its poll and perhaps its tick, that something came of. No input: a player makes all
-    /// points by itself.
+    /// A point of the grid whose poll or tick had a result. Not an input: a player runs all points by itself.
     Point,
 }
 
-/// What came of an operation.
+/// The outcome of an operation.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Outcome {
     /// Of [`Operation::Registered`], [`Operation::Disconnected`], [`Operation::AnswersLeftLate`], [`Operation::Limit`],
     /// [`Operation::Request`] and [`Operation::Wait`].
     Done,
-    /// Of [`Operation::Limit`] and [`Operation::Request`]: the limit is none that there can be.
+    /// Of [`Operation::Limit`] and [`Operation::Request`]: the limit is out of range.
     Refused,
     /// Of [`Operation::Offers`].
     Answers(Answers),
     /// Of [`Operation::Update`].
     Updated {
-        /// What changed.
+        /// The change of the executor's state.
         change: Change,
-        /// What was freed.
+        /// The resources that were freed.
         freed: Option<Freed>,
         /// Whether the executor must be killed.
         kill: bool,
-        /// The agent that is excluded from now on.
+        /// The agent that was excluded by it.
         excluded: Option<Exclusion>,
     },
     /// Of [`Operation::AgentLost`], [`Operation::ExecutorLost`], [`Operation::Kill`] and [`Operation::Close`]: the
-    /// executors that are to be asked about or to be killed, and their agents.
+    /// executors to be reconciled or killed, and their agents.
     Targets(Vec<(String, String)>),
-    /// Of [`Operation::Recovered`]: for each executor whether there was room for it. Empty if there was an adoption
-    /// before.
+    /// Of [`Operation::Recovered`]: for each executor, whether there was room for it. Empty if executors had been
+    /// adopted before.
     Adopted(Vec<bool>),
     /// Of [`Operation::Point`].
-    Passed {
+    Point {
         /// The call that was due.
         demand: Option<DemandCall>,
-        /// Executors whose resources are counted no more.
+        /// Executors whose resources are no longer counted.
         given_up: Vec<String>,
         /// Executors that are forgotten.
         forgotten: Vec<String>,
-        /// So many agents were forgotten.
+        /// The number of agents that were forgotten.
         agents_forgotten: usize,
     },
 }
 
-/// How a batch was answered. Offers are named by their positions in it.
+/// The answers to a batch. Offers are given by their positions in it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answers {
-    /// What was accepted, in order.
+    /// The acceptances, in order.
     pub accepts: Vec<Acceptance>,
-    /// What was declined, in order.
+    /// The declined offers, in order.
     pub declines: Vec<Decline>,
 }
 
@@ -158,35 +157,36 @@ pub struct Launched {
     pub executor: String,
     /// The cores that it takes.
     pub cores: MilliCpus,
-    /// The cores that it is told.
+    /// The cores in its command.
     pub advertised_cores: MilliCpus,
     /// The memory that it takes, overhead included.
     pub memory: Mebibytes,
-    /// The memory that it is told.
+    /// The memory in its command.
     pub advertised_memory: Mebibytes,
     /// The GPUs that it takes.
     pub gpus: Gpus,
     /// The port that it takes.
     pub port: Option<u16>,
-    /// The same, piece by piece.
+    /// The same resources, piece by piece.
     pub pieces: Vec<Piece>,
 }
 
 impl Entry {
-    /// With the state of the kernel as it is now.
+    /// An entry with the kernel's present totals and limit.
     pub(super) fn after(
         kernel: &Kernel,
         at: Timestamp,
         operation: Operation,
         outcome: Outcome,
     ) -> Entry {
-        let (totals, limit) = (kernel.totals(), kernel.executor_limit());
+        let totals = kernel.totals();
+        let limit = kernel.executor_limit();
         Entry { at, operation, outcome, totals, limit }
     }
 }
 
 impl Operation {
-    /// How much of a queue's room it takes: an offer is about as large as any other operation.
+    /// Its weight in the queue to the journal's thread: an offer weighs as much as any other operation.
     pub(super) fn weight(&self) -> usize {
         match self {
             Operation::Offers(offers) => 1 + offers.len(),
@@ -197,7 +197,7 @@ impl Operation {
         }
     }
 
-    /// The batch of [`Operation::Offers`] as a kernel takes it; of others nothing.
+    /// Calls `use_it` with the batch of [`Operation::Offers`] as a kernel takes it; for others, with an empty batch.
     pub fn with_batch<R>(&self, use_it: impl FnOnce(&[Offer<'_>]) -> R) -> R {
         match self {
             Operation::Offers(offers) => use_it(borrow_offers(offers, &BorrowedParts::default())),
@@ -205,30 +205,90 @@ impl Operation {
         }
     }
 
-    /// A batch as it is recorded.
+    /// The operation of answering a batch.
     #[must_use]
     pub fn offers(batch: &[Offer<'_>]) -> Operation {
         Operation::Offers(batch.iter().map(OwnedOffer::from).collect())
     }
 }
 
+impl Operation {
+    /// Runs the operation on a kernel and its handler.
+    pub(super) fn apply(
+        &self,
+        kernel: &Kernel,
+        handler: &mut Handler,
+        decisions: &mut Decisions,
+        at: Timestamp,
+    ) -> Outcome {
+        match self {
+            Operation::Offers(offers) => {
+                let parts = BorrowedParts::default();
+                handler.resource_offers(borrow_offers(offers, &parts), at, decisions);
+                return Outcome::answers(kernel, decisions);
+            }
+            Operation::AnswersLeftLate => kernel.answers_sent(decisions),
+            Operation::Update { executor, state, reason, limit } => {
+                let update = StatusUpdate::new(executor, *state).because(*reason);
+                return Outcome::from(&kernel.status_update_with(&update, *limit, at));
+            }
+            Operation::AgentLost { agent_id } => {
+                return Outcome::targets(kernel, &kernel.agent_lost(agent_id, at));
+            }
+            Operation::ExecutorLost { executor } => {
+                return Outcome::targets(kernel, kernel.executor_lost(executor).as_slice());
+            }
+            Operation::Limit(limit) => return Outcome::set(&kernel.set_executor_limit(*limit)),
+            Operation::Request { limit, hosts } => {
+                let hosts = hosts.iter().map(String::as_str);
+                return Outcome::set(&kernel.request_executors(*limit, hosts, at));
+            }
+            Operation::Kill(executors) => {
+                let ids = executors.iter().filter_map(|executor| kernel.executor_id(executor));
+                return Outcome::targets(kernel, &kernel.kill_executors(ids));
+            }
+            Operation::Recovered(former) => {
+                let adopted = kernel.adopt(&borrow_former(former), at);
+                return Outcome::adopted(adopted.as_deref().unwrap_or_default());
+            }
+            Operation::Registered { .. } => {
+                kernel.registered();
+            }
+            Operation::Disconnected => kernel.disconnected(),
+            Operation::Close => return Outcome::targets(kernel, &kernel.close()),
+            Operation::Wait | Operation::Point => {}
+        }
+        Outcome::Done
+    }
+}
+
+impl Acceptance {
+    /// The record of an acceptance by `kernel`.
+    #[must_use]
+    pub fn of(kernel: &Kernel, accepted: &Accepted<'_>) -> Acceptance {
+        let executors = accepted.executors.iter();
+        Acceptance {
+            offers: accepted.offers.to_vec(),
+            executors: executors.map(|placed| launched(kernel, accepted, placed)).collect(),
+            refuse: accepted.refuse,
+        }
+    }
+}
+
 impl Outcome {
     pub(crate) fn answers(kernel: &Kernel, decisions: &Decisions) -> Outcome {
-        let accepts = decisions.accepts().map(|accepted| Acceptance {
-            offers: accepted.offers.to_vec(),
-            executors: accepted
-                .executors
-                .iter()
-                .map(|it| launched(kernel, &accepted, it))
-                .collect(),
-            refuse: accepted.refuse,
-        });
+        let accepts = decisions.accepts().map(|accepted| Acceptance::of(kernel, &accepted));
         let declines = decisions.declines().to_vec();
         Outcome::Answers(Answers { accepts: accepts.collect(), declines })
     }
 
     pub(crate) fn adopted(ids: &[Option<ExecutorId>]) -> Outcome {
         Outcome::Adopted(ids.iter().map(Option::is_some).collect())
+    }
+
+    /// The outcome of setting a limit.
+    pub(crate) fn set<E>(set: &Result<(), E>) -> Outcome {
+        if set.is_ok() { Outcome::Done } else { Outcome::Refused }
     }
 
     pub(crate) fn targets(kernel: &Kernel, targets: &[Target]) -> Outcome {

@@ -1,33 +1,34 @@
-//! What a run was told and what it decided, in the order in which it took effect: so that it can be done again.
+//! Journals: records of all operations on a kernel and their outcomes, in the order in which they took effect, from
+//! which a [`Player`] repeats a run.
 //!
-//! An engine that is [given a journal](super::Engine::start_with_journal) does every operation that changes its kernel
-//! under one lock, and hands the journal an [`Entry`] of each: the moment, the [`Operation`] and its [`Outcome`]. A
-//! [`Player`] around a new kernel of the same settings does the same operations and comes to the same outcomes. An
-//! engine without a journal has no such lock.
+//! An engine that is [given a journal](super::Engine::start_with_journal) runs every operation that changes its kernel
+//! under one lock, and passes the journal an [`Entry`] for each: the time, the [`Operation`] and its [`Outcome`]. A
+//! [`Player`] around a new kernel with the same settings runs the same operations and gets the same outcomes. An engine
+//! without a journal has no such lock.
 //!
 //! # Time
-//! Most of what time does comes from two calls, [`Kernel::poll_demand`](crate::Kernel::poll_demand) and
-//! [`Kernel::tick`](crate::Kernel::tick). They are made at the points of a grid, and those need not be recorded:
+//! Time acts on a kernel mostly through two calls, [`Kernel::poll_demand`](crate::Kernel::poll_demand) and
+//! [`Kernel::tick`](crate::Kernel::tick). They are made at the points of a grid, which need not be recorded:
 //!
 //! 1. The points are 50 ms, 100 ms, 150 ms and so on after the start ([`POINT_EVERY`]). Each has one poll, with its own
-//!    moment. Those at full seconds ([`TICK_EVERY`]) have one tick too, after the poll.
-//! 2. No point is left out. A thread that is late makes up for all of them, in their order: each is a poll and perhaps
-//!    a tick of the kernel, which a player does too. What the cluster is told of them is no part of the grid: after a
-//!    long stop that is the last call that demand asked for, and one round of questions and kills.
-//! 3. No operation has a moment at or after a point that is still to come, nor one before the operation that precedes
-//!    it: it happens at `clamp(clock, last moment, next point - 1 ms)`.
+//!    time. Points at full seconds ([`TICK_EVERY`]) also have one tick, after the poll.
+//! 2. No point is skipped. A thread that is late runs all missed points in order, each a poll and perhaps a tick of the
+//!    kernel, as a player does. The calls that follow from them are not part of the grid: after a long stop these are
+//!    the last demand call, and one round of reconciliations and kills.
+//! 3. The time of an operation is before all points that have not run, and not before the preceding operation: it is
+//!    `clamp(clock, last time, next point - 1 ms)`.
 //!
-//! So a player that comes to an operation of moment `t` first makes all points up to `t`, and then does the operation.
+//! So before a player runs an operation of time `t`, it runs all points up to `t`.
 //!
 //! # Ids
-//! Executors' ids hold the number of the kernel's cell, which depends on the handler that asked for it. An engine with
-//! a journal therefore has one handler thread, whatever its options say, and a player has one handler.
+//! An executor's id contains the number of its cell in the kernel, which depends on the handler that claimed it.
+//! Therefore an engine with a journal has one handler thread, whatever its options say, and a player has one handler.
 //!
 //! # Threads
-//! Entries wait in a bounded queue for the journal's own thread, so that nothing but the kernel is called under the
-//! lock. When the journal fails, or falls so far behind that work would wait for it for more than ten seconds, it is
-//! given up: that is told once, as [`Notice::JournalEnded`](super::Notice::JournalEnded), and the run goes on. While
-//! the engine ends, work waits for an eighth of the [slack](super::EngineOptions::shutdown_slack) at most.
+//! Entries wait in a bounded queue for the journal's own thread, so that only the kernel is called under the lock. If
+//! the journal fails, or falls so far behind that an operation would wait for it for more than ten seconds, it is given
+//! up: this is reported once, as [`Notice::JournalEnded`](super::Notice::JournalEnded), and the run continues. During
+//! the shutdown, operations wait for at most an eighth of the [slack](super::EngineOptions::shutdown_slack).
 
 mod entry;
 mod player;
@@ -37,26 +38,26 @@ use std::io;
 use std::time::Duration;
 
 pub use entry::{Acceptance, Answers, Entry, Launched, Operation, Outcome};
-pub(crate) use player::Passed;
+pub(crate) use player::GridPoint;
 pub use player::{GAP_MAX, Player};
 
-/// How far apart the points are at which demand is polled.
+/// The interval of the grid's points, at which demand is polled.
 pub const POINT_EVERY: Duration = Duration::from_millis(50);
-/// Points that are whole multiples of it have a tick.
+/// The interval of the ticks: points at whole multiples of it have one.
 pub const TICK_EVERY: Duration = Duration::from_secs(1);
 
-/// Keeps entries. Called on a thread of its own, with nothing held; an error ends it, and it is not called again.
+/// Stores entries. Called on its own thread, without locks held. After an error it is not called again.
 pub trait Journal: Send {
-    /// Takes an entry down. They come in the order in which they took effect; moments never fall.
+    /// Records an entry. Entries come in the order in which they took effect; their times never decrease.
     ///
     /// # Errors
-    /// When it can't.
+    /// If the entry can't be recorded.
     fn record(&mut self, entry: &Entry) -> io::Result<()>;
 
-    /// Makes what was recorded outlive this process. Called at least each second in which something was recorded, and
-    /// at the end.
+    /// Makes the recorded entries outlive this process. Called at least once per second in which an entry was recorded,
+    /// and at the end.
     ///
     /// # Errors
-    /// When it can't.
+    /// If the entries can't be written.
     fn flush(&mut self) -> io::Result<()>;
 }

@@ -1,35 +1,35 @@
-//! The lock that gives operations their order and moments, and the queue to the journal's thread.
+//! The recording lock, which gives operations their order and times, and the queue of entries to the journal's thread.
 //!
-//! Under the lock only the kernel is called. Who has an operation to do while the queue is full waits for room without
-//! having begun it; the journal's thread takes all entries at once and writes them with nothing held. It never waits
-//! for the engine: so all that can hold it up is what it writes to.
+//! Only the kernel is called under the lock. A thread that has an operation to run while the queue is full waits for
+//! room before it begins. The journal's thread takes all entries at once and writes them without holding the lock. It
+//! never waits for the engine, so only the journal itself can block it.
 
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::entry::{Entry, Operation, Outcome};
-use super::player::{Passed, pass};
+use super::player::{GridPoint, run_point};
 use super::{Journal, POINT_EVERY};
 use crate::engine::sync::{Deadline, catch};
 use crate::kernel::Kernel;
 use crate::time::Timestamp;
 
-/// So many offers and other operations may wait for the journal's thread, and as many again be in its hands.
+/// The most offers and other operations that wait for the journal's thread; as many again may be in its hands.
 const WEIGHT_MAX: usize = 16 * 1024;
-/// So long work waits for room, and the end for the last entry, at most.
+/// The longest time that an operation waits for room, and the shutdown for the last entry.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often what was recorded is flushed.
+/// The interval at which recorded entries are flushed.
 const FLUSH_EVERY: Duration = Duration::from_millis(250);
-/// How often the passage of time goes on record.
+/// The interval of [`Operation::Wait`] entries, in milliseconds.
 const WAIT_EVERY: u64 = 60_000;
 
 #[derive(Debug)]
 pub(crate) struct Recording {
     state: Mutex<RecordingQueue>,
-    /// There is something to write, or nothing more will come.
+    /// Notified when there is an entry to write, or the recording ends.
     filled: Condvar,
-    /// There is room, or all is written.
+    /// Notified when there is room, or all entries are written.
     drained: Condvar,
 }
 
@@ -37,25 +37,25 @@ pub(crate) struct Recording {
 struct RecordingQueue {
     queue: Vec<Entry>,
     weight: usize,
-    /// The moment of the last operation.
+    /// The time of the last operation.
     at: Timestamp,
     /// The next point of the grid.
     point: Timestamp,
-    /// How many revives were due so far.
+    /// The number of revives that were due so far.
     revives: u64,
-    /// What comes now is not recorded any more.
+    /// Whether further operations are not recorded.
     ended: bool,
-    /// The journal's thread has nothing more to do.
+    /// Whether all entries are written, or the journal was given up.
     written: bool,
-    /// Why the journal was given up, until that is told.
-    untold: Option<String>,
-    /// How long work waits for room.
+    /// Why the journal was given up, until that is reported.
+    unreported_failure: Option<String>,
+    /// The longest time that an operation waits for room.
     patience: Duration,
-    /// Until then the end waits for the last entry, if it is known.
+    /// Up to when the shutdown waits for the last entry, if it has begun.
     written_by: Option<Deadline>,
 }
 
-/// One operation's turn: nobody else has one.
+/// The turn of one operation: no other can run until it is dropped.
 pub(crate) struct Turn<'a> {
     recording: &'a Recording,
     state: MutexGuard<'a, RecordingQueue>,
@@ -71,7 +71,7 @@ impl Recording {
             revives: 0,
             ended: false,
             written: false,
-            untold: None,
+            unreported_failure: None,
             patience: PATIENCE,
             written_by: None,
         };
@@ -82,21 +82,24 @@ impl Recording {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for room and for whoever has a turn. `now` is what the clock says.
+    /// Begins an operation's turn: waits for room and for the end of other turns. `now` is the clock's time.
     pub(crate) fn turn(&self, now: Timestamp) -> Turn<'_> {
-        let mut turn = self.turn_of_time();
+        let mut turn = self.turn_at_point();
         let before_point = turn.state.point.as_millis() - 1;
         let latest = Timestamp::from_millis(now.as_millis().min(before_point));
         turn.state.at = turn.state.at.max(latest);
         turn
     }
 
-    fn turn_of_time(&self) -> Turn<'_> {
+    /// A turn whose time is not set yet.
+    fn turn_at_point(&self) -> Turn<'_> {
         let mut state = self.state();
-        let (mut patience, mut began) = (state.patience, Instant::now());
+        let mut patience = state.patience;
+        let mut began = Instant::now();
         while !state.ended && state.weight > WEIGHT_MAX {
             if state.patience != patience {
-                (patience, began) = (state.patience, Instant::now());
+                patience = state.patience;
+                began = Instant::now();
             }
             let left = patience.saturating_sub(began.elapsed());
             if left.is_zero() {
@@ -109,9 +112,9 @@ impl Recording {
         Turn { recording: self, state }
     }
 
-    /// The engine ends: from now on nobody waits for room for longer than `patience`, whoever waits already included,
-    /// and for the last entry no longer than up to the deadline.
-    pub(crate) fn hurry(&self, patience: Duration, written_by: Deadline) {
+    /// Begins the shutdown: operations, those that wait already included, wait for room for at most `patience`, and
+    /// [`Recording::finish`] waits for the last entry at most up to the deadline.
+    pub(crate) fn limit_waiting(&self, patience: Duration, written_by: Deadline) {
         let mut state = self.state();
         state.patience = state.patience.min(patience);
         state.written_by = Some(written_by);
@@ -119,14 +122,14 @@ impl Recording {
         self.drained.notify_all();
     }
 
-    /// Makes the next point of the grid, if it is time.
-    pub(crate) fn pass(&self, kernel: &Kernel, now: Timestamp) -> Option<Passed> {
-        let mut turn = self.turn_of_time();
+    /// Runs the next point of the grid, if it is due.
+    pub(crate) fn run_next_point(&self, kernel: &Kernel, now: Timestamp) -> Option<GridPoint> {
+        let mut turn = self.turn_at_point();
         let at = turn.state.point;
         if at > now {
             return None;
         }
-        let passed = pass(kernel, at);
+        let passed = run_point(kernel, at);
         turn.state.at = at;
         turn.state.point = at.plus(POINT_EVERY);
         turn.state.revives += u64::from(passed.demand == Some(crate::DemandCall::Revive));
@@ -139,12 +142,13 @@ impl Recording {
         Some(passed)
     }
 
-    /// Why the journal was given up, once.
-    pub(crate) fn untold(&self) -> Option<String> {
-        self.state().untold.take()
+    /// Returns once why the journal was given up.
+    pub(crate) fn unreported_failure(&self) -> Option<String> {
+        self.state().unreported_failure.take()
     }
 
-    /// Records the end, and waits until all is written. Returns why it isn't, unless that was told.
+    /// Records the end, and waits until all entries are written. Returns why the journal was given up, unless that was
+    /// returned before.
     pub(crate) fn finish(&self, kernel: &Kernel, now: Timestamp) -> Option<String> {
         let mut turn = self.turn(now);
         turn.record(kernel, Operation::Wait, Outcome::Done);
@@ -158,7 +162,7 @@ impl Recording {
         if waited.timed_out() && !state.written {
             self.give_up(&mut state, "its end is written too slowly".to_owned());
         }
-        state.untold.take()
+        state.unreported_failure.take()
     }
 
     fn give_up(&self, state: &mut RecordingQueue, why: String) {
@@ -166,12 +170,12 @@ impl Recording {
         state.queue = Vec::new();
         state.weight = 0;
         state.written = true;
-        state.untold = Some(why);
+        state.unreported_failure = Some(why);
         self.filled.notify_all();
         self.drained.notify_all();
     }
 
-    /// Writes what is recorded, until the end: the work of the journal's thread.
+    /// Writes the recorded entries until the end: the work of the journal's thread.
     pub(crate) fn write(&self, journal: &mut dyn Journal) {
         let why = match catch(|| self.try_to_write(journal)) {
             Ok(Ok(())) => return,
@@ -185,16 +189,19 @@ impl Recording {
     }
 
     fn try_to_write(&self, journal: &mut dyn Journal) -> io::Result<()> {
-        let (mut entries, mut flushed, mut is_dirty) = (Vec::new(), Instant::now(), false);
+        let mut entries = Vec::new();
+        let mut flushed = Instant::now();
+        let mut is_dirty = false;
         loop {
-            let is_over = self.take(&mut entries);
+            let is_over = self.wait_for_entries(&mut entries);
             for entry in entries.drain(..) {
                 journal.record(&entry)?;
                 is_dirty = true;
             }
             if is_dirty && (is_over || flushed.elapsed() >= FLUSH_EVERY) {
                 journal.flush()?;
-                (flushed, is_dirty) = (Instant::now(), false);
+                flushed = Instant::now();
+                is_dirty = false;
             }
             if is_over {
                 self.state().written = true;
@@ -204,8 +211,8 @@ impl Recording {
         }
     }
 
-    /// Takes all that waits; waits for something, for a while. Returns whether there will be no more.
-    fn take(&self, entries: &mut Vec<Entry>) -> bool {
+    /// Moves all queued entries into `entries`; waits for one for a limited time. Returns whether no more will come.
+    fn wait_for_entries(&self, entries: &mut Vec<Entry>) -> bool {
         let is_idle = |state: &mut RecordingQueue| !state.ended && state.queue.is_empty();
         let waited = self.filled.wait_timeout_while(self.state(), FLUSH_EVERY, is_idle);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -219,17 +226,17 @@ impl Recording {
 }
 
 impl Turn<'_> {
-    /// The operation's moment.
+    /// The operation's time.
     pub(crate) fn at(&self) -> Timestamp {
         self.state.at
     }
 
-    /// How many revives were due so far.
+    /// The number of revives that were due so far.
     pub(crate) fn revives(&self) -> u64 {
         self.state.revives
     }
 
-    /// Puts what was done in this turn on record.
+    /// Records the operation of this turn.
     pub(crate) fn record(&mut self, kernel: &Kernel, operation: Operation, outcome: Outcome) {
         if self.state.ended {
             return;
@@ -256,8 +263,8 @@ mod tests {
         Kernel::new(Config::builder().build().unwrap(), IdScheme::plain())
     }
 
-    /// Goal: a journal that hangs takes no memory without an end and holds nobody up for long; and those that wait
-    /// already learn that they are to wait for less. Method: nobody writes what is recorded.
+    /// Goal: with a journal that hangs, memory is bounded and operations wait for a limited time; and a shorter limit
+    /// reaches threads that wait already. Method: no thread writes the entries.
     #[test]
     fn a_journal_that_hangs_is_given_up() {
         let (recording, kernel) = (Recording::new(), kernel());
@@ -272,23 +279,23 @@ mod tests {
                 std::thread::yield_now();
             }
             let (short, began) = (Duration::from_millis(20), Instant::now());
-            recording.hurry(short, Deadline::after(short));
+            recording.limit_waiting(short, Deadline::after(short));
             filling.join().unwrap();
-            assert!(began.elapsed() < PATIENCE / 2, "who waited already waits on");
+            assert!(began.elapsed() < PATIENCE / 2, "a thread that waited already still waits");
         });
-        assert_eq!(recording.untold().as_deref(), Some("it is written too slowly"));
+        assert_eq!(recording.unreported_failure().as_deref(), Some("it is written too slowly"));
         assert!(recording.state().queue.is_empty());
-        assert_eq!(recording.untold(), None, "told once");
+        assert_eq!(recording.unreported_failure(), None, "returned once");
         assert_eq!(recording.finish(&kernel, at(2)), None);
 
         let recording = Recording::new();
-        recording.hurry(PATIENCE, Deadline::after(Duration::from_millis(20)));
+        recording.limit_waiting(PATIENCE, Deadline::after(Duration::from_millis(20)));
         let told = recording.finish(&kernel, at(2));
         assert_eq!(told.as_deref(), Some("its end is written too slowly"));
     }
 
-    /// Goal: no operation comes at or after a point that is still to be made, none before the one that precedes it, and
-    /// no point is left out. Method: a clock that leaps, and falls back.
+    /// Goal: no operation has the time of a point that has not run, or a later one, or precedes the operation before it;
+    /// and no point is skipped. Method: a clock that jumps forwards and backwards.
     #[test]
     fn moments_keep_to_the_grid() {
         let (recording, kernel) = (Recording::new(), kernel());
@@ -298,7 +305,7 @@ mod tests {
             [3, 3, 49, 49, 49]
         );
         let mut points = Vec::new();
-        while let Some(passed) = recording.pass(&kernel, at(2_049)) {
+        while let Some(passed) = recording.run_next_point(&kernel, at(2_049)) {
             points.push((passed.at.as_millis(), passed.ticked.is_some()));
         }
         let expected = (1..=40).map(|point| (point * 50, point % 20 == 0));

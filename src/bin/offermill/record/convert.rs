@@ -129,8 +129,8 @@ pub(super) fn answers(ev: u64, entry: &Entry) -> Vec<AnswerLine> {
         }
         Outcome::Targets(targets) => result = Some(json!(targets)),
         Outcome::Adopted(adopted) => result = Some(json!(adopted)),
-        Outcome::Passed { demand, given_up, forgotten, .. } => {
-            return tick_calls(ev, entry.at, *demand, given_up, forgotten);
+        Outcome::Point { demand, given_up, forgotten, .. } => {
+            return point_calls(ev, entry.at, *demand, given_up, forgotten);
         }
         Outcome::Refused => error = Some("no such limit can be".to_owned()),
         _ => {}
@@ -139,8 +139,8 @@ pub(super) fn answers(ev: u64, entry: &Entry) -> Vec<AnswerLine> {
     answers
 }
 
-/// Returns the calls of a timer tick.
-fn tick_calls(
+/// Returns the calls of a point of the grid.
+fn point_calls(
     ev: u64,
     at: Timestamp,
     demand: Option<DemandCall>,

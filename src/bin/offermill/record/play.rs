@@ -32,7 +32,7 @@ pub(crate) fn play(
         let at = Timestamp::from_millis(at);
         let misplaced = |error: offermill::Error| (number, format!("\"at_ms\": the {error}"));
         let ev = number as u64;
-        while let Some(entry) = player.pass(at).map_err(misplaced)? {
+        while let Some(entry) = player.advance(at).map_err(misplaced)? {
             if let Break(()) = convert::answers(ev, &entry).into_iter().try_for_each(&mut send) {
                 return Ok(());
             }
