@@ -2,10 +2,11 @@
 //! sends, and the [`Call`]s that it carries out.
 //!
 //! It serves three kinds of manager:
-//! * Managers that *make offers* (Mesos) send [`Event::Offers`] or [`Event::Encoded`] and carry out [`Call::Accept`] and
-//!   [`Call::Decline`].
+//! * Managers that *make offers* (Mesos) send [`Event::Offers`] or [`Event::Encoded`] and carry out [`Call::Accept`]
+//!   and [`Call::Decline`].
 //! * Managers whose *workers register* (standalone, the embedded cluster) do the same with one offer per worker, made
-//!   anew whenever the worker's free resources change; [`Call::Suppress`] and [`Call::Revive`] switch offers off and on.
+//!   anew whenever the worker's free resources change; [`Call::Suppress`] and [`Call::Revive`] switch offers off and
+//!   on.
 //! * Managers that are *asked for executors* (Kubernetes) learn from [`Call::Want`] how many executors of each
 //!   [`Shape`] could be started, and make offers of exactly that size, whose [`OwnedOffer::shape`] names the shape.
 //!
@@ -21,7 +22,9 @@ use crate::resources::{Gpus, Mebibytes, MilliCpus};
 pub use super::encoded::{EncodedOffer, EncodedOffers, OfferPlace, ReadBatch, ReadOffers};
 pub use super::owned::{
     OwnedOffer, OwnedReservation, OwnedReservations, OwnedReservedBy, OwnedResource, OwnedValue,
+    RecoveredExecutor,
 };
+pub use super::shape::Shape;
 pub use crate::kernel::Amount;
 pub use crate::offer::attributes::{OwnedAttribute, OwnedAttributeValue};
 use crate::status::{TaskState, UpdateReason};
@@ -49,7 +52,8 @@ pub trait ClusterManager: Send + Sync + 'static {
     fn call(&self, call: Call<'_>) -> Result<(), Error>;
 
     /// Returns a reader for the offers that this manager sends as [`Event::Encoded`]. Called once by each handler
-    /// thread, perhaps before `start`, and again after a reader has panicked. Without a reader such offers are declined.
+    /// thread, perhaps before `start`, and again after a reader has panicked. Without a reader such offers are
+    /// declined.
     fn offer_reader(&self) -> Option<Box<dyn ReadOffers>> {
         None
     }
@@ -133,25 +137,6 @@ pub enum Event {
     },
 }
 
-/// An executor of a former run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RecoveredExecutor {
-    /// Its id.
-    pub executor: String,
-    /// The agent that it is on.
-    pub agent_id: String,
-    /// The agent's host name.
-    pub hostname: String,
-    /// The cores that it takes.
-    pub cores: MilliCpus,
-    /// The memory that it takes, overhead included.
-    pub memory: Mebibytes,
-    /// The GPUs that it takes.
-    pub gpus: Gpus,
-    /// The fixed port that it takes.
-    pub port: Option<u16>,
-}
-
 /// A report about one executor, owned.
 #[derive(Clone, Debug)]
 pub struct Update {
@@ -198,8 +183,8 @@ pub enum Call<'a> {
     /// The number of executors of each shape that could be started now, beyond those that run. Managers that make
     /// offers on their own ignore it.
     Want(&'a [Want]),
-    /// End an executor: by request first, by force after `grace`. The call is repeated until the end is reported. For an
-    /// executor that is already ending it must change at most `grace`.
+    /// End an executor: by request first, by force after `grace`. The call is repeated until the end is reported. For
+    /// an executor that is already ending it must change at most `grace`.
     Kill {
         /// The executor's id.
         executor: &'a str,
@@ -256,23 +241,19 @@ pub struct Launch<'a> {
     /// The port that it takes.
     pub port: Option<u16>,
     /// The same resources, piece by piece as the offers have them.
-    pub pieces: Vec<Taken<'a>>,
+    pub pieces: Vec<TakenResource<'a>>,
     /// The command to start.
     pub command: Command,
 }
 
 /// A piece of an offered resource.
 #[derive(Clone, Copy, Debug)]
-pub struct Taken<'a> {
+pub struct TakenResource<'a> {
     /// The offered resource: the piece has its reservations, in the same form, and its revocability.
     pub resource: &'a Resource<'a>,
     /// The amount that is taken of it.
     pub amount: Amount,
 }
-
-/// A kind of executor. A policy has one today; the number is there so that it can have several.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Shape(pub u32);
 
 /// The demand for executors of one shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,8 +13,8 @@ use super::control_message::ControlMessage;
 use super::controller::{Controller, POLL_EVERY};
 use super::inbox::Received;
 use super::notice::{Notice, Observer};
-use super::shared::Shared;
 use super::sinks::CallSink;
+use super::state::EngineState;
 use super::sync::catch;
 use crate::time::Timestamp;
 
@@ -26,7 +26,7 @@ pub(super) struct ControlThread {
 
 /// The controller's sink: makes its calls through the control thread's gate, and notifies the observer.
 struct ControlCalls {
-    shared: Arc<Shared>,
+    shared: Arc<EngineState>,
     observer: Box<dyn Observer>,
     now: Timestamp,
 }
@@ -55,7 +55,7 @@ impl ControlCalls {
 }
 
 impl ControlThread {
-    pub(super) fn new(shared: Arc<Shared>, observer: Box<dyn Observer>) -> ControlThread {
+    pub(super) fn new(shared: Arc<EngineState>, observer: Box<dyn Observer>) -> ControlThread {
         let controller = Controller::new(shared.recorded_kernel.clone(), shared.options.clone());
         let calls = ControlCalls { shared, observer, now: Timestamp::ORIGIN };
         ControlThread { controller, calls }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::controller::ControllerEvent;
-use super::inbox::Message;
+use super::inbox::InboxMessage;
 use super::notice::PlacedExecutor;
 use crate::ids::ExecutorId;
 
@@ -42,7 +42,7 @@ pub(super) enum ControlMessage {
     },
 }
 
-impl Message for ControlMessage {
+impl InboxMessage for ControlMessage {
     fn weight(&self) -> usize {
         let items = match self {
             ControlMessage::Placed(placed) => placed.len(),

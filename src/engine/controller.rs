@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::EngineOptions;
 use super::cluster_manager::{Call, Shape, Update, Want};
-use super::kill_retry::Kills;
+use super::kill_retry::KillRetries;
 use super::notice::Notice;
 use super::reconciliation::Reconciliation;
 use super::recorded_kernel::RecordedKernel;
@@ -39,7 +39,7 @@ pub(crate) enum ControllerEvent {
 pub(crate) struct Controller {
     recorded_kernel: RecordedKernel,
     options: EngineOptions,
-    kills: Kills,
+    kills: KillRetries,
     /// The number of executors in the last [`Call::Want`].
     wanted: u32,
     /// When demand was polled last.
@@ -53,7 +53,7 @@ impl Controller {
     /// `recorded_kernel` is a clone of the one that the [`OfferHandler`](super::offer_handler::OfferHandler)s have.
     pub(crate) fn new(recorded_kernel: RecordedKernel, options: EngineOptions) -> Controller {
         Controller {
-            kills: Kills::new(recorded_kernel.launches().clone()),
+            kills: KillRetries::new(recorded_kernel.launches().clone()),
             recorded_kernel,
             options,
             wanted: 0,
@@ -218,7 +218,7 @@ impl Controller {
         out.notice(Notice::Unreadable { offers: offers.len(), refuse });
     }
 
-    /// Kills executors of a former run that the kernel has no room for. Their agents may be unreachable, and then no
+    /// KillRetries executors of a former run that the kernel has no room for. Their agents may be unreachable, and then no
     /// report about them comes, so the kills are repeated like those of any stray.
     pub(crate) fn end_surplus(
         &mut self,
@@ -231,7 +231,7 @@ impl Controller {
         }
     }
 
-    /// Kills executors, until their ends are reported.
+    /// KillRetries executors, until their ends are reported.
     pub(crate) fn kill(
         &mut self,
         executors: Vec<ExecutorId>,

@@ -5,18 +5,18 @@ use super::cluster_manager::Call;
 use super::control_message::ControlMessage;
 use super::gate::Gate;
 use super::notice::PlacedExecutor;
-use super::shared::Shared;
 use super::sinks::AnswerSink;
+use super::state::EngineState;
 
 /// Makes a handler thread's calls.
 pub(super) struct HandlerCalls<'a> {
-    shared: &'a Shared,
+    shared: &'a EngineState,
     gate: &'a Gate,
 }
 
 impl<'a> HandlerCalls<'a> {
     /// `gate` is the thread's own.
-    pub(super) fn new(shared: &'a Shared, gate: &'a Gate) -> HandlerCalls<'a> {
+    pub(super) fn new(shared: &'a EngineState, gate: &'a Gate) -> HandlerCalls<'a> {
         HandlerCalls { shared, gate }
     }
 }

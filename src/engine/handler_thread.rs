@@ -13,21 +13,21 @@ use super::handler_calls::HandlerCalls;
 use super::offer_handler::OfferHandler;
 use super::offer_queue::QueuedOffer;
 use super::owned::{BorrowedParts, borrow_offers};
-use super::shared::Shared;
+use super::state::EngineState;
 use super::sync::catch;
 use crate::offer::Offer;
 use crate::time::Timestamp;
 
 /// The state of a handler thread, without its reader, whose memory the batch that is answered borrows from.
 pub(super) struct HandlerThread<'a> {
-    shared: &'a Shared,
+    shared: &'a EngineState,
     handler: OfferHandler,
     calls: HandlerCalls<'a>,
 }
 
 impl<'a> HandlerThread<'a> {
     /// `gate` is the thread's own.
-    pub(super) fn new(shared: &'a Shared, gate: &'a Gate) -> HandlerThread<'a> {
+    pub(super) fn new(shared: &'a EngineState, gate: &'a Gate) -> HandlerThread<'a> {
         let launcher = Arc::clone(&shared.launcher);
         HandlerThread {
             shared,
@@ -97,7 +97,7 @@ impl<'a> HandlerThread<'a> {
 }
 
 /// The manager's reader; none if it panics.
-fn offer_reader(shared: &Shared) -> Option<Box<dyn ReadOffers>> {
+fn offer_reader(shared: &EngineState) -> Option<Box<dyn ReadOffers>> {
     catch(|| shared.manager.offer_reader()).unwrap_or_else(|why| {
         shared.send_control(ControlMessage::HandlerPanicked { why });
         None

@@ -25,7 +25,7 @@ use super::sync::{
 };
 
 /// A message in an inbox.
-pub(super) trait Message {
+pub(super) trait InboxMessage {
     /// The number of items that it is about, at least 1.
     fn weight(&self) -> usize;
     /// Whether it only has offers declined, which is useless once no calls are made.
@@ -54,8 +54,8 @@ struct Lanes<M> {
     ordinary: VecDeque<M>,
     /// The weight of the ordinary lane.
     weight: usize,
-    phase: Phase,
-    /// Up to when senders wait for room in [`Phase::Closing`].
+    phase: InboxPhase,
+    /// Up to when senders wait for room in [`InboxPhase::Closing`].
     patience: Deadline,
     /// The weight of the dropped messages that were not about offers.
     dropped: u64,
@@ -65,19 +65,19 @@ struct Lanes<M> {
 }
 
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
-enum Phase {
+enum InboxPhase {
     Open,
     Closing,
     Ended,
 }
 
-impl<M: Message> Inbox<M> {
+impl<M: InboxMessage> Inbox<M> {
     pub(super) fn new(ordinary_max: usize) -> Inbox<M> {
         let lanes = Lanes {
             urgent: VecDeque::new(),
             ordinary: VecDeque::new(),
             weight: 0,
-            phase: Phase::Open,
+            phase: InboxPhase::Open,
             patience: Deadline::after(Duration::ZERO),
             dropped: 0,
             reader: None,
@@ -93,13 +93,13 @@ impl<M: Message> Inbox<M> {
     }
 
     /// Queues a message in the ordinary lane; waits while that is full. The message is dropped after the end, and in
-    /// [`Phase::Closing`] if it is about offers or finds no room up to the deadline.
+    /// [`InboxPhase::Closing`] if it is about offers or finds no room up to the deadline.
     pub(super) fn send(&self, message: M) {
         let mut lanes = self.wait_for_room(lock(&self.lanes), &message);
         let has_room = match lanes.phase {
-            Phase::Open => true,
-            Phase::Closing => !message.is_about_offers() && lanes.weight < self.ordinary_max,
-            Phase::Ended => false,
+            InboxPhase::Open => true,
+            InboxPhase::Closing => !message.is_about_offers() && lanes.weight < self.ordinary_max,
+            InboxPhase::Ended => false,
         };
         if has_room {
             lanes.weight += message.weight();
@@ -116,15 +116,15 @@ impl<M: Message> Inbox<M> {
         message: &M,
     ) -> MutexGuard<'a, Lanes<M>> {
         let waits = |lanes: &Lanes<M>| match lanes.phase {
-            Phase::Open => lanes.weight >= self.ordinary_max,
-            Phase::Closing => lanes.weight >= self.ordinary_max && !message.is_about_offers(),
-            Phase::Ended => false,
+            InboxPhase::Open => lanes.weight >= self.ordinary_max,
+            InboxPhase::Closing => lanes.weight >= self.ordinary_max && !message.is_about_offers(),
+            InboxPhase::Ended => false,
         };
         if !waits(&lanes) || lanes.reader == Some(this_thread()) {
             return lanes;
         }
         lanes.writers_waiting += 1;
-        while lanes.phase == Phase::Open && waits(&lanes) {
+        while lanes.phase == InboxPhase::Open && waits(&lanes) {
             lanes = wait(&self.drained, lanes);
         }
         if waits(&lanes) {
@@ -139,7 +139,7 @@ impl<M: Message> Inbox<M> {
     /// Queues a message in the urgent lane, without waiting.
     pub(super) fn send_urgent(&self, message: M) {
         let mut lanes = lock(&self.lanes);
-        if lanes.phase != Phase::Ended {
+        if lanes.phase != InboxPhase::Ended {
             lanes.urgent.push_back(message);
             self.wake_reader(&mut lanes);
         }
@@ -155,7 +155,7 @@ impl<M: Message> Inbox<M> {
     pub(super) fn receive(&self, patience: Duration) -> Received<M> {
         let mut lanes = lock(&self.lanes);
         lanes.reader.get_or_insert_with(this_thread);
-        if lanes.is_empty() && lanes.phase != Phase::Ended {
+        if lanes.is_empty() && lanes.phase != InboxPhase::Ended {
             lanes.reader_waits = true;
             lanes = pause(&self.filled, lanes, patience);
             lanes.reader_waits = false;
@@ -171,7 +171,7 @@ impl<M: Message> Inbox<M> {
                 }
                 Received::Message(message)
             }
-            None if lanes.phase == Phase::Ended => Received::End,
+            None if lanes.phase == InboxPhase::Ended => Received::End,
             None => Received::Nothing,
         }
     }
@@ -181,18 +181,18 @@ impl<M: Message> Inbox<M> {
         lock(&self.lanes).reader == Some(this_thread())
     }
 
-    /// Begins [`Phase::Closing`]: no calls are made any more, and senders wait for room at most up to the deadline.
+    /// Begins [`InboxPhase::Closing`]: no calls are made any more, and senders wait for room at most up to the deadline.
     pub(super) fn closing(&self, patience: Deadline) {
         lock(&self.lanes).patience = patience;
-        self.enter(Phase::Closing);
+        self.enter(InboxPhase::Closing);
     }
 
     /// Drops all further messages.
     pub(super) fn end(&self) {
-        self.enter(Phase::Ended);
+        self.enter(InboxPhase::Ended);
     }
 
-    fn enter(&self, phase: Phase) {
+    fn enter(&self, phase: InboxPhase) {
         let mut lanes = lock(&self.lanes);
         if lanes.phase < phase {
             lanes.phase = phase;
@@ -232,7 +232,7 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    impl Message for u32 {
+    impl InboxMessage for u32 {
         fn weight(&self) -> usize {
             1
         }
@@ -250,8 +250,8 @@ mod tests {
         }
     }
 
-    /// Goal: urgent messages come first, each lane keeps its order, and the end comes last. Method: one thread, which is
-    /// the reader and so never waits, although the lane has room for one message only.
+    /// Goal: urgent messages come first, each lane keeps its order, and the end comes last. Method: one thread, which
+    /// is the reader and so never waits, although the lane has room for one message only.
     #[test]
     fn urgent_messages_come_first() {
         let inbox = Inbox::new(1);
@@ -268,8 +268,8 @@ mod tests {
         assert_eq!([next(&inbox), next(&inbox), next(&inbox)], [Some(4), Some(0), Some(0)]);
     }
 
-    /// Goal: a sender waits for room, and returns at the end. Method: a second thread sends more than there is room for,
-    /// while the reader reads once and then ends the inbox.
+    /// Goal: a sender waits for room, and returns at the end. Method: a second thread sends more than there is room
+    /// for, while the reader reads once and then ends the inbox.
     #[test]
     fn writers_wait_for_room_up_to_the_end() {
         let inbox = Arc::new(Inbox::new(1));
@@ -296,7 +296,7 @@ mod tests {
         offers: bool,
     }
 
-    impl Message for Payload {
+    impl InboxMessage for Payload {
         fn weight(&self) -> usize {
             self.weight
         }

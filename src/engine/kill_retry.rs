@@ -30,7 +30,7 @@ const AGAIN_IF_ALIVE: Duration = Duration::from_secs(5);
 pub(super) const STRAY_TRIES: u32 = 20;
 
 /// The kills that have not been confirmed.
-pub(super) struct Kills {
+pub(super) struct KillRetries {
     launches: Launches,
     /// By id, so that equal histories make equal calls.
     open: BTreeMap<String, Kill>,
@@ -51,12 +51,12 @@ struct Kill {
     stray_tries: Option<u32>,
 }
 
-impl Kills {
-    pub(super) fn new(launches: Launches) -> Kills {
-        Kills { launches, open: BTreeMap::new(), disconnected: false }
+impl KillRetries {
+    pub(super) fn new(launches: Launches) -> KillRetries {
+        KillRetries { launches, open: BTreeMap::new(), disconnected: false }
     }
 
-    /// Kills an executor that the kernel knows.
+    /// KillRetries an executor that the kernel knows.
     pub(super) fn kill(
         &mut self,
         executor: String,
@@ -75,7 +75,7 @@ impl Kills {
         self.open.insert(executor, kill);
     }
 
-    /// Kills a stray: an executor that the kernel doesn't count.
+    /// KillRetries a stray: an executor that the kernel doesn't count.
     pub(super) fn kill_stray(
         &mut self,
         executor: &str,

@@ -16,10 +16,10 @@
 //!
 //! An executor that the control thread finds was committed before, so its batch had begun. Either its ACCEPT is not
 //! counted as returned, and the executor is deferred; or the ACCEPT has returned before the cluster is asked. A manager
-//! must carry out calls in the order in which they were made (see [`ClusterManager`](super::cluster_manager::ClusterManager)),
-//! so the guarantee is exact, however slow the manager is. Deferred executors are checked again at each tick. A call or
-//! a launcher that never returns delays reconciliation and kills only of the executors of that call, and of the calls
-//! behind it in its batch.
+//! must carry out calls in the order in which they were made (see
+//! [`ClusterManager`](super::cluster_manager::ClusterManager)), so the guarantee is exact, however slow the manager is.
+//! Deferred executors are checked again at each tick. A call or a launcher that never returns delays reconciliation and
+//! kills only of the executors of that call, and of the calls behind it in its batch.
 //!
 //! The kernel numbers a batch's executors without gaps, in the order in which it placed them; those of one ACCEPT need
 //! not be adjacent. So a batch has a table from numbers to ACCEPTs, and one number that rises: how many ACCEPTs have

@@ -16,7 +16,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `cluster_manager` | the interface to cluster managers: events, calls, offers |
-//! | `shared` | the state that the engine's threads share; receives events |
+//! | `state` | the state that the engine's threads share; receives events |
 //! | `offer_queue`, `handler_thread`, `offer_handler`, `handler_calls` | the way of an offer, in this order |
 //! | `inbox`, `control`, `controller` | the control thread's queue, its loop, and what it does |
 //! | `reconciliation`, `kill_retry`, `launches` | parts of the controller: questions, kills, and what they wait for |
@@ -42,9 +42,10 @@ pub(crate) mod offer_queue;
 mod owned;
 mod reconciliation;
 pub(crate) mod recorded_kernel;
-mod shared;
+mod shape;
 mod shutdown;
 pub(crate) mod sinks;
+mod state;
 mod sync;
 mod threads;
 
@@ -68,8 +69,8 @@ use handler_thread::HandlerThread;
 use journal::Journal;
 use journal::recording::Recording;
 use recorded_kernel::RecordedKernel;
-use shared::Shared;
 use shutdown::ShutdownSequence;
+use state::EngineState;
 use threads::Thread;
 
 /// The most handler threads that an engine starts.
@@ -129,7 +130,7 @@ impl Default for EngineOptions {
 /// observer or a call panics on the control thread, the engine is [broken](Engine::broken). A journal that panics is
 /// given up ([`Notice::JournalEnded`]).
 pub struct Engine {
-    shared: Arc<Shared>,
+    shared: Arc<EngineState>,
     handlers: Vec<Thread>,
     control: Option<Thread>,
     journal: Option<Thread>,
@@ -205,7 +206,7 @@ impl Engine {
             return Err(Error::setting("handler threads", options.handlers, allowed));
         }
         let handlers = options.handlers;
-        let shared = Arc::new(Shared::new(recorded_kernel, manager, launcher, options));
+        let shared = Arc::new(EngineState::new(recorded_kernel, manager, launcher, options));
         let mut engine =
             Engine { shared, handlers: Vec::new(), control: None, journal: None, started: false };
         let control = ControlThread::new(Arc::clone(&engine.shared), observer);
@@ -275,9 +276,9 @@ impl Engine {
     /// stops the manager, which ends the remaining executors by force. Returns the state of each executor at the
     /// timeout; ends that the manager reports later still reach the observer.
     ///
-    /// Kills precede all updates that wait to be applied. No call is made after the manager's stop has begun, except one
-    /// that was already under way and hung. Returns within `timeout` plus [`EngineOptions::shutdown_slack`]: a quarter
-    /// of the slack each for the handlers, the calls under way, the manager's stop, and the observer.
+    /// Kills precede all updates that wait to be applied. No call is made after the manager's stop has begun, except
+    /// one that was already under way and hung. Returns within `timeout` plus [`EngineOptions::shutdown_slack`]: a
+    /// quarter of the slack each for the handlers, the calls under way, the manager's stop, and the observer.
     ///
     /// In an [`Observer`] it doesn't wait, and reports the executors' present states: the shutdown continues on its own
     /// thread.

@@ -9,10 +9,10 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::cluster_manager::{Accept, Call, Launch, Shape, Taken};
+use super::cluster_manager::{Accept, Call, Launch, Shape, TakenResource};
 use super::launches::LaunchBatch;
 use super::notice::PlacedExecutor;
-use super::recorded_kernel::{Answered, RecordedKernel};
+use super::recorded_kernel::{DueRevives, RecordedKernel};
 use super::sinks::AnswerSink;
 use super::sync::catch;
 use crate::kernel::{Accepted, Decisions, Handler, Placed};
@@ -26,16 +26,16 @@ pub(crate) struct OfferHandler {
     launcher: Arc<dyn Launcher>,
     handler: Handler,
     decisions: Decisions,
-    progress: Cell<Progress>,
+    progress: Cell<AnswerProgress>,
 }
 
 /// How far the answer to a batch has got; tells what is left to do after a panic.
 #[derive(Clone, Copy)]
-enum Progress {
+enum AnswerProgress {
     /// The kernel has not decided.
     Undecided,
     Decided {
-        answered: Answered,
+        answered: DueRevives,
         /// The number of acceptances whose executors were reported.
         placed: usize,
         /// The number of ACCEPT calls that were begun.
@@ -54,7 +54,7 @@ impl OfferHandler {
         OfferHandler {
             handler: recorded_kernel.kernel().handler(),
             decisions: Decisions::new(),
-            progress: Cell::new(Progress::Undecided),
+            progress: Cell::new(AnswerProgress::Undecided),
             recorded_kernel,
             launcher,
         }
@@ -88,12 +88,12 @@ impl OfferHandler {
         &mut self,
         offers: &[Offer<'_>],
         now: Timestamp,
-    ) -> (Answered, LaunchBatch) {
-        self.progress.set(Progress::Undecided);
+    ) -> (DueRevives, LaunchBatch) {
+        self.progress.set(AnswerProgress::Undecided);
         let recorded_kernel = &self.recorded_kernel;
         let batch = recorded_kernel.launches().begin(recorded_kernel.kernel());
         let answered = recorded_kernel.answer(&mut self.handler, offers, now, &mut self.decisions);
-        self.progress.set(Progress::Decided { answered, placed: 0, accepts: 0, declines: 0 });
+        self.progress.set(AnswerProgress::Decided { answered, placed: 0, accepts: 0, declines: 0 });
         batch.set_executors(&self.decisions);
         (answered, batch)
     }
@@ -134,13 +134,13 @@ impl OfferHandler {
     }
 
     /// Last step of an answer: all its calls have been made.
-    pub(crate) fn calls_made(&self, answered: Answered, now: Timestamp) {
+    pub(crate) fn calls_made(&self, answered: DueRevives, now: Timestamp) {
         self.recorded_kernel.answers_sent(&self.decisions, answered, now);
     }
 
     fn record_progress(&self, step: impl FnOnce(&mut usize, &mut usize, &mut usize)) {
         let mut progress = self.progress.get();
-        if let Progress::Decided { placed, accepts, declines, .. } = &mut progress {
+        if let AnswerProgress::Decided { placed, accepts, declines, .. } = &mut progress {
             step(placed, accepts, declines);
         }
         self.progress.set(progress);
@@ -159,7 +159,8 @@ impl OfferHandler {
         let decline = |ids: &[&str], refuse: Duration, out: &mut dyn AnswerSink| {
             let _panicked = catch(|| out.call(Call::Decline { epoch, offers: ids, refuse }));
         };
-        let Progress::Decided { answered, placed, accepts, declines } = self.progress.get() else {
+        let AnswerProgress::Decided { answered, placed, accepts, declines } = self.progress.get()
+        else {
             // The kernel itself panicked, and its handler's scratch memory may be inconsistent.
             self.handler = self.recorded_kernel.kernel().handler();
             let ids: Vec<&str> = offers.iter().map(|offer| offer.id).collect();
@@ -286,12 +287,12 @@ fn taken_pieces<'a>(
     accepted: &Accepted<'_>,
     placed: &Placed,
     offers: &'a [Offer<'a>],
-) -> Vec<Taken<'a>> {
+) -> Vec<TakenResource<'a>> {
     let pieces = accepted.pieces(placed).iter();
     let taken = pieces.filter_map(|piece| {
         let resources = offers.get(piece.offer as usize)?.resources;
         let resource = resources.get(piece.resource as usize)?;
-        Some(Taken { resource, amount: piece.amount })
+        Some(TakenResource { resource, amount: piece.amount })
     });
     taken.collect()
 }

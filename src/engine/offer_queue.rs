@@ -2,8 +2,8 @@
 //! rescissions.
 //!
 //! It has one lock, held for a few moves: queued offers have come over a network or a channel anyway, and frameworks
-//! that can't afford the lock call the kernel directly. Offers that find no room are returned, to be declined. Rescinded
-//! offers are removed.
+//! that can't afford the lock call the kernel directly. Offers that find no room are returned, to be declined.
+//! Rescinded offers are removed.
 //!
 //! A rescission finds its offer in a hash table from ids to places in the queue, and leaves an empty place. Neither
 //! pushing nor popping touches the table: a rescission first indexes the offers that were pushed since the last one. An
@@ -59,13 +59,13 @@ impl Queued for QueuedOffer {
 
 #[derive(Debug)]
 pub(crate) struct OfferQueue<O = QueuedOffer> {
-    queue: Mutex<Queue<O>>,
+    queue: Mutex<QueueState<O>>,
     filled: Condvar,
     offers_max: usize,
 }
 
 #[derive(Debug)]
-struct Queue<O> {
+struct QueueState<O> {
     /// A place is empty after its offer was rescinded.
     offers: VecDeque<Option<O>>,
     /// The number of places that are not empty.
@@ -101,10 +101,10 @@ impl Index {
     }
 }
 
-impl<O: Queued> Queue<O> {
-    fn new() -> Queue<O> {
+impl<O: Queued> QueueState<O> {
+    fn new() -> QueueState<O> {
         let (offers, index) = (VecDeque::new(), Index::default());
-        Queue { offers, waiting: 0, first: 0, index, epoch: 0, closed: false }
+        QueueState { offers, waiting: 0, first: 0, index, epoch: 0, closed: false }
     }
 
     fn push(&mut self, offers: Vec<O>) {
@@ -135,7 +135,7 @@ impl<O: Queued> Queue<O> {
             return false;
         }
         self.index_the_rest();
-        let Queue { offers, index, first, .. } = self;
+        let QueueState { offers, index, first, .. } = self;
         let at = |place: u64| usize::try_from(place.checked_sub(*first)?).ok();
         let hash = index.hash(offer_id);
         let is_it = |entry: &Indexed| {
@@ -154,7 +154,7 @@ impl<O: Queued> Queue<O> {
 
     /// Indexes the offers that were pushed since the last call. Removes stale entries, if they are the majority.
     fn index_the_rest(&mut self) {
-        let Queue { offers, index, first, .. } = self;
+        let QueueState { offers, index, first, .. } = self;
         if index.table.len() > 2 * offers.len() + LEFTOVERS_MIN {
             index.table.retain(|entry| entry.place >= *first);
             index.table.shrink_to(2 * index.table.len(), |entry| entry.hash);
@@ -188,10 +188,10 @@ impl<O: Queued> Queue<O> {
 
 impl<O: Queued> OfferQueue<O> {
     pub(crate) fn new(offers_max: usize) -> OfferQueue<O> {
-        OfferQueue { queue: Mutex::new(Queue::new()), filled: Condvar::new(), offers_max }
+        OfferQueue { queue: Mutex::new(QueueState::new()), filled: Condvar::new(), offers_max }
     }
 
-    fn queue(&self) -> MutexGuard<'_, Queue<O>> {
+    fn queue(&self) -> MutexGuard<'_, QueueState<O>> {
         lock(&self.queue)
     }
 

@@ -8,9 +8,9 @@ use crate::offer::{
     Attribute, DEFAULT_ROLE, Label, Offer, Reservation, ReservationKind, Reservations, ReservedBy,
     Resource, Revocability, Value,
 };
-use crate::resources::{PortRange, Scalar};
+use crate::resources::{Gpus, Mebibytes, MilliCpus, PortRange, Scalar};
 
-use super::cluster_manager::{RecoveredExecutor, Shape};
+use super::shape::Shape;
 use crate::kernel::Recovered;
 
 /// An [`Offer`] that owns its parts.
@@ -221,6 +221,25 @@ fn join_parts<'a>(
     owned.iter().map(join).collect()
 }
 
+/// An executor of a former run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecoveredExecutor {
+    /// Its id.
+    pub executor: String,
+    /// The agent that it is on.
+    pub agent_id: String,
+    /// The agent's host name.
+    pub hostname: String,
+    /// The cores that it takes.
+    pub cores: MilliCpus,
+    /// The memory that it takes, overhead included.
+    pub memory: Mebibytes,
+    /// The GPUs that it takes.
+    pub gpus: Gpus,
+    /// The fixed port that it takes.
+    pub port: Option<u16>,
+}
+
 /// Borrows executors of a former run as a kernel takes them.
 pub(super) fn borrow_former(former: &[RecoveredExecutor]) -> Vec<Recovered<'_>> {
     let borrowed = former.iter().map(|it| Recovered {
@@ -331,8 +350,8 @@ mod tests {
     }
 
     proptest! {
-        /// Goal: a reservation of either form passes through the offer queue whole, with its own resource. Method: random
-        /// offers; what is lent, made owned again, is what it was.
+        /// Goal: a reservation of either form passes through the offer queue whole, with its own resource. Method:
+        /// random offers; what is lent, made owned again, is what it was.
         #[test]
         fn reservations_are_lent_whole(
             offers in prop::collection::vec(prop::collection::vec(reservations(), 0..5), 0..5),

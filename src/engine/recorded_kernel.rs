@@ -1,5 +1,5 @@
-//! The recorded kernel: a kernel and, if there is one, the journal of the operations on it. All changes of the kernel go
-//! through it.
+//! The recorded kernel: a kernel and, if there is one, the journal of the operations on it. All changes of the kernel
+//! go through it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +36,7 @@ impl From<Kernel> for RecordedKernel {
 
 /// The number of revives that were due when a batch was answered; `None` without a journal.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Answered(Option<u64>);
+pub(crate) struct DueRevives(Option<u64>);
 
 impl RecordedKernel {
     pub(super) fn with(kernel: Kernel, recording: Option<Arc<Recording>>) -> RecordedKernel {
@@ -77,22 +77,22 @@ impl RecordedKernel {
         offers: &[Offer<'_>],
         now: Timestamp,
         decisions: &mut Decisions,
-    ) -> Answered {
+    ) -> DueRevives {
         let Some(recording) = &self.recording else {
             handler.resource_offers(offers, now, decisions);
-            return Answered(None);
+            return DueRevives(None);
         };
         // The batch is copied before its turn, so that other operations don't wait for that.
         let operation = Operation::offers(offers);
         let mut turn = recording.turn(now);
         handler.resource_offers(offers, turn.at(), decisions);
         turn.record(&self.kernel, operation, Outcome::answers(&self.kernel, decisions));
-        Answered(Some(turn.revives()))
+        DueRevives(Some(turn.revives()))
     }
 
     /// [`Kernel::answers_sent`], after the last batch's answers were sent. Recorded only if a revive was due meanwhile;
     /// otherwise it changes nothing.
-    pub(crate) fn answers_sent(&self, decisions: &Decisions, answered: Answered, now: Timestamp) {
+    pub(crate) fn answers_sent(&self, decisions: &Decisions, answered: DueRevives, now: Timestamp) {
         let Some(recording) = &self.recording else { return self.kernel.answers_sent(decisions) };
         let mut turn = recording.turn(now);
         if answered.0 != Some(turn.revives()) {
@@ -223,8 +223,8 @@ impl RecordedKernel {
         self.recording.as_ref()?.run_next_point(&self.kernel, now)
     }
 
-    /// Begins the shutdown: operations wait for room in the journal for at most `patience`, and the journal's end for at
-    /// most up to the deadline.
+    /// Begins the shutdown: operations wait for room in the journal for at most `patience`, and the journal's end for
+    /// at most up to the deadline.
     pub(super) fn limit_waiting(&self, patience: Duration, written_by: Deadline) {
         if let Some(recording) = &self.recording {
             recording.limit_waiting(patience, written_by);

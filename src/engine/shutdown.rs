@@ -46,7 +46,7 @@ use std::time::Duration;
 
 use super::control_message::ControlMessage;
 use super::gate::Open;
-use super::shared::Shared;
+use super::state::EngineState;
 use super::sync::Deadline;
 use super::threads::Thread;
 use crate::kernel::{DrainReport, Drained};
@@ -76,7 +76,7 @@ pub struct Shutdown {
 }
 
 impl Shutdown {
-    fn new(drain: DrainReport, unfinished: &[Thread], shared: &Shared) -> Shutdown {
+    fn new(drain: DrainReport, unfinished: &[Thread], shared: &EngineState) -> Shutdown {
         Shutdown {
             drained: drain.drained,
             executors: drain.executors,
@@ -89,7 +89,7 @@ impl Shutdown {
 
 /// An engine that is to be shut down.
 pub(super) struct ShutdownSequence {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<EngineState>,
     pub(super) handlers: Vec<Thread>,
     pub(super) control: Option<Thread>,
     pub(super) journal: Option<Thread>,
@@ -193,7 +193,7 @@ impl ShutdownSequence {
 }
 
 /// Step *join handlers*. Returns the handlers that hang.
-fn join_handlers(shared: &Shared, handlers: Vec<Thread>, deadlines: Deadlines) -> Vec<Thread> {
+fn join_handlers(shared: &EngineState, handlers: Vec<Thread>, deadlines: Deadlines) -> Vec<Thread> {
     let late = join_all(handlers, deadlines.handlers);
     if !late.is_empty() {
         shared.close_gates(Open::NoLaunches);
@@ -203,28 +203,28 @@ fn join_handlers(shared: &Shared, handlers: Vec<Thread>, deadlines: Deadlines) -
 }
 
 /// Step *kill*.
-fn kill(shared: &Shared, timeout: Duration) {
+fn kill(shared: &EngineState, timeout: Duration) {
     let grace = shared.options.kill_grace.min(timeout);
     let executors = shared.close().into_iter().map(|target| target.id).collect();
     shared.inbox.send_urgent(ControlMessage::Kill { executors, grace });
 }
 
 /// Step *drain*. A broken engine applies no updates, so nothing is waited for.
-fn drain(shared: &Shared, deadlines: Deadlines) -> DrainReport {
+fn drain(shared: &EngineState, deadlines: Deadlines) -> DrainReport {
     let is_broken = shared.broken().is_some();
     let timeout = if is_broken { Duration::ZERO } else { deadlines.drain.left() };
     shared.recorded_kernel.kernel().drain(timeout)
 }
 
 /// Step *close gates*.
-fn close_gates(shared: &Shared, deadlines: Deadlines) {
+fn close_gates(shared: &EngineState, deadlines: Deadlines) {
     shared.inbox.closing(Deadline::after(deadlines.quarter / 2));
     shared.close_gates(Open::Nothing);
     shared.wait_for_calls(deadlines.calls);
 }
 
 /// Step *stop manager*. If the stop hangs, returns the thread that waits for it.
-fn stop_manager(shared: &Arc<Shared>, deadline: Deadline) -> Option<Thread> {
+fn stop_manager(shared: &Arc<EngineState>, deadline: Deadline) -> Option<Thread> {
     let stopping = Arc::clone(shared);
     match Thread::start("offermill-stop", move || stopping.manager.stop()) {
         Ok(thread) => thread.join(deadline).err(),
@@ -237,7 +237,7 @@ fn stop_manager(shared: &Arc<Shared>, deadline: Deadline) -> Option<Thread> {
 
 /// Step *join control*. Returns the threads that hang.
 fn join_control(
-    shared: &Shared,
+    shared: &EngineState,
     control: Option<Thread>,
     journal: Option<Thread>,
     deadlines: Deadlines,

@@ -9,16 +9,16 @@ use crate::error::Error;
 pub(super) struct Thread {
     name: String,
     handle: JoinHandle<()>,
-    ended: Arc<Ended>,
+    ended: Arc<EndFlag>,
 }
 
-struct Ended {
+struct EndFlag {
     is_over: Mutex<bool>,
     changed: Condvar,
 }
 
 /// Signals on drop that the thread's work is over, whether it returned or panicked.
-struct EndSignal(Arc<Ended>);
+struct EndSignal(Arc<EndFlag>);
 
 impl Drop for EndSignal {
     fn drop(&mut self) {
@@ -29,7 +29,7 @@ impl Drop for EndSignal {
 
 impl Thread {
     pub(super) fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<Thread, Error> {
-        let ended = Arc::new(Ended { is_over: Mutex::new(false), changed: Condvar::new() });
+        let ended = Arc::new(EndFlag { is_over: Mutex::new(false), changed: Condvar::new() });
         let end_signal = EndSignal(Arc::clone(&ended));
         let handle = spawn(name, move || {
             let _at_end = end_signal;

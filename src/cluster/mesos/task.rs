@@ -5,7 +5,7 @@ mod setup;
 mod tests;
 
 use super::calls;
-use crate::engine::cluster_manager::{Accept, Amount, Launch, Taken};
+use crate::engine::cluster_manager::{Accept, Amount, Launch, TakenResource};
 use crate::error::Error;
 use crate::launch::{Command, ContainerKind, Form};
 use crate::mesos_v1::messages::{
@@ -61,7 +61,7 @@ fn task(
 }
 
 /// What is taken of a resource, reserved and revocable as that is.
-fn resource(Taken { resource, amount }: &Taken<'_>, role: &str) -> Resource {
+fn resource(TakenResource { resource, amount }: &TakenResource<'_>, role: &str) -> Resource {
     let allocation_info = Some(AllocationInfo { role: Some(role.to_owned()) });
     let mut piece =
         Resource { name: resource.name.to_owned(), allocation_info, ..Resource::default() };

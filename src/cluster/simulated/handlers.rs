@@ -7,7 +7,7 @@ use super::framework::{Framework, SimulatedCalls, World};
 use super::wire::SimOffer;
 use crate::engine::launches::LaunchBatch;
 use crate::engine::offer_handler::OfferHandler;
-use crate::engine::recorded_kernel::Answered;
+use crate::engine::recorded_kernel::DueRevives;
 use crate::time::Timestamp;
 
 /// The application's name, as executors are told it.
@@ -25,7 +25,7 @@ pub(super) struct SimHandler {
 struct SlowAnswer {
     batch: Vec<SimOffer>,
     epoch: u64,
-    answered: Answered,
+    answered: DueRevives,
     /// Until the cluster was told of all launches.
     launches: Option<LaunchBatch>,
     /// What had happened when it was committed.

@@ -294,8 +294,8 @@ mod tests {
         assert_eq!(told.as_deref(), Some("its end is written too slowly"));
     }
 
-    /// Goal: no operation has the time of a point that has not run, or a later one, or precedes the operation before it;
-    /// and no point is skipped. Method: a clock that jumps forwards and backwards.
+    /// Goal: no operation has the time of a point that has not run, or a later one, or precedes the operation before
+    /// it; and no point is skipped. Method: a clock that jumps forwards and backwards.
     #[test]
     fn moments_keep_to_the_grid() {
         let (recording, kernel) = (Recording::new(), kernel());

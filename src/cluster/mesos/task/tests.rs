@@ -19,7 +19,7 @@ use crate::mesos_v1::messages::Call;
 use crate::offer::{Offer, Reservation, Value};
 use crate::resources::{Gpus, Mebibytes, MilliCpus, PortRange, Scalar as Thousandths};
 
-fn launch<'a>(executor: &'a str, argv: &[&str], pieces: Vec<Taken<'a>>) -> Launch<'a> {
+fn launch<'a>(executor: &'a str, argv: &[&str], pieces: Vec<TakenResource<'a>>) -> Launch<'a> {
     let argv = argv.iter().map(|argument| (*argument).to_owned()).collect();
     Launch {
         executor,
@@ -56,7 +56,7 @@ fn calls_are_like_a_recorded_one() {
     let id = recorded.offer_ids[0].value.clone();
     let offer = Offer::new(&id, &wanted.agent_id.value, "h", &resources, &[]);
     let amounts = [100, 32_000].map(|it| Amount::Scalar(Thousandths::from_thousandths(it)));
-    let taken = |(resource, amount)| Taken { resource, amount };
+    let taken = |(resource, amount)| TakenResource { resource, amount };
     let pieces = resources.iter().zip(amounts).map(taken).collect();
     let mut executor = launch("finishes", &["sh", "-c", "sleep 2; echo hi"], pieces);
     executor.command.form = Form::Shell;
@@ -339,7 +339,7 @@ proptest! {
         let mut wanted: BTreeMap<(usize, &str), u64> = BTreeMap::new();
         for (index, (resource, piece)) in resources.iter().zip(&pieces).enumerate() {
             let (amount, counted) = amount(piece);
-            launches[index % executors].pieces.push(Taken { resource, amount });
+            launches[index % executors].pieces.push(TakenResource { resource, amount });
             *wanted.entry((index % executors, piece.0)).or_default() += counted;
         }
         let offer = |id, resources| Offer::new(id, "S2", "h", resources, &[]).with_role("eng");

@@ -20,7 +20,7 @@ use crate::launch::Launcher;
 const CONTROL_QUEUE: usize = if cfg!(shuttle) { 2 } else { 16 * 1024 };
 
 /// The shared state of an engine's threads.
-pub(super) struct Shared {
+pub(super) struct EngineState {
     pub(super) recorded_kernel: RecordedKernel,
     pub(super) manager: Arc<dyn ClusterManager>,
     pub(super) launcher: Arc<dyn Launcher>,
@@ -36,14 +36,14 @@ pub(super) struct Shared {
     broken: Mutex<Option<String>>,
 }
 
-impl Shared {
+impl EngineState {
     pub(super) fn new(
         recorded_kernel: RecordedKernel,
         manager: Arc<dyn ClusterManager>,
         launcher: Arc<dyn Launcher>,
         options: EngineOptions,
-    ) -> Shared {
-        Shared {
+    ) -> EngineState {
+        EngineState {
             recorded_kernel,
             manager,
             launcher,
@@ -159,7 +159,7 @@ impl Shared {
     }
 }
 
-impl Events for Shared {
+impl Events for EngineState {
     /// Hands the event to the part of the engine that receives it: the offer queue, the kernel, or the controller.
     fn send(&self, event: Event) {
         let event = match event {
