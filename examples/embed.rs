@@ -31,8 +31,8 @@ fn main() -> Result<(), offermill::Error> {
                 let resources = [Resource::scalar("cpus", 8.0), Resource::scalar("mem", 16_384.0)];
                 let zone = [Attribute::text("zone", if thread < 3 { "east" } else { "north" })];
                 for round in 0..1000 {
-                    let (id, agent) =
-                        (format!("offer-{thread}-{round}"), format!("agent-{thread}"));
+                    let id = format!("offer-{thread}-{round}");
+                    let agent = format!("agent-{thread}");
                     let offers = [Offer::new(&id, &agent, "host", &resources, &zone)];
                     handler.resource_offers(&offers, now(), &mut decisions);
                     // Here a framework sends an ACCEPT for each of `decisions.accepts()`, a DECLINE for the rest,
@@ -46,7 +46,8 @@ fn main() -> Result<(), offermill::Error> {
         }
     });
 
-    let (totals, counts) = (kernel.totals(), kernel.offer_counts());
+    let totals = kernel.totals();
+    let counts = kernel.offer_counts();
     println!("{} executors with {} cores", totals.executors, totals.cores);
     println!("{} of {} offers accepted; declined:", counts.accepted, counts.offers);
     for (reason, offers) in counts.declines().filter(|(_, offers)| *offers > 0) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
 use offermill::engine::cluster_manager::{
-    Accept, Call, EncodedOffers, Event, Launch, Shape, Taken,
+    Accept, Call, EncodedOffers, Event, Launch, Shape, TakenResource,
 };
 use offermill::engine::{Engine, EngineOptions, Unobserved};
 use offermill::launch::{CommandTemplate, Facts, Launcher as _};
@@ -197,7 +197,7 @@ impl<O: Owner> Clerk<O> {
                 let app = "bench";
                 let facts = Facts { executor, app, agent_id, hostname, cores, memory, port: None };
                 let pieces = &self.answer.pieces[row.pieces.0 as usize..row.pieces.1 as usize];
-                let taken = pieces.iter().map(|piece| Taken {
+                let taken = pieces.iter().map(|piece| TakenResource {
                     resource: &offer.resources[piece.resource as usize],
                     amount: piece.amount,
                 });

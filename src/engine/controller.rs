@@ -218,7 +218,7 @@ impl Controller {
         out.notice(Notice::Unreadable { offers: offers.len(), refuse });
     }
 
-    /// KillRetries executors of a former run that the kernel has no room for. Their agents may be unreachable, and then no
+    /// Kills executors of a former run that the kernel has no room for. Their agents may be unreachable, and then no
     /// report about them comes, so the kills are repeated like those of any stray.
     pub(crate) fn end_surplus(
         &mut self,
@@ -231,7 +231,7 @@ impl Controller {
         }
     }
 
-    /// KillRetries executors, until their ends are reported.
+    /// Kills executors, until their ends are reported.
     pub(crate) fn kill(
         &mut self,
         executors: Vec<ExecutorId>,
@@ -354,8 +354,10 @@ mod tests {
         now: Timestamp,
         log: &mut Log,
     ) {
-        let (executor, agent_id) = (executor.to_owned(), Some("S0".to_owned()));
-        let (reason, message) = (UpdateReason::Other, String::new());
+        let executor = executor.to_owned();
+        let agent_id = Some("S0".to_owned());
+        let reason = UpdateReason::Other;
+        let message = String::new();
         let update = Update { executor, agent_id, state, reason, message, uuid: None };
         controller.handle(ControllerEvent::Update(update), now, log);
     }
@@ -371,11 +373,12 @@ mod tests {
         calls
     }
 
-    /// Goal: executors of a former run that there is no room for are asked to end before anything is heard of them, and
-    /// again while their agent is away. Method: two of them, of which one is reported gone.
+    /// Goal: executors of a former run that find no room are killed before any report about them, and again while their
+    /// agent is unreachable. Method: two of them, of which one is reported gone.
     #[test]
     fn surplus_executors_are_killed_unheard_of() {
-        let (mut controller, mut log) = (controller(0), Log::default());
+        let mut controller = controller(0);
+        let mut log = Log::default();
         let surplus = ["7", "8"].map(|executor| (executor.to_owned(), "S0".to_owned()));
         controller.end_surplus(&surplus, at(1), &mut log);
         assert_eq!(log.0, ["kill 7", "kill 8"]);
@@ -385,11 +388,12 @@ mod tests {
         assert_eq!(kills, ["16: kill 7"]);
     }
 
-    /// Goal: a stray that doesn't end is asked again, until the cluster says that it is gone. Method: an unknown
+    /// Goal: the kill of a stray that doesn't end is repeated until the cluster reports it gone. Method: an unknown
     /// executor that runs.
     #[test]
     fn strays_are_killed_until_they_are_gone() {
-        let (mut controller, mut log) = (controller(0), Log::default());
+        let mut controller = controller(0);
+        let mut log = Log::default();
         send_update(&mut controller, "77", TaskState::Running, at(1), &mut log);
         assert_eq!(log.0, ["kill 77"]);
         assert_eq!(kills(run_seconds(&mut controller, 1, 100)), ["16: kill 77", "46: kill 77"]);
@@ -403,11 +407,12 @@ mod tests {
         );
     }
 
-    /// Goal: after a subscription the cluster is asked until it has said something about each executor. Method: two
-    /// executors, of which one is answered for at once and the other late.
+    /// Goal: after a subscription executors are reconciled until the cluster has reported each. Method: two executors,
+    /// of which one is reported at once and the other late.
     #[test]
     fn unanswered_questions_are_asked_again() {
-        let (mut controller, mut log) = (controller(2), Log::default());
+        let mut controller = controller(2);
+        let mut log = Log::default();
         register(&mut controller, at(1), &mut log);
         assert_eq!(log.0, ["ask 0 1", "ask all"]);
         send_update(&mut controller, "1", TaskState::Running, at(2), &mut log);
@@ -429,7 +434,7 @@ mod tests {
         );
     }
 
-    /// Asks the executor with this plain id to end.
+    /// Kills the executor with this plain id.
     fn kill(
         controller: &mut Controller,
         executor: &str,
@@ -445,11 +450,12 @@ mod tests {
         calls.into_iter().filter(|call| call.contains("kill")).collect()
     }
 
-    /// Goal: kills that were lost with a subscription are made again with the next, and repeated from anew; the grace
+    /// Goal: kills that were lost with a subscription are made again in the next, with fresh intervals; the grace
     /// period doesn't delay that. Method: one is made before the disconnection, one after it.
     #[test]
     fn kills_are_made_again_with_each_subscription() {
-        let (mut controller, mut log) = (controller(2), Log::default());
+        let mut controller = controller(2);
+        let mut log = Log::default();
         kill(&mut controller, "0", 600, at(1), &mut log);
         assert_eq!(kills(run_seconds(&mut controller, 1, 50)), ["16: kill 0", "46: kill 0"]);
         controller.handle(ControllerEvent::Disconnected, at(50), &mut log);
@@ -462,11 +468,12 @@ mod tests {
         assert_eq!(kills(run_seconds(&mut controller, 500, 600)), expected);
     }
 
-    /// Goal: an executor that is reported alive is asked to end again soon, but not at each report. Method: reports
-    /// late in the back-off, several at once; one that is ending is left alone.
+    /// Goal: the kill of an executor that is reported alive is repeated soon, but not at each report. Method: reports
+    /// late in the back-off, several at once; one that is ending is not killed again.
     #[test]
     fn the_living_are_killed_again_soon() {
-        let (mut controller, mut log) = (controller(1), Log::default());
+        let mut controller = controller(1);
+        let mut log = Log::default();
         kill(&mut controller, "0", 5, at(0), &mut log);
         assert_eq!(kills(run_seconds(&mut controller, 0, 200)).len(), 3);
         send_update(&mut controller, "0", TaskState::Killing, at(200), &mut log);
@@ -479,13 +486,13 @@ mod tests {
         assert_eq!(kills(run_seconds(&mut controller, 213, 220)), ["215: kill 0"]);
     }
 
-    /// Goal: after a long stop of the process a journal's grid is made up for, but the cluster is asked once and kills
-    /// are made once. Method: an hour passes at once.
+    /// Goal: after a long stop of the process all points of a journal's grid are run, but the cluster is asked once and
+    /// kills are made once. Method: an hour passes at once.
     #[test]
     fn a_long_stop_is_made_up_for_at_once() {
         let controller = controller(2);
-        let (kernel, recording) =
-            (controller.recorded_kernel.kernel().clone(), Arc::new(Recording::new()));
+        let kernel = controller.recorded_kernel.kernel().clone();
+        let recording = Arc::new(Recording::new());
         let recorded_kernel = RecordedKernel::with(kernel, Some(recording));
         let mut controller = Controller::new(recorded_kernel.clone(), EngineOptions::default());
         let mut log = Log::default();
@@ -502,11 +509,12 @@ mod tests {
         );
     }
 
-    /// Goal: those whose launch has not left wait for it, and are asked about and killed after it, each once. Method: a
-    /// batch that is not over, and one that is.
+    /// Goal: executors whose launch is under way are reconciled and killed after it, each once. Method: a batch that is
+    /// not over, and one that is.
     #[test]
     fn launches_come_before_questions_and_kills() {
-        let (mut controller, mut log) = (controller(1), Log::default());
+        let mut controller = controller(1);
+        let mut log = Log::default();
         controller.recorded_kernel.kernel().set_executor_limit(Some(2)).unwrap();
         let batch =
             controller.recorded_kernel.launches().begin(controller.recorded_kernel.kernel());
@@ -544,9 +552,9 @@ mod tests {
         assert_eq!(run_seconds(&mut controller, 80, 900), [""; 0]);
     }
 
-    /// Goal: each call about demand says the subscription that it was due in, with a journal as well; a subscription
-    /// that begins while the call is made has one of its own. Method: a kernel without room; the first call registers
-    /// it anew.
+    /// Goal: each demand call names the subscription that it was due in, with and without a journal; a subscription
+    /// that begins while the call is made gets its own call. Method: a kernel without room; the first call registers it
+    /// again.
     #[test]
     fn demand_is_told_in_its_subscription() {
         struct Registers(RecordedKernel, Vec<u64>);

@@ -74,7 +74,8 @@ impl EncodedOffer {
 
 impl fmt::Debug for EncodedOffers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (bytes, offers) = (self.record.len(), self.places.len());
+        let bytes = self.record.len();
+        let offers = self.places.len();
         f.debug_struct("EncodedOffers").field("bytes", &bytes).field("offers", &offers).finish()
     }
 }

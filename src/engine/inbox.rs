@@ -181,7 +181,8 @@ impl<M: InboxMessage> Inbox<M> {
         lock(&self.lanes).reader == Some(this_thread())
     }
 
-    /// Begins [`InboxPhase::Closing`]: no calls are made any more, and senders wait for room at most up to the deadline.
+    /// Begins [`InboxPhase::Closing`]: no calls are made any more, and senders wait for room at most up to the
+    /// deadline.
     pub(super) fn closing(&self, patience: Deadline) {
         lock(&self.lanes).patience = patience;
         self.enter(InboxPhase::Closing);
@@ -312,9 +313,11 @@ mod tests {
     #[test]
     fn what_waits_is_bounded_in_each_stage() {
         const MAX: usize = 100;
-        let (inbox, held) = (Arc::new(Inbox::new(MAX)), Arc::new(()));
+        let inbox = Arc::new(Inbox::new(MAX));
+        let held = Arc::new(());
         let writer = |weight: usize| {
-            let (inbox, held) = (Arc::clone(&inbox), Arc::clone(&held));
+            let inbox = Arc::clone(&inbox);
+            let held = Arc::clone(&held);
             std::thread::spawn(move || {
                 for number in 0..3_000 {
                     let _held = Arc::clone(&held);

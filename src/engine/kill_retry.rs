@@ -56,7 +56,7 @@ impl KillRetries {
         KillRetries { launches, open: BTreeMap::new(), disconnected: false }
     }
 
-    /// KillRetries an executor that the kernel knows.
+    /// Kills an executor that the kernel knows.
     pub(super) fn kill(
         &mut self,
         executor: String,
@@ -75,7 +75,7 @@ impl KillRetries {
         self.open.insert(executor, kill);
     }
 
-    /// KillRetries a stray: an executor that the kernel doesn't count.
+    /// Kills a stray: an executor that the kernel doesn't count.
     pub(super) fn kill_stray(
         &mut self,
         executor: &str,

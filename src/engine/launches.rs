@@ -148,7 +148,8 @@ mod tests {
         let one_core = ExecutorCores::Fixed(MilliCpus::from_cores(1));
         let config = Config::builder().executor_cores(one_core).build().unwrap();
         let kernel = Kernel::new(config, IdScheme::plain());
-        let (mut handler, launches) = (kernel.handler(), Launches::default());
+        let mut handler = kernel.handler();
+        let launches = Launches::default();
         let mut place = |decisions: &mut Decisions| {
             let resources = [Resource::scalar("cpus", 3.0), Resource::scalar("mem", 9999.0)];
             let offer = |id| Offer::new(id, id, "host", &resources, &[]);
@@ -159,8 +160,9 @@ mod tests {
             let ids = |accept: Accepted<'_>| accept.executors.iter().map(|it| it.id).collect();
             decisions.accepts().map(ids).collect()
         };
-        let (mut earlier, mut decisions, mut later) =
-            (Decisions::new(), Decisions::new(), Decisions::new());
+        let mut earlier = Decisions::new();
+        let mut decisions = Decisions::new();
+        let mut later = Decisions::new();
         place(&mut earlier);
         let batch = launches.begin(&kernel);
         place(&mut decisions);

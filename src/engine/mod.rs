@@ -177,7 +177,8 @@ impl Engine {
         let recording = Arc::new(Recording::new());
         let recorded_kernel = RecordedKernel::with(kernel, Some(Arc::clone(&recording)));
         let options = EngineOptions { handlers: options.handlers.min(1), ..options };
-        let (mut journal, written) = (journal, Arc::clone(&recording));
+        let mut journal = journal;
+        let written = Arc::clone(&recording);
         let writer = Thread::start("offermill-journal", move || written.write(&mut *journal))?;
         let engine = Engine::set_up(recorded_kernel.clone(), manager, launcher, options, observer);
         let mut engine = engine.inspect_err(|_| drop(recorded_kernel.finish(Timestamp::ORIGIN)))?;

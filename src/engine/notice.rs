@@ -70,12 +70,12 @@ pub enum Notice {
         /// The agent.
         agent_id: String,
     },
-    /// An executor was unreachable for so long that its resources are free for others.
+    /// An executor was unreachable for too long: its resources are free for others.
     GivenUp {
         /// The executor's id.
         executor: String,
     },
-    /// An executor was unreachable for so long that it is forgotten.
+    /// An executor was unreachable for too long, and is forgotten.
     Forgotten {
         /// The executor's id.
         executor: String,

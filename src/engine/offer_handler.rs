@@ -29,7 +29,7 @@ pub(crate) struct OfferHandler {
     progress: Cell<AnswerProgress>,
 }
 
-/// How far the answer to a batch has got; tells what is left to do after a panic.
+/// How far the answer to a batch has got; what is left to do after a panic follows from it.
 #[derive(Clone, Copy)]
 enum AnswerProgress {
     /// The kernel has not decided.

@@ -103,7 +103,8 @@ impl Index {
 
 impl<O: Queued> QueueState<O> {
     fn new() -> QueueState<O> {
-        let (offers, index) = (VecDeque::new(), Index::default());
+        let offers = VecDeque::new();
+        let index = Index::default();
         QueueState { offers, waiting: 0, first: 0, index, epoch: 0, closed: false }
     }
 
@@ -332,9 +333,9 @@ mod tests {
         }
     }
 
-    /// Goal: so many rescissions take time that is proportional to their number, whatever waits. Method: each id is
-    /// looked at a few times at most, if all offers are rescinded in either order, before or while others are pushed
-    /// and popped, and if offers are rescinded that don't wait.
+    /// Goal: rescissions take time proportional to their number, whatever is queued. Method: each id is read a few
+    /// times at most, if all offers are rescinded in either order, before or while others are pushed and popped, and if
+    /// rescinded offers are not queued.
     #[test]
     fn rescissions_take_linear_time() {
         const OFFERS: usize = 10_000;
@@ -355,7 +356,8 @@ mod tests {
             assert_eq!(offer_queue.len(), 0);
             check("all");
         }
-        let (offer_queue, mut batch) = (OfferQueue::new(OFFERS), Vec::new());
+        let offer_queue = OfferQueue::new(OFFERS);
+        let mut batch = Vec::new();
         offer_queue.push(offers(0..OFFERS / 2));
         for id in OFFERS / 2..OFFERS {
             assert!(offer_queue.push(vec![offer(id)]).is_empty());
@@ -363,11 +365,11 @@ mod tests {
             offer_queue.pop(1, &mut batch);
             assert!(!offer_queue.rescind(&(id - OFFERS / 2).to_string()), "it was popped");
         }
-        check("amid others");
+        check("among others");
     }
 
-    /// Goal: rescinded offers leave nothing behind while nobody pops. Method: many are pushed and rescinded behind one
-    /// that waits.
+    /// Goal: rescinded offers leave no memory behind although no offer is popped. Method: many are pushed and rescinded
+    /// behind one that stays queued.
     #[test]
     fn rescinded_offers_leave_nothing_behind() {
         let offer_queue = OfferQueue::new(10);
@@ -393,7 +395,9 @@ mod tests {
             (seed >> 33) % below
         };
         let offer_queue = OfferQueue::new(300);
-        let (mut plain, mut next, mut batch) = (VecDeque::new(), 0u64, Vec::new());
+        let mut plain = VecDeque::new();
+        let mut next = 0u64;
+        let mut batch = Vec::new();
         for _ in 0..20_000 {
             match roll(100) {
                 0..30 => {

@@ -351,7 +351,7 @@ mod tests {
 
     proptest! {
         /// Goal: a reservation of either form passes through the offer queue whole, with its own resource. Method:
-        /// random offers; what is lent, made owned again, is what it was.
+        /// random offers, borrowed and made owned again.
         #[test]
         fn reservations_are_lent_whole(
             offers in prop::collection::vec(prop::collection::vec(reservations(), 0..5), 0..5),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::cluster_manager::RecoveredExecutor;
 use super::journal::recording::Recording;
-use super::journal::{GridPoint, Operation, Outcome};
+use super::journal::{GridPoint, Operation, OperationOutcome};
 use super::launches::Launches;
 use super::owned::borrow_former;
 use super::sync::Deadline;
@@ -60,7 +60,7 @@ impl RecordedKernel {
         &self,
         now: Timestamp,
         run: impl FnOnce(Timestamp) -> R,
-        entry: impl FnOnce(&R) -> (Operation, Outcome),
+        entry: impl FnOnce(&R) -> (Operation, OperationOutcome),
     ) -> R {
         let Some(recording) = &self.recording else { return run(now) };
         let mut turn = recording.turn(now);
@@ -86,7 +86,7 @@ impl RecordedKernel {
         let operation = Operation::offers(offers);
         let mut turn = recording.turn(now);
         handler.resource_offers(offers, turn.at(), decisions);
-        turn.record(&self.kernel, operation, Outcome::answers(&self.kernel, decisions));
+        turn.record(&self.kernel, operation, OperationOutcome::answers(&self.kernel, decisions));
         DueRevives(Some(turn.revives()))
     }
 
@@ -97,7 +97,7 @@ impl RecordedKernel {
         let mut turn = recording.turn(now);
         if answered.0 != Some(turn.revives()) {
             self.kernel.answers_sent(decisions);
-            turn.record(&self.kernel, Operation::AnswersLeftLate, Outcome::Done);
+            turn.record(&self.kernel, Operation::AnswersLeftLate, OperationOutcome::Done);
         }
     }
 
@@ -112,7 +112,7 @@ impl RecordedKernel {
         self.record(now, run, |outcome| {
             let StatusUpdate { executor, state, reason } = *update;
             let executor = executor.to_owned();
-            (Operation::Update { executor, state, reason, limit }, Outcome::from(outcome))
+            (Operation::Update { executor, state, reason, limit }, OperationOutcome::from(outcome))
         })
     }
 
@@ -121,7 +121,7 @@ impl RecordedKernel {
         let run = |at| self.kernel.agent_lost(agent_id, at);
         self.record(now, run, |doubtful| {
             let operation = Operation::AgentLost { agent_id: agent_id.to_owned() };
-            (operation, Outcome::targets(&self.kernel, doubtful))
+            (operation, OperationOutcome::targets(&self.kernel, doubtful))
         })
     }
 
@@ -130,7 +130,7 @@ impl RecordedKernel {
         let run = |_| self.kernel.executor_lost(executor);
         self.record(now, run, |doubtful| {
             let operation = Operation::ExecutorLost { executor: executor.to_owned() };
-            (operation, Outcome::targets(&self.kernel, doubtful.as_slice()))
+            (operation, OperationOutcome::targets(&self.kernel, doubtful.as_slice()))
         })
     }
 
@@ -141,13 +141,15 @@ impl RecordedKernel {
         now: Timestamp,
     ) -> Result<(), Error> {
         let run = |_| self.kernel.set_executor_limit(limit);
-        self.record(now, run, |set| (Operation::Limit(limit), Outcome::set(set)))
+        self.record(now, run, |set| (Operation::Limit(limit), OperationOutcome::set(set)))
     }
 
     /// [`Kernel::lower_executor_limit`]. The journal records the limit that results.
     pub(super) fn lower_executor_limit(&self, by: u32, now: Timestamp) {
         let run = |_| self.kernel.lower_executor_limit(by);
-        self.record(now, run, |()| (Operation::Limit(self.kernel.executor_limit()), Outcome::Done));
+        self.record(now, run, |()| {
+            (Operation::Limit(self.kernel.executor_limit()), OperationOutcome::Done)
+        });
     }
 
     /// [`Kernel::request_executors`].
@@ -160,7 +162,7 @@ impl RecordedKernel {
         let run = |at| self.kernel.request_executors(limit, hosts.iter().copied(), at);
         self.record(now, run, |set| {
             let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
-            (Operation::Request { limit, hosts }, Outcome::set(set))
+            (Operation::Request { limit, hosts }, OperationOutcome::set(set))
         })
     }
 
@@ -169,7 +171,7 @@ impl RecordedKernel {
         let run = |_| self.kernel.kill_executors(ids.iter().copied());
         self.record(now, run, |targets| {
             let names = ids.iter().map(|id| self.kernel.executor_name(*id).to_string());
-            (Operation::Kill(names.collect()), Outcome::targets(&self.kernel, targets))
+            (Operation::Kill(names.collect()), OperationOutcome::targets(&self.kernel, targets))
         })
     }
 
@@ -182,7 +184,7 @@ impl RecordedKernel {
         let borrowed = borrow_former(former);
         let run = |at| self.kernel.adopt(&borrowed, at);
         self.record(now, run, |ids| {
-            let outcome = Outcome::adopted(ids.as_deref().unwrap_or_default());
+            let outcome = OperationOutcome::adopted(ids.as_deref().unwrap_or_default());
             (Operation::Recovered(former.to_vec()), outcome)
         })
     }
@@ -191,14 +193,17 @@ impl RecordedKernel {
     pub(crate) fn registered(&self, framework_id: &str, now: Timestamp) -> u64 {
         let run = |_| self.kernel.registered();
         self.record(now, run, |_| {
-            (Operation::Registered { framework_id: framework_id.to_owned() }, Outcome::Done)
+            (
+                Operation::Registered { framework_id: framework_id.to_owned() },
+                OperationOutcome::Done,
+            )
         })
     }
 
     /// [`Kernel::disconnected`].
     pub(crate) fn disconnected(&self, now: Timestamp) {
         let run = |_| self.kernel.disconnected();
-        self.record(now, run, |()| (Operation::Disconnected, Outcome::Done));
+        self.record(now, run, |()| (Operation::Disconnected, OperationOutcome::Done));
     }
 
     /// [`Kernel::close`]. Recorded only the first time; closing again changes nothing.
@@ -208,7 +213,11 @@ impl RecordedKernel {
         let was_closed = self.kernel.totals().closed;
         let left = self.kernel.close();
         if !was_closed {
-            turn.record(&self.kernel, Operation::Close, Outcome::targets(&self.kernel, &left));
+            turn.record(
+                &self.kernel,
+                Operation::Close,
+                OperationOutcome::targets(&self.kernel, &left),
+            );
         }
         left
     }

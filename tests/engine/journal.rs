@@ -1,4 +1,4 @@
-//! Journals: what an engine did is done again, with the same outcomes.
+//! Journals: a player repeats what an engine did, with the same outcomes.
 
 use std::io;
 use std::mem::discriminant;
@@ -8,24 +8,26 @@ use std::time::{Duration, Instant};
 
 use offermill::config::{ExclusionRule, ExecutorCores, RefuseDurations, UnreachableRule};
 use offermill::engine::cluster_manager::{Event, RecoveredExecutor};
-use offermill::engine::journal::{Entry, Journal, Operation, Outcome, Player};
+use offermill::engine::journal::{Journal, JournalEntry, Operation, OperationOutcome, Player};
 use offermill::engine::{Engine, EngineOptions, Notice};
 use offermill::launch::CommandTemplate;
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{Config, DemandCall, IdScheme, Kernel, TaskState, Timestamp, UpdateReason};
 
-use crate::ending::Counter;
-use crate::recorder::{Call, Notices, Recorder, Watching, encoded, offer, update, update_because};
+use crate::recorder::{
+    Call, FnObserver, Notices, Recorder, encoded, offer, update, update_because,
+};
+use crate::shutdown::Counter;
 
 /// Keeps entries in memory.
 #[derive(Clone, Default)]
 struct Tape {
-    entries: Arc<Mutex<Vec<Entry>>>,
+    entries: Arc<Mutex<Vec<JournalEntry>>>,
     flushed: Arc<Mutex<usize>>,
 }
 
 impl Journal for Tape {
-    fn record(&mut self, entry: &Entry) -> io::Result<()> {
+    fn record(&mut self, entry: &JournalEntry) -> io::Result<()> {
         self.entries.lock().unwrap().push(entry.clone());
         Ok(())
     }
@@ -38,7 +40,7 @@ impl Journal for Tape {
 
 impl Tape {
     /// All entries, once the engine has ended.
-    fn entries(&self) -> Vec<Entry> {
+    fn entries(&self) -> Vec<JournalEntry> {
         let entries = self.entries.lock().unwrap().clone();
         assert_eq!(entries.len(), *self.flushed.lock().unwrap(), "flushed at the end");
         assert!(matches!(entries.last().unwrap().operation, Operation::Wait), "the end is told");
@@ -46,10 +48,10 @@ impl Tape {
     }
 }
 
-/// Numbers that follow from a seed.
-struct Dice(u64);
+/// Pseudo-random numbers from a seed.
+struct Rng(u64);
 
-impl Dice {
+impl Rng {
     fn roll(&mut self, below: u64) -> u64 {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -61,7 +63,7 @@ impl Dice {
     }
 }
 
-/// A kernel in which much happens in little time.
+/// A kernel whose settings make many things happen in a short time.
 fn kernel() -> Kernel {
     let second = Duration::from_secs(1);
     let exclusion = ExclusionRule { failures: 2, window: 60 * second, expiry: Some(second) };
@@ -93,13 +95,14 @@ fn start(
     options.offers_queued_max = 50;
     options.finished_count_down = counting;
     let launcher = Arc::new(CommandTemplate::new(vec!["run".to_owned()]));
-    let (manager, observer) = (Arc::clone(cluster) as _, Box::new(notices.clone()));
+    let manager = Arc::clone(cluster) as _;
+    let observer = Box::new(notices.clone());
     let journal = Box::new(journal);
     Engine::start_with_journal(kernel(), manager, launcher, options, observer, journal).unwrap()
 }
 
-/// Plays entries on a new kernel. Says how they differ, if they do.
-fn play(entries: &[Entry]) -> Result<(), String> {
+/// Plays entries on a new kernel. Returns how the outcomes differ, if they do.
+fn play(entries: &[JournalEntry]) -> Result<(), String> {
     let mut player = Player::new(kernel());
     let mut last = Timestamp::ORIGIN;
     for (place, entry) in entries.iter().enumerate() {
@@ -111,7 +114,7 @@ fn play(entries: &[Entry]) -> Result<(), String> {
             _ if passed.is_some() => return Err(format!("{place}: {passed:?} before {entry:?}")),
             _ => player.play(entry.at, entry.operation.clone()).unwrap(),
         };
-        let state = |of: &Entry| (of.at, of.outcome.clone(), of.totals, of.limit);
+        let state = |of: &JournalEntry| (of.at, of.outcome.clone(), of.totals, of.limit);
         if state(&again) != state(entry) {
             return Err(format!("{place}: {entry:?}\nis now {again:?}"));
         }
@@ -119,8 +122,8 @@ fn play(entries: &[Entry]) -> Result<(), String> {
     player.kernel().check().map_err(|violation| violation.to_string())
 }
 
-/// What one of several threads does with a cluster.
-fn act(engine: &Engine, cluster: &Recorder, thread: u64, dice: &mut Dice) {
+/// The random actions of one of several threads.
+fn act(engine: &Engine, cluster: &Recorder, thread: u64, rng: &mut Rng) {
     const STATES: [TaskState; 7] = [
         TaskState::Running,
         TaskState::Finished,
@@ -132,14 +135,14 @@ fn act(engine: &Engine, cluster: &Recorder, thread: u64, dice: &mut Dice) {
     ];
     const REASONS: [UpdateReason; 3] =
         [UpdateReason::Other, UpdateReason::AgentRemoved, UpdateReason::Reconciliation];
-    let agent = format!("S{}", dice.roll(6));
-    let some_executor = |dice: &mut Dice| {
+    let agent = format!("S{}", rng.roll(6));
+    let some_executor = |rng: &mut Rng| {
         let launched = cluster.launched();
-        dice.pick(&launched).cloned().unwrap_or_else(|| "former-1".to_owned())
+        rng.pick(&launched).cloned().unwrap_or_else(|| "former-1".to_owned())
     };
-    match dice.roll(40) {
+    match rng.roll(40) {
         0..=9 => {
-            let ids: Vec<u64> = (0..=dice.roll(4)).collect();
+            let ids: Vec<u64> = (0..=rng.roll(4)).collect();
             let name = |n: &u64| format!("{agent}-{thread}-{n}");
             let offers = ids.iter().map(|n| offer(&name(n), &agent, 1 + *n as u32)).collect();
             cluster.send(Event::Offers(offers));
@@ -150,41 +153,43 @@ fn act(engine: &Engine, cluster: &Recorder, thread: u64, dice: &mut Dice) {
             cluster.send(encoded(&[&texts[0], &texts[1], &texts[2]]));
         }
         16..=27 => {
-            let (executor, state) = (some_executor(dice), *dice.pick(&STATES).unwrap());
-            let reason = *dice.pick(&REASONS).unwrap();
+            let executor = some_executor(rng);
+            let state = *rng.pick(&STATES).unwrap();
+            let reason = *rng.pick(&REASONS).unwrap();
             cluster.send(update_because(&executor, state, reason));
         }
         28 => cluster.send(update("stranger", TaskState::Running)),
         29 => cluster.send(Event::AgentLost { agent_id: agent }),
-        30 => cluster.send(Event::ExecutorLost { executor: some_executor(dice) }),
+        30 => cluster.send(Event::ExecutorLost { executor: some_executor(rng) }),
         31 | 32 => {
-            let limit = Some(dice.roll(14) as u32).filter(|limit| *limit < 13);
-            match dice.roll(2) {
+            let limit = Some(rng.roll(14) as u32).filter(|limit| *limit < 13);
+            match rng.roll(2) {
                 0 => engine.set_executor_limit(limit).unwrap(),
                 _ => engine.request_executors(limit, &["host-of-S1", "host"]).unwrap(),
             }
         }
         33 => {
-            let name = some_executor(dice);
+            let name = some_executor(rng);
             engine.kill(engine.kernel().executor_id(&name).into_iter().collect());
         }
-        34 if dice.roll(4) == 0 => {
+        34 if rng.roll(4) == 0 => {
             cluster.send(Event::Disconnected);
             cluster.send(Event::Registered { framework_id: "F".to_owned(), again: true });
         }
-        35 if dice.roll(3) == 0 => {
+        35 if rng.roll(3) == 0 => {
             let held = cluster.hold_calls();
             std::thread::sleep(Duration::from_millis(70));
             drop(held);
         }
-        _ => std::thread::sleep(Duration::from_millis(dice.roll(30))),
+        _ => std::thread::sleep(Duration::from_millis(rng.roll(30))),
     }
 }
 
-/// A run in which three threads do as they like. Its entries.
-fn run_wild(seed: u64) -> Vec<Entry> {
-    let (cluster, notices, tape) =
-        (Arc::new(Recorder::default()), Notices::default(), Tape::default());
+/// The entries of a run in which three threads act at random.
+fn run_wild(seed: u64) -> Vec<JournalEntry> {
+    let cluster = Arc::new(Recorder::default());
+    let notices = Notices::default();
+    let tape = Tape::default();
     let engine = start(&cluster, &notices, tape.clone(), seed.is_multiple_of(2));
     let former = |number: u64| RecoveredExecutor {
         executor: format!("former-{number}"),
@@ -200,11 +205,12 @@ fn run_wild(seed: u64) -> Vec<Entry> {
     let until = Instant::now() + Duration::from_millis(2_500);
     std::thread::scope(|scope| {
         for thread in 0..3 {
-            let (engine, cluster) = (&engine, &cluster);
+            let engine = &engine;
+            let cluster = &cluster;
             scope.spawn(move || {
-                let mut dice = Dice(seed * 8 + thread);
+                let mut rng = Rng(seed * 8 + thread);
                 while Instant::now() < until {
-                    act(engine, cluster, thread, &mut dice);
+                    act(engine, cluster, thread, &mut rng);
                 }
             });
         }
@@ -213,8 +219,8 @@ fn run_wild(seed: u64) -> Vec<Entry> {
     tape.entries()
 }
 
-/// Goal: whatever several threads do with an engine, its journal played again comes to the same outcomes,
-/// executors' ids included. Method: random runs; all kinds of operations are among them.
+/// Goal: whatever several threads do with an engine, playing its journal gives the same outcomes, executors' ids
+/// included. Method: random runs with all kinds of operations.
 #[test]
 fn a_journal_is_done_again() {
     let mut seen = Vec::new();
@@ -230,7 +236,7 @@ fn a_journal_is_done_again() {
             }
         }
     }
-    // All but answers that left late, which has a test of its own.
+    // All except late answers, which have their own test.
     assert!(seen.len() >= 12, "{seen:?}");
 }
 
@@ -238,8 +244,8 @@ fn a_journal_is_done_again() {
 #[test]
 fn a_journal_with_a_gap_is_found_out() {
     let entries = run_wild(9);
-    let placed = |entry: &Entry| match &entry.outcome {
-        Outcome::Answers(answers) => !answers.accepts.is_empty(),
+    let placed = |entry: &JournalEntry| match &entry.outcome {
+        OperationOutcome::Answers(answers) => !answers.accepts.is_empty(),
         _ => false,
     };
     let first = entries.iter().position(placed).unwrap();
@@ -249,12 +255,13 @@ fn a_journal_with_a_gap_is_found_out() {
     assert!(play(&gapped).is_err());
 }
 
-/// Goal: answers that leave only after a revive that came meanwhile are on record as such. Method: declines for a cap's
-/// sake are held up while the limit rises.
+/// Goal: answers that are sent after a revive that came meanwhile are recorded as such. Method: declines because of a
+/// cap are blocked while the limit rises.
 #[test]
 fn answers_that_leave_late_are_on_record() {
-    let (cluster, notices, tape) =
-        (Arc::new(Recorder::default()), Notices::default(), Tape::default());
+    let cluster = Arc::new(Recorder::default());
+    let notices = Notices::default();
+    let tape = Tape::default();
     let engine = start(&cluster, &notices, tape.clone(), false);
     cluster.send(Event::Registered { framework_id: "F".to_owned(), again: false });
     engine.set_executor_limit(Some(0)).unwrap();
@@ -263,32 +270,32 @@ fn answers_that_leave_late_are_on_record() {
     cluster.send(Event::Offers(vec![offer("o", "S0", 1)]));
     cluster.wait_until_held();
     engine.set_executor_limit(Some(1)).unwrap();
-    // The revive is due at a point of the grid, and is on record a moment later.
-    let revived = |entry: &Entry| match entry.outcome {
-        Outcome::Point { demand, .. } => demand == Some(DemandCall::Revive),
+    // The revive is due at a point of the grid, and is recorded a moment later.
+    let revived = |entry: &JournalEntry| match entry.outcome {
+        OperationOutcome::Point { demand, .. } => demand == Some(DemandCall::Revive),
         _ => false,
     };
     let until = Instant::now() + Duration::from_secs(20);
     while !tape.entries.lock().unwrap().iter().any(revived) {
-        assert!(Instant::now() < until, "waited in vain");
+        assert!(Instant::now() < until, "timed out");
         std::thread::sleep(Duration::from_millis(5));
     }
     drop(held);
     cluster.declined_when(1);
     engine.shutdown(Duration::ZERO);
     let entries = tape.entries();
-    let late = |entry: &Entry| matches!(entry.operation, Operation::AnswersLeftLate);
+    let late = |entry: &JournalEntry| matches!(entry.operation, Operation::AnswersLeftLate);
     assert_eq!(entries.iter().filter(|entry| late(entry)).count(), 1);
     play(&entries).unwrap();
 }
 
-/// Fails at some point.
+/// A journal that fails at a given entry.
 struct Failing {
     after: usize,
 }
 
 impl Journal for Failing {
-    fn record(&mut self, _entry: &Entry) -> io::Result<()> {
+    fn record(&mut self, _entry: &JournalEntry) -> io::Result<()> {
         match self.after.checked_sub(1) {
             Some(left) => self.after = left,
             None => return Err(io::Error::other("the disk is full")),
@@ -301,12 +308,13 @@ impl Journal for Failing {
     }
 }
 
-/// Goal: a journal that fails is told once, and the run goes on as if there were none. Method: it fails at different
-/// operations, the last of all included.
+/// Goal: a journal's failure is reported once, and the run continues without it. Method: it fails at different
+/// operations, the last one included.
 #[test]
 fn a_failing_journal_is_told_once() {
     for after in [0, 1, 3, 6] {
-        let (cluster, notices) = (Arc::new(Recorder::default()), Notices::default());
+        let cluster = Arc::new(Recorder::default());
+        let notices = Notices::default();
         let engine = start(&cluster, &notices, Failing { after }, false);
         cluster.send(Event::Registered { framework_id: "F".to_owned(), again: false });
         for round in 0..3 {
@@ -326,11 +334,11 @@ fn a_failing_journal_is_told_once() {
     }
 }
 
-/// Hangs at its first entry until the test lets go of the other end.
+/// A journal that hangs at its first entry until the test drops the other end.
 struct Stuck(Receiver<()>);
 
 impl Journal for Stuck {
-    fn record(&mut self, _entry: &Entry) -> io::Result<()> {
+    fn record(&mut self, _entry: &JournalEntry) -> io::Result<()> {
         let _released = self.0.recv();
         Ok(())
     }
@@ -340,26 +348,30 @@ impl Journal for Stuck {
     }
 }
 
-/// Goal: a journal that hangs makes no shutdown longer than it may be, and is named and told of. Method: one that never
-/// returns from its first entry, with more updates than its queue holds, or none; the slack is far shorter than what an
-/// engine that goes on grants a journal.
+/// Goal: a journal that hangs doesn't prolong a shutdown, and is named and reported. Method: one that never returns
+/// from its first entry, with more updates than its queue holds, or none; the slack is far shorter than the time that a
+/// running engine waits for a journal.
 #[test]
 fn a_shutdown_returns_though_the_journal_hangs() {
     for (updates, at_least) in [(30_000, 16_000), (0, 0)] {
         let (release, held) = channel();
-        let (cluster, told) = (Arc::new(Recorder::default()), Arc::new(Mutex::new(Vec::new())));
+        let cluster = Arc::new(Recorder::default());
+        let told = Arc::new(Mutex::new(Vec::new()));
         let mut options = EngineOptions::default();
         options.shutdown_slack = Duration::from_secs(4);
         let launcher = Arc::new(CommandTemplate::new(vec!["run".to_owned()]));
-        let (seen, ended) = (Counter::default(), Arc::clone(&told));
+        let seen = Counter::default();
+        let ended = Arc::clone(&told);
         let counted = seen.clone();
-        let observer = Watching(move |notice| match notice {
+        let observer = FnObserver(move |notice| match notice {
             Notice::Updated { .. } => counted.add(),
             Notice::JournalEnded { why } => ended.lock().unwrap().push(why),
             _ => {}
         });
-        let (manager, observer) = (Arc::clone(&cluster) as _, Box::new(observer));
-        let (kernel, journal) = (kernel(), Box::new(Stuck(held)));
+        let manager = Arc::clone(&cluster) as _;
+        let observer = Box::new(observer);
+        let kernel = kernel();
+        let journal = Box::new(Stuck(held));
         let engine =
             Engine::start_with_journal(kernel, manager, launcher, options, observer, journal);
         let engine = engine.unwrap();

@@ -1,10 +1,10 @@
-//! The engine against a cluster manager that records what it is told and sends what a test wants it to.
+//! The engine with a cluster manager that records calls and sends the events of the test.
 #![allow(clippy::unwrap_used)]
 
-mod ending;
 mod journal;
 mod panics;
 mod recorder;
+mod shutdown;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
@@ -30,18 +30,22 @@ fn kernel(limit: Option<u32>) -> Kernel {
     Kernel::new(config, IdScheme::unique("test", 1).unwrap())
 }
 
-struct House {
+struct Fixture {
     engine: Engine,
     cluster: Arc<Recorder>,
     notices: Notices,
 }
 
-impl House {
-    fn new(limit: Option<u32>, change: impl Fn(&mut EngineOptions)) -> House {
-        House::around(Recorder::default(), limit, change)
+impl Fixture {
+    fn new(limit: Option<u32>, change: impl Fn(&mut EngineOptions)) -> Fixture {
+        Fixture::around(Recorder::default(), limit, change)
     }
 
-    fn around(cluster: Recorder, limit: Option<u32>, change: impl Fn(&mut EngineOptions)) -> House {
+    fn around(
+        cluster: Recorder,
+        limit: Option<u32>,
+        change: impl Fn(&mut EngineOptions),
+    ) -> Fixture {
         let mut options = EngineOptions::default();
         options.handlers = 1;
         change(&mut options);
@@ -55,16 +59,16 @@ impl House {
             options,
             Box::new(notices.clone()),
         );
-        let house = House { engine: engine.unwrap(), cluster, notices };
-        house.register(false);
-        house
+        let fixture = Fixture { engine: engine.unwrap(), cluster, notices };
+        fixture.register(false);
+        fixture
     }
 
     fn register(&self, again: bool) {
         self.cluster.send(Event::Registered { framework_id: "F".to_owned(), again });
     }
 
-    /// Sends one offer with room for `executors` and waits for those that are launched.
+    /// Sends one offer with room for `executors` and waits until they are launched.
     fn launch(&self, id: &str, executors: u32) -> Vec<String> {
         self.cluster.send(Event::Offers(vec![offer(id, "S0", executors)]));
         self.cluster.wait_for(|call| match call {
@@ -75,21 +79,21 @@ impl House {
 }
 
 /// Goal: an offer becomes an executor with its command, and an update is applied before it is acknowledged. Method:
-/// one offer, one update; the recorder looks at the kernel when the acknowledgement comes.
+/// one offer, one update; the kernel is checked when the acknowledgement comes.
 #[test]
 fn offers_become_launches_and_updates_are_acknowledged() {
-    let house = House::new(Some(1), |_| {});
-    let executors = house.launch("o1", 5);
+    let fixture = Fixture::new(Some(1), |_| {});
+    let executors = fixture.launch("o1", 5);
     assert_eq!(executors.len(), 1);
-    let argv = house.cluster.wait_for(|call| match call {
+    let argv = fixture.cluster.wait_for(|call| match call {
         Call::Accept { argv, .. } => Some(argv.clone()),
         _ => None,
     });
     assert_eq!(argv, ["run", &executors[0]]);
-    house.cluster.send(update(&executors[0], TaskState::Finished));
-    house.cluster.wait_for(|call| matches!(call, Call::Acknowledge(_)).then_some(()));
-    assert_eq!(house.engine.kernel().totals().executors, 0);
-    let ended = house.notices.wait_for(|notice| match notice {
+    fixture.cluster.send(update(&executors[0], TaskState::Finished));
+    fixture.cluster.wait_for(|call| matches!(call, Call::Acknowledge(_)).then_some(()));
+    assert_eq!(fixture.engine.kernel().totals().executors, 0);
+    let ended = fixture.notices.wait_for(|notice| match notice {
         Notice::Updated { change, .. } => Some(*change),
         _ => None,
     });
@@ -97,19 +101,19 @@ fn offers_become_launches_and_updates_are_acknowledged() {
 }
 
 /// Goal: offers beyond the bound are declined for the overflow's duration and nothing is lost. Method: a burst of
-/// offers larger than the offer queue while the only handler is held up in a call.
+/// offers larger than the offer queue while the only handler is blocked in a call.
 #[test]
 fn a_burst_beyond_the_bound_is_declined() {
-    let house = House::new(Some(0), |options| {
+    let fixture = Fixture::new(Some(0), |options| {
         options.offers_queued_max = 10;
         options.overflow_refuse = Duration::from_secs(7);
         options.batch_max = 1;
     });
-    let held = house.cluster.hold_calls();
+    let held = fixture.cluster.hold_calls();
     let offers: Vec<_> = (0..100).map(|n| offer(&format!("o{n}"), "S0", 1)).collect();
-    house.cluster.send(Event::Offers(offers));
+    fixture.cluster.send(Event::Offers(offers));
     drop(held);
-    let mut declined = house.cluster.declined_when(100);
+    let mut declined = fixture.cluster.declined_when(100);
     let overflowed = declined.iter().filter(|(_, refuse)| *refuse == Duration::from_secs(7));
     assert_eq!(overflowed.count(), 90);
     declined.sort();
@@ -118,95 +122,95 @@ fn a_burst_beyond_the_bound_is_declined() {
 }
 
 /// Goal: offers that are rescinded, or whose subscription ended, before a handler takes them are not answered.
-/// Method: the handler is held up in a call while both happen to offers that wait.
+/// Method: the handler is blocked in a call while both happen to queued offers.
 #[test]
 fn dead_offers_are_not_answered() {
-    let house = House::new(Some(0), |options| options.batch_max = 1);
-    let held = house.cluster.hold_calls();
-    house.cluster.send(Event::Offers(vec![offer("first", "S0", 1)]));
-    house.cluster.wait_until_held();
-    house.cluster.send(Event::Offers(vec![offer("rescinded", "S0", 1), offer("kept", "S1", 1)]));
-    house.cluster.send(Event::Rescinded { offer_id: "rescinded".to_owned() });
+    let fixture = Fixture::new(Some(0), |options| options.batch_max = 1);
+    let held = fixture.cluster.hold_calls();
+    fixture.cluster.send(Event::Offers(vec![offer("first", "S0", 1)]));
+    fixture.cluster.wait_until_held();
+    fixture.cluster.send(Event::Offers(vec![offer("rescinded", "S0", 1), offer("kept", "S1", 1)]));
+    fixture.cluster.send(Event::Rescinded { offer_id: "rescinded".to_owned() });
     drop(held);
-    let declined = house.cluster.declined_when(2);
+    let declined = fixture.cluster.declined_when(2);
     assert_eq!(declined.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(), ["first", "kept"]);
 
-    let held = house.cluster.hold_calls();
-    house.cluster.send(Event::Offers(vec![offer("second", "S0", 1)]));
-    house.cluster.wait_until_held();
-    house.cluster.send(Event::Offers(vec![offer("dead", "S0", 1)]));
-    house.cluster.send(Event::Disconnected);
-    house.register(true);
-    house.cluster.send(Event::Offers(vec![offer("alive", "S0", 1)]));
+    let held = fixture.cluster.hold_calls();
+    fixture.cluster.send(Event::Offers(vec![offer("second", "S0", 1)]));
+    fixture.cluster.wait_until_held();
+    fixture.cluster.send(Event::Offers(vec![offer("dead", "S0", 1)]));
+    fixture.cluster.send(Event::Disconnected);
+    fixture.register(true);
+    fixture.cluster.send(Event::Offers(vec![offer("alive", "S0", 1)]));
     drop(held);
-    let declined = house.cluster.declined_when(4);
+    let declined = fixture.cluster.declined_when(4);
     let ids: Vec<_> = declined.iter().map(|(id, _)| id.as_str()).collect();
     assert_eq!(ids, ["first", "kept", "second", "alive"]);
 }
 
 /// Goal: encoded offers are answered as others are, in one queue with them: launched on, rescinded, declined beyond
-/// the bound and dropped with their subscription. Method: the handler is held up while both kinds wait.
+/// the bound and dropped with their subscription. Method: the handler is blocked while both kinds are queued.
 #[test]
 fn encoded_offers_are_answered_like_others() {
-    let house = House::new(Some(1), |options| {
+    let fixture = Fixture::new(Some(1), |options| {
         options.batch_max = 4;
         options.offers_queued_max = 4;
         options.overflow_refuse = Duration::from_secs(7);
     });
-    let held = house.cluster.hold_calls();
-    house.cluster.send(encoded(&["first S0 5"]));
-    house.cluster.wait_until_held();
-    house.cluster.send(encoded(&["rescinded S1 1", "one S1 1"]));
-    house.cluster.send(Event::Offers(vec![offer("two", "S2", 1)]));
-    house.cluster.send(Event::Rescinded { offer_id: "rescinded".to_owned() });
-    house.cluster.send(encoded(&["three S3 1", "four S4 1", "over S5 1", " S6 1"]));
+    let held = fixture.cluster.hold_calls();
+    fixture.cluster.send(encoded(&["first S0 5"]));
+    fixture.cluster.wait_until_held();
+    fixture.cluster.send(encoded(&["rescinded S1 1", "one S1 1"]));
+    fixture.cluster.send(Event::Offers(vec![offer("two", "S2", 1)]));
+    fixture.cluster.send(Event::Rescinded { offer_id: "rescinded".to_owned() });
+    fixture.cluster.send(encoded(&["three S3 1", "four S4 1", "over S5 1", " S6 1"]));
     drop(held);
-    house.cluster.wait_for(|call| match call {
+    fixture.cluster.wait_for(|call| match call {
         Call::Accept { offers, .. } if offers == &["first"] => Some(()),
         _ => None,
     });
-    let mut declined = house.cluster.declined_when(5);
+    let mut declined = fixture.cluster.declined_when(5);
     declined.sort();
     let ids: Vec<_> = declined.iter().map(|(id, _)| id.as_str()).collect();
     assert_eq!(ids, ["four", "one", "over", "three", "two"]);
     assert_eq!(declined[2].1, Duration::from_secs(7));
-    let overflow = house.notices.wait_for(|notice| match notice {
+    let overflow = fixture.notices.wait_for(|notice| match notice {
         Notice::Overflow { offers, .. } => Some(*offers),
         _ => None,
     });
     assert_eq!(overflow, 2, "the one without an id is noticed, too");
 
-    let held = house.cluster.hold_calls();
-    house.cluster.send(encoded(&["last S0 1"]));
-    house.cluster.wait_until_held();
-    house.cluster.send(encoded(&["dead S0 1"]));
-    house.register(true);
-    house.cluster.send(encoded(&["alive S0 1"]));
+    let held = fixture.cluster.hold_calls();
+    fixture.cluster.send(encoded(&["last S0 1"]));
+    fixture.cluster.wait_until_held();
+    fixture.cluster.send(encoded(&["dead S0 1"]));
+    fixture.register(true);
+    fixture.cluster.send(encoded(&["alive S0 1"]));
     drop(held);
-    let declined = house.cluster.declined_when(7);
+    let declined = fixture.cluster.declined_when(7);
     let ids: Vec<_> = declined[5..].iter().map(|(id, _)| id.as_str()).collect();
     assert_eq!(ids, ["last", "alive"]);
 }
 
-/// Goal: offers that can't be read are declined and noticed, and spoil no others. Method: a batch with some, of which
-/// one has no id; the same batch for a manager that has no reader.
+/// Goal: offers that can't be read are declined and reported, and the others are answered. Method: a batch with some,
+/// of which one has no id; the same batch for a manager without a reader.
 #[test]
 fn unreadable_offers_are_declined() {
-    for illiterate in [false, true] {
-        let cluster = if illiterate { Recorder::illiterate() } else { Recorder::default() };
-        let house = House::around(cluster, Some(1), |_| {});
-        house.cluster.send(encoded(&["bad", "good S0 1", "worse S1 ", " S1"]));
-        let bad = if illiterate { &["bad", "good", "worse"][..] } else { &["bad", "worse"] };
-        let other = house.engine.kernel().config().refuse_durations().other;
+    for without_reader in [false, true] {
+        let cluster = if without_reader { Recorder::without_reader() } else { Recorder::default() };
+        let fixture = Fixture::around(cluster, Some(1), |_| {});
+        fixture.cluster.send(encoded(&["bad", "good S0 1", "worse S1 ", " S1"]));
+        let bad = if without_reader { &["bad", "good", "worse"][..] } else { &["bad", "worse"] };
+        let other = fixture.engine.kernel().config().refuse_durations().other;
         let expected: Vec<_> = bad.iter().map(|id| ((*id).to_owned(), other)).collect();
-        assert_eq!(house.cluster.declined_when(bad.len()), expected);
-        let noticed = house.notices.wait_for(|notice| match notice {
+        assert_eq!(fixture.cluster.declined_when(bad.len()), expected);
+        let noticed = fixture.notices.wait_for(|notice| match notice {
             Notice::Unreadable { offers, .. } => Some(*offers),
             _ => None,
         });
         assert_eq!(noticed, bad.len() + 1);
-        if !illiterate {
-            house.cluster.wait_for(|call| match call {
+        if !without_reader {
+            fixture.cluster.wait_for(|call| match call {
                 Call::Accept { offers, .. } if offers == &["good"] => Some(()),
                 _ => None,
             });
@@ -214,24 +218,25 @@ fn unreadable_offers_are_declined() {
     }
 }
 
-/// Goal: a launch that surely had no effect frees its hold and blames nobody. Method: the manager refuses accepts.
+/// Goal: a launch that surely had no effect releases its resources and counts as no failure. Method: the manager
+/// refuses accepts.
 #[test]
 fn a_refused_accept_is_rolled_back() {
-    let house = House::new(None, |_| {});
-    house.cluster.refuse_accepts(true);
+    let fixture = Fixture::new(None, |_| {});
+    fixture.cluster.refuse_accepts(true);
     for round in 0..3 {
         let id = format!("refused-{round}");
-        house.cluster.send(Event::Offers(vec![offer(&id, "S0", 2)]));
+        fixture.cluster.send(Event::Offers(vec![offer(&id, "S0", 2)]));
         let dropped = |notice: &Notice| match notice {
             Notice::Updated { state: TaskState::Dropped, executor, .. } => Some(executor.clone()),
             _ => None,
         };
-        house.notices.wait_for_many(2 * (round + 1), dropped);
+        fixture.notices.wait_for_many(2 * (round + 1), dropped);
     }
-    assert_eq!(house.engine.kernel().totals().executors, 0);
-    house.cluster.refuse_accepts(false);
-    assert_eq!(house.launch("taken", 2).len(), 2, "the agent is not excluded");
-    house.engine.kernel().check().unwrap();
+    assert_eq!(fixture.engine.kernel().totals().executors, 0);
+    fixture.cluster.refuse_accepts(false);
+    assert_eq!(fixture.launch("taken", 2).len(), 2, "the agent is not excluded");
+    fixture.engine.kernel().check().unwrap();
 }
 
 /// Goal: the control thread never waits for itself. Method: all its calls fail, while updates that each need one come
@@ -239,22 +244,22 @@ fn a_refused_accept_is_rolled_back() {
 #[test]
 fn failing_calls_do_not_stall_the_control_thread() {
     const UPDATES: usize = 20_000;
-    let house = House::new(None, |_| {});
-    house.cluster.refuse_all(true);
+    let fixture = Fixture::new(None, |_| {});
+    fixture.cluster.refuse_all(true);
     for number in 0..UPDATES {
-        house.cluster.send(update(&format!("stray-{number}"), TaskState::Running));
+        fixture.cluster.send(update(&format!("stray-{number}"), TaskState::Running));
     }
     let applied = |notice: &Notice| matches!(notice, Notice::Updated { .. }).then_some(());
-    house.notices.wait_for_many(UPDATES, applied);
-    assert_eq!(house.engine.kernel().unknown_updates(), UPDATES as u64);
+    fixture.notices.wait_for_many(UPDATES, applied);
+    assert_eq!(fixture.engine.kernel().unknown_updates(), UPDATES as u64);
 }
 
-/// Goal: strays are killed. Method: an update about an executor that nobody placed.
+/// Goal: strays are killed. Method: an update about an executor that the kernel did not place.
 #[test]
 fn strays_are_killed() {
-    let house = House::new(None, |_| {});
-    house.cluster.send(update("stray", TaskState::Running));
-    let killed = house.cluster.wait_for(|call| match call {
+    let fixture = Fixture::new(None, |_| {});
+    fixture.cluster.send(update("stray", TaskState::Running));
+    let killed = fixture.cluster.wait_for(|call| match call {
         Call::Kill(executor) => Some(executor.clone()),
         _ => None,
     });
@@ -264,37 +269,37 @@ fn strays_are_killed() {
 /// Goal: suppress at the limit, revive when it rises, in this order. Method: fill up, raise the limit.
 #[test]
 fn demand_is_followed() {
-    let house = House::new(Some(1), |_| {});
-    house.launch("o1", 1);
-    house.cluster.wait_for(|call| (*call == Call::Suppress).then_some(()));
-    house.engine.kernel().set_executor_limit(Some(2)).unwrap();
-    house.cluster.wait_for(|call| (*call == Call::Revive).then_some(()));
-    let calls = house.notices.wait_for_many(2, |notice| match notice {
+    let fixture = Fixture::new(Some(1), |_| {});
+    fixture.launch("o1", 1);
+    fixture.cluster.wait_for(|call| (*call == Call::Suppress).then_some(()));
+    fixture.engine.kernel().set_executor_limit(Some(2)).unwrap();
+    fixture.cluster.wait_for(|call| (*call == Call::Revive).then_some(()));
+    let calls = fixture.notices.wait_for_many(2, |notice| match notice {
         Notice::Demand(call) => Some(*call),
         _ => None,
     });
     assert_eq!(calls, [DemandCall::Suppress, DemandCall::Revive]);
 }
 
-/// Goal: work that is done when so many executors have finished is not done again. Method: three of three finish, one
-/// after the other and one of them reported twice, with offers in between.
+/// Goal: with `finished_count_down`, executors that finished are not replaced. Method: three of three finish, one after
+/// the other and one of them reported twice, with offers in between.
 #[test]
 fn finished_executors_are_not_replaced_when_counting_down() {
-    let house = House::new(Some(3), |options| options.finished_count_down = true);
-    let executors = house.launch("o1", 5);
+    let fixture = Fixture::new(Some(3), |options| options.finished_count_down = true);
+    let executors = fixture.launch("o1", 5);
     assert_eq!(executors.len(), 3);
     for (round, executor) in executors.iter().enumerate() {
-        house.cluster.send(update(executor, TaskState::Finished));
-        house.cluster.send(update(executor, TaskState::Finished));
+        fixture.cluster.send(update(executor, TaskState::Finished));
+        fixture.cluster.send(update(executor, TaskState::Finished));
         let finished = |notice: &Notice| matches!(notice, Notice::Updated { .. }).then_some(());
-        house.notices.wait_for_many(2 * (round + 1), finished);
+        fixture.notices.wait_for_many(2 * (round + 1), finished);
         let left = u32::try_from(2 - round).unwrap();
-        assert_eq!(house.engine.kernel().executor_limit(), Some(left), "duplicates don't count");
-        house.cluster.send(Event::Offers(vec![offer(&format!("late-{round}"), "S1", 5)]));
+        assert_eq!(fixture.engine.kernel().executor_limit(), Some(left), "duplicates don't count");
+        fixture.cluster.send(Event::Offers(vec![offer(&format!("late-{round}"), "S1", 5)]));
     }
-    house.cluster.declined_when(3);
-    assert_eq!(house.engine.kernel().executor_limit(), Some(0));
-    assert_eq!(house.engine.kernel().offer_counts().executors, 3);
+    fixture.cluster.declined_when(3);
+    assert_eq!(fixture.engine.kernel().executor_limit(), Some(0));
+    assert_eq!(fixture.engine.kernel().offer_counts().executors, 3);
 }
 
 /// Goal: a limit that is set while executors finish is in force from then on, lowered by those that finish after it.
@@ -303,94 +308,95 @@ fn finished_executors_are_not_replaced_when_counting_down() {
 fn finished_executors_undo_no_limit() {
     const EXECUTORS: u32 = 2000;
     const STEP: u32 = 10_000;
-    let house = House::new(Some(EXECUTORS), |options| options.finished_count_down = true);
-    let executors = house.launch("o1", EXECUTORS);
+    let fixture = Fixture::new(Some(EXECUTORS), |options| options.finished_count_down = true);
+    let executors = fixture.launch("o1", EXECUTORS);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            executors.iter().for_each(|it| house.cluster.send(update(it, TaskState::Finished)));
+            executors.iter().for_each(|it| fixture.cluster.send(update(it, TaskState::Finished)));
         });
         for limit in (1..=300).map(|step| step * STEP) {
-            house.engine.set_executor_limit(Some(limit)).unwrap();
+            fixture.engine.set_executor_limit(Some(limit)).unwrap();
             std::thread::sleep(Duration::from_micros(100));
-            let in_force = house.engine.kernel().executor_limit().unwrap();
+            let in_force = fixture.engine.kernel().executor_limit().unwrap();
             assert!(in_force <= limit && limit - in_force <= EXECUTORS, "{in_force}, not {limit}");
         }
     });
     let applied = |notice: &Notice| matches!(notice, Notice::Updated { .. }).then_some(());
-    house.notices.wait_for_many(EXECUTORS as usize, applied);
+    fixture.notices.wait_for_many(EXECUTORS as usize, applied);
 }
 
-/// Goal: neither a question by name nor a kill overtakes the launch of its executor, however long that takes, and both
-/// follow it. Method: the call that launches two executors is held up for several ticks while the framework is
-/// registered anew, their agent is reported lost, and one of them is to end.
+/// Goal: neither a reconciliation by name nor a kill overtakes the launch of its executor, however long that takes, and
+/// both follow it. Method: the call that launches two executors is blocked for several ticks while the framework is
+/// registered again, their agent is reported lost, and one of them is killed.
 #[test]
 fn nothing_overtakes_a_launch() {
-    let house = House::new(None, |_| {});
-    let held = house.cluster.hold_answers();
-    house.cluster.send(Event::Offers(vec![offer("o1", "S0", 2)]));
-    let placed = house.notices.wait_for_many(2, |notice| match notice {
+    let fixture = Fixture::new(None, |_| {});
+    let held = fixture.cluster.hold_answers();
+    fixture.cluster.send(Event::Offers(vec![offer("o1", "S0", 2)]));
+    let placed = fixture.notices.wait_for_many(2, |notice| match notice {
         Notice::Placed(placed) => Some((placed.id, placed.executor.clone())),
         _ => None,
     });
-    house.cluster.wait_until_held();
-    house.register(true);
-    house.cluster.send(Event::AgentLost { agent_id: "S0".to_owned() });
-    house.engine.kill(vec![placed[0].0]);
+    fixture.cluster.wait_until_held();
+    fixture.register(true);
+    fixture.cluster.send(Event::AgentLost { agent_id: "S0".to_owned() });
+    fixture.engine.kill(vec![placed[0].0]);
     std::thread::sleep(Duration::from_millis(2_200));
-    house.cluster.send(update("stray", TaskState::Running));
+    fixture.cluster.send(update("stray", TaskState::Running));
     let is_about = |call: &Call, name: &String| match call {
         Call::Kill(executor) => executor == name,
         Call::Reconcile(executors) => executors.contains(name),
         _ => false,
     };
-    house.cluster.wait_for(|call| is_about(call, &"stray".to_owned()).then_some(()));
-    for call in house.cluster.calls() {
+    fixture.cluster.wait_for(|call| is_about(call, &"stray".to_owned()).then_some(()));
+    for call in fixture.cluster.calls() {
         let early = placed.iter().any(|(_, name)| is_about(&call, name));
         assert!(!early, "{call:?} came before the launch");
     }
     drop(held);
-    house.cluster.wait_for(|call| (*call == Call::Kill(placed[0].1.clone())).then_some(()));
-    house.cluster.wait_for(|call| match call {
+    fixture.cluster.wait_for(|call| (*call == Call::Kill(placed[0].1.clone())).then_some(()));
+    fixture.cluster.wait_for(|call| match call {
         Call::Reconcile(executors) => executors.contains(&placed[1].1).then_some(()),
         _ => None,
     });
 }
 
-/// Goal: executors whose launch has returned are asked about and killed, though another launch of their batch hangs;
-/// the others wait for theirs. Method: the second accept of a batch is held up while the framework is registered anew
-/// and all executors are to end.
+/// Goal: executors whose launch has returned are reconciled and killed, although another launch of their batch hangs;
+/// the others wait for their own launch. Method: the second accept of a batch is blocked while the framework is
+/// registered again and all executors are killed.
 #[test]
 fn the_launched_do_not_wait_for_their_batch() {
     let (release, held) = channel::<()>();
-    let (held, accepts) = (Mutex::new(held), AtomicUsize::new(0));
+    let held = Mutex::new(held);
+    let accepts = AtomicUsize::new(0);
     let mut cluster = Recorder::default();
     cluster.on_call = Some(Box::new(move |call| {
         if call == "accept" && accepts.fetch_add(1, Ordering::Relaxed) == 1 {
             let _released = held.lock().unwrap().recv();
         }
     }));
-    let house = House::around(cluster, None, |_| {});
-    house.cluster.send(Event::Offers(vec![offer("o1", "S0", 2), offer("o2", "S1", 2)]));
-    let placed = house.notices.wait_for_many(4, |notice| match notice {
+    let fixture = Fixture::around(cluster, None, |_| {});
+    fixture.cluster.send(Event::Offers(vec![offer("o1", "S0", 2), offer("o2", "S1", 2)]));
+    let placed = fixture.notices.wait_for_many(4, |notice| match notice {
         Notice::Placed(placed) => Some((placed.id, placed.executor.clone())),
         _ => None,
     });
-    let launched = house.cluster.launched();
+    let launched = fixture.cluster.launched();
     assert_eq!(launched.len(), 2);
-    house.register(true);
-    house.engine.kill(placed.iter().map(|(id, _)| *id).collect());
+    fixture.register(true);
+    fixture.engine.kill(placed.iter().map(|(id, _)| *id).collect());
     let wait_for_kill = |executor: &String| {
         let killed = Call::Kill(executor.clone());
-        house.cluster.wait_for(|call| (*call == killed).then_some(()));
+        fixture.cluster.wait_for(|call| (*call == killed).then_some(()));
     };
     launched.iter().for_each(wait_for_kill);
-    house.cluster.wait_for(|call| match call {
+    fixture.cluster.wait_for(|call| match call {
         Call::Reconcile(executors) if *executors == launched => Some(()),
         _ => None,
     });
     let others: Vec<_> =
         placed.iter().map(|(_, name)| name).filter(|name| !launched.contains(name)).collect();
-    for call in house.cluster.calls() {
+    for call in fixture.cluster.calls() {
         let early = others.iter().any(|name| match &call {
             Call::Kill(executor) => executor == *name,
             Call::Reconcile(executors) => executors.contains(name),
@@ -402,18 +408,18 @@ fn the_launched_do_not_wait_for_their_batch() {
     others.into_iter().for_each(wait_for_kill);
 }
 
-/// Goal: a shutdown asks each executor to end, waits, and tells who didn't. Method: one of two obeys.
+/// Goal: a shutdown kills each executor, waits, and reports those that did not end. Method: one of two ends.
 #[test]
 fn a_shutdown_reports_who_is_left() {
-    let house = House::new(None, |_| {});
-    let executors = house.launch("o1", 2);
-    house.cluster.obey_kills_of(&executors[0]);
-    let report = house.engine.shutdown(Duration::from_millis(500));
+    let fixture = Fixture::new(None, |_| {});
+    let executors = fixture.launch("o1", 2);
+    fixture.cluster.end_when_killed(&executors[0]);
+    let report = fixture.engine.shutdown(Duration::from_millis(500));
     assert!(!report.drained);
     let mut fates: Vec<Fate> = report.executors.iter().map(|drained| drained.fate).collect();
     fates.sort_by_key(|fate| fate.as_str());
     assert_eq!(fates, [Fate::Alive, Fate::Killed]);
-    assert!(house.cluster.stopped());
+    assert!(fixture.cluster.stopped());
 }
 
 /// Goal: options out of range are refused before anything starts. Method: each at zero, and more handlers than there

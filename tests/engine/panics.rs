@@ -1,5 +1,5 @@
-//! Panics of others' code, in each of the engine's threads: nothing is launched unseen, no offer is kept, and it is
-//! told.
+//! Panics of foreign code, in each of the engine's threads: no launch is lost, each offer is answered, and the panic is
+//! reported.
 #![allow(clippy::panic)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use offermill::TaskState;
 use offermill::engine::cluster_manager::Event;
-use offermill::engine::journal::{Entry, Journal};
+use offermill::engine::journal::{Journal, JournalEntry};
 use offermill::engine::{Engine, EngineOptions, Notice, Shutdown};
 use offermill::launch::{Command, CommandTemplate, Facts, Launcher};
 
-use crate::ending::{Counter, start};
 use crate::kernel;
-use crate::recorder::{Call, Notices, Recorder, Watching, encoded, offer, update};
+use crate::recorder::{Call, FnObserver, Notices, Recorder, encoded, offer, update};
+use crate::shutdown::{Counter, start};
 
 /// Panics at its second command.
 #[derive(Default)]
@@ -35,13 +35,15 @@ fn options() -> EngineOptions {
     options
 }
 
-/// Goal: a launcher that panics costs its batch: what is launched stays, what is committed and not launched is taken
-/// back, each offer is answered once, and the handler goes on. Method: three offers of which the second's command
+/// Goal: a launcher that panics costs its batch: launched executors stay, those committed and not launched are taken
+/// back, each offer is answered once, and the handler continues. Method: three offers of which the second's command
 /// panics, then another one.
 #[test]
 fn a_launcher_that_panics_costs_its_batch() {
-    let (cluster, notices) = (Arc::new(Recorder::default()), Notices::default());
-    let (manager, launcher) = (Arc::clone(&cluster) as _, Arc::new(Faulty::default()));
+    let cluster = Arc::new(Recorder::default());
+    let notices = Notices::default();
+    let manager = Arc::clone(&cluster) as _;
+    let launcher = Arc::new(Faulty::default());
     let observer = Box::new(notices.clone());
     let engine = Engine::start(kernel(Some(3)), manager, launcher, options(), observer).unwrap();
     cluster.send(Event::Registered { framework_id: "F".to_owned(), again: false });
@@ -78,8 +80,8 @@ fn a_launcher_that_panics_costs_its_batch() {
     assert_eq!(engine.shutdown(Duration::from_millis(50)).unfinished, [""; 0]);
 }
 
-/// Goal: a launch in which the cluster manager panicked has an unknown outcome: the executor stays, and what follows in
-/// its batch is taken back. Method: a call that panics once, with offers owned and encoded.
+/// Goal: a launch in which the cluster manager panicked has an unknown outcome: the executor stays, and the later ones
+/// of its batch are taken back. Method: a call that panics once, with offers owned and encoded.
 #[test]
 fn a_call_that_panics_is_not_made_again() {
     for is_encoded in [false, true] {
@@ -89,7 +91,8 @@ fn a_call_that_panics_is_not_made_again() {
             let first = call == "accept" && !panicked.swap(true, Ordering::Relaxed);
             assert!(!first, "no accept");
         }));
-        let (cluster, notices) = (Arc::new(cluster), Notices::default());
+        let cluster = Arc::new(cluster);
+        let notices = Notices::default();
         let engine = start(&cluster, Box::new(notices.clone()), |_| {});
         cluster.send(if is_encoded {
             encoded(&["o1 S1 4", "o2 S2 4"])
@@ -107,11 +110,12 @@ fn a_call_that_panics_is_not_made_again() {
     }
 }
 
-/// Goal: offers that a reader panics over are declined, and the handler goes on with a new reader. Method: an offer
-/// that says how many executors there is room for in a word that isn't a number.
+/// Goal: if a reader panics, the offers of its batch are declined, and the handler continues with a new reader. Method:
+/// an offer whose number of executors isn't a number.
 #[test]
 fn a_reader_that_panics_is_replaced() {
-    let (cluster, notices) = (Arc::new(Recorder::default()), Notices::default());
+    let cluster = Arc::new(Recorder::default());
+    let notices = Notices::default();
     let engine = start(&cluster, Box::new(notices.clone()), |_| {});
     cluster.send(encoded(&["o1 S1 1", "o2 S2 many"]));
     let declined: Vec<_> = cluster.declined_when(2).into_iter().map(|(id, _)| id).collect();
@@ -122,9 +126,9 @@ fn a_reader_that_panics_is_replaced() {
     assert_eq!(engine.kernel().totals().executors, 1);
 }
 
-/// Goal: after a panic of the control thread nothing is launched, offers are declined, nobody waits for that thread,
-/// and it is told. Method: the observer or a call panics; then more updates come than the engine's queue holds, and
-/// offers.
+/// Goal: after a panic of the control thread no executor is launched, offers are declined, no thread waits for it, and
+/// the panic is reported. Method: the observer or a call panics; then more updates come than the engine's queue holds,
+/// and offers.
 #[test]
 fn a_broken_engine_says_so_and_launches_nothing() {
     for place in ["observer", "acknowledge"] {
@@ -133,7 +137,7 @@ fn a_broken_engine_says_so_and_launches_nothing() {
         let cluster = Arc::new(cluster);
         let broken = Counter::default();
         let counter = broken.clone();
-        let observer = Watching(move |notice| match notice {
+        let observer = FnObserver(move |notice| match notice {
             Notice::Updated { .. } if place == "observer" => panic!("no such notice"),
             Notice::Broken { why } => {
                 assert!(why.contains("no such"), "{why}");
@@ -168,7 +172,7 @@ fn a_broken_engine_says_so_and_launches_nothing() {
 struct Broken;
 
 impl Journal for Broken {
-    fn record(&mut self, _entry: &Entry) -> std::io::Result<()> {
+    fn record(&mut self, _entry: &JournalEntry) -> std::io::Result<()> {
         panic!("no such entry");
     }
 
@@ -179,7 +183,8 @@ impl Journal for Broken {
 
 /// An engine with a journal, registered with its cluster.
 fn registered_with_journal(journal: impl Journal + 'static) -> (Arc<Recorder>, Notices, Engine) {
-    let (cluster, notices) = (Arc::new(Recorder::default()), Notices::default());
+    let cluster = Arc::new(Recorder::default());
+    let notices = Notices::default();
     let engine = Engine::start_with_journal(
         kernel(Some(1)),
         Arc::clone(&cluster) as _,
@@ -193,8 +198,8 @@ fn registered_with_journal(journal: impl Journal + 'static) -> (Arc<Recorder>, N
     (cluster, notices, engine)
 }
 
-/// Goal: a journal that panics is given up at once, and the engine goes on. Method: it panics at its first entry; the
-/// notice comes though the queue to the journal has room for much more, and the end doesn't wait for it.
+/// Goal: a journal that panics is given up at once, and the engine continues. Method: it panics at its first entry; the
+/// notice comes although the queue to the journal has room for many more, and the shutdown doesn't wait for it.
 #[test]
 fn a_journal_that_panics_is_given_up() {
     let (cluster, notices, engine) = registered_with_journal(Broken);
@@ -208,7 +213,7 @@ fn a_journal_that_panics_is_given_up() {
     assert!(engine.broken().is_none());
 }
 
-/// What a panic may throw: it panics itself when it is dropped, and so does what that throws.
+/// A panic's payload that panics when it is dropped, with a payload of the same kind.
 struct Grenade;
 
 impl Drop for Grenade {
@@ -217,7 +222,7 @@ impl Drop for Grenade {
     }
 }
 
-/// Shuts the engine down. What that may throw doesn't come as far as the test's harness, which it would end.
+/// Shuts the engine down. Catches its panics, whose payloads would end the test's harness.
 #[track_caller]
 fn shut_down(engine: Engine, timeout: Duration) -> Shutdown {
     let ended = catch_unwind(AssertUnwindSafe(|| engine.shutdown(timeout)));
@@ -233,7 +238,7 @@ impl Launcher for Thrower {
 }
 
 impl Journal for Thrower {
-    fn record(&mut self, _entry: &Entry) -> std::io::Result<()> {
+    fn record(&mut self, _entry: &JournalEntry) -> std::io::Result<()> {
         panic_any(Grenade);
     }
 
@@ -242,12 +247,14 @@ impl Journal for Thrower {
     }
 }
 
-/// Goal: a handler goes on, and the engine comes to its end, though what was thrown panics when it is thrown away.
-/// Method: a launcher that throws such a thing for each of two batches.
+/// Goal: a handler continues, and the engine shuts down, although a panic's payload panics when it is dropped. Method:
+/// a launcher that throws such a payload for each of two batches.
 #[test]
 fn a_launcher_may_throw_what_panics() {
-    let (cluster, notices) = (Arc::new(Recorder::default()), Notices::default());
-    let (manager, launcher) = (Arc::clone(&cluster) as _, Arc::new(Thrower));
+    let cluster = Arc::new(Recorder::default());
+    let notices = Notices::default();
+    let manager = Arc::clone(&cluster) as _;
+    let launcher = Arc::new(Thrower);
     let observer = Box::new(notices.clone());
     let engine = Engine::start(kernel(Some(1)), manager, launcher, options(), observer).unwrap();
     cluster.send(Event::Registered { framework_id: "F".to_owned(), again: false });
@@ -264,8 +271,8 @@ fn a_launcher_may_throw_what_panics() {
     assert!(report.drained && report.unfinished.is_empty() && cluster.stopped());
 }
 
-/// Goal: the same of the cluster manager. Method: one that throws such a thing in its first accept, in an
-/// acknowledgement, and in its stop; the engine goes on, or is broken, and ends in good order.
+/// Goal: the same of the cluster manager. Method: one that throws such a payload in its first accept, in an
+/// acknowledgement, and in its stop; the engine continues, or is broken, and shuts down in order.
 #[test]
 fn a_manager_may_throw_what_panics() {
     for place in ["accept", "acknowledge", "stop"] {
@@ -281,7 +288,8 @@ fn a_manager_may_throw_what_panics() {
         } else {
             cluster.on_call = Some(Box::new(throw));
         }
-        let (cluster, notices) = (Arc::new(cluster), Notices::default());
+        let cluster = Arc::new(cluster);
+        let notices = Notices::default();
         let engine = start(&cluster, Box::new(notices.clone()), |options| {
             options.shutdown_slack = Duration::from_secs(20);
         });
@@ -303,14 +311,14 @@ fn a_manager_may_throw_what_panics() {
     }
 }
 
-/// Goal: the same of an observer. Method: one that throws such a thing at an update, and at the notice that the engine
-/// is broken.
+/// Goal: the same of an observer. Method: one that throws such a payload at an update, and at the notice that the
+/// engine is broken.
 #[test]
 fn an_observer_may_throw_what_panics() {
     let cluster = Arc::new(Recorder::default());
     let broken = Counter::default();
     let counter = broken.clone();
-    let observer = Watching(move |notice| match notice {
+    let observer = FnObserver(move |notice| match notice {
         Notice::Updated { .. } => panic_any(Grenade),
         Notice::Broken { .. } => {
             counter.add();
@@ -330,7 +338,7 @@ fn an_observer_may_throw_what_panics() {
     assert!(report.broken.is_some() && report.unfinished.is_empty() && cluster.stopped());
 }
 
-/// Goal: the same of a journal. Method: one that throws such a thing at its first entry.
+/// Goal: the same of a journal. Method: one that throws such a payload at its first entry.
 #[test]
 fn a_journal_may_throw_what_panics() {
     let (cluster, notices, engine) = registered_with_journal(Thrower);

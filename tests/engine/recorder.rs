@@ -11,7 +11,7 @@ use offermill::engine::{Notice, Observer};
 use offermill::resources::Scalar;
 use offermill::{Error, Offer, Resource, TaskState, Timestamp, UpdateReason};
 
-/// Nothing here takes long; who waits for so long waits for ever.
+/// Far longer than any step here takes: a wait of this length has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +28,7 @@ pub(crate) enum Call {
     Revive,
     Suppress,
     Kill(String),
-    /// By name; nobody is everybody.
+    /// By name; none means all.
     Reconcile(Vec<String>),
     Acknowledge(String),
     Other,
@@ -38,13 +38,13 @@ pub(crate) enum Call {
 struct State {
     events: Option<EventSink>,
     calls: Vec<Call>,
-    /// Executors whose kills are obeyed.
-    obedient: Vec<String>,
+    /// Executors that end when they are killed.
+    ends_when_killed: Vec<String>,
     refuse_accepts: bool,
     refuse_all: bool,
     waiting: usize,
     stopped: bool,
-    /// How many calls came after the stop.
+    /// The number of calls after the stop.
     late: usize,
 }
 
@@ -54,24 +54,24 @@ type Hook<T> = Option<Box<dyn Fn(T) + Send + Sync>>;
 pub(crate) struct Recorder {
     state: Mutex<State>,
     changed: Condvar,
-    /// Whether it can read what it encoded.
-    illiterate: bool,
-    /// Held by a test that wants calls to wait.
-    door: Mutex<()>,
-    /// The same, of answers to offers alone.
-    answers_door: Mutex<()>,
-    /// Done in each call, before all else, with nothing held.
+    /// Whether it has no reader of encoded offers.
+    without_reader: bool,
+    /// Held by a test to block all calls.
+    calls_lock: Mutex<()>,
+    /// Held by a test to block the answers to offers.
+    answers_lock: Mutex<()>,
+    /// Called first in each call, without locks held.
     pub(crate) on_call: Hook<&'static str>,
-    /// Done in each call, with the executor that it is to kill.
+    /// Called in each kill, with the executor.
     pub(crate) on_kill: Hook<String>,
-    /// Done when it is stopped.
+    /// Called in the stop.
     pub(crate) on_stop: Hook<()>,
 }
 
 impl Recorder {
-    /// One that can't read what it encoded.
-    pub(crate) fn illiterate() -> Recorder {
-        Recorder { illiterate: true, ..Recorder::default() }
+    /// A recorder without a reader of encoded offers.
+    pub(crate) fn without_reader() -> Recorder {
+        Recorder { without_reader: true, ..Recorder::default() }
     }
 
     pub(crate) fn send(&self, event: Event) {
@@ -81,15 +81,15 @@ impl Recorder {
 
     /// Makes every call wait until the guard is dropped.
     pub(crate) fn hold_calls(&self) -> MutexGuard<'_, ()> {
-        self.door.lock().unwrap()
+        self.calls_lock.lock().unwrap()
     }
 
     /// Makes every answer to an offer wait until the guard is dropped, but no other call.
     pub(crate) fn hold_answers(&self) -> MutexGuard<'_, ()> {
-        self.answers_door.lock().unwrap()
+        self.answers_lock.lock().unwrap()
     }
 
-    /// Waits until the answer to an offer waits at the door.
+    /// Waits until an answer to an offer is blocked.
     pub(crate) fn wait_until_held(&self) {
         let state = self.state.lock().unwrap();
         let held = self.changed.wait_timeout_while(state, PATIENCE, |state| state.waiting == 0);
@@ -100,7 +100,7 @@ impl Recorder {
         let state = self.state.lock().unwrap();
         let missing = |state: &mut State| !state.calls.iter().any(|call| wanted(call).is_some());
         let (state, waited) = self.changed.wait_timeout_while(state, PATIENCE, missing).unwrap();
-        assert!(!waited.timed_out(), "waited in vain; calls: {:?}", state.calls);
+        assert!(!waited.timed_out(), "timed out; calls: {:?}", state.calls);
         state.calls.iter().find_map(wanted).unwrap()
     }
 
@@ -118,7 +118,7 @@ impl Recorder {
         let state = self.state.lock().unwrap();
         let missing = |state: &mut State| declined(state).len() < count;
         let (state, waited) = self.changed.wait_timeout_while(state, PATIENCE, missing).unwrap();
-        assert!(!waited.timed_out(), "waited in vain; calls: {:?}", state.calls);
+        assert!(!waited.timed_out(), "timed out; calls: {:?}", state.calls);
         declined(&state)
     }
 
@@ -155,8 +155,8 @@ impl Recorder {
         self.state.lock().unwrap().refuse_all = refuse;
     }
 
-    pub(crate) fn obey_kills_of(&self, executor: &str) {
-        self.state.lock().unwrap().obedient.push(executor.to_owned());
+    pub(crate) fn end_when_killed(&self, executor: &str) {
+        self.state.lock().unwrap().ends_when_killed.push(executor.to_owned());
     }
 
     pub(crate) fn started(&self) -> bool {
@@ -170,7 +170,7 @@ impl Recorder {
         assert!(!waited.unwrap().1.timed_out(), "it was never stopped");
     }
 
-    /// How many calls came after it had been stopped.
+    /// The number of calls after the stop.
     pub(crate) fn late_calls(&self) -> usize {
         self.state.lock().unwrap().late
     }
@@ -202,9 +202,9 @@ impl ClusterManager for Recorder {
         let answers = usize::from(matches!(recorded, Call::Accept { .. } | Call::Decline { .. }));
         self.state.lock().unwrap().waiting += answers;
         self.changed.notify_all();
-        drop(self.door.lock().unwrap());
+        drop(self.calls_lock.lock().unwrap());
         if answers > 0 {
-            drop(self.answers_door.lock().unwrap());
+            drop(self.answers_lock.lock().unwrap());
         }
         let mut state = self.state.lock().unwrap();
         state.waiting -= answers;
@@ -216,7 +216,7 @@ impl ClusterManager for Recorder {
             return Err(Error::cluster("accepting", "not today"));
         }
         if let (Call::Kill(executor), Some(events)) = (&recorded, state.events.clone())
-            && state.obedient.contains(executor)
+            && state.ends_when_killed.contains(executor)
         {
             let ended = update(executor, TaskState::Killed);
             std::thread::spawn(move || events.send(ended));
@@ -227,7 +227,7 @@ impl ClusterManager for Recorder {
     }
 
     fn offer_reader(&self) -> Option<Box<dyn ReadOffers>> {
-        (!self.illiterate).then(|| Box::new(Reader) as _)
+        (!self.without_reader).then(|| Box::new(Reader) as _)
     }
 
     fn stop(&self) {
@@ -287,8 +287,8 @@ fn record(call: cluster_manager::Call<'_>) -> Call {
         cluster_manager::Call::Revive { .. } => Call::Revive,
         cluster_manager::Call::Suppress { .. } => Call::Suppress,
         cluster_manager::Call::Kill { executor, .. } => Call::Kill(executor.to_owned()),
-        cluster_manager::Call::Reconcile(questioned) => {
-            Call::Reconcile(questioned.iter().map(|it| it.executor.to_owned()).collect())
+        cluster_manager::Call::Reconcile(tasks) => {
+            Call::Reconcile(tasks.iter().map(|it| it.executor.to_owned()).collect())
         }
         cluster_manager::Call::Acknowledge { update, .. } => {
             Call::Acknowledge(update.executor.clone())
@@ -297,7 +297,7 @@ fn record(call: cluster_manager::Call<'_>) -> Call {
     }
 }
 
-/// An offer with room for so many executors of one core.
+/// An offer with room for this number of executors with one core each.
 pub(crate) fn offer(id: &str, agent: &str, executors: u32) -> OwnedOffer {
     let thousandths = |amount: u64| Scalar::from_thousandths(amount * 1000);
     OwnedOffer {
@@ -332,10 +332,10 @@ pub(crate) fn update_because(executor: &str, state: TaskState, reason: UpdateRea
     })
 }
 
-/// Does what a test wants at each notice.
-pub(crate) struct Watching<F>(pub(crate) F);
+/// An observer that calls a closure.
+pub(crate) struct FnObserver<F>(pub(crate) F);
 
-impl<F: FnMut(Notice) + Send> Observer for Watching<F> {
+impl<F: FnMut(Notice) + Send> Observer for FnObserver<F> {
     fn notice(&mut self, _at: Timestamp, notice: Notice) {
         (self.0)(notice);
     }
@@ -366,7 +366,7 @@ impl Notices {
         let found = |notices: &Vec<Notice>| notices.iter().filter_map(&wanted).count();
         let missing = |notices: &mut Vec<Notice>| found(notices) < count;
         let (notices, waited) = self.0.1.wait_timeout_while(notices, PATIENCE, missing).unwrap();
-        assert!(!waited.timed_out(), "waited in vain; notices: {notices:?}");
+        assert!(!waited.timed_out(), "timed out; notices: {notices:?}");
         notices.iter().filter_map(&wanted).collect()
     }
 }

@@ -17,13 +17,13 @@ use crate::time::Timestamp;
 /// An operation and its outcome.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Entry {
+pub struct JournalEntry {
     /// When it took effect.
     pub at: Timestamp,
     /// The operation.
     pub operation: Operation,
     /// Its outcome.
-    pub outcome: Outcome,
+    pub outcome: OperationOutcome,
     /// The kernel's totals after it.
     pub totals: Totals,
     /// The executor limit in force after it.
@@ -92,14 +92,14 @@ pub enum Operation {
 /// The outcome of an operation.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Outcome {
+pub enum OperationOutcome {
     /// Of [`Operation::Registered`], [`Operation::Disconnected`], [`Operation::AnswersLeftLate`], [`Operation::Limit`],
     /// [`Operation::Request`] and [`Operation::Wait`].
     Done,
     /// Of [`Operation::Limit`] and [`Operation::Request`]: the limit is out of range.
     Refused,
     /// Of [`Operation::Offers`].
-    Answers(Answers),
+    Answers(BatchAnswers),
     /// Of [`Operation::Update`].
     Updated {
         /// The change of the executor's state.
@@ -132,16 +132,16 @@ pub enum Outcome {
 
 /// The answers to a batch. Offers are given by their positions in it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Answers {
+pub struct BatchAnswers {
     /// The acceptances, in order.
-    pub accepts: Vec<Acceptance>,
+    pub accepts: Vec<AcceptedOffers>,
     /// The declined offers, in order.
     pub declines: Vec<Decline>,
 }
 
 /// Offers that were accepted together.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Acceptance {
+pub struct AcceptedOffers {
     /// The offers.
     pub offers: Vec<u32>,
     /// The executors, in the order in which they were placed.
@@ -171,17 +171,17 @@ pub struct Launched {
     pub pieces: Vec<Piece>,
 }
 
-impl Entry {
+impl JournalEntry {
     /// An entry with the kernel's present totals and limit.
     pub(super) fn after(
         kernel: &Kernel,
         at: Timestamp,
         operation: Operation,
-        outcome: Outcome,
-    ) -> Entry {
+        outcome: OperationOutcome,
+    ) -> JournalEntry {
         let totals = kernel.totals();
         let limit = kernel.executor_limit();
-        Entry { at, operation, outcome, totals, limit }
+        JournalEntry { at, operation, outcome, totals, limit }
     }
 }
 
@@ -220,54 +220,59 @@ impl Operation {
         handler: &mut Handler,
         decisions: &mut Decisions,
         at: Timestamp,
-    ) -> Outcome {
+    ) -> OperationOutcome {
         match self {
             Operation::Offers(offers) => {
                 let parts = BorrowedParts::default();
                 handler.resource_offers(borrow_offers(offers, &parts), at, decisions);
-                return Outcome::answers(kernel, decisions);
+                return OperationOutcome::answers(kernel, decisions);
             }
             Operation::AnswersLeftLate => kernel.answers_sent(decisions),
             Operation::Update { executor, state, reason, limit } => {
                 let update = StatusUpdate::new(executor, *state).because(*reason);
-                return Outcome::from(&kernel.status_update_with(&update, *limit, at));
+                return OperationOutcome::from(&kernel.status_update_with(&update, *limit, at));
             }
             Operation::AgentLost { agent_id } => {
-                return Outcome::targets(kernel, &kernel.agent_lost(agent_id, at));
+                return OperationOutcome::targets(kernel, &kernel.agent_lost(agent_id, at));
             }
             Operation::ExecutorLost { executor } => {
-                return Outcome::targets(kernel, kernel.executor_lost(executor).as_slice());
+                return OperationOutcome::targets(
+                    kernel,
+                    kernel.executor_lost(executor).as_slice(),
+                );
             }
-            Operation::Limit(limit) => return Outcome::set(&kernel.set_executor_limit(*limit)),
+            Operation::Limit(limit) => {
+                return OperationOutcome::set(&kernel.set_executor_limit(*limit));
+            }
             Operation::Request { limit, hosts } => {
                 let hosts = hosts.iter().map(String::as_str);
-                return Outcome::set(&kernel.request_executors(*limit, hosts, at));
+                return OperationOutcome::set(&kernel.request_executors(*limit, hosts, at));
             }
             Operation::Kill(executors) => {
                 let ids = executors.iter().filter_map(|executor| kernel.executor_id(executor));
-                return Outcome::targets(kernel, &kernel.kill_executors(ids));
+                return OperationOutcome::targets(kernel, &kernel.kill_executors(ids));
             }
             Operation::Recovered(former) => {
                 let adopted = kernel.adopt(&borrow_former(former), at);
-                return Outcome::adopted(adopted.as_deref().unwrap_or_default());
+                return OperationOutcome::adopted(adopted.as_deref().unwrap_or_default());
             }
             Operation::Registered { .. } => {
                 kernel.registered();
             }
             Operation::Disconnected => kernel.disconnected(),
-            Operation::Close => return Outcome::targets(kernel, &kernel.close()),
+            Operation::Close => return OperationOutcome::targets(kernel, &kernel.close()),
             Operation::Wait | Operation::Point => {}
         }
-        Outcome::Done
+        OperationOutcome::Done
     }
 }
 
-impl Acceptance {
+impl AcceptedOffers {
     /// The record of an acceptance by `kernel`.
     #[must_use]
-    pub fn of(kernel: &Kernel, accepted: &Accepted<'_>) -> Acceptance {
+    pub fn of(kernel: &Kernel, accepted: &Accepted<'_>) -> AcceptedOffers {
         let executors = accepted.executors.iter();
-        Acceptance {
+        AcceptedOffers {
             offers: accepted.offers.to_vec(),
             executors: executors.map(|placed| launched(kernel, accepted, placed)).collect(),
             refuse: accepted.refuse,
@@ -275,32 +280,37 @@ impl Acceptance {
     }
 }
 
-impl Outcome {
-    pub(crate) fn answers(kernel: &Kernel, decisions: &Decisions) -> Outcome {
-        let accepts = decisions.accepts().map(|accepted| Acceptance::of(kernel, &accepted));
+impl OperationOutcome {
+    pub(crate) fn answers(kernel: &Kernel, decisions: &Decisions) -> OperationOutcome {
+        let accepts = decisions.accepts().map(|accepted| AcceptedOffers::of(kernel, &accepted));
         let declines = decisions.declines().to_vec();
-        Outcome::Answers(Answers { accepts: accepts.collect(), declines })
+        OperationOutcome::Answers(BatchAnswers { accepts: accepts.collect(), declines })
     }
 
-    pub(crate) fn adopted(ids: &[Option<ExecutorId>]) -> Outcome {
-        Outcome::Adopted(ids.iter().map(Option::is_some).collect())
+    pub(crate) fn adopted(ids: &[Option<ExecutorId>]) -> OperationOutcome {
+        OperationOutcome::Adopted(ids.iter().map(Option::is_some).collect())
     }
 
     /// The outcome of setting a limit.
-    pub(crate) fn set<E>(set: &Result<(), E>) -> Outcome {
-        if set.is_ok() { Outcome::Done } else { Outcome::Refused }
+    pub(crate) fn set<E>(set: &Result<(), E>) -> OperationOutcome {
+        if set.is_ok() { OperationOutcome::Done } else { OperationOutcome::Refused }
     }
 
-    pub(crate) fn targets(kernel: &Kernel, targets: &[Target]) -> Outcome {
+    pub(crate) fn targets(kernel: &Kernel, targets: &[Target]) -> OperationOutcome {
         let name = |it: &Target| (kernel.executor_name(it.id).to_string(), it.agent_id.to_string());
-        Outcome::Targets(targets.iter().map(name).collect())
+        OperationOutcome::Targets(targets.iter().map(name).collect())
     }
 }
 
-impl From<&crate::kernel::Outcome> for Outcome {
-    fn from(outcome: &crate::kernel::Outcome) -> Outcome {
+impl From<&crate::kernel::Outcome> for OperationOutcome {
+    fn from(outcome: &crate::kernel::Outcome) -> OperationOutcome {
         let crate::kernel::Outcome { change, freed, kill, excluded, .. } = outcome;
-        Outcome::Updated { change: *change, freed: *freed, kill: *kill, excluded: excluded.clone() }
+        OperationOutcome::Updated {
+            change: *change,
+            freed: *freed,
+            kill: *kill,
+            excluded: excluded.clone(),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! which a [`Player`] repeats a run.
 //!
 //! An engine that is [given a journal](super::Engine::start_with_journal) runs every operation that changes its kernel
-//! under one lock, and passes the journal an [`Entry`] for each: the time, the [`Operation`] and its [`Outcome`]. A
+//! under one lock, and passes the journal an [`JournalEntry`] for each: the time, the [`Operation`] and its [`OperationOutcome`]. A
 //! [`Player`] around a new kernel with the same settings runs the same operations and gets the same outcomes. An engine
 //! without a journal has no such lock.
 //!
@@ -37,7 +37,9 @@ pub(super) mod recording;
 use std::io;
 use std::time::Duration;
 
-pub use entry::{Acceptance, Answers, Entry, Launched, Operation, Outcome};
+pub use entry::{
+    AcceptedOffers, BatchAnswers, JournalEntry, Launched, Operation, OperationOutcome,
+};
 pub(crate) use player::GridPoint;
 pub use player::{GAP_MAX, Player};
 
@@ -52,7 +54,7 @@ pub trait Journal: Send {
     ///
     /// # Errors
     /// If the entry can't be recorded.
-    fn record(&mut self, entry: &Entry) -> io::Result<()>;
+    fn record(&mut self, entry: &JournalEntry) -> io::Result<()>;
 
     /// Makes the recorded entries outlive this process. Called at least once per second in which an entry was recorded,
     /// and at the end.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::entry::{Entry, Operation, Outcome};
+use super::entry::{JournalEntry, Operation, OperationOutcome};
 use super::{POINT_EVERY, TICK_EVERY};
 use crate::error::Error;
 use crate::kernel::{Decisions, DemandCall, Handler, Kernel, Target, Ticked};
@@ -36,20 +36,26 @@ pub(crate) fn run_point(kernel: &Kernel, at: Timestamp) -> GridPoint {
 
 impl GridPoint {
     /// The outcome to be recorded, if there is one.
-    pub(crate) fn outcome(&self, kernel: &Kernel) -> Option<Outcome> {
+    pub(crate) fn outcome(&self, kernel: &Kernel) -> Option<OperationOutcome> {
         let nothing = Ticked::default();
         let ticked = self.ticked.as_ref().unwrap_or(&nothing);
         let names = |targets: &[Target]| -> Vec<String> {
             targets.iter().map(|it| kernel.executor_name(it.id).to_string()).collect()
         };
-        let (given_up, forgotten) = (names(&ticked.given_up), names(&ticked.forgotten));
+        let given_up = names(&ticked.given_up);
+        let forgotten = names(&ticked.forgotten);
         let agents_forgotten = ticked.agents_forgotten;
         let is_something = self.demand.is_some()
             || agents_forgotten > 0
             || !given_up.is_empty()
             || !forgotten.is_empty();
         let demand = self.demand;
-        is_something.then_some(Outcome::Point { demand, given_up, forgotten, agents_forgotten })
+        is_something.then_some(OperationOutcome::Point {
+            demand,
+            given_up,
+            forgotten,
+            agents_forgotten,
+        })
     }
 }
 
@@ -94,7 +100,7 @@ impl Player {
     ///
     /// # Errors
     /// If `until` is before the last operation, or more than [`GAP_MAX`] after it.
-    pub fn advance(&mut self, until: Timestamp) -> Result<Option<Entry>, Error> {
+    pub fn advance(&mut self, until: Timestamp) -> Result<Option<JournalEntry>, Error> {
         if until < self.at {
             return Err(Error::setting("moment", until, format!("{} or later", self.at)));
         }
@@ -107,7 +113,7 @@ impl Player {
             self.point = at.plus(POINT_EVERY);
             let point = run_point(&self.kernel, at);
             if let Some(outcome) = point.outcome(&self.kernel) {
-                return Ok(Some(Entry::after(&self.kernel, at, Operation::Point, outcome)));
+                return Ok(Some(JournalEntry::after(&self.kernel, at, Operation::Point, outcome)));
             }
         }
         Ok(None)
@@ -117,11 +123,11 @@ impl Player {
     ///
     /// # Errors
     /// If its time is out of range, as for [`Player::advance`]; then nothing was run.
-    pub fn play(&mut self, at: Timestamp, operation: Operation) -> Result<Entry, Error> {
+    pub fn play(&mut self, at: Timestamp, operation: Operation) -> Result<JournalEntry, Error> {
         while self.advance(at)?.is_some() {}
         self.at = at;
         let Player { kernel, handler, decisions, .. } = self;
         let outcome = operation.apply(kernel, handler, decisions, at);
-        Ok(Entry::after(&self.kernel, at, operation, outcome))
+        Ok(JournalEntry::after(&self.kernel, at, operation, outcome))
     }
 }

@@ -8,7 +8,7 @@ use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::entry::{Entry, Operation, Outcome};
+use super::entry::{JournalEntry, Operation, OperationOutcome};
 use super::player::{GridPoint, run_point};
 use super::{Journal, POINT_EVERY};
 use crate::engine::sync::{Deadline, catch};
@@ -35,7 +35,7 @@ pub(crate) struct Recording {
 
 #[derive(Debug)]
 struct RecordingQueue {
-    queue: Vec<Entry>,
+    queue: Vec<JournalEntry>,
     weight: usize,
     /// The time of the last operation.
     at: Timestamp,
@@ -137,7 +137,7 @@ impl Recording {
             turn.record(kernel, Operation::Point, outcome);
         }
         if at.as_millis().is_multiple_of(WAIT_EVERY) {
-            turn.record(kernel, Operation::Wait, Outcome::Done);
+            turn.record(kernel, Operation::Wait, OperationOutcome::Done);
         }
         Some(passed)
     }
@@ -151,7 +151,7 @@ impl Recording {
     /// returned before.
     pub(crate) fn finish(&self, kernel: &Kernel, now: Timestamp) -> Option<String> {
         let mut turn = self.turn(now);
-        turn.record(kernel, Operation::Wait, Outcome::Done);
+        turn.record(kernel, Operation::Wait, OperationOutcome::Done);
         let mut state = turn.state;
         state.ended = true;
         self.filled.notify_all();
@@ -212,7 +212,7 @@ impl Recording {
     }
 
     /// Moves all queued entries into `entries`; waits for one for a limited time. Returns whether no more will come.
-    fn wait_for_entries(&self, entries: &mut Vec<Entry>) -> bool {
+    fn wait_for_entries(&self, entries: &mut Vec<JournalEntry>) -> bool {
         let is_idle = |state: &mut RecordingQueue| !state.ended && state.queue.is_empty();
         let waited = self.filled.wait_timeout_while(self.state(), FLUSH_EVERY, is_idle);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -237,12 +237,17 @@ impl Turn<'_> {
     }
 
     /// Records the operation of this turn.
-    pub(crate) fn record(&mut self, kernel: &Kernel, operation: Operation, outcome: Outcome) {
+    pub(crate) fn record(
+        &mut self,
+        kernel: &Kernel,
+        operation: Operation,
+        outcome: OperationOutcome,
+    ) {
         if self.state.ended {
             return;
         }
         self.state.weight += operation.weight();
-        let entry = Entry::after(kernel, self.state.at, operation, outcome);
+        let entry = JournalEntry::after(kernel, self.state.at, operation, outcome);
         self.state.queue.push(entry);
         self.recording.filled.notify_one();
     }
@@ -267,10 +272,11 @@ mod tests {
     /// reaches threads that wait already. Method: no thread writes the entries.
     #[test]
     fn a_journal_that_hangs_is_given_up() {
-        let (recording, kernel) = (Recording::new(), kernel());
+        let recording = Recording::new();
+        let kernel = kernel();
         let fill = || {
             for _ in 0..WEIGHT_MAX + 2 {
-                recording.turn(at(1)).record(&kernel, Operation::Wait, Outcome::Done);
+                recording.turn(at(1)).record(&kernel, Operation::Wait, OperationOutcome::Done);
             }
         };
         std::thread::scope(|scope| {
@@ -278,7 +284,8 @@ mod tests {
             while recording.state().weight <= WEIGHT_MAX {
                 std::thread::yield_now();
             }
-            let (short, began) = (Duration::from_millis(20), Instant::now());
+            let short = Duration::from_millis(20);
+            let began = Instant::now();
             recording.limit_waiting(short, Deadline::after(short));
             filling.join().unwrap();
             assert!(began.elapsed() < PATIENCE / 2, "a thread that waited already still waits");
@@ -298,7 +305,8 @@ mod tests {
     /// it; and no point is skipped. Method: a clock that jumps forwards and backwards.
     #[test]
     fn moments_keep_to_the_grid() {
-        let (recording, kernel) = (Recording::new(), kernel());
+        let recording = Recording::new();
+        let kernel = kernel();
         let moment = |clock: u64| recording.turn(at(clock)).at().as_millis();
         assert_eq!(
             [moment(3), moment(1), moment(49), moment(50), moment(9_999)],

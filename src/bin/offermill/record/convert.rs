@@ -2,19 +2,19 @@
 
 use bumpalo::Bump;
 use offermill::engine::cluster_manager::RecoveredExecutor;
-use offermill::engine::journal::{Acceptance, Entry, Operation, Outcome};
+use offermill::engine::journal::{JournalEntry, Operation, OperationOutcome};
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{Change, Config, Decline, DemandCall, LimitRule, Offer, Timestamp};
 use serde_json::{Value, json};
 
-use crate::scenario::answer::{CallLine, cores, pieces};
+use crate::scenario::answer::CallLine;
 use crate::scenario::event::{
     LostLine, RecoveredLine, RegisteredLine, StateLine, StatusLine, reason_name,
 };
 use crate::scenario::offer::to_offers;
 use crate::scenario::{
     self, AcceptLine, AnswerLine, CallKind, ClosingLine, EventKind, InitLine, OfferLine,
-    ScenarioEvent, StateAfter, TaskLine,
+    ScenarioEvent, StateAfter,
 };
 
 /// Returns the first line of the answers.
@@ -24,7 +24,7 @@ pub(super) fn init(config: &Config) -> AnswerLine {
 }
 
 /// Returns the event of an entry, if it has one. `last` is the time of the previous event.
-pub(super) fn event(entry: &Entry, last: Timestamp) -> Option<ScenarioEvent> {
+pub(super) fn event(entry: &JournalEntry, last: Timestamp) -> Option<ScenarioEvent> {
     let kind = match &entry.operation {
         Operation::Offers(_) => EventKind::Offers(
             entry.operation.with_batch(|batch| batch.iter().map(OfferLine::of).collect()),
@@ -102,17 +102,17 @@ pub(super) fn operation(kind: &EventKind) -> Operation {
 }
 
 /// Returns the answers of an entry, to the event with the number `ev`. The answers of a timer tick precede the event's.
-pub(super) fn answers(ev: u64, entry: &Entry) -> Vec<AnswerLine> {
+pub(super) fn answers(ev: u64, entry: &JournalEntry) -> Vec<AnswerLine> {
     let mut answers = Vec::new();
     let mut call = |call| answers.push(AnswerLine::Call(CallLine { ev, at_ms: None, call }));
     let mut result = None;
     let mut error = None;
     match &entry.outcome {
-        Outcome::Answers(made) => entry.operation.with_batch(|batch| {
-            made.accepts.iter().for_each(|it| call(CallKind::Accept(accept(batch, it))));
+        OperationOutcome::Answers(made) => entry.operation.with_batch(|batch| {
+            made.accepts.iter().for_each(|it| call(CallKind::Accept(AcceptLine::of(batch, it))));
             made.declines.iter().for_each(|it| call(CallKind::Decline(decline(batch, it))));
         }),
-        Outcome::Updated { change, kill, excluded, .. } => {
+        OperationOutcome::Updated { change, kill, excluded, .. } => {
             if let (true, Operation::Update { executor, .. }) = (kill, &entry.operation) {
                 call(CallKind::Kill { task: executor.clone() });
             }
@@ -124,15 +124,15 @@ pub(super) fn answers(ev: u64, entry: &Entry) -> Vec<AnswerLine> {
             }
             result = Some(object);
         }
-        Outcome::Targets(targets) if matches!(entry.operation, Operation::Kill(_)) => {
+        OperationOutcome::Targets(targets) if matches!(entry.operation, Operation::Kill(_)) => {
             targets.iter().for_each(|(task, _)| call(CallKind::Kill { task: task.clone() }));
         }
-        Outcome::Targets(targets) => result = Some(json!(targets)),
-        Outcome::Adopted(adopted) => result = Some(json!(adopted)),
-        Outcome::Point { demand, given_up, forgotten, .. } => {
+        OperationOutcome::Targets(targets) => result = Some(json!(targets)),
+        OperationOutcome::Adopted(adopted) => result = Some(json!(adopted)),
+        OperationOutcome::Point { demand, given_up, forgotten, .. } => {
             return point_calls(ev, entry.at, *demand, given_up, forgotten);
         }
-        Outcome::Refused => error = Some("no such limit can be".to_owned()),
+        OperationOutcome::Refused => error = Some("no such limit can be".to_owned()),
         _ => {}
     }
     answers.push(closing(ev, entry, result, error));
@@ -158,34 +158,14 @@ fn point_calls(
     calls.map(|call| AnswerLine::Call(CallLine { ev, at_ms, call })).collect()
 }
 
-fn closing(ev: u64, entry: &Entry, result: Option<Value>, error: Option<String>) -> AnswerLine {
-    let after = StateAfter {
-        cores: Some(cores(entry.totals.cores)),
-        executors: entry.totals.executors.into(),
-        limit: entry.limit.map(u64::from),
-        stopped: entry.totals.closed,
-        ..StateAfter::default()
-    };
+fn closing(
+    ev: u64,
+    entry: &JournalEntry,
+    result: Option<Value>,
+    error: Option<String>,
+) -> AnswerLine {
+    let after = StateAfter::of(&entry.totals, entry.limit);
     AnswerLine::Closing(ClosingLine { ev, result, error, after })
-}
-
-fn accept(batch: &[Offer<'_>], acceptance: &Acceptance) -> AcceptLine {
-    let offers = acceptance.offers.iter().filter_map(|at| batch.get(*at as usize));
-    let agent = offers.clone().next().map_or("", |offer| offer.agent_id);
-    let tasks = acceptance.executors.iter().map(|it| TaskLine {
-        id: it.executor.clone(),
-        agent: agent.to_owned(),
-        cpus: it.cores.millis() as f64 / 1000.0,
-        mem: it.memory.get() as f64,
-        gpus: f64::from(it.gpus.get()),
-        resources: pieces(batch, &it.pieces),
-        ..TaskLine::default()
-    });
-    AcceptLine {
-        offers: offers.map(|offer| offer.id.to_owned()).collect(),
-        refuse_seconds: Some(acceptance.refuse.as_secs_f64()),
-        tasks: tasks.collect(),
-    }
 }
 
 fn decline(batch: &[Offer<'_>], decline: &Decline) -> scenario::DeclineLine {

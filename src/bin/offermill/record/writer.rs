@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use offermill::engine::journal::{Entry, Journal};
+use offermill::engine::journal::{Journal, JournalEntry};
 use offermill::{Config, Timestamp};
 use rustix::fs::OFlags;
 use serde::Serialize;
@@ -83,7 +83,7 @@ impl JournalFiles {
 }
 
 impl Journal for JournalFiles {
-    fn record(&mut self, entry: &Entry) -> io::Result<()> {
+    fn record(&mut self, entry: &JournalEntry) -> io::Result<()> {
         let answers = convert::answers(self.ev, entry);
         let Some(event) = convert::event(entry, self.last) else {
             self.early.extend(answers);

@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use bumpalo::Bump;
+use offermill::engine::journal::AcceptedOffers;
 use offermill::launch::spark::SparkExecutor;
 use offermill::launch::{Facts, Launcher};
 use offermill::{
@@ -124,7 +125,8 @@ impl SparkReplay {
     fn accept(&self, batch: &[Offer<'_>], accepted: &Accepted<'_>) -> Option<AcceptLine> {
         let offer = batch.get(*accepted.offers.first()? as usize)?;
         let launcher = self.launcher.as_ref()?;
-        let mut accept = AcceptLine::of(&self.kernel, batch, accepted);
+        let recorded = AcceptedOffers::of(&self.kernel, accepted);
+        let mut accept = AcceptLine { refuse_seconds: None, ..AcceptLine::of(batch, &recorded) };
         let placed = accepted.executors.iter();
         for (task, placed) in accept.tasks.iter_mut().zip(placed) {
             let facts = Facts {
@@ -295,7 +297,7 @@ impl SparkReplay {
             sufficient: Some(self.registered_cores as f64 >= self.sufficient_cores),
             stopped: self.shutdown != ShutdownStage::Running,
             agents: Some(self.tasks.lines()),
-            ..StateAfter::of(&self.kernel)
+            ..StateAfter::of(&self.kernel.totals(), self.kernel.executor_limit())
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use offermill::engine::journal::{AcceptedOffers, Launched};
 use offermill::resources::MilliCpus;
-use offermill::{Accepted, Amount, DEFAULT_ROLE, Kernel, Offer, Piece, Placed, Reservations};
+use offermill::{Amount, DEFAULT_ROLE, Offer, Piece, Reservations, Totals};
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
@@ -228,12 +229,11 @@ pub(crate) struct AgentLine {
 
 impl StateAfter {
     /// The state of a kernel, in the fields that are the same for every cluster.
-    pub(crate) fn of(kernel: &Kernel) -> StateAfter {
-        let totals = kernel.totals();
+    pub(crate) fn of(totals: &Totals, limit: Option<u32>) -> StateAfter {
         StateAfter {
             cores: Some(cores(totals.cores)),
             executors: totals.executors.into(),
-            limit: kernel.executor_limit().map(u64::from),
+            limit: limit.map(u64::from),
             stopped: totals.closed,
             ..StateAfter::default()
         }
@@ -241,7 +241,7 @@ impl StateAfter {
 }
 
 /// Cores as a number, without a decimal point if they are whole.
-pub(crate) fn cores(cores: MilliCpus) -> Number {
+fn cores(cores: MilliCpus) -> Number {
     let millis = cores.millis();
     match millis % 1000 {
         0 => Number::from(millis / 1000),
@@ -252,28 +252,28 @@ pub(crate) fn cores(cores: MilliCpus) -> Number {
 
 impl AcceptLine {
     /// The line of an acceptance, without names, commands, files, labels and containers.
-    pub(crate) fn of(kernel: &Kernel, batch: &[Offer<'_>], accepted: &Accepted<'_>) -> AcceptLine {
+    pub(crate) fn of(batch: &[Offer<'_>], accepted: &AcceptedOffers) -> AcceptLine {
         let offers = accepted.offers.iter().filter_map(|at| batch.get(*at as usize));
         let agent = offers.clone().next().map_or("", |offer| offer.agent_id);
-        let task = |placed: &Placed| TaskLine {
-            id: kernel.executor_name(placed.id).to_string(),
+        let task = |launched: &Launched| TaskLine {
+            id: launched.executor.clone(),
             agent: agent.to_owned(),
-            cpus: placed.cores.millis() as f64 / 1000.0,
-            mem: placed.memory.get() as f64,
-            gpus: f64::from(placed.gpus.get()),
-            resources: pieces(batch, accepted.pieces(placed)),
+            cpus: launched.cores.millis() as f64 / 1000.0,
+            mem: launched.memory.get() as f64,
+            gpus: f64::from(launched.gpus.get()),
+            resources: pieces(batch, &launched.pieces),
             ..TaskLine::default()
         };
         AcceptLine {
             offers: offers.map(|offer| offer.id.to_owned()).collect(),
-            refuse_seconds: None,
+            refuse_seconds: Some(accepted.refuse.as_secs_f64()),
             tasks: accepted.executors.iter().map(task).collect(),
         }
     }
 }
 
 /// Returns the lines of an executor's pieces of resources.
-pub(crate) fn pieces(batch: &[Offer<'_>], pieces: &[Piece]) -> Vec<PieceLine> {
+fn pieces(batch: &[Offer<'_>], pieces: &[Piece]) -> Vec<PieceLine> {
     let line = |piece: &Piece| {
         let resource = batch.get(piece.offer as usize)?.resources.get(piece.resource as usize)?;
         let ResourceLine { name, role, reservation, reservations, .. } = ResourceLine::of(resource);

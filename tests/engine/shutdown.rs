@@ -1,4 +1,5 @@
-//! The engine's end: kills before updates, no call after the stop, observers that kill and end, and what hangs.
+//! The engine's shutdown: kills before updates, no call after the stop, observers that kill and shut down, and foreign
+//! code that hangs.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
@@ -11,9 +12,9 @@ use offermill::launch::CommandTemplate;
 use offermill::{TaskState, Timestamp};
 
 use crate::kernel;
-use crate::recorder::{Call, Recorder, Watching, offer, update};
+use crate::recorder::{Call, FnObserver, Recorder, offer, update};
 
-/// Far more than anything here takes: who waits for so long waits for ever.
+/// Far longer than any step here takes: a wait of this length has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn start(
@@ -32,7 +33,7 @@ pub(crate) fn start(
     engine
 }
 
-/// Counts to a number that can be waited for.
+/// A counter whose value can be waited for.
 #[derive(Clone, Default)]
 pub(crate) struct Counter(Arc<(Mutex<usize>, Condvar)>);
 
@@ -51,14 +52,15 @@ impl Counter {
 }
 
 /// Goal: a shutdown's kills don't wait for updates that came before, and no call is made after the manager's stop.
-/// Method: an observer that takes a millisecond for each of 4000 updates; the cluster says after how many of them it
-/// was told to kill, and how many calls came after its stop.
+/// Method: an observer that takes a millisecond for each of 4000 updates; the cluster records after how many of them it
+/// got the kill, and how many calls came after its stop.
 #[test]
 fn kills_come_before_updates_and_no_call_after_the_stop() {
     const UPDATES: usize = 4000;
     let seen = Arc::new(AtomicUsize::new(0));
     let killed_after = Arc::new(AtomicUsize::new(usize::MAX));
-    let (counted, killed) = (Arc::clone(&seen), Arc::clone(&killed_after));
+    let counted = Arc::clone(&seen);
+    let killed = Arc::clone(&killed_after);
     let on_kill = move |executor: String| {
         if executor != "stray" {
             killed.fetch_min(counted.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -68,7 +70,7 @@ fn kills_come_before_updates_and_no_call_after_the_stop() {
     cluster.on_kill = Some(Box::new(on_kill));
     let cluster = Arc::new(cluster);
     let noticed = Arc::clone(&seen);
-    let observer = Watching(move |notice| {
+    let observer = FnObserver(move |notice| {
         if let Notice::Updated { .. } = notice {
             noticed.fetch_add(1, Ordering::Relaxed);
             std::thread::sleep(Duration::from_millis(1));
@@ -87,15 +89,16 @@ fn kills_come_before_updates_and_no_call_after_the_stop() {
     assert!(killed_after < UPDATES / 2, "killed after {killed_after} updates");
 }
 
-/// Goal: an observer may kill, however many updates wait. Method: one kill for each of 60 000 updates, which are more
-/// than the engine's queue holds.
+/// Goal: an observer may kill, however many updates are queued. Method: one kill for each of 60 000 updates, which are
+/// more than the engine's queue holds.
 #[test]
 fn an_observer_may_kill() {
     const UPDATES: usize = 60_000;
     let cluster = Arc::new(Recorder::default());
     let (itself, updates) = (Arc::new(OnceLock::<Weak<Engine>>::new()), Counter::default());
-    let (engine, counter) = (Arc::clone(&itself), updates.clone());
-    let observer = Watching(move |notice| {
+    let engine = Arc::clone(&itself);
+    let counter = updates.clone();
+    let observer = FnObserver(move |notice| {
         if let Notice::Updated { .. } = notice {
             if let Some(engine) = engine.get().and_then(Weak::upgrade) {
                 engine.kill(Vec::new());
@@ -112,15 +115,17 @@ fn an_observer_may_kill() {
     updates.wait_for(UPDATES);
 }
 
-/// Goal: an observer may end the engine: the manager is stopped, and nobody waits for themselves. Method: it drops the
-/// engine, or shuts it down, while events come that fill the engine's queue.
+/// Goal: an observer may end the engine: the manager is stopped, and no thread waits for itself. Method: it drops the
+/// engine, or shuts it down, while events fill the engine's queue.
 #[test]
 fn an_observer_may_end_the_engine() {
     for shuts_down in [false, true] {
         let cluster = Arc::new(Recorder::default());
-        let (door, ended) = (Arc::new(Mutex::new(None::<Engine>)), Counter::default());
-        let (inside, counter) = (Arc::clone(&door), ended.clone());
-        let observer = Watching(move |notice| {
+        let door = Arc::new(Mutex::new(None::<Engine>));
+        let ended = Counter::default();
+        let inside = Arc::clone(&door);
+        let counter = ended.clone();
+        let observer = FnObserver(move |notice| {
             if let Notice::AgentLost { .. } = notice {
                 let engine = inside.lock().unwrap().take().unwrap();
                 if shuts_down {
@@ -140,7 +145,7 @@ fn an_observer_may_end_the_engine() {
     }
 }
 
-/// Goal: a shutdown returns though something hangs in others' code, says what, and makes no call after the stop.
+/// Goal: a shutdown returns although foreign code hangs, names the thread, and makes no call after the stop.
 /// Method: a launch, the manager's stop, a call of the control thread's or the observer hangs until the shutdown has
 /// returned; the slack is short, and the assertion of time is not.
 #[test]
@@ -154,13 +159,16 @@ fn a_shutdown_returns_whatever_hangs() {
         let (release, held) = channel::<()>();
         let held = Arc::new(Mutex::new(held));
         let door = Arc::clone(&held);
-        // Returns when the test lets go of its end.
+        // Returns when the test drops its end.
         let hang = move || {
             let _released = door.lock().unwrap().recv();
         };
-        let (in_call, in_stop, in_observer) = (hang.clone(), hang.clone(), hang);
+        let in_call = hang.clone();
+        let in_stop = hang.clone();
+        let in_observer = hang;
         let is_hung = Counter::default();
-        let (call_hangs, observer_hangs) = (is_hung.clone(), is_hung.clone());
+        let call_hangs = is_hung.clone();
+        let observer_hangs = is_hung.clone();
         let mut cluster = Recorder::default();
         cluster.on_call = Some(Box::new(move |call| {
             if call == place {
@@ -174,7 +182,7 @@ fn a_shutdown_returns_whatever_hangs() {
             }
         }));
         let cluster = Arc::new(cluster);
-        let observer = Watching(move |notice| {
+        let observer = FnObserver(move |notice| {
             if let (Notice::AgentLost { .. }, "observer") = (notice, place) {
                 observer_hangs.add();
                 in_observer();
@@ -198,7 +206,7 @@ fn a_shutdown_returns_whatever_hangs() {
     }
 }
 
-/// Says that it is dropped, which is when the control thread has ended.
+/// Reports its drop, which is when the control thread has ended.
 struct Told<F> {
     notice: F,
     ended: Counter,
@@ -216,9 +224,10 @@ impl<F> Drop for Told<F> {
     }
 }
 
-/// Goal: what a manager sends while its stop goes on takes bounded memory, though nobody reads it, and keeps no thread
-/// of the manager's waiting for ever; what is dropped is counted. Method: an observer that hangs while the stop sends
-/// more updates, offers and events about them than fit into the engine's queue; then the observer goes on and counts.
+/// Goal: events that a manager sends while it is stopped take bounded memory, although no thread reads them, and block
+/// none of the manager's threads for ever; dropped events are counted. Method: an observer that hangs while the stop
+/// sends more updates, offers and events about them than fit into the engine's queue; then the observer goes on and
+/// counts.
 #[test]
 fn a_manager_that_floods_while_it_stops_takes_bounded_memory() {
     const UPDATES: usize = 100_000;
@@ -238,8 +247,11 @@ fn a_manager_that_floods_while_it_stops_takes_bounded_memory() {
     }));
     let cluster = Arc::new(cluster);
     itself.set(Arc::downgrade(&cluster)).unwrap();
-    let (updates, offers) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let (counted, refused, is_hung) = (Arc::clone(&updates), Arc::clone(&offers), hangs.clone());
+    let updates = Arc::new(AtomicUsize::new(0));
+    let offers = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&updates);
+    let refused = Arc::clone(&offers);
+    let is_hung = hangs.clone();
     let notice = move |notice| match notice {
         Notice::AgentLost { .. } => {
             is_hung.add();
@@ -260,7 +272,8 @@ fn a_manager_that_floods_while_it_stops_takes_bounded_memory() {
     cluster.wait_until_stopped();
     drop(release);
     ended.wait_for(1);
-    let (updates, offers) = (updates.load(Ordering::Relaxed), offers.load(Ordering::Relaxed));
+    let updates = updates.load(Ordering::Relaxed);
+    let offers = offers.load(Ordering::Relaxed);
     assert!(updates <= QUEUE, "{updates} updates waited");
     assert_eq!(offers, 0, "offers waited");
     if report.unfinished == ["offermill-control"] {
