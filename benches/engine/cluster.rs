@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use offermill::engine::cluster_manager::{
-    Call, ClusterManager, EncodedOffer, EncodedOffers, Event, EventSink, OfferPlace, ReadBatch, ReadOffers,
-    Update,
+    Call, ClusterManager, EncodedOffer, EncodedOffers, Event, EventSink, OfferPlace, ReadBatch,
+    ReadOffers, Update,
 };
 use offermill::{Error, Offer, TaskState, UpdateReason};
 
