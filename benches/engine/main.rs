@@ -1,8 +1,8 @@
 //! From a cluster's event to the calls that answer it, threads included; `benches/README.md` says what each shows.
 //!
-//! A cluster in memory sends what it has ready, and swallows calls. Between the two stands the engine, with its offer queue,
-//! handlers and control thread, or a baseline: threads that take the same events from a channel and make the same
-//! calls, by the plain loop (`plain`), or by one loop that they share behind a lock (`mutex`).
+//! A cluster in memory sends what it has ready, and swallows calls. Between the two stands the engine, with its offer
+//! queue, handlers and control thread, or a baseline: threads that take the same events from a channel and make the
+//! same calls, by the plain loop (`plain`), or by one loop that they share behind a lock (`mutex`).
 #![expect(clippy::expect_used, reason = "a bench that can't be set up must stop")]
 
 #[path = "../support/mod.rs"]

@@ -235,7 +235,8 @@ mod tests {
 
     const HEAD: &str = "{\"format\":1,\"conf\":{}}\n";
 
-    /// Goal: a byte order mark is allowed at the beginning of a file only. Method: put one at the beginning and one later.
+    /// Goal: a byte order mark is allowed at the beginning of a file only. Method: put one at the beginning and one
+    /// later.
     #[test]
     fn a_byte_order_mark_may_begin_a_file() {
         assert!(read(format!("\u{feff}{HEAD}").as_bytes()).is_ok());
@@ -310,7 +311,8 @@ mod tests {
         assert_eq!(error, "F:2: not UTF-8, expected JSON in UTF-8");
     }
 
-    /// Goal: a file that ends in the middle of a line is read up to the last whole line. Method: cut one file at each byte.
+    /// Goal: a file that ends in the middle of a line is read up to the last whole line. Method: cut one file at each
+    /// byte.
     #[test]
     fn a_cut_file_is_read_up_to_its_cut() {
         let whole = format!("{HEAD}{{\"kill\":[\"ä\"]}}\n{{\"stop\":true}}\n");
