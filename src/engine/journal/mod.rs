@@ -2,7 +2,7 @@
 //! which a [`Player`] repeats a run.
 //!
 //! An engine that is [given a journal](super::Engine::start_with_journal) runs every operation that changes its kernel
-//! under one lock, and passes the journal an [`JournalEntry`] for each: the time, the [`Operation`] and its
+//! under one lock, and passes the journal a [`JournalEntry`] for each: the time, the [`Operation`] and its
 //! [`OperationOutcome`]. A [`Player`] around a new kernel with the same settings runs the same operations and gets the
 //! same outcomes. An engine without a journal has no such lock.
 //!
