@@ -13,7 +13,7 @@ use crate::scenario::event::{
 };
 use crate::scenario::offer::to_offers;
 use crate::scenario::{
-    self, AcceptLine, AnswerLine, CallKind, ClosingLine, EventKind, InitLine, OfferLine,
+    AcceptLine, AnswerLine, CallKind, ClosingLine, DeclineLine, EventKind, InitLine, OfferLine,
     ScenarioEvent, StateAfter,
 };
 
@@ -168,9 +168,9 @@ fn closing(
     AnswerLine::Closing(ClosingLine { ev, result, error, after })
 }
 
-fn decline(batch: &[Offer<'_>], decline: &Decline) -> scenario::DeclineLine {
+fn decline(batch: &[Offer<'_>], decline: &Decline) -> DeclineLine {
     let offer = batch.get(decline.offer as usize).map_or("", |offer| offer.id);
-    scenario::DeclineLine {
+    DeclineLine {
         offer: offer.to_owned(),
         refuse_seconds: Some(decline.refuse.as_secs_f64()),
         reason: Some(decline.reason.to_string()),

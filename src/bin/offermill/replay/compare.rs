@@ -89,7 +89,7 @@ impl<'a> Comparer<'a> {
         expected: &'a [AnswerLine],
         exactly: bool,
     ) -> Comparer<'a> {
-        let (init, expected) = split(expected);
+        let (init, expected) = by_event(expected);
         Comparer {
             scenario,
             init,
@@ -127,7 +127,7 @@ impl<'a> Comparer<'a> {
         let at = usize::try_from(number).unwrap_or(usize::MAX);
         let Some(event) = self.scenario.events.get(at) else { return };
         let empty = EventAnswers::default();
-        let (_, gotten) = split(decided);
+        let (_, gotten) = by_event(decided);
         let got = gotten.get(&number).unwrap_or(&empty);
         let last = self.expected.keys().next_back().copied();
         let want = self.expected.get(&number).unwrap_or(&empty);
@@ -154,7 +154,7 @@ impl<'a> Comparer<'a> {
     /// Whether the scenario contains the orderly end of its run.
     fn ended_in_order(&self) -> bool {
         let mut events = self.scenario.events.iter().rev();
-        self.scenario.cut.is_none() && events.any(|event| event.kind == EventKind::Stop)
+        self.scenario.incomplete_line.is_none() && events.any(|event| event.kind == EventKind::Stop)
     }
 
     fn end_early(&mut self, why: EndedEarly) {
@@ -165,7 +165,7 @@ impl<'a> Comparer<'a> {
     /// Returns the result.
     pub(super) fn finish(mut self) -> ComparisonResult {
         let last = self.expected.keys().next_back().copied();
-        if let (Some(last), None, false) = (last, self.scenario.cut, self.is_over)
+        if let (Some(last), None, false) = (last, self.scenario.incomplete_line, self.is_over)
             && last >= self.scenario.events.len() as u64
         {
             let what = format!(
@@ -297,7 +297,7 @@ fn is_end(state: TaskState) -> bool {
 }
 
 /// Returns the first line, and the answers by event.
-fn split(answers: &[AnswerLine]) -> (Option<&InitLine>, BTreeMap<u64, EventAnswers<'_>>) {
+fn by_event(answers: &[AnswerLine]) -> (Option<&InitLine>, BTreeMap<u64, EventAnswers<'_>>) {
     let mut init = None;
     let mut events = BTreeMap::<u64, EventAnswers<'_>>::new();
     for answer in answers {

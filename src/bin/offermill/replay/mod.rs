@@ -113,7 +113,7 @@ pub(crate) fn replay(arguments: &ReplayArguments) -> ExitStatus {
 /// Reads a scenario, and returns whether it is decided as by Spark.
 fn read(path: &Path, compat: Option<Compat>) -> Result<(ScenarioFile, bool), LineError> {
     let scenario = reader::scenario(path)?;
-    if let Some(number) = scenario.cut {
+    if let Some(number) = scenario.incomplete_line {
         let path = path.display();
         remark(&format!(
             "{path}:{number}: the file ends in the middle of this line, which is ignored"

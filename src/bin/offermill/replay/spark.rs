@@ -22,7 +22,7 @@ use super::task_index::TaskIndex;
 use super::tasks::add_command;
 use crate::scenario::event::StatusLine;
 use crate::scenario::offer::to_offers;
-use crate::scenario::{AcceptLine, CallKind, EventKind, OfferLine, StateAfter, answer};
+use crate::scenario::{AcceptLine, CallKind, DeclineLine, EventKind, OfferLine, StateAfter};
 
 /// Replays events as Spark's backend decides.
 pub(super) struct SparkReplay {
@@ -152,7 +152,7 @@ impl SparkReplay {
         // Without a launcher, the cap is not the user's.
         let at_cap = decline.reason.kind() == ReasonKind::CoreCap && self.launcher.is_some();
         let is_said = is_unmet(decline) || at_cap;
-        Some(CallKind::Decline(answer::DeclineLine {
+        Some(CallKind::Decline(DeclineLine {
             offer: batch.get(decline.offer as usize)?.id.to_owned(),
             refuse_seconds: is_said.then_some(decline.refuse.as_secs() as f64),
             reason: None,

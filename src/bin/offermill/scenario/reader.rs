@@ -39,7 +39,7 @@ pub(crate) struct ScenarioFile {
     pub(crate) head: ScenarioHead,
     pub(crate) events: Vec<ScenarioEvent>,
     /// The number of the last line, if it is incomplete and was therefore ignored.
-    pub(crate) cut: Option<u64>,
+    pub(crate) incomplete_line: Option<u64>,
 }
 
 /// Reads a scenario; `-` is standard input.
@@ -99,13 +99,13 @@ fn read_scenario(lines: &mut LineReader<impl BufRead>) -> Result<ScenarioFile, L
         let what = format!("\"format\" is {}, expected {FORMAT}", head.format);
         return Err(lines.error(what));
     }
-    let mut scenario = ScenarioFile { head, events: Vec::new(), cut: None };
+    let mut scenario = ScenarioFile { head, events: Vec::new(), incomplete_line: None };
     loop {
         match lines.next::<ScenarioEvent>("an event: an object with one key that says which")? {
             NextLine::Value(event) => scenario.events.push(event),
             NextLine::End => return Ok(scenario),
             NextLine::Incomplete => {
-                scenario.cut = Some(lines.number);
+                scenario.incomplete_line = Some(lines.number);
                 return Ok(scenario);
             }
         }
@@ -322,7 +322,7 @@ mod tests {
             let complete = lines.filter(|line| matches!(line, [.., b'}' | b'\n'])).count();
             assert_eq!(scenario.events.len() + 1, complete, "{end}");
             let is_cut = !matches!(whole.as_bytes()[..end], [.., b'}' | b'\n']);
-            assert_eq!(scenario.cut.is_some(), is_cut, "{end}");
+            assert_eq!(scenario.incomplete_line.is_some(), is_cut, "{end}");
         }
     }
 
