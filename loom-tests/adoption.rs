@@ -100,7 +100,7 @@ fn an_adopted_executor_on_a_lost_agent_is_in_doubt() {
 /// Goal: an update that arrives during the adoption of its executor is applied entirely, or leaves the executor in
 /// doubt, so that it is reconciled. Method: the executor's end and its adoption at once.
 #[test]
-fn an_early_update_leaves_no_ghost() {
+fn an_early_update_is_applied_or_reconciled() {
     explore("adoption/update", Some(3), || {
         let kernel = kernel(config());
         let (here, there) = (kernel.clone(), kernel.clone());

@@ -60,7 +60,7 @@ fn an_agent_in_use_is_not_forgotten() {
 /// Goal: a late offer of a forgotten agent is not counted on the agent that has its cell now. Method: the cell is
 /// reused for another agent while the old key is used.
 #[test]
-fn an_old_key_counts_on_nobody() {
+fn an_old_key_counts_on_no_agent() {
     explore("agents/reuse-reserve", None, || {
         let (agents, old) = one_agent();
         let (here, there) = (Arc::clone(&agents), Arc::clone(&agents));
@@ -139,7 +139,7 @@ fn two_failures_at_once_are_two() {
 /// Goal: two threads that insert an agent at once get the same key. Method: both at once; the superfluous cell is
 /// freed.
 #[test]
-fn an_agent_is_met_once() {
+fn an_agent_is_inserted_once() {
     explore("agents/insert-insert", None, || {
         let (agents, gone) = one_agent();
         assert!(agents.retire(gone, NOW));
@@ -156,7 +156,7 @@ fn an_agent_is_met_once() {
 
 /// A sweep for agents that were not seen since [`LATER`], while `find_or_insert` inserts one at that time, in a cell
 /// whose last agent was seen earlier.
-fn meet_and_sweep(find_or_insert: fn(&Agents)) {
+fn insert_and_sweep(find_or_insert: fn(&Agents)) {
     let (agents, gone) = one_agent();
     assert!(agents.retire(gone, NOW));
     let (here, there) = (Arc::clone(&agents), Arc::clone(&agents));
@@ -171,7 +171,7 @@ fn meet_and_sweep(find_or_insert: fn(&Agents)) {
 #[test]
 fn a_new_agent_is_not_an_old_one() {
     explore("agents/insert-sweep", None, || {
-        meet_and_sweep(|agents| {
+        insert_and_sweep(|agents| {
             agents.find_or_insert("S1", "host", LATER).unwrap();
         });
     });
@@ -182,7 +182,7 @@ fn a_new_agent_is_not_an_old_one() {
 #[ignore = "mutant"]
 fn mutant_noted_too_late() {
     explore("mutant agents/insert-sweep", None, || {
-        meet_and_sweep(|agents| {
+        insert_and_sweep(|agents| {
             let key = agents.find_or_insert("S1", "host", NOW).unwrap();
             agents.record_seen(key, LATER);
         });
@@ -192,7 +192,7 @@ fn mutant_noted_too_late() {
 /// Goal: if an agent is looked up while it is forgotten, it exists, or a placement on it fails. Method: both at once;
 /// then the map and the cells agree.
 #[test]
-fn meeting_and_forgetting_agree() {
+fn inserting_and_forgetting_agree() {
     explore("agents/insert-retire", None, || {
         let (agents, key) = one_agent();
         let (here, there) = (Arc::clone(&agents), Arc::clone(&agents));
@@ -274,7 +274,7 @@ fn nothing_is_started_on_an_excluded_agent() {
 /// Goal: the same for failures that are applied together, with so many handlers that no version is free. Method: three
 /// failures, each of which excludes an agent; three idle handlers pin other versions.
 #[test]
-fn exclusions_come_through_a_crowd() {
+fn exclusions_hold_with_many_handlers() {
     explore("agents/exclude-crowd", Some(2), || {
         let rule = ExclusionRule { failures: 1, ..ExclusionRule::default() };
         let kernel = kernel(config().exclusion(Some(rule)));

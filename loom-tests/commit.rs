@@ -82,7 +82,7 @@ fn batch_and_end(answer_there: Answer) {
 
 /// Goal: an end and a batch that uses its room leave consistent sums. Method: both at once, with a limit of one.
 #[test]
-fn a_batch_and_an_end_leave_whole_books() {
+fn a_batch_and_an_end_leave_consistent_sums() {
     explore("commit/batch-end", Some(3), || batch_and_end(answer));
 }
 

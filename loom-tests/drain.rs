@@ -5,7 +5,8 @@ use std::time::Duration;
 use loom::thread;
 
 use super::scenes::{
-    NOW, STILL_LATER, SWEPT, adrift, cell, config, finish, finish_all, kernel, offer, offer_to,
+    NOW, STILL_LATER, SWEPT, cell, config, finish, finish_all, kernel, offer, offer_to,
+    one_given_up,
 };
 use super::{explore, race};
 use crate::kernel::state::executors::{Allocation, Executor, Stage, State};
@@ -88,7 +89,7 @@ fn a_batch_of_last_ends_wakes_the_waiter() {
 /// Mutant: the batch checks whether the kernel is closed before it subtracts its executors.
 #[test]
 #[ignore = "mutant"]
-fn mutant_settle_without_waking() {
+fn mutant_flush_without_waking() {
     explore("mutant drain/batch-wait", Some(3), || {
         last_two_end_and_wait(|kernel, executors| {
             for executor in executors {
@@ -139,7 +140,7 @@ fn mutant_wake_one() {
 /// Goal: an executor whose commit came before the close is listed, and one that is not admitted is not. Method: a batch
 /// and a close at once; then the executor, if any, is among those to be killed and in the report.
 #[test]
-fn nobody_is_missing_on_the_roll() {
+fn no_executor_is_missing_on_the_list() {
     explore("drain/launch-close", None, || {
         let kernel = kernel(config());
         let (here, there) = (kernel.clone(), kernel.clone());
@@ -156,7 +157,7 @@ fn nobody_is_missing_on_the_roll() {
 /// Mutant: the list contains published executors only, without reserved ones.
 #[test]
 #[ignore = "mutant"]
-fn mutant_roll_without_the_reserved() {
+fn mutant_list_without_the_reserved() {
     explore("mutant drain/launch-close", None, || {
         let kernel = kernel(config());
         let (here, there) = (kernel.clone(), kernel);
@@ -215,7 +216,7 @@ fn mutant_late_notify_without_the_lock() {
 /// An executor that was given up ends by `end`, and a handler tries to use its cell, while the kernel is closed. All
 /// listed executors must be in the report.
 fn end_and_close(end: fn(&Kernel, &str)) {
-    let (kernel, executor) = adrift(config());
+    let (kernel, executor) = one_given_up(config());
     let id = kernel.executor_id(&executor).unwrap();
     let (here, there) = (kernel.clone(), kernel.clone());
     let mut handler = kernel.handler();
@@ -237,7 +238,7 @@ fn end_and_close(end: fn(&Kernel, &str)) {
 /// Goal: a listed executor whose cell would have been free is in the report. Method: it is forgotten, and a handler
 /// tries to claim its cell, while the kernel is closed.
 #[test]
-fn who_is_on_the_roll_is_reported() {
+fn listed_executors_are_reported() {
     explore("drain/forget-close", Some(3), || {
         end_and_close(|kernel, _| {
             kernel.tick(STILL_LATER);
@@ -266,7 +267,7 @@ fn mutant_look_whether_it_is_closed() {
 /// An executor that was given up ends by `end`, while a batch is answered and the kernel closed, in three threads. All
 /// listed executors must be in the report.
 fn end_reuse_and_close(end: fn(&Kernel, &str)) {
-    let (kernel, executor) = adrift(config());
+    let (kernel, executor) = one_given_up(config());
     let id = kernel.executor_id(&executor).unwrap();
     let (here, there, third) = (kernel.clone(), kernel.clone(), kernel.clone());
     let mut handler = kernel.handler();
@@ -342,7 +343,7 @@ fn a_deadline_ends_the_wait() {
 /// Mutant: an executor is subtracted from the sums before its cell says how it ended.
 #[test]
 #[ignore = "mutant"]
-fn mutant_books_before_the_cell() {
+fn mutant_sums_before_the_cell() {
     explore("mutant drain/deadline", Some(3), || {
         end_deadline_and_wait(|kernel, executor| {
             let (_, cell) = cell(kernel, executor);
@@ -359,7 +360,7 @@ fn mutant_books_before_the_cell() {
 /// forgotten by then. Method: the closed bit is set; then the executor ends, its agent is forgotten and another
 /// inserted, while the kernel is drained.
 #[test]
-fn an_end_before_the_roll_is_reported() {
+fn an_end_before_the_list_is_reported() {
     explore("drain/end-sweep", Some(3), || {
         let kernel = kernel(config());
         let executor = offer(&kernel, 1).remove(0);

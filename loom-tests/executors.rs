@@ -62,7 +62,7 @@ fn mutant_look_then_store() {
 }
 
 /// An unreachable executor is given up while it returns by `back`, which says whether it did.
-fn limbo(back: fn(&Executor) -> bool) {
+fn one_unreachable(back: fn(&Executor) -> bool) {
     let executor = running();
     executor.change(7, |state| Some(State { stage: Stage::Unreachable, ..state })).unwrap();
     let (here, there) = (Arc::clone(&executor), Arc::clone(&executor));
@@ -81,7 +81,7 @@ fn limbo(back: fn(&Executor) -> bool) {
 #[test]
 fn giving_up_and_returning_agree() {
     explore("executors/limbo", None, || {
-        limbo(|executor| {
+        one_unreachable(|executor| {
             let back = |state: State| {
                 (state.stage == Stage::Unreachable)
                     .then_some(State { stage: Stage::Running, ..state })
@@ -96,7 +96,7 @@ fn giving_up_and_returning_agree() {
 #[ignore = "mutant"]
 fn mutant_return_whatever_is_there() {
     explore("mutant executors/limbo", None, || {
-        limbo(|executor| {
+        one_unreachable(|executor| {
             let back = |state: State| Some(State { stage: Stage::Running, ..state });
             executor.state().stage == Stage::Unreachable && executor.change(7, back).is_ok()
         });
@@ -150,7 +150,7 @@ fn look_at_a_launch(launch: fn(&Executor)) {
 /// Goal: a thread that sees an executor sees its allocation. Method: a handler reserves and publishes while another
 /// thread reads.
 #[test]
-fn holds_are_published_with_the_state() {
+fn allocations_are_published_with_the_state() {
     explore("executors/publication", None, || {
         look_at_a_launch(|executor| {
             executor.reserve(7, &HOLD, Timestamp::ORIGIN);
@@ -162,7 +162,7 @@ fn holds_are_published_with_the_state() {
 /// Mutant: the state is stored before the allocation.
 #[test]
 #[ignore = "mutant"]
-fn mutant_state_before_the_hold() {
+fn mutant_state_before_the_allocation() {
     explore("mutant executors/publication (state first)", None, || {
         look_at_a_launch(|executor| {
             let nothing = Allocation { cores: MilliCpus::ZERO, ..HOLD };

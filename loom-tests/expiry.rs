@@ -2,7 +2,8 @@
 //! current absence has lasted as long as the config says.
 
 use super::scenes::{
-    LATER, NOW, STILL_LATER, adrift, cell, config, finish, in_limbo, kernel, offer, update,
+    LATER, NOW, STILL_LATER, cell, config, finish, kernel, offer, one_given_up, one_unreachable,
+    update,
 };
 use super::{explore, race};
 use crate::kernel::state::executors::Stage;
@@ -32,7 +33,7 @@ fn flap_in_a_batch(kernel: &Kernel, executor: &str, now: Timestamp) {
 /// An executor that is unreachable since [`NOW`] returns and is unreachable again from 1999 on by `flap`, during a tick
 /// at [`LATER`]. If it is unreachable after that, then since 1999, and it is too early to give it up.
 fn flap_and_tick(flap: fn(&Kernel, &str, Timestamp)) {
-    let (kernel, executor) = in_limbo(config());
+    let (kernel, executor) = one_unreachable(config());
     let (here, there) = ((kernel.clone(), executor.clone()), kernel.clone());
     race(move || flap(&here.0, &here.1, at(1999)), move || there.tick(LATER));
     // If it was given up before it returned, there was room for it.
@@ -60,7 +61,7 @@ fn a_new_absence_in_a_batch_is_not_given_up_for_the_last() {
 #[test]
 fn two_ticks_are_as_one() {
     explore("expiry/tick-tick", Some(3), || {
-        let (kernel, _) = in_limbo(config());
+        let (kernel, _) = one_unreachable(config());
         let tick_twice = |now| {
             let (here, there) = (kernel.clone(), kernel.clone());
             let (one, other) = race(move || here.tick(now), move || there.tick(now));
@@ -78,7 +79,7 @@ fn two_ticks_are_as_one() {
 #[test]
 fn a_tick_forgets_by_the_clock_that_started_last() {
     explore("expiry/tick-late-tick", Some(3), || {
-        let (kernel, _) = in_limbo(config());
+        let (kernel, _) = one_unreachable(config());
         let (here, there) = (kernel.clone(), kernel.clone());
         let (one, other) = race(move || here.tick(LATER), move || there.tick(at(2500)));
         assert_eq!(one.given_up.len() + other.given_up.len(), 1);
@@ -95,7 +96,7 @@ fn a_tick_forgets_by_the_clock_that_started_last() {
 #[test]
 fn a_new_absence_is_not_forgotten_for_the_last() {
     explore("expiry/flap-forget", Some(2), || {
-        let (kernel, executor) = adrift(config());
+        let (kernel, executor) = one_given_up(config());
         let (here, there) = ((kernel.clone(), executor.clone()), kernel.clone());
         let (given_up, ticked) = race(
             move || {
@@ -161,7 +162,7 @@ fn a_late_report_leaves_the_next_executor_alone() {
 #[test]
 fn a_late_tick_leaves_the_next_executor_alone() {
     explore("expiry/tick-reuse", Some(1), || {
-        let (kernel, executor) = in_limbo(config());
+        let (kernel, executor) = one_unreachable(config());
         let (here, there) = (kernel.clone(), kernel.clone());
         let (_, given_up) = race(
             move || here.tick(LATER),
@@ -182,7 +183,7 @@ fn a_late_tick_leaves_the_next_executor_alone() {
 /// Goal: during updates, ticks still check executors that have been unreachable for long. Method: one is due; another
 /// becomes unreachable, and ends in another thread, which then ticks.
 #[test]
-fn those_out_of_sight_are_never_counted_too_low() {
+fn unreachable_executors_are_never_counted_too_low() {
     explore("expiry/count", Some(2), || {
         let kernel = kernel(config());
         let mut both = offer(&kernel, 2);

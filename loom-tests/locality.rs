@@ -34,7 +34,7 @@ fn batch_and_setter(set: fn(&Kernel)) {
 /// Goal: once `set_locality` has returned, nothing starts elsewhere before the wait is over. Method: a concurrent
 /// batch; the count after the setter bounds that at the end.
 #[test]
-fn who_sees_hosts_waits_for_them() {
+fn threads_that_see_hosts_wait() {
     explore("locality/set-launch", Some(3), || {
         batch_and_setter(|kernel| kernel.set_locality(["elsewhere"]));
     });
@@ -68,7 +68,7 @@ fn placement_and_setter(set: fn(&Kernel)) {
 /// Goal: once hosts are set, all executors on them are taken into account. Method: a batch that may not know the hosts
 /// is answered while they are set; then a further agent of the host is offered.
 #[test]
-fn who_sets_hosts_sees_what_is_placed_meanwhile() {
+fn setters_of_hosts_see_concurrent_placements() {
     explore("locality/set-place", Some(3), || {
         placement_and_setter(|kernel| kernel.set_locality(["host"]));
     });
@@ -118,7 +118,7 @@ fn placement_and_look(place: fn(&Place, AgentKey)) {
 
 /// Goal: a thread that sees an executor counted sees that its host has one. Method: a placement and a check at once.
 #[test]
-fn an_executor_in_the_books_is_seen_on_its_host() {
+fn a_counted_executor_is_seen_on_its_host() {
     explore("locality/place-look", None, || {
         placement_and_look(|place, agent| {
             place.host.record(agent, &place.agents);

@@ -1,6 +1,6 @@
 //! The policy: concurrent handlers and setters.
 
-use super::scenes::{NOW, adrift, config, kernel, offer, offer_to, update};
+use super::scenes::{NOW, config, kernel, offer, offer_to, one_given_up, update};
 use super::{explore, race};
 use crate::kernel::state::admission::AdmissionState;
 use crate::resources::MilliCpus;
@@ -143,13 +143,13 @@ fn a_setter_waits_for_a_version() {
 /// Mutant: a commit with a version that isn't pinned.
 #[test]
 #[ignore = "mutant"]
-fn mutant_version_not_pinned_in_a_crowd() {
+fn mutant_version_not_pinned_with_many_handlers() {
     explore("mutant policy/launch-crowd", Some(2), || batch_of_one_of_many(place_without_a_pin));
 }
 
 /// An executor that was given up returns by `come_back`, while versions are used up; in the end there is no room.
 fn return_and_setter(come_back: fn(&Kernel, &str)) {
-    let (kernel, executor) = adrift(config());
+    let (kernel, executor) = one_given_up(config());
     let (here, there) = (kernel.clone(), kernel.clone());
     let ((), after_setting) = race(
         move || come_back(&here, &executor),

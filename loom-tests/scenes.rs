@@ -80,7 +80,7 @@ pub(super) fn finish_all(kernel: &Kernel, executors: &[String]) {
 }
 
 /// A kernel with one executor, which is unreachable.
-pub(super) fn in_limbo(config: ConfigBuilder) -> (Kernel, String) {
+pub(super) fn one_unreachable(config: ConfigBuilder) -> (Kernel, String) {
     let kernel = kernel(config);
     let executor = offer(&kernel, 1).remove(0);
     update(&kernel, &executor, TaskState::Unreachable);
@@ -88,8 +88,8 @@ pub(super) fn in_limbo(config: ConfigBuilder) -> (Kernel, String) {
 }
 
 /// A kernel with one executor, which was given up.
-pub(super) fn adrift(config: ConfigBuilder) -> (Kernel, String) {
-    let (kernel, executor) = in_limbo(config);
+pub(super) fn one_given_up(config: ConfigBuilder) -> (Kernel, String) {
+    let (kernel, executor) = one_unreachable(config);
     assert_eq!(kernel.tick(LATER).given_up.len(), 1);
     (kernel, executor)
 }

@@ -9,7 +9,7 @@ use crate::{ExecutorId, Kernel, Phase, TaskState};
 type Picture = Option<Vec<ExecutorId>>;
 
 /// One executor ends and then two are placed, while `look` takes a snapshot.
-fn picture_of_a_change(look: fn(&Kernel) -> Picture) {
+fn snapshot_of_a_change(look: fn(&Kernel) -> Picture) {
     let kernel = kernel(config());
     let first = offer(&kernel, 1).remove(0);
     let first_id = kernel.executor_id(&first).unwrap();
@@ -33,9 +33,9 @@ fn picture_of_a_change(look: fn(&Kernel) -> Picture) {
 /// Goal: an exact snapshot shows executors that existed together. Method: one ends and two are placed while it is
 /// taken.
 #[test]
-fn who_is_in_a_picture_was_there_together() {
+fn executors_in_a_snapshot_existed_together() {
     explore("snapshot/end-launch", Some(3), || {
-        picture_of_a_change(|kernel| {
+        snapshot_of_a_change(|kernel| {
             let snapshot = kernel.snapshot(NOW);
             let shown = snapshot.executors.len();
             assert!(!snapshot.exact || snapshot.totals.executors as usize == shown);
@@ -49,7 +49,7 @@ fn who_is_in_a_picture_was_there_together() {
 #[ignore = "mutant"]
 fn mutant_one_collection() {
     explore("mutant snapshot/end-launch", Some(3), || {
-        picture_of_a_change(|kernel| {
+        snapshot_of_a_change(|kernel| {
             let live = |(slot, state): (u32, State)| {
                 let id = ExecutorId { sequence: state.sequence, slot };
                 state.stage.counted().then_some(id)
@@ -63,7 +63,7 @@ fn mutant_one_collection() {
 
 /// An executor on one agent ends and another one, on another agent, gets its cell, while `look` returns the agent's
 /// cell of the first one if it is still there.
-fn picture_of_a_reused_cell(look: fn(&Kernel) -> Option<(ExecutorId, String)>) {
+fn snapshot_of_a_reused_cell(look: fn(&Kernel) -> Option<(ExecutorId, String)>) {
     let kernel = kernel(config());
     offer_from(&kernel, "S1", 1).iter().for_each(|executor| finish(&kernel, executor));
     let first = offer(&kernel, 1).remove(0);
@@ -85,9 +85,9 @@ fn picture_of_a_reused_cell(look: fn(&Kernel) -> Option<(ExecutorId, String)>) {
 /// Goal: an exact snapshot shows each executor's own allocation, not that of the next one in its cell. Method: a cell
 /// is reused while the snapshot is taken.
 #[test]
-fn a_picture_shows_an_executors_own_hold() {
+fn a_snapshot_shows_an_executors_own_allocation() {
     explore("snapshot/reuse", Some(3), || {
-        picture_of_a_reused_cell(|kernel| {
+        snapshot_of_a_reused_cell(|kernel| {
             let snapshot = kernel.snapshot(NOW);
             let view = snapshot.executors.first().filter(|_| snapshot.exact)?;
             Some((view.id, view.agent_id.to_string()))
@@ -100,7 +100,7 @@ fn a_picture_shows_an_executors_own_hold() {
 #[ignore = "mutant"]
 fn mutant_second_look_unordered() {
     explore("mutant snapshot/reuse", Some(3), || {
-        picture_of_a_reused_cell(|kernel| {
+        snapshot_of_a_reused_cell(|kernel| {
             let cell = kernel.0.executors.get(0)?;
             let (state, allocation) = (cell.state(), cell.allocation());
             if !state.stage.live() || cell.state() != state {
@@ -113,7 +113,7 @@ fn mutant_second_look_unordered() {
 }
 
 /// An executor ends, its agent is forgotten, and then `next` runs, while a snapshot is taken.
-fn picture_of_a_sweep(next: fn(&Kernel)) {
+fn snapshot_of_a_sweep(next: fn(&Kernel)) {
     let kernel = kernel(config());
     let executor = offer(&kernel, 1).remove(0);
     let id = kernel.executor_id(&executor).unwrap();
@@ -136,8 +136,8 @@ fn picture_of_a_sweep(next: fn(&Kernel)) {
 /// Goal: an exact snapshot contains every executor, even if its agent is just being forgotten. Method: an executor ends
 /// and its agent, long unseen, is forgotten while the snapshot is taken.
 #[test]
-fn nobody_is_missing_for_a_forgotten_agent() {
-    explore("snapshot/sweep", Some(3), || picture_of_a_sweep(|_| ()));
+fn no_executor_is_missing_for_a_forgotten_agent() {
+    explore("snapshot/sweep", Some(3), || snapshot_of_a_sweep(|_| ()));
 }
 
 /// Goal: a snapshot, exact or not, names each executor with its own agent. Method: the same, and another agent gets the
@@ -145,7 +145,7 @@ fn nobody_is_missing_for_a_forgotten_agent() {
 #[test]
 fn each_is_named_with_its_own_agent() {
     explore("snapshot/sweep-insert", Some(3), || {
-        picture_of_a_sweep(|kernel| {
+        snapshot_of_a_sweep(|kernel| {
             kernel.0.agents.find_or_insert("S1", "host", SWEPT);
         });
     });
@@ -154,7 +154,7 @@ fn each_is_named_with_its_own_agent() {
 /// Goal: an exact snapshot shows phases of one instant. Method: two executors run, one of them unreachable at each
 /// moment; they swap while the snapshot is taken.
 #[test]
-fn phases_in_a_picture_were_so_together() {
+fn phases_in_a_snapshot_are_of_one_instant() {
     explore("snapshot/flap", Some(3), || {
         let kernel = kernel(config());
         let mut both = offer(&kernel, 2);

@@ -1,8 +1,8 @@
 //! Pairs of concurrent events of one executor, in the whole kernel: whichever wins, the sums agree with the cells.
 
 use super::scenes::{
-    LATER, NOW, STILL_LATER, adrift, cell, config, finish, finish_all, in_limbo, kernel, offer,
-    update,
+    LATER, NOW, STILL_LATER, cell, config, finish, finish_all, kernel, offer, one_given_up,
+    one_unreachable, update,
 };
 use super::{explore, race};
 use crate::kernel::lifecycle::release_batch::ReleaseBatch;
@@ -113,7 +113,7 @@ fn end_and_loss(lose: fn(&Kernel, &str)) {
 
 /// Goal: a lost agent doesn't revive an executor that ended. Method: the end and the loss at once.
 #[test]
-fn a_lost_agent_revives_nobody() {
+fn a_lost_agent_revives_no_executor() {
     explore("updates/end-lost", None, || {
         end_and_loss(|kernel, _| {
             kernel.agent_lost("S0", NOW);
@@ -151,7 +151,7 @@ fn loss_and_tick(lose: fn(&Kernel, &str)) {
 /// Goal: a thread that sees that an executor is unreachable sees since when. Method: it becomes unreachable during a
 /// tick.
 #[test]
-fn nobody_is_given_up_by_an_old_clock() {
+fn no_executor_is_given_up_by_an_old_clock() {
     explore("updates/lose-tick", None, || {
         loss_and_tick(|kernel, executor| {
             kernel.status_update(&StatusUpdate::new(executor, TaskState::Unreachable), LATER);
@@ -161,7 +161,7 @@ fn nobody_is_given_up_by_an_old_clock() {
 
 /// An executor returns while `give_up` gives it up.
 fn return_and_give_up(give_up: fn(&Kernel, &str)) {
-    let (kernel, executor) = in_limbo(config());
+    let (kernel, executor) = one_unreachable(config());
     let (here, there) = ((kernel.clone(), executor.clone()), (kernel.clone(), executor.clone()));
     let (returned, ()) = race(
         move || update(&here.0, &here.1, TaskState::Running).change,
@@ -204,7 +204,7 @@ fn mutant_give_up_whatever_is_there() {
 /// the words alone: the kernel's own would read the allocation once more, and loom compares accesses only with the last
 /// one.
 fn reuse_and_give_up(give_up: fn(&Kernel, &str)) {
-    let (kernel, executor) = in_limbo(config());
+    let (kernel, executor) = one_unreachable(config());
     let (here, there) = ((kernel.clone(), executor.clone()), (kernel.clone(), executor));
     let allocation = cell(&kernel, &here.1).1.allocation();
     let end = move || {
@@ -227,7 +227,7 @@ fn reuse_and_give_up(give_up: fn(&Kernel, &str)) {
 /// Goal: the allocation that is subtracted is that of the executor that was given up, even if its cell is another's by
 /// then. Method: its cell is reused for a larger one at the same time.
 #[test]
-fn giving_up_takes_out_the_hold_that_was_counted() {
+fn giving_up_subtracts_the_counted_allocation() {
     explore("updates/give_up-reuse", None, || {
         reuse_and_give_up(|kernel, _| {
             kernel.tick(LATER);
@@ -238,7 +238,7 @@ fn giving_up_takes_out_the_hold_that_was_counted() {
 /// Mutant: the allocation is read after the executor was given up.
 #[test]
 #[ignore = "mutant"]
-fn mutant_hold_read_too_late() {
+fn mutant_allocation_read_too_late() {
     explore("mutant updates/give_up-reuse", None, || {
         reuse_and_give_up(|kernel, executor| {
             let (id, cell) = cell(kernel, executor);
@@ -255,7 +255,7 @@ fn mutant_hold_read_too_late() {
 
 /// An executor returns that was given up, while `forget` forgets it and returns whether it did.
 fn return_and_forget(forget: fn(&Kernel, &str) -> bool) {
-    let (kernel, executor) = adrift(config());
+    let (kernel, executor) = one_given_up(config());
     let (here, there) = ((kernel.clone(), executor.clone()), (kernel.clone(), executor));
     let (returned, forgotten) = race(
         move || update(&here.0, &here.1, TaskState::Running),
@@ -271,7 +271,7 @@ fn return_and_forget(forget: fn(&Kernel, &str) -> bool) {
 
 /// Goal: an executor that was given up returns or is forgotten, never both. Method: both at once.
 #[test]
-fn who_is_forgotten_does_not_return() {
+fn forgotten_executors_do_not_return() {
     explore("updates/forget-return", None, || {
         return_and_forget(|kernel, _| kernel.tick(STILL_LATER).forgotten.len() == 1);
     });
@@ -299,7 +299,7 @@ fn mutant_forget_whatever_is_there() {
 /// An executor that was given up returns, in two updates at once, of which `again` makes the second. There is room for
 /// one.
 fn two_returns(again: fn(&Kernel, &str) -> Outcome) {
-    let (kernel, executor) = adrift(config().executor_limit(Some(1)));
+    let (kernel, executor) = one_given_up(config().executor_limit(Some(1)));
     let (here, there) = ((kernel.clone(), executor.clone()), (kernel.clone(), executor.clone()));
     let outcomes: [Outcome; 2] = race(
         move || update(&here.0, &here.1, TaskState::Running),
@@ -330,9 +330,9 @@ fn mutant_refuse_without_a_second_look() {
     explore("mutant updates/return-return", None, || {
         two_returns(|kernel, executor| {
             let full = kernel.totals().executors == 1;
-            let adrift = cell(kernel, executor).1.state().stage == Stage::GivenUp;
+            let one_given_up = cell(kernel, executor).1.state().stage == Stage::GivenUp;
             let mut outcome = update(kernel, executor, TaskState::Running);
-            outcome.kill |= full && adrift;
+            outcome.kill |= full && one_given_up;
             outcome
         });
     });
@@ -340,7 +340,7 @@ fn mutant_refuse_without_a_second_look() {
 
 /// An executor that was given up returns, while the kernel closes; `close` returns the number of executors then.
 fn return_and_close(close: fn(&Kernel) -> u32) {
-    let (kernel, executor) = adrift(config());
+    let (kernel, executor) = one_given_up(config());
     let (here, there) = (kernel.clone(), kernel.clone());
     let (returned, after_close) =
         race(move || update(&here, &executor, TaskState::Running).change, move || close(&there));
@@ -352,7 +352,7 @@ fn return_and_close(close: fn(&Kernel) -> u32) {
 /// Goal: no executor is counted again once the kernel is closed. Method: a return and the close at once; the count
 /// after the close bounds that at the end.
 #[test]
-fn nobody_returns_after_the_close() {
+fn no_executor_returns_after_the_close() {
     explore("updates/return-close", None, || {
         return_and_close(|kernel| {
             kernel.close();

@@ -1,6 +1,6 @@
 //! The counting implementation: wraps the real one and records each write, so that tests can count them.
 //!
-//! It records the address and the kind of each write of a thread while [`watched`] runs. Loads are not recorded: a line
+//! It records the address and the kind of each write of a thread while [`record_writes`] runs. Loads are not recorded: a line
 //! that is not written is soon in every core's cache and stays there.
 //!
 //! | operation | recorded as |
@@ -45,7 +45,7 @@ thread_local! {
 }
 
 /// Runs `run` and returns what this thread wrote meanwhile, in order.
-pub(crate) fn watched(run: impl FnOnce()) -> Vec<Write> {
+pub(crate) fn record_writes(run: impl FnOnce()) -> Vec<Write> {
     WRITES.replace(Some(Vec::new()));
     run();
     WRITES.take().unwrap_or_default()

@@ -35,8 +35,8 @@ impl<K: Eq + Hash, V: Copy> Map<K, V> {
         &self.shards[hash as usize % SHARDS]
     }
 
-    fn read<R>(shard: &RwLock<Shard<K, V>>, look: impl FnOnce(&Shard<K, V>) -> R) -> R {
-        look(&shard.read().unwrap_or_else(PoisonError::into_inner))
+    fn read<R>(shard: &RwLock<Shard<K, V>>, reader: impl FnOnce(&Shard<K, V>) -> R) -> R {
+        reader(&shard.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn write<R>(shard: &RwLock<Shard<K, V>>, work: impl FnOnce(&mut Shard<K, V>) -> R) -> R {

@@ -62,7 +62,7 @@ fn options_cost_what_is_said_here() {
 /// Goal: first offers of agents additionally write each agent's cell and entry. Method: agents that no handler has
 /// seen, agents that another handler has seen, and both again.
 #[test]
-fn an_agent_is_met_once() {
+fn an_agent_is_inserted_once() {
     let mut scene = Scene::new(config().executor_limit(Some(1_000)));
     scene.warm_up(Size::of(1, 1));
     let small = Size { memory: 0.0, ..Size::of(10, 1) };

@@ -7,7 +7,7 @@ use super::counts::Writes;
 use crate::config::ExecutorCores;
 use crate::kernel::lines::{Count, Lines, Word};
 use crate::resources::{Mebibytes, MilliCpus};
-use crate::sync::counting::{Write, watched};
+use crate::sync::counting::{Write, record_writes};
 use crate::{
     Config, ConfigBuilder, Decisions, ExecutorId, Handler, IdScheme, Kernel, Offer, Resource,
     StatusUpdate, TaskState, Timestamp,
@@ -79,7 +79,7 @@ impl Scene {
         let names: Vec<String> = (0..agents).map(|agent| format!("S{agent}")).collect();
         let offers: Vec<Offer<'_>> =
             names.iter().map(|name| Offer::new(name, name, name, resources, &[])).collect();
-        watched(|| self.handler.resource_offers(&offers, now, &mut self.decisions))
+        record_writes(|| self.handler.resource_offers(&offers, now, &mut self.decisions))
     }
 
     /// The executors that the last batch placed.
@@ -104,7 +104,7 @@ impl Scene {
 
     pub(super) fn update_named(&self, name: &str, state: TaskState) -> Vec<Write> {
         let update = StatusUpdate::new(name, state);
-        watched(|| drop(self.kernel.status_update(&update, NOW)))
+        record_writes(|| drop(self.kernel.status_update(&update, NOW)))
     }
 
     /// Reports an update of all executors that the last batch placed, together.
@@ -114,7 +114,7 @@ impl Scene {
         let updates: Vec<StatusUpdate<'_>> =
             names.iter().map(|name| StatusUpdate::new(name, state)).collect();
         let mut outcomes = Vec::new();
-        watched(|| self.kernel.status_updates(&updates, NOW, &mut outcomes))
+        record_writes(|| self.kernel.status_updates(&updates, NOW, &mut outcomes))
     }
 
     pub(super) fn count(&self, writes: &[Write]) -> Counts {

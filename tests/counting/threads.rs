@@ -18,7 +18,7 @@ fn size() -> Size {
 /// Goal: a second handler costs the first nothing: each writes what it would alone, and claims cells from a stack of
 /// its own. Method: two handlers on two threads that take turns.
 #[test]
-fn handlers_that_do_not_meet_write_what_one_alone_does() {
+fn handlers_without_contention_write_what_one_alone_does() {
     let mut first = Scene::new(config());
     let mut second = Scene::beside(&first.kernel);
     for _ in 0..2 {
@@ -68,7 +68,7 @@ fn handlers_that_do_not_meet_write_what_one_alone_does() {
 /// writes the admission word once more for each time that the other was faster. Method: a thread that declines and two
 /// that launch and end, as fast as they can.
 #[test]
-fn handlers_that_meet_write_more_only_where_they_meet() {
+fn handlers_with_contention_write_more_only_there() {
     let mut launching = [Scene::new(config()), Scene::new(config())];
     launching[1] = Scene::beside(&launching[0].kernel);
     launching.iter_mut().for_each(|scene| scene.warm_up(size()));

@@ -3,7 +3,7 @@
 use super::scenes::{NOW, Scene, Size, after, config};
 use crate::DemandCall;
 use crate::kernel::lines::{LINE, Lines, Word};
-use crate::sync::counting::{Write, watched};
+use crate::sync::counting::{Write, record_writes};
 
 /// The words that each batch or update reads.
 const READ: [Word; 8] = [
@@ -47,10 +47,10 @@ fn timers_and_reports_write_no_line_that_batches_read() {
         for seconds in [0, 1, 30, 90, 200] {
             let now = after(seconds);
             let kernel = scene.kernel.clone();
-            assert_apart(&scene, "a poll", &watched(|| drop(kernel.poll_demand(now))));
-            assert_apart(&scene, "a tick", &watched(|| drop(kernel.tick(now))));
-            assert_apart(&scene, "totals", &watched(|| drop(kernel.totals())));
-            assert_apart(&scene, "counts", &watched(|| drop(kernel.offer_counts())));
+            assert_apart(&scene, "a poll", &record_writes(|| drop(kernel.poll_demand(now))));
+            assert_apart(&scene, "a tick", &record_writes(|| drop(kernel.tick(now))));
+            assert_apart(&scene, "totals", &record_writes(|| drop(kernel.totals())));
+            assert_apart(&scene, "counts", &record_writes(|| drop(kernel.offer_counts())));
             let small = Size { memory: 0.0, ..Size::of(4, 1) };
             scene.offer(small, now);
         }
@@ -63,12 +63,12 @@ fn timers_and_reports_write_no_line_that_batches_read() {
 fn a_poll_with_nothing_to_say_writes_little() {
     let scene = Scene::new(config().executor_limit(Some(0)));
     assert_eq!(scene.kernel.poll_demand(NOW), Some(DemandCall::Suppress));
-    let quiet = watched(|| assert_eq!(scene.kernel.poll_demand(after(1)), None));
+    let quiet = record_writes(|| assert_eq!(scene.kernel.poll_demand(after(1)), None));
     assert!(scene.count(&quiet).get(&Word::Timers).is_none_or(|count| count.writes <= 1));
     assert!(!scene.count(&quiet).contains_key(&Word::Demand));
     let mut scene = Scene::new(config());
     scene.offer(Size { memory: 0.0, ..Size::of(4, 1) }, NOW);
-    let open = watched(|| assert_eq!(scene.kernel.poll_demand(after(1)), None));
+    let open = record_writes(|| assert_eq!(scene.kernel.poll_demand(after(1)), None));
     let counts = scene.count(&open);
     assert!(counts.keys().all(|word| *word == Word::Timers), "{counts:?}");
     assert!(counts[&Word::Timers].writes <= 3, "{counts:?}");

@@ -38,7 +38,7 @@ fn an_update_writes_what_it_changes() {
 /// Goal: ends that are applied together change the shared sums once per 64 of them, and duplicates change nothing.
 /// Method: batches of about that size, with one executor per agent, applied twice.
 #[test]
-fn updates_told_together_write_the_books_once() {
+fn updates_applied_together_write_the_sums_once() {
     for size in [1, 2, 63, 64, 65, 100, 128, 200] {
         let mut scene = Scene::new(config());
         scene.warm_up(Size::of(size, 1));
@@ -68,7 +68,7 @@ fn a_failure_writes_its_agents_line() {
 /// Goal: unreachable executors are counted, so that ticks needn't search for them. Method: one becomes unreachable and
 /// returns, and one ends while it is unreachable.
 #[test]
-fn out_of_sight_is_counted() {
+fn unreachable_executors_are_counted() {
     let scene = ten(unique());
     let [one, other] = [scene.started()[0], scene.started()[1]];
     let out = [(Word::Unreachable, 1, 1)];
@@ -82,7 +82,7 @@ fn out_of_sight_is_counted() {
 
 /// Goal: updates of unknown executors are counted, and write nothing else. Method: ids that belong to no executor.
 #[test]
-fn a_stray_is_counted() {
+fn an_unknown_update_is_counted() {
     let scene = ten(unique());
     let writes = scene.update_named("nobody", TaskState::Running);
     assert_eq!(scene.count(&writes), and(Counts::new(), &[(Word::UnknownUpdates, 1, 1)]));
@@ -104,7 +104,7 @@ fn plain_ids_cost_a_map() {
 fn a_kill_writes_a_state() {
     let scene = ten(unique());
     let id = scene.started()[0];
-    let kill = || crate::sync::counting::watched(|| drop(scene.kernel.kill_executors([id])));
+    let kill = || crate::sync::counting::record_writes(|| drop(scene.kernel.kill_executors([id])));
     let (first, second) = (kill(), kill());
     assert!(first.iter().chain(&second).all(|write| {
         let word = crate::kernel::lines::Lines::of(&scene.kernel, &[]).word(write.address);

@@ -165,7 +165,7 @@ fn adoption_and_close_leak_nothing() {
 /// Goal: the same while agents are forgotten; exact snapshots add up then, too, and each row has its own agent. Method:
 /// time leaps, so that each tick forgets all agents without executors; executors are adopted on them.
 #[test]
-fn pictures_and_adoptions_beside_sweeps() {
+fn snapshots_and_adoptions_during_sweeps() {
     play("agents/sweep", 1500, || everything(SWEEPS, false));
     let exact = EXACT.load(Ordering::Relaxed);
     println!("exact snapshots while all ran: {exact}");
@@ -175,7 +175,7 @@ fn pictures_and_adoptions_beside_sweeps() {
 /// Goal: executors are adopted however often their agents are forgotten meanwhile; none is left out for that. Method:
 /// two of them, without caps, while handlers offer their agents and two threads sweep.
 #[test]
-fn nobody_is_left_out_for_a_sweep() {
+fn no_executor_is_left_out_for_a_sweep() {
     play("agents/adopt-sweep", 1500, || {
         let harness = Harness::new(&Setup { gpu_cap: 8, ..Setup::default() });
         let handlers = [(); 2].map(|()| {

@@ -76,7 +76,7 @@ fn caps_hold_while_executors_end() {
             harness.spawn(|harness| {
                 for _ in 0..4 {
                     for id in harness.placed().into_iter().rev().take(2) {
-                        harness.tell(id, TaskState::Finished, at(2));
+                        harness.update(id, TaskState::Finished, at(2));
                     }
                     watch(harness, 2, 1);
                 }

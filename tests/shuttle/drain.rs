@@ -40,7 +40,7 @@ fn two_callers_drain_while_handlers_run() {
         let handlers = spawn_handlers(&harness, 3);
         let ends = harness.spawn(|harness| {
             for id in harness.placed() {
-                harness.tell(id, TaskState::Finished, at(2));
+                harness.update(id, TaskState::Finished, at(2));
             }
         });
         let drains = [(); 2].map(|()| {
@@ -53,7 +53,7 @@ fn two_callers_drain_while_handlers_run() {
         join(handlers);
         join([ends]);
         for target in harness.kernel.close() {
-            harness.tell(target.id, TaskState::Killed, at(3));
+            harness.update(target.id, TaskState::Killed, at(3));
         }
         let reports = join(drains);
         let last = harness.kernel.drain(Duration::ZERO);
@@ -73,7 +73,7 @@ fn two_callers_drain_while_handlers_run() {
 /// Goal: a drain whose timeout has passed names all executors that are left, and says drained only if none is. Method:
 /// deadlines chosen by the schedule, while two threads end some executors and one is never ended.
 #[test]
-fn a_drain_that_times_out_names_who_is_left() {
+fn a_drain_that_times_out_names_those_left() {
     play("drain/deadline", 1500, || {
         let harness = Harness::new(&Setup::default());
         let mut handler = harness.kernel.handler();
@@ -82,7 +82,7 @@ fn a_drain_that_times_out_names_who_is_left() {
         let ends = [(); 2].map(|()| {
             let ids = [placed[0], placed[1], placed[2]];
             harness.spawn(move |harness| {
-                ids.into_iter().for_each(|id| drop(harness.tell(id, TaskState::Finished, at(2))));
+                ids.into_iter().for_each(|id| drop(harness.update(id, TaskState::Finished, at(2))));
             })
         });
         let drains = [secs(1), secs(1), Duration::ZERO].map(|timeout| {
@@ -96,7 +96,7 @@ fn a_drain_that_times_out_names_who_is_left() {
         join(ends);
         let alive: Vec<Vec<_>> = join(drains);
         assert!(alive.iter().all(|alive| alive.contains(&left)), "{alive:?}");
-        harness.tell(left, TaskState::Killed, at(3));
+        harness.update(left, TaskState::Killed, at(3));
         assert!(harness.kernel.drain(Duration::ZERO).drained);
         harness.flush_releases();
     });
@@ -105,7 +105,7 @@ fn a_drain_that_times_out_names_who_is_left() {
 /// Goal: a close while executors end and others are placed misses none. Method: two threads close at once; three
 /// handlers place executors and end them themselves; both closers' lists contain only executors that were placed.
 #[test]
-fn nobody_is_missing_on_the_roll() {
+fn no_executor_is_missing_on_the_list() {
     play("drain/list", 1500, || {
         let harness = Harness::new(&Setup::default());
         let handlers: Vec<_> = (0..3)
@@ -116,7 +116,7 @@ fn nobody_is_missing_on_the_roll() {
                     for _ in 0..2 {
                         for id in harness.offer(&mut handler, &[&own], 2.0, at(1)).placed {
                             if id.sequence() % 2 == 0 {
-                                harness.tell(id, TaskState::Failed, at(2));
+                                harness.update(id, TaskState::Failed, at(2));
                             }
                         }
                     }

@@ -42,8 +42,8 @@ fn unreachable(harness: &Harness) -> Vec<ExecutorId> {
 /// Reports some executors running and unreachable again, one after the other.
 fn flap(harness: &Harness, executors: &[ExecutorId], now: u64) {
     for id in executors {
-        harness.tell(*id, TaskState::Running, at(now));
-        harness.tell(*id, TaskState::Unreachable, at(now));
+        harness.update(*id, TaskState::Running, at(now));
+        harness.update(*id, TaskState::Unreachable, at(now));
     }
 }
 
@@ -61,11 +61,11 @@ fn around(harness: &Harness, deadline: u64, executors: &[ExecutorId]) {
     let first = executors[0];
     let replacement = harness.spawn(move |harness| {
         if !harness.has_ended(first) {
-            harness.tell(first, TaskState::Failed, at(now));
+            harness.update(first, TaskState::Failed, at(now));
         }
         let mut handler = harness.kernel.handler();
         for id in harness.offer(&mut handler, &["S2"], 1.0, at(now)).placed {
-            harness.tell(id, TaskState::Unreachable, at(now));
+            harness.update(id, TaskState::Unreachable, at(now));
         }
     });
     join(ticks);
@@ -84,7 +84,7 @@ fn lost(harness: &Harness) -> Vec<ExecutorId> {
     let mut handler = harness.kernel.handler();
     let executors = harness.offer(&mut handler, &["S0"], 3.0, at(0)).placed;
     assert_eq!(executors.len(), 3);
-    executors.iter().for_each(|id| drop(harness.tell(*id, TaskState::Unreachable, at(10))));
+    executors.iter().for_each(|id| drop(harness.update(*id, TaskState::Unreachable, at(10))));
     executors
 }
 

@@ -79,7 +79,7 @@ impl Harness {
     }
 
     /// Applies an update. Checks that no executor ends twice and that none is unknown.
-    pub(crate) fn tell(&self, id: ExecutorId, state: TaskState, now: Timestamp) -> Outcome {
+    pub(crate) fn update(&self, id: ExecutorId, state: TaskState, now: Timestamp) -> Outcome {
         let name = self.kernel.executor_name(id).to_string();
         let update = StatusUpdate::new(&name, state);
         // By either method: the result must be the same.

@@ -10,7 +10,7 @@ use crate::world::{Setup, at};
 /// without an entry. Method: four handlers whose clock stands still offer too little for an executor from the same
 /// three agents; the tick's clock is far ahead.
 #[test]
-fn agents_are_met_once_while_they_are_forgotten() {
+fn agents_are_inserted_once_while_they_are_forgotten() {
     play("maps/insert-forget", 1000, || {
         let harness = Harness::new(&Setup::default());
         let handlers = [(); 4].map(|()| {
@@ -58,7 +58,7 @@ fn agents_with_executors_stay() {
         let ends = harness.spawn(|harness| {
             for _ in 0..6 {
                 let last = harness.placed().last().copied();
-                last.into_iter().for_each(|id| drop(harness.tell(id, TaskState::Killed, at(0))));
+                last.into_iter().for_each(|id| drop(harness.update(id, TaskState::Killed, at(0))));
                 let _ = harness.kernel.agents_known();
             }
         });
@@ -87,10 +87,10 @@ fn plain_ids_find_their_executors() {
                     let mut handler = harness.kernel.handler();
                     for _ in 0..2 {
                         for id in harness.offer(&mut handler, &["S0", &own], 1.0, at(0)).placed {
-                            let change = harness.tell(id, TaskState::Running, at(1)).change;
+                            let change = harness.update(id, TaskState::Running, at(1)).change;
                             assert!(change == Change::Running || change == Change::Nothing);
                             if id.sequence() % 2 == 0 {
-                                harness.tell(id, TaskState::Finished, at(2));
+                                harness.update(id, TaskState::Finished, at(2));
                                 assert!(harness.has_ended(id) || harness.placed().len() > 1);
                             }
                         }
@@ -104,7 +104,7 @@ fn plain_ids_find_their_executors() {
                 harness.spawn(move |harness| {
                     for _ in 0..4 {
                         for id in harness.placed().into_iter().filter(|id| id.sequence() % 3 == 0) {
-                            harness.tell(id, state, at(3));
+                            harness.update(id, state, at(3));
                         }
                         let _ = harness.kernel.totals();
                     }
@@ -115,7 +115,7 @@ fn plain_ids_find_their_executors() {
         join(updates);
         harness.flush_releases();
         for id in harness.placed() {
-            harness.tell(id, TaskState::Killed, at(4));
+            harness.update(id, TaskState::Killed, at(4));
         }
         assert_eq!(harness.ended(), harness.placed().len(), "each has ended");
         harness.flush_releases();
@@ -135,7 +135,9 @@ fn tables_that_grow_hand_out_each_cell_once() {
                     let agents = [own[0].as_str(), own[1].as_str()];
                     let mut handler = harness.kernel.handler();
                     let placed = harness.offer(&mut handler, &agents, 2.0, at(0)).placed;
-                    placed.iter().for_each(|id| drop(harness.tell(*id, TaskState::Running, at(1))));
+                    placed
+                        .iter()
+                        .for_each(|id| drop(harness.update(*id, TaskState::Running, at(1))));
                     placed.len()
                 })
             })

@@ -59,7 +59,8 @@ fn settings_hold_once_they_are_set() {
         let ends = harness.spawn(|harness| {
             for _ in 0..3 {
                 let last = harness.placed().last().copied();
-                last.into_iter().for_each(|id| drop(harness.tell(id, TaskState::Finished, at(2))));
+                last.into_iter()
+                    .for_each(|id| drop(harness.update(id, TaskState::Finished, at(2))));
                 let totals = harness.kernel.totals();
                 assert!(totals.executors <= 6 && totals.cores.whole_cores() <= 8, "{totals:?}");
             }
@@ -100,9 +101,9 @@ fn suppressed() -> (Harness, Vec<JoinHandle<()>>) {
     let mut handler = harness.kernel.handler();
     let placed = harness.offer(&mut handler, &["S0"], 4.0, at(1)).placed;
     assert_eq!(harness.kernel.poll_demand(at(2)), Some(DemandCall::Suppress));
-    let ends = placed
-        .into_iter()
-        .map(|id| harness.spawn(move |harness| drop(harness.tell(id, TaskState::Finished, at(3)))));
+    let ends = placed.into_iter().map(|id| {
+        harness.spawn(move |harness| drop(harness.update(id, TaskState::Finished, at(3))))
+    });
     let ends = ends.collect();
     (harness, ends)
 }
@@ -158,7 +159,7 @@ fn no_revive_is_lost() {
             let mut calls = Vec::new();
             for _ in 0..2 {
                 for id in harness.offer(&mut handler, &["S2"], 3.0, at(3)).placed {
-                    harness.tell(id, TaskState::Finished, at(6));
+                    harness.update(id, TaskState::Finished, at(6));
                     calls.extend(poll(harness, 6));
                 }
                 calls.extend(poll(harness, 6));
@@ -224,7 +225,7 @@ fn two_drivers_do_the_work_of_one() {
         });
         let placed = harness.offer(&mut harness.kernel.handler(), &["S0"], 2.0, at(1)).placed;
         let (lost, ends) = (placed[0], placed[1]);
-        harness.tell(lost, TaskState::Unreachable, at(2));
+        harness.update(lost, TaskState::Unreachable, at(2));
         let drivers = [(); 2].map(|()| {
             harness.spawn(|harness| {
                 let mut calls = Vec::new();
@@ -238,7 +239,7 @@ fn two_drivers_do_the_work_of_one() {
             })
         });
         let updates =
-            harness.spawn(move |harness| drop(harness.tell(ends, TaskState::Finished, at(3))));
+            harness.spawn(move |harness| drop(harness.update(ends, TaskState::Finished, at(3))));
         let (calls, given_up): (Vec<_>, Vec<_>) = join(drivers).into_iter().unzip();
         join([updates]);
         assert_eq!(given_up.iter().sum::<usize>(), 1, "given up once");

@@ -52,7 +52,7 @@ fn exact_snapshots_add_up() {
                 harness.spawn(move |harness| {
                     for _ in 0..3 {
                         let last = harness.placed().last().copied();
-                        last.into_iter().for_each(|id| drop(harness.tell(id, state, at(3))));
+                        last.into_iter().for_each(|id| drop(harness.update(id, state, at(3))));
                         let _ = harness.kernel.totals();
                     }
                 })

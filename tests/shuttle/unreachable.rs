@@ -45,11 +45,11 @@ fn tick(harness: &Harness, millis: u64) {
 /// and find their room used. Method: three executors are unreachable; ticks give them up and forget them while two
 /// threads report them back, one reports ends, and a handler places others.
 #[test]
-fn who_comes_back_is_counted_once() {
+fn a_return_is_counted_once() {
     play("unreachable/return", 1500, || {
         let harness = harness();
         for id in fill(&harness) {
-            harness.tell(id, TaskState::Unreachable, at(2));
+            harness.update(id, TaskState::Unreachable, at(2));
         }
         let ticks = harness.spawn(|harness| {
             tick(harness, 50);
@@ -61,7 +61,7 @@ fn who_comes_back_is_counted_once() {
             .map(|state| {
                 harness.spawn(move |harness| {
                     for id in harness.placed() {
-                        harness.tell(id, state, at(60));
+                        harness.update(id, state, at(60));
                         watch(harness, 1);
                     }
                 })
@@ -69,7 +69,7 @@ fn who_comes_back_is_counted_once() {
             .collect();
         let ends = harness.spawn(|harness| {
             for id in harness.placed().into_iter().skip(1) {
-                harness.tell(id, TaskState::Failed, at(70));
+                harness.update(id, TaskState::Failed, at(70));
             }
         });
         let handler = harness.spawn(|harness| {
@@ -94,11 +94,11 @@ fn a_return_counts_once() {
     play("unreachable/one-return", 1500, || {
         let harness = harness();
         let placed = fill(&harness);
-        harness.tell(placed[0], TaskState::Unreachable, at(2));
+        harness.update(placed[0], TaskState::Unreachable, at(2));
         tick(&harness, 50);
         let returns = [(); 4].map(|()| {
             let id = placed[0];
-            harness.spawn(move |harness| harness.tell(id, TaskState::Running, at(60)))
+            harness.spawn(move |harness| harness.update(id, TaskState::Running, at(60)))
         });
         let outcomes = join(returns);
         let returned = outcomes.iter().filter(|outcome| outcome.change == Change::Returned).count();
@@ -127,10 +127,10 @@ fn a_lost_agent_frees_nothing_by_itself() {
             .into_iter()
             .map(|id| {
                 harness.spawn(move |harness| {
-                    harness.tell(id, TaskState::Unreachable, at(11));
-                    harness.tell(id, TaskState::Running, at(12));
-                    harness.tell(id, TaskState::Lost, at(13));
-                    harness.tell(id, TaskState::Running, at(14));
+                    harness.update(id, TaskState::Unreachable, at(11));
+                    harness.update(id, TaskState::Running, at(12));
+                    harness.update(id, TaskState::Lost, at(13));
+                    harness.update(id, TaskState::Running, at(14));
                 })
             })
             .collect();
@@ -150,11 +150,11 @@ fn a_lost_agent_frees_nothing_by_itself() {
 /// Goal: once a close has returned, no further executor is counted, not even one that returns. Method: given-up
 /// executors return while the kernel is closed and drained; the closer reads the count all the time.
 #[test]
-fn nobody_comes_back_after_the_close() {
+fn no_executor_comes_back_after_the_close() {
     play("unreachable/return-close", 1500, || {
         let harness = harness();
         for id in fill(&harness).into_iter().skip(1) {
-            harness.tell(id, TaskState::Unreachable, at(2));
+            harness.update(id, TaskState::Unreachable, at(2));
         }
         tick(&harness, 50);
         let closer = harness.spawn(|harness| {
@@ -169,21 +169,21 @@ fn nobody_comes_back_after_the_close() {
         let returns = [(); 2].map(|()| {
             harness.spawn(|harness| {
                 for id in harness.placed().into_iter().skip(1) {
-                    harness.tell(id, TaskState::Running, at(60));
+                    harness.update(id, TaskState::Running, at(60));
                 }
             })
         });
         let drain = harness.spawn(|harness| harness.kernel.drain(Duration::MAX));
         let vanish = harness.spawn(|harness| {
             for id in harness.placed() {
-                harness.tell(id, TaskState::Unreachable, at(70));
+                harness.update(id, TaskState::Unreachable, at(70));
             }
             tick(harness, 120);
         });
         join(returns);
         join([closer, vanish]);
         for id in harness.placed() {
-            harness.tell(id, TaskState::Killed, at(130));
+            harness.update(id, TaskState::Killed, at(130));
         }
         assert!(join([drain]).iter().all(|report| report.drained));
         harness.flush_releases();

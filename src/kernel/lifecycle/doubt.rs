@@ -112,7 +112,7 @@ impl Core {
     }
 
     pub(crate) fn kill(&self, ids: impl IntoIterator<Item = ExecutorId>) -> Vec<Target> {
-        let ask = |id: ExecutorId| {
+        let kill_one = |id: ExecutorId| {
             let executor = self.executors.get(id.slot)?;
             let asked = executor.change(id.sequence, |state| {
                 let live = state.stage.live() || state.stage == Stage::Reserved;
@@ -120,12 +120,12 @@ impl Core {
             });
             asked.ok().and_then(|_| self.target(id, executor))
         };
-        ids.into_iter().filter_map(ask).collect()
+        ids.into_iter().filter_map(kill_one).collect()
     }
 
     fn reconcile(&self, scope: Scope, young_for: Duration, now: Timestamp) -> Vec<Target> {
         let timeout = self.policy.load().config.launch_timeout;
-        let questioned = |executor: &Executor, state: State| match (scope, state.stage) {
+        let is_included = |executor: &Executor, state: State| match (scope, state.stage) {
             (Scope::All, Stage::Launching) => {
                 state.doubtful || now.since(executor.launched()) >= young_for
             }
@@ -136,7 +136,7 @@ impl Core {
             (Scope::Doubtful, _) => state.doubtful,
         };
         self.live()
-            .filter(|(_, executor, state)| questioned(executor, *state))
+            .filter(|(_, executor, state)| is_included(executor, *state))
             .filter_map(|(id, executor, _)| self.target(id, executor))
             .collect()
     }

@@ -19,7 +19,7 @@ pub(crate) struct ReleaseBatch<const N: usize> {
     /// The cells, and those of their agents.
     slots: [u32; N],
     agents: [u32; N],
-    left: usize,
+    len: usize,
     /// How many of them were counted, and what those held.
     counted: u32,
     cores: MilliCpus,
@@ -35,7 +35,7 @@ impl<const N: usize> ReleaseBatch<N> {
         ReleaseBatch {
             slots: [0; N],
             agents: [0; N],
-            left: 0,
+            len: 0,
             counted: 0,
             cores: MilliCpus::ZERO,
             gpus: 0,
@@ -72,13 +72,13 @@ impl Core {
         if let Some(index) = &self.by_sequence {
             index.remove(&id.sequence);
         }
-        if batch.left == N {
+        if batch.len == N {
             // Callers flush before a batch is full; this is a safeguard.
             self.flush_releases(batch);
         }
-        batch.slots[batch.left] = id.slot;
-        batch.agents[batch.left] = allocation.agent;
-        batch.left += 1;
+        batch.slots[batch.len] = id.slot;
+        batch.agents[batch.len] = allocation.agent;
+        batch.len += 1;
         if before.stage.counted() {
             batch.counted += 1;
             batch.cores = MilliCpus::from_millis(batch.cores.millis() + allocation.cores.millis());
@@ -90,7 +90,7 @@ impl Core {
     /// thread that sees the freed capacity must see the new limit, or it would fill it.
     #[inline]
     pub(crate) fn flush_releases<const N: usize>(&self, batch: &mut ReleaseBatch<N>) {
-        if batch.left == 0 {
+        if batch.len == 0 {
             return;
         }
         if batch.invalidate_plans {
@@ -107,14 +107,14 @@ impl Core {
         // by a read-modify-write: if the kernel is still open here, the list of a later close sees these executors as
         // vacant.
         if !admission.closed() {
-            match batch.slots[..batch.left] {
+            match batch.slots[..batch.len] {
                 [slot] => self.executors.free(slot),
                 ref slots => self.executors.free_all(slots),
             }
         }
         // This is last: a thread that finds the agent without executors and forgets it knows that no drain of a kernel
         // that is still open lists any of them. They are not counted, and their cells don't say how they ended.
-        for agent in &batch.agents[..batch.left] {
+        for agent in &batch.agents[..batch.len] {
             self.agents.release(*agent, 1);
         }
         *batch = ReleaseBatch::new();

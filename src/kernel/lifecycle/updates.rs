@@ -181,7 +181,7 @@ impl Core {
         batch: &mut ReleaseBatch<N>,
         emit: impl FnOnce(Outcome) -> R,
     ) -> R {
-        let Some((id, executor)) = found else { return emit(self.unknown(update, None)) };
+        let Some((id, executor)) = found else { return emit(self.unknown_outcome(update, None)) };
         let meaning = update.state.meaning(update.reason);
         let changed = match meaning {
             Meaning::Unreachable => self.mark_unreachable(id, executor, now),
@@ -261,7 +261,7 @@ impl Core {
         meaning: Meaning,
     ) -> Outcome {
         if state.sequence != id.sequence || state.stage == Stage::Vacant {
-            return self.unknown(update, Some(id));
+            return self.unknown_outcome(update, Some(id));
         }
         if state.stage == Stage::GivenUp {
             return self.readmit(id, executor, state, meaning);
@@ -271,7 +271,7 @@ impl Core {
 
     /// The outcome of an update for an executor that has ended or that this kernel never placed. If the executor is
     /// alive, it must be killed.
-    fn unknown(&self, update: &StatusUpdate<'_>, found: Option<ExecutorId>) -> Outcome {
+    fn unknown_outcome(&self, update: &StatusUpdate<'_>, found: Option<ExecutorId>) -> Outcome {
         // Relaxed: the number is only compared.
         let placed = self.sequence.load(Ordering::Relaxed);
         // Plain ids of ended executors are not in the index any more.
@@ -320,10 +320,11 @@ impl Core {
             return Outcome::of(Some(id), Change::Nothing);
         }
         let allocation = executor.allocation();
-        let adrift = |state: State| state.stage == Stage::GivenUp;
+        let is_given_up = |state: State| state.stage == Stage::GivenUp;
         if !self.readmit_allocation(&allocation) {
             let marked = executor.change(id.sequence, |state| {
-                adrift(state).then_some(State { refusals: state.refusals.wrapping_add(1), ..state })
+                is_given_up(state)
+                    .then_some(State { refusals: state.refusals.wrapping_add(1), ..state })
             });
             let (change, kill) =
                 if marked.is_ok() { (Change::Refused, true) } else { (Change::Nothing, false) };
@@ -331,7 +332,7 @@ impl Core {
         }
         let back = |state: State| {
             let back = State { stage: Stage::Running, doubtful: false, ..state };
-            (adrift(state) && state.refusals == seen.refusals).then_some(back)
+            (is_given_up(state) && state.refusals == seen.refusals).then_some(back)
         };
         if executor.change(id.sequence, back).is_ok() {
             self.unreachable.fetch_sub(1, Ordering::Relaxed);

@@ -35,7 +35,7 @@ pub(crate) struct CachedAgent {
     pub(crate) memo: Memo,
     /// The last batch in which the agent was a candidate, and its first candidate there.
     pub(crate) batch: u32,
-    pub(crate) group: u32,
+    pub(crate) candidate: u32,
     /// When an offer came last, and when that was recorded in the shared entry last, in seconds.
     seen: u32,
     reported: u32,
@@ -108,7 +108,7 @@ impl AgentCache {
     }
 
     /// Drops agents that were not seen for long, if there are many. Positions change.
-    pub(crate) fn tidy(&mut self, now: Timestamp) {
+    pub(crate) fn evict_stale(&mut self, now: Timestamp) {
         if self.known.len() < self.sweep_at {
             return;
         }
@@ -125,7 +125,7 @@ impl AgentCache {
         }
     }
 
-    /// Looks up the agents of these offers, for [`AgentCache::seen`].
+    /// Looks up the agents of these offers, for [`AgentCache::entry`].
     pub(crate) fn locate(&mut self, offers: &[Offer<'_>]) {
         let AgentCache { known, table, hasher, located, .. } = self;
         located.clear();
@@ -149,8 +149,8 @@ impl AgentCache {
     }
 
     /// Returns the agent of the offer with this position among those located last, and the agent's position, which is
-    /// valid until the next [`AgentCache::tidy`]. Adds the agent if it is new.
-    pub(crate) fn seen(
+    /// valid until the next [`AgentCache::evict_stale`]. Adds the agent if it is new.
+    pub(crate) fn entry(
         &mut self,
         offer: usize,
         agent_id: &str,
@@ -170,7 +170,7 @@ impl AgentCache {
         self.known.iter_mut().for_each(|known| known.batch = 0);
     }
 
-    /// The agent at a position that [`AgentCache::seen`] returned.
+    /// The agent at a position that [`AgentCache::entry`] returned.
     pub(crate) fn at(&mut self, at: u32) -> &mut CachedAgent {
         &mut self.known[at as usize]
     }
@@ -191,7 +191,15 @@ impl AgentCache {
             let (id, seconds) = (id.into(), seconds(now));
             let (seen, reported) = (seconds, seconds);
             let memo = Memo::default();
-            known.push(CachedAgent { id, agent: None, memo, batch: 0, group: 0, seen, reported });
+            known.push(CachedAgent {
+                id,
+                agent: None,
+                memo,
+                batch: 0,
+                candidate: 0,
+                seen,
+                reported,
+            });
         }
         at
     }
@@ -219,9 +227,9 @@ mod tests {
     fn memory_follows_the_agents_that_are_there() {
         let mut agent_cache = AgentCache::new();
         let see = |agent_cache: &mut AgentCache, id: &str, now| {
-            agent_cache.tidy(now);
+            agent_cache.evict_stale(now);
             agent_cache.locate(&[Offer::new("o", id, "h", &[], &[])]);
-            let (at, cached) = agent_cache.seen(0, id, now);
+            let (at, cached) = agent_cache.entry(0, id, now);
             cached.batch += 1;
             assert_eq!(*agent_cache.at(at).id, *id);
             agent_cache.at(at).batch

@@ -29,18 +29,18 @@ const LOCATED_AHEAD: usize = 64;
 pub(crate) struct Candidate {
     pub(crate) agent: AgentKey,
     /// The agent's position in the handler's cache.
-    cached: u32,
+    cache_position: u32,
     /// The first and last of its offers, linked by `CandidateSet::next_offer`.
     pub(crate) first: u32,
     last: u32,
     /// Sums over its offers.
-    pub(crate) firm: Sums,
-    pub(crate) revocable: Sums,
+    pub(crate) firm: ScalarSums,
+    pub(crate) revocable: ScalarSums,
     /// Which resources hold the non-revocable amounts.
     pub(crate) sources: ScalarSources,
     has_port: bool,
     /// The number of executors that its agent takes.
-    agent_room: u32,
+    agent_capacity: u32,
     /// Whether an executor failed on the agent recently.
     failed: bool,
     /// Why it got no executor.
@@ -56,7 +56,7 @@ pub(crate) struct Candidate {
 
 /// The usable amount of each scalar in one supply, in thousandths.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sums {
+pub(crate) struct ScalarSums {
     pub(crate) cpus: u64,
     pub(crate) memory: u64,
     pub(crate) gpus: u64,
@@ -94,17 +94,17 @@ impl ScalarSource {
 }
 
 impl Candidate {
-    fn new(cached: u32, offer: u32) -> Candidate {
+    fn new(cache_position: u32, offer: u32) -> Candidate {
         Candidate {
             agent: AgentKey::default(),
-            cached,
+            cache_position,
             first: offer,
             last: offer,
-            firm: Sums::default(),
-            revocable: Sums::default(),
+            firm: ScalarSums::default(),
+            revocable: ScalarSums::default(),
             sources: ScalarSources::default(),
             has_port: false,
-            agent_room: 0,
+            agent_capacity: 0,
             failed: false,
             reason: None,
             placed: 0,
@@ -167,7 +167,7 @@ impl Candidate {
 
     /// How many executors fit, regardless of the caps; or what is too small for one. An executor takes each kind from
     /// one supply, so the remainders of the two supplies don't add up to another executor.
-    fn room(&self, policy: &Policy) -> Result<Capacity, Reason> {
+    fn capacity(&self, policy: &Policy) -> Result<Capacity, Reason> {
         if let Some(reason) = self.reason {
             return Err(reason);
         }
@@ -209,7 +209,7 @@ impl Candidate {
             None => u64::MAX,
         };
         let executors = by_cores.min(by_memory).min(by_gpus).min(by_port);
-        let executors = u32::try_from(executors).unwrap_or(u32::MAX).min(self.agent_room);
+        let executors = u32::try_from(executors).unwrap_or(u32::MAX).min(self.agent_capacity);
         Ok(Capacity { executors, cores, last: self.failed && config.conduct.replace_elsewhere })
     }
 }
@@ -266,7 +266,7 @@ impl CandidateSet {
         let refuse = &policy.config.refuse;
         let constraint = &policy.config.constraint;
         let maintenance_lead = policy.config.maintenance_lead;
-        agent_cache.tidy(now);
+        agent_cache.evict_stale(now);
         for (offer, position) in offers.iter().zip(0u32..) {
             let ahead = position as usize % LOCATED_AHEAD;
             if ahead == 0 {
@@ -284,7 +284,7 @@ impl CandidateSet {
                 decline(Reason::Malformed);
                 continue;
             }
-            let (at, cached) = agent_cache.seen(ahead, offer.agent_id, now);
+            let (at, cached) = agent_cache.entry(ahead, offer.agent_id, now);
             if let Err(unmet) = constraint.check_with(&mut cached.memo, offer) {
                 decline(Reason::ConstraintUnmet(unmet));
                 continue;
@@ -294,16 +294,16 @@ impl CandidateSet {
                 decline(Reason::AgentMaintenance { begins_in });
                 continue;
             }
-            let group = if cached.batch == self.batch && policy.config.conduct.merge_offers {
-                self.group_of_role(cached.group, offer.role, offers, position)
+            let candidate = if cached.batch == self.batch && policy.config.conduct.merge_offers {
+                self.candidate_of_role(cached.candidate, offer.role, offers, position)
             } else {
                 cached.batch = self.batch;
-                cached.group = self.list.len() as u32;
+                cached.candidate = self.list.len() as u32;
                 self.list.push(Candidate::new(at, position));
-                cached.group
+                cached.candidate
             };
-            if let Some(group) = self.list.get_mut(group as usize) {
-                group.add(offer, position, &policy.config);
+            if let Some(candidate) = self.list.get_mut(candidate as usize) {
+                candidate.add(offer, position, &policy.config);
             }
         }
         self.compute_capacities(offers, policy, agent_cache, agents, now);
@@ -330,20 +330,20 @@ impl CandidateSet {
     ) {
         // A loop of its own: it reads lines that other threads write, and the processor can wait for several of them at
         // a time.
-        for group in &mut self.list {
-            let first = &offers[group.first as usize];
-            match agent_cache.at(group.cached).capacity(agents, first, now) {
+        for candidate in &mut self.list {
+            let first = &offers[candidate.first as usize];
+            match agent_cache.at(candidate.cache_position).capacity(agents, first, now) {
                 Ok((agent, capacity)) => {
-                    group.agent = agent;
-                    group.agent_room = capacity.executors;
-                    group.failed = capacity.failed;
+                    candidate.agent = agent;
+                    candidate.agent_capacity = capacity.executors;
+                    candidate.failed = capacity.failed;
                 }
-                Err(refusal) => group.reason = Some(refusal.into()),
+                Err(refusal) => candidate.reason = Some(refusal.into()),
             }
         }
-        for group in &mut self.list {
-            self.capacities.push(group.room(policy).unwrap_or_else(|reason| {
-                group.reason = Some(reason);
+        for candidate in &mut self.list {
+            self.capacities.push(candidate.capacity(policy).unwrap_or_else(|reason| {
+                candidate.reason = Some(reason);
                 Capacity { executors: 0, cores: MilliCpus::ZERO, last: false }
             }));
         }
@@ -351,17 +351,27 @@ impl CandidateSet {
 
     /// Returns the candidate of an agent's further offer, by role, and links the offer into it. Creates it if there is
     /// none.
-    fn group_of_role(&mut self, at: u32, role: &str, offers: &[Offer<'_>], position: u32) -> u32 {
+    fn candidate_of_role(
+        &mut self,
+        at: u32,
+        role: &str,
+        offers: &[Offer<'_>],
+        position: u32,
+    ) -> u32 {
         let CandidateSet { list, further, hasher, .. } = self;
-        let role_of = |group: &Candidate| offers[group.first as usize].role;
-        let cached = list[at as usize].cached;
+        let role_of = |candidate: &Candidate| offers[candidate.first as usize].role;
+        let cached = list[at as usize].cache_position;
         let mut found = Some(at);
         if role_of(&list[at as usize]) != role {
             let hash = hasher.hash_one((cached, role));
-            let same = |group: &Candidate| group.cached == cached && role_of(group) == role;
+            let same = |candidate: &Candidate| {
+                candidate.cache_position == cached && role_of(candidate) == role
+            };
             found = further.find(hash, |other| same(&list[*other as usize])).copied();
             if found.is_none() {
-                let hash_of = |group: &Candidate| hasher.hash_one((group.cached, role_of(group)));
+                let hash_of = |candidate: &Candidate| {
+                    hasher.hash_one((candidate.cache_position, role_of(candidate)))
+                };
                 let fresh = list.len() as u32;
                 further.insert_unique(hash, fresh, |other| hash_of(&list[*other as usize]));
             }
@@ -370,9 +380,9 @@ impl CandidateSet {
             list.push(Candidate::new(cached, position));
             return list.len() as u32 - 1;
         };
-        let group = &mut list[found as usize];
-        self.next_offer[group.last as usize] = position;
-        group.last = position;
+        let candidate = &mut list[found as usize];
+        self.next_offer[candidate.last as usize] = position;
+        candidate.last = position;
         found
     }
 

@@ -1,6 +1,6 @@
 //! Carving executors' resources from offers: exact pieces, each kind from one supply, reserved resources first.
 
-use super::candidates::{ScalarSource, ScalarSources, Sums};
+use super::candidates::{ScalarSource, ScalarSources, ScalarSums};
 use super::eligibility::{Eligibility, Supply};
 use super::piece::{Amount, Piece};
 use crate::config::Config;
@@ -159,7 +159,7 @@ impl<'a> ResourceCarver<'a> {
         batch: &'a [Offer<'a>],
         group: &'a [u32],
         config: &Config,
-        firm: Sums,
+        firm: ScalarSums,
         sources: ScalarSources,
     ) -> ResourceCarver<'a> {
         // All offers of a group are made to one role.
@@ -245,7 +245,7 @@ mod tests {
             };
             let fit = (sum(0, false) / executor).min(sum(1, false) / executor);
             let config = Config::builder().build().unwrap();
-            let firm = Sums { cpus: sum(0, false), memory: sum(1, false), gpus: 0 };
+            let firm = ScalarSums { cpus: sum(0, false), memory: sum(1, false), gpus: 0 };
             let mut sources = ScalarSources::default();
             for (offer, at) in batch.iter().zip(0u32..) {
                 for (resource, position) in offer.resources.iter().zip(0u32..) {

@@ -82,14 +82,14 @@ impl Core {
         if !self.reserve_cells(policy, candidates, plan, now) {
             self.truncate_plan(policy, candidates, plan, 0);
         }
-        let closing = match self.admit(policy, admission, candidates, plan) {
-            Ok(admission) => self.closed_by(policy, admission).or(short_of_gpus),
+        let reached_cap = match self.admit(policy, admission, candidates, plan) {
+            Ok(admission) => self.cap_reached(policy, admission).or(short_of_gpus),
             Err(Some(reason)) => Some(reason),
             Err(None) => return Committed::Outdated,
         };
         if plan.any_failed {
-            for group in candidates.list.iter().filter(|group| group.placed > 0) {
-                self.agents.clear_failure_mark(group.agent.index());
+            for candidate in candidates.list.iter().filter(|candidate| candidate.placed > 0) {
+                self.agents.clear_failure_mark(candidate.agent.index());
             }
         }
         for (position, cell) in plan.cells.iter().enumerate() {
@@ -101,11 +101,11 @@ impl Core {
                 executor.publish(id.sequence);
             }
         }
-        Committed::Done(closing)
+        Committed::Done(reached_cap)
     }
 
     /// The cap that ends the batch, if one is reached.
-    fn closed_by(&self, policy: &Policy, admission: AdmissionState) -> Option<Reason> {
+    fn cap_reached(&self, policy: &Policy, admission: AdmissionState) -> Option<Reason> {
         let reached = self.caps_reached(policy, admission)?;
         let by_cores = policy.core_headroom(admission).err().filter(|cap| policy.outranks(cap));
         by_cores.or(Some(reached))
@@ -117,12 +117,12 @@ impl Core {
             candidates.list[*at as usize].placed += 1;
         }
         let mut refused = false;
-        for group in candidates.list.iter_mut().filter(|group| group.placed > 0) {
-            match self.agents.reserve(group.agent, group.placed, now) {
+        for candidate in candidates.list.iter_mut().filter(|candidate| candidate.placed > 0) {
+            match self.agents.reserve(candidate.agent, candidate.placed, now) {
                 Ok(marked) => plan.any_failed |= marked,
                 Err(refusal) => {
-                    group.reason = Some(refusal.into());
-                    group.placed = 0;
+                    candidate.reason = Some(refusal.into());
+                    candidate.placed = 0;
                     refused = true;
                 }
             }
@@ -152,10 +152,10 @@ impl Core {
             ExecutorGpus::WhatThereIs if cap > 0 => {
                 // In the order of the plan, so that the first candidate chooses first.
                 for at in &plan.order {
-                    let group = &mut candidates.list[*at as usize];
-                    if group.gpus_granted == 0 {
-                        let wanted = u64::from(group.whole_gpus());
-                        group.gpus_granted = self.gpus.reserve(wanted, 1, cap) as u32;
+                    let candidate = &mut candidates.list[*at as usize];
+                    if candidate.gpus_granted == 0 {
+                        let wanted = u64::from(candidate.whole_gpus());
+                        candidate.gpus_granted = self.gpus.reserve(wanted, 1, cap) as u32;
                     }
                 }
                 None
@@ -181,13 +181,13 @@ impl Core {
         let config = &policy.config;
         Executor::before_reserving();
         for (position, at) in plan.order.iter().enumerate() {
-            let group = &mut candidates.list[*at as usize];
-            let first = !std::mem::replace(&mut group.begun, true);
+            let candidate = &mut candidates.list[*at as usize];
+            let first = !std::mem::replace(&mut candidate.begun, true);
             let allocation = Allocation {
-                agent: group.agent.index(),
+                agent: candidate.agent.index(),
                 cores: candidates.capacities[*at as usize].cores,
                 memory: config.memory_taken(),
-                gpus: group.gpus_of(config, first),
+                gpus: candidate.gpus_of(config, first),
                 port: config.fixed_port,
             };
             let id = plan.id(position);
@@ -272,11 +272,11 @@ impl Core {
     /// empty.
     fn release_agents(&self, candidates: &mut CandidateSet, plan: &mut Plan, keep: usize) {
         for at in plan.order.drain(keep..) {
-            let group = &mut candidates.list[at as usize];
-            self.agents.release(group.agent.index(), 1);
-            group.placed -= 1;
-            if group.placed == 0 {
-                self.gpus.release(u64::from(std::mem::take(&mut group.gpus_granted)));
+            let candidate = &mut candidates.list[at as usize];
+            self.agents.release(candidate.agent.index(), 1);
+            candidate.placed -= 1;
+            if candidate.placed == 0 {
+                self.gpus.release(u64::from(std::mem::take(&mut candidate.gpus_granted)));
             }
         }
     }

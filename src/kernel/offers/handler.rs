@@ -54,7 +54,7 @@ struct Scratch {
 /// How a batch was answered.
 enum Answered {
     /// All offers were declined for one reason.
-    Alike,
+    DeclinedAlike,
     /// Each offer was answered by itself.
     Each,
     /// Nothing was done: the plan was outdated.
@@ -69,8 +69,8 @@ impl fmt::Debug for Handler {
 
 impl Drop for Handler {
     fn drop(&mut self) {
-        self.core.counters.leave(&self.counters);
-        self.core.admission.leave(&self.pin);
+        self.core.counters.unregister(&self.counters);
+        self.core.admission.unregister(&self.pin);
     }
 }
 
@@ -79,12 +79,12 @@ impl Handler {
         let scratch = Scratch {
             agent_cache: AgentCache::new(),
             candidates: CandidateSet::default(),
-            plan: Plan::new(core.executors.join()),
+            plan: Plan::new(core.executors.assign_stack()),
             left: Vec::new(),
             taken: Vec::new(),
         };
-        let (policy, pin) = (core.policy.view(), core.admission.join());
-        Handler { policy, pin, counters: core.counters.join(), core, scratch }
+        let (policy, pin) = (core.policy.view(), core.admission.register());
+        Handler { policy, pin, counters: core.counters.register(), core, scratch }
     }
 
     /// The word that says which version of the policy the handler's batch follows.
@@ -124,7 +124,7 @@ impl Handler {
             let policy: &Policy = self.policy.load();
             decisions.policy = policy.number;
             match self.scratch.answer(core, policy, admission, offers, now, decisions) {
-                Answered::Alike => break (admission, policy.config_version, true),
+                Answered::DeclinedAlike => break (admission, policy.config_version, true),
                 Answered::Each => break (admission, policy.config_version, false),
                 Answered::Outdated => {}
             }
@@ -162,7 +162,7 @@ impl Scratch {
             if !offers.is_empty() && (reason.is_cap() || reason == Reason::Stopping) {
                 core.record_refused_at_cap(decisions);
             }
-            return Answered::Alike;
+            return Answered::DeclinedAlike;
         }
         let Scratch { agent_cache, candidates, plan, left, taken } = self;
         candidates.collect(offers, policy, agent_cache, &core.agents, now, &mut decisions.declines);
@@ -177,19 +177,19 @@ impl Scratch {
             return Answered::Each;
         }
         plan.clear();
-        let closing = if make_plan(core, policy, admission, candidates, plan, left) {
+        let reached_cap = if make_plan(core, policy, admission, candidates, plan, left) {
             match core.commit(policy, admission, candidates, plan, now) {
-                Committed::Done(closing) => closing,
+                Committed::Done(reached_cap) => reached_cap,
                 Committed::Outdated => return Answered::Outdated,
             }
         } else {
             closed
         };
-        if closing.is_some() {
+        if reached_cap.is_some() {
             // The rest of the accepted offers is refused for the cap, like the other offers.
             core.record_refused_at_cap(decisions);
         }
-        self.write_decisions(policy, offers, closing, now, decisions);
+        self.write_decisions(policy, offers, reached_cap, now, decisions);
         Answered::Each
     }
 
@@ -198,44 +198,44 @@ impl Scratch {
         &mut self,
         policy: &Policy,
         offers: &[Offer<'_>],
-        closing: Option<Reason>,
+        reached_cap: Option<Reason>,
         now: Timestamp,
         decisions: &mut Decisions,
     ) {
         let Scratch { candidates, plan, .. } = self;
         let refuse = &policy.config.refuse;
         decisions.leftover_refuse =
-            if closing.is_some() { refuse.reached_cap } else { refuse.other };
+            if reached_cap.is_some() { refuse.reached_cap } else { refuse.other };
         let mut rows = 0;
-        for group in &mut candidates.list {
-            group.start = rows;
-            rows += std::mem::take(&mut group.placed);
+        for candidate in &mut candidates.list {
+            candidate.start = rows;
+            rows += std::mem::take(&mut candidate.placed);
         }
         decisions.placed.resize(rows as usize, Placed::NONE);
         for (position, at) in plan.order.iter().enumerate() {
-            let group = &mut candidates.list[*at as usize];
-            let gpus = group.gpus_of(&policy.config, group.placed == 0);
+            let candidate = &mut candidates.list[*at as usize];
+            let gpus = candidate.gpus_of(&policy.config, candidate.placed == 0);
             let cores = candidates.capacities[*at as usize].cores;
-            decisions.placed[(group.start + group.placed) as usize] =
+            decisions.placed[(candidate.start + candidate.placed) as usize] =
                 Placed::new(plan.id(position), cores, gpus, &policy.config);
-            group.placed += 1;
+            candidate.placed += 1;
         }
-        let cap = closing.filter(|cap| policy.outranks(cap));
-        for group in &candidates.list {
+        let cap = reached_cap.filter(|cap| policy.outranks(cap));
+        for candidate in &candidates.list {
             let first_offer = decisions.accepted.len() as u32;
-            if group.placed == 0 {
-                let own = || group.reason.or(closing).unwrap_or(Reason::Raced);
+            if candidate.placed == 0 {
+                let own = || candidate.reason.or(reached_cap).unwrap_or(Reason::Raced);
                 let reason = cap.unwrap_or_else(own);
                 let refuse = reason.refuse(refuse, now);
-                let declines = candidates.offers_of(group.first);
+                let declines = candidates.offers_of(candidate.first);
                 decisions.declines.extend(declines.map(|offer| Decline { offer, reason, refuse }));
                 continue;
             }
-            decisions.accepted.extend(candidates.offers_of(group.first));
+            decisions.accepted.extend(candidates.offers_of(candidate.first));
             let own = &decisions.accepted[first_offer as usize..];
             let mut carver =
-                ResourceCarver::new(offers, own, &policy.config, group.firm, group.sources);
-            let placed = (group.start, group.start + group.placed);
+                ResourceCarver::new(offers, own, &policy.config, candidate.firm, candidate.sources);
+            let placed = (candidate.start, candidate.start + candidate.placed);
             for executor in &mut decisions.placed[placed.0 as usize..placed.1 as usize] {
                 let start = decisions.pieces.len() as u32;
                 executor.carve(&mut carver, &mut decisions.pieces);

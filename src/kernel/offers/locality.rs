@@ -41,17 +41,17 @@ impl LocalityFilter<'_> {
         taken.resize(self.locality.hosts.len(), false);
         // In the order in which capacities are used.
         for last in [false, true] {
-            for (group, room) in candidates.list.iter_mut().zip(&mut candidates.capacities) {
-                let Some(offer) = offers.get(group.first as usize) else { continue };
+            for (candidate, room) in candidates.list.iter_mut().zip(&mut candidates.capacities) {
+                let Some(offer) = offers.get(candidate.first as usize) else { continue };
                 if room.executors == 0 || room.last != last {
                     continue;
                 }
                 let host = self.locality.hosts.get(offer.hostname);
                 if let Some(host) = host {
-                    host.record(group.agent, agents);
+                    host.record(candidate.agent, agents);
                 }
                 let Some(until) = self.until else { continue };
-                let has_own = agents.executors(group.agent) > 0;
+                let has_own = agents.executors(candidate.agent) > 0;
                 let place = host.filter(|host| !has_own && !host.has_executors(agents));
                 match place.and_then(|host| taken.get_mut(host.at)) {
                     Some(taken) if !*taken => {
@@ -60,7 +60,7 @@ impl LocalityFilter<'_> {
                     }
                     _ => {
                         room.executors = 0;
-                        group.reason = Some(Reason::Locality { until });
+                        candidate.reason = Some(Reason::Locality { until });
                     }
                 }
             }

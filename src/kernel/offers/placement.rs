@@ -115,7 +115,7 @@ mod tests {
 
     /// Goal: executors are placed in the order of the rounds. Method: a small case worked out by hand.
     #[test]
-    fn passes_go_over_the_rooms_in_order() {
+    fn rounds_use_capacities_in_order() {
         assert_eq!(placed(&[2, 0, 1, 3], 10, Placement::RoundRobin), [0, 2, 3, 0, 3, 3]);
         assert_eq!(placed(&[2, 0, 1, 3], 4, Placement::RoundRobin), [0, 2, 3, 0]);
         assert_eq!(placed(&[2, 0, 1, 3], 4, Placement::Consolidate), [0, 0, 2, 3]);
@@ -123,7 +123,7 @@ mod tests {
 
     /// Goal: a replacement starts elsewhere if it can. Method: an executor failed at the first of three capacities.
     #[test]
-    fn who_failed_comes_last() {
+    fn failed_agents_come_last() {
         let mut capacities = capacities(&[2, 1, 1]);
         capacities[0].last = true;
         for (placement, expected) in

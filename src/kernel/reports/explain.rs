@@ -103,17 +103,19 @@ impl Core {
         let declines = counts.declines().filter(|(_, offers)| *offers > 0);
         let mut declined: Vec<Declined> = declines
             .map(|(kind, offers)| {
-                let held = self.counters.nearest(kind, |held| still_holds(held, &policy, now));
-                let nearest = held.map(|NearMiss { at, reason, agent_id, hostname, .. }| {
-                    let condition = match reason {
-                        // The settings are those under which it was recorded.
-                        Reason::ConstraintUnmet(unmet) => {
-                            policy.config.constraint.condition(unmet.condition)
-                        }
-                        _ => None,
-                    };
-                    Miss { agent_id, hostname, reason, condition, at, asked_at: now }
-                });
+                let near_miss =
+                    self.counters.nearest(kind, |near_miss| still_holds(near_miss, &policy, now));
+                let nearest =
+                    near_miss.map(|NearMiss { at, reason, agent_id, hostname, .. }| {
+                        let condition = match reason {
+                            // The settings are those under which it was recorded.
+                            Reason::ConstraintUnmet(unmet) => {
+                                policy.config.constraint.condition(unmet.condition)
+                            }
+                            _ => None,
+                        };
+                        Miss { agent_id, hostname, reason, condition, at, asked_at: now }
+                    });
                 Declined { kind, offers, nearest }
             })
             .collect();
@@ -148,12 +150,14 @@ impl Core {
 }
 
 /// Whether a miss still holds under `policy`.
-fn still_holds(held: &NearMiss, policy: &Policy, now: Timestamp) -> bool {
-    let same_limit = match held.reason {
+fn still_holds(near_miss: &NearMiss, policy: &Policy, now: Timestamp) -> bool {
+    let same_limit = match near_miss.reason {
         Reason::ExecutorLimit { limit } => policy.limit == Some(limit),
         _ => true,
     };
-    held.config_version == policy.config_version && same_limit && !is_over(&held.reason, now)
+    near_miss.config_version == policy.config_version
+        && same_limit
+        && !is_over(&near_miss.reason, now)
 }
 
 impl Explanation {

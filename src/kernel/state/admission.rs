@@ -146,7 +146,7 @@ impl Admission {
     }
 
     /// Registers a pin for a new handler.
-    pub(crate) fn join(&self) -> Pin {
+    pub(crate) fn register(&self) -> Pin {
         let mut pins = lock(&self.pins);
         let lasting = pins.iter().filter(|pin| pin.lasting).count() < LASTING;
         let word = PinWord { version: AtomicU32::new(NONE), lasting };
@@ -156,7 +156,7 @@ impl Admission {
     }
 
     /// Removes the pin of a handler.
-    pub(crate) fn leave(&self, pin: &Pin) {
+    pub(crate) fn unregister(&self, pin: &Pin) {
         lock(&self.pins).retain(|word| !Arc::ptr_eq(word, &pin.word));
     }
 
@@ -289,13 +289,13 @@ mod tests {
     #[test]
     fn pinned_versions_are_not_used_anew() {
         let admission = Admission::new();
-        let mut idle: Vec<Pin> = (0..2 * VERSIONS).map(|_| admission.join()).collect();
+        let mut idle: Vec<Pin> = (0..2 * VERSIONS).map(|_| admission.register()).collect();
         for pin in &mut idle {
             admission.load_pinned(pin);
             pin.end_batch();
             admission.bump_version();
         }
-        let mut pin = admission.join();
+        let mut pin = admission.register();
         let state = admission.load_pinned(&mut pin);
         for change in 1..=3 * VERSIONS {
             admission.bump_version();
@@ -304,7 +304,7 @@ mod tests {
         }
         assert_eq!(admission.load_pinned(&mut pin), admission.load());
         assert!(admission.commit(admission.load_pinned(&mut pin), 1, MilliCpus::ZERO).is_ok());
-        idle.iter().for_each(|pin| admission.leave(pin));
+        idle.iter().for_each(|pin| admission.unregister(pin));
         assert_eq!(lock(&admission.pins).len(), 1);
     }
 }

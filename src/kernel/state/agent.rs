@@ -119,11 +119,11 @@ pub(crate) struct Agent {
     /// When an executor failed after which none was placed, in seconds, plus one; 0 is never. A hint without ordering.
     failed: AtomicU32,
     next_free: AtomicU32,
-    seldom: Mutex<Seldom>,
+    cold: Mutex<ColdFields>,
 }
 
 #[derive(Debug, Default)]
-struct Seldom {
+struct ColdFields {
     name: Option<Arc<AgentName>>,
     /// Only if the agent has failures.
     failures: Option<Box<Failures>>,
@@ -145,7 +145,7 @@ impl Default for Agent {
             seen: AtomicU32::new(0),
             failed: AtomicU32::new(0),
             next_free: AtomicU32::new(0),
-            seldom: Mutex::new(Seldom::default()),
+            cold: Mutex::new(ColdFields::default()),
         }
     }
 }
@@ -159,7 +159,7 @@ impl Cell for Agent {
 impl Agent {
     /// Initialises a claimed cell for an agent. Other threads don't find it before [`Agent::activate`].
     pub(crate) fn prepare(&self, name: Arc<AgentName>, now: Timestamp) {
-        *lock(&self.seldom) = Seldom { name: Some(name), failures: None };
+        *lock(&self.cold) = ColdFields { name: Some(name), failures: None };
         self.excluded_until.store(0, Ordering::Relaxed);
         self.suspect_until.store(0, Ordering::Relaxed);
         self.failed.store(0, Ordering::Relaxed);
@@ -173,15 +173,15 @@ impl Agent {
 
     /// Undoes [`Agent::prepare`]: another thread inserted the agent first.
     pub(crate) fn abandon(&self) {
-        lock(&self.seldom).name = None;
+        lock(&self.cold).name = None;
     }
 
     pub(crate) fn name(&self) -> Option<Arc<AgentName>> {
-        lock(&self.seldom).name.clone()
+        lock(&self.cold).name.clone()
     }
 
     pub(crate) fn id(&self) -> Option<Arc<str>> {
-        lock(&self.seldom).name.as_ref().map(|name| (*name.id).into())
+        lock(&self.cold).name.as_ref().map(|name| (*name.id).into())
     }
 
     /// Returns what the agent takes, or why nothing. For planning; only `reserve` decides.
@@ -191,7 +191,7 @@ impl Agent {
         now: Timestamp,
     ) -> Result<AgentCapacity, Refusal> {
         // Acquire: pairs with the Release of `exclude`.
-        let executors = self.room(self.word.load(Ordering::Acquire), generation, now)?;
+        let executors = self.remaining(self.word.load(Ordering::Acquire), generation, now)?;
         Ok(AgentCapacity { executors, failed: self.failed_lately(now) })
     }
 
@@ -205,7 +205,7 @@ impl Agent {
     ) -> Result<bool, Refusal> {
         let mut word = self.word.load(Ordering::Acquire);
         loop {
-            if self.room(word, generation, now)? < executors {
+            if self.remaining(word, generation, now)? < executors {
                 return Err(Refusal::Full);
             }
             let next = (word & !EXCLUDED) + u64::from(executors);
@@ -236,7 +236,7 @@ impl Agent {
     /// Records the failure of an executor that the caller still holds: for a while other agents are used first, until
     /// the agent gets another executor. This also counts as having seen the agent.
     pub(crate) fn mark_failed(&self, now: Timestamp) {
-        let _seldom = lock(&self.seldom);
+        let _seldom = lock(&self.cold);
         self.failed.store(seconds(now).saturating_add(1), Ordering::Relaxed);
         self.record_seen(now);
     }
@@ -245,15 +245,15 @@ impl Agent {
     pub(crate) fn count_failure(&self, rule: &ExclusionRule, now: Timestamp) -> Option<Timestamp> {
         let generation = self.word.load(Ordering::Acquire) >> GENERATION_SHIFT;
         {
-            let mut seldom = lock(&self.seldom);
-            let failures = seldom.failures.get_or_insert_default();
+            let mut cold = lock(&self.cold);
+            let failures = cold.failures.get_or_insert_default();
             failures.at.retain(|at| now.since(*at) <= rule.window);
             failures.at.push(now);
             failures.until = now.plus(rule.window);
             if failures.at.len() < usize::from(rule.failures) {
                 return None;
             }
-            seldom.failures = None;
+            cold.failures = None;
         }
         let until = rule.expiry.map_or(Timestamp::MAX, |expiry| now.plus(expiry));
         Some(self.exclude(generation, until))
@@ -287,7 +287,7 @@ impl Agent {
     /// time. Returns `false` and changes nothing if the cell is not the agent's any more.
     pub(crate) fn suspect(&self, generation: u64, until: Timestamp) -> bool {
         // Held until the word is changed, so that the cell doesn't become another agent's in between.
-        let _seldom = lock(&self.seldom);
+        let _seldom = lock(&self.cold);
         self.is_current(generation) && {
             self.suspect_until.fetch_max(until.as_millis(), Ordering::Relaxed);
             self.bump_revision(generation, 0);
@@ -305,13 +305,13 @@ impl Agent {
     pub(crate) fn retire(&self, generation: u64, before: Timestamp, now: Timestamp) -> bool {
         // Held until after the exchange, so that no failure or suspicion is recorded between the check and the
         // exchange. The word alone would not show a failure: its executor may have come and gone.
-        let seldom = lock(&self.seldom);
+        let cold = lock(&self.cold);
         let word = self.word.load(Ordering::Acquire);
-        let refusal = self.room(word, generation, now).err();
+        let refusal = self.remaining(word, generation, now).err();
         if word & EXECUTORS_MASK != 0 || refusal.is_some_and(|refusal| refusal != Refusal::Full) {
             return false;
         }
-        let counting = seldom.failures.as_ref().is_some_and(|failures| now <= failures.until);
+        let counting = cold.failures.as_ref().is_some_and(|failures| now <= failures.until);
         if counting || !self.unseen_since(before) {
             return false;
         }
@@ -325,7 +325,7 @@ impl Agent {
 
     /// Removes the name from a cell that belongs to no agent any more.
     pub(crate) fn take_name(&self) -> Option<Arc<AgentName>> {
-        lock(&self.seldom).name.take()
+        lock(&self.cold).name.take()
     }
 
     /// The generation of an agent without executors that was not seen since `before`.
@@ -358,7 +358,7 @@ impl Agent {
     }
 
     /// The number of executors that `word` has room for, or why there is no room.
-    fn room(&self, word: u64, generation: u64, now: Timestamp) -> Result<u32, Refusal> {
+    fn remaining(&self, word: u64, generation: u64, now: Timestamp) -> Result<u32, Refusal> {
         if word & LIVE == 0 || word >> GENERATION_SHIFT != generation {
             return Err(Refusal::Retired);
         }

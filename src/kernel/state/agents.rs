@@ -324,7 +324,7 @@ mod tests {
     /// Goal: if the clock goes back, no agent is forgotten earlier. Method: see an agent late, then early, and by an
     /// update early, as the fuzz input `clock_goes_far_back_and_forward` does; sweep at the later time.
     #[test]
-    fn a_clock_that_went_back_forgets_nobody_sooner() {
+    fn a_clock_that_went_back_forgets_no_agent_sooner() {
         let agents = Agents::new();
         let key = agents.find_or_insert("S1", "host", at(4_000_000)).unwrap();
         agents.record_seen(key, at(0));

@@ -123,24 +123,24 @@ pub(crate) struct AllCounters(Mutex<HandlerList>);
 
 #[derive(Debug, Default)]
 struct HandlerList {
-    present: Vec<Arc<CachePadded<Counters>>>,
-    departed: OfferCounts,
+    active: Vec<Arc<CachePadded<Counters>>>,
+    dropped: OfferCounts,
     /// Of handlers that were dropped: see [`Counters`].
     offered: u64,
     near_misses: [Option<NearMiss>; KINDS],
 }
 
 impl AllCounters {
-    pub(crate) fn join(&self) -> Arc<CachePadded<Counters>> {
+    pub(crate) fn register(&self) -> Arc<CachePadded<Counters>> {
         let counters = Arc::new(CachePadded::new(Counters::default()));
-        lock(&self.0).present.push(Arc::clone(&counters));
+        lock(&self.0).active.push(Arc::clone(&counters));
         counters
     }
 
-    pub(crate) fn leave(&self, counters: &Arc<CachePadded<Counters>>) {
+    pub(crate) fn unregister(&self, counters: &Arc<CachePadded<Counters>>) {
         let mut handlers = lock(&self.0);
-        handlers.present.retain(|present| !Arc::ptr_eq(present, counters));
-        handlers.departed.add(counters);
+        handlers.active.retain(|active| !Arc::ptr_eq(active, counters));
+        handlers.dropped.add(counters);
         handlers.offered = handlers.offered.max(counters.offered.load(Ordering::Relaxed));
         for (kept, kind) in handlers.near_misses.iter_mut().zip(ReasonKind::ALL) {
             *kept = nearest(kept.take().into_iter().chain(counters.near_misses.read(kind)));
@@ -149,17 +149,17 @@ impl AllCounters {
 
     pub(crate) fn sum(&self) -> OfferCounts {
         let handlers = lock(&self.0);
-        let mut sum = handlers.departed;
-        handlers.present.iter().for_each(|counters| sum.add(counters));
+        let mut sum = handlers.dropped;
+        handlers.active.iter().for_each(|counters| sum.add(counters));
         sum
     }
 
     /// Returns when offers came last.
     pub(crate) fn offered_at(&self) -> Option<Timestamp> {
         let handlers = lock(&self.0);
-        let present =
-            handlers.present.iter().map(|counters| counters.offered.load(Ordering::Relaxed));
-        let stamp = present.chain([handlers.offered]).max()?;
+        let active =
+            handlers.active.iter().map(|counters| counters.offered.load(Ordering::Relaxed));
+        let stamp = active.chain([handlers.offered]).max()?;
         stamp.checked_sub(1).map(Timestamp::from_millis)
     }
 
@@ -170,8 +170,7 @@ impl AllCounters {
         counts: impl Fn(&NearMiss) -> bool,
     ) -> Option<NearMiss> {
         let handlers = lock(&self.0);
-        let present =
-            handlers.present.iter().filter_map(|counters| counters.near_misses.read(kind));
-        nearest(present.chain(handlers.near_misses[kind as usize].clone()).filter(counts))
+        let active = handlers.active.iter().filter_map(|counters| counters.near_misses.read(kind));
+        nearest(active.chain(handlers.near_misses[kind as usize].clone()).filter(counts))
     }
 }

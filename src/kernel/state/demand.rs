@@ -207,7 +207,7 @@ mod tests {
     /// Goal: one suppress at the cap, one revive when there is room, none sooner than the interval. Method: a history
     /// in which many executors end at once.
     #[test]
-    fn a_storm_of_ends_gives_one_revive() {
+    fn many_ends_at_once_give_one_revive() {
         let demand = Demand::new();
         let poll = |room: bool, millis| demand.lock().poll(room, INTERVAL, at(millis));
         assert_eq!(poll(true, 0), None, "offers come by themselves at first");
@@ -225,7 +225,7 @@ mod tests {
     /// Goal: offers that arrive though suppressed lead to another suppress, and offers that were refused at a cap to a
     /// revive. Method: record a refusal in both situations.
     #[test]
-    fn stray_offers_are_answered_by_suppressing_again() {
+    fn offers_during_suppression_suppress_again() {
         let demand = Demand::new();
         let poll = |room: bool, millis| demand.lock().poll(room, INTERVAL, at(millis));
         assert_eq!(poll(false, 0), Some(Suppress));

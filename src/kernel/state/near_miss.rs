@@ -129,9 +129,9 @@ fn replaces(cell: &Seqlock<WORDS>, reason: &Reason, batch: &BatchContext<'_>) ->
         let differs = (a ^ x) | (b ^ y) | (c ^ z) != 0;
         return age >= REFRESH_MS || reason.is_cap() && differs;
     }
-    let held = decode(reason.kind(), [a, b, c]);
-    let (near, held_near) = (nearness(reason), nearness(&held));
-    near > held_near || near == held_near && age >= REFRESH_MS || is_over(&held, batch.now)
+    let recorded = decode(reason.kind(), [a, b, c]);
+    let (near, held_near) = (nearness(reason), nearness(&recorded));
+    near > held_near || near == held_near && age >= REFRESH_MS || is_over(&recorded, batch.now)
 }
 
 #[cold]
@@ -178,14 +178,18 @@ fn get_text(words: &[u64]) -> Option<Box<str>> {
 
 /// Returns the nearest of several handlers' misses, among those under the latest settings that are less than
 /// [`WINDOW_MS`] older than the newest.
-pub(crate) fn nearest(held: impl Iterator<Item = NearMiss>) -> Option<NearMiss> {
-    let held: Vec<NearMiss> = held.collect();
-    let config_version = held.iter().map(|held| held.config_version).max()?;
-    let in_force = || held.iter().filter(|held| held.config_version == config_version);
-    let newest = in_force().map(|held| held.at.as_millis()).max()?;
-    let recent = in_force().filter(|held| newest - held.at.as_millis() < WINDOW_MS);
+pub(crate) fn nearest(recorded: impl Iterator<Item = NearMiss>) -> Option<NearMiss> {
+    let recorded: Vec<NearMiss> = recorded.collect();
+    let config_version = recorded.iter().map(|recorded| recorded.config_version).max()?;
+    let in_force = || recorded.iter().filter(|recorded| recorded.config_version == config_version);
+    let newest = in_force().map(|recorded| recorded.at.as_millis()).max()?;
+    let recent = in_force().filter(|recorded| newest - recorded.at.as_millis() < WINDOW_MS);
     // Of equally near ones the newest. The id makes the result independent of the order of handlers.
-    recent.max_by_key(|held| (nearness(&held.reason), held.at, Reverse(&held.agent_id))).cloned()
+    recent
+        .max_by_key(|recorded| {
+            (nearness(&recorded.reason), recorded.at, Reverse(&recorded.agent_id))
+        })
+        .cloned()
 }
 
 /// How near a miss is, compared with others of its kind.
@@ -361,7 +365,8 @@ mod tests {
             for letters in 1..=TEXT_BYTES + 1 {
                 let (near_misses, id) = (NearMisses::default(), letter.repeat(letters));
                 record(&near_misses, &id, Reason::AgentFull, 0, 0);
-                let read = near_misses.read(ReasonKind::AgentFull).and_then(|held| held.agent_id);
+                let read =
+                    near_misses.read(ReasonKind::AgentFull).and_then(|recorded| recorded.agent_id);
                 let read = read.unwrap();
                 if id.len() <= TEXT_BYTES {
                     assert_eq!(*read, *id);
@@ -383,7 +388,7 @@ mod tests {
         let near_misses = NearMisses::default();
         let memory =
             |offered| Reason::Memory { asked: Mebibytes::new(9), offered: Mebibytes::new(offered) };
-        for (offered, config_version, now, held) in [
+        for (offered, config_version, now, recorded) in [
             (3, 0, 0, (3, 0)),
             (2, 0, 100, (3, 0)),
             (3, 0, 999, (3, 0)),
@@ -395,14 +400,21 @@ mod tests {
         ] {
             record(&near_misses, "S1", memory(offered), config_version, now);
             let is = near_misses.read(ReasonKind::Memory).unwrap();
-            assert_eq!((is.reason, is.at.as_millis()), (memory(held.0), held.1), "at {now}");
+            assert_eq!(
+                (is.reason, is.at.as_millis()),
+                (memory(recorded.0), recorded.1),
+                "at {now}"
+            );
         }
         let excluded = |until| Reason::AgentExcluded { until: Timestamp::from_millis(until) };
-        for (until, now, held) in
+        for (until, now, recorded) in
             [(500, 0, 500), (400, 1, 400), (600, 2, 400), (600, 400, 600), (700, 401, 600)]
         {
             record(&near_misses, "S1", excluded(until), 0, now);
-            assert_eq!(near_misses.read(ReasonKind::AgentExcluded).unwrap().reason, excluded(held));
+            assert_eq!(
+                near_misses.read(ReasonKind::AgentExcluded).unwrap().reason,
+                excluded(recorded)
+            );
         }
     }
 }

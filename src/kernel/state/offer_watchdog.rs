@@ -50,7 +50,7 @@ mod tests {
 
     /// Goal: missing offers are noticed once per period, and an offer starts the period anew. Method: a history.
     #[test]
-    fn silence_is_noticed_when_refusals_are_over() {
+    fn missing_offers_are_noticed_when_refusals_are_over() {
         let mut watchdog = OfferWatchdog::new();
         let refusal = Duration::from_secs(20);
         let ask = |watchdog: &mut OfferWatchdog, answered, seconds: u64| {

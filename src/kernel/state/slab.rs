@@ -79,7 +79,7 @@ impl<T: Cell> Slab<T> {
     }
 
     /// Returns a stack that a new handler should prefer.
-    pub(crate) fn join(&self) -> u32 {
+    pub(crate) fn assign_stack(&self) -> u32 {
         self.next_stack.fetch_add(1, Ordering::Relaxed) % STACKS as u32
     }
 
