@@ -9,15 +9,15 @@ use super::scenes::{
 };
 use super::{explore, race};
 use crate::config::{Conduct, ExclusionRule};
-use crate::kernel::state::agents::{AgentKey, Agents, Refusal};
+use crate::kernel::state::agents::{AgentKey, AgentRefusal, AgentTable};
 use crate::time::Timestamp;
 use crate::{Decisions, Handler, Kernel, Scope, StatusUpdate, Target, TaskState};
 
 const NOW: Timestamp = Timestamp::from_millis(1000);
 const LATER: Timestamp = Timestamp::from_millis(5000);
 
-fn one_agent() -> (Arc<Agents>, AgentKey) {
-    let agents = Agents::new();
+fn one_agent() -> (Arc<AgentTable>, AgentKey) {
+    let agents = AgentTable::new();
     let key = agents.find_or_insert("S0", "host", NOW).unwrap();
     (Arc::new(agents), key)
 }
@@ -39,7 +39,7 @@ fn nothing_is_placed_after_an_exclusion() {
         );
         assert_eq!(agents.executors(key), after_exclusion);
         assert_eq!(u32::from(placed), after_exclusion);
-        assert!(matches!(agents.reserve(key, 1, NOW), Err(Refusal::Excluded(_))));
+        assert!(matches!(agents.reserve(key, 1, NOW), Err(AgentRefusal::Excluded(_))));
     });
 }
 
@@ -116,7 +116,7 @@ fn an_old_exclusions_end_is_not_a_new_ones() {
             move || assert!(there.count_failure(key.index(), &rule, LATER).is_some()),
         );
         assert_eq!(agents.executors(key), 1 + u32::from(placed));
-        assert!(matches!(agents.reserve(key, 1, LATER), Err(Refusal::Excluded(_))));
+        assert!(matches!(agents.reserve(key, 1, LATER), Err(AgentRefusal::Excluded(_))));
     });
 }
 
@@ -132,7 +132,7 @@ fn two_failures_at_once_are_two() {
             move || there.count_failure(key.index(), &rule, NOW).is_some(),
         );
         assert!(one ^ other);
-        assert!(matches!(agents.reserve(key, 1, NOW), Err(Refusal::Excluded(_))));
+        assert!(matches!(agents.reserve(key, 1, NOW), Err(AgentRefusal::Excluded(_))));
     });
 }
 
@@ -156,7 +156,7 @@ fn an_agent_is_inserted_once() {
 
 /// A sweep for agents that were not seen since [`LATER`], while `find_or_insert` inserts one at that time, in a cell
 /// whose last agent was seen earlier.
-fn insert_and_sweep(find_or_insert: fn(&Agents)) {
+fn insert_and_sweep(find_or_insert: fn(&AgentTable)) {
     let (agents, gone) = one_agent();
     assert!(agents.retire(gone, NOW));
     let (here, there) = (Arc::clone(&agents), Arc::clone(&agents));
@@ -223,7 +223,7 @@ fn nothing_is_placed_after_a_suspicion() {
             },
         );
         assert_eq!(u32::from(placed), after_suspicion);
-        assert_eq!(agents.reserve(key, 1, NOW), Err(Refusal::Suspect(LATER)));
+        assert_eq!(agents.reserve(key, 1, NOW), Err(AgentRefusal::Suspect(LATER)));
         assert_eq!(agents.reserve(key, 1, LATER), Ok(false));
     });
 }
@@ -364,7 +364,7 @@ fn a_suspicion_is_of_its_agent_alone() {
 
 /// An executor is placed on an agent, fails as `fail` says, and is released, while `forget` forgets the agent and
 /// returns whether it did. Not both may succeed.
-fn fail_and_forget(fail: fn(&Agents, AgentKey), forget: fn(&Agents, AgentKey) -> bool) {
+fn fail_and_forget(fail: fn(&AgentTable, AgentKey), forget: fn(&AgentTable, AgentKey) -> bool) {
     let (agents, key) = one_agent();
     let (here, there) = (Arc::clone(&agents), agents);
     let (placed, forgotten) = race(
@@ -386,7 +386,7 @@ fn fail_and_forget(fail: fn(&Agents, AgentKey), forget: fn(&Agents, AgentKey) ->
 #[test]
 fn a_failure_keeps_its_agent() {
     explore("agents/retire-failure", None, || {
-        let fail = |agents: &Agents, key: AgentKey| {
+        let fail = |agents: &AgentTable, key: AgentKey| {
             let rule = ExclusionRule { failures: 2, ..ExclusionRule::default() };
             agents.count_failure(key.index(), &rule, NOW);
         };
@@ -398,7 +398,7 @@ fn a_failure_keeps_its_agent() {
 #[test]
 fn the_mark_of_a_failure_keeps_its_agent() {
     explore("agents/sweep-failure", None, || {
-        let fail = |agents: &Agents, key: AgentKey| agents.mark_failed(key.index(), LATER);
+        let fail = |agents: &AgentTable, key: AgentKey| agents.mark_failed(key.index(), LATER);
         fail_and_forget(fail, |agents, _| agents.sweep(LATER, LATER, &|| false) > 0);
     });
 }

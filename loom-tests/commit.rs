@@ -3,7 +3,7 @@
 use super::scenes::{NOW, config, finish, kernel, offer, offer_to};
 use super::{explore, race};
 use crate::config::ExecutorGpus;
-use crate::kernel::state::executors::{Allocation, Executor};
+use crate::kernel::state::executors::{Allocation, ExecutorCell};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::{ConfigBuilder, Decisions, ExecutorId, Handler, Kernel, Offer, Resource};
 
@@ -28,9 +28,11 @@ fn answer_and_keep(kernel: &Kernel, _: &mut Handler) -> Vec<ExecutorId> {
     let mut cells = Vec::new();
     assert!(core.executors.claim(1, &mut cells));
     let cell = core.executors.get(cells[0]).unwrap();
-    let (memory, gpus, sequence) = (Mebibytes::new(1), Gpus::ZERO, 99);
+    let memory = Mebibytes::new(1);
+    let gpus = Gpus::ZERO;
+    let sequence = 99;
     let allocation = Allocation { agent: agent.index(), cores: CORE, memory, gpus, port: None };
-    Executor::before_reserving();
+    ExecutorCell::before_reserving();
     cell.reserve(sequence, &allocation, NOW);
     match core.admission.commit(admission, 1, CORE) {
         Ok(_) => cell.publish(sequence),

@@ -8,13 +8,13 @@ use loom::sync::atomic::{AtomicU64, Ordering};
 use super::scenes::{LATER, NOW, STILL_LATER, config, finish, kernel, offer, offer_of};
 use super::{explore, race};
 use crate::kernel::state::admission::Admission;
-use crate::kernel::state::demand::{Demand, DemandCall};
+use crate::kernel::state::demand::{DemandCall, DemandState};
 use crate::resources::MilliCpus;
 use crate::{Config, Constraint, Decisions, Handler, Kernel};
 
 const CORE: MilliCpus = MilliCpus::from_cores(1);
 
-type Words = (Admission, Demand);
+type Words = (Admission, DemandState);
 
 fn has_room(words: &Words) -> bool {
     words.0.load().executors() == 0
@@ -27,7 +27,7 @@ fn poll(words: &Words) -> Option<DemandCall> {
 
 /// The word is full. One thread polls by `poll`; the other releases and polls by it.
 fn suppress_and_release(poll: fn(&Words) -> Option<DemandCall>) {
-    let words = Arc::new((Admission::new(), Demand::new()));
+    let words = Arc::new((Admission::new(), DemandState::new()));
     words.0.commit(words.0.load(), 1, CORE).unwrap();
     let (here, there) = (Arc::clone(&words), Arc::clone(&words));
     let calls = race(
@@ -59,8 +59,8 @@ fn mutant_look_before_the_lock() {
     });
 }
 
-fn two_polls(poll: fn(&Demand) -> Option<DemandCall>) {
-    let demand = Arc::new(Demand::new());
+fn two_polls(poll: fn(&DemandState) -> Option<DemandCall>) {
+    let demand = Arc::new(DemandState::new());
     assert_eq!(demand.lock().poll(false, Duration::ZERO, NOW), Some(DemandCall::Suppress));
     let (here, there) = (Arc::clone(&demand), Arc::clone(&demand));
     let (one, other) = race(move || poll(&here), move || poll(&there));

@@ -9,7 +9,7 @@ use super::scenes::{
     one_given_up,
 };
 use super::{explore, race};
-use crate::kernel::state::executors::{Allocation, Executor, Stage, State};
+use crate::kernel::state::executors::{Allocation, CellStage, CellState, ExecutorCell};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::sync::{DEADLINE, Ordering, lock};
 use crate::{DrainReport, ExecutorId, Fate, Kernel};
@@ -24,7 +24,8 @@ fn fates(report: &DrainReport) -> Vec<Fate> {
 /// Ends the last executor of a closed kernel as the kernel does, but leaves the wake-up to `wake`.
 fn finish_and(kernel: &Kernel, executor: &str, wake: fn(&Kernel)) {
     let (id, cell) = cell(kernel, executor);
-    let vacant = State { fate: Fate::Finished, ..State::new(id.sequence, Stage::Vacant) };
+    let vacant =
+        CellState { fate: Fate::Finished, ..CellState::new(id.sequence, CellStage::Vacant) };
     cell.change(id.sequence, |_| Some(vacant)).unwrap();
     kernel.0.agents.release(cell.allocation().agent, 1);
     kernel.0.admission.release(1, MilliCpus::from_cores(1));
@@ -94,8 +95,10 @@ fn mutant_flush_without_waking() {
         last_two_end_and_wait(|kernel, executors| {
             for executor in executors {
                 let (id, cell) = cell(kernel, executor);
-                let vacant =
-                    State { fate: Fate::Finished, ..State::new(id.sequence, Stage::Vacant) };
+                let vacant = CellState {
+                    fate: Fate::Finished,
+                    ..CellState::new(id.sequence, CellStage::Vacant)
+                };
                 cell.change(id.sequence, |_| Some(vacant)).unwrap();
                 kernel.0.agents.release(cell.allocation().agent, 1);
             }
@@ -253,8 +256,9 @@ fn mutant_look_whether_it_is_closed() {
     explore("mutant drain/forget-close", Some(3), || {
         end_and_close(|kernel, executor| {
             let (id, cell) = cell(kernel, executor);
-            let gone =
-                |state: State| Some(State { stage: Stage::Vacant, fate: Fate::Lost, ..state });
+            let gone = |state: CellState| {
+                Some(CellState { stage: CellStage::Vacant, fate: Fate::Lost, ..state })
+            };
             let _ = cell.change(id.sequence, gone);
             kernel.0.agents.release(cell.allocation().agent, 1);
             if !kernel.totals().closed {
@@ -299,8 +303,9 @@ fn mutant_cell_freed_after_the_close() {
     explore("mutant drain/reuse-close", Some(3), || {
         end_reuse_and_close(|kernel, executor| {
             let (id, cell) = cell(kernel, executor);
-            let gone =
-                |state: State| Some(State { stage: Stage::Vacant, fate: Fate::Lost, ..state });
+            let gone = |state: CellState| {
+                Some(CellState { stage: CellStage::Vacant, fate: Fate::Lost, ..state })
+            };
             let _ = cell.change(id.sequence, gone);
             kernel.0.agents.release(cell.allocation().agent, 1);
             kernel.0.admission.load_latest();
@@ -348,8 +353,10 @@ fn mutant_sums_before_the_cell() {
         end_deadline_and_wait(|kernel, executor| {
             let (_, cell) = cell(kernel, executor);
             kernel.0.release_allocation(&cell.allocation());
-            let (id, fate) = (kernel.executor_id(executor).unwrap(), Fate::Finished);
-            let ended = |state: State| Some(State { stage: Stage::Vacant, fate, ..state });
+            let id = kernel.executor_id(executor).unwrap();
+            let fate = Fate::Finished;
+            let ended =
+                |state: CellState| Some(CellState { stage: CellStage::Vacant, fate, ..state });
             cell.change(id.sequence, ended).unwrap();
             kernel.0.agents.release(cell.allocation().agent, 1);
         });
@@ -421,7 +428,8 @@ fn a_drain_names_each_with_its_own_agent() {
         let other = kernel.0.agents.find_or_insert("S1", "host", NOW).unwrap();
         let allocation = {
             let executor = kernel.0.executors.get(id.slot).unwrap();
-            let end = |state| Some(State { stage: Stage::Vacant, fate: Fate::Finished, ..state });
+            let end =
+                |state| Some(CellState { stage: CellStage::Vacant, fate: Fate::Finished, ..state });
             executor.change(id.sequence, end).unwrap();
             executor.allocation()
         };
@@ -447,7 +455,7 @@ fn a_drain_names_each_with_its_own_agent() {
                 };
                 let next = ExecutorId { sequence: id.sequence + 1, slot: cells[0] };
                 let executor = there.0.executors.get(next.slot).unwrap();
-                Executor::before_reserving();
+                ExecutorCell::before_reserving();
                 executor.reserve(next.sequence, &taken, NOW);
                 executor.withdraw(next.sequence);
                 there.0.executors.free(next.slot);

@@ -3,7 +3,7 @@
 use loom::sync::Arc;
 
 use super::{explore, race};
-use crate::kernel::state::executors::{Allocation, Executor, Stage, State};
+use crate::kernel::state::executors::{Allocation, CellStage, CellState, ExecutorCell};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::status::Fate;
 use crate::time::Timestamp;
@@ -16,21 +16,21 @@ const HOLD: Allocation = Allocation {
     port: None,
 };
 
-fn running() -> Arc<Executor> {
-    let executor = Arc::new(Executor::default());
+fn running() -> Arc<ExecutorCell> {
+    let executor = Arc::new(ExecutorCell::default());
     executor.reserve(7, &HOLD, Timestamp::ORIGIN);
     executor.publish(7);
     executor
 }
 
-fn end(executor: &Executor, fate: Fate) -> bool {
+fn end(executor: &ExecutorCell, fate: Fate) -> bool {
     let ended = executor.change(7, |state| {
-        state.stage.live().then_some(State { stage: Stage::Vacant, fate, ..state })
+        state.stage.live().then_some(CellState { stage: CellStage::Vacant, fate, ..state })
     });
     ended.is_ok()
 }
 
-fn two_ends(end: fn(&Executor, Fate) -> bool) {
+fn two_ends(end: fn(&ExecutorCell, Fate) -> bool) {
     let executor = running();
     let (here, there) = (Arc::clone(&executor), Arc::clone(&executor));
     let (lost, failed) = race(move || end(&here, Fate::Lost), move || end(&there, Fate::Failed));
@@ -54,7 +54,7 @@ fn mutant_look_then_store() {
             let live = executor.state().stage.live();
             if live {
                 executor.withdraw(7);
-                let _ = executor.change(7, |state| Some(State { fate, ..state }));
+                let _ = executor.change(7, |state| Some(CellState { fate, ..state }));
             }
             live
         });
@@ -62,12 +62,13 @@ fn mutant_look_then_store() {
 }
 
 /// An unreachable executor is given up while it returns by `back`, which says whether it did.
-fn one_unreachable(back: fn(&Executor) -> bool) {
+fn one_unreachable(back: fn(&ExecutorCell) -> bool) {
     let executor = running();
-    executor.change(7, |state| Some(State { stage: Stage::Unreachable, ..state })).unwrap();
+    executor.change(7, |state| Some(CellState { stage: CellStage::Unreachable, ..state })).unwrap();
     let (here, there) = (Arc::clone(&executor), Arc::clone(&executor));
-    let give_up = |state: State| {
-        (state.stage == Stage::Unreachable).then_some(State { stage: Stage::GivenUp, ..state })
+    let give_up = |state: CellState| {
+        (state.stage == CellStage::Unreachable)
+            .then_some(CellState { stage: CellStage::GivenUp, ..state })
     };
     let (given_up, returned) = race(move || here.change(7, give_up).is_ok(), move || back(&there));
     assert!(given_up ^ returned);
@@ -82,9 +83,9 @@ fn one_unreachable(back: fn(&Executor) -> bool) {
 fn giving_up_and_returning_agree() {
     explore("executors/limbo", None, || {
         one_unreachable(|executor| {
-            let back = |state: State| {
-                (state.stage == Stage::Unreachable)
-                    .then_some(State { stage: Stage::Running, ..state })
+            let back = |state: CellState| {
+                (state.stage == CellStage::Unreachable)
+                    .then_some(CellState { stage: CellStage::Running, ..state })
             };
             executor.change(7, back).is_ok()
         });
@@ -97,22 +98,22 @@ fn giving_up_and_returning_agree() {
 fn mutant_return_whatever_is_there() {
     explore("mutant executors/limbo", None, || {
         one_unreachable(|executor| {
-            let back = |state: State| Some(State { stage: Stage::Running, ..state });
-            executor.state().stage == Stage::Unreachable && executor.change(7, back).is_ok()
+            let back = |state: CellState| Some(CellState { stage: CellStage::Running, ..state });
+            executor.state().stage == CellStage::Unreachable && executor.change(7, back).is_ok()
         });
     });
 }
 
 /// A kill sets its flag while `publish` publishes.
-fn kill_and_publish(publish: fn(&Executor)) {
-    let executor = Arc::new(Executor::default());
+fn kill_and_publish(publish: fn(&ExecutorCell)) {
+    let executor = Arc::new(ExecutorCell::default());
     executor.reserve(7, &HOLD, Timestamp::ORIGIN);
     let (here, there) = (Arc::clone(&executor), Arc::clone(&executor));
     race(
-        move || here.change(7, |state| Some(State { asked_to_end: true, ..state })).unwrap(),
+        move || here.change(7, |state| Some(CellState { asked_to_end: true, ..state })).unwrap(),
         move || publish(&there),
     );
-    let expected = State { asked_to_end: true, ..State::new(7, Stage::Launching) };
+    let expected = CellState { asked_to_end: true, ..CellState::new(7, CellStage::Launching) };
     assert_eq!(executor.state(), expected);
 }
 
@@ -128,19 +129,19 @@ fn publishing_keeps_the_mark_of_a_kill() {
 fn mutant_publish_a_new_state() {
     explore("mutant executors/kill-publish", None, || {
         kill_and_publish(|executor| {
-            let _ = executor.change(7, |_| Some(State::new(7, Stage::Launching)));
+            let _ = executor.change(7, |_| Some(CellState::new(7, CellStage::Launching)));
         });
     });
 }
 
 /// Another thread reads while `launch` fills a cell.
-fn look_at_a_launch(launch: fn(&Executor)) {
-    let executor = Arc::new(Executor::default());
+fn look_at_a_launch(launch: fn(&ExecutorCell)) {
+    let executor = Arc::new(ExecutorCell::default());
     let (here, there) = (Arc::clone(&executor), Arc::clone(&executor));
     race(
         move || launch(&here),
         move || {
-            if there.state().stage != Stage::Vacant {
+            if there.state().stage != CellStage::Vacant {
                 assert_eq!(there.allocation(), HOLD);
             }
         },

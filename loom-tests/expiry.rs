@@ -6,7 +6,7 @@ use super::scenes::{
     update,
 };
 use super::{explore, race};
-use crate::kernel::state::executors::Stage;
+use crate::kernel::state::executors::CellStage;
 use crate::{Change, Kernel, StatusUpdate, TaskState, Timestamp};
 
 const fn at(millis: u64) -> Timestamp {
@@ -37,7 +37,11 @@ fn flap_and_tick(flap: fn(&Kernel, &str, Timestamp)) {
     let (here, there) = ((kernel.clone(), executor.clone()), kernel.clone());
     race(move || flap(&here.0, &here.1, at(1999)), move || there.tick(LATER));
     // If it was given up before it returned, there was room for it.
-    assert_eq!(cell(&kernel, &executor).1.state().stage, Stage::Unreachable, "given up after 1 ms");
+    assert_eq!(
+        cell(&kernel, &executor).1.state().stage,
+        CellStage::Unreachable,
+        "given up after 1 ms"
+    );
     assert!(kernel.tick(at(2998)).given_up.is_empty(), "given up by the clock of another absence");
     assert_eq!(kernel.tick(at(2999)).given_up.len(), 1, "the clock is lost");
     kernel.check().unwrap();

@@ -7,8 +7,8 @@ use loom::sync::Arc;
 use super::scenes::{LATER, NOW, config, kernel, offer_from, offer_of, offer_to};
 use super::{explore, race};
 use crate::kernel::state::admission::Admission;
-use crate::kernel::state::agents::{AgentKey, Agents};
-use crate::kernel::state::locality::{Host, Locality};
+use crate::kernel::state::agents::{AgentKey, AgentTable};
+use crate::kernel::state::locality::{Locality, WantedHost};
 use crate::resources::MilliCpus;
 use crate::{Decisions, Kernel, Timestamp};
 
@@ -89,8 +89,8 @@ fn mutant_one_look_at_holders() {
 }
 
 struct Place {
-    host: Host,
-    agents: Agents,
+    host: WantedHost,
+    agents: AgentTable,
     admission: Admission,
 }
 
@@ -103,9 +103,9 @@ impl Place {
 
 /// An executor is placed on an agent of a wanted host by `place`, while another handler examines the host.
 fn placement_and_look(place: fn(&Place, AgentKey)) {
-    let agents = Agents::new();
+    let agents = AgentTable::new();
     let agent = agents.find_or_insert("S0", "host", NOW).unwrap();
-    let shared = Arc::new(Place { host: Host::new(0), agents, admission: Admission::new() });
+    let shared = Arc::new(Place { host: WantedHost::new(0), agents, admission: Admission::new() });
     let (here, there) = (Arc::clone(&shared), shared);
     race(
         move || place(&here, agent),

@@ -288,7 +288,8 @@ fn the_finished_are_not_replaced() {
     explore("policy/count-launch", Some(3), || {
         let kernel = kernel(config().executor_limit(Some(1)));
         let executor = offer(&kernel, 1).remove(0);
-        let (here, mut handler) = (kernel.clone(), kernel.handler());
+        let here = kernel.clone();
+        let mut handler = kernel.handler();
         let ((), placed) =
             race(move || count_down(&here, &executor), move || offer_to(&mut handler, "S0", 1));
         assert_eq!(placed, [], "the executor that finished was replaced");

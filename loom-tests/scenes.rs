@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::config::{ExclusionRule, ExecutorCores, UnreachableRule};
-use crate::kernel::state::executors::Executor;
+use crate::kernel::state::executors::ExecutorCell;
 use crate::resources::{Mebibytes, MilliCpus};
 use crate::{
     Config, ConfigBuilder, Decisions, ExecutorId, Handler, IdScheme, Kernel, Offer, Outcome,
@@ -95,7 +95,7 @@ pub(super) fn one_given_up(config: ConfigBuilder) -> (Kernel, String) {
 }
 
 /// An executor's id and cell, for mutants that bypass the kernel.
-pub(super) fn cell<'k>(kernel: &'k Kernel, executor: &str) -> (ExecutorId, &'k Executor) {
+pub(super) fn cell<'k>(kernel: &'k Kernel, executor: &str) -> (ExecutorId, &'k ExecutorCell) {
     let id = kernel.executor_id(executor).unwrap();
     (id, kernel.0.executors.get(id.slot).unwrap())
 }

@@ -5,7 +5,7 @@ use loom::sync::atomic::AtomicU32;
 use loom::thread;
 
 use super::{explore, race};
-use crate::kernel::state::slab::{Cell, Slab};
+use crate::kernel::state::slab::{Slab, SlabCell};
 
 #[derive(Debug)]
 struct Plain(AtomicU32);
@@ -16,7 +16,7 @@ impl Default for Plain {
     }
 }
 
-impl Cell for Plain {
+impl SlabCell for Plain {
     fn next_free(&self) -> &AtomicU32 {
         &self.0
     }

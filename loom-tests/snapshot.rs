@@ -2,7 +2,7 @@
 
 use super::scenes::{NOW, SWEPT, config, finish, kernel, offer, offer_from, update};
 use super::{explore, race};
-use crate::kernel::state::executors::State;
+use crate::kernel::state::executors::CellState;
 use crate::{ExecutorId, Kernel, Phase, TaskState};
 
 /// The executors, if the snapshot is exact.
@@ -50,7 +50,7 @@ fn executors_in_a_snapshot_existed_together() {
 fn mutant_one_collection() {
     explore("mutant snapshot/end-launch", Some(3), || {
         snapshot_of_a_change(|kernel| {
-            let live = |(slot, state): (u32, State)| {
+            let live = |(slot, state): (u32, CellState)| {
                 let id = ExecutorId { sequence: state.sequence, slot };
                 state.stage.counted().then_some(id)
             };
@@ -126,7 +126,8 @@ fn snapshot_of_a_sweep(next: fn(&Kernel)) {
         },
         move || there.snapshot(NOW),
     );
-    let (shown, counted) = (snapshot.executors.len(), snapshot.totals.executors);
+    let shown = snapshot.executors.len();
+    let counted = snapshot.totals.executors;
     assert!(!snapshot.exact || shown == counted as usize, "exact, and {shown} of {counted} shown");
     for row in snapshot.executors {
         assert_eq!((row.id, &*row.agent_id), (id, "S0"), "another's agent");

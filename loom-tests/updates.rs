@@ -6,7 +6,7 @@ use super::scenes::{
 };
 use super::{explore, race};
 use crate::kernel::lifecycle::release_batch::ReleaseBatch;
-use crate::kernel::state::executors::{Allocation, Stage, State};
+use crate::kernel::state::executors::{Allocation, CellStage, CellState};
 use crate::resources::MilliCpus;
 use crate::{Change, Fate, Kernel, Outcome, StatusUpdate, TaskState};
 
@@ -48,7 +48,8 @@ fn mutant_free_without_winning() {
             if !state.stage.live() {
                 return false;
             }
-            let _ = cell.change(id.sequence, |state| Some(State { stage: Stage::Vacant, ..state }));
+            let _ = cell
+                .change(id.sequence, |state| Some(CellState { stage: CellStage::Vacant, ..state }));
             kernel.0.vacate(id, cell, state);
             true
         });
@@ -84,10 +85,10 @@ fn mutant_write_off_what_was_seen() {
         two_ends_and_one(|kernel, executors| {
             let mut gone = ReleaseBatch::<2>::new();
             let found: Vec<_> = executors.iter().map(|name| cell(kernel, name)).collect();
-            let seen: Vec<State> = found.iter().map(|(_, cell)| cell.state()).collect();
+            let seen: Vec<CellState> = found.iter().map(|(_, cell)| cell.state()).collect();
             for ((id, cell), state) in found.into_iter().zip(seen) {
                 if state.stage.live() {
-                    let vacant = |state| Some(State { stage: Stage::Vacant, ..state });
+                    let vacant = |state| Some(CellState { stage: CellStage::Vacant, ..state });
                     let _ = cell.change(id.sequence, vacant);
                     kernel.0.record_release(id, &cell.allocation(), state, &mut gone);
                 }
@@ -107,7 +108,7 @@ fn end_and_loss(lose: fn(&Kernel, &str)) {
         move || lose(&there.0, &there.1),
     );
     assert_eq!(ended, Change::Ended(Fate::Finished));
-    assert_eq!(cell(&kernel, &executor).1.state().stage, Stage::Vacant);
+    assert_eq!(cell(&kernel, &executor).1.state().stage, CellStage::Vacant);
     kernel.check().unwrap();
 }
 
@@ -130,7 +131,7 @@ fn mutant_mark_on_an_old_state() {
             let (id, cell) = cell(kernel, executor);
             let seen = cell.state();
             if seen.stage.live() {
-                let _ = cell.change(id.sequence, |_| Some(State { doubtful: true, ..seen }));
+                let _ = cell.change(id.sequence, |_| Some(CellState { doubtful: true, ..seen }));
             }
         });
     });
@@ -168,7 +169,7 @@ fn return_and_give_up(give_up: fn(&Kernel, &str)) {
         move || give_up(&there.0, &there.1),
     );
     assert_eq!(returned, Change::Returned);
-    assert_eq!(cell(&kernel, &executor).1.state().stage, Stage::Running);
+    assert_eq!(cell(&kernel, &executor).1.state().stage, CellStage::Running);
     assert_eq!(kernel.totals().executors, 1);
     kernel.check().unwrap();
 }
@@ -190,10 +191,11 @@ fn mutant_give_up_whatever_is_there() {
     explore("mutant updates/give_up-return", None, || {
         return_and_give_up(|kernel, executor| {
             let (id, cell) = cell(kernel, executor);
-            if cell.state().stage == Stage::Unreachable {
+            if cell.state().stage == CellStage::Unreachable {
                 let allocation = cell.allocation();
-                let _ = cell
-                    .change(id.sequence, |state| Some(State { stage: Stage::GivenUp, ..state }));
+                let _ = cell.change(id.sequence, |state| {
+                    Some(CellState { stage: CellStage::GivenUp, ..state })
+                });
                 kernel.0.release_allocation(&allocation);
             }
         });
@@ -210,7 +212,7 @@ fn reuse_and_give_up(give_up: fn(&Kernel, &str)) {
     let end = move || {
         let (id, cell) = cell(&here.0, &here.1);
         let (before, _) = cell
-            .change(id.sequence, |state| Some(State { stage: Stage::Vacant, ..state }))
+            .change(id.sequence, |state| Some(CellState { stage: CellStage::Vacant, ..state }))
             .unwrap();
         if before.stage.counted() {
             here.0.0.release_allocation(&allocation);
@@ -243,8 +245,8 @@ fn mutant_allocation_read_too_late() {
         reuse_and_give_up(|kernel, executor| {
             let (id, cell) = cell(kernel, executor);
             let given_up = cell.change(id.sequence, |state| {
-                (state.stage == Stage::Unreachable)
-                    .then_some(State { stage: Stage::GivenUp, ..state })
+                (state.stage == CellStage::Unreachable)
+                    .then_some(CellState { stage: CellStage::GivenUp, ..state })
             });
             if given_up.is_ok() {
                 kernel.0.release_allocation(&cell.allocation());
@@ -284,11 +286,12 @@ fn mutant_forget_whatever_is_there() {
     explore("mutant updates/forget-return", None, || {
         return_and_forget(|kernel, executor| {
             let (id, cell) = cell(kernel, executor);
-            if cell.state().stage != Stage::GivenUp {
+            if cell.state().stage != CellStage::GivenUp {
                 return false;
             }
-            let gone =
-                |state: State| Some(State { stage: Stage::Vacant, fate: Fate::Lost, ..state });
+            let gone = |state: CellState| {
+                Some(CellState { stage: CellStage::Vacant, fate: Fate::Lost, ..state })
+            };
             let (before, _) = cell.change(id.sequence, gone).unwrap();
             kernel.0.vacate(id, cell, before);
             true
@@ -308,7 +311,7 @@ fn two_returns(again: fn(&Kernel, &str) -> Outcome) {
     .into();
     let returned = outcomes.iter().filter(|outcome| outcome.change == Change::Returned).count();
     let killed = outcomes.iter().any(|outcome| outcome.kill);
-    let running = cell(&kernel, &executor).1.state().stage == Stage::Running;
+    let running = cell(&kernel, &executor).1.state().stage == CellStage::Running;
     assert_eq!(kernel.totals().executors, u32::from(running));
     assert!(returned == usize::from(running) && killed != running, "{outcomes:?}");
     kernel.check().unwrap();
@@ -330,7 +333,7 @@ fn mutant_refuse_without_a_second_look() {
     explore("mutant updates/return-return", None, || {
         two_returns(|kernel, executor| {
             let full = kernel.totals().executors == 1;
-            let one_given_up = cell(kernel, executor).1.state().stage == Stage::GivenUp;
+            let one_given_up = cell(kernel, executor).1.state().stage == CellStage::GivenUp;
             let mut outcome = update(kernel, executor, TaskState::Running);
             outcome.kill |= full && one_given_up;
             outcome

@@ -4,12 +4,12 @@ use crossbeam_utils::CachePadded;
 
 use super::state::admission::Admission;
 use super::state::adopted::Adopted;
-use super::state::agents::Agents;
+use super::state::agents::AgentTable;
 use super::state::budget::Budget;
 use super::state::counters::AllCounters;
-use super::state::demand::Demand;
+use super::state::demand::DemandState;
 use super::state::drain::Drain;
-use super::state::executors::Executor;
+use super::state::executors::ExecutorCell;
 use super::state::locality::LocalityClock;
 use super::state::policy::PolicyCell;
 use super::state::slab::Slab;
@@ -23,15 +23,15 @@ pub(crate) struct Core {
     pub(super) ids: IdScheme,
     pub(crate) policy: PolicyCell,
     pub(crate) subscription: Subscription,
-    pub(crate) agents: Agents,
-    pub(crate) executors: Slab<Executor>,
+    pub(crate) agents: AgentTable,
+    pub(crate) executors: Slab<ExecutorCell>,
     /// The cells of executors by sequence number, for ids that don't contain their slot.
     pub(super) by_sequence: Option<Map<u64, u32>>,
     /// Names of adopted executors.
     pub(super) adopted: Adopted,
     pub(crate) drain: Drain,
     pub(super) counters: CachePadded<AllCounters>,
-    pub(crate) demand: Demand,
+    pub(crate) demand: DemandState,
     pub(crate) admission: CachePadded<Admission>,
     pub(crate) gpus: CachePadded<Budget>,
     pub(crate) locality_clock: CachePadded<LocalityClock>,
@@ -56,11 +56,11 @@ impl Core {
             adopted: Adopted::new(),
             policy: PolicyCell::new(config),
             subscription: Subscription::new(),
-            agents: Agents::new(),
+            agents: AgentTable::new(),
             executors: Slab::new(),
             drain: Drain::new(),
             counters: CachePadded::new(AllCounters::default()),
-            demand: Demand::new(),
+            demand: DemandState::new(),
             admission: CachePadded::new(Admission::new()),
             gpus: CachePadded::new(Budget::new()),
             locality_clock: CachePadded::new(LocalityClock::new()),

@@ -2,10 +2,10 @@
 //!
 //! | threads that may write it | words |
 //! |---|---|
-//! | all that launch or end executors, whichever these are: the contended lines | [`Word::Admission`], [`Word::Sequence`], [`Word::Demand`], [`Word::Gpus`], [`Word::Unreachable`], [`Word::Maps`], [`Word::Policy`] |
-//! | the handlers that prefer the same stack, and threads that end what they launched | [`Word::Stack`] |
-//! | those that use the same agent or executor at the same time | [`Word::Agent`], [`Word::Executor`] |
-//! | one handler alone | [`Word::Own`] |
+//! | all that launch or end executors, whichever these are: the contended lines | [`SharedWord::Admission`], [`SharedWord::Sequence`], [`SharedWord::Demand`], [`SharedWord::Gpus`], [`SharedWord::Unreachable`], [`SharedWord::Maps`], [`SharedWord::Policy`] |
+//! | the handlers that prefer the same stack, and threads that end what they launched | [`SharedWord::Stack`] |
+//! | those that use the same agent or executor at the same time | [`SharedWord::Agent`], [`SharedWord::Executor`] |
+//! | one handler alone | [`SharedWord::Own`] |
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -19,7 +19,7 @@ pub(crate) const LINE: usize = 64;
 
 /// A word, or a kind of words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Word {
+pub(crate) enum SharedWord {
     Admission,
     Sequence,
     Demand,
@@ -61,81 +61,83 @@ pub(crate) struct Count {
 
 /// The addresses of a kernel's words. Cells that came into use later are missing.
 #[derive(Debug)]
-pub(crate) struct Lines(BTreeMap<usize, (usize, Word)>);
+pub(crate) struct WordAddresses(BTreeMap<usize, (usize, SharedWord)>);
 
-impl Lines {
-    pub(crate) fn of(kernel: &Kernel, handlers: &[&Handler]) -> Lines {
-        let mut lines = Lines(BTreeMap::new());
+impl WordAddresses {
+    pub(crate) fn of(kernel: &Kernel, handlers: &[&Handler]) -> WordAddresses {
+        let mut lines = WordAddresses(BTreeMap::new());
         lines.add_core(&kernel.0);
         for (number, handler) in handlers.iter().enumerate() {
             let counters = handler.counters();
-            lines.add(Word::Own(number), counters);
-            lines.add(Word::Own(number), handler.pin());
-            counters.near_misses().for_each(|cell| lines.add(Word::Own(number), cell));
+            lines.add(SharedWord::Own(number), counters);
+            lines.add(SharedWord::Own(number), handler.pin());
+            counters.near_misses().for_each(|cell| lines.add(SharedWord::Own(number), cell));
         }
         lines
     }
 
     fn add_core(&mut self, core: &Core) {
-        self.add(Word::Admission, &*core.admission);
-        self.add(Word::Sequence, &*core.sequence);
+        self.add(SharedWord::Admission, &*core.admission);
+        self.add(SharedWord::Sequence, &*core.sequence);
         let (word, history) = core.demand.words();
-        self.add(Word::Demand, word);
-        self.add(Word::Timers, history);
-        self.add(Word::Gpus, &*core.gpus);
-        self.add(Word::Unreachable, &*core.unreachable);
-        self.add(Word::UnknownUpdates, &*core.unknown_updates);
-        self.add(Word::Policy, &core.policy);
-        self.add(Word::Settings, &core.ids);
-        self.add(Word::Settings, &core.subscription);
-        self.add(Word::Settings, &core.adopted);
-        self.add(Word::LocalityClock, &*core.locality_clock);
-        self.add(Word::Timers, &*core.counters);
-        self.add(Word::Timers, &*core.snapshots);
-        self.add(Word::Timers, &*core.swept_at);
-        self.add(Word::Settings, core.executors.segments());
-        self.add(Word::Settings, core.agents.words().0.segments());
+        self.add(SharedWord::Demand, word);
+        self.add(SharedWord::Timers, history);
+        self.add(SharedWord::Gpus, &*core.gpus);
+        self.add(SharedWord::Unreachable, &*core.unreachable);
+        self.add(SharedWord::UnknownUpdates, &*core.unknown_updates);
+        self.add(SharedWord::Policy, &core.policy);
+        self.add(SharedWord::Settings, &core.ids);
+        self.add(SharedWord::Settings, &core.subscription);
+        self.add(SharedWord::Settings, &core.adopted);
+        self.add(SharedWord::LocalityClock, &*core.locality_clock);
+        self.add(SharedWord::Timers, &*core.counters);
+        self.add(SharedWord::Timers, &*core.snapshots);
+        self.add(SharedWord::Timers, &*core.swept_at);
+        self.add(SharedWord::Settings, core.executors.segments());
+        self.add(SharedWord::Settings, core.agents.words().0.segments());
         if let Some(map) = &core.by_sequence {
-            self.add(Word::Maps, map);
+            self.add(SharedWord::Maps, map);
         }
         let (heads, cell_count) = core.executors.words();
-        heads.for_each(|head| self.add(Word::Stack, head));
-        self.add(Word::Grown, cell_count);
-        core.executors.iter().for_each(|(_, cell)| self.add(Word::Executor, cell));
+        heads.for_each(|head| self.add(SharedWord::Stack, head));
+        self.add(SharedWord::Grown, cell_count);
+        core.executors.iter().for_each(|(_, cell)| self.add(SharedWord::Executor, cell));
         let (cells, by_id, next_generation) = core.agents.words();
         let (heads, cell_count) = cells.words();
-        heads.for_each(|head| self.add(Word::AgentSlab, head));
-        self.add(Word::AgentSlab, cell_count);
-        self.add(Word::AgentSlab, next_generation);
-        self.add(Word::Maps, by_id);
-        cells.iter().for_each(|(_, cell)| self.add(Word::Agent, cell));
+        heads.for_each(|head| self.add(SharedWord::AgentSlab, head));
+        self.add(SharedWord::AgentSlab, cell_count);
+        self.add(SharedWord::AgentSlab, next_generation);
+        self.add(SharedWord::Maps, by_id);
+        cells.iter().for_each(|(_, cell)| self.add(SharedWord::Agent, cell));
     }
 
-    fn add<T>(&mut self, word: Word, place: &T) {
+    fn add<T>(&mut self, word: SharedWord, place: &T) {
         let start = std::ptr::from_ref(place).addr();
         self.0.insert(start, (start + size_of::<T>(), word));
     }
 
     /// Returns the word at an address.
-    pub(crate) fn word(&self, address: usize) -> Word {
+    pub(crate) fn word(&self, address: usize) -> SharedWord {
         let below = self.0.range(..=address).next_back();
-        below.filter(|(_, (end, _))| address < *end).map_or(Word::Other, |(_, (_, word))| *word)
+        below
+            .filter(|(_, (end, _))| address < *end)
+            .map_or(SharedWord::Other, |(_, (_, word))| *word)
     }
 
     /// The address ranges of a kind of words.
-    pub(crate) fn places(&self, word: Word) -> impl Iterator<Item = Range<usize>> {
+    pub(crate) fn places(&self, word: SharedWord) -> impl Iterator<Item = Range<usize>> {
         let places = self.0.iter().filter(move |(_, (_, is))| *is == word);
         places.map(|(start, (end, _))| *start..*end)
     }
 
     /// Sums up writes by kind of word.
-    pub(crate) fn count(&self, writes: &[Write]) -> BTreeMap<Word, Count> {
+    pub(crate) fn count(&self, writes: &[Write]) -> BTreeMap<SharedWord, Count> {
         let line = |write: &Write| match self.word(write.address) {
-            own @ Word::Own(_) => (own, 0),
+            own @ SharedWord::Own(_) => (own, 0),
             word => (word, write.address / LINE),
         };
-        let mut touched: Vec<(Word, usize)> = writes.iter().map(line).collect();
-        let mut counts = BTreeMap::<Word, Count>::new();
+        let mut touched: Vec<(SharedWord, usize)> = writes.iter().map(line).collect();
+        let mut counts = BTreeMap::<SharedWord, Count>::new();
         for (word, _) in &touched {
             counts.entry(*word).or_default().writes += 1;
         }

@@ -34,6 +34,8 @@
 
 #[cfg(all(counting, test))]
 pub(crate) mod counting;
+#[cfg(not(any(shuttle, all(loom, test))))]
+mod deadline;
 #[cfg(any(shuttle, all(loom, test)))]
 mod mock;
 #[cfg(any(shuttle, thread_sanitizer, all(loom, test)))]
@@ -49,6 +51,8 @@ mod under_shuttle;
 // Imported by name, which takes precedence over the names in `real`.
 #[cfg(all(counting, test))]
 pub(crate) use counting::{AtomicU32, AtomicU64, Map, Mutex, Swap};
+#[cfg(not(any(shuttle, all(loom, test))))]
+pub(crate) use deadline::wait_for;
 #[cfg(any(shuttle, all(loom, test)))]
 pub(crate) use mock::*;
 #[cfg(any(shuttle, thread_sanitizer, all(loom, test)))]

@@ -8,7 +8,6 @@ pub(crate) use std::sync::OnceLock;
 pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
 pub(crate) use std::thread::yield_now;
-use std::time::Duration;
 
 use arc_swap::{ArcSwap, Cache, Guard};
 use dashmap::DashMap;
@@ -19,17 +18,6 @@ pub(crate) const SLAB_FIRST_BITS: u32 = 5;
 pub(crate) const SLAB_LONGEST_BITS: u32 = 16;
 /// The number of cells that its longest segments have room for, as a power of two.
 pub(crate) const SLAB_CELLS_BITS: u32 = 26;
-
-/// Waits under `mutex` until `done` returns `true` or `timeout` has passed. Returns whether it was done.
-pub(crate) fn wait_for(
-    mutex: &super::Mutex<()>,
-    condvar: &Condvar,
-    timeout: Duration,
-    mut done: impl FnMut() -> bool,
-) -> bool {
-    let waited = condvar.wait_timeout_while(super::lock(mutex), timeout, |()| !done());
-    !waited.unwrap_or_else(std::sync::PoisonError::into_inner).1.timed_out()
-}
 
 /// A value that many threads read and that is replaced as a whole. A load that happens after a store returns the stored
 /// value or a later one.

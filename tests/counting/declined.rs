@@ -3,7 +3,7 @@
 use super::counts::DECLINED;
 use super::scenes::{Counts, NOW, Scene, Size, after, config, expected};
 use crate::config::{ExclusionRule, ExecutorGpus};
-use crate::kernel::lines::Word;
+use crate::kernel::lines::SharedWord;
 use crate::resources::{Gpus, MilliCpus};
 use crate::{ConfigBuilder, Constraint, DemandCall, ReasonKind, TaskState};
 
@@ -86,8 +86,8 @@ fn a_cap_is_noted_once_a_call() {
         for batch in 0..4 {
             let writes = scene.offer(ROOMY, after(seconds));
             let mut counts = scene.count(&writes);
-            demands.push(counts.remove(&Word::Demand).map_or(0, |count| count.writes));
-            assert!(counts.keys().all(|word| *word == Word::Own(0)), "{counts:?}");
+            demands.push(counts.remove(&SharedWord::Demand).map_or(0, |count| count.writes));
+            assert!(counts.keys().all(|word| *word == SharedWord::Own(0)), "{counts:?}");
             if batch == 2 {
                 assert_eq!(scene.kernel.poll_demand(after(seconds)), Some(DemandCall::Suppress));
                 assert_eq!(scene.kernel.poll_demand(after(seconds)), None);
@@ -108,8 +108,11 @@ fn a_candidate_is_seen_once_a_minute() {
     scene.offer(small, NOW);
     let minute = scene.offer(small, after(60));
     let counts = scene.count(&minute);
-    assert!(counts.keys().all(|word| matches!(word, Word::Agent | Word::Own(0))), "{counts:?}");
-    assert!(counts.get(&Word::Agent).is_none_or(|count| count.writes == AGENTS as u64));
+    assert!(
+        counts.keys().all(|word| matches!(word, SharedWord::Agent | SharedWord::Own(0))),
+        "{counts:?}"
+    );
+    assert!(counts.get(&SharedWord::Agent).is_none_or(|count| count.writes == AGENTS as u64));
     let soon = scene.offer(small, after(60));
     assert_eq!(scene.count(&soon), expected(DECLINED));
 }

@@ -4,7 +4,7 @@ use super::counts::launched;
 use super::scenes::{NOW, Scene, Size, and, config, expected};
 use crate::IdScheme;
 use crate::config::ExecutorGpus;
-use crate::kernel::lines::Word;
+use crate::kernel::lines::SharedWord;
 use crate::resources::Gpus;
 use crate::{Resource, TaskState};
 
@@ -33,8 +33,8 @@ fn growing_writes_one_word_more_and_a_stack_less() {
     scene.offer(Size { memory: 0.0, ..Size::of(10, 2) }, NOW);
     let writes = scene.offer(Size::of(10, 2), NOW);
     let mut counts = expected(launched(10, 20));
-    counts.remove(&Word::Stack);
-    assert_eq!(scene.count(&writes), and(counts, &[(Word::Grown, 1, 1)]));
+    counts.remove(&SharedWord::Stack);
+    assert_eq!(scene.count(&writes), and(counts, &[(SharedWord::Grown, 1, 1)]));
 }
 
 /// Goal: the cost of options. Method: GPUs, counted in a word of their own, once per batch if executors take a fixed
@@ -50,13 +50,13 @@ fn options_cost_what_is_said_here() {
         scene.offer_all(10, &resources, NOW);
         scene.started().into_iter().for_each(|id| drop(scene.update(id, TaskState::Finished)));
         let writes = scene.offer_all(10, &resources, NOW);
-        let counts = and(expected(launched(10, 10)), &[(Word::Gpus, reservations, 1)]);
+        let counts = and(expected(launched(10, 10)), &[(SharedWord::Gpus, reservations, 1)]);
         assert_eq!(scene.count(&writes), counts);
     }
     let mut scene = Scene::with_ids(config(), IdScheme::plain());
     scene.warm_up(Size::of(10, 1));
     let writes = scene.offer(Size::of(10, 1), NOW);
-    assert_eq!(scene.count(&writes), and(expected(launched(10, 10)), &[(Word::Maps, 10, 1)]));
+    assert_eq!(scene.count(&writes), and(expected(launched(10, 10)), &[(SharedWord::Maps, 10, 1)]));
 }
 
 /// Goal: first offers of agents additionally write each agent's cell and entry. Method: agents that no handler has
@@ -68,13 +68,13 @@ fn an_agent_is_inserted_once() {
     let small = Size { memory: 0.0, ..Size::of(10, 1) };
     let first = scene.offer(small, NOW);
     let met = scene.count(&first);
-    assert_eq!(met[&Word::Maps].writes, 9 * 2, "the nine new ones: looked for, and entered");
+    assert_eq!(met[&SharedWord::Maps].writes, 9 * 2, "the nine new ones: looked for, and entered");
     let mut other = Scene::beside(&scene.kernel);
     let second = other.offer(small, NOW);
     let met = other.count(&second);
-    assert_eq!(met[&Word::Maps].writes, 10, "found");
-    assert_eq!(met.get(&Word::Agent).map_or(0, |count| count.writes), 10, "seen");
-    assert!(!met.contains_key(&Word::AgentSlab), "{met:?}");
+    assert_eq!(met[&SharedWord::Maps].writes, 10, "found");
+    assert_eq!(met.get(&SharedWord::Agent).map_or(0, |count| count.writes), 10, "seen");
+    assert!(!met.contains_key(&SharedWord::AgentSlab), "{met:?}");
     let again = other.offer(small, NOW);
     assert_eq!(other.count(&again), expected(super::counts::DECLINED));
 }

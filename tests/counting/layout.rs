@@ -2,7 +2,7 @@
 
 use super::scenes::{Scene, Size, config};
 use crate::IdScheme;
-use crate::kernel::lines::{LINE, Lines, Word};
+use crate::kernel::lines::{LINE, SharedWord, WordAddresses};
 
 /// Goal: the words that all threads write have lines of their own, even pairs of lines, which the processor may fetch
 /// together. Method: no named word lies within the same aligned 128 bytes as one of another kind.
@@ -10,30 +10,30 @@ use crate::kernel::lines::{LINE, Lines, Word};
 fn shared_words_have_lines_of_their_own() {
     let mut scene = Scene::with_ids(config(), IdScheme::plain());
     scene.warm_up(Size::of(40, 2));
-    let lines = Lines::of(&scene.kernel, &[&scene.handler]);
+    let lines = WordAddresses::of(&scene.kernel, &[&scene.handler]);
     let pair = |address: usize| address / (2 * LINE);
     let alone = [
-        Word::Admission,
-        Word::Sequence,
-        Word::Demand,
-        Word::Gpus,
-        Word::Unreachable,
-        Word::Stack,
-        Word::UnknownUpdates,
-        Word::Timers,
-        Word::LocalityClock,
-        Word::Grown,
+        SharedWord::Admission,
+        SharedWord::Sequence,
+        SharedWord::Demand,
+        SharedWord::Gpus,
+        SharedWord::Unreachable,
+        SharedWord::Stack,
+        SharedWord::UnknownUpdates,
+        SharedWord::Timers,
+        SharedWord::LocalityClock,
+        SharedWord::Grown,
     ];
     let others = alone.iter().copied().chain([
-        Word::Policy,
-        Word::Settings,
-        Word::Maps,
-        Word::AgentSlab,
-        Word::Agent,
-        Word::Executor,
-        Word::Own(0),
+        SharedWord::Policy,
+        SharedWord::Settings,
+        SharedWord::Maps,
+        SharedWord::AgentSlab,
+        SharedWord::Agent,
+        SharedWord::Executor,
+        SharedWord::Own(0),
     ]);
-    let others: Vec<Word> = others.collect();
+    let others: Vec<SharedWord> = others.collect();
     for word in alone {
         for place in lines.places(word) {
             for other in &others {
@@ -52,8 +52,8 @@ fn shared_words_have_lines_of_their_own() {
 fn cells_are_lines() {
     let mut scene = Scene::new(config());
     scene.warm_up(Size::of(40, 2));
-    let lines = Lines::of(&scene.kernel, &[]);
-    for word in [Word::Agent, Word::Executor] {
+    let lines = WordAddresses::of(&scene.kernel, &[]);
+    for word in [SharedWord::Agent, SharedWord::Executor] {
         let places: Vec<_> = lines.places(word).collect();
         assert!(places.len() >= 40);
         assert!(places.iter().all(|place| place.start % LINE == 0 && place.len() == LINE));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::counts::Writes;
 use crate::config::ExecutorCores;
-use crate::kernel::lines::{Count, Lines, Word};
+use crate::kernel::lines::{Count, SharedWord, WordAddresses};
 use crate::resources::{Mebibytes, MilliCpus};
 use crate::sync::counting::{Write, record_writes};
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
 pub(super) const NOW: Timestamp = Timestamp::from_millis(1_000_000);
 
 /// The writes by kind of word.
-pub(super) type Counts = BTreeMap<Word, Count>;
+pub(super) type Counts = BTreeMap<SharedWord, Count>;
 
 /// Executors of one core and 1 MiB each.
 pub(super) fn config() -> ConfigBuilder {
@@ -59,7 +59,8 @@ impl Scene {
 
     /// Another handler of a kernel.
     pub(super) fn beside(kernel: &Kernel) -> Scene {
-        let (kernel, handler) = (kernel.clone(), kernel.handler());
+        let handler = kernel.handler();
+        let kernel = kernel.clone();
         Scene { kernel, handler, decisions: Decisions::new() }
     }
 
@@ -118,7 +119,7 @@ impl Scene {
     }
 
     pub(super) fn count(&self, writes: &[Write]) -> Counts {
-        Lines::of(&self.kernel, &[&self.handler]).count(writes)
+        WordAddresses::of(&self.kernel, &[&self.handler]).count(writes)
     }
 }
 
@@ -128,7 +129,7 @@ pub(super) fn all(writes: impl IntoIterator<Item = Vec<Write>>) -> Vec<Write> {
 }
 
 /// A number of writes, each to a line of its own unless `lines` says otherwise.
-fn put(counts: &mut Counts, word: Word, writes: u64, lines: u64) {
+fn put(counts: &mut Counts, word: SharedWord, writes: u64, lines: u64) {
     if writes > 0 {
         counts.insert(word, Count { writes, lines });
     }
@@ -137,17 +138,17 @@ fn put(counts: &mut Counts, word: Word, writes: u64, lines: u64) {
 /// The numbers that the benchmark's model uses, as counts.
 pub(super) fn expected(writes: Writes) -> Counts {
     let mut counts = Counts::new();
-    put(&mut counts, Word::Admission, writes.admission, 1);
-    put(&mut counts, Word::Sequence, writes.sequence, 1);
-    put(&mut counts, Word::Stack, writes.stack, 1);
-    put(&mut counts, Word::Agent, writes.agents, writes.agents);
-    put(&mut counts, Word::Executor, writes.words, writes.executors);
-    put(&mut counts, Word::Own(0), writes.own, 1);
+    put(&mut counts, SharedWord::Admission, writes.admission, 1);
+    put(&mut counts, SharedWord::Sequence, writes.sequence, 1);
+    put(&mut counts, SharedWord::Stack, writes.stack, 1);
+    put(&mut counts, SharedWord::Agent, writes.agents, writes.agents);
+    put(&mut counts, SharedWord::Executor, writes.words, writes.executors);
+    put(&mut counts, SharedWord::Own(0), writes.own, 1);
     counts
 }
 
 /// Those counts, and some more.
-pub(super) fn and(mut counts: Counts, more: &[(Word, u64, u64)]) -> Counts {
+pub(super) fn and(mut counts: Counts, more: &[(SharedWord, u64, u64)]) -> Counts {
     for (word, writes, lines) in more {
         let count = counts.entry(*word).or_default();
         count.writes += writes;

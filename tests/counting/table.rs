@@ -1,27 +1,27 @@
 //! The table that `.ci/counting` prints and `benches/README.md` shows.
 
 use super::scenes::{Counts, NOW, Scene, Size, config};
-use crate::kernel::lines::Word;
+use crate::kernel::lines::SharedWord;
 use crate::sync::counting::Write;
 use crate::{Constraint, IdScheme, TaskState};
 
 /// The columns: what all threads write, what several may write, what is a handler's own.
-const COLUMNS: [(&str, &[Word]); 7] = [
-    ("admission", &[Word::Admission]),
-    ("sequence", &[Word::Sequence]),
-    ("demand", &[Word::Demand]),
-    ("a stack of free cells", &[Word::Stack]),
-    ("agents' cells", &[Word::Agent]),
-    ("executors' cells", &[Word::Executor]),
-    ("own counters", &[Word::Own(0)]),
+const COLUMNS: [(&str, &[SharedWord]); 7] = [
+    ("admission", &[SharedWord::Admission]),
+    ("sequence", &[SharedWord::Sequence]),
+    ("demand", &[SharedWord::Demand]),
+    ("a stack of free cells", &[SharedWord::Stack]),
+    ("agents' cells", &[SharedWord::Agent]),
+    ("executors' cells", &[SharedWord::Executor]),
+    ("own counters", &[SharedWord::Own(0)]),
 ];
 
 /// A number of writes, and of lines if they are fewer.
-fn field(counts: &Counts, words: &[Word]) -> String {
+fn field(counts: &Counts, words: &[SharedWord]) -> String {
     let counts = || words.iter().filter_map(|word| counts.get(word));
     let writes: u64 = counts().map(|count| count.writes).sum();
     let lines: u64 = counts().map(|count| count.lines).sum();
-    if writes == lines || words == [Word::Own(0)] {
+    if writes == lines || words == [SharedWord::Own(0)] {
         writes.to_string()
     } else {
         format!("{writes} on {lines}")
@@ -31,7 +31,7 @@ fn field(counts: &Counts, words: &[Word]) -> String {
 fn row(name: &str, scene: &Scene, writes: &[Write]) {
     let counts = scene.count(writes);
     let fields: Vec<String> = COLUMNS.iter().map(|(_, words)| field(&counts, words)).collect();
-    let named = |word: &Word| COLUMNS.iter().any(|(_, words)| words.contains(word));
+    let named = |word: &SharedWord| COLUMNS.iter().any(|(_, words)| words.contains(word));
     let rest: Vec<String> = counts
         .iter()
         .filter(|(word, _)| !named(word))

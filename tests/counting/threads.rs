@@ -6,7 +6,7 @@ use std::thread;
 use super::counts::{DECLINED, ENDED, launched};
 use super::scenes::{NOW, Scene, Size, all, config, expected};
 use crate::TaskState;
-use crate::kernel::lines::{Lines, Word};
+use crate::kernel::lines::{SharedWord, WordAddresses};
 use crate::sync::counting::{How, Write};
 
 const SIZE: usize = 10;
@@ -49,13 +49,13 @@ fn handlers_without_contention_write_what_one_alone_does() {
     });
     let mut stacks = Vec::new();
     for (scene, turns) in [(&first, ones), (&second, others)] {
-        let lines = Lines::of(&scene.kernel, &[&scene.handler]);
+        let lines = WordAddresses::of(&scene.kernel, &[&scene.handler]);
         for (batch, ends) in turns {
             assert_eq!(lines.count(&batch), expected(launched(SIZE as u64, SIZE as u64)));
             ends.iter().for_each(|end| assert_eq!(lines.count(end), expected(ENDED)));
             let writes = batch.iter().chain(ends.iter().flatten());
             stacks.extend(
-                writes.map(|write| write.address).filter(|at| lines.word(*at) == Word::Stack),
+                writes.map(|write| write.address).filter(|at| lines.word(*at) == SharedWord::Stack),
             );
         }
     }
@@ -86,7 +86,7 @@ fn handlers_with_contention_write_more_only_there() {
     });
     assert_eq!(kernel.totals().executors, 0);
     let [one, other] = &launching;
-    let lines = Lines::of(&kernel, &[&declining.handler, &one.handler, &other.handler]);
+    let lines = WordAddresses::of(&kernel, &[&declining.handler, &one.handler, &other.handler]);
     declined.iter().for_each(|batch| assert_eq!(lines.count(batch), expected(DECLINED)));
     for writes in launched {
         let succeeded = |word| {
@@ -94,9 +94,14 @@ fn handlers_with_contention_write_more_only_there() {
             writes.iter().filter(to).filter(|write| write.how != How::Failure).count()
         };
         // Each batch once, and each end once; failed exchanges were retried.
-        assert_eq!(succeeded(Word::Admission), 1 + SIZE);
-        assert_eq!(succeeded(Word::Sequence), 1);
-        assert_eq!(succeeded(Word::Demand) + succeeded(Word::Policy) + succeeded(Word::Other), 0);
+        assert_eq!(succeeded(SharedWord::Admission), 1 + SIZE);
+        assert_eq!(succeeded(SharedWord::Sequence), 1);
+        assert_eq!(
+            succeeded(SharedWord::Demand)
+                + succeeded(SharedWord::Policy)
+                + succeeded(SharedWord::Other),
+            0
+        );
     }
 }
 

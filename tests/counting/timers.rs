@@ -2,27 +2,27 @@
 
 use super::scenes::{NOW, Scene, Size, after, config};
 use crate::DemandCall;
-use crate::kernel::lines::{LINE, Lines, Word};
+use crate::kernel::lines::{LINE, SharedWord, WordAddresses};
 use crate::sync::counting::{Write, record_writes};
 
 /// The words that each batch or update reads.
-const READ: [Word; 8] = [
-    Word::Admission,
-    Word::Policy,
-    Word::Settings,
-    Word::Gpus,
-    Word::Agent,
-    Word::Executor,
-    Word::Stack,
-    Word::Own(0),
+const READ: [SharedWord; 8] = [
+    SharedWord::Admission,
+    SharedWord::Policy,
+    SharedWord::Settings,
+    SharedWord::Gpus,
+    SharedWord::Agent,
+    SharedWord::Executor,
+    SharedWord::Stack,
+    SharedWord::Own(0),
 ];
 
 fn assert_apart(scene: &Scene, what: &str, writes: &[Write]) {
-    let lines = Lines::of(&scene.kernel, &[&scene.handler]);
+    let lines = WordAddresses::of(&scene.kernel, &[&scene.handler]);
     let pair = |address: usize| address / (2 * LINE);
     for write in writes {
         let word = lines.word(write.address);
-        let named = matches!(word, Word::Timers | Word::Demand);
+        let named = matches!(word, SharedWord::Timers | SharedWord::Demand);
         assert!(named, "{what} wrote {word:?} at {:x}", write.address);
         for read in READ {
             let mut places = lines.places(read);
@@ -64,12 +64,12 @@ fn a_poll_with_nothing_to_say_writes_little() {
     let scene = Scene::new(config().executor_limit(Some(0)));
     assert_eq!(scene.kernel.poll_demand(NOW), Some(DemandCall::Suppress));
     let quiet = record_writes(|| assert_eq!(scene.kernel.poll_demand(after(1)), None));
-    assert!(scene.count(&quiet).get(&Word::Timers).is_none_or(|count| count.writes <= 1));
-    assert!(!scene.count(&quiet).contains_key(&Word::Demand));
+    assert!(scene.count(&quiet).get(&SharedWord::Timers).is_none_or(|count| count.writes <= 1));
+    assert!(!scene.count(&quiet).contains_key(&SharedWord::Demand));
     let mut scene = Scene::new(config());
     scene.offer(Size { memory: 0.0, ..Size::of(4, 1) }, NOW);
     let open = record_writes(|| assert_eq!(scene.kernel.poll_demand(after(1)), None));
     let counts = scene.count(&open);
-    assert!(counts.keys().all(|word| *word == Word::Timers), "{counts:?}");
-    assert!(counts[&Word::Timers].writes <= 3, "{counts:?}");
+    assert!(counts.keys().all(|word| *word == SharedWord::Timers), "{counts:?}");
+    assert!(counts[&SharedWord::Timers].writes <= 3, "{counts:?}");
 }

@@ -2,7 +2,7 @@
 
 use super::counts::{ENDED, RUNNING, ended};
 use super::scenes::{Counts, NOW, Scene, Size, and, config, expected};
-use crate::kernel::lines::Word;
+use crate::kernel::lines::SharedWord;
 use crate::{IdScheme, TaskState};
 
 /// A kernel with ten executors on as many agents.
@@ -61,7 +61,7 @@ fn a_failure_writes_its_agents_line() {
     let writes = scene.update(scene.started()[0], TaskState::Failed);
     // The time of the failure, the time when the agent was seen, and the lock of failure times, twice: all on the
     // agent's line.
-    let more = [(Word::Agent, 4, 0)];
+    let more = [(SharedWord::Agent, 4, 0)];
     assert_eq!(scene.count(&writes), and(expected(ENDED), &more));
 }
 
@@ -71,9 +71,10 @@ fn a_failure_writes_its_agents_line() {
 fn unreachable_executors_are_counted() {
     let scene = ten(unique());
     let [one, other] = [scene.started()[0], scene.started()[1]];
-    let out = [(Word::Unreachable, 1, 1)];
+    let out = [(SharedWord::Unreachable, 1, 1)];
     // The clock and the stage.
-    let gone = and(expected(RUNNING), &[(Word::Unreachable, 1, 1), (Word::Executor, 1, 0)]);
+    let gone =
+        and(expected(RUNNING), &[(SharedWord::Unreachable, 1, 1), (SharedWord::Executor, 1, 0)]);
     assert_eq!(scene.count(&scene.update(one, TaskState::Unreachable)), gone);
     assert_eq!(scene.count(&scene.update(one, TaskState::Running)), and(expected(RUNNING), &out));
     assert_eq!(scene.count(&scene.update(other, TaskState::Unreachable)), gone);
@@ -85,7 +86,7 @@ fn unreachable_executors_are_counted() {
 fn an_unknown_update_is_counted() {
     let scene = ten(unique());
     let writes = scene.update_named("nobody", TaskState::Running);
-    assert_eq!(scene.count(&writes), and(Counts::new(), &[(Word::UnknownUpdates, 1, 1)]));
+    assert_eq!(scene.count(&writes), and(Counts::new(), &[(SharedWord::UnknownUpdates, 1, 1)]));
 }
 
 /// Goal: ids without a cell's number cost a map's lock, or two. Method: the life of one.
@@ -94,9 +95,9 @@ fn plain_ids_cost_a_map() {
     let scene = ten(IdScheme::plain());
     let id = scene.started()[0];
     let running = scene.update(id, TaskState::Running);
-    assert_eq!(scene.count(&running), and(expected(RUNNING), &[(Word::Maps, 1, 1)]));
+    assert_eq!(scene.count(&running), and(expected(RUNNING), &[(SharedWord::Maps, 1, 1)]));
     let ended = scene.update(id, TaskState::Finished);
-    assert_eq!(scene.count(&ended), and(expected(ENDED), &[(Word::Maps, 2, 1)]));
+    assert_eq!(scene.count(&ended), and(expected(ENDED), &[(SharedWord::Maps, 2, 1)]));
 }
 
 /// Goal: asking an executor to end writes its state, and no line more. Method: kill one, twice.
@@ -107,7 +108,7 @@ fn a_kill_writes_a_state() {
     let kill = || crate::sync::counting::record_writes(|| drop(scene.kernel.kill_executors([id])));
     let (first, second) = (kill(), kill());
     assert!(first.iter().chain(&second).all(|write| {
-        let word = crate::kernel::lines::Lines::of(&scene.kernel, &[]).word(write.address);
-        matches!(word, Word::Executor | Word::Agent)
+        let word = crate::kernel::lines::WordAddresses::of(&scene.kernel, &[]).word(write.address);
+        matches!(word, SharedWord::Executor | SharedWord::Agent)
     }));
 }

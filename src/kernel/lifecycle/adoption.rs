@@ -13,8 +13,8 @@ use crate::error::Error;
 use crate::ids::ExecutorId;
 use crate::kernel::Core;
 use crate::kernel::state::adopted::AdoptedNames;
-use crate::kernel::state::agents::{AgentKey, Refusal};
-use crate::kernel::state::executors::{Allocation, Executor, State};
+use crate::kernel::state::agents::{AgentKey, AgentRefusal};
+use crate::kernel::state::executors::{Allocation, CellState, ExecutorCell};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::sync::Ordering;
 use crate::time::Timestamp;
@@ -39,12 +39,12 @@ pub struct Recovered<'a> {
 }
 
 /// Displays an id of this or a former run.
-struct Name<'a, D> {
+struct ExecutorName<'a, D> {
     adopted: Option<&'a str>,
     own: D,
 }
 
-impl<D: fmt::Display> fmt::Display for Name<'_, D> {
+impl<D: fmt::Display> fmt::Display for ExecutorName<'_, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.adopted {
             Some(name) => f.write_str(name),
@@ -55,7 +55,7 @@ impl<D: fmt::Display> fmt::Display for Name<'_, D> {
 
 impl Core {
     pub(crate) fn name_of(&self, id: ExecutorId) -> impl fmt::Display + '_ {
-        Name { adopted: self.adopted.name(id), own: self.ids.display(id) }
+        ExecutorName { adopted: self.adopted.name(id), own: self.ids.display(id) }
     }
 
     /// Returns the id of each executor, or none if it was not adopted.
@@ -113,7 +113,7 @@ impl Core {
             match self.agents.reserve(agent, 1, now) {
                 Ok(_) => return Some(agent),
                 // The agent was forgotten in between; insert it again.
-                Err(Refusal::Retired) => {}
+                Err(AgentRefusal::Retired) => {}
                 Err(_) => return None,
             }
         }
@@ -130,10 +130,10 @@ impl Core {
         self.policy.load().locality.record(recovered.hostname, agent, &self.agents);
         let Recovered { cores, memory, gpus, port, .. } = *recovered;
         let allocation = Allocation { agent: agent.index(), cores, memory, gpus, port };
-        Executor::before_reserving();
+        ExecutorCell::before_reserving();
         executor.reserve(sequence, &allocation, now);
         // Its state is unknown: it must be reconciled.
-        let _ = executor.change(sequence, |state| Some(State { doubtful: true, ..state }));
+        let _ = executor.change(sequence, |state| Some(CellState { doubtful: true, ..state }));
         if !self.readmit_allocation(&allocation) {
             executor.withdraw(sequence);
             self.executors.free(slot);

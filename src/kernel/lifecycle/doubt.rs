@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::ids::ExecutorId;
-use crate::kernel::state::executors::{Executor, Stage, State};
+use crate::kernel::state::executors::{CellStage, CellState, ExecutorCell};
 use crate::kernel::state::target::Target;
 use crate::kernel::{Core, Kernel};
 use crate::sync::{Ordering, fence};
@@ -50,7 +50,7 @@ impl Kernel {
 
 impl Core {
     /// All live executors, with their cells and current states.
-    pub(crate) fn live(&self) -> impl Iterator<Item = (ExecutorId, &Executor, State)> {
+    pub(crate) fn live(&self) -> impl Iterator<Item = (ExecutorId, &ExecutorCell, CellState)> {
         self.executors.iter().filter_map(|(slot, executor)| {
             let state = executor.state();
             let id = ExecutorId { sequence: state.sequence, slot };
@@ -59,13 +59,13 @@ impl Core {
     }
 
     /// Returns an executor with its agent, unless it has ended.
-    pub(crate) fn target(&self, id: ExecutorId, executor: &Executor) -> Option<Target> {
+    pub(crate) fn target(&self, id: ExecutorId, executor: &ExecutorCell) -> Option<Target> {
         let name = self.agents.name(executor.agent())?;
         // The state is read after the name: if the executor is still there, it held its agent all the time. Acquire
-        // pairs with the fence in `Executor::before_reserving`, as for a snapshot.
+        // pairs with the fence in `ExecutorCell::before_reserving`, as for a snapshot.
         fence(Ordering::Acquire);
         let state = executor.state();
-        let held = state.sequence == id.sequence && state.stage != Stage::Vacant;
+        let held = state.sequence == id.sequence && state.stage != CellStage::Vacant;
         held.then(|| Target { id, agent_id: (*name.id).into() })
     }
 
@@ -90,8 +90,8 @@ impl Core {
     /// Puts the executors on an agent in doubt. Returns them, except those of batches that are not answered yet.
     fn doubt_on_agent(&self, agent: u32) -> Vec<Target> {
         let here = self.executors.iter().filter_map(|(slot, executor)| {
-            let State { sequence, stage, .. } = executor.state();
-            let there = stage != Stage::Vacant && executor.allocation().agent == agent;
+            let CellState { sequence, stage, .. } = executor.state();
+            let there = stage != CellStage::Vacant && executor.allocation().agent == agent;
             there.then_some((ExecutorId { sequence, slot }, executor))
         });
         here.filter_map(|(id, executor)| self.doubt(id, executor)).collect()
@@ -103,20 +103,20 @@ impl Core {
     }
 
     /// Puts an executor in doubt. Returns it unless its batch is not answered yet.
-    fn doubt(&self, id: ExecutorId, executor: &Executor) -> Option<Target> {
+    fn doubt(&self, id: ExecutorId, executor: &ExecutorCell) -> Option<Target> {
         let doubted = executor.change(id.sequence, |state| {
-            (state.stage != Stage::Vacant).then_some(State { doubtful: true, ..state })
+            (state.stage != CellStage::Vacant).then_some(CellState { doubtful: true, ..state })
         });
         let (before, _) = doubted.ok()?;
-        if before.stage == Stage::Reserved { None } else { self.target(id, executor) }
+        if before.stage == CellStage::Reserved { None } else { self.target(id, executor) }
     }
 
     pub(crate) fn kill(&self, ids: impl IntoIterator<Item = ExecutorId>) -> Vec<Target> {
         let kill_one = |id: ExecutorId| {
             let executor = self.executors.get(id.slot)?;
             let asked = executor.change(id.sequence, |state| {
-                let live = state.stage.live() || state.stage == Stage::Reserved;
-                live.then_some(State { asked_to_end: true, ..state })
+                let live = state.stage.live() || state.stage == CellStage::Reserved;
+                live.then_some(CellState { asked_to_end: true, ..state })
             });
             asked.ok().and_then(|_| self.target(id, executor))
         };
@@ -125,12 +125,16 @@ impl Core {
 
     fn reconcile(&self, scope: Scope, young_for: Duration, now: Timestamp) -> Vec<Target> {
         let timeout = self.policy.load().config.launch_timeout;
-        let is_included = |executor: &Executor, state: State| match (scope, state.stage) {
-            (Scope::All, Stage::Launching) => {
+        let is_included = |executor: &ExecutorCell, state: CellState| match (scope, state.stage) {
+            (Scope::All, CellStage::Launching) => {
                 state.doubtful || now.since(executor.launched()) >= young_for
             }
-            (Scope::All, _) | (Scope::Doubtful, Stage::Unreachable | Stage::GivenUp) => true,
-            (Scope::Doubtful, Stage::Launching) if now.since(executor.launched()) >= timeout => {
+            (Scope::All, _) | (Scope::Doubtful, CellStage::Unreachable | CellStage::GivenUp) => {
+                true
+            }
+            (Scope::Doubtful, CellStage::Launching)
+                if now.since(executor.launched()) >= timeout =>
+            {
                 true
             }
             (Scope::Doubtful, _) => state.doubtful,

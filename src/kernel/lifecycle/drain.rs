@@ -26,7 +26,7 @@ use crate::ids::ExecutorId;
 use crate::kernel::Core;
 use crate::kernel::reports::agent_names::AgentNames;
 use crate::kernel::state::drain::ListedExecutor;
-use crate::kernel::state::executors::Stage;
+use crate::kernel::state::executors::CellStage;
 use crate::kernel::state::target::Target;
 use crate::status::Fate;
 use crate::sync::{Ordering, fence, wait_for};
@@ -57,7 +57,7 @@ impl Core {
         let live = |target: &&Target| {
             self.executors.get(target.id.slot).is_some_and(|executor| {
                 let state = executor.state();
-                state.sequence == target.id.sequence && state.stage != Stage::Vacant
+                state.sequence == target.id.sequence && state.stage != CellStage::Vacant
             })
         };
         let mut targets = Vec::with_capacity(listed.len());
@@ -74,7 +74,7 @@ impl Core {
             }
             let id = ExecutorId { sequence: state.sequence, slot };
             let agent = executor.agent();
-            // Acquire: pairs with the fence in `Executor::before_reserving`. If the agent is that of the cell's next
+            // Acquire: pairs with the fence in `ExecutorCell::before_reserving`. If the agent is that of the cell's next
             // executor, the state says now that the cell was freed or is the next executor's; then the former one ended
             // before the bit was set.
             fence(Ordering::Acquire);
@@ -84,7 +84,7 @@ impl Core {
             }
             // If the agent was forgotten, the executor ended before the bit was set or is not admitted.
             let agent_id = agent_names.id_now(agent)?;
-            let ended = (state.stage == Stage::Vacant).then_some(state.fate);
+            let ended = (state.stage == CellStage::Vacant).then_some(state.fate);
             Some(ListedExecutor { target: Target { id, agent_id }, ended })
         });
         present.collect()
@@ -106,12 +106,12 @@ impl Core {
                 return None;
             }
             let fate = match state.stage {
-                Stage::Vacant if state.is_freed() => return None,
+                CellStage::Vacant if state.is_freed() => return None,
                 // No executor is counted or will be: this one was not admitted.
-                Stage::Reserved if drained => return None,
-                Stage::Vacant => state.fate,
-                Stage::Unreachable | Stage::GivenUp => Fate::Unreachable,
-                Stage::Reserved | Stage::Launching | Stage::Running => Fate::Alive,
+                CellStage::Reserved if drained => return None,
+                CellStage::Vacant => state.fate,
+                CellStage::Unreachable | CellStage::GivenUp => Fate::Unreachable,
+                CellStage::Reserved | CellStage::Launching | CellStage::Running => Fate::Alive,
             };
             Some(Drained { executor: target.clone(), fate })
         });

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::ids::ExecutorId;
 use crate::kernel::Core;
-use crate::kernel::state::executors::{Executor, Stage};
+use crate::kernel::state::executors::{CellStage, ExecutorCell};
 use crate::kernel::state::target::Target;
 use crate::sync::Ordering;
 use crate::time::Timestamp;
@@ -48,8 +48,8 @@ impl Core {
             )
         };
         if due && claim(now.as_millis()).is_ok() {
-            let before = now.since(Timestamp::ORIGIN.plus(AGENT_KEPT_FOR));
-            let before = Timestamp::ORIGIN.plus(before);
+            let age = now.since(Timestamp::ORIGIN.plus(AGENT_KEPT_FOR));
+            let before = Timestamp::ORIGIN.plus(age);
             // With a read-modify-write, as in `flush_releases`: an agent that loses its name had no executor that the
             // drain lists.
             let names_stay = || self.admission.load_latest().closed();
@@ -63,10 +63,10 @@ impl Core {
         for (id, executor, state) in self.live() {
             let Some(age) = executor.unreachable_for(state, now) else { continue };
             match (state.stage, rule.release_after) {
-                (Stage::Unreachable, Some(after)) if age >= after => {
+                (CellStage::Unreachable, Some(after)) if age >= after => {
                     ticked.given_up.extend(self.give_up(id, executor, after, now));
                 }
-                (Stage::GivenUp, _) if age >= rule.forget_after => {
+                (CellStage::GivenUp, _) if age >= rule.forget_after => {
                     ticked.forgotten.extend(self.forget(id, executor, rule.forget_after, now));
                 }
                 _ => {}
@@ -77,7 +77,7 @@ impl Core {
     fn give_up(
         &self,
         id: ExecutorId,
-        executor: &Executor,
+        executor: &ExecutorCell,
         after: Duration,
         now: Timestamp,
     ) -> Option<Target> {
@@ -94,7 +94,7 @@ impl Core {
     fn forget(
         &self,
         id: ExecutorId,
-        executor: &Executor,
+        executor: &ExecutorCell,
         after: Duration,
         now: Timestamp,
     ) -> Option<Target> {

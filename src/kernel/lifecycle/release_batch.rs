@@ -9,7 +9,7 @@
 use crate::ids::ExecutorId;
 use crate::kernel::Core;
 use crate::kernel::state::admission::AdmissionState;
-use crate::kernel::state::executors::{Allocation, Stage, State};
+use crate::kernel::state::executors::{Allocation, CellStage, CellState};
 use crate::resources::MilliCpus;
 use crate::sync::Ordering;
 
@@ -63,10 +63,10 @@ impl Core {
         &self,
         id: ExecutorId,
         allocation: &Allocation,
-        before: State,
+        before: CellState,
         batch: &mut ReleaseBatch<N>,
     ) {
-        if matches!(before.stage, Stage::Unreachable | Stage::GivenUp) {
+        if matches!(before.stage, CellStage::Unreachable | CellStage::GivenUp) {
             self.unreachable.fetch_sub(1, Ordering::Relaxed);
         }
         if let Some(index) = &self.by_sequence {

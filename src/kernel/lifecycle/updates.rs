@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::release_batch::ReleaseBatch;
 use crate::ids::{ExecutorId, Parsed};
 use crate::kernel::Core;
-use crate::kernel::state::executors::{Allocation, Executor, Stage, State};
+use crate::kernel::state::executors::{Allocation, CellStage, CellState, ExecutorCell};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::status::{Fate, Meaning, StatusUpdate};
 use crate::sync::Ordering;
@@ -15,7 +15,7 @@ use crate::time::Timestamp;
 const UPDATES_AHEAD: usize = if cfg!(all(loom, test)) { 2 } else { 64 };
 
 /// An executor's id and cell. The cell may hold another executor by now; its state says so.
-type Found<'k> = (ExecutorId, &'k Executor);
+type Found<'k> = (ExecutorId, &'k ExecutorCell);
 
 /// The result of a status update.
 #[derive(Clone, Debug)]
@@ -190,7 +190,7 @@ impl Core {
         let (before, after) = match changed {
             Ok(change) => change,
             Err(state) => {
-                if state.stage == Stage::GivenUp {
+                if state.stage == CellStage::GivenUp {
                     // It may need the room of executors that have just ended.
                     self.flush_releases(batch);
                 }
@@ -214,11 +214,11 @@ impl Core {
                 }
                 let counted = before.stage.counted();
                 let freed = Some(if counted { allocation.into() } else { Freed::default() });
-                let (executor, change) = (Some(id), Change::Ended(fate));
-                return emit(Outcome { executor, change, freed, kill: false, excluded });
+                let change = Change::Ended(fate);
+                return emit(Outcome { executor: Some(id), change, freed, kill: false, excluded });
             }
             Meaning::Unreachable => Change::Unreachable,
-            Meaning::Running | Meaning::Launching if before.stage == Stage::Unreachable => {
+            Meaning::Running | Meaning::Launching if before.stage == CellStage::Unreachable => {
                 self.unreachable.fetch_sub(1, Ordering::Relaxed);
                 Change::Returned
             }
@@ -233,9 +233,9 @@ impl Core {
     fn mark_unreachable(
         &self,
         id: ExecutorId,
-        executor: &Executor,
+        executor: &ExecutorCell,
         now: Timestamp,
-    ) -> Result<(State, State), State> {
+    ) -> Result<(CellState, CellState), CellState> {
         let seen = executor.state();
         if seen.sequence != id.sequence || !seen.stage.is_reachable() {
             return Err(seen);
@@ -256,14 +256,14 @@ impl Core {
         &self,
         update: &StatusUpdate<'_>,
         id: ExecutorId,
-        executor: &Executor,
-        state: State,
+        executor: &ExecutorCell,
+        state: CellState,
         meaning: Meaning,
     ) -> Outcome {
-        if state.sequence != id.sequence || state.stage == Stage::Vacant {
+        if state.sequence != id.sequence || state.stage == CellStage::Vacant {
             return self.unknown_outcome(update, Some(id));
         }
-        if state.stage == Stage::GivenUp {
+        if state.stage == CellStage::GivenUp {
             return self.readmit(id, executor, state, meaning);
         }
         Outcome::of(Some(id), Change::Nothing)
@@ -288,7 +288,7 @@ impl Core {
     }
 
     /// Counts a failure against the executor's agent. The executor still holds its allocation.
-    fn count_agent_failure(&self, executor: &Executor, now: Timestamp) -> Option<Exclusion> {
+    fn count_agent_failure(&self, executor: &ExecutorCell, now: Timestamp) -> Option<Exclusion> {
         let policy = self.policy.load();
         let index = executor.allocation().agent;
         self.agents.mark_failed(index, now);
@@ -297,7 +297,7 @@ impl Core {
     }
 
     /// Releases what an executor holds. Only the thread that moved it from `before` to `Vacant` may call this.
-    pub(crate) fn vacate(&self, id: ExecutorId, executor: &Executor, before: State) {
+    pub(crate) fn vacate(&self, id: ExecutorId, executor: &ExecutorCell, before: CellState) {
         let mut batch = ReleaseBatch::<1>::new();
         self.record_release(id, &executor.allocation(), before, &mut batch);
         self.flush_releases(&mut batch);
@@ -312,26 +312,26 @@ impl Core {
     fn readmit(
         &self,
         id: ExecutorId,
-        executor: &Executor,
-        seen: State,
+        executor: &ExecutorCell,
+        seen: CellState,
         meaning: Meaning,
     ) -> Outcome {
         if !matches!(meaning, Meaning::Running | Meaning::Launching) {
             return Outcome::of(Some(id), Change::Nothing);
         }
         let allocation = executor.allocation();
-        let is_given_up = |state: State| state.stage == Stage::GivenUp;
+        let is_given_up = |state: CellState| state.stage == CellStage::GivenUp;
         if !self.readmit_allocation(&allocation) {
             let marked = executor.change(id.sequence, |state| {
                 is_given_up(state)
-                    .then_some(State { refusals: state.refusals.wrapping_add(1), ..state })
+                    .then_some(CellState { refusals: state.refusals.wrapping_add(1), ..state })
             });
             let (change, kill) =
                 if marked.is_ok() { (Change::Refused, true) } else { (Change::Nothing, false) };
             return Outcome { kill, ..Outcome::of(Some(id), change) };
         }
-        let back = |state: State| {
-            let back = State { stage: Stage::Running, doubtful: false, ..state };
+        let back = |state: CellState| {
+            let back = CellState { stage: CellStage::Running, doubtful: false, ..state };
             (is_given_up(state) && state.refusals == seen.refusals).then_some(back)
         };
         if executor.change(id.sequence, back).is_ok() {
@@ -365,19 +365,22 @@ impl Core {
     }
 }
 
-/// The state after an update with this meaning, or none if it changes nothing. [`Executor::mark_unreachable`] handles
+/// The state after an update with this meaning, or none if it changes nothing. [`ExecutorCell::mark_unreachable`] handles
 /// executors that become unreachable: one that is already unreachable keeps its clock.
-fn next_state(state: State, meaning: Meaning) -> Option<State> {
-    let live = matches!(state.stage, Stage::Launching | Stage::Running | Stage::Unreachable);
+fn next_state(state: CellState, meaning: Meaning) -> Option<CellState> {
+    let live =
+        matches!(state.stage, CellStage::Launching | CellStage::Running | CellStage::Unreachable);
     let next = match meaning {
-        Meaning::Ended(fate) if live || state.stage == Stage::GivenUp => {
-            return Some(State { stage: Stage::Vacant, fate, doubtful: false, ..state });
+        Meaning::Ended(fate) if live || state.stage == CellStage::GivenUp => {
+            return Some(CellState { stage: CellStage::Vacant, fate, doubtful: false, ..state });
         }
-        Meaning::Running if live => State { stage: Stage::Running, doubtful: false, ..state },
-        Meaning::Launching if state.stage == Stage::Unreachable => {
-            State { stage: Stage::Running, doubtful: false, ..state }
+        Meaning::Running if live => {
+            CellState { stage: CellStage::Running, doubtful: false, ..state }
         }
-        Meaning::Launching if live => State { doubtful: false, ..state },
+        Meaning::Launching if state.stage == CellStage::Unreachable => {
+            CellState { stage: CellStage::Running, doubtful: false, ..state }
+        }
+        Meaning::Launching if live => CellState { doubtful: false, ..state },
         _ => return None,
     };
     (next != state).then_some(next)

@@ -11,7 +11,7 @@ use hashbrown::HashTable;
 
 use crate::constraint::Memo;
 use crate::kernel::state::agent::seconds;
-use crate::kernel::state::agents::{AgentCapacity, AgentKey, Agents, Refusal};
+use crate::kernel::state::agents::{AgentCapacity, AgentKey, AgentRefusal, AgentTable};
 use crate::offer::Offer;
 use crate::time::Timestamp;
 
@@ -46,13 +46,13 @@ impl CachedAgent {
     /// forgotten.
     pub(crate) fn capacity(
         &mut self,
-        agents: &Agents,
+        agents: &AgentTable,
         offer: &Offer<'_>,
         now: Timestamp,
-    ) -> Result<(AgentKey, AgentCapacity), Refusal> {
+    ) -> Result<(AgentKey, AgentCapacity), AgentRefusal> {
         if let Some(key) = self.agent {
             let capacity = agents.capacity(key, now);
-            if capacity != Err(Refusal::Retired) {
+            if capacity != Err(AgentRefusal::Retired) {
                 // Only now, because the cell of a forgotten agent may be another agent's.
                 if self.seen.saturating_sub(self.reported) >= REPORT_EVERY {
                     agents.record_seen(key, now);
@@ -62,7 +62,7 @@ impl CachedAgent {
             }
         }
         let key =
-            agents.find_or_insert(offer.agent_id, offer.hostname, now).ok_or(Refusal::Full)?;
+            agents.find_or_insert(offer.agent_id, offer.hostname, now).ok_or(AgentRefusal::Full)?;
         agents.record_seen(key, now);
         self.agent = Some(key);
         self.reported = self.seen;
@@ -72,15 +72,15 @@ impl CachedAgent {
 
 /// The position of an agent in [`AgentCache::known`].
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct CachePosition {
     at: u32,
     /// Bits of the id's hash. If they are equal, the ids are almost always equal.
     tag: u32,
 }
 
-impl Place {
-    fn new(at: u32, hash: u64) -> Place {
-        Place { at, tag: (hash >> 16) as u32 }
+impl CachePosition {
+    fn new(at: u32, hash: u64) -> CachePosition {
+        CachePosition { at, tag: (hash >> 16) as u32 }
     }
 }
 
@@ -89,7 +89,7 @@ impl Place {
 #[derive(Debug)]
 pub(crate) struct AgentCache {
     known: Vec<CachedAgent>,
-    table: HashTable<Place>,
+    table: HashTable<CachePosition>,
     hasher: RandomState,
     sweep_at: usize,
     /// The positions of the agents of the offers that were located last.
@@ -120,8 +120,8 @@ impl AgentCache {
         let AgentCache { known, table, hasher, .. } = self;
         for (cached, at) in known.iter().zip(0u32..) {
             let hash_id = hash(hasher, &cached.id);
-            let rehash = |place: &Place| hash(hasher, &known[place.at as usize].id);
-            table.insert_unique(hash_id, Place::new(at, hash_id), rehash);
+            let rehash = |place: &CachePosition| hash(hasher, &known[place.at as usize].id);
+            table.insert_unique(hash_id, CachePosition::new(at, hash_id), rehash);
         }
     }
 
@@ -131,7 +131,7 @@ impl AgentCache {
         located.clear();
         located.extend(offers.iter().map(|offer| {
             let hash = hash(hasher, offer.agent_id);
-            let found = table.find(hash, |place| place.tag == Place::new(0, hash).tag);
+            let found = table.find(hash, |place| place.tag == CachePosition::new(0, hash).tag);
             found.map_or(NONE, |place| place.at)
         }));
         // Only the last comparison decides. The others are cheap and load what it needs.
@@ -186,19 +186,17 @@ impl AgentCache {
             |place| *known[place.at as usize].id == *id,
             |place| hash(hasher, &known[place.at as usize].id),
         );
-        let at = entry.or_insert(Place::new(fresh, hash_id)).get().at;
+        let at = entry.or_insert(CachePosition::new(fresh, hash_id)).get().at;
         if at == fresh {
-            let (id, seconds) = (id.into(), seconds(now));
-            let (seen, reported) = (seconds, seconds);
-            let memo = Memo::default();
+            let seconds = seconds(now);
             known.push(CachedAgent {
-                id,
+                id: id.into(),
                 agent: None,
-                memo,
+                memo: Memo::default(),
                 batch: 0,
                 candidate: 0,
-                seen,
-                reported,
+                seen: seconds,
+                reported: seconds,
             });
         }
         at

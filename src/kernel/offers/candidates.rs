@@ -11,7 +11,7 @@ use super::eligibility::{Eligibility, Supply};
 use super::placement::Capacity;
 use crate::config::{Config, ExecutorGpus};
 use crate::kernel::reason::{Decline, Reason};
-use crate::kernel::state::agents::{AgentKey, Agents, Refusal};
+use crate::kernel::state::agents::{AgentKey, AgentRefusal, AgentTable};
 use crate::kernel::state::policy::Policy;
 use crate::limits;
 use crate::offer::{Offer, ResourceKind};
@@ -208,8 +208,8 @@ impl Candidate {
             Some(_) => 1,
             None => u64::MAX,
         };
-        let executors = by_cores.min(by_memory).min(by_gpus).min(by_port);
-        let executors = u32::try_from(executors).unwrap_or(u32::MAX).min(self.agent_capacity);
+        let fit = by_cores.min(by_memory).min(by_gpus).min(by_port);
+        let executors = u32::try_from(fit).unwrap_or(u32::MAX).min(self.agent_capacity);
         Ok(Capacity { executors, cores, last: self.failed && config.conduct.replace_elsewhere })
     }
 }
@@ -221,13 +221,13 @@ fn times(firm: u64, revocable: u64, each: u64) -> u64 {
     (firm / each).saturating_add(more)
 }
 
-impl From<Refusal> for Reason {
-    fn from(refusal: Refusal) -> Reason {
+impl From<AgentRefusal> for Reason {
+    fn from(refusal: AgentRefusal) -> Reason {
         match refusal {
-            Refusal::Retired => Reason::Raced,
-            Refusal::Excluded(until) => Reason::AgentExcluded { until },
-            Refusal::Suspect(until) => Reason::AgentSuspect { until },
-            Refusal::Full => Reason::AgentFull,
+            AgentRefusal::Retired => Reason::Raced,
+            AgentRefusal::Excluded(until) => Reason::AgentExcluded { until },
+            AgentRefusal::Suspect(until) => Reason::AgentSuspect { until },
+            AgentRefusal::Full => Reason::AgentFull,
         }
     }
 }
@@ -253,7 +253,7 @@ impl CandidateSet {
         offers: &[Offer<'_>],
         policy: &Policy,
         agent_cache: &mut AgentCache,
-        agents: &Agents,
+        agents: &AgentTable,
         now: Timestamp,
         declines: &mut Vec<Decline>,
     ) {
@@ -325,7 +325,7 @@ impl CandidateSet {
         offers: &[Offer<'_>],
         policy: &Policy,
         agent_cache: &mut AgentCache,
-        agents: &Agents,
+        agents: &AgentTable,
         now: Timestamp,
     ) {
         // A loop of its own: it reads lines that other threads write, and the processor can wait for several of them at

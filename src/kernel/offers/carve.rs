@@ -22,7 +22,7 @@ enum Preference {
 /// ones, each in the order of the offers; or all in that order. Revocable resources are used only when too little for
 /// one executor is left of the others, because no executor may have both.
 #[derive(Clone, Copy, Debug)]
-struct Cursor {
+struct CarveCursor {
     kind: ResourceKind,
     supply: Supply,
     preference: Preference,
@@ -43,10 +43,10 @@ impl Preference {
     }
 }
 
-impl Cursor {
-    fn new(kind: ResourceKind, supply: Supply, offers: &OfferGroup<'_>, firm: u64) -> Cursor {
+impl CarveCursor {
+    fn new(kind: ResourceKind, supply: Supply, offers: &OfferGroup<'_>, firm: u64) -> CarveCursor {
         let preference = if offers.reserved_first { Preference::Reserved } else { Preference::Any };
-        Cursor { kind, supply, preference, offer: 0, resource: 0, at: (0, 0), left: 0, firm }
+        CarveCursor { kind, supply, preference, offer: 0, resource: 0, at: (0, 0), left: 0, firm }
     }
 
     /// A cursor of non-revocable resources. If one resource holds all of `firm`, as it usually does, the cursor starts
@@ -56,9 +56,9 @@ impl Cursor {
         offers: &OfferGroup<'_>,
         firm: u64,
         source: ScalarSource,
-    ) -> Cursor {
-        let cursor = Cursor::new(kind, Supply::Firm, offers, firm);
-        source.only().map_or(cursor, |at| Cursor { at, left: firm, ..cursor })
+    ) -> CarveCursor {
+        let cursor = CarveCursor::new(kind, Supply::Firm, offers, firm);
+        source.only().map_or(cursor, |at| CarveCursor { at, left: firm, ..cursor })
     }
 
     /// Moves to the next usable resource. Returns `false` at the end.
@@ -110,7 +110,7 @@ impl Cursor {
         pieces: &mut Vec<Piece>,
     ) {
         if self.supply == Supply::Firm && self.firm < thousandths {
-            *self = Cursor::new(self.kind, Supply::Revocable, offers, 0);
+            *self = CarveCursor::new(self.kind, Supply::Revocable, offers, 0);
         }
         self.firm = self.firm.saturating_sub(thousandths);
         while thousandths > 0 {
@@ -147,9 +147,9 @@ struct OfferGroup<'a> {
 #[derive(Debug)]
 pub(crate) struct ResourceCarver<'a> {
     offers: OfferGroup<'a>,
-    cpus: Cursor,
-    memory: Cursor,
-    gpus: Cursor,
+    cpus: CarveCursor,
+    memory: CarveCursor,
+    gpus: CarveCursor,
 }
 
 impl<'a> ResourceCarver<'a> {
@@ -167,9 +167,14 @@ impl<'a> ResourceCarver<'a> {
         let offers =
             OfferGroup { batch, group, eligibility, reserved_first: config.conduct.reserved_first };
         ResourceCarver {
-            cpus: Cursor::of_firm(ResourceKind::Cpus, &offers, firm.cpus, sources.cpus),
-            memory: Cursor::of_firm(ResourceKind::Memory, &offers, firm.memory, sources.memory),
-            gpus: Cursor::new(ResourceKind::Gpus, Supply::Firm, &offers, firm.gpus),
+            cpus: CarveCursor::of_firm(ResourceKind::Cpus, &offers, firm.cpus, sources.cpus),
+            memory: CarveCursor::of_firm(
+                ResourceKind::Memory,
+                &offers,
+                firm.memory,
+                sources.memory,
+            ),
+            gpus: CarveCursor::new(ResourceKind::Gpus, Supply::Firm, &offers, firm.gpus),
             offers,
         }
     }

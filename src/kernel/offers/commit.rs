@@ -19,7 +19,7 @@ use crate::ids::ExecutorId;
 use crate::kernel::Core;
 use crate::kernel::reason::Reason;
 use crate::kernel::state::admission::AdmissionState;
-use crate::kernel::state::executors::{Allocation, Executor};
+use crate::kernel::state::executors::{Allocation, ExecutorCell};
 use crate::kernel::state::policy::{Headroom, Policy};
 use crate::resources::{Gpus, MilliCpus};
 use crate::sync::Ordering;
@@ -179,7 +179,7 @@ impl Core {
         // Relaxed: the numbers are unique; the states of the cells publish them.
         plan.first_sequence = self.sequence.fetch_add(count as u64, Ordering::Relaxed);
         let config = &policy.config;
-        Executor::before_reserving();
+        ExecutorCell::before_reserving();
         for (position, at) in plan.order.iter().enumerate() {
             let candidate = &mut candidates.list[*at as usize];
             let first = !std::mem::replace(&mut candidate.begun, true);

@@ -162,7 +162,8 @@ impl Placed {
 
     /// Carves what the executor takes.
     pub(crate) fn carve(&self, carver: &mut ResourceCarver<'_>, pieces: &mut Vec<Piece>) {
-        let (memory, gpus) = (self.memory.get() * 1000, u64::from(self.gpus.get()) * 1000);
+        let memory = self.memory.get() * 1000;
+        let gpus = u64::from(self.gpus.get()) * 1000;
         carver.carve(self.cores.millis(), memory, gpus, self.port, pieces);
     }
 }

@@ -52,7 +52,7 @@ struct Scratch {
 }
 
 /// How a batch was answered.
-enum Answered {
+enum BatchResult {
     /// All offers were declined for one reason.
     DeclinedAlike,
     /// Each offer was answered by itself.
@@ -83,8 +83,10 @@ impl Handler {
             left: Vec::new(),
             taken: Vec::new(),
         };
-        let (policy, pin) = (core.policy.view(), core.admission.register());
-        Handler { policy, pin, counters: core.counters.register(), core, scratch }
+        let policy = core.policy.view();
+        let pin = core.admission.register();
+        let counters = core.counters.register();
+        Handler { core, policy, pin, counters, scratch }
     }
 
     /// The word that says which version of the policy the handler's batch follows.
@@ -124,9 +126,9 @@ impl Handler {
             let policy: &Policy = self.policy.load();
             decisions.policy = policy.number;
             match self.scratch.answer(core, policy, admission, offers, now, decisions) {
-                Answered::DeclinedAlike => break (admission, policy.config_version, true),
-                Answered::Each => break (admission, policy.config_version, false),
-                Answered::Outdated => {}
+                BatchResult::DeclinedAlike => break (admission, policy.config_version, true),
+                BatchResult::Each => break (admission, policy.config_version, false),
+                BatchResult::Outdated => {}
             }
         };
         let outdated = !core.admission.load().same_version(admission);
@@ -153,7 +155,7 @@ impl Scratch {
         offers: &[Offer<'_>],
         now: Timestamp,
         decisions: &mut Decisions,
-    ) -> Answered {
+    ) -> BatchResult {
         let closed = core.reason_for_all(policy, admission);
         let locality_filter = core.locality_filter(policy, closed.as_ref(), now);
         if let Some(reason) = closed.filter(|reason| !policy.outranks(reason)) {
@@ -162,7 +164,7 @@ impl Scratch {
             if !offers.is_empty() && (reason.is_cap() || reason == Reason::Stopping) {
                 core.record_refused_at_cap(decisions);
             }
-            return Answered::DeclinedAlike;
+            return BatchResult::DeclinedAlike;
         }
         let Scratch { agent_cache, candidates, plan, left, taken } = self;
         candidates.collect(offers, policy, agent_cache, &core.agents, now, &mut decisions.declines);
@@ -174,13 +176,13 @@ impl Scratch {
             if closed.is_some() {
                 core.record_refused_at_cap(decisions);
             }
-            return Answered::Each;
+            return BatchResult::Each;
         }
         plan.clear();
         let reached_cap = if make_plan(core, policy, admission, candidates, plan, left) {
             match core.commit(policy, admission, candidates, plan, now) {
                 Committed::Done(reached_cap) => reached_cap,
-                Committed::Outdated => return Answered::Outdated,
+                Committed::Outdated => return BatchResult::Outdated,
             }
         } else {
             closed
@@ -190,7 +192,7 @@ impl Scratch {
             core.record_refused_at_cap(decisions);
         }
         self.write_decisions(policy, offers, reached_cap, now, decisions);
-        Answered::Each
+        BatchResult::Each
     }
 
     /// Writes the committed plan as decisions.

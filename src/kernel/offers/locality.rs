@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::candidates::CandidateSet;
 use crate::error::Error;
 use crate::kernel::reason::Reason;
-use crate::kernel::state::agents::Agents;
+use crate::kernel::state::agents::AgentTable;
 use crate::kernel::state::locality::Locality;
 use crate::kernel::state::policy::{Policy, check_limit};
 use crate::kernel::{Core, Kernel};
@@ -34,7 +34,7 @@ impl LocalityFilter<'_> {
         &self,
         candidates: &mut CandidateSet,
         offers: &[Offer<'_>],
-        agents: &Agents,
+        agents: &AgentTable,
         taken: &mut Vec<bool>,
     ) {
         taken.clear();

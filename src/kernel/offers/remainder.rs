@@ -27,11 +27,11 @@ pub struct Remainder<'a> {
     /// By the position of the offer.
     offers: BTreeMap<u32, &'a Offer<'a>>,
     /// What was taken, by the positions of offer and resource.
-    taken: BTreeMap<(u32, u32), Taken>,
+    taken: BTreeMap<(u32, u32), Subtracted>,
 }
 
 #[derive(Clone, Debug)]
-enum Taken {
+enum Subtracted {
     Thousandths(u64),
     Ports {
         /// What was offered.
@@ -72,8 +72,9 @@ impl<'a> Remainder<'a> {
         let place = (piece.offer, piece.resource);
         match (self.value(place.0, place.1), piece.amount) {
             (Some(Value::Scalar(offered)), Amount::Scalar(wanted)) => {
-                let none = || Taken::Thousandths(0);
-                let Taken::Thousandths(taken) = self.taken.entry(place).or_insert_with(none) else {
+                let none = || Subtracted::Thousandths(0);
+                let Subtracted::Thousandths(taken) = self.taken.entry(place).or_insert_with(none)
+                else {
                     return false;
                 };
                 let enough = offered.thousandths() - *taken >= wanted.thousandths();
@@ -81,11 +82,12 @@ impl<'a> Remainder<'a> {
                 enough
             }
             (Some(Value::Ranges(ranges)), Amount::Port(port)) => {
-                let none = || Taken::Ports {
+                let none = || Subtracted::Ports {
                     offered: PortSet::of(ranges.iter().copied()),
                     taken: BTreeSet::new(),
                 };
-                let Taken::Ports { offered, taken } = self.taken.entry(place).or_insert_with(none)
+                let Subtracted::Ports { offered, taken } =
+                    self.taken.entry(place).or_insert_with(none)
                 else {
                     return false;
                 };
@@ -100,11 +102,11 @@ impl<'a> Remainder<'a> {
     pub fn left(&self, offer: u32, resource: u32) -> Option<Left<'a>> {
         let taken = self.taken.get(&(offer, resource));
         Some(match (self.value(offer, resource)?, taken) {
-            (Value::Scalar(scalar), Some(Taken::Thousandths(taken))) => {
+            (Value::Scalar(scalar), Some(Subtracted::Thousandths(taken))) => {
                 Left::Scalar(Scalar::from_thousandths(scalar.thousandths() - taken))
             }
             (Value::Scalar(scalar), _) => Left::Scalar(scalar),
-            (Value::Ranges(_), Some(Taken::Ports { offered, taken })) => {
+            (Value::Ranges(_), Some(Subtracted::Ports { offered, taken })) => {
                 let single = |port: &u16| PortRange::new((*port).into(), (*port).into());
                 Left::Ports(offered.without(&PortSet::of(taken.iter().map(single))))
             }

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use crate::kernel::state::agents::Agents;
+use crate::kernel::state::agents::AgentTable;
 
 /// The ids of the agents in one report. If a cell is reused for another agent, the id that was found first stays. So
 /// for each executor the caller must know that it held its agent at the time of [`AgentNames::look_up`]; otherwise the
 /// id may be another agent's.
 pub(crate) struct AgentNames<'a> {
-    agents: &'a Agents,
+    agents: &'a AgentTable,
     /// By the index of the agent's cell.
     ids: Vec<Option<Arc<str>>>,
 }
 
 impl<'a> AgentNames<'a> {
-    pub(crate) fn new(agents: &'a Agents) -> AgentNames<'a> {
+    pub(crate) fn new(agents: &'a AgentTable) -> AgentNames<'a> {
         AgentNames { agents, ids: Vec::new() }
     }
 

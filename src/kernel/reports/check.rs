@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use crate::kernel::Core;
-use crate::kernel::state::executors::Stage;
+use crate::kernel::state::executors::CellStage;
 use crate::time::Timestamp;
 
 /// An inconsistency in the kernel.
@@ -22,13 +22,16 @@ impl std::error::Error for Violation {}
 impl Core {
     pub(crate) fn check(&self) -> Result<(), Violation> {
         let admission = self.admission.load();
-        let (mut executors, mut cores, mut gpus, mut unseen) = (0u32, 0u64, 0u64, 0u64);
+        let mut executors = 0u32;
+        let mut cores = 0u64;
+        let mut gpus = 0u64;
+        let mut unreachable = 0u64;
         let mut indexed = 0;
         let mut on_agent: HashMap<u32, u32> = HashMap::new();
         for (id, executor, state) in self.live() {
             let allocation = executor.allocation();
             *on_agent.entry(allocation.agent).or_default() += 1;
-            unseen += u64::from(!state.stage.is_reachable());
+            unreachable += u64::from(!state.stage.is_reachable());
             if state.stage.counted() {
                 executors += 1;
                 cores += allocation.cores.millis();
@@ -42,13 +45,14 @@ impl Core {
                 agree("slot of an executor in the index", found, own.then_some(id.slot))?;
             }
         }
-        let reserved = self.executors.iter().filter(|(_, e)| e.state().stage == Stage::Reserved);
+        let reserved =
+            self.executors.iter().filter(|(_, e)| e.state().stage == CellStage::Reserved);
         agree("executors reserved while no batch is answered", reserved.count(), 0)?;
         agree("executors in the admission word", admission.executors(), executors)?;
         agree("cores in the admission word", admission.cores().millis(), cores)?;
         agree("GPUs in their word", self.gpus.taken(), gpus)?;
-        let unreachable = self.unreachable.load(crate::sync::Ordering::Relaxed);
-        agree("executors out of sight", unreachable, unseen)?;
+        let counted_unreachable = self.unreachable.load(crate::sync::Ordering::Relaxed);
+        agree("unreachable executors", counted_unreachable, unreachable)?;
         let mut agents = 0;
         for (index, agent) in self.agents.views(Timestamp::ORIGIN) {
             agents += 1;

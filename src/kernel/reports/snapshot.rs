@@ -14,7 +14,7 @@ use super::agent_names::AgentNames;
 use crate::ids::ExecutorId;
 use crate::kernel::Core;
 use crate::kernel::state::admission::AdmissionState;
-use crate::kernel::state::executors::{Allocation, Stage, State};
+use crate::kernel::state::executors::{Allocation, CellStage, CellState};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::sync::{Ordering, fence};
 use crate::time::Timestamp;
@@ -100,7 +100,7 @@ pub struct AgentState {
     pub excluded_until: Option<Timestamp>,
 }
 
-type Row = (ExecutorId, State, Allocation, Timestamp);
+type Row = (ExecutorId, CellState, Allocation, Timestamp);
 
 impl Core {
     pub(crate) fn totals(&self) -> Totals {
@@ -117,7 +117,7 @@ impl Core {
         for _ in 0..TRIES {
             self.collect(&mut rows);
             agent_names.look_up(rows.iter().map(|(_, _, allocation, _)| allocation.agent));
-            // Acquire: pairs with the fence in `Executor::before_reserving`. If an allocation was read that belongs to
+            // Acquire: pairs with the fence in `ExecutorCell::before_reserving`. If an allocation was read that belongs to
             // a cell's next executor, the states read below show that the former one has ended.
             fence(Ordering::Acquire);
             admission = self.admission.load();
@@ -129,13 +129,13 @@ impl Core {
         if !exact {
             rows.retain(|(id, ..)| self.is_live(*id));
         }
-        let agents = self.agents.views(now).map(|(cell, agent)| AgentState {
+        let views = self.agents.views(now).map(|(cell, agent)| AgentState {
             agent_id: agent_names.share(cell, &agent.name.id),
             hostname: agent.name.hostname.clone(),
             executors: agent.executors,
             excluded_until: agent.excluded_until,
         });
-        let agents = agents.collect();
+        let agents = views.collect();
         let mut executors = Vec::with_capacity(rows.len());
         executors.extend(rows.iter().filter_map(|row| view(row, &agent_names)));
         debug_assert_eq!(executors.len(), rows.len(), "an executor without an agent");
@@ -166,7 +166,7 @@ impl Core {
 
     /// The cores of executors that are running.
     pub(crate) fn running_cores(&self) -> MilliCpus {
-        let running = self.live().filter(|(_, _, state)| state.stage == Stage::Running);
+        let running = self.live().filter(|(_, _, state)| state.stage == CellStage::Running);
         MilliCpus::from_millis(
             running.map(|(_, executor, _)| executor.allocation().cores.millis()).sum(),
         )
@@ -188,11 +188,11 @@ fn view(
     agent_names: &AgentNames<'_>,
 ) -> Option<ExecutorView> {
     let phase = match state.stage {
-        Stage::Launching => Phase::Launching,
-        Stage::Running => Phase::Running,
-        Stage::Unreachable => Phase::Unreachable,
-        Stage::GivenUp => Phase::GivenUp,
-        Stage::Vacant | Stage::Reserved => return None,
+        CellStage::Launching => Phase::Launching,
+        CellStage::Running => Phase::Running,
+        CellStage::Unreachable => Phase::Unreachable,
+        CellStage::GivenUp => Phase::GivenUp,
+        CellStage::Vacant | CellStage::Reserved => return None,
     };
     Some(ExecutorView {
         id: *id,

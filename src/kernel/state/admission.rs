@@ -149,8 +149,8 @@ impl Admission {
     pub(crate) fn register(&self) -> Pin {
         let mut pins = lock(&self.pins);
         let lasting = pins.iter().filter(|pin| pin.lasting).count() < LASTING;
-        let word = PinWord { version: AtomicU32::new(NONE), lasting };
-        let word = Arc::new(CachePadded::new(word));
+        let pin = PinWord { version: AtomicU32::new(NONE), lasting };
+        let word = Arc::new(CachePadded::new(pin));
         pins.push(Arc::clone(&word));
         Pin { word, version: NONE }
     }

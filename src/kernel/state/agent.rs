@@ -10,16 +10,16 @@
 //!
 //! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|
-//! | handler | [`Agent::reserve`]: compare-exchange | AcqRel | `exclude`: after it, no reserve succeeds |
-//! | any that ends an executor | [`Agent::release`]: fetch-sub | Release | `retire` |
-//! | the thread that inserts the agent | [`Agent::activate`]: store | Release | all others: the cell is initialised before it belongs to the agent |
+//! | handler | [`AgentCell::reserve`]: compare-exchange | AcqRel | `exclude`: after it, no reserve succeeds |
+//! | any that ends an executor | [`AgentCell::release`]: fetch-sub | Release | `retire` |
+//! | the thread that inserts the agent | [`AgentCell::activate`]: store | Release | all others: the cell is initialised before it belongs to the agent |
 //! | any that counts a failure | `excluded_until`, then `exclude`: compare-exchange | Release | the load of `reserve` |
-//! | any that reports a loss | `suspect_until`, then [`Agent::suspect`]: compare-exchange | Release | the load of `reserve` |
-//! | tick | [`Agent::retire`]: compare-exchange | AcqRel | `reserve`: fails from now on |
-//! | any that is about to change the word | [`Agent::prefetch`]: load | Relaxed | nothing: the value isn't used |
+//! | any that reports a loss | `suspect_until`, then [`AgentCell::suspect`]: compare-exchange | Release | the load of `reserve` |
+//! | tick | [`AgentCell::retire`]: compare-exchange | AcqRel | `reserve`: fails from now on |
+//! | any that is about to change the word | [`AgentCell::prefetch`]: load | Relaxed | nothing: the value isn't used |
 //!
 //! Rarely used fields (the name, the times of failures) are behind a lock that the offer path doesn't take. Failures
-//! and suspicions are recorded under it, and [`Agent::retire`] checks and exchanges under it. So a reason to keep the
+//! and suspicions are recorded under it, and [`AgentCell::retire`] checks and exchanges under it. So a reason to keep the
 //! agent is either there when `retire` checks, or is recorded after the cell ceased to be the agent's. The latter
 //! happens only with suspicions, because a thread that counts a failure still holds an executor there. The other words
 //! are hints: nothing is read through them, so they need no ordering.
@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, lock};
 
-use super::slab::Cell;
+use super::slab::SlabCell;
 use crate::config::ExclusionRule;
 use crate::limits::EXECUTORS_PER_AGENT_MAX;
 use crate::time::Timestamp;
@@ -90,7 +90,7 @@ pub(crate) struct AgentCapacity {
 
 /// Why an agent takes no executor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum AgentRefusal {
     /// The agent was forgotten since it was looked up.
     Retired,
     Excluded(Timestamp),
@@ -108,7 +108,7 @@ pub(crate) struct AgentName {
 /// One agent's cell: a cache line.
 #[derive(Debug)]
 #[repr(align(64))]
-pub(crate) struct Agent {
+pub(crate) struct AgentCell {
     word: AtomicU64,
     excluded_until: AtomicU64,
     /// Until when no executor is placed because the agent may be lost. Relaxed: the later change of the word publishes
@@ -126,19 +126,19 @@ pub(crate) struct Agent {
 struct ColdFields {
     name: Option<Arc<AgentName>>,
     /// Only if the agent has failures.
-    failures: Option<Box<Failures>>,
+    failures: Option<Box<FailureTimes>>,
 }
 
 #[derive(Debug, Default)]
-struct Failures {
+struct FailureTimes {
     at: Vec<Timestamp>,
     /// Until when the last of them may count.
     until: Timestamp,
 }
 
-impl Default for Agent {
-    fn default() -> Agent {
-        Agent {
+impl Default for AgentCell {
+    fn default() -> AgentCell {
+        AgentCell {
             word: AtomicU64::new(0),
             excluded_until: AtomicU64::new(0),
             suspect_until: AtomicU64::new(0),
@@ -150,14 +150,14 @@ impl Default for Agent {
     }
 }
 
-impl Cell for Agent {
+impl SlabCell for AgentCell {
     fn next_free(&self) -> &AtomicU32 {
         &self.next_free
     }
 }
 
-impl Agent {
-    /// Initialises a claimed cell for an agent. Other threads don't find it before [`Agent::activate`].
+impl AgentCell {
+    /// Initialises a claimed cell for an agent. Other threads don't find it before [`AgentCell::activate`].
     pub(crate) fn prepare(&self, name: Arc<AgentName>, now: Timestamp) {
         *lock(&self.cold) = ColdFields { name: Some(name), failures: None };
         self.excluded_until.store(0, Ordering::Relaxed);
@@ -171,7 +171,7 @@ impl Agent {
         self.word.store(LIVE | generation << GENERATION_SHIFT, Ordering::Release);
     }
 
-    /// Undoes [`Agent::prepare`]: another thread inserted the agent first.
+    /// Undoes [`AgentCell::prepare`]: another thread inserted the agent first.
     pub(crate) fn abandon(&self) {
         lock(&self.cold).name = None;
     }
@@ -189,7 +189,7 @@ impl Agent {
         &self,
         generation: u64,
         now: Timestamp,
-    ) -> Result<AgentCapacity, Refusal> {
+    ) -> Result<AgentCapacity, AgentRefusal> {
         // Acquire: pairs with the Release of `exclude`.
         let executors = self.remaining(self.word.load(Ordering::Acquire), generation, now)?;
         Ok(AgentCapacity { executors, failed: self.failed_lately(now) })
@@ -202,11 +202,11 @@ impl Agent {
         generation: u64,
         executors: u32,
         now: Timestamp,
-    ) -> Result<bool, Refusal> {
+    ) -> Result<bool, AgentRefusal> {
         let mut word = self.word.load(Ordering::Acquire);
         loop {
             if self.remaining(word, generation, now)? < executors {
-                return Err(Refusal::Full);
+                return Err(AgentRefusal::Full);
             }
             let next = (word & !EXCLUDED) + u64::from(executors);
             // AcqRel: nothing is reserved after an exclusion in this word's order.
@@ -308,7 +308,9 @@ impl Agent {
         let cold = lock(&self.cold);
         let word = self.word.load(Ordering::Acquire);
         let refusal = self.remaining(word, generation, now).err();
-        if word & EXECUTORS_MASK != 0 || refusal.is_some_and(|refusal| refusal != Refusal::Full) {
+        if word & EXECUTORS_MASK != 0
+            || refusal.is_some_and(|refusal| refusal != AgentRefusal::Full)
+        {
             return false;
         }
         let counting = cold.failures.as_ref().is_some_and(|failures| now <= failures.until);
@@ -358,24 +360,24 @@ impl Agent {
     }
 
     /// The number of executors that `word` has room for, or why there is no room.
-    fn remaining(&self, word: u64, generation: u64, now: Timestamp) -> Result<u32, Refusal> {
+    fn remaining(&self, word: u64, generation: u64, now: Timestamp) -> Result<u32, AgentRefusal> {
         if word & LIVE == 0 || word >> GENERATION_SHIFT != generation {
-            return Err(Refusal::Retired);
+            return Err(AgentRefusal::Retired);
         }
         if word & EXCLUDED != 0 {
             // Relaxed: stored before the bit that the caller's Acquire saw. A newer value only extends the exclusion.
             let until = Timestamp::from_millis(self.excluded_until.load(Ordering::Relaxed));
             if now < until {
-                return Err(Refusal::Excluded(until));
+                return Err(AgentRefusal::Excluded(until));
             }
         }
         // Relaxed: stored before the revision that the caller's Acquire saw, as above.
         let suspect = Timestamp::from_millis(self.suspect_until.load(Ordering::Relaxed));
         if now < suspect {
-            return Err(Refusal::Suspect(suspect));
+            return Err(AgentRefusal::Suspect(suspect));
         }
         match EXECUTORS_PER_AGENT_MAX - (word & EXECUTORS_MASK) as u32 {
-            0 => Err(Refusal::Full),
+            0 => Err(AgentRefusal::Full),
             room => Ok(room),
         }
     }
@@ -427,6 +429,6 @@ mod tests {
     /// Goal: a cell is one cache line. Method: ask the compiler.
     #[test]
     fn a_cell_is_a_line() {
-        assert_eq!(size_of::<Agent>(), 64);
+        assert_eq!(size_of::<AgentCell>(), 64);
     }
 }

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use crate::sync::{AtomicU64, Map, Ordering};
 
-use super::agent::{Agent, AgentName, AgentView};
-pub(crate) use super::agent::{AgentCapacity, AgentKey, Refusal};
+pub(crate) use super::agent::{AgentCapacity, AgentKey, AgentRefusal};
+use super::agent::{AgentCell, AgentName, AgentView};
 use super::slab::Slab;
 use crate::config::ExclusionRule;
 use crate::time::Timestamp;
@@ -44,16 +44,16 @@ impl Hash for ById {
 
 /// All agents that were candidates for placement.
 #[derive(Debug)]
-pub(crate) struct Agents {
-    cells: Slab<Agent>,
+pub(crate) struct AgentTable {
+    cells: Slab<AgentCell>,
     by_id: Map<ById, AgentKey>,
     /// The next agent's generation. Relaxed: it only hands out numbers.
     next_generation: AtomicU64,
 }
 
-impl Agents {
-    pub(crate) fn new() -> Agents {
-        Agents { cells: Slab::new(), by_id: Map::new(), next_generation: AtomicU64::new(0) }
+impl AgentTable {
+    pub(crate) fn new() -> AgentTable {
+        AgentTable { cells: Slab::new(), by_id: Map::new(), next_generation: AtomicU64::new(0) }
     }
 
     /// See [`Slab::grow_ahead`].
@@ -63,7 +63,7 @@ impl Agents {
 
     /// The cells and the words beside them.
     #[cfg(all(counting, test))]
-    pub(crate) fn words(&self) -> (&Slab<Agent>, &Map<impl Eq + Hash, AgentKey>, &AtomicU64) {
+    pub(crate) fn words(&self) -> (&Slab<AgentCell>, &Map<impl Eq + Hash, AgentKey>, &AtomicU64) {
         (&self.cells, &self.by_id, &self.next_generation)
     }
 
@@ -120,31 +120,35 @@ impl Agents {
         Some(winner)
     }
 
-    /// See [`Agent::capacity`].
-    pub(crate) fn capacity(&self, key: AgentKey, now: Timestamp) -> Result<AgentCapacity, Refusal> {
-        let cell = self.cells.get(key.index()).ok_or(Refusal::Retired)?;
+    /// See [`AgentCell::capacity`].
+    pub(crate) fn capacity(
+        &self,
+        key: AgentKey,
+        now: Timestamp,
+    ) -> Result<AgentCapacity, AgentRefusal> {
+        let cell = self.cells.get(key.index()).ok_or(AgentRefusal::Retired)?;
         cell.capacity(key.generation(), now)
     }
 
-    /// See [`Agent::reserve`].
+    /// See [`AgentCell::reserve`].
     pub(crate) fn reserve(
         &self,
         key: AgentKey,
         executors: u32,
         now: Timestamp,
-    ) -> Result<bool, Refusal> {
-        let cell = self.cells.get(key.index()).ok_or(Refusal::Retired)?;
+    ) -> Result<bool, AgentRefusal> {
+        let cell = self.cells.get(key.index()).ok_or(AgentRefusal::Retired)?;
         cell.reserve(key.generation(), executors, now)
     }
 
-    /// See [`Agent::clear_failure_mark`].
+    /// See [`AgentCell::clear_failure_mark`].
     pub(crate) fn clear_failure_mark(&self, index: u32) {
         if let Some(cell) = self.cells.get(index) {
             cell.clear_failure_mark();
         }
     }
 
-    /// See [`Agent::release`].
+    /// See [`AgentCell::release`].
     pub(crate) fn release(&self, index: u32, executors: u32) {
         if let Some(cell) = self.cells.get(index) {
             cell.release(executors);
@@ -158,14 +162,14 @@ impl Agents {
         }
     }
 
-    /// See [`Agent::mark_failed`].
+    /// See [`AgentCell::mark_failed`].
     pub(crate) fn mark_failed(&self, index: u32, now: Timestamp) {
         if let Some(cell) = self.cells.get(index) {
             cell.mark_failed(now);
         }
     }
 
-    /// See [`Agent::count_failure`].
+    /// See [`AgentCell::count_failure`].
     pub(crate) fn count_failure(
         &self,
         index: u32,
@@ -177,7 +181,7 @@ impl Agents {
 
     /// The number of executors on the agent in the cell.
     pub(crate) fn executors_at(&self, index: u32) -> u32 {
-        self.cells.get(index).map_or(0, Agent::executors_now)
+        self.cells.get(index).map_or(0, AgentCell::executors_now)
     }
 
     /// The number of executors on the agent.
@@ -204,20 +208,20 @@ impl Agents {
         self.cells.get(key.index())?.suspect(key.generation(), until).then_some(key)
     }
 
-    /// See [`Agent::record_seen`].
+    /// See [`AgentCell::record_seen`].
     pub(crate) fn record_seen(&self, key: AgentKey, now: Timestamp) {
         if let Some(cell) = self.cells.get(key.index()) {
             cell.record_seen(now);
         }
     }
 
-    /// Forgets the agent whenever it was seen last, unless something else keeps it; see [`Agent::retire`].
+    /// Forgets the agent whenever it was seen last, unless something else keeps it; see [`AgentCell::retire`].
     #[cfg(test)]
     pub(crate) fn retire(&self, key: AgentKey, now: Timestamp) -> bool {
         self.forget(key, Timestamp::MAX, now, &|| false)
     }
 
-    /// See [`Agent::retire`]; for `names_stay` see [`Agents::sweep`].
+    /// See [`AgentCell::retire`]; for `names_stay` see [`AgentTable::sweep`].
     fn forget(
         &self,
         key: AgentKey,
@@ -301,7 +305,7 @@ mod tests {
     /// Goal: failures count within a sliding window, exclude, and expire. Method: a history with a gap.
     #[test]
     fn failures_in_the_window_exclude_until_the_expiry() {
-        let agents = Agents::new();
+        let agents = AgentTable::new();
         let key = agents.find_or_insert("S1", "host", at(0)).unwrap();
         assert_eq!(agents.count_failure(key.index(), &RULE, at(0)), None);
         assert_eq!(agents.count_failure(key.index(), &RULE, at(90)), None);
@@ -311,13 +315,13 @@ mod tests {
             "the first is out of the window"
         );
         assert_eq!(agents.count_failure(key.index(), &RULE, at(102)), Some(at(152)));
-        assert_eq!(agents.reserve(key, 1, at(151)), Err(Refusal::Excluded(at(152))));
+        assert_eq!(agents.reserve(key, 1, at(151)), Err(AgentRefusal::Excluded(at(152))));
         assert!(!agents.retire(key, at(151)), "an exclusion is remembered");
         assert_eq!(agents.reserve(key, 1, at(152)), Ok(false));
         assert!(!agents.retire(key, at(200)), "an agent with executors is remembered");
         agents.release(key.index(), 1);
         assert!(agents.retire(key, at(200)));
-        assert_eq!(agents.reserve(key, 1, at(200)), Err(Refusal::Retired));
+        assert_eq!(agents.reserve(key, 1, at(200)), Err(AgentRefusal::Retired));
         assert_eq!(agents.len(), 0);
     }
 
@@ -325,7 +329,7 @@ mod tests {
     /// update early, as the fuzz input `clock_goes_far_back_and_forward` does; sweep at the later time.
     #[test]
     fn a_clock_that_went_back_forgets_no_agent_sooner() {
-        let agents = Agents::new();
+        let agents = AgentTable::new();
         let key = agents.find_or_insert("S1", "host", at(4_000_000)).unwrap();
         agents.record_seen(key, at(0));
         agents.mark_failed(key.index(), at(1_000));
@@ -341,12 +345,12 @@ mod tests {
     /// insert another agent in the same cell, use the old key.
     #[test]
     fn an_old_key_opens_nothing() {
-        let agents = Agents::new();
+        let agents = AgentTable::new();
         let old = agents.find_or_insert("S1", "host", at(0)).unwrap();
         assert!(agents.retire(old, at(0)));
         let new = agents.find_or_insert("S2", "host", at(0)).unwrap();
         assert_eq!(old.index(), new.index(), "the cell is reused");
-        assert_eq!(agents.reserve(old, 1, at(0)), Err(Refusal::Retired));
+        assert_eq!(agents.reserve(old, 1, at(0)), Err(AgentRefusal::Retired));
         assert_eq!(agents.reserve(new, 1, at(0)), Ok(false));
     }
 }

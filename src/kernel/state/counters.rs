@@ -76,7 +76,7 @@ impl OfferCounts {
 impl Counters {
     /// The cells of its near misses, which are allocated separately.
     #[cfg(all(counting, test))]
-    pub(crate) fn near_misses(&self) -> impl Iterator<Item = &super::near_miss::Cell> {
+    pub(crate) fn near_misses(&self) -> impl Iterator<Item = &super::near_miss::MissCell> {
         self.near_misses.cells()
     }
 
@@ -101,8 +101,8 @@ impl Counters {
         while let Some(first) = rest.first() {
             let kind = first.reason.kind();
             let differs = |decline: &Decline| decline.reason.kind() != kind;
-            let run = if alike { None } else { rest.iter().position(differs) };
-            let run = run.unwrap_or(rest.len());
+            let end = if alike { None } else { rest.iter().position(differs) };
+            let run = end.unwrap_or(rest.len());
             add(&self.declined[kind as usize], run as u64);
             self.near_misses.record(&rest[..run], alike, batch);
             rest = &rest[run..];

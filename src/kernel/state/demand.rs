@@ -15,10 +15,10 @@
 //!
 //! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|
-//! | poll, under the lock | [`DemandGuard::poll`]: load, compare-exchange | AcqRel | [`Demand::request_revive`], [`Demand::revives`] |
-//! | handler at a cap | [`Demand::record_refused`] | Relaxed | nothing: the next poll sees it |
-//! | handler, before it loads the admission word; [`Kernel::answers_sent`](crate::kernel::Kernel::answers_sent) | [`Demand::revives`] | Acquire | the exchange of the poll that revived: the admission word and the policy are at least as new as that poll saw them |
-//! | reconfiguration | [`Demand::request_revive`] | Release | the poll's exchange, for the policy |
+//! | poll, under the lock | [`DemandGuard::poll`]: load, compare-exchange | AcqRel | [`DemandState::request_revive`], [`DemandState::revives`] |
+//! | handler at a cap | [`DemandState::record_refused`] | Relaxed | nothing: the next poll sees it |
+//! | handler, before it loads the admission word; [`Kernel::answers_sent`](crate::kernel::Kernel::answers_sent) | [`DemandState::revives`] | Acquire | the exchange of the poll that revived: the admission word and the policy are at least as new as that poll saw them |
+//! | reconfiguration | [`DemandState::request_revive`] | Release | the poll's exchange, for the policy |
 //! | registration, under the lock | [`DemandGuard::reset`] | Relaxed | nothing |
 //!
 //! Polls and registrations take turns under a lock that nothing else takes. Three properties follow:
@@ -63,7 +63,7 @@ pub enum DemandCall {
 /// The demand word and the history of calls. They are on separate cache lines: polls write the lock each time, and
 /// handlers read the word with each batch.
 #[derive(Debug)]
-pub(crate) struct Demand {
+pub(crate) struct DemandState {
     word: CachePadded<AtomicU64>,
     history: CachePadded<Mutex<History>>,
 }
@@ -82,15 +82,17 @@ pub(crate) struct DemandGuard<'d> {
     history: MutexGuard<'d, History>,
 }
 
-impl Demand {
-    pub(crate) fn new() -> Demand {
+impl DemandState {
+    pub(crate) fn new() -> DemandState {
         let history = History {
             suppressed_at: Timestamp::ORIGIN,
             revived_at: None,
             watchdog: OfferWatchdog::new(),
         };
-        let history = CachePadded::new(Mutex::new(history));
-        Demand { word: CachePadded::new(AtomicU64::new(0)), history }
+        DemandState {
+            word: CachePadded::new(AtomicU64::new(0)),
+            history: CachePadded::new(Mutex::new(history)),
+        }
     }
 
     /// Waits for other polls and registrations.
@@ -208,7 +210,7 @@ mod tests {
     /// in which many executors end at once.
     #[test]
     fn many_ends_at_once_give_one_revive() {
-        let demand = Demand::new();
+        let demand = DemandState::new();
         let poll = |room: bool, millis| demand.lock().poll(room, INTERVAL, at(millis));
         assert_eq!(poll(true, 0), None, "offers come by themselves at first");
         assert_eq!(poll(false, 1), Some(Suppress));
@@ -226,7 +228,7 @@ mod tests {
     /// revive. Method: record a refusal in both situations.
     #[test]
     fn offers_during_suppression_suppress_again() {
-        let demand = Demand::new();
+        let demand = DemandState::new();
         let poll = |room: bool, millis| demand.lock().poll(room, INTERVAL, at(millis));
         assert_eq!(poll(false, 0), Some(Suppress));
         demand.record_refused();
@@ -248,7 +250,7 @@ mod tests {
     #[test]
     fn the_end_of_time_is_a_moment() {
         for millis in [0, 1, 1 << 61, u64::MAX - 1, u64::MAX] {
-            let demand = Demand::new();
+            let demand = DemandState::new();
             for revives in 1..=3 {
                 demand.request_revive();
                 // Each is due at any moment.

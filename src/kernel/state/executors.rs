@@ -29,9 +29,9 @@
 //! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|
 //! | handler | writes the allocation, then `Reserved`, then `Launching` | Release | Acquire of every thread that reads the allocation |
-//! | update, agent loss, tick, kill | [`Executor::change`]: compare-exchange | AcqRel | each other: one thread wins each transition |
-//! | update | [`Executor::mark_unreachable`]: its clock, then `Unreachable` | see [`AbsenceClock`] | tick |
-//! | tick | [`Executor::give_up`]: its clock, then `GivenUp`; [`Executor::forget`] | see [`AbsenceClock`] | update, other ticks |
+//! | update, agent loss, tick, kill | [`ExecutorCell::change`]: compare-exchange | AcqRel | each other: one thread wins each transition |
+//! | update | [`ExecutorCell::mark_unreachable`]: its clock, then `Unreachable` | see [`AbsenceClock`] | tick |
+//! | tick | [`ExecutorCell::give_up`]: its clock, then `GivenUp`; [`ExecutorCell::forget`] | see [`AbsenceClock`] | update, other ticks |
 //! | the thread that frees the cell | clears the fate: store | Relaxed | nothing: the free list publishes it to the cell's next user |
 //! | reports, drain | load | Acquire | the above |
 //! | snapshot | the allocation between two loads of the state, and an Acquire fence | | the handler's Release fence, one per batch, before it fills the cells |
@@ -49,7 +49,7 @@ use std::time::Duration;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
 use super::absence_clock::{Absence, AbsenceClock};
-use super::slab::Cell;
+use super::slab::SlabCell;
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::status::Fate;
 use crate::time::Timestamp;
@@ -57,7 +57,7 @@ use crate::time::Timestamp;
 /// The stage of an executor's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Stage {
+pub(crate) enum CellStage {
     /// The cell is empty. The fate says how its last executor ended, until the cell is freed.
     Vacant,
     /// Planned, not yet admitted.
@@ -83,40 +83,40 @@ const fn fate_from_bits(bits: u64) -> Fate {
     }
 }
 
-impl Stage {
+impl CellStage {
     /// The stage with this number. No other numbers are written.
-    const fn from_bits(bits: u64) -> Stage {
+    const fn from_bits(bits: u64) -> CellStage {
         match bits {
-            0 => Stage::Vacant,
-            1 => Stage::Reserved,
-            2 => Stage::Launching,
-            3 => Stage::Running,
-            4 => Stage::Unreachable,
-            _ => Stage::GivenUp,
+            0 => CellStage::Vacant,
+            1 => CellStage::Reserved,
+            2 => CellStage::Launching,
+            3 => CellStage::Running,
+            4 => CellStage::Unreachable,
+            _ => CellStage::GivenUp,
         }
     }
 
     /// Whether the executor's resources are counted in the shared sums.
     pub(crate) const fn counted(self) -> bool {
-        matches!(self, Stage::Launching | Stage::Running | Stage::Unreachable)
+        matches!(self, CellStage::Launching | CellStage::Running | CellStage::Unreachable)
     }
 
     /// Whether the executor is alive and reachable as far as the cluster reported.
     pub(crate) const fn is_reachable(self) -> bool {
-        matches!(self, Stage::Launching | Stage::Running)
+        matches!(self, CellStage::Launching | CellStage::Running)
     }
 
     /// Whether there is an executor that updates can be about.
     pub(crate) const fn live(self) -> bool {
-        self.counted() || matches!(self, Stage::GivenUp)
+        self.counted() || matches!(self, CellStage::GivenUp)
     }
 }
 
 /// The fields of the state word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct State {
+pub(crate) struct CellState {
     pub(crate) sequence: u64,
-    pub(crate) stage: Stage,
+    pub(crate) stage: CellStage,
     pub(crate) fate: Fate,
     /// It was asked to end, so its end doesn't count as a failure.
     pub(crate) asked_to_end: bool,
@@ -139,9 +139,9 @@ const FATE_SHIFT: u32 = 5;
 const FATE_MASK: u64 = 0x7;
 const ABSENCES_SHIFT: u32 = 8;
 
-impl State {
-    pub(crate) const fn new(sequence: u64, stage: Stage) -> State {
-        State {
+impl CellState {
+    pub(crate) const fn new(sequence: u64, stage: CellStage) -> CellState {
+        CellState {
             sequence,
             stage,
             fate: Fate::Alive,
@@ -154,7 +154,7 @@ impl State {
 
     /// Whether the cell is empty and doesn't say any more how its last executor ended.
     pub(crate) fn is_freed(self) -> bool {
-        self.stage == Stage::Vacant && self.fate == Fate::Alive
+        self.stage == CellStage::Vacant && self.fate == Fate::Alive
     }
 
     /// The current absence if it is unreachable, otherwise the last one.
@@ -164,7 +164,7 @@ impl State {
 
     fn pack(self) -> u64 {
         let flag = |set: bool, bit: u64| if set { bit } else { 0 };
-        let vacant = self.stage == Stage::Vacant;
+        let vacant = self.stage == CellStage::Vacant;
         let fate = if vacant { self.fate as u64 } else { u64::from(self.refusals) & FATE_MASK };
         self.sequence << SEQUENCE_SHIFT
             | u64::from(self.absences) << ABSENCES_SHIFT
@@ -174,11 +174,11 @@ impl State {
             | self.stage as u64
     }
 
-    fn unpack(word: u64) -> State {
-        let stage = Stage::from_bits(word & STAGE_MASK);
-        let vacant = stage == Stage::Vacant;
+    fn unpack(word: u64) -> CellState {
+        let stage = CellStage::from_bits(word & STAGE_MASK);
+        let vacant = stage == CellStage::Vacant;
         let fate = word >> FATE_SHIFT & FATE_MASK;
-        State {
+        CellState {
             sequence: word >> SEQUENCE_SHIFT,
             stage,
             fate: if vacant { fate_from_bits(fate) } else { Fate::Alive },
@@ -204,7 +204,7 @@ pub(crate) struct Allocation {
 /// An executor's cell: 64 bytes, one cache line.
 #[derive(Debug)]
 #[repr(align(64))]
-pub(crate) struct Executor {
+pub(crate) struct ExecutorCell {
     state: AtomicU64,
     cores: AtomicU64,
     memory: AtomicU64,
@@ -220,10 +220,10 @@ pub(crate) struct Executor {
     next_free: AtomicU32,
 }
 
-impl Default for Executor {
-    fn default() -> Executor {
-        Executor {
-            state: AtomicU64::new(State::new(SEQUENCE_MAX, Stage::Vacant).pack()),
+impl Default for ExecutorCell {
+    fn default() -> ExecutorCell {
+        ExecutorCell {
+            state: AtomicU64::new(CellState::new(SEQUENCE_MAX, CellStage::Vacant).pack()),
             cores: AtomicU64::new(0),
             memory: AtomicU64::new(0),
             launched: AtomicU64::new(0),
@@ -237,7 +237,7 @@ impl Default for Executor {
     }
 }
 
-impl Cell for Executor {
+impl SlabCell for ExecutorCell {
     fn next_free(&self) -> &AtomicU32 {
         &self.next_free
     }
@@ -251,21 +251,21 @@ impl Cell for Executor {
     }
 }
 
-impl Executor {
-    pub(crate) fn state(&self) -> State {
+impl ExecutorCell {
+    pub(crate) fn state(&self) -> CellState {
         // Acquire: pairs with the Release of `reserve` and `publish`, for the allocation.
-        State::unpack(self.state.load(Ordering::Acquire))
+        CellState::unpack(self.state.load(Ordering::Acquire))
     }
 
-    /// Must be called once between claiming cells and the first [`Executor::reserve`] of one of them.
+    /// Must be called once between claiming cells and the first [`ExecutorCell::reserve`] of one of them.
     pub(crate) fn before_reserving() {
         // Release: pairs with the fence in `Core::snapshot`. A snapshot that reads a value stored after this fence and
         // then the state doesn't find the cell's former executor any more.
         fence(Ordering::Release);
     }
 
-    /// Fills a claimed cell, after [`Executor::before_reserving`]. The executor isn't live before
-    /// [`Executor::publish`].
+    /// Fills a claimed cell, after [`ExecutorCell::before_reserving`]. The executor isn't live before
+    /// [`ExecutorCell::publish`].
     pub(crate) fn reserve(&self, sequence: u64, allocation: &Allocation, now: Timestamp) {
         // Relaxed: the store of the state publishes them.
         self.cores.store(allocation.cores.millis(), Ordering::Relaxed);
@@ -274,20 +274,21 @@ impl Executor {
         self.port.store(allocation.port.map_or(0, u32::from), Ordering::Relaxed);
         self.agent.store(allocation.agent, Ordering::Relaxed);
         self.launched.store(now.as_millis(), Ordering::Relaxed);
-        self.state.store(State::new(sequence, Stage::Reserved).pack(), Ordering::Release);
+        self.state.store(CellState::new(sequence, CellStage::Reserved).pack(), Ordering::Release);
     }
 
     /// Called if the commit succeeded: the executor is live.
     pub(crate) fn publish(&self, sequence: u64) {
         // Not a store: a kill may have set its flag since `reserve`.
-        let _ = self.change(sequence, |state| Some(State { stage: Stage::Launching, ..state }));
+        let _ =
+            self.change(sequence, |state| Some(CellState { stage: CellStage::Launching, ..state }));
     }
 
     /// Called if the commit failed: the cell is vacant again.
     pub(crate) fn withdraw(&self, sequence: u64) {
         // A flag that was set since `reserve` is lost. A store would suffice, but loom assumes that the exchange which
         // set the flag may come after it.
-        self.state.swap(State::new(sequence, Stage::Vacant).pack(), Ordering::Release);
+        self.state.swap(CellState::new(sequence, CellStage::Vacant).pack(), Ordering::Release);
     }
 
     /// Moves the executor with `sequence` to the state that `next` returns for its current one. Returns both states. If
@@ -295,11 +296,11 @@ impl Executor {
     pub(crate) fn change(
         &self,
         sequence: u64,
-        next: impl Fn(State) -> Option<State>,
-    ) -> Result<(State, State), State> {
+        next: impl Fn(CellState) -> Option<CellState>,
+    ) -> Result<(CellState, CellState), CellState> {
         let mut word = self.state.load(Ordering::Acquire);
         loop {
-            let state = State::unpack(word);
+            let state = CellState::unpack(word);
             if state.sequence != sequence {
                 return Err(state);
             }
@@ -339,12 +340,12 @@ impl Executor {
     }
 
     /// Marks the executor with `sequence` as unreachable, if it is reachable. Starts the clock of this absence first,
-    /// so that a thread that sees the new stage sees since when. Returns what [`Executor::change`] returns.
+    /// so that a thread that sees the new stage sees since when. Returns what [`ExecutorCell::change`] returns.
     pub(crate) fn mark_unreachable(
         &self,
         sequence: u64,
         now: Timestamp,
-    ) -> Result<(State, State), State> {
+    ) -> Result<(CellState, CellState), CellState> {
         loop {
             let clock = self.unreachable_since.read();
             let seen = self.state();
@@ -352,14 +353,14 @@ impl Executor {
                 return Err(seen);
             }
             let absences = seen.absences.wrapping_add(1);
-            let begun = State { absences, ..seen }.absence();
+            let begun = CellState { absences, ..seen }.absence();
             // If another thread has started the clock meanwhile, read the state again.
             if !self.unreachable_since.start(clock, begun, now) {
                 continue;
             }
             let changed = self.change(sequence, |state| {
                 let unseen =
-                    State { stage: Stage::Unreachable, absences, doubtful: false, ..state };
+                    CellState { stage: CellStage::Unreachable, absences, doubtful: false, ..state };
                 let same = state.absences == seen.absences && state.stage.is_reachable();
                 same.then_some(unseen)
             });
@@ -371,10 +372,10 @@ impl Executor {
 
     /// How long the executor has been unreachable or, if it was given up, how long ago that was. None if it is
     /// reachable, or has returned or ended since `state` was read.
-    pub(crate) fn unreachable_for(&self, state: State, now: Timestamp) -> Option<Duration> {
+    pub(crate) fn unreachable_for(&self, state: CellState, now: Timestamp) -> Option<Duration> {
         match state.stage {
-            Stage::Unreachable => self.unreachable_since.age(state.absence(), now),
-            Stage::GivenUp => self.given_up_at.age(state.absence(), now),
+            CellStage::Unreachable => self.unreachable_since.age(state.absence(), now),
+            CellStage::GivenUp => self.given_up_at.age(state.absence(), now),
             _ => None,
         }
     }
@@ -386,7 +387,7 @@ impl Executor {
             let clock = self.given_up_at.read();
             let seen = self.state();
             let due = self.unreachable_for(seen, now).is_some_and(|age| age >= after);
-            if seen.sequence != sequence || seen.stage != Stage::Unreachable || !due {
+            if seen.sequence != sequence || seen.stage != CellStage::Unreachable || !due {
                 return false;
             }
             // As in `mark_unreachable`.
@@ -394,8 +395,8 @@ impl Executor {
                 continue;
             }
             let changed = self.change(sequence, |state| {
-                let same = state.absences == seen.absences && state.stage == Stage::Unreachable;
-                same.then_some(State { stage: Stage::GivenUp, ..state })
+                let same = state.absences == seen.absences && state.stage == CellStage::Unreachable;
+                same.then_some(CellState { stage: CellStage::GivenUp, ..state })
             });
             if changed.is_ok() {
                 return true;
@@ -405,14 +406,19 @@ impl Executor {
 
     /// Ends the executor with `sequence` if it was given up at least `after` ago. Returns the former state if this call
     /// did.
-    pub(crate) fn forget(&self, sequence: u64, after: Duration, now: Timestamp) -> Option<State> {
+    pub(crate) fn forget(
+        &self,
+        sequence: u64,
+        after: Duration,
+        now: Timestamp,
+    ) -> Option<CellState> {
         let seen = self.state();
-        if seen.stage != Stage::GivenUp || self.unreachable_for(seen, now)? < after {
+        if seen.stage != CellStage::GivenUp || self.unreachable_for(seen, now)? < after {
             return None;
         }
         let changed = self.change(sequence, |state| {
-            let same = state.absences == seen.absences && state.stage == Stage::GivenUp;
-            same.then_some(State { stage: Stage::Vacant, fate: Fate::Lost, ..state })
+            let same = state.absences == seen.absences && state.stage == CellStage::GivenUp;
+            same.then_some(CellState { stage: CellStage::Vacant, fate: Fate::Lost, ..state })
         });
         changed.ok().map(|(before, _)| before)
     }
@@ -430,15 +436,16 @@ mod tests {
     /// Goal: a kill between admission and publication is kept. Method: in that order.
     #[test]
     fn publishing_keeps_a_kill() {
-        let executor = Executor::default();
+        let executor = ExecutorCell::default();
         let cores = MilliCpus::from_cores(1);
-        let (memory, gpus) = (Mebibytes::new(1), Gpus::ZERO);
+        let memory = Mebibytes::new(1);
+        let gpus = Gpus::ZERO;
         let allocation = Allocation { agent: 0, cores, memory, gpus, port: None };
-        Executor::before_reserving();
+        ExecutorCell::before_reserving();
         executor.reserve(7, &allocation, Timestamp::ORIGIN);
-        executor.change(7, |state| Some(State { asked_to_end: true, ..state })).unwrap();
+        executor.change(7, |state| Some(CellState { asked_to_end: true, ..state })).unwrap();
         executor.publish(7);
-        let expected = State { asked_to_end: true, ..State::new(7, Stage::Launching) };
+        let expected = CellState { asked_to_end: true, ..CellState::new(7, CellStage::Launching) };
         assert_eq!(executor.state(), expected);
     }
 
@@ -446,7 +453,7 @@ mod tests {
     /// others have refusals.
     #[test]
     fn states_survive_packing() {
-        use Stage::{GivenUp, Launching, Reserved, Running, Unreachable, Vacant};
+        use CellStage::{GivenUp, Launching, Reserved, Running, Unreachable, Vacant};
         for stage in [Vacant, Reserved, Launching, Running, Unreachable, GivenUp] {
             for fate in [
                 Fate::Finished,
@@ -458,7 +465,7 @@ mod tests {
             ] {
                 for flags in 0..8 {
                     let vacant = stage == Vacant;
-                    let state = State {
+                    let state = CellState {
                         sequence: SEQUENCE_MAX - flags,
                         stage,
                         fate: if vacant { fate } else { Fate::Alive },
@@ -467,11 +474,11 @@ mod tests {
                         absences: u8::MAX - flags as u8,
                         refusals: if vacant { 0 } else { flags as u8 },
                     };
-                    assert_eq!(State::unpack(state.pack()), state);
+                    assert_eq!(CellState::unpack(state.pack()), state);
                 }
             }
         }
-        assert_eq!(size_of::<Executor>(), 64);
+        assert_eq!(size_of::<ExecutorCell>(), 64);
     }
 
     const NO_ALLOCATION: Allocation = Allocation {
@@ -487,7 +494,7 @@ mod tests {
     /// number, flags and clocks stay right.
     #[test]
     fn absences_and_refusals_wrap_alone() {
-        let executor = Executor::default();
+        let executor = ExecutorCell::default();
         let after = Duration::from_millis(10);
         executor.reserve(SEQUENCE_MAX, &NO_ALLOCATION, Timestamp::ORIGIN);
         executor.publish(SEQUENCE_MAX);
@@ -505,15 +512,15 @@ mod tests {
                 assert_eq!(executor.unreachable_for(executor.state(), due), Some(Duration::ZERO));
                 assert_eq!(executor.forget(SEQUENCE_MAX, after, due), None);
             }
-            let back = |state: State| {
+            let back = |state: CellState| {
                 let refusals = state.refusals.wrapping_add(1);
-                Some(State { stage: Stage::Running, refusals, ..state })
+                Some(CellState { stage: CellStage::Running, refusals, ..state })
             };
             executor.change(SEQUENCE_MAX, back).unwrap();
-            let expected = State {
+            let expected = CellState {
                 absences: n as u8,
                 refusals: (n % 8) as u8,
-                ..State::new(SEQUENCE_MAX, Stage::Running)
+                ..CellState::new(SEQUENCE_MAX, CellStage::Running)
             };
             assert_eq!(executor.state(), expected);
         }

@@ -8,7 +8,7 @@
 //! | [`LocalityClock`] | handler, in a batch at the executor limit | [`pause`](LocalityClock::pause): load, store | Relaxed | nothing: a moment of time |
 //! | | handler, in a batch below the limit | [`since`](LocalityClock::since): load, compare-exchange | Relaxed | nothing: the first of several sets the moment |
 //! | | setter of hosts | [`pause`](LocalityClock::pause), *then* publishes the hosts | Relaxed | the policy's publication: a thread that sees the hosts sees the pause, or a later value |
-//! | [`Host`]'s agents | handler, before its commit | [`record`](Host::record): load, compare-exchange | Relaxed | the admission word: a thread that sees the executor counted sees the agent here |
+//! | [`WantedHost`]'s agents | handler, before its commit | [`record`](Host::record): load, compare-exchange | Relaxed | the admission word: a thread that sees the executor counted sees the agent here |
 //! | | handler, when it filters candidates | [`has_executors`](Host::has_executors): load | Relaxed | as above |
 //!
 //! Whether a host has executors is read from the words of its agents, which are exact. A host only lists which agents
@@ -24,7 +24,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::agents::{AgentKey, Agents};
+use super::agents::{AgentKey, AgentTable};
 use crate::sync::{AtomicU64, Ordering};
 use crate::time::Timestamp;
 
@@ -34,7 +34,7 @@ const AGENTS: usize = 6;
 /// The wanted hosts of one request.
 #[derive(Debug, Default)]
 pub(crate) struct Locality {
-    pub(crate) hosts: HashMap<Box<str>, Host, RandomState>,
+    pub(crate) hosts: HashMap<Box<str>, WantedHost, RandomState>,
     /// When they were requested, if the wait begins then.
     pub(crate) asked_at: Timestamp,
 }
@@ -43,26 +43,26 @@ impl Locality {
     pub(crate) fn new<'a>(
         hosts: impl IntoIterator<Item = &'a str>,
         asked_at: Timestamp,
-        agents: &Agents,
+        agents: &AgentTable,
     ) -> Locality {
         let mut locality = Locality { hosts: HashMap::default(), asked_at };
         for host in hosts {
             let at = locality.hosts.len();
-            locality.hosts.entry(host.into()).or_insert_with(|| Host::new(at));
+            locality.hosts.entry(host.into()).or_insert_with(|| WantedHost::new(at));
         }
         locality.record_holders(agents);
         locality
     }
 
     /// Lists the agents of wanted hosts that hold executors now.
-    pub(crate) fn record_holders(&self, agents: &Agents) {
+    pub(crate) fn record_holders(&self, agents: &AgentTable) {
         if !self.hosts.is_empty() {
             agents.holders().for_each(|(key, name)| self.record(&name.hostname, key, agents));
         }
     }
 
     /// Lists the agent with its host, if the host is wanted.
-    pub(crate) fn record(&self, host: &str, agent: AgentKey, agents: &Agents) {
+    pub(crate) fn record(&self, host: &str, agent: AgentKey, agents: &AgentTable) {
         if let Some(host) = self.hosts.get(host) {
             host.record(agent, agents);
         }
@@ -77,20 +77,20 @@ impl Locality {
 
 /// One wanted host.
 #[derive(Debug)]
-pub(crate) struct Host {
+pub(crate) struct WantedHost {
     /// Its number among the wanted hosts.
     pub(crate) at: usize,
     /// The keys of its agents, plus one; 0 for none.
     agents: [AtomicU64; AGENTS],
 }
 
-impl Host {
-    pub(crate) fn new(at: usize) -> Host {
-        Host { at, agents: std::array::from_fn(|_| AtomicU64::new(0)) }
+impl WantedHost {
+    pub(crate) fn new(at: usize) -> WantedHost {
+        WantedHost { at, agents: std::array::from_fn(|_| AtomicU64::new(0)) }
     }
 
     /// Lists the agent. Replaces one that was forgotten if there is no free entry.
-    pub(crate) fn record(&self, agent: AgentKey, agents: &Agents) {
+    pub(crate) fn record(&self, agent: AgentKey, agents: &AgentTable) {
         let recorded = agent.bits() + 1;
         if self.agents.iter().any(|place| place.load(Ordering::Relaxed) == recorded) {
             return;
@@ -108,7 +108,7 @@ impl Host {
     }
 
     /// Whether an executor of this kernel is on the host.
-    pub(crate) fn has_executors(&self, agents: &Agents) -> bool {
+    pub(crate) fn has_executors(&self, agents: &AgentTable) -> bool {
         let keys = self.agents.iter().filter_map(|place| key(place.load(Ordering::Relaxed)));
         keys.into_iter().any(|key| agents.executors(key) > 0)
     }

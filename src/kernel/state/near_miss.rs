@@ -81,11 +81,11 @@ impl Default for NearMisses {
 
 /// The cell of a miss.
 #[cfg(all(counting, test))]
-pub(crate) type Cell = Seqlock<WORDS>;
+pub(crate) type MissCell = Seqlock<WORDS>;
 
 impl NearMisses {
     #[cfg(all(counting, test))]
-    pub(crate) fn cells(&self) -> impl Iterator<Item = &Cell> {
+    pub(crate) fn cells(&self) -> impl Iterator<Item = &MissCell> {
         self.0.iter().filter_map(|cell| cell.get().map(|cell| &**cell))
     }
 
@@ -108,7 +108,8 @@ impl NearMisses {
     pub(crate) fn read(&self, kind: ReasonKind) -> Option<NearMiss> {
         let words = self.0[kind as usize].get()?.read()?;
         let [config_version, at, a, b, c, ..] = words;
-        let (at, reason) = (Timestamp::from_millis(at), decode(kind, [a, b, c]));
+        let at = Timestamp::from_millis(at);
+        let reason = decode(kind, [a, b, c]);
         let [agent_id, hostname] = [ID_AT, HOSTNAME_AT].map(|from| get_text(&words[from..]));
         Some(NearMiss { config_version, at, reason, agent_id, hostname })
     }
@@ -130,8 +131,11 @@ fn replaces(cell: &Seqlock<WORDS>, reason: &Reason, batch: &BatchContext<'_>) ->
         return age >= REFRESH_MS || reason.is_cap() && differs;
     }
     let recorded = decode(reason.kind(), [a, b, c]);
-    let (near, held_near) = (nearness(reason), nearness(&recorded));
-    near > held_near || near == held_near && age >= REFRESH_MS || is_over(&recorded, batch.now)
+    let near = nearness(reason);
+    let recorded_near = nearness(&recorded);
+    near > recorded_near
+        || near == recorded_near && age >= REFRESH_MS
+        || is_over(&recorded, batch.now)
 }
 
 #[cold]
@@ -256,8 +260,8 @@ fn decode(kind: ReasonKind, numbers: Numbers) -> Reason {
         ReasonKind::Disconnected => Reason::Disconnected,
         ReasonKind::Malformed => Reason::Malformed,
         ReasonKind::ConstraintUnmet | ReasonKind::ConstraintIncomparable => {
-            let mismatch = usize::try_from(b).ok().and_then(|number| Mismatch::ALL.get(number));
-            let mismatch = mismatch.copied().unwrap_or(Mismatch::Differs);
+            let known = usize::try_from(b).ok().and_then(|number| Mismatch::ALL.get(number));
+            let mismatch = known.copied().unwrap_or(Mismatch::Differs);
             let condition = u32::try_from(a).unwrap_or(u32::MAX);
             Reason::ConstraintUnmet(Unmet { condition, mismatch })
         }
@@ -363,7 +367,8 @@ mod tests {
     fn long_ids_are_cut_between_letters() {
         for letter in ["a", "ä", "€", "🦀"] {
             for letters in 1..=TEXT_BYTES + 1 {
-                let (near_misses, id) = (NearMisses::default(), letter.repeat(letters));
+                let near_misses = NearMisses::default();
+                let id = letter.repeat(letters);
                 record(&near_misses, &id, Reason::AgentFull, 0, 0);
                 let read =
                     near_misses.read(ReasonKind::AgentFull).and_then(|recorded| recorded.agent_id);

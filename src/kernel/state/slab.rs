@@ -46,7 +46,7 @@ const NONE: u32 = u32::MAX;
 const TAG_ONE: u64 = 1 << 32;
 
 /// A cell that can be linked into a list of free ones.
-pub(crate) trait Cell: Default {
+pub(crate) trait SlabCell: Default {
     /// The word for the index of the next free cell or, while the cell is in use, the stack that it returns to. Only
     /// the slab may use it.
     fn next_free(&self) -> &AtomicU32;
@@ -67,7 +67,7 @@ pub(crate) struct Slab<T> {
     heads: [CachePadded<AtomicU64>; STACKS],
 }
 
-impl<T: Cell> Slab<T> {
+impl<T: SlabCell> Slab<T> {
     pub(crate) fn new() -> Slab<T> {
         Slab {
             segments: std::array::from_fn(|_| Segment::new()),
@@ -299,7 +299,7 @@ mod tests {
     #[derive(Default)]
     struct Plain(AtomicU32);
 
-    impl Cell for Plain {
+    impl SlabCell for Plain {
         fn next_free(&self) -> &AtomicU32 {
             &self.0
         }
