@@ -242,7 +242,7 @@ fn two_setters_lose_no_change() {
 }
 
 /// Ends an executor as finished, which lowers the limit.
-fn count_down(kernel: &Kernel, executor: &str) {
+fn finish_one(kernel: &Kernel, executor: &str) {
     let finished = StatusUpdate::new(executor, TaskState::Finished);
     kernel.status_update_with(&finished, LimitRule::CountDown, NOW);
 }
@@ -256,7 +256,7 @@ fn a_count_loses_no_limit() {
         let executor = offer(&kernel, 1).remove(0);
         let (here, there) = (kernel.clone(), kernel.clone());
         race(
-            move || count_down(&here, &executor),
+            move || finish_one(&here, &executor),
             move || there.set_executor_limit(Some(3)).unwrap(),
         );
         let limit = kernel.executor_limit();
@@ -274,8 +274,8 @@ fn counts_lose_no_count() {
         let (one, other) = (executors[0].clone(), executors);
         let (here, there) = (kernel.clone(), kernel.clone());
         race(
-            move || count_down(&here, &one),
-            move || other.iter().for_each(|executor| count_down(&there, executor)),
+            move || finish_one(&here, &one),
+            move || other.iter().for_each(|executor| finish_one(&there, executor)),
         );
         assert_eq!(kernel.executor_limit(), Some(3));
         assert_eq!(kernel.totals().executors, 0);
@@ -291,7 +291,7 @@ fn the_finished_are_not_replaced() {
         let here = kernel.clone();
         let mut handler = kernel.handler();
         let ((), placed) =
-            race(move || count_down(&here, &executor), move || offer_to(&mut handler, "S0", 1));
+            race(move || finish_one(&here, &executor), move || offer_to(&mut handler, "S0", 1));
         assert_eq!(placed, [], "the executor that finished was replaced");
         assert_eq!(kernel.executor_limit(), Some(0));
     });

@@ -12,7 +12,7 @@
 //! status_update ───► executors: one compare-exchange decides which thread frees ─► agents, admission, drain
 //! ```
 //!
-//! | folder | contents |
+//! | module | contents |
 //! |---|---|
 //! | `reason` | why offers are declined |
 //! | `offers` | answers offers: candidates, placement, commit, resource carving, locality |
@@ -130,7 +130,8 @@ impl Kernel {
         self.0.name_of(id)
     }
 
-    /// Parses the text of an executor id. Returns none if this kernel didn't make it. The executor may have ended.
+    /// Returns the id of the executor with this name, or none if this kernel neither made nor adopted the name. The
+    /// executor may have ended.
     #[must_use]
     pub fn executor_id(&self, name: &str) -> Option<ExecutorId> {
         self.0.find_executor(name)

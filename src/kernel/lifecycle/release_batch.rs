@@ -25,9 +25,9 @@ pub(crate) struct ReleaseBatch<const N: usize> {
     cores: MilliCpus,
     gpus: u64,
     /// By how much to lower the executor limit.
-    count_down: u32,
+    lower_limit_by: u32,
     /// Whether an agent was excluded that plans may have been made for.
-    invalidate_plans: bool,
+    invalidates_plans: bool,
 }
 
 impl<const N: usize> ReleaseBatch<N> {
@@ -39,19 +39,19 @@ impl<const N: usize> ReleaseBatch<N> {
             counted: 0,
             cores: MilliCpus::ZERO,
             gpus: 0,
-            count_down: 0,
-            invalidate_plans: false,
+            lower_limit_by: 0,
+            invalidates_plans: false,
         }
     }
 
-    /// Lowers the executor limit for the executor that was recorded last.
-    pub(crate) fn count_down(&mut self) {
-        self.count_down += 1;
+    /// The executor that was recorded last finished and lowers the executor limit.
+    pub(crate) fn record_finished(&mut self) {
+        self.lower_limit_by += 1;
     }
 
     /// The end that was recorded last excluded its agent, on which other executors may be being placed.
-    pub(crate) fn invalidate_plans(&mut self) {
-        self.invalidate_plans = true;
+    pub(crate) fn record_exclusion(&mut self) {
+        self.invalidates_plans = true;
     }
 }
 
@@ -93,11 +93,11 @@ impl Core {
         if batch.len == 0 {
             return;
         }
-        if batch.invalidate_plans {
+        if batch.invalidates_plans {
             self.policy.invalidate_plans(&self.admission);
         }
-        if batch.count_down > 0 {
-            self.policy.lower_limit(batch.count_down, &self.admission);
+        if batch.lower_limit_by > 0 {
+            self.policy.lower_limit(batch.lower_limit_by, &self.admission);
         }
         let admission = match batch.counted {
             0 => self.admission.load_latest(),

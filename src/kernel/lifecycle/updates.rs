@@ -207,10 +207,10 @@ impl Core {
                     excluded.is_some() && self.agents.executors_at(allocation.agent) > 1;
                 self.record_release(id, &allocation, before, batch);
                 if invalidates {
-                    batch.invalidate_plans();
+                    batch.record_exclusion();
                 }
                 if limit == LimitRule::CountDown && fate == Fate::Finished {
-                    batch.count_down();
+                    batch.record_finished();
                 }
                 let counted = before.stage.counted();
                 let freed = Some(if counted { allocation.into() } else { Freed::default() });
