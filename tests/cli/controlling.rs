@@ -24,29 +24,29 @@ impl Client {
         Client(BufReader::new(stream))
     }
 
-    fn say(&mut self, line: &str) {
+    fn send(&mut self, line: &str) {
         self.0.get_mut().write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
-    fn hear(&mut self) -> String {
+    fn receive(&mut self) -> String {
         let mut line = String::new();
         self.0.read_line(&mut line).unwrap();
         line.trim_end().to_owned()
     }
 
-    fn ask(&mut self, line: &str) -> String {
-        self.say(line);
-        self.hear()
+    fn request(&mut self, line: &str) -> String {
+        self.send(line);
+        self.receive()
     }
 
     /// Reads lines up to an empty one.
-    fn ask_for_block(&mut self, line: &str) -> Vec<String> {
-        self.say(line);
-        std::iter::from_fn(|| Some(self.hear()).filter(|line| !line.is_empty())).collect()
+    fn request_block(&mut self, line: &str) -> Vec<String> {
+        self.send(line);
+        std::iter::from_fn(|| Some(self.receive()).filter(|line| !line.is_empty())).collect()
     }
 
     fn status(&mut self) -> Value {
-        serde_json::from_str(&self.ask("status json")).unwrap()
+        serde_json::from_str(&self.request("status json")).unwrap()
     }
 
     /// Waits for a status.
@@ -96,7 +96,7 @@ fn a_run_is_steered_over_its_socket() {
     let mut client = Client::new(&socket);
     let status = client.wait_for(running(2));
     assert_eq!(status["limit"], 2);
-    let lines = client.ask_for_block("status");
+    let lines = client.request_block("status");
     assert!(lines[0].starts_with("etl on local-cluster[2,4,128], running for "), "{lines:?}");
     assert!(lines.contains(&"executors   2 running".to_owned()), "{lines:?}");
     assert!(lines.contains(&"limit       2".to_owned()), "{lines:?}");
@@ -104,7 +104,7 @@ fn a_run_is_steered_over_its_socket() {
     // A kill without a change of the limit leads to a replacement.
     let victim = name(&status, 0);
     assert_eq!(
-        client.ask(&format!("kill {victim}")),
+        client.request(&format!("kill {victim}")),
         "ok: 1 executor asked to end, the limit stays 2"
     );
     let kill = run.event_named("kill");
@@ -113,30 +113,30 @@ fn a_run_is_steered_over_its_socket() {
     assert_eq!((&ended["executor"], &ended["state"]), (&json!(victim), &json!("killed")));
     client.wait_for(running(2));
 
-    assert_eq!(client.ask("limit 3"), "ok: limit 2 -> 3");
+    assert_eq!(client.request("limit 3"), "ok: limit 2 -> 3");
     let limit = run.event_named("limit");
     assert_eq!(
         (&limit["from"], &limit["to"], &limit["why"]),
         (&json!(2), &json!(3), &json!("by command"))
     );
     let status = client.wait_for(running(3));
-    assert_eq!(client.ask("limit 3"), "ok: limit 3 as before");
-    assert_eq!(client.ask("limit 1"), "ok: limit 3 -> 1");
+    assert_eq!(client.request("limit 3"), "ok: limit 3 as before");
+    assert_eq!(client.request("limit 1"), "ok: limit 3 -> 1");
     assert_eq!(living(&client.status()), 3, "a lower limit ends nobody");
     // Executors are named by the part after the last "-", and by the number.
     let [first, second] = [0, 1].map(|place| name(&status, place));
     let first = first.rsplit_once('-').unwrap().1;
     let second = second.rsplit_once('-').unwrap().1.split_once('.').unwrap().0;
     assert_eq!(
-        client.ask(&format!("kill {first} {second}")),
+        client.request(&format!("kill {first} {second}")),
         "ok: 2 executors asked to end, the limit stays 1"
     );
     let status = client.wait_for(running(1));
-    assert_eq!(client.ask("limit none"), "ok: limit 1 -> none");
+    assert_eq!(client.request("limit none"), "ok: limit 1 -> none");
     assert_eq!(client.wait_for(running(8))["limit"], Value::Null);
     assert_eq!(client.status()["living"][0], status["living"][0].clone());
 
-    assert_eq!(client.ask("stop"), "ok: stopping");
+    assert_eq!(client.request("stop"), "ok: stopping");
     assert_eq!(run.event_named("stopping")["why"], "stopped by a command");
     let ended = run.end();
     assert_eq!(ended.code, Some(0), "{}", ended.errors);
@@ -162,10 +162,10 @@ fn bad_lines_are_answered() {
         "executor 0 busy",
         "limit 5000000",
     ];
-    client.say(&lines.join("\n"));
+    client.send(&lines.join("\n"));
     client.0.get_mut().write_all(b"\xff\xfe\nquit\nstatus\n").unwrap();
     let answers: Vec<String> =
-        std::iter::from_fn(|| Some(client.hear()).filter(|line| !line.is_empty())).collect();
+        std::iter::from_fn(|| Some(client.receive()).filter(|line| !line.is_empty())).collect();
     let expected = [
         "error: after \"limit\" was expected: a number of executors, or \"none\", not \"many\"",
         "error: \"no\" is no command; expected limit, kill, status, load, executor,",
@@ -226,14 +226,18 @@ fn a_socket_belongs_to_one_run() {
     };
     let refused = again(path);
     assert_eq!(refused.code, Some(2), "{}", refused.errors);
-    assert!(refused.errors.contains("but somebody listens there already"), "{}", refused.errors);
+    assert!(
+        refused.errors.contains("but another process listens there already"),
+        "{}",
+        refused.errors
+    );
     assert!(socket.exists());
-    assert_eq!(Client::new(&socket).ask("limit 1"), "ok: limit 1 as before");
+    assert_eq!(Client::new(&socket).request("limit 1"), "ok: limit 1 as before");
     run.signal("KILL");
     run.end();
     assert!(socket.exists(), "remains");
     let (run, _) = start(&folder, &["--num-executors", "1"]);
-    assert_eq!(Client::new(&socket).ask("stop"), "ok: stopping");
+    assert_eq!(Client::new(&socket).request("stop"), "ok: stopping");
     assert_eq!(run.end().code, Some(0));
     drop(UnixListener::bind(&socket).unwrap());
     let (run, _) = start(&folder, &["--num-executors", "1"]);
@@ -269,9 +273,9 @@ fn bad_clients_hinder_nobody() {
     let mut writer = &deaf;
     while writer.write_all(b"status\nstatus json\n").is_ok() {}
     let mut client = Client::new(&socket);
-    assert_eq!(client.ask("limit 2"), "ok: limit 1 -> 2");
+    assert_eq!(client.request("limit 2"), "ok: limit 1 -> 2");
     client.wait_for(running(2));
-    client.say("kill 0 1");
+    client.send("kill 0 1");
     drop(client);
     run.event_named("ended");
     let mut silent: Vec<UnixStream> = Vec::new();
@@ -288,10 +292,10 @@ fn bad_clients_hinder_nobody() {
     assert_eq!(turned_away, "error: 16 clients are connected already, and no more are accepted\n");
     drop(silent);
     let give_up = Instant::now() + PATIENCE;
-    while Client::new(&socket).ask("limit 2") != "ok: limit 2 as before" {
+    while Client::new(&socket).request("limit 2") != "ok: limit 2 as before" {
         assert!(Instant::now() < give_up, "no client is accepted again");
     }
-    assert_eq!(Client::new(&socket).ask("stop"), "ok: stopping");
+    assert_eq!(Client::new(&socket).request("stop"), "ok: stopping");
     assert_eq!(run.end().code, Some(0));
 }
 
@@ -353,19 +357,19 @@ fn executors_follow_the_load() {
     let (mut run, socket) = start(&folder, &[&DYNAMIC[..], &["--journal", "J"]].concat());
     let mut client = Client::new(&socket);
     client.wait_for(running(2));
-    assert_eq!(client.ask("load pending=40 running=0"), "ok: 40 pending, 0 running");
+    assert_eq!(client.request("load pending=40 running=0"), "ok: 40 pending, 0 running");
     for (from, to) in [(2, 3), (3, 5), (5, 8)] {
         let limit = run.event_named("limit");
         assert_eq!((&limit["from"], &limit["to"]), (&json!(from), &json!(to)), "{limit}");
         assert_eq!(limit["why"], "40 tasks pending");
     }
     let busy = name(&client.wait_for(running(8)), 3);
-    assert_eq!(client.ask(&format!("executor {busy} busy")), format!("ok: {busy} is busy"));
-    assert!(client.ask("limit 3").starts_with("error: the limit follows the load"));
+    assert_eq!(client.request(&format!("executor {busy} busy")), format!("ok: {busy} is busy"));
+    assert!(client.request("limit 3").starts_with("error: the limit follows the load"));
     assert!(
-        client.ask_for_block("status").contains(&"limit       8; dynamic, from 1 to 8".to_owned())
+        client.request_block("status").contains(&"limit       8; dynamic, from 1 to 8".to_owned())
     );
-    client.ask("load running=1");
+    client.request("load running=1");
     let limit = run.event_named("limit");
     assert_eq!((&limit["to"], &limit["why"]), (&json!(1), &json!("1 needed for 1 task")));
     assert_eq!(run.event_named("kill")["why"], "idle for 1 s, and not needed");
@@ -373,11 +377,11 @@ fn executors_follow_the_load() {
     assert_eq!((name(&status, 0), &status["living"][0]["idle_ms"]), (busy.clone(), &Value::Null));
     assert_eq!(status["dynamic_allocation"]["load"]["running"], 1);
     // The last executor is idle, too, and stays as the minimum.
-    client.ask("load pending=0");
-    client.ask(&format!("executor {busy} idle"));
+    client.request("load pending=0");
+    client.request(&format!("executor {busy} idle"));
     std::thread::sleep(Duration::from_millis(1500));
     assert_eq!(name(&client.wait_for(running(1)), 0), busy);
-    assert_eq!(client.ask("stop"), "ok: stopping");
+    assert_eq!(client.request("stop"), "ok: stopping");
     let ended = run.end();
     assert_eq!(ended.code, Some(0), "{}", ended.errors);
     let remark = "dynamic allocation begins with 2 executors and follows the load from 1 to 8";
@@ -396,12 +400,12 @@ fn other_settings_have_their_say() {
     let mut client = Client::new(&socket);
     assert_eq!(client.status()["dynamic_allocation"]["slots"], 2);
     assert!(
-        client.ask_for_block("status").iter().any(|line| line == "load        none was reported")
+        client.request_block("status").iter().any(|line| line == "load        none was reported")
     );
-    client.ask("stop");
+    client.request("stop");
     assert_eq!(run.end().code, Some(0));
     let (run, socket) = start(&folder, &["--num-executors", "2", "--until-finished"]);
-    let answer = Client::new(&socket).ask("limit 1");
+    let answer = Client::new(&socket).request("limit 1");
     assert!(answer.starts_with("error: the limit counts down as executors finish"), "{answer}");
     run.signal("TERM");
     assert_eq!(run.end().code, Some(0));
@@ -454,24 +458,24 @@ fn registered_cores_and_wanted_hosts_count() {
     let mut client = Client::new(&socket);
     assert_eq!(client.status()["sufficient"], false);
     assert_eq!(
-        client.ask("locality agent-1=3 agent-0=0"),
+        client.request("locality agent-1=3 agent-0=0"),
         "ok: executors start on 1 host if possible"
     );
-    client.ask("load pending=2");
+    client.request("load pending=2");
     assert_eq!(run.event_named("placed")["host"], "agent-1");
     client.wait_for(|status| status["limit"] == 2 && status["executors"]["running"] == 1);
-    client.ask("locality none");
+    client.request("locality none");
     assert_eq!(run.event_named("placed")["host"], "agent-0");
     client.wait_for(|status| running(2)(status) && status["sufficient"] == true);
-    let answer = client.ask("registered 1");
+    let answer = client.request("registered 1");
     assert_eq!(
         answer,
         "ok: 1 cores registered; not sufficient yet: 1 of 4 cores, 0.5 of them asked for"
     );
     assert_eq!(client.status()["sufficient"], false);
-    assert!(client.ask("registered +1").contains("; sufficient: 2 of 4 cores"));
-    assert!(client.ask("registered -2").contains("0 cores registered; not sufficient"));
-    client.ask("stop");
+    assert!(client.request("registered +1").contains("; sufficient: 2 of 4 cores"));
+    assert!(client.request("registered -2").contains("0 cores registered; not sufficient"));
+    client.request("stop");
     assert_eq!(run.end().code, Some(0));
     assert_done_again(&folder);
 }
@@ -486,10 +490,10 @@ fn what_does_not_matter_is_refused() {
     let (run, socket) = start(&folder, &[&DYNAMIC[..], &service].concat());
     let mut client = Client::new(&socket);
     client.wait_for(running(2));
-    let told = client.ask("executor 0 shuffle-needed");
+    let told = client.request("executor 0 shuffle-needed");
     assert!(told.starts_with("error: ") && told.contains("shuffleTracking"), "{told}");
-    let told = client.ask("kill 0 0");
+    let told = client.request("kill 0 0");
     assert!(told.starts_with("ok: 1 executor asked to end"), "{told}");
-    client.ask("stop");
+    client.request("stop");
     assert_eq!(run.end().code, Some(0));
 }

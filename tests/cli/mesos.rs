@@ -28,7 +28,7 @@ const BAD: &[(&[&str], &str)] = &[
     (&["--master", "mesos://a:x"], "--master is \"mesos://a:x\", but must be mesos://"),
     (&["--master", "mesos"], "--master is \"mesos\", but must be local, local[*], local[CORES]"),
     (&["--master", "mesos"], "each; or mesos://, http:// or https://, then HOST[:PORT]"),
-    (&["--master", "mesos://zk://a:2181/mesos"], "commas between; ZooKeeper isn't asked"),
+    (&["--master", "mesos://zk://a:2181/mesos"], "commas between; ZooKeeper is not supported"),
     (&["--role", "a b"], "--role is \"a b\", but must be a path of names with \"/\" between"),
     (&["-c", "spark.mesos.role=.."], "spark.mesos.role (--conf) is \"..\", but must be a path"),
     (&["--principal", "a:b"], "--principal is \"a:b\", but must be a name without \":\""),
@@ -65,11 +65,12 @@ const BAD: &[(&[&str], &str)] = &[
     (&["--failover-timeout", "1e99"], "--failover-timeout is \"1e99\", but must be from 0 to"),
     (
         &["--framework-id-file", "nowhere/id"],
-        "--framework-id-file is \"nowhere/id\", but must be a file, existing or not, in an existing folder (nowhere: No such file",
+        "--framework-id-file is \"nowhere/id\", but must be a file, existing or not, in an existing \
+         folder (nowhere: No such file",
     ),
-    (&["--framework-id-file", "."], "in a folder that is there (this is a folder)"),
-    (&["--framework-id-file", "pipe"], "in a folder that is there (this is no regular file)"),
-    (&["--framework-id-file", "/dev/null"], "in a folder that is there (this is no regular file)"),
+    (&["--framework-id-file", "."], "in an existing folder (this is a folder)"),
+    (&["--framework-id-file", "pipe"], "in an existing folder (this is no regular file)"),
+    (&["--framework-id-file", "/dev/null"], "in an existing folder (this is no regular file)"),
     (
         &["-c", "offermill.mesos.caFile=nowhere"],
         "offermill.mesos.caFile (--conf) is \"nowhere\", but must be a file with certificates (",

@@ -115,7 +115,7 @@ fn a_run_that_only_fails_ends() {
 /// Goal: agents that can't get executors don't keep a run alive that fails on all others. Method: `false` on the one
 /// agent that meets a constraint, and on the one that has the port.
 #[test]
-fn a_run_that_fails_on_all_agents_of_use_ends() {
+fn a_run_that_fails_on_all_usable_agents_ends() {
     let zones =
         ["--agent-attributes", "zone:east|zone:west", "--constraints", "zone:east"].as_slice();
     for more in [zones, &["-c", "spark.blockManager.port=31555"]] {
@@ -124,7 +124,7 @@ fn a_run_that_fails_on_all_agents_of_use_ends() {
         let end = ["--until-finished"];
         let ended = finish(&folder, &small(&[&flags[..], more, &end].concat(), &["false"]));
         assert_eq!(ended.code, Some(1), "{}", ended.output);
-        assert!(ended.output.contains("the only one of use is excluded"), "{}", ended.output);
+        assert!(ended.output.contains("the only usable one is excluded"), "{}", ended.output);
     }
 }
 

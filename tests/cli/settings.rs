@@ -140,7 +140,7 @@ const BAD: &[(&[&str], &str)] = &[
     ),
     (
         &["--work-dir", "/dev/null"],
-        "--work-dir is \"/dev/null\", but must be a folder in which sandboxes can be made",
+        "--work-dir is \"/dev/null\", but must be a folder in which sandboxes can be created",
     ),
     (&["--bad-flag"], "unexpected argument '--bad-flag'"),
 ];

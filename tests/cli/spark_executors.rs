@@ -138,10 +138,7 @@ const LACKS: &[(&[&str], &str)] = &[
         ],
         "--framework-id-file is \"f\", and --spark-driver is \"spark://",
     ),
-    (
-        &["--spark-driver", URL, "--", "true"],
-        "--spark-driver is for executors of Spark, and a command",
-    ),
+    (&["--spark-driver", URL, "--", "true"], "--spark-driver is for executors of Spark, a command"),
 ];
 
 /// Goal: missing settings of Spark's executors are reported before the start. Method: each one; and Spark's settings

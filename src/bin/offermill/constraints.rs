@@ -9,7 +9,7 @@ use offermill::constraint::Verdict;
 use offermill::{Constraint, Offer};
 
 use crate::exit::ExitStatus;
-use crate::output::{Said, remark, say};
+use crate::output::{PrintOutcome, print_result, remark};
 use crate::text::format::{count, printable};
 
 const EXAMPLES: &str = "\
@@ -78,9 +78,9 @@ pub(crate) fn check(arguments: &CheckArguments) -> ExitStatus {
             (verdict_text(&verdict), exit)
         }
     };
-    match say(&text) {
-        Said::Lost => ExitStatus::OutputClosed,
-        Said::Heard | Said::Unheard => exit,
+    match print_result(&text) {
+        PrintOutcome::Failed => ExitStatus::OutputClosed,
+        PrintOutcome::Written | PrintOutcome::Closed => exit,
     }
 }
 

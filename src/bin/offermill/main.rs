@@ -20,6 +20,7 @@
 //! | `settings/` | sources, options, checks and values of settings |
 //! | `model/` | plain data: executors, agents, events |
 //! | `text/` | formats, columns, and the writer of standard output |
+//! | `signals.rs`, `exit.rs` | signal handling, exit codes |
 //!
 //! Rooms import downwards only. A run writes to standard output only through a renderer, and a separate thread does the
 //! writing (`text/stdout.rs`), so that a reader that doesn't read can't stall the session.

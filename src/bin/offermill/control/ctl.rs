@@ -9,7 +9,7 @@ use clap::Args;
 
 use crate::control::command::HELP;
 use crate::exit::ExitStatus;
-use crate::output::{Said, remark, say};
+use crate::output::{PrintOutcome, print_result, remark};
 
 /// The longest wait for a reply.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -62,9 +62,9 @@ pub(crate) fn send_command(arguments: &CtlArguments) -> ExitStatus {
         return ExitStatus::CommandRefused;
     }
     let reply = reply.strip_prefix("ok: ").unwrap_or(reply);
-    match say(&format!("{reply}\n")) {
-        Said::Heard | Said::Unheard => ExitStatus::Done,
-        Said::Lost => ExitStatus::OutputClosed,
+    match print_result(&format!("{reply}\n")) {
+        PrintOutcome::Written | PrintOutcome::Closed => ExitStatus::Done,
+        PrintOutcome::Failed => ExitStatus::OutputClosed,
     }
 }
 

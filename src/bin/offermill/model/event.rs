@@ -37,7 +37,7 @@ pub(crate) enum RunEvent {
     /// An executor was asked to end.
     Ending(ExecutorRecord),
     /// An executor's agent is unreachable.
-    OutOfSight(ExecutorRecord),
+    Unreachable(ExecutorRecord),
     /// An executor's agent is reachable again.
     Returned(ExecutorRecord),
     /// An executor's agent is reachable again, but the executor has been replaced and is killed.
@@ -127,7 +127,7 @@ impl RunEvent {
             | RunEvent::Resumed { .. }
             | RunEvent::Shuffle { news: News::Registered { again: true, .. }, .. }
             | RunEvent::Adopted(_)
-            | RunEvent::OutOfSight(_)
+            | RunEvent::Unreachable(_)
             | RunEvent::Returned(_)
             | RunEvent::Overflow { .. }
             | RunEvent::LimitSet { .. }

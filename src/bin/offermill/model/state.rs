@@ -34,7 +34,7 @@ pub(crate) struct RunState {
     /// Whether the framework is subscribed.
     pub(crate) is_connected: bool,
     /// The numbers of executors that failed or were lost and have no replacement yet.
-    vacancies: VecDeque<u64>,
+    unreplaced: VecDeque<u64>,
     /// The most executors that were alive at the same time.
     peak: u64,
     /// How many executors were replaced.
@@ -67,7 +67,7 @@ impl RunState {
             framework_id: String::new(),
             finished_before: 0,
             is_connected: false,
-            vacancies: VecDeque::new(),
+            unreplaced: VecDeque::new(),
             peak: 0,
             replaced: 0,
         }
@@ -179,8 +179,8 @@ impl RunState {
         let peak = self.peak;
         let record = self.insert(at, placed);
         // An executor that raises the peak replaces none.
-        let vacancy = if self.alive() <= peak { self.vacancies.pop_front() } else { None };
-        let replaced = vacancy.and_then(|number| self.records.get_mut(&number));
+        let unreplaced = if self.alive() <= peak { self.unreplaced.pop_front() } else { None };
+        let replaced = unreplaced.and_then(|number| self.records.get_mut(&number));
         let replaces = replaced.map(|replaced| {
             replaced.replaced_by = Some(record.name.clone());
             replaced.name.clone()
@@ -236,7 +236,7 @@ impl RunState {
             }
             Change::Unreachable => self
                 .change(at, executor, ExecutorState::Unreachable, message)
-                .map(RunEvent::OutOfSight),
+                .map(RunEvent::Unreachable),
             Change::Refused => self
                 .change(at, executor, ExecutorState::Ending, message)
                 .map(RunEvent::RefusedReturn),
@@ -283,7 +283,7 @@ impl RunState {
             agent.last_failure.clone_from(&record.message);
         }
         if matches!(state, ExecutorState::Failed | ExecutorState::Lost) {
-            self.vacancies.push_back(number);
+            self.unreplaced.push_back(number);
         }
         let mut copy = record.clone();
         if state.is_end() {
@@ -304,8 +304,8 @@ impl RunState {
             self.records.remove(&oldest);
             self.forgotten += 1;
         }
-        if self.vacancies.len() > ENDED_KEPT_MAX {
-            self.vacancies.pop_front();
+        if self.unreplaced.len() > ENDED_KEPT_MAX {
+            self.unreplaced.pop_front();
         }
     }
 

@@ -21,7 +21,7 @@ pub(crate) struct StallWatch {
     since: Timestamp,
     pause: Duration,
     report_at: Timestamp,
-    reported: Option<StallGist>,
+    reported: Option<ReportKey>,
     /// What to add if no offers come.
     no_offers_hint: Option<&'static str>,
     /// The current explanation while the run is stalled.
@@ -38,7 +38,7 @@ pub(crate) struct Stall {
 
 /// The part of an explanation whose change is worth another report: how many executors are wanted, the agents of the
 /// nearest misses and their reasons.
-type StallGist = (u32, Vec<(Option<Box<str>>, Reason)>);
+type ReportKey = (u32, Vec<(Option<Box<str>>, Reason)>);
 
 impl StallWatch {
     /// Not stalled.
@@ -86,15 +86,15 @@ impl StallWatch {
         }
         self.pause = (self.pause * 2).min(PAUSE_MAX);
         self.report_at = now.plus(self.pause);
-        let gist = Some(gist(&stall.explanation));
-        (gist != self.reported).then(|| {
-            self.reported = gist;
+        let key = Some(report_key(&stall.explanation));
+        (key != self.reported).then(|| {
+            self.reported = key;
             stall
         })
     }
 }
 
-fn gist(explanation: &Explanation) -> StallGist {
+fn report_key(explanation: &Explanation) -> ReportKey {
     let misses = explanation.declined.iter().filter_map(relevant_miss);
     let misses = misses.map(|(_, miss)| (miss.agent_id.clone(), miss.reason));
     (explanation.wanted, misses.take(REASONS_MAX).collect())

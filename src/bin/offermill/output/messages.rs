@@ -14,25 +14,25 @@ fn print(text: &str) -> io::Result<()> {
     stdout.flush()
 }
 
-/// Whether a result was written.
+/// The outcome of writing a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
-    /// It was.
-    Heard,
+pub(crate) enum PrintOutcome {
+    /// It was written.
+    Written,
     /// The reader closed the pipe, which is fine.
-    Unheard,
+    Closed,
     /// It can't be written, for example because the disk is full.
-    Lost,
+    Failed,
 }
 
 /// Writes a result to standard output. If that fails, says so on standard error.
-pub(crate) fn say(text: &str) -> Said {
-    let Err(error) = print(text) else { return Said::Heard };
+pub(crate) fn print_result(text: &str) -> PrintOutcome {
+    let Err(error) = print(text) else { return PrintOutcome::Written };
     if error.kind() == io::ErrorKind::BrokenPipe {
-        return Said::Unheard;
+        return PrintOutcome::Closed;
     }
     remark(&format!("standard output can't be written: {error}"));
-    Said::Lost
+    PrintOutcome::Failed
 }
 
 /// The writer of remarks during a run.
@@ -50,10 +50,10 @@ pub(crate) fn write_remarks_aside() -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until all remarks are written, unless none is read for as long as `patience`.
-pub(crate) fn drain_remarks(patience: Duration) {
+/// Waits until all remarks are written, unless none is read for as long as `timeout`.
+pub(crate) fn drain_remarks(timeout: Duration) {
     // A failure can't be reported anywhere.
-    let _unread = REMARKS.get().map(|writer| writer.drain(patience, || false));
+    let _unread = REMARKS.get().map(|writer| writer.drain(timeout, || false));
 }
 
 /// Writes a remark to standard error, which may be closed.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use console::Term;
 
-pub(crate) use messages::{Said, drain_remarks, remark, say, write_remarks_aside};
+pub(crate) use messages::{PrintOutcome, drain_remarks, print_result, remark, write_remarks_aside};
 
 use crate::output::json::JsonRenderer;
 use crate::output::lines::LineRenderer;

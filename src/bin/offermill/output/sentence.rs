@@ -39,17 +39,17 @@ pub(crate) fn event_sentence(event: &RunEvent) -> String {
         RunEvent::Adopted(record) => placement(record, "taken over on", None),
         RunEvent::Running(record) => about(record, "running", &record.message),
         RunEvent::Ending(record) => about(record, "ending", &record.message),
-        RunEvent::OutOfSight(record) => about(record, "out of sight", &record.message),
-        RunEvent::Returned(record) => about(record, "back in sight", &record.message),
+        RunEvent::Unreachable(record) => about(record, "unreachable", &record.message),
+        RunEvent::Returned(record) => about(record, "reachable again", &record.message),
         RunEvent::RefusedReturn(record) => {
-            about(record, "back too late, is ended", "its place was given to another")
+            about(record, "reachable again too late, is ended", "another executor has replaced it")
         }
-        RunEvent::GivenUp(record) => about(record, "given up", "out of sight for too long"),
+        RunEvent::GivenUp(record) => about(record, "given up", "unreachable for too long"),
         RunEvent::Ended(record) => ended(record),
         RunEvent::Excluded(exclusion) => exclusion_sentence(exclusion),
         RunEvent::AllExcluded { agents } => match agents {
-            1 => "no agent is left: the only one of use is excluded".to_owned(),
-            _ => format!("no agent is left: all {agents} of use are excluded"),
+            1 => "no agent is left: the only usable one is excluded".to_owned(),
+            _ => format!("no agent is left: all {agents} usable ones are excluded"),
         },
         RunEvent::Stalled(stall) => stall_sentence(stall),
         RunEvent::AgentLost { host, .. } => format!("{host} is lost"),
@@ -231,7 +231,7 @@ pub(crate) fn find_error_sentence(error: &FindError) -> String {
     }
 }
 
-/// What is said if a second signal ends the run at once.
+/// The message if a second signal ends the run at once.
 pub(crate) fn at_once_sentence(on_exit: OnExit) -> String {
     match on_exit {
         OnExit::Killed => "ended at once, executors are killed".to_owned(),

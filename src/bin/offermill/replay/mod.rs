@@ -51,7 +51,7 @@ use std::time::{Duration, Instant};
 use offermill::Kernel;
 
 use crate::exit::ExitStatus;
-use crate::output::{Said, remark, say};
+use crate::output::{PrintOutcome, print_result, remark};
 use crate::record;
 use crate::scenario::answer::CallLine;
 use crate::scenario::reader::{self, LineError, ScenarioFile};
@@ -89,18 +89,18 @@ pub(crate) fn replay(arguments: &ReplayArguments) -> ExitStatus {
             Ok(print_differences(&input.scenario, &result, arguments.show))
         });
         match said {
-            Ok(Said::Heard) => {}
-            Ok(Said::Unheard) if arguments.expect.is_empty() => return ExitStatus::Done,
+            Ok(PrintOutcome::Written) => {}
+            Ok(PrintOutcome::Closed) if arguments.expect.is_empty() => return ExitStatus::Done,
             // The exit code still depends on the remaining comparisons.
-            Ok(Said::Unheard) => {}
-            Ok(Said::Lost) => return ExitStatus::OutputClosed,
+            Ok(PrintOutcome::Closed) => {}
+            Ok(PrintOutcome::Failed) => return ExitStatus::OutputClosed,
             Err(error) => {
                 remark(&error.to_string());
                 unreadable = true;
             }
         }
     }
-    if !arguments.expect.is_empty() && say(&totals.text()) == Said::Lost {
+    if !arguments.expect.is_empty() && print_result(&totals.text()) == PrintOutcome::Failed {
         return ExitStatus::OutputClosed;
     }
     match (unreadable, totals.wrong) {
@@ -163,21 +163,21 @@ fn play_as_spark(
     Continue(())
 }
 
-fn print(scenario: &ScenarioFile, is_spark: bool) -> Said {
+fn print(scenario: &ScenarioFile, is_spark: bool) -> PrintOutcome {
     let mut text = String::new();
-    let mut said = Said::Heard;
+    let mut said = PrintOutcome::Written;
     let mut said_at = Instant::now();
     play(scenario, is_spark, |answer| {
         text.push_str(&line(&answer));
         if text.len() >= CHUNK || said_at.elapsed() >= WRITE_WITHIN {
-            said = say(&text);
+            said = print_result(&text);
             said_at = Instant::now();
             text.clear();
         }
-        if said == Said::Heard { Continue(()) } else { Break(()) }
+        if said == PrintOutcome::Written { Continue(()) } else { Break(()) }
     });
     match said {
-        Said::Heard => say(&text),
+        PrintOutcome::Written => print_result(&text),
         other => other,
     }
 }
@@ -242,7 +242,7 @@ impl ComparisonTotals {
 }
 
 /// Prints at most `show` differences.
-fn print_differences(path: &Path, result: &ComparisonResult, show: usize) -> Said {
+fn print_differences(path: &Path, result: &ComparisonResult, show: usize) -> PrintOutcome {
     let differences = &result.differences;
     let path = path.display();
     let mut text = String::new();
@@ -252,5 +252,5 @@ fn print_differences(path: &Path, result: &ComparisonResult, show: usize) -> Sai
     if differences.len() > show {
         text.push_str(&format!("{path}: and {} more\n", differences.len() - show));
     }
-    if text.is_empty() { Said::Heard } else { say(&text) }
+    if text.is_empty() { PrintOutcome::Written } else { print_result(&text) }
 }

@@ -100,14 +100,14 @@ impl<M> SessionInbox<M> {
         }
     }
 
-    /// Waits for room until no message was received for `patience`. Returns whether there is room.
+    /// Waits for room until no message was received for `timeout`. Returns whether there is room.
     fn wait_for_room<'a>(
         &self,
         mut queue: MutexGuard<'a, InboxQueue<M>>,
-        patience: Duration,
+        timeout: Duration,
     ) -> (MutexGuard<'a, InboxQueue<M>>, bool) {
         let mut seen = queue.received;
-        let mut until = Instant::now() + patience;
+        let mut until = Instant::now() + timeout;
         while queue.counted >= self.bound && !queue.has_ended && queue.stalled_at != Some(seen) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -117,7 +117,7 @@ impl<M> SessionInbox<M> {
             queue = waited.unwrap_or_else(PoisonError::into_inner).0;
             if queue.received != seen {
                 seen = queue.received;
-                until = Instant::now() + patience;
+                until = Instant::now() + timeout;
             }
         }
         (queue, true)

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::exit::ExitStatus;
-use crate::output::{Said, remark, say};
+use crate::output::{PrintOutcome, print_result, remark};
 use crate::run::gather::dry_run;
 use crate::settings::RunSettings;
 use crate::settings::draft::SettingsDraft;
@@ -43,9 +43,9 @@ pub(crate) fn print_config(arguments: &RunArguments) -> ExitStatus {
     let all: Vec<ShownSetting> =
         draft.specs().iter().flat_map(|spec| shown(spec, &draft, &settings)).collect();
     let text = if arguments.json { objects(&all) } else { table(&all, &settings.target.master) };
-    match say(&text) {
-        Said::Lost => ExitStatus::OutputClosed,
-        Said::Heard | Said::Unheard => ExitStatus::Done,
+    match print_result(&text) {
+        PrintOutcome::Failed => ExitStatus::OutputClosed,
+        PrintOutcome::Written | PrintOutcome::Closed => ExitStatus::Done,
     }
 }
 

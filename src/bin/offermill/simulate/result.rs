@@ -6,7 +6,7 @@ use offermill::Timestamp;
 use offermill::cluster::simulated::{Broken, Report, Scenario};
 
 use super::options::{ScenarioOptions, SearchOptions};
-use crate::output::Said;
+use crate::output::PrintOutcome;
 
 /// The result of one scenario.
 pub(super) struct RunResult<'a> {
@@ -34,7 +34,7 @@ pub(super) struct SearchResult<'a> {
     /// The reason why the search ended before its last seed.
     pub(super) stopped_by: Option<&'static str>,
     /// Whether the last line reached standard output.
-    pub(super) said: Said,
+    pub(super) said: PrintOutcome,
     /// The seed that failed, and the invariant that it violated.
     pub(super) broken: Option<(u64, Broken)>,
 }

@@ -12,7 +12,7 @@ use super::progress::ProgressDisplay;
 use super::result::{SearchResult, Shortened};
 use super::violation::{CommandOnPanic, FoundViolation, report_violation};
 use crate::exit::ExitStatus;
-use crate::output::{Said, remark, say};
+use crate::output::{PrintOutcome, print_result, remark};
 use crate::text::format::{grouped, passed};
 
 /// The number of steps between two checks for signals. Small scenarios have few more.
@@ -26,20 +26,23 @@ pub(super) fn run(
 ) -> ExitStatus {
     let result = play_seeds(search, options, interrupt);
     let mut said = result.said;
-    if !options.json && said == Said::Heard {
+    if !options.json && said == PrintOutcome::Written {
         let sentence = result.sentence();
         let seeds = speed(result.seeds, result.took);
-        said = say(&format!("{sentence}\nreal time {}, {seeds} seeds/s\n", passed(result.took)));
+        said = print_result(&format!(
+            "{sentence}\nreal time {}, {seeds} seeds/s\n",
+            passed(result.took)
+        ));
     }
     let shortened = shorten_violation(&result, options, interrupt);
     let written = save_scenario(&result, shortened.as_ref(), options);
     if options.json {
-        said = say(&format!("{}\n", json::search(&result, shortened.as_ref(), options)));
+        said = print_result(&format!("{}\n", json::search(&result, shortened.as_ref(), options)));
     }
     match result.broken {
         Some(_) => ExitStatus::Violation,
         None if !written || result.rejected > 0 => ExitStatus::BadInput,
-        None if said == Said::Lost => ExitStatus::OutputClosed,
+        None if said == PrintOutcome::Failed => ExitStatus::OutputClosed,
         None => ExitStatus::Done,
     }
 }
@@ -96,7 +99,7 @@ fn play_seeds<'a>(
         offers: 0,
         took: Duration::ZERO,
         stopped_by: None,
-        said: Said::Heard,
+        said: PrintOutcome::Written,
         broken: None,
     };
     for seed in search.first..search.first.saturating_add(search.seeds) {
@@ -122,7 +125,7 @@ fn play_seeds<'a>(
         result.broken = broken.map(|broken| (seed, broken));
         if let Some(description) = description {
             result.said = print_seed(&display, &description, &played);
-            if result.said != Said::Heard {
+            if result.said != PrintOutcome::Written {
                 result.stopped_by = Some("closed output");
                 break;
             }
@@ -170,13 +173,13 @@ fn description(seed: u64, scenario: &Scenario) -> String {
 }
 
 /// Prints the line of `--verbose` for a seed.
-fn print_seed(display: &ProgressDisplay, description: &str, played: &Played) -> Said {
+fn print_seed(display: &ProgressDisplay, description: &str, played: &Played) -> PrintOutcome {
     let Played { progress, fingerprint } = played;
     let steps = counted(progress.steps, "step");
     let offers = counted(progress.offers, "offer");
     let now = moment(progress.now);
     let line = format!("{description}; {steps}, {offers}, {now}, {fingerprint:016x}\n");
-    display.suspend(|| say(&line))
+    display.suspend(|| print_result(&line))
 }
 
 fn progress_sentence(result: &SearchResult<'_>, took: Duration) -> String {

@@ -15,7 +15,7 @@ use super::violation::{CommandOnPanic, FoundViolation, report_violation};
 use super::{json, report, summary};
 use crate::exit::ExitStatus;
 use crate::model::rate::Rate;
-use crate::output::{Said, remark, say};
+use crate::output::{PrintOutcome, print_result, remark};
 use crate::text::format::grouped;
 
 /// The real time between two checks for signals, approximately.
@@ -48,9 +48,9 @@ pub(super) fn run(
     if let Some(file) = &options.report {
         written &= file.write(&report::page(&result));
     }
-    let mut said = Said::Heard;
+    let mut said = PrintOutcome::Written;
     if !options.json {
-        said = say(&summary::render(&result, options, summary_width()));
+        said = print_result(&summary::render(&result, options, summary_width()));
     }
     let shortened = shorten_violation(&result, options, interrupt);
     if let Some(file) = &options.scenario_file {
@@ -58,12 +58,12 @@ pub(super) fn run(
         written &= file.write(&saved.to_string());
     }
     if options.json {
-        said = say(&format!("{}\n", json::run(&result, shortened.as_ref(), options)));
+        said = print_result(&format!("{}\n", json::run(&result, shortened.as_ref(), options)));
     }
     match result.broken {
         Some(_) => ExitStatus::Violation,
         None if !written => ExitStatus::BadInput,
-        None if said == Said::Lost => ExitStatus::OutputClosed,
+        None if said == PrintOutcome::Failed => ExitStatus::OutputClosed,
         None => ExitStatus::Done,
     }
 }

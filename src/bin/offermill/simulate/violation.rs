@@ -12,7 +12,7 @@ use super::options::{SimulateOptions, quoted};
 use super::progress::ProgressDisplay;
 use super::result::Shortened;
 use super::rows::invariant;
-use crate::output::{remark, say};
+use crate::output::{print_result, remark};
 use crate::text::format::{grouped, passed, printable};
 
 /// The maximum number of simulations that shortening may take.
@@ -40,11 +40,11 @@ pub(super) fn report_violation(
     interrupt: &mut Interrupt,
 ) -> Shortened {
     if !options.json {
-        say(&description(violation));
+        print_result(&description(violation));
     }
     let shortened = shorten_scenario(violation, options.plain, interrupt);
     if !options.json {
-        say(&shortened_text(violation, &shortened, options));
+        print_result(&shortened_text(violation, &shortened, options));
     }
     shortened
 }
