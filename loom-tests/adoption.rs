@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::scenes::{NOW, SWEPT, config, kernel, update};
 use super::{explore, race};
-use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use crate::{ExecutorId, Fate, Kernel, Phase, Recovered, TaskState};
 
 /// Adopts one executor on the agent that the kernel knows. Returns its id, or none if it was left out. Fails if
@@ -14,10 +14,12 @@ fn adopt(kernel: &Kernel) -> Result<Option<ExecutorId>, crate::Error> {
         executor: "former",
         agent_id: "S0",
         hostname: "host",
-        cores: MilliCpus::from_cores(1),
-        memory: Mebibytes::new(1),
-        gpus: Gpus::ZERO,
-        port: None,
+        resources: ExecutorResources {
+            cores: MilliCpus::from_cores(1),
+            memory: Mebibytes::new(1),
+            gpus: Gpus::ZERO,
+            port: None,
+        },
     };
     kernel.adopt(&[former], NOW).map(|ids| ids[0])
 }

@@ -4,7 +4,7 @@ use super::scenes::{NOW, config, finish, kernel, offer, offer_to};
 use super::{explore, race};
 use crate::config::ExecutorGpus;
 use crate::kernel::state::executors::{Allocation, ExecutorCell};
-use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use crate::{ConfigBuilder, Decisions, ExecutorId, Handler, Kernel, Offer, Resource};
 
 const CORE: MilliCpus = MilliCpus::from_cores(1);
@@ -28,10 +28,10 @@ fn answer_and_keep(kernel: &Kernel, _: &mut Handler) -> Vec<ExecutorId> {
     let mut cells = Vec::new();
     assert!(core.executors.claim(1, &mut cells));
     let cell = core.executors.get(cells[0]).unwrap();
-    let memory = Mebibytes::new(1);
-    let gpus = Gpus::ZERO;
     let sequence = 99;
-    let allocation = Allocation { agent: agent.index(), cores: CORE, memory, gpus, port: None };
+    let memory = Mebibytes::new(1);
+    let resources = ExecutorResources { cores: CORE, memory, ..ExecutorResources::NONE };
+    let allocation = Allocation { agent: agent.index(), resources };
     ExecutorCell::before_reserving();
     cell.reserve(sequence, &allocation, NOW);
     match core.admission.commit(admission, 1, CORE) {

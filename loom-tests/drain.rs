@@ -10,7 +10,7 @@ use super::scenes::{
 };
 use super::{explore, race};
 use crate::kernel::state::executors::{Allocation, CellStage, CellState, ExecutorCell};
-use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use crate::sync::{DEADLINE, Ordering, lock};
 use crate::{DrainReport, ExecutorId, Fate, Kernel};
 
@@ -448,10 +448,12 @@ fn a_drain_names_each_with_its_own_agent() {
                 assert!(there.0.executors.claim(1, &mut cells));
                 let taken = Allocation {
                     agent: other.index(),
-                    cores: MilliCpus::from_cores(1),
-                    memory: Mebibytes::new(1),
-                    gpus: Gpus::ZERO,
-                    port: None,
+                    resources: ExecutorResources {
+                        cores: MilliCpus::from_cores(1),
+                        memory: Mebibytes::new(1),
+                        gpus: Gpus::ZERO,
+                        port: None,
+                    },
                 };
                 let next = ExecutorId { sequence: id.sequence + 1, slot: cells[0] };
                 let executor = there.0.executors.get(next.slot).unwrap();

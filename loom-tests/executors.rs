@@ -4,16 +4,18 @@ use loom::sync::Arc;
 
 use super::{explore, race};
 use crate::kernel::state::executors::{Allocation, CellStage, CellState, ExecutorCell};
-use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use crate::status::Fate;
 use crate::time::Timestamp;
 
 const HOLD: Allocation = Allocation {
     agent: 3,
-    cores: MilliCpus::from_cores(2),
-    memory: Mebibytes::new(512),
-    gpus: Gpus::ZERO,
-    port: None,
+    resources: ExecutorResources {
+        cores: MilliCpus::from_cores(2),
+        memory: Mebibytes::new(512),
+        gpus: Gpus::ZERO,
+        port: None,
+    },
 };
 
 fn running() -> Arc<ExecutorCell> {
@@ -166,7 +168,7 @@ fn allocations_are_published_with_the_state() {
 fn mutant_state_before_the_allocation() {
     explore("mutant executors/publication (state first)", None, || {
         look_at_a_launch(|executor| {
-            let nothing = Allocation { cores: MilliCpus::ZERO, ..HOLD };
+            let nothing = Allocation { resources: ExecutorResources::NONE, ..HOLD };
             executor.reserve(7, &nothing, Timestamp::ORIGIN);
             executor.reserve(7, &HOLD, Timestamp::ORIGIN);
         });

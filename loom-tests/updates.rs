@@ -7,7 +7,7 @@ use super::scenes::{
 use super::{explore, race};
 use crate::kernel::lifecycle::release_batch::ReleaseBatch;
 use crate::kernel::state::executors::{Allocation, CellStage, CellState};
-use crate::resources::MilliCpus;
+use crate::resources::{ExecutorResources, MilliCpus};
 use crate::{Change, Fate, Kernel, Outcome, StatusUpdate, TaskState};
 
 /// Two ends of one executor at once; `end` makes the second and returns whether it freed.
@@ -217,7 +217,9 @@ fn reuse_and_give_up(give_up: fn(&Kernel, &str)) {
         if before.stage.counted() {
             here.0.0.release_allocation(&allocation);
         } else {
-            let larger = Allocation { cores: MilliCpus::from_cores(2), ..allocation };
+            let cores = MilliCpus::from_cores(2);
+            let resources = ExecutorResources { cores, ..allocation.resources };
+            let larger = Allocation { resources, ..allocation };
             cell.reserve(id.sequence + 1, &larger, NOW);
         }
     };

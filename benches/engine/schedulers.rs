@@ -10,7 +10,7 @@ use offermill::engine::cluster_manager::{
 };
 use offermill::engine::{Engine, EngineOptions, Unobserved};
 use offermill::launch::{CommandTemplate, Facts, Launcher as _};
-use offermill::resources::Gpus;
+use offermill::resources::ExecutorResources;
 use offermill::{Config, Offer, StatusUpdate};
 
 use crate::BATCH;
@@ -204,10 +204,7 @@ impl<O: Owner> Clerk<O> {
                 Launch {
                     executor,
                     shape: Shape::default(),
-                    cores,
-                    memory,
-                    gpus: Gpus::default(),
-                    port: None,
+                    resources: ExecutorResources { cores, memory, ..ExecutorResources::NONE },
                     pieces: taken.collect(),
                     command: launcher.command(&facts),
                 }

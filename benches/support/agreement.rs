@@ -66,7 +66,10 @@ fn compare(ours: &Ours, baseline: &Baseline, batch: Batch) {
         assert_eq!(ours.executors.len(), placed.len());
         for (executor, row) in ours.executors.iter().zip(placed) {
             assert_eq!(executor.id.sequence(), row.sequence);
-            assert_eq!((executor.cores, executor.memory), (row.cores, row.memory));
+            assert_eq!(
+                (executor.resources.cores, executor.resources.memory),
+                (row.cores, row.memory)
+            );
             let pieces = &answer.pieces[row.pieces.0 as usize..row.pieces.1 as usize];
             assert_eq!(ours.pieces(executor), pieces);
         }

@@ -17,7 +17,7 @@ use std::time::Duration;
 use crate::error::Error;
 use crate::launch::Command;
 use crate::offer::{Offer, Resource};
-use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::resources::{ExecutorResources, Mebibytes, MilliCpus};
 
 pub use super::encoded::{EncodedOffer, EncodedOffers, OfferPlace, ReadBatch, ReadOffers};
 pub use super::owned::{
@@ -232,14 +232,8 @@ pub struct Launch<'a> {
     pub executor: &'a str,
     /// Its shape.
     pub shape: Shape,
-    /// The cores that it takes from the offers.
-    pub cores: MilliCpus,
-    /// The memory that it takes, overhead included.
-    pub memory: Mebibytes,
-    /// The GPUs that it takes.
-    pub gpus: Gpus,
-    /// The port that it takes.
-    pub port: Option<u16>,
+    /// The resources that it takes.
+    pub resources: ExecutorResources,
     /// The same resources, piece by piece as the offers have them.
     pub pieces: Vec<TakenResource<'a>>,
     /// The command to start.

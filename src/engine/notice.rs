@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::ids::ExecutorId;
 use crate::kernel::{Change, DemandCall};
-use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::resources::ExecutorResources;
 use crate::status::TaskState;
 use crate::time::Timestamp;
 
@@ -137,12 +137,6 @@ pub struct PlacedExecutor {
     pub agent_id: String,
     /// The agent's host name.
     pub hostname: String,
-    /// The cores that it takes.
-    pub cores: MilliCpus,
-    /// The memory that it takes, overhead included.
-    pub memory: Mebibytes,
-    /// The GPUs that it takes.
-    pub gpus: Gpus,
-    /// The port that it takes.
-    pub port: Option<u16>,
+    /// The resources that it takes.
+    pub resources: ExecutorResources,
 }

@@ -214,15 +214,12 @@ impl OfferHandler {
                     hostname: first.hostname,
                     cores: placed.advertised_cores,
                     memory: placed.advertised_memory,
-                    port: placed.port,
+                    port: placed.resources.port,
                 };
                 Launch {
                     executor,
                     shape: Shape::default(),
-                    cores: placed.cores,
-                    memory: placed.memory,
-                    gpus: placed.gpus,
-                    port: placed.port,
+                    resources: placed.resources,
                     pieces: taken_pieces(accepted, placed, offers),
                     command: self.launcher.command(&facts),
                 }
@@ -274,10 +271,7 @@ fn placed_executors(
         executor: executor.clone(),
         agent_id: offer.agent_id.to_owned(),
         hostname: offer.hostname.to_owned(),
-        cores: placed.cores,
-        memory: placed.memory,
-        gpus: placed.gpus,
-        port: placed.port,
+        resources: placed.resources,
     });
     described.collect()
 }

@@ -8,7 +8,7 @@ use crate::offer::{
     Attribute, DEFAULT_ROLE, Label, Offer, Reservation, ReservationKind, Reservations, ReservedBy,
     Resource, Revocability, Value,
 };
-use crate::resources::{Gpus, Mebibytes, MilliCpus, PortRange, Scalar};
+use crate::resources::{ExecutorResources, PortRange, Scalar};
 
 use super::shape::Shape;
 use crate::kernel::Recovered;
@@ -230,14 +230,8 @@ pub struct RecoveredExecutor {
     pub agent_id: String,
     /// The agent's host name.
     pub hostname: String,
-    /// The cores that it takes.
-    pub cores: MilliCpus,
-    /// The memory that it takes, overhead included.
-    pub memory: Mebibytes,
-    /// The GPUs that it takes.
-    pub gpus: Gpus,
-    /// The fixed port that it takes.
-    pub port: Option<u16>,
+    /// The resources that it takes.
+    pub resources: ExecutorResources,
 }
 
 /// Borrows executors of a former run as a kernel takes them.
@@ -246,10 +240,7 @@ pub(super) fn borrow_former(former: &[RecoveredExecutor]) -> Vec<Recovered<'_>> 
         executor: &it.executor,
         agent_id: &it.agent_id,
         hostname: &it.hostname,
-        cores: it.cores,
-        memory: it.memory,
-        gpus: it.gpus,
-        port: it.port,
+        resources: it.resources,
     });
     borrowed.collect()
 }

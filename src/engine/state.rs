@@ -122,18 +122,11 @@ impl EngineState {
         let mut adopted = Vec::new();
         let mut surplus = Vec::new();
         for (it, id) in executors.into_iter().zip(ids) {
-            let RecoveredExecutor { executor, agent_id, hostname, cores, memory, gpus, port } = it;
+            let RecoveredExecutor { executor, agent_id, hostname, resources } = it;
             match id {
-                Some(id) => adopted.push(PlacedExecutor {
-                    id,
-                    executor,
-                    agent_id,
-                    hostname,
-                    cores,
-                    memory,
-                    gpus,
-                    port,
-                }),
+                Some(id) => {
+                    adopted.push(PlacedExecutor { id, executor, agent_id, hostname, resources })
+                }
                 None => surplus.push((executor, agent_id)),
             }
         }

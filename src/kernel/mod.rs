@@ -38,7 +38,7 @@ pub use lifecycle::adoption::Recovered;
 pub use lifecycle::doubt::Scope;
 pub use lifecycle::drain::{DrainReport, Drained};
 pub use lifecycle::expiry::Ticked;
-pub use lifecycle::updates::{Change, Exclusion, Freed, LimitRule, Outcome};
+pub use lifecycle::updates::{Change, Exclusion, LimitRule, Outcome};
 pub use offers::decision::{Accepted, Decisions, Placed};
 pub use offers::handler::Handler;
 pub use offers::piece::{Amount, Piece};

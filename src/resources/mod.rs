@@ -16,8 +16,10 @@
 //! What is cut bears the reservations of its resource, in their form. What is left is
 //! [`Accepted::left`](crate::Accepted::left).
 
+mod executor;
 mod ports;
 mod units;
 
+pub use executor::ExecutorResources;
 pub use ports::{PortRange, PortSet};
 pub use units::{Gpus, Mebibytes, MilliCpus, Scalar, ScalarError};

@@ -11,7 +11,7 @@ use offermill::engine::cluster_manager::{Event, RecoveredExecutor};
 use offermill::engine::journal::{Journal, JournalEntry, Operation, OperationOutcome, Player};
 use offermill::engine::{Engine, EngineOptions, Notice};
 use offermill::launch::CommandTemplate;
-use offermill::resources::{Gpus, Mebibytes, MilliCpus};
+use offermill::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use offermill::{Config, DemandCall, IdScheme, Kernel, TaskState, Timestamp, UpdateReason};
 
 use crate::recorder::{
@@ -195,10 +195,12 @@ fn run_wild(seed: u64) -> Vec<JournalEntry> {
         executor: format!("former-{number}"),
         agent_id: format!("S{number}"),
         hostname: "host".to_owned(),
-        cores: MilliCpus::from_cores(1 + 5 * number),
-        memory: Mebibytes::new(128),
-        gpus: Gpus::ZERO,
-        port: None,
+        resources: ExecutorResources {
+            cores: MilliCpus::from_cores(1 + 5 * number),
+            memory: Mebibytes::new(128),
+            gpus: Gpus::ZERO,
+            port: None,
+        },
     };
     cluster.send(Event::Recovered { executors: (0..3).map(former).collect(), finished: seed });
     cluster.send(Event::Registered { framework_id: "F".to_owned(), again: false });

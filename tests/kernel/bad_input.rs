@@ -38,7 +38,7 @@ fn expect_sound(offers: &[Offer<'_>], decisions: &Decisions) {
     for accept in decisions.accepts() {
         accept.offers.iter().for_each(|offer| answers[*offer as usize] += 1);
         for executor in accept.executors {
-            assert!(executor.cores <= EXECUTOR_CORES_MAX, "{}", executor.cores);
+            assert!(executor.resources.cores <= EXECUTOR_CORES_MAX, "{}", executor.resources.cores);
             for piece in accept.pieces(executor) {
                 assert!(accept.offers.contains(&piece.offer));
                 if let Amount::Scalar(scalar) = piece.amount {

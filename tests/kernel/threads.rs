@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use offermill::config::{Conduct, UnreachableRule};
-use offermill::resources::{Gpus, Mebibytes, MilliCpus};
+use offermill::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use offermill::{
     Change, Decisions, DrainReport, ExecutorId, Fate, Handler, IdScheme, Kernel, Phase, Reason,
     Recovered, Scope, StatusUpdate, TaskState, Timestamp, UpdateReason,
@@ -213,10 +213,12 @@ fn adopt(yard: &Yard) {
         executor,
         agent_id,
         hostname: "h0",
-        cores: MilliCpus::from_cores(1),
-        memory: Mebibytes::new(100),
-        gpus: Gpus::ZERO,
-        port: None,
+        resources: ExecutorResources {
+            cores: MilliCpus::from_cores(1),
+            memory: Mebibytes::new(100),
+            gpus: Gpus::ZERO,
+            port: None,
+        },
     });
     let former: Vec<Recovered<'_>> = former.collect();
     let adopted = yard.kernel.adopt(&former, yard.now()).unwrap();
@@ -303,7 +305,7 @@ fn adds_up(snapshot: &offermill::Snapshot) {
     let (mut executors, mut cores) = (0, 0);
     for view in counted {
         executors += 1;
-        cores += view.cores.millis();
+        cores += view.resources.cores.millis();
     }
     assert_eq!(executors, snapshot.totals.executors);
     assert_eq!(cores, snapshot.totals.cores.millis());

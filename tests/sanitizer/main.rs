@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use offermill::config::{ExclusionRule, UnreachableRule};
-use offermill::resources::{Gpus, Mebibytes, MilliCpus};
+use offermill::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use offermill::{
     Decisions, ExecutorId, IdScheme, Kernel, Recovered, Scope, StatusUpdate, TaskState, Timestamp,
     UpdateReason,
@@ -217,10 +217,12 @@ fn adopt(yard: &Yard) {
         executor,
         agent_id,
         hostname: "host",
-        cores: MilliCpus::from_cores(1),
-        memory: Mebibytes::new(100),
-        gpus: Gpus::ZERO,
-        port: None,
+        resources: ExecutorResources {
+            cores: MilliCpus::from_cores(1),
+            memory: Mebibytes::new(100),
+            gpus: Gpus::ZERO,
+            port: None,
+        },
     };
     let former = [former("former-1", "S1"), former("former-2", "S2"), former("former-3", "S3")];
     let adopted = yard.kernel.adopt(&former, yard.now()).unwrap();

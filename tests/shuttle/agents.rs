@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use offermill::config::UnreachableRule;
-use offermill::resources::{Gpus, Mebibytes, MilliCpus};
+use offermill::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use offermill::{Decisions, ExecutorId, Phase, Recovered, StatusUpdate, TaskState};
 
 use crate::harness::{Harness, join};
@@ -36,10 +36,12 @@ fn former<'a>(executor: &'a str, agent_id: &'a str) -> Recovered<'a> {
         executor,
         agent_id,
         hostname: "host",
-        cores: MilliCpus::from_cores(1),
-        memory: Mebibytes::new(1),
-        gpus: Gpus::new(1),
-        port: None,
+        resources: ExecutorResources {
+            cores: MilliCpus::from_cores(1),
+            memory: Mebibytes::new(1),
+            gpus: Gpus::new(1),
+            port: None,
+        },
     }
 }
 

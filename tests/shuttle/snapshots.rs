@@ -15,8 +15,9 @@ static EXACT: AtomicUsize = AtomicUsize::new(0);
 
 fn adds_up(snapshot: &Snapshot) {
     let counted = snapshot.executors.iter().filter(|view| view.phase != Phase::GivenUp);
-    let (executors, cores) = counted
-        .fold((0, 0), |(executors, cores), view| (executors + 1, cores + view.cores.millis()));
+    let (executors, cores) = counted.fold((0, 0), |(executors, cores), view| {
+        (executors + 1, cores + view.resources.cores.millis())
+    });
     let totals = snapshot.totals;
     assert_eq!((executors, cores), (totals.executors, totals.cores.millis()), "{snapshot:?}");
 }

@@ -118,9 +118,9 @@ impl Order {
     fn of(launch: &Launch<'_>) -> Order {
         Order {
             executor: launch.executor.to_owned(),
-            room: Room { cores: launch.cores, memory: launch.memory },
-            gpus: launch.gpus,
-            port: launch.port,
+            room: Room { cores: launch.resources.cores, memory: launch.resources.memory },
+            gpus: launch.resources.gpus,
+            port: launch.resources.port,
             command: launch.command.clone(),
         }
     }

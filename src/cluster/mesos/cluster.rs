@@ -341,10 +341,7 @@ impl Running {
             executor: launch.executor.to_owned(),
             agent_id: accept.agent_id.to_owned(),
             hostname: hostname.to_owned(),
-            cores: launch.cores,
-            memory: launch.memory,
-            gpus: launch.gpus,
-            port: launch.port,
+            resources: launch.resources,
         });
         let former: Vec<RecoveredExecutor> = former.collect();
         let written = self.ledger.launch(&former);

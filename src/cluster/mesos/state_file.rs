@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use crate::engine::cluster_manager::RecoveredExecutor;
 use crate::error::Error;
-use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 
 const HEAD: &str = "offermill framework 1";
 /// A file that is longer is not one of ours: ten million executors have 1 GB.
@@ -228,8 +228,9 @@ fn write_anew(path: &Path, book: &FrameworkState) -> io::Result<(File, u64)> {
 
 fn write_line(text: &mut String, it: &RecoveredExecutor) {
     let (executor, agent, host) = (Field(&it.executor), Field(&it.agent_id), Field(&it.hostname));
-    let (cores, memory, gpus) = (it.cores.millis(), it.memory.get(), it.gpus.get());
-    let port = it.port.map_or_else(|| "-".to_owned(), |port| port.to_string());
+    let (cores, memory, gpus) =
+        (it.resources.cores.millis(), it.resources.memory.get(), it.resources.gpus.get());
+    let port = it.resources.port.map_or_else(|| "-".to_owned(), |port| port.to_string());
     let _infallible = writeln!(text, "+ {executor} {agent} {host} {cores} {memory} {gpus} {port}");
 }
 
@@ -302,10 +303,12 @@ fn read_line(line: &str, book: &mut FrameworkState) -> Option<()> {
                 executor: executor.clone(),
                 agent_id: unfield(agent)?,
                 hostname: unfield(host)?,
-                cores: MilliCpus::from_millis(cores.parse().ok()?),
-                memory: Mebibytes::new(memory.parse().ok()?),
-                gpus: Gpus::new(gpus.parse().ok()?),
-                port: if *port == "-" { None } else { Some(port.parse().ok()?) },
+                resources: ExecutorResources {
+                    cores: MilliCpus::from_millis(cores.parse().ok()?),
+                    memory: Mebibytes::new(memory.parse().ok()?),
+                    gpus: Gpus::new(gpus.parse().ok()?),
+                    port: if *port == "-" { None } else { Some(port.parse().ok()?) },
+                },
             };
             book.executors.insert(executor, former);
         }

@@ -6,11 +6,11 @@ use crate::engine::cluster_manager::{OwnedOffer, RecoveredExecutor};
 use crate::engine::owned::{BorrowedParts, borrow_former, borrow_offers};
 use crate::ids::ExecutorId;
 use crate::kernel::{
-    Accepted, Change, Decisions, Decline, DemandCall, Exclusion, Freed, Handler, Kernel, LimitRule,
-    Piece, Placed, Target, Totals,
+    Accepted, Change, Decisions, Decline, DemandCall, Exclusion, Handler, Kernel, LimitRule, Piece,
+    Placed, Target, Totals,
 };
 use crate::offer::Offer;
-use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::resources::{ExecutorResources, Mebibytes, MilliCpus};
 use crate::status::{StatusUpdate, TaskState, UpdateReason};
 use crate::time::Timestamp;
 
@@ -105,7 +105,7 @@ pub enum OperationOutcome {
         /// The change of the executor's state.
         change: Change,
         /// The resources that were freed.
-        freed: Option<Freed>,
+        freed: Option<ExecutorResources>,
         /// Whether the executor must be killed.
         kill: bool,
         /// The agent that was excluded by it.
@@ -155,18 +155,12 @@ pub struct AcceptedOffers {
 pub struct Launched {
     /// Its id.
     pub executor: String,
-    /// The cores that it takes.
-    pub cores: MilliCpus,
+    /// The resources that it takes.
+    pub resources: ExecutorResources,
     /// The cores in its command.
     pub advertised_cores: MilliCpus,
-    /// The memory that it takes, overhead included.
-    pub memory: Mebibytes,
     /// The memory in its command.
     pub advertised_memory: Mebibytes,
-    /// The GPUs that it takes.
-    pub gpus: Gpus,
-    /// The port that it takes.
-    pub port: Option<u16>,
     /// The same resources, piece by piece.
     pub pieces: Vec<Piece>,
 }
@@ -317,12 +311,9 @@ impl From<&crate::kernel::Outcome> for OperationOutcome {
 fn launched(kernel: &Kernel, accepted: &Accepted<'_>, placed: &Placed) -> Launched {
     Launched {
         executor: kernel.executor_name(placed.id).to_string(),
-        cores: placed.cores,
+        resources: placed.resources,
         advertised_cores: placed.advertised_cores,
-        memory: placed.memory,
         advertised_memory: placed.advertised_memory,
-        gpus: placed.gpus,
-        port: placed.port,
         pieces: accepted.pieces(placed).to_vec(),
     }
 }

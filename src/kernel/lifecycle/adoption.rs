@@ -15,7 +15,7 @@ use crate::kernel::Core;
 use crate::kernel::state::adopted::AdoptedNames;
 use crate::kernel::state::agents::{AgentKey, AgentRefusal};
 use crate::kernel::state::executors::{Allocation, CellState, ExecutorCell};
-use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::resources::ExecutorResources;
 use crate::sync::Ordering;
 use crate::time::Timestamp;
 
@@ -28,14 +28,8 @@ pub struct Recovered<'a> {
     pub agent_id: &'a str,
     /// The agent's host name.
     pub hostname: &'a str,
-    /// The cores that it takes.
-    pub cores: MilliCpus,
-    /// The memory that it takes, overhead included.
-    pub memory: Mebibytes,
-    /// The GPUs that it takes.
-    pub gpus: Gpus,
-    /// The fixed port that it takes.
-    pub port: Option<u16>,
+    /// The resources that it takes.
+    pub resources: ExecutorResources,
 }
 
 /// Displays an id of this or a former run.
@@ -128,8 +122,7 @@ impl Core {
             return false;
         };
         self.policy.load().locality.record(recovered.hostname, agent, &self.agents);
-        let Recovered { cores, memory, gpus, port, .. } = *recovered;
-        let allocation = Allocation { agent: agent.index(), cores, memory, gpus, port };
+        let allocation = Allocation { agent: agent.index(), resources: recovered.resources };
         ExecutorCell::before_reserving();
         executor.reserve(sequence, &allocation, now);
         // Its state is unknown: it must be reconciled.

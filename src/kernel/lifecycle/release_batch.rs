@@ -81,8 +81,9 @@ impl Core {
         batch.len += 1;
         if before.stage.counted() {
             batch.counted += 1;
-            batch.cores = MilliCpus::from_millis(batch.cores.millis() + allocation.cores.millis());
-            batch.gpus += u64::from(allocation.gpus.get());
+            batch.cores =
+                MilliCpus::from_millis(batch.cores.millis() + allocation.resources.cores.millis());
+            batch.gpus += u64::from(allocation.resources.gpus.get());
         }
     }
 
@@ -122,7 +123,7 @@ impl Core {
 
     /// Subtracts one allocation from the shared sums. Wakes the drain if it was the last one.
     pub(crate) fn release_allocation(&self, allocation: &Allocation) -> AdmissionState {
-        self.release(1, allocation.cores, u64::from(allocation.gpus.get()))
+        self.release(1, allocation.resources.cores, u64::from(allocation.resources.gpus.get()))
     }
 
     #[inline]

@@ -6,7 +6,7 @@ use super::release_batch::ReleaseBatch;
 use crate::ids::{ExecutorId, Parsed};
 use crate::kernel::Core;
 use crate::kernel::state::executors::{Allocation, CellStage, CellState, ExecutorCell};
-use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::resources::ExecutorResources;
 use crate::status::{Fate, Meaning, StatusUpdate};
 use crate::sync::Ordering;
 use crate::time::Timestamp;
@@ -26,7 +26,7 @@ pub struct Outcome {
     /// What changed.
     pub change: Change,
     /// What it freed.
-    pub freed: Option<Freed>,
+    pub freed: Option<ExecutorResources>,
     /// Whether the executor must be killed, because it is unknown or because it returned and there is no room for it
     /// any more.
     pub kill: bool,
@@ -52,26 +52,6 @@ pub enum Change {
     Refused,
     /// The executor has ended.
     Ended(Fate),
-}
-
-/// Resources that an executor released.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Freed {
-    /// Cores.
-    pub cores: MilliCpus,
-    /// Memory, overhead included.
-    pub memory: Mebibytes,
-    /// GPUs.
-    pub gpus: Gpus,
-    /// The fixed port.
-    pub port: Option<u16>,
-}
-
-impl From<Allocation> for Freed {
-    fn from(allocation: Allocation) -> Freed {
-        let Allocation { cores, memory, gpus, port, .. } = allocation;
-        Freed { cores, memory, gpus, port }
-    }
 }
 
 /// An agent on which no executors are placed.
@@ -213,7 +193,8 @@ impl Core {
                     batch.record_finished();
                 }
                 let counted = before.stage.counted();
-                let freed = Some(if counted { allocation.into() } else { Freed::default() });
+                let freed =
+                    Some(if counted { allocation.resources } else { ExecutorResources::NONE });
                 let change = Change::Ended(fate);
                 return emit(Outcome { executor: Some(id), change, freed, kill: false, excluded });
             }
@@ -345,19 +326,20 @@ impl Core {
 
     /// Counts an allocation again, if the caps allow.
     pub(crate) fn readmit_allocation(&self, allocation: &Allocation) -> bool {
-        let gpus = u64::from(allocation.gpus.get());
+        let gpus = u64::from(allocation.resources.gpus.get());
         // This thread has no pinned version.
         let _policy = self.policy.freeze();
         loop {
             // The word is loaded before the policy, as for a batch.
             let admission = self.admission.load();
             let policy = self.policy.load();
-            let fits = !admission.closed() && policy.has_room_for(admission, allocation.cores);
+            let fits =
+                !admission.closed() && policy.has_room_for(admission, allocation.resources.cores);
             let cap = u64::from(policy.config.gpu_cap.get());
             if !fits || gpus > 0 && self.gpus.reserve(gpus, gpus, cap) < gpus {
                 return false;
             }
-            if self.admission.commit(admission, 1, allocation.cores).is_ok() {
+            if self.admission.commit(admission, 1, allocation.resources.cores).is_ok() {
                 return true;
             }
             self.gpus.release(gpus);

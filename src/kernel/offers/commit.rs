@@ -21,7 +21,7 @@ use crate::kernel::reason::Reason;
 use crate::kernel::state::admission::AdmissionState;
 use crate::kernel::state::executors::{Allocation, ExecutorCell};
 use crate::kernel::state::policy::{Headroom, Policy};
-use crate::resources::{Gpus, MilliCpus};
+use crate::resources::{ExecutorResources, Gpus, MilliCpus};
 use crate::sync::Ordering;
 use crate::time::Timestamp;
 
@@ -185,10 +185,12 @@ impl Core {
             let first = !std::mem::replace(&mut candidate.begun, true);
             let allocation = Allocation {
                 agent: candidate.agent.index(),
-                cores: candidates.capacities[*at as usize].cores,
-                memory: config.memory_taken(),
-                gpus: candidate.gpus_of(config, first),
-                port: config.fixed_port,
+                resources: ExecutorResources {
+                    cores: candidates.capacities[*at as usize].cores,
+                    memory: config.memory_taken(),
+                    gpus: candidate.gpus_of(config, first),
+                    port: config.fixed_port,
+                },
             };
             let id = plan.id(position);
             if let Some(executor) = self.executors.get(id.slot) {

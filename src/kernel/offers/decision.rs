@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::ids::ExecutorId;
 use crate::kernel::reason::Decline;
 use crate::offer::Offer;
-use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 
 /// The answer to a batch of offers. Each offer is among the offers of one accept or among the declines, exactly once.
 ///
@@ -120,50 +120,48 @@ impl<'d> Accepted<'d> {
 pub struct Placed {
     /// Its id; [`Kernel::executor_name`](crate::Kernel::executor_name) gives its text.
     pub id: ExecutorId,
-    /// The cores that it takes.
-    pub cores: MilliCpus,
+    /// The resources that it takes.
+    pub resources: ExecutorResources,
     /// The cores that it is told: those that it takes and the extra cores.
     pub advertised_cores: MilliCpus,
-    /// The memory that it takes, overhead included.
-    pub memory: Mebibytes,
     /// The memory that it is told, without the overhead.
     pub advertised_memory: Mebibytes,
-    /// The GPUs that it takes.
-    pub gpus: Gpus,
-    /// The port that it takes, if the config has a fixed one.
-    pub port: Option<u16>,
     pub(crate) pieces: (u32, u32),
 }
 
 impl Placed {
     pub(crate) const NONE: Placed = Placed {
         id: ExecutorId { sequence: 0, slot: 0 },
-        cores: MilliCpus::ZERO,
+        resources: ExecutorResources::NONE,
         advertised_cores: MilliCpus::ZERO,
-        memory: Mebibytes::ZERO,
         advertised_memory: Mebibytes::ZERO,
-        gpus: Gpus::ZERO,
-        port: None,
         pieces: (0, 0),
     };
 
     pub(crate) fn new(id: ExecutorId, cores: MilliCpus, gpus: Gpus, config: &Config) -> Placed {
         Placed {
             id,
-            cores,
+            resources: ExecutorResources {
+                cores,
+                memory: config.memory_taken(),
+                gpus,
+                port: config.fixed_port,
+            },
             advertised_cores: MilliCpus::from_millis(cores.millis() + config.extra_cores.millis()),
-            memory: config.memory_taken(),
             advertised_memory: config.executor_memory,
-            gpus,
-            port: config.fixed_port,
             pieces: (0, 0),
         }
     }
 
     /// Carves what the executor takes.
     pub(crate) fn carve(&self, carver: &mut ResourceCarver<'_>, pieces: &mut Vec<Piece>) {
-        let memory = self.memory.get() * 1000;
-        let gpus = u64::from(self.gpus.get()) * 1000;
-        carver.carve(self.cores.millis(), memory, gpus, self.port, pieces);
+        let ExecutorResources { cores, memory, gpus, port } = self.resources;
+        carver.carve(
+            cores.millis(),
+            memory.get() * 1000,
+            u64::from(gpus.get()) * 1000,
+            port,
+            pieces,
+        );
     }
 }

@@ -34,8 +34,8 @@ impl Core {
             unreachable += u64::from(!state.stage.is_reachable());
             if state.stage.counted() {
                 executors += 1;
-                cores += allocation.cores.millis();
-                gpus += u64::from(allocation.gpus.get());
+                cores += allocation.resources.cores.millis();
+                gpus += u64::from(allocation.resources.gpus.get());
             }
             if let Some(index) = &self.by_sequence {
                 // Adopted executors are found by their own names.

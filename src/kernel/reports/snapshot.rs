@@ -15,7 +15,7 @@ use crate::ids::ExecutorId;
 use crate::kernel::Core;
 use crate::kernel::state::admission::AdmissionState;
 use crate::kernel::state::executors::{Allocation, CellStage, CellState};
-use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::resources::{ExecutorResources, MilliCpus};
 use crate::sync::{Ordering, fence};
 use crate::time::Timestamp;
 
@@ -62,12 +62,8 @@ pub struct ExecutorView {
     pub agent_id: Arc<str>,
     /// The phase of its life.
     pub phase: Phase,
-    /// The cores that it takes.
-    pub cores: MilliCpus,
-    /// The memory that it takes, overhead included.
-    pub memory: Mebibytes,
-    /// The GPUs that it takes.
-    pub gpus: Gpus,
+    /// The resources that it takes.
+    pub resources: ExecutorResources,
     /// When it was placed.
     pub placed_at: Timestamp,
 }
@@ -168,7 +164,7 @@ impl Core {
     pub(crate) fn running_cores(&self) -> MilliCpus {
         let running = self.live().filter(|(_, _, state)| state.stage == CellStage::Running);
         MilliCpus::from_millis(
-            running.map(|(_, executor, _)| executor.allocation().cores.millis()).sum(),
+            running.map(|(_, executor, _)| executor.allocation().resources.cores.millis()).sum(),
         )
     }
 }
@@ -198,9 +194,7 @@ fn view(
         id: *id,
         agent_id: agent_names.id(allocation.agent)?,
         phase,
-        cores: allocation.cores,
-        memory: allocation.memory,
-        gpus: allocation.gpus,
+        resources: allocation.resources,
         placed_at: *placed_at,
     })
 }
@@ -208,7 +202,7 @@ fn view(
 fn adds_up(rows: &[Row], admission: AdmissionState) -> bool {
     let counted = rows.iter().filter(|row| row.1.stage.counted());
     let (executors, cores) = counted.fold((0u32, 0u64), |(executors, cores), row| {
-        (executors + 1, cores + row.2.cores.millis())
+        (executors + 1, cores + row.2.resources.cores.millis())
     });
     executors == admission.executors() && cores == admission.cores().millis()
 }

@@ -50,7 +50,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
 use super::absence_clock::{Absence, AbsenceClock};
 use super::slab::SlabCell;
-use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use crate::status::Fate;
 use crate::time::Timestamp;
 
@@ -195,10 +195,7 @@ impl CellState {
 pub(crate) struct Allocation {
     /// The index of its agent's cell.
     pub(crate) agent: u32,
-    pub(crate) cores: MilliCpus,
-    pub(crate) memory: Mebibytes,
-    pub(crate) gpus: Gpus,
-    pub(crate) port: Option<u16>,
+    pub(crate) resources: ExecutorResources,
 }
 
 /// An executor's cell: 64 bytes, one cache line.
@@ -268,10 +265,10 @@ impl ExecutorCell {
     /// [`ExecutorCell::publish`].
     pub(crate) fn reserve(&self, sequence: u64, allocation: &Allocation, now: Timestamp) {
         // Relaxed: the store of the state publishes them.
-        self.cores.store(allocation.cores.millis(), Ordering::Relaxed);
-        self.memory.store(allocation.memory.get(), Ordering::Relaxed);
-        self.gpus.store(allocation.gpus.get(), Ordering::Relaxed);
-        self.port.store(allocation.port.map_or(0, u32::from), Ordering::Relaxed);
+        self.cores.store(allocation.resources.cores.millis(), Ordering::Relaxed);
+        self.memory.store(allocation.resources.memory.get(), Ordering::Relaxed);
+        self.gpus.store(allocation.resources.gpus.get(), Ordering::Relaxed);
+        self.port.store(allocation.resources.port.map_or(0, u32::from), Ordering::Relaxed);
         self.agent.store(allocation.agent, Ordering::Relaxed);
         self.launched.store(now.as_millis(), Ordering::Relaxed);
         self.state.store(CellState::new(sequence, CellStage::Reserved).pack(), Ordering::Release);
@@ -326,10 +323,12 @@ impl ExecutorCell {
         let port = self.port.load(Ordering::Relaxed);
         Allocation {
             agent: self.agent.load(Ordering::Relaxed),
-            cores: MilliCpus::from_millis(self.cores.load(Ordering::Relaxed)),
-            memory: Mebibytes::new(self.memory.load(Ordering::Relaxed)),
-            gpus: Gpus::new(self.gpus.load(Ordering::Relaxed)),
-            port: u16::try_from(port).ok().filter(|port| *port != 0),
+            resources: ExecutorResources {
+                cores: MilliCpus::from_millis(self.cores.load(Ordering::Relaxed)),
+                memory: Mebibytes::new(self.memory.load(Ordering::Relaxed)),
+                gpus: Gpus::new(self.gpus.load(Ordering::Relaxed)),
+                port: u16::try_from(port).ok().filter(|port| *port != 0),
+            },
         }
     }
 
@@ -439,8 +438,8 @@ mod tests {
         let executor = ExecutorCell::default();
         let cores = MilliCpus::from_cores(1);
         let memory = Mebibytes::new(1);
-        let gpus = Gpus::ZERO;
-        let allocation = Allocation { agent: 0, cores, memory, gpus, port: None };
+        let resources = ExecutorResources { cores, memory, ..ExecutorResources::NONE };
+        let allocation = Allocation { agent: 0, resources };
         ExecutorCell::before_reserving();
         executor.reserve(7, &allocation, Timestamp::ORIGIN);
         executor.change(7, |state| Some(CellState { asked_to_end: true, ..state })).unwrap();
@@ -481,13 +480,7 @@ mod tests {
         assert_eq!(size_of::<ExecutorCell>(), 64);
     }
 
-    const NO_ALLOCATION: Allocation = Allocation {
-        agent: 0,
-        cores: MilliCpus::ZERO,
-        memory: Mebibytes::ZERO,
-        gpus: Gpus::ZERO,
-        port: None,
-    };
+    const NO_ALLOCATION: Allocation = Allocation { agent: 0, resources: ExecutorResources::NONE };
 
     /// Goal: the counts of absences and refusals wrap without changing other fields. Method: an executor becomes
     /// unreachable and returns 600 times, is given up every third time, and is refused once each time; its sequence

@@ -1,6 +1,6 @@
 //! Executors of a former run.
 
-use offermill::resources::{Gpus, Mebibytes, MilliCpus};
+use offermill::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use offermill::{Change, Fate, IdScheme, Recovered, Scope, StatusUpdate, TaskState};
 use proptest::prelude::*;
 
@@ -13,10 +13,12 @@ fn former<'a>(executor: &'a str, agent_id: &'a str, cores: u64) -> Recovered<'a>
         executor,
         agent_id,
         hostname: "host",
-        cores: MilliCpus::from_cores(cores),
-        memory: Mebibytes::new(100),
-        gpus: Gpus::ZERO,
-        port: None,
+        resources: ExecutorResources {
+            cores: MilliCpus::from_cores(cores),
+            memory: Mebibytes::new(100),
+            gpus: Gpus::ZERO,
+            port: None,
+        },
     }
 }
 
@@ -103,9 +105,12 @@ fn who_is_not_adopted_is_a_stray() {
 fn what_is_too_large_is_not_adopted() {
     let fixture = Fixture::new(&Setup::default());
     let huge = Recovered {
-        cores: MilliCpus::from_millis(u64::MAX),
-        memory: Mebibytes::new(u64::MAX),
-        gpus: Gpus::new(u32::MAX),
+        resources: ExecutorResources {
+            cores: MilliCpus::from_millis(u64::MAX),
+            memory: Mebibytes::new(u64::MAX),
+            gpus: Gpus::new(u32::MAX),
+            port: None,
+        },
         ..former("huge", "S1", 1)
     };
     let adopted = fixture.kernel.adopt(&[former("old", "S1", 1), huge], at(1)).unwrap();

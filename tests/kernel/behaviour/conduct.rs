@@ -102,8 +102,8 @@ pub(super) fn launched(fixture: &Fixture, sheets: &[Sheet]) -> Vec<(ExecutorId, 
                 offer,
                 agent: sheets[offer].agent.clone(),
                 host: sheets[offer].host.clone(),
-                cores: executor.cores.whole_cores(),
-                gpus: u64::from(executor.gpus.get()),
+                cores: executor.resources.cores.whole_cores(),
+                gpus: u64::from(executor.resources.gpus.get()),
                 pieces: accept.pieces(executor).iter().map(piece).collect(),
             };
             all.push((executor.id, launch));

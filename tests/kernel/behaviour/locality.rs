@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use offermill::resources::{Gpus, Mebibytes, MilliCpus};
+use offermill::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use offermill::{ExecutorId, Reason, ReasonKind, Recovered, TaskState, Timestamp};
 use proptest::prelude::*;
 
@@ -112,10 +112,12 @@ fn a_host_is_free_when_its_last_executor_ends() {
         executor: "old",
         agent_id: "S2",
         hostname: "b",
-        cores: MilliCpus::from_cores(1),
-        memory: Mebibytes::new(100),
-        gpus: Gpus::ZERO,
-        port: None,
+        resources: ExecutorResources {
+            cores: MilliCpus::from_cores(1),
+            memory: Mebibytes::new(100),
+            gpus: Gpus::ZERO,
+            port: None,
+        },
     };
     let adopted = fixture.kernel.adopt(&[former], at(0)).unwrap()[0].unwrap();
     let third = [sheet("S3", "b")];

@@ -58,7 +58,9 @@ fn the_whole_offer_is_taken_within_the_cap() {
     let taken: Vec<u64> = fixture
         .decisions
         .accepts()
-        .flat_map(|accept| accept.executors.iter().map(|executor| executor.cores.whole_cores()))
+        .flat_map(|accept| {
+            accept.executors.iter().map(|executor| executor.resources.cores.whole_cores())
+        })
         .collect();
     assert_eq!(taken, [2, 5]);
     assert_eq!(fixture.refused_on("S3", 0).kind(), ReasonKind::CoreCap);
@@ -135,7 +137,7 @@ fn extra_cores_are_only_advertised() {
     let mut fixture = Fixture::new(&setup);
     assert_eq!(fixture.offer(&[Sheet::new("S1", 2.0, 900.0)], 0).len(), 2);
     let accept = fixture.decisions.accepts().next().unwrap();
-    assert_eq!(accept.executors[0].cores, MilliCpus::from_cores(1));
+    assert_eq!(accept.executors[0].resources.cores, MilliCpus::from_cores(1));
     assert_eq!(accept.executors[0].advertised_cores, MilliCpus::from_cores(4));
     assert_eq!(fixture.kernel.totals().cores, MilliCpus::from_cores(2));
 }
@@ -193,7 +195,8 @@ fn the_first_executor_takes_the_gpus_that_there_are() {
     let mut fixture = Fixture::new(&Setup { gpu_cap: 2, ..Setup::default() });
     fixture.offer(&[Sheet::new("S1", 2.0, 200.0).with(Entry::scalar("gpus", 3.0))], 0);
     let accept = fixture.decisions.accepts().next().unwrap();
-    let gpus: Vec<u32> = accept.executors.iter().map(|executor| executor.gpus.get()).collect();
+    let gpus: Vec<u32> =
+        accept.executors.iter().map(|executor| executor.resources.gpus.get()).collect();
     assert_eq!(gpus, [2, 0]);
 }
 

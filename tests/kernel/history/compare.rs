@@ -71,10 +71,10 @@ pub(crate) fn expect_answer(
         {
             fresh.insert(*number, placed.id);
             let executor = &model.executors[*number as usize];
-            assert_eq!(placed.cores, MilliCpus::from_millis(executor.cores));
-            assert_eq!(placed.memory, Mebibytes::new(executor.memory));
-            assert_eq!(placed.gpus, Gpus::new(executor.gpus as u32));
-            assert_eq!(placed.port, executor.port);
+            assert_eq!(placed.resources.cores, MilliCpus::from_millis(executor.cores));
+            assert_eq!(placed.resources.memory, Mebibytes::new(executor.memory));
+            assert_eq!(placed.resources.gpus, Gpus::new(executor.gpus as u32));
+            assert_eq!(placed.resources.port, executor.port);
             let told = executor.cores + u64::from(model.setup.extra_cores) * 1000;
             assert_eq!(placed.advertised_cores, MilliCpus::from_millis(told));
             let mut cut: Vec<_> = accept
@@ -156,9 +156,9 @@ fn same_executors(kernel: &Kernel, snapshot: &Snapshot, model: &Model, ids: &Ids
             other => panic!("a phase that the reference does not know: {other:?}"),
         };
         assert_eq!(life, executor.life, "executor {number}");
-        assert_eq!(view.cores.millis(), executor.cores);
-        assert_eq!(view.memory.get(), executor.memory);
-        assert_eq!(u64::from(view.gpus.get()), executor.gpus);
+        assert_eq!(view.resources.cores.millis(), executor.cores);
+        assert_eq!(view.resources.memory.get(), executor.memory);
+        assert_eq!(u64::from(view.resources.gpus.get()), executor.gpus);
         assert_eq!(view.placed_at, executor.placed_at);
     }
 }

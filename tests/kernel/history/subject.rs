@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use offermill::resources::{Gpus, Mebibytes, MilliCpus};
+use offermill::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use offermill::{
     Decisions, DemandCall, Handler, IdScheme, Kernel, Outcome, Recovered, StatusUpdate, Ticked,
     Timestamp,
@@ -58,10 +58,12 @@ impl Subject {
             executor: relic.name,
             agent_id: relic.agent,
             hostname: "host",
-            cores: MilliCpus::from_millis(relic.cores),
-            memory: Mebibytes::new(100),
-            gpus: Gpus::new(relic.gpus as u32),
-            port: None,
+            resources: ExecutorResources {
+                cores: MilliCpus::from_millis(relic.cores),
+                memory: Mebibytes::new(100),
+                gpus: Gpus::new(relic.gpus as u32),
+                port: None,
+            },
         };
         let former: Vec<Recovered<'_>> = relics.iter().map(former).collect();
         let (adopted, expected) = match (self.kernel.adopt(&former, now), expected) {

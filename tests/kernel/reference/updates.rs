@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use offermill::resources::{Gpus, Mebibytes, MilliCpus};
-use offermill::{Change, Fate, Freed, Scope, TaskState, Timestamp, UpdateReason};
+use offermill::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
+use offermill::{Change, Fate, Scope, TaskState, Timestamp, UpdateReason};
 
 use super::{Executor, Knowing, Life, Model};
 
@@ -23,7 +23,7 @@ const SUSPECT_FOR: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Effect {
     pub(crate) change: Change,
-    pub(crate) freed: Option<Freed>,
+    pub(crate) freed: Option<ExecutorResources>,
     pub(crate) kill: bool,
     pub(crate) excluded: Option<(String, Timestamp)>,
 }
@@ -91,7 +91,7 @@ impl Model {
                 let excluded = if blamed { self.blame(number, now) } else { None };
                 self.it(number).life = Life::Ended(fate);
                 let executor = self.it(number);
-                let freed = if life.counted() { freed(executor) } else { Freed::default() };
+                let freed = if life.counted() { freed(executor) } else { ExecutorResources::NONE };
                 Effect { freed: Some(freed), excluded, ..Effect::of(Change::Ended(fate)) }
             }
             (Life::Launching | Life::Running, Says::OutOfSight) => {
@@ -243,8 +243,8 @@ impl Model {
     }
 }
 
-fn freed(executor: &Executor) -> Freed {
-    Freed {
+fn freed(executor: &Executor) -> ExecutorResources {
+    ExecutorResources {
         cores: MilliCpus::from_millis(executor.cores),
         memory: Mebibytes::new(executor.memory),
         gpus: Gpus::new(executor.gpus as u32),

@@ -67,8 +67,8 @@ fn kernels(framework: &Framework) -> Result<Tasks, String> {
         let task = Task {
             agent_id: one.agent_id.to_string(),
             state: "TASK_RUNNING".to_owned(),
-            cores_milli: one.cores.millis(),
-            memory_mib: one.memory.get(),
+            cores_milli: one.resources.cores.millis(),
+            memory_mib: one.resources.memory.get(),
         };
         tasks.insert(name, task);
     }

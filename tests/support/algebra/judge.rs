@@ -68,8 +68,8 @@ fn expect_naive(case: &Case, decisions: &Decisions) {
         assert_eq!(offers, group.offers);
         assert_eq!(accepted.executors.len(), group.executors.len());
         for (placed, expected) in accepted.executors.iter().zip(&group.executors) {
-            assert_eq!(u128::from(placed.cores.millis()), expected.cores);
-            assert_eq!(u128::from(placed.gpus.get()), expected.gpus);
+            assert_eq!(u128::from(placed.resources.cores.millis()), expected.cores);
+            assert_eq!(u128::from(placed.resources.gpus.get()), expected.gpus);
             let (mut pieces, mut port) = (Amounts::new(), None);
             for piece in accepted.pieces(placed) {
                 let place = (piece.offer as usize, piece.resource as usize);
@@ -113,13 +113,13 @@ fn expect_promises(case: &Case, executor: &Placed, pieces: &[Piece]) {
     }
     assert!(supplies.values().all(|supplies| supplies.len() == 1), "mixed: {supplies:?}");
     let sum = |name| sums.get(name).copied().unwrap_or_default();
-    assert_eq!(sum("cpus"), u128::from(executor.cores.millis()));
+    assert_eq!(sum("cpus"), u128::from(executor.resources.cores.millis()));
     assert_eq!(sum("mem"), u128::from(settings.memory) * 1000);
-    assert_eq!(sum("gpus"), u128::from(executor.gpus.get()) * 1000);
+    assert_eq!(sum("gpus"), u128::from(executor.resources.gpus.get()) * 1000);
     if let Some(cores) = settings.cores {
-        assert_eq!(executor.cores.millis(), cores);
+        assert_eq!(executor.resources.cores.millis(), cores);
     }
-    assert!(settings.gpus.is_none_or(|gpus| executor.gpus.get() == gpus));
+    assert!(settings.gpus.is_none_or(|gpus| executor.resources.gpus.get() == gpus));
     let ports = pieces.iter().filter(|piece| matches!(piece.amount, Cut::Port(_))).count();
     assert_eq!(ports, usize::from(settings.port.is_some()));
 }
@@ -159,9 +159,9 @@ fn expect_order(case: &Case, accepted: &Accepted<'_>, used: &Amounts) {
         }
         if sum(true, true).0 + sum(true, false).0 > 0 {
             let share = match name {
-                "cpus" => accepted.executors[0].cores.millis(),
+                "cpus" => accepted.executors[0].resources.cores.millis(),
                 "mem" => case.settings.memory * 1000,
-                _ => u64::from(accepted.executors[0].gpus.get()) * 1000,
+                _ => u64::from(accepted.executors[0].resources.gpus.get()) * 1000,
             };
             let firm = sum(false, true).1 + sum(false, false).1;
             assert!(firm < u128::from(share), "{name}: revocable before others");

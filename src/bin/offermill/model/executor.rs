@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use offermill::Timestamp;
-use offermill::resources::{Gpus, Mebibytes, MilliCpus};
+use offermill::resources::ExecutorResources;
 
 /// An executor of the run.
 #[derive(Clone, Debug)]
@@ -12,10 +12,7 @@ pub(crate) struct ExecutorRecord {
     pub(crate) agent_id: String,
     pub(crate) host: String,
     pub(crate) state: ExecutorState,
-    pub(crate) cores: MilliCpus,
-    pub(crate) memory: Mebibytes,
-    pub(crate) gpus: Gpus,
-    pub(crate) port: Option<u16>,
+    pub(crate) resources: ExecutorResources,
     pub(crate) placed_at: Timestamp,
     pub(crate) changed_at: Timestamp,
     pub(crate) ended_at: Option<Timestamp>,

@@ -191,7 +191,7 @@ impl RunState {
 
     /// Inserts the record of a new executor.
     fn insert(&mut self, at: Timestamp, placed: PlacedExecutor) -> ExecutorRecord {
-        let PlacedExecutor { executor, agent_id, hostname, cores, memory, gpus, port, .. } = placed;
+        let PlacedExecutor { executor, agent_id, hostname, resources, .. } = placed;
         let agent = self.agents.entry(agent_id.clone()).or_default();
         agent.host.clone_from(&hostname);
         agent.counts[ExecutorState::Starting as usize] += 1;
@@ -202,10 +202,7 @@ impl RunState {
             agent_id,
             host: hostname,
             state: ExecutorState::Starting,
-            cores,
-            memory,
-            gpus,
-            port,
+            resources,
             placed_at: at,
             changed_at: at,
             ended_at: None,

@@ -242,10 +242,10 @@ pub(crate) fn record(record: &ExecutorRecord) -> Value {
         "agent_id": record.agent_id,
         "host": record.host,
         "state": key(record.state.as_str()),
-        "cores": record.cores.millis() as f64 / 1000.0,
-        "memory_mib": record.memory.get(),
-        "gpus": record.gpus.get(),
-        "port": record.port,
+        "cores": record.resources.cores.millis() as f64 / 1000.0,
+        "memory_mib": record.resources.memory.get(),
+        "gpus": record.resources.gpus.get(),
+        "port": record.resources.port,
         "message": record.message,
     })
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use offermill::DemandCall;
 use offermill::config::text::format_duration;
+use offermill::resources::ExecutorResources;
 use offermill::spark::shuffle::News;
 
 use crate::model::end_reason::EndReason;
@@ -127,7 +128,8 @@ pub(crate) fn list(names: &[String]) -> String {
 
 /// As in `etl-1 placed on agent-1: 1 core, 512 MiB`.
 fn placement(record: &ExecutorRecord, how: &str, replaces: Option<&str>) -> String {
-    let ExecutorRecord { name, host, cores, memory, gpus, port, .. } = record;
+    let ExecutorRecord { name, host, resources, .. } = record;
+    let ExecutorResources { cores, memory, gpus, port } = resources;
     let mut text = format!("{name} {how} {host}");
     if let Some(replaced) = replaces {
         text.push_str(&format!(" in place of {replaced}"));

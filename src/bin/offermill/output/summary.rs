@@ -161,8 +161,8 @@ fn row(summary: &Summary<'_>, record: &ExecutorRecord, width: usize) -> Vec<Tabl
         record.host.clone().into(),
         TableCell { text: state.to_owned(), style: colour(record.state) },
         passed(summary.ran(record)).into(),
-        record.cores.to_string().into(),
-        record.memory.to_string().into(),
+        record.resources.cores.to_string().into(),
+        record.resources.memory.to_string().into(),
         how.into(),
     ]
 }

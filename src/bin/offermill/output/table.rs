@@ -228,8 +228,8 @@ fn row(record: &ExecutorRecord, now: Timestamp, columns: usize) -> Vec<TableCell
         quiet(short_name(&record.name, columns)),
         quiet(record.host.clone()),
         TableCell { text: record.state.as_str().to_owned(), style },
-        quiet(record.cores.to_string()),
-        quiet(record.memory.to_string()),
+        quiet(record.resources.cores.to_string()),
+        quiet(record.resources.memory.to_string()),
         quiet(age(record.age(now))),
         quiet(printable(message)),
     ]

@@ -3,7 +3,7 @@
 use bumpalo::Bump;
 use offermill::engine::cluster_manager::RecoveredExecutor;
 use offermill::engine::journal::{JournalEntry, Operation, OperationOutcome};
-use offermill::resources::{Gpus, Mebibytes, MilliCpus};
+use offermill::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use offermill::{Change, Config, Decline, DemandCall, LimitRule, Offer, Timestamp};
 use serde_json::{Value, json};
 
@@ -195,10 +195,10 @@ fn recovered_line(former: &RecoveredExecutor) -> RecoveredLine {
         executor: former.executor.clone(),
         agent: former.agent_id.clone(),
         host: former.hostname.clone(),
-        millicores: former.cores.millis(),
-        mem: former.memory.get(),
-        gpus: former.gpus.get(),
-        port: former.port,
+        millicores: former.resources.cores.millis(),
+        mem: former.resources.memory.get(),
+        gpus: former.resources.gpus.get(),
+        port: former.resources.port,
     }
 }
 
@@ -207,9 +207,11 @@ fn recovered_executor(line: &RecoveredLine) -> RecoveredExecutor {
         executor: line.executor.clone(),
         agent_id: line.agent.clone(),
         hostname: line.host.clone(),
-        cores: MilliCpus::from_millis(line.millicores),
-        memory: Mebibytes::new(line.mem),
-        gpus: Gpus::new(line.gpus),
-        port: line.port,
+        resources: ExecutorResources {
+            cores: MilliCpus::from_millis(line.millicores),
+            memory: Mebibytes::new(line.mem),
+            gpus: Gpus::new(line.gpus),
+            port: line.port,
+        },
     }
 }

@@ -136,7 +136,7 @@ impl SparkReplay {
                 hostname: offer.hostname,
                 cores: placed.advertised_cores,
                 memory: placed.advertised_memory,
-                port: placed.port,
+                port: placed.resources.port,
             };
             let command = launcher.command(&facts);
             task.name = Some(format!("{} {}", self.app_name, task.id));

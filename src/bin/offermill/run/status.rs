@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use offermill::Timestamp;
-use offermill::resources::MilliCpus;
+use offermill::resources::{ExecutorResources, MilliCpus};
 use serde_json::{Value, json};
 
 use super::Session;
@@ -63,7 +63,7 @@ impl Session {
         let running = || {
             let records =
                 self.run_state.records().filter(|record| record.state == ExecutorState::Running);
-            let millis = records.map(|record| record.cores.millis());
+            let millis = records.map(|record| record.resources.cores.millis());
             MilliCpus::from_millis(millis.fold(0, u64::saturating_add))
         };
         let passed = self.clock.now().since(Timestamp::ORIGIN);
@@ -142,7 +142,8 @@ impl Session {
     /// As in `running on agent-1 for 12 s, 1 cores, 512 MiB, idle for 3 s`.
     fn about(&self, record: &ExecutorRecord) -> String {
         let now = self.clock.now();
-        let ExecutorRecord { host, state, cores, memory, .. } = record;
+        let ExecutorRecord { host, state, resources, .. } = record;
+        let ExecutorResources { cores, memory, .. } = resources;
         let age_text = age(record.age(now));
         let state = state.as_str();
         let mut text = format!("{state} on {host} for {age_text}, cores {cores}, {memory}");

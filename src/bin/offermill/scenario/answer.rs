@@ -258,9 +258,9 @@ impl AcceptLine {
         let task = |launched: &Launched| TaskLine {
             id: launched.executor.clone(),
             agent: agent.to_owned(),
-            cpus: launched.cores.millis() as f64 / 1000.0,
-            mem: launched.memory.get() as f64,
-            gpus: f64::from(launched.gpus.get()),
+            cpus: launched.resources.cores.millis() as f64 / 1000.0,
+            mem: launched.resources.memory.get() as f64,
+            gpus: f64::from(launched.resources.gpus.get()),
             resources: pieces(batch, &launched.pieces),
             ..TaskLine::default()
         };

@@ -13,7 +13,7 @@ use crate::engine::cluster_manager::{
 };
 use crate::launch::Command;
 use crate::offer::Offer;
-use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use crate::status::TaskState;
 
 /// Nothing here takes that long unless it is broken.
@@ -228,10 +228,12 @@ pub(super) fn launch<'a>(executor: &'a str, argv: &[&str]) -> Launch<'a> {
     Launch {
         executor,
         shape: Shape::default(),
-        cores: MilliCpus::from_cores(1),
-        memory: Mebibytes::new(64),
-        gpus: Gpus::ZERO,
-        port: None,
+        resources: ExecutorResources {
+            cores: MilliCpus::from_cores(1),
+            memory: Mebibytes::new(64),
+            gpus: Gpus::ZERO,
+            port: None,
+        },
         pieces: Vec::new(),
         command: Command { argv, ..Command::default() },
     }

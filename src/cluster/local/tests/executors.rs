@@ -146,11 +146,11 @@ fn unfit_executors_are_refused_one_by_one() {
     let offer = bench.offer();
     let argv = ["true"];
     let mut greedy = launch("greedy", &argv);
-    greedy.cores = MilliCpus::from_cores(3);
+    greedy.resources.cores = MilliCpus::from_cores(3);
     let mut graphic = launch("graphic", &argv);
-    graphic.gpus = Gpus::new(1);
+    graphic.resources.gpus = Gpus::new(1);
     let mut port = launch("port", &argv);
-    port.port = Some(80);
+    port.resources.port = Some(80);
     let (escaping, fit) = (launch("../../escaping", &argv), launch("fit", &argv));
     bench.accept(&offer, &[greedy, graphic, port, escaping, fit], Duration::ZERO);
     for id in ["greedy", "graphic", "port", "../../escaping"] {

@@ -50,7 +50,7 @@ fn what_is_left_is_offered() {
     let bench = Bench::new("left", "local-cluster[1,2,512]");
     let offer = bench.offer();
     let mut server = launch("server", &["sleep", "1000"]);
-    server.port = Some(31_500);
+    server.resources.port = Some(31_500);
     bench.accept(&offer, &[server], Duration::ZERO);
     let rest = bench.offer();
     assert_eq!((scalar(&rest, "cpus"), scalar(&rest, "mem")), (1000, 448_000));

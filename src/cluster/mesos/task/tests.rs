@@ -17,17 +17,21 @@ use crate::launch::{
 };
 use crate::mesos_v1::messages::Call;
 use crate::offer::{Offer, Reservation, Value};
-use crate::resources::{Gpus, Mebibytes, MilliCpus, PortRange, Scalar as Thousandths};
+use crate::resources::{
+    ExecutorResources, Gpus, Mebibytes, MilliCpus, PortRange, Scalar as Thousandths,
+};
 
 fn launch<'a>(executor: &'a str, argv: &[&str], pieces: Vec<TakenResource<'a>>) -> Launch<'a> {
     let argv = argv.iter().map(|argument| (*argument).to_owned()).collect();
     Launch {
         executor,
         shape: Shape::default(),
-        cores: MilliCpus::from_millis(100),
-        memory: Mebibytes::new(32),
-        gpus: Gpus::ZERO,
-        port: None,
+        resources: ExecutorResources {
+            cores: MilliCpus::from_millis(100),
+            memory: Mebibytes::new(32),
+            gpus: Gpus::ZERO,
+            port: None,
+        },
         pieces,
         command: Command { argv, ..Command::default() },
     }

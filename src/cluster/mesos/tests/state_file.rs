@@ -17,10 +17,12 @@ fn executor(id: &str, agent: &str) -> RecoveredExecutor {
         executor: id.to_owned(),
         agent_id: agent.to_owned(),
         hostname: "host %0".to_owned(),
-        cores: MilliCpus::from_millis(1_500),
-        memory: Mebibytes::new(1408),
-        gpus: Gpus::new(1),
-        port: id.len().is_multiple_of(2).then_some(31_000),
+        resources: ExecutorResources {
+            cores: MilliCpus::from_millis(1_500),
+            memory: Mebibytes::new(1408),
+            gpus: Gpus::new(1),
+            port: id.len().is_multiple_of(2).then_some(31_000),
+        },
     }
 }
 

@@ -225,10 +225,10 @@ fn within(accept: &Accept<'_>) -> Result<(), Finding> {
         }
         let whole = |amount: u64| amount * 1000;
         let told = (
-            launch.cores.millis(),
-            whole(launch.memory.get()),
-            whole(launch.gpus.get().into()),
-            launch.port,
+            launch.resources.cores.millis(),
+            whole(launch.resources.memory.get()),
+            whole(launch.resources.gpus.get().into()),
+            launch.resources.port,
         );
         if told != (cpus, memory, gpus, port) {
             return Err((5, format!("{} is told {told:?}: {}", launch.executor, describe(launch))));

@@ -14,7 +14,7 @@ use crate::config::ExclusionRule;
 use crate::engine::cluster_manager::Update;
 use crate::engine::{Notice, PlacedExecutor};
 use crate::kernel::{Change, Kernel, Phase, Snapshot, Totals};
-use crate::resources::{Mebibytes, MilliCpus};
+use crate::resources::{ExecutorResources, MilliCpus};
 use crate::status::{Fate, UpdateReason};
 use crate::time::Timestamp;
 
@@ -46,9 +46,7 @@ pub(super) struct Ledger {
 
 struct Entry {
     agent: AgentRef,
-    cores: MilliCpus,
-    memory: Mebibytes,
-    gpus: u64,
+    resources: ExecutorResources,
     phase: Phase,
     /// Since when, and when the cluster was asked about it last.
     since: Timestamp,
@@ -211,17 +209,14 @@ impl Ledger {
         }
         let agent = AgentRef::parse(&placed.agent_id).unwrap_or_default();
         self.counted += 1;
-        self.cores = MilliCpus::from_millis(self.cores.millis() + placed.cores.millis());
+        self.cores = MilliCpus::from_millis(self.cores.millis() + placed.resources.cores.millis());
         let holder = self.agents.entry(agent).or_default();
         (holder.executors, holder.failed) = (holder.executors + 1, false);
-        let (cores, gpus, phase) = (placed.cores, u64::from(placed.gpus.get()), Phase::Launching);
-        self.gpus += gpus;
+        self.gpus += u64::from(placed.resources.gpus.get());
         let entry = Entry {
             agent,
-            cores,
-            memory: placed.memory,
-            gpus,
-            phase,
+            resources: placed.resources,
+            phase: Phase::Launching,
             since: now,
             asked_about: Timestamp::ORIGIN,
             asked_to_end: false,
@@ -283,9 +278,10 @@ impl Ledger {
             let phase = self.executors.get(executor).map(|entry| entry.phase);
             return Err((11, format!("executor {executor} goes from {phase:?} to {to:?}")));
         };
-        let (before, cores, gpus) = (entry.phase, entry.cores, entry.gpus);
+        let before = entry.phase;
+        let resources = entry.resources;
         (entry.phase, entry.since) = (to, if before == to { entry.since } else { now });
-        self.count(before, Some(to), cores, gpus);
+        self.count(before, Some(to), resources);
         self.gpus_within_cap()
     }
 
@@ -297,26 +293,28 @@ impl Ledger {
         let Some(entry) = self.executors.remove(executor) else {
             return Err((12, format!("executor {executor} ends twice")));
         };
-        self.count(entry.phase, None, entry.cores, entry.gpus);
+        self.count(entry.phase, None, entry.resources);
         if let Some(agent) = self.agents.get_mut(&entry.agent) {
             agent.executors = agent.executors.saturating_sub(1);
         }
         Ok(entry)
     }
 
-    fn count(&mut self, before: Phase, after: Option<Phase>, cores: MilliCpus, gpus: u64) {
+    fn count(&mut self, before: Phase, after: Option<Phase>, resources: ExecutorResources) {
         let counts = |phase: Phase| phase != Phase::GivenUp;
         let millis = self.cores.millis();
+        let cores = resources.cores.millis();
+        let gpus = u64::from(resources.gpus.get());
         match (counts(before), after.is_some_and(counts)) {
             (true, false) => {
                 self.counted -= 1;
                 self.gpus -= gpus;
-                self.cores = MilliCpus::from_millis(millis - cores.millis());
+                self.cores = MilliCpus::from_millis(millis - cores);
             }
             (false, true) => {
                 self.counted += 1;
                 self.gpus += gpus;
-                self.cores = MilliCpus::from_millis(millis + cores.millis());
+                self.cores = MilliCpus::from_millis(millis + cores);
             }
             _ => {}
         }
@@ -387,9 +385,8 @@ impl Ledger {
                 return Err((21, format!("executor {name} is pictured, and was not placed")));
             };
             let agent = AgentRef::parse(&view.agent_id);
-            let gpus = u64::from(view.gpus.get());
-            let found = (view.phase, agent, view.cores, view.memory, gpus);
-            let expected = (entry.phase, Some(entry.agent), entry.cores, entry.memory, entry.gpus);
+            let found = (view.phase, agent, view.resources);
+            let expected = (entry.phase, Some(entry.agent), entry.resources);
             if found != expected {
                 let what =
                     format!("executor {name} is pictured as {found:?}, expected {expected:?}");
