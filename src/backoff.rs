@@ -1,31 +1,31 @@
-//! How long to wait before trying again: twice as long each time, and never as long as others do.
+//! Exponential backoff with jitter, for reconnecting.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-/// The first wait, at most.
+/// The maximum of the first wait.
 const FIRST: Duration = Duration::from_millis(200);
-/// No wait is longer: the documents of Mesos ask for 15 s.
+/// The maximum of any wait; Mesos' documentation asks for 15 s.
 const LONGEST: Duration = Duration::from_secs(15);
 
-/// The waits between tries.
+/// The waits between attempts.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
     tries: u32,
 }
 
 impl Backoff {
-    /// It went well: the next wait is the first again.
+    /// Starts again with the first wait, after a success.
     pub(crate) fn reset(&mut self) {
         self.tries = 0;
     }
 
-    /// The next wait: between half of the longest that is due and all of it, so that a thousand frameworks that lost
-    /// one master don't all come back at once.
+    /// Returns the next wait: a random part of the current maximum, at least half of it, so that a thousand frameworks
+    /// that lost one master don't all reconnect at once.
     pub(crate) fn next(&mut self) -> Duration {
         let due = FIRST.saturating_mul(1 << self.tries.min(16)).min(LONGEST);
         self.tries = self.tries.saturating_add(1);
-        // A hasher's keys are random, and that is all the chance needed here.
+        // The hasher's random keys are sufficient as jitter.
         let chance = RandomState::new().hash_one(self.tries) as u32;
         due / 2 + due.mul_f64(f64::from(chance) / f64::from(u32::MAX) / 2.0)
     }

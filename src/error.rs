@@ -1,8 +1,17 @@
-//! The crate's one error: opaque, a sentence for people, predicates for programs.
+//! The crate's error type: opaque, with a message for people and predicates for programs.
 
 use std::fmt;
 
-/// What went wrong, as one sentence that names the setting or thing, its value and what is allowed.
+/// An error of this crate. Its message is one sentence that names the setting or operation, the value, and what is
+/// allowed.
+///
+/// ```
+/// use offermill::Constraint;
+///
+/// let error = Constraint::parse("zone:east;").unwrap_err();
+/// assert!(error.is_constraint());
+/// assert_eq!(error.offset(), Some(10));
+/// ```
 #[derive(Debug)]
 pub struct Error(Box<Kind>);
 
@@ -26,7 +35,7 @@ pub struct InvalidSetting<'a> {
 }
 
 impl Error {
-    /// A setting with a value that isn't allowed.
+    /// Creates an error about a setting whose value isn't allowed.
     #[cold]
     pub(crate) fn setting(
         name: impl Into<String>,
@@ -40,19 +49,19 @@ impl Error {
         }))
     }
 
-    /// A constraint that can't be read; `offset` is in bytes from its start.
+    /// Creates an error about a constraint that can't be parsed; `offset` is in bytes from its start.
     #[cold]
     pub(crate) fn constraint(message: impl Into<String>, offset: usize) -> Error {
         Error(Box::new(Kind::Constraint { message: message.into(), offset }))
     }
 
-    /// A cluster manager that failed at something.
+    /// Creates an error of a cluster manager: what it was doing, and why that failed.
     #[cold]
     pub fn cluster(doing: impl Into<String>, why: impl fmt::Display) -> Error {
         Error(Box::new(Kind::Cluster { doing: doing.into(), why: why.to_string() }))
     }
 
-    /// Whether a setting's value isn't allowed.
+    /// Returns whether a setting's value isn't allowed.
     #[must_use]
     pub fn is_setting(&self) -> bool {
         matches!(*self.0, Kind::Setting { .. })
@@ -67,19 +76,19 @@ impl Error {
         }
     }
 
-    /// Whether a constraint can't be read.
+    /// Returns whether a constraint can't be parsed.
     #[must_use]
     pub fn is_constraint(&self) -> bool {
         matches!(*self.0, Kind::Constraint { .. })
     }
 
-    /// Whether a cluster manager failed.
+    /// Returns whether a cluster manager failed.
     #[must_use]
     pub fn is_cluster(&self) -> bool {
         matches!(*self.0, Kind::Cluster { .. })
     }
 
-    /// Where in a constraint the error lies, in bytes from its start.
+    /// Returns the position of the error in a constraint, in bytes from its start.
     #[must_use]
     pub fn offset(&self) -> Option<usize> {
         match *self.0 {

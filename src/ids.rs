@@ -1,13 +1,13 @@
-//! Executor ids: a number that finds its slot, and the text that clusters see.
+//! Executor ids: a sequence number with a slot, and the text that clusters see.
 
 use std::fmt;
 
 use crate::error::Error;
 
-/// An executor's id inside one kernel: cheap to copy, compare and look up.
+/// An executor's id within one kernel: cheap to copy, compare and look up.
 ///
-/// The sequence number is unique for the kernel's life; the slot says where the kernel keeps the executor, so that
-/// a status update finds it without hashing. Clusters see the text that [`IdScheme`] makes of it.
+/// The sequence number is unique during the kernel's lifetime. The slot is the index of the executor's cell, so that a
+/// status update finds the executor without hashing. Clusters see the text that [`IdScheme`] produces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExecutorId {
     pub(crate) sequence: u64,
@@ -15,15 +15,22 @@ pub struct ExecutorId {
 }
 
 impl ExecutorId {
-    /// The number of the executor, in the order in which executors were planned, from 0. Gaps are possible: a number
-    /// is used up by a placement that lost its capacity to another thread.
+    /// Returns the executor's sequence number. Numbers start at 0, in the order in which executors were planned. Gaps
+    /// are possible: a placement that loses its capacity to another thread has used up its number.
     #[must_use]
     pub const fn sequence(self) -> u64 {
         self.sequence
     }
 }
 
-/// How executor ids are written.
+/// The text form of executor ids.
+///
+/// ```
+/// use offermill::IdScheme;
+///
+/// assert!(IdScheme::unique("etl", 1_700_000_000).is_ok());
+/// assert!(IdScheme::unique("a/b", 0).is_err());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdScheme(Scheme);
 
@@ -33,18 +40,19 @@ enum Scheme {
     Plain,
 }
 
-/// The longest prefix, in bytes. With the longest epoch, sequence and slot an id stays below the 255 that Mesos allows.
+/// The maximum length of a prefix, in bytes. With the longest epoch, sequence and slot an id stays below the 255 bytes
+/// that Mesos allows.
 const PREFIX_BYTES_MAX: usize = 190;
 
 impl IdScheme {
     /// Ids such as `etl-t9x3k2-17.4`: prefix, epoch (in base 36), sequence, slot.
     ///
-    /// They are unique over restarts as long as no two kernels with one prefix have the same `epoch`; the time of
-    /// start in seconds serves.
+    /// They are unique across restarts if no two kernels with the same prefix have the same `epoch`. The start time in
+    /// seconds is a suitable epoch.
     ///
     /// # Errors
-    /// When `prefix` is empty, longer than 190 bytes, or has a `/`, a `\` or a control character, which Mesos does
-    /// not allow in ids.
+    /// Fails if `prefix` is empty, longer than 190 bytes, or contains a `/`, a `\` or a control character, which Mesos
+    /// doesn't allow in ids.
     pub fn unique(prefix: &str, epoch: u64) -> Result<IdScheme, Error> {
         let allowed = |c: char| !c.is_control() && c != '/' && c != '\\';
         if prefix.is_empty() || prefix.len() > PREFIX_BYTES_MAX || !prefix.chars().all(allowed) {
@@ -57,20 +65,20 @@ impl IdScheme {
         Ok(IdScheme(Scheme::Unique { stem: format!("{prefix}-{}-", Base36(epoch)) }))
     }
 
-    /// Plain increasing numbers, `0`, `1`, `2`, as Spark gives them. They collide with those of another run under the
-    /// same framework id, and finding an executor by its id goes through a map.
+    /// Plain increasing numbers, `0`, `1`, `2`, as Spark uses them. They collide with those of another run under the
+    /// same framework id, and looking up an executor by its id needs a map.
     #[must_use]
     pub fn plain() -> IdScheme {
         IdScheme(Scheme::Plain)
     }
 
-    /// The text of `id`.
+    /// Returns the text of `id`.
     #[must_use]
     pub fn display(&self, id: ExecutorId) -> impl fmt::Display + '_ {
         IdText { scheme: self, id }
     }
 
-    /// Reads the text of an id. `None` when it is none of this scheme's.
+    /// Parses the text of an id. `None` if it doesn't belong to this scheme.
     pub(crate) fn parse(&self, text: &str) -> Option<Parsed> {
         match &self.0 {
             Scheme::Plain => match leading_number(text.as_bytes())? {
@@ -86,26 +94,26 @@ impl IdScheme {
         }
     }
 
-    /// Whether the text of an id lacks its slot.
+    /// Returns whether the text of an id lacks the slot, so that a map must find it.
     pub(crate) fn needs_index(&self) -> bool {
         self.0 == Scheme::Plain
     }
 }
 
-/// What an id's text says.
+/// The content of an id's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Parsed {
-    /// The id, slot included.
+    /// The whole id, including the slot.
     Id(ExecutorId),
-    /// The sequence number alone.
+    /// Only the sequence number.
     Sequence(u64),
 }
 
-/// So many digits make a number below 2⁶⁴, whatever they are.
+/// The number of decimal digits that always fit into a `u64`.
 const SAFE_DIGITS: usize = 19;
 
-/// The decimal number that a text begins with, in its only spelling (no sign, no leading zero, so that one executor has
-/// one text), and what follows it.
+/// Parses the decimal number at the start of a text; returns it and the rest. Signs and leading zeros are rejected, so
+/// that each executor has exactly one text.
 fn leading_number(text: &[u8]) -> Option<(u64, &[u8])> {
     let (mut number, mut length) = (0u64, 0);
     for byte in text.iter().take(SAFE_DIGITS) {

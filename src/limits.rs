@@ -1,16 +1,16 @@
-//! The kernel's hard limits: what its words have room for, and what Mesos takes.
+//! The kernel's hard limits: the widths of its packed words, and limits of Mesos.
 
 use std::time::Duration;
 
 use crate::resources::MilliCpus;
 
-/// The most live executors of one kernel.
+/// The maximum number of live executors of one kernel.
 pub const EXECUTORS_MAX: u32 = (1 << 22) - 1;
-/// The most cores of all live executors of one kernel together.
+/// The maximum number of cores of all live executors of one kernel together.
 pub const TOTAL_CORES_MAX: MilliCpus = MilliCpus::from_millis((1 << 33) - 1);
-/// The most cores of one executor.
+/// The maximum number of cores of one executor.
 pub const EXECUTOR_CORES_MAX: MilliCpus = MilliCpus::from_cores(1_000_000);
-/// The most live executors of one kernel on one agent.
+/// The maximum number of live executors of one kernel on one agent.
 pub const EXECUTORS_PER_AGENT_MAX: u32 = (1 << 16) - 1;
-/// The longest that an offer can be refused for: Mesos knows no longer.
+/// The maximum time that an offer can be refused for; Mesos' own limit.
 pub const REFUSE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);

@@ -1,25 +1,25 @@
-//! What comes in later: an executor's state as the cluster reports it.
+//! Status updates: an executor's state as the cluster reports it, and its meaning for the kernel.
 
-/// A report about one executor. Borrowed, like [`Offer`](crate::Offer).
+/// A cluster's report about one executor. Borrowed, like [`Offer`](crate::Offer).
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct StatusUpdate<'a> {
     /// The executor's id as the cluster knows it (Mesos: the task id).
     pub executor: &'a str,
-    /// The state.
+    /// The reported state.
     pub state: TaskState,
-    /// Why, where the cluster says.
+    /// The reason, if the cluster gives one.
     pub reason: UpdateReason,
 }
 
 impl<'a> StatusUpdate<'a> {
-    /// `executor` is in `state`, for no particular reason.
+    /// Creates an update without a reason.
     #[must_use]
     pub const fn new(executor: &'a str, state: TaskState) -> StatusUpdate<'a> {
         StatusUpdate { executor, state, reason: UpdateReason::Other }
     }
 
-    /// The same update, with its reason.
+    /// Sets the reason.
     #[must_use]
     pub const fn because(mut self, reason: UpdateReason) -> StatusUpdate<'a> {
         self.reason = reason;
@@ -31,46 +31,46 @@ impl<'a> StatusUpdate<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TaskState {
-    /// The agent has the task.
+    /// The agent has received the task.
     Staging,
     /// The executor process has started.
     Starting,
-    /// It runs.
+    /// It is running.
     Running,
-    /// It was asked to end and has not yet.
+    /// It was asked to terminate and hasn't yet.
     Killing,
-    /// It ended well.
+    /// It terminated successfully.
     Finished,
-    /// It ended badly.
+    /// It failed.
     Failed,
-    /// It ended because it was asked to.
+    /// It was killed on request.
     Killed,
-    /// Its description was refused.
+    /// Its description was rejected.
     Error,
-    /// Gone, or perhaps only out of reach: see [`UpdateReason`].
+    /// Terminated, or perhaps only unreachable: see [`UpdateReason`].
     Lost,
     /// It was never started.
     Dropped,
-    /// Its agent is out of reach; it may run on.
+    /// Its agent is unreachable; it may still run.
     Unreachable,
-    /// It ended with its agent.
+    /// It terminated with its agent.
     Gone,
-    /// An operator declared its agent gone; it may run on.
+    /// An operator declared its agent gone; it may still run.
     GoneByOperator,
-    /// The cluster doesn't know it; it may run on.
+    /// The cluster doesn't know it; it may still run.
     Unknown,
 }
 
-/// Why a state was reported, as far as it changes what is right to do.
+/// Why a state was reported, if that affects how the kernel reacts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UpdateReason {
-    /// Nothing that matters here.
+    /// Any other reason, or none.
     #[default]
     Other,
     /// The agent was disconnected from the master (`REASON_AGENT_DISCONNECTED`).
     AgentDisconnected,
-    /// The master removed the agent (`REASON_AGENT_REMOVED` and its kin).
+    /// The master removed the agent (`REASON_AGENT_REMOVED` and related reasons).
     AgentRemoved,
     /// The answer to a reconciliation (`REASON_RECONCILIATION`).
     Reconciliation,
@@ -78,44 +78,44 @@ pub enum UpdateReason {
     InvalidOffers,
     /// The agent is being drained (`REASON_AGENT_DRAINING`).
     AgentDraining,
-    /// It was ended to make room for others (`REASON_CONTAINER_PREEMPTED`).
+    /// It was preempted by other tasks (`REASON_CONTAINER_PREEMPTED`).
     Preempted,
 }
 
-/// What a reported state means for the ledger.
+/// What a reported state means for the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
-    /// On its way.
+    /// Launching.
     Launching,
     /// Running.
     Running,
-    /// Perhaps still running, out of sight.
+    /// Unreachable, perhaps still running.
     Unreachable,
-    /// Ended, and how.
+    /// Terminated, with its fate.
     Ended(Fate),
 }
 
-/// How an executor stands or ended.
+/// How an executor terminated, or that it hasn't.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Fate {
-    /// Ended well.
+    /// Terminated successfully.
     Finished,
-    /// Ended badly.
+    /// Failed.
     Failed,
-    /// Ended because it was asked to.
+    /// Killed on request.
     Killed,
-    /// Ended with its agent, or vanished, or was never started.
+    /// Terminated with its agent, vanished, or never started.
     Lost,
-    /// Out of sight when last heard of: it may run on.
+    /// Unreachable according to the last update; it may still run.
     Unreachable,
-    /// Still running, or still starting.
+    /// Still running or starting.
     Alive,
 }
 
 impl TaskState {
-    /// What the state means. `TASK_LOST` is "not always terminal" (`mesos.proto`): by disconnection, removal or
-    /// reconciliation it means no more than unreachable.
+    /// Returns what the state means. `TASK_LOST` is "not always terminal" (`mesos.proto`): after a disconnection, a
+    /// removal or a reconciliation it only means unreachable.
     pub(crate) fn meaning(self, reason: UpdateReason) -> Meaning {
         use UpdateReason::{AgentDisconnected, AgentRemoved, Reconciliation};
         match self {
@@ -136,11 +136,11 @@ impl TaskState {
         }
     }
 
-    /// Whether this end counts against the agent. Ends that were asked for, that came with the agent's own removal, or
-    /// that another's decision caused, don't.
+    /// Returns whether this termination counts as a failure on the agent. Terminations that were requested, came with
+    /// the agent's removal, or were caused by another party's decision don't.
     ///
-    /// `TASK_ERROR` counts although the description is at fault and not the agent: it is what slows the relaunching
-    /// of an executor that can never start.
+    /// `TASK_ERROR` counts although the description is at fault, not the agent: this slows down the relaunching of an
+    /// executor that can never start.
     pub(crate) fn blames_agent(self, reason: UpdateReason) -> bool {
         use UpdateReason::{AgentDraining, AgentRemoved, InvalidOffers, Preempted};
         let excused = matches!(reason, AgentDraining | AgentRemoved | InvalidOffers | Preempted);
@@ -151,7 +151,7 @@ impl TaskState {
         }
     }
 
-    /// The name in Mesos' API, such as `TASK_RUNNING`.
+    /// Returns the name in Mesos' API, such as `TASK_RUNNING`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -172,8 +172,8 @@ impl TaskState {
         }
     }
 
-    /// Whether the state may bear the executor's cluster that it is alive: an unknown executor in such a state is a
-    /// stray that ought to be killed.
+    /// Returns whether the state says that the executor is alive. An executor in such a state that the kernel doesn't
+    /// know must be killed.
     pub(crate) fn alive(self) -> bool {
         matches!(
             self,
@@ -183,7 +183,7 @@ impl TaskState {
 }
 
 impl Fate {
-    /// The fate in one word, lower case.
+    /// Returns the fate as one word in lower case.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

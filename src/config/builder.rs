@@ -1,4 +1,4 @@
-//! Building a [`Config`]: every rule about settings stands in [`ConfigBuilder::build`].
+//! Builder for [`Config`]. [`ConfigBuilder::build`] validates all settings.
 
 use std::time::Duration;
 
@@ -11,12 +11,26 @@ use crate::error::Error;
 use crate::limits;
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 
-/// The least overhead, in MiB, that is added to an executor's memory unless it is given.
+/// The minimum default overhead of an executor's memory, in MiB.
 const OVERHEAD_MEBIBYTES_MIN: u64 = 384;
-/// An executor larger than this (1 EiB) is a typing mistake.
+/// The maximum memory of an executor, in MiB (1 EiB). Anything larger is a typing mistake.
 const MEMORY_MEBIBYTES_MAX: u64 = 1 << 40;
 
-/// Collects settings; [`ConfigBuilder::build`] checks them.
+/// Builder for [`Config`]; [`ConfigBuilder::build`] validates the settings.
+///
+/// ```
+/// use offermill::Config;
+/// use offermill::config::ExecutorCores;
+/// use offermill::resources::{Mebibytes, MilliCpus};
+///
+/// let config = Config::builder()
+///     .executor_cores(ExecutorCores::Fixed(MilliCpus::from_cores(4)))
+///     .executor_memory(Mebibytes::new(4096))
+///     .core_cap(Some(MilliCpus::from_cores(64)))
+///     .build()?;
+/// assert_eq!(config.memory_taken(), Mebibytes::new(4505)); // a tenth is overhead
+/// # Ok::<(), offermill::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ConfigBuilder {
     core_cap: Option<MilliCpus>,
@@ -69,29 +83,29 @@ impl Default for ConfigBuilder {
 }
 
 impl ConfigBuilder {
-    /// The most cores of all executors together (`spark.cores.max`). Default: none. What is not a multiple of the
-    /// cores of an executor is rounded down by use: a part of an executor is never started.
+    /// Sets the maximum number of cores of all executors together (`spark.cores.max`). Default: no maximum. A remainder
+    /// smaller than the cores of one executor stays unused.
     #[must_use]
     pub fn core_cap(mut self, cap: Option<MilliCpus>) -> Self {
         self.core_cap = cap;
         self
     }
 
-    /// How many cores an executor takes (`spark.executor.cores`). Default: all of its offer.
+    /// Sets how many cores an executor takes (`spark.executor.cores`). Default: all of its offer.
     #[must_use]
     pub fn executor_cores(mut self, cores: ExecutorCores) -> Self {
         self.executor_cores = cores;
         self
     }
 
-    /// The memory of an executor without its overhead (`spark.executor.memory`). Default 1 GiB.
+    /// Sets the memory of an executor without its overhead (`spark.executor.memory`). Default 1 GiB.
     #[must_use]
     pub fn executor_memory(mut self, memory: Mebibytes) -> Self {
         self.executor_memory = memory;
         self
     }
 
-    /// The memory that is taken in addition (`spark.mesos.executor.memoryOverhead`). Default: a tenth of the
+    /// Sets the memory overhead of an executor (`spark.mesos.executor.memoryOverhead`). Default: a tenth of the
     /// executor's memory, rounded down, at least 384 MiB.
     #[must_use]
     pub fn memory_overhead(mut self, overhead: Option<Mebibytes>) -> Self {
@@ -99,137 +113,139 @@ impl ConfigBuilder {
         self
     }
 
-    /// Cores that each executor is *told* in addition to those that it takes (`spark.mesos.extra.cores`). Default 0.
+    /// Sets the cores advertised to each executor beyond those that it takes (`spark.mesos.extra.cores`). Default 0.
     ///
     /// They are task slots, not processor time: they are neither taken from the offer nor counted against the core
-    /// cap, and nothing but [`Placement::advertised_cores`](crate::Placed::advertised_cores) shows them.
+    /// cap. Only [`Placed::advertised_cores`](crate::Placed::advertised_cores) includes them.
     #[must_use]
     pub fn extra_cores(mut self, cores: u32) -> Self {
         self.extra_cores = MilliCpus::from_cores(u64::from(cores));
         self
     }
 
-    /// The most GPUs of all executors together (`spark.mesos.gpus.max`). Default 0: GPUs are left alone.
+    /// Sets the maximum number of GPUs of all executors together (`spark.mesos.gpus.max`). Default 0: GPUs aren't used.
     #[must_use]
     pub fn gpu_cap(mut self, cap: Gpus) -> Self {
         self.gpu_cap = cap;
         self
     }
 
-    /// How many GPUs an executor takes. Default: what there is, within the cap.
+    /// Sets how many GPUs an executor takes. Default: all of its offer, within the cap.
     #[must_use]
     pub fn executor_gpus(mut self, gpus: ExecutorGpus) -> Self {
         self.executor_gpus = gpus;
         self
     }
 
-    /// The most executors at a time; `Some(0)` waits for
-    /// [`set_executor_limit`](crate::Kernel::set_executor_limit), as dynamic allocation does. Default: no limit.
+    /// Sets the maximum number of executors at a time. Default: no limit. With `Some(0)` nothing is placed until
+    /// [`set_executor_limit`](crate::Kernel::set_executor_limit) is called, as dynamic allocation does.
     #[must_use]
     pub fn executor_limit(mut self, limit: Option<u32>) -> Self {
         self.executor_limit = limit;
         self
     }
 
-    /// A port that each executor takes (`spark.blockManager.port`), 1024 to 65535; so there is one executor an agent.
-    /// Default: none.
+    /// Sets a port that each executor takes (`spark.blockManager.port`), 1024 to 65535. An agent then runs at most one
+    /// executor. Default: none.
     #[must_use]
     pub fn fixed_port(mut self, port: Option<u16>) -> Self {
         self.fixed_port = port;
         self
     }
 
-    /// Whether revocable resources may be used, too. Default: no.
+    /// Sets whether revocable resources may be used. Default: no.
     ///
-    /// Mesos may end what runs on them at any time, and offers them to frameworks with the capability
-    /// `REVOCABLE_RESOURCES`. It lets no executor mix them with others of the same name: each executor takes each kind
-    /// wholly from the others or, if they don't suffice for one more, wholly from revocable ones. Shared resources
-    /// can't be asked for: they are persistent volumes, and executors take none.
+    /// Mesos may kill executors that use them at any time, and offers them to frameworks with the capability
+    /// `REVOCABLE_RESOURCES`. Mesos doesn't let a task mix revocable and other resources of one name: each executor
+    /// takes each kind entirely from non-revocable resources or, if these don't suffice for one more executor, entirely
+    /// from revocable ones. Shared resources are never used: they are persistent volumes, which executors don't need.
     #[must_use]
     pub fn revocable(mut self, revocable: bool) -> Self {
         self.revocable = revocable;
         self
     }
 
-    /// Which agents may be used. Default: all.
+    /// Sets the constraint that agents must meet. Default: none.
     #[must_use]
     pub fn constraint(mut self, constraint: Constraint) -> Self {
         self.constraint = constraint;
         self
     }
 
-    /// How long offers are refused for. At most 365 days each.
+    /// Sets how long declined offers are refused for, at most 365 days each.
     #[must_use]
     pub fn refuse_durations(mut self, refuse: RefuseDurations) -> Self {
         self.refuse = refuse;
         self
     }
 
-    /// When agents are excluded; `None` is never. Default: two failures in an hour, for an hour.
+    /// Sets when agents are excluded; `None` means never. Default: two failures within an hour, for an hour.
     #[must_use]
     pub fn exclusion(mut self, rule: Option<ExclusionRule>) -> Self {
         self.exclusion = rule;
         self
     }
 
-    /// Which agents fill first. Default: round robin.
+    /// Sets the order in which agents are filled. Default: round robin.
     #[must_use]
     pub fn placement(mut self, placement: Placement) -> Self {
         self.placement = placement;
         self
     }
 
-    /// Where schedulers differ, whose way to go. Default: [`Conduct::OFFERMILL`].
+    /// Sets the behaviour where schedulers differ. Default: [`Conduct::OFFERMILL`].
     #[must_use]
     pub fn conduct(mut self, conduct: Conduct) -> Self {
         self.conduct = conduct;
         self
     }
 
-    /// For how long only the hosts will do that [`request_executors`](crate::Kernel::request_executors) or
-    /// [`set_locality`](crate::Kernel::set_locality) named (`spark.locality.wait`), each for one executor. The wait
-    /// begins with each such call, and again with the first batch of all below the executor limit and the first after
-    /// one at it; its last millisecond is part of it. Default: none, hosts don't matter.
+    /// Sets how long executors are placed only on the hosts that
+    /// [`request_executors`](crate::Kernel::request_executors) or [`set_locality`](crate::Kernel::set_locality) named
+    /// (`spark.locality.wait`), one executor per named host. The wait begins with each such call, with the first batch
+    /// below the executor limit, and with the first batch after one at the limit. Its last millisecond is included.
+    /// Default: no wait, hosts don't matter.
     #[must_use]
     pub fn locality_wait(mut self, wait: Option<Duration>) -> Self {
         self.locality_wait = wait;
         self
     }
 
-    /// What becomes of executors out of sight.
+    /// Sets what happens to unreachable executors.
     #[must_use]
     pub fn unreachable(mut self, rule: UnreachableRule) -> Self {
         self.unreachable = rule;
         self
     }
 
-    /// Nothing is started on an agent whose planned maintenance begins sooner than this, or has begun. Default 10 min.
+    /// Sets the minimum time before an agent's planned maintenance. No executors are placed on an agent whose
+    /// maintenance begins sooner or has begun. Default 10 min.
     #[must_use]
     pub fn maintenance_lead(mut self, lead: Duration) -> Self {
         self.maintenance_lead = lead;
         self
     }
 
-    /// How long a launch may stay unconfirmed before its state is asked for. Default 3 min.
+    /// Sets how long a launch may stay unconfirmed before it is reconciled. Default 3 min.
     #[must_use]
     pub fn launch_timeout(mut self, timeout: Duration) -> Self {
         self.launch_timeout = timeout;
         self
     }
 
-    /// The least time between two revives. Default 5 s.
+    /// Sets the minimum time between two revives. Default 5 s.
     #[must_use]
     pub fn revive_interval(mut self, interval: Duration) -> Self {
         self.revive_interval = interval;
         self
     }
 
-    /// Checks the settings against each other.
+    /// Validates the settings and builds the configuration.
     ///
     /// # Errors
-    /// Names the first setting that isn't allowed, its value and what is: an executor without cores or memory, a cap
-    /// below one executor (unless [`Conduct::idle_allowed`]), a refusal over 365 days, an exclusion after no failure,
-    /// and sizes that no cluster has.
+    /// Fails for the first invalid setting, with its name, its value and what is allowed: an executor without cores or
+    /// memory, a cap below one executor (unless [`Conduct::idle_allowed`]), a refusal over 365 days, an exclusion after
+    /// zero failures, or a size beyond the limits.
     pub fn build(self) -> Result<Config, Error> {
         self.check_executor()?;
         self.check_caps()?;
@@ -342,7 +358,7 @@ impl ConfigBuilder {
 mod tests {
     use super::*;
 
-    /// Goal: a setting that can't be is refused in a sentence that names it. Method: one bad value a rule.
+    /// Goal: an invalid setting is rejected with a sentence that names it. Method: one bad value per rule.
     #[test]
     fn impossible_settings_are_named() {
         let cores = |cores| ExecutorCores::Fixed(MilliCpus::from_cores(cores));
@@ -372,7 +388,7 @@ mod tests {
         }
     }
 
-    /// Goal: the overhead is Spark's, `max(10 %, 384 MiB)`, unless given. Method: the values of Spark's own suite.
+    /// Goal: the default overhead is Spark's, `max(10 %, 384 MiB)`. Method: the values of Spark's own suite.
     #[test]
     fn overhead_is_a_tenth_but_at_least_384() {
         let taken = |memory, overhead: Option<u64>| {

@@ -1,6 +1,6 @@
-//! What a kernel is told to do: validated once, then read without doubt.
+//! The kernel's configuration: [`Config`], its builder, and parsers for settings as text.
 //!
-//! Names of settings in errors are the ones that people write on the command line where there is one.
+//! Errors name a setting as the command line does, if it has an option for it.
 
 mod builder;
 mod conduct;
@@ -15,10 +15,10 @@ use std::time::Duration;
 use crate::constraint::Constraint;
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 
-/// A kernel's validated settings.
+/// A validated configuration of a [`Kernel`](crate::Kernel).
 ///
-/// Made by [`Config::builder`]; a running kernel takes a new one in
-/// [`Kernel::reconfigure`](crate::Kernel::reconfigure).
+/// Create one with [`Config::builder`]. [`Kernel::reconfigure`](crate::Kernel::reconfigure) replaces the configuration
+/// of a running kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     pub(crate) core_cap: Option<MilliCpus>,
@@ -44,55 +44,55 @@ pub struct Config {
 }
 
 impl Config {
-    /// Starts with every setting at its default.
+    /// Returns a builder with every setting at its default.
     #[must_use]
     pub fn builder() -> ConfigBuilder {
         ConfigBuilder::default()
     }
 
-    /// The memory that an executor takes from an offer: its own and the overhead.
+    /// Returns the memory that an executor takes from an offer, including the overhead.
     #[must_use]
     pub fn memory_taken(&self) -> Mebibytes {
         Mebibytes::new(self.executor_memory.get() + self.memory_overhead.get())
     }
 
-    /// The executor's own memory, without the overhead: what it is told.
+    /// Returns the executor's memory without the overhead, which the executor is told.
     #[must_use]
     pub fn executor_memory(&self) -> Mebibytes {
         self.executor_memory
     }
 
-    /// The limit of executors at the start; `None` is no limit.
+    /// Returns the initial executor limit; `None` means unlimited.
     #[must_use]
     pub fn executor_limit(&self) -> Option<u32> {
         self.executor_limit
     }
 
-    /// Cores told to an executor in addition to those that it takes; see [`ConfigBuilder::extra_cores`].
+    /// Returns the cores advertised to an executor beyond those that it takes; see [`ConfigBuilder::extra_cores`].
     #[must_use]
     pub fn extra_cores(&self) -> MilliCpus {
         self.extra_cores
     }
 
-    /// How long an offer is refused, by why it is.
+    /// Returns how long declined offers are refused for, by reason.
     #[must_use]
     pub fn refuse_durations(&self) -> RefuseDurations {
         self.refuse
     }
 
-    /// How many cores an executor takes.
+    /// Returns how many cores an executor takes.
     #[must_use]
     pub fn executor_cores(&self) -> ExecutorCores {
         self.executor_cores
     }
 
-    /// Whether revocable resources may be used, too; see [`ConfigBuilder::revocable`].
+    /// Returns whether revocable resources may be used; see [`ConfigBuilder::revocable`].
     #[must_use]
     pub fn revocable(&self) -> bool {
         self.revocable
     }
 
-    /// The fewest cores that an executor can take.
+    /// Returns the minimum number of cores that an executor takes.
     pub(crate) fn cores_at_least(&self) -> MilliCpus {
         match self.executor_cores {
             ExecutorCores::Fixed(cores) => cores,
@@ -104,40 +104,42 @@ impl Config {
 /// How many cores an executor takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExecutorCores {
-    /// So many. An agent can hold several such executors.
+    /// A fixed number. An agent can run several such executors.
     Fixed(MilliCpus),
-    /// All whole cores of the agent's offer that the core cap leaves, as Spark does when `spark.executor.cores` is
-    /// not set. With [revocable resources](ConfigBuilder::revocable): of those and the others whichever has more.
+    /// All whole cores of the agent's offers, within the core cap, as Spark does when `spark.executor.cores` is not
+    /// set. With [revocable resources](ConfigBuilder::revocable), either the revocable or the other cores are used,
+    /// whichever are more.
     WholeOffer,
 }
 
 /// How many GPUs an executor takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExecutorGpus {
-    /// All whole GPUs of the offer that the GPU cap leaves, perhaps none: never a reason to decline. The first
-    /// executor on an offer takes them. As Spark does.
+    /// All whole GPUs of the offer, within the GPU cap, as Spark does. There may be none; an offer is never declined
+    /// for that. The first executor placed on an offer takes them.
     #[default]
     WhatThereIs,
-    /// Exactly so many, or there is no executor.
+    /// Exactly this many; an offer with fewer is declined.
     Exactly(Gpus),
 }
 
-/// How long declined offers are refused for, by why. Mesos knows no longer refusal than 365 days.
+/// How long declined offers are refused for, by reason. Mesos limits a refusal to 365 days.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RefuseDurations {
     /// The agent doesn't meet the constraint. Default 120 s (`spark.mesos.rejectOfferDurationForUnmetConstraints`).
     pub unmet_constraint: Duration,
-    /// A cap or the executor limit is reached. Default 120 s
+    /// A cap or the executor limit has been reached. Default 120 s
     /// (`spark.mesos.rejectOfferDurationForReachedMaxCores`).
     pub reached_cap: Duration,
-    /// Anything else: too small, excluded for a moment, malformed. Default 5 s, as Mesos' own.
+    /// Any other reason: the offer is too small, its agent is briefly excluded, it is malformed. Default 5 s, as in
+    /// Mesos.
     pub other: Duration,
     /// The kernel is stopping. Default 120 s.
     pub stopping: Duration,
 }
 
 impl RefuseDurations {
-    /// The longest of them.
+    /// Returns the longest of the four durations.
     pub(crate) fn longest(&self) -> Duration {
         let RefuseDurations { unmet_constraint, reached_cap, other, stopping } = *self;
         unmet_constraint.max(reached_cap).max(other).max(stopping)
@@ -152,45 +154,46 @@ impl Default for RefuseDurations {
     }
 }
 
-/// When an agent on which executors fail gets no more of them.
+/// When an agent is excluded because executors failed on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExclusionRule {
-    /// So many failures, 1 to 255 …
+    /// The number of failures that exclude an agent, 1 to 255.
     pub failures: u8,
-    /// … within so long …
+    /// The time within which the failures must occur.
     pub window: Duration,
-    /// … exclude the agent for so long; `None` is for ever.
+    /// How long the agent is excluded for; `None` means forever.
     pub expiry: Option<Duration>,
 }
 
 impl Default for ExclusionRule {
-    /// Two failures within an hour exclude for an hour.
+    /// Two failures within an hour exclude the agent for an hour.
     fn default() -> ExclusionRule {
         let hour = Duration::from_secs(3600);
         ExclusionRule { failures: 2, window: hour, expiry: Some(hour) }
     }
 }
 
-/// Which agents fill first.
+/// The order in which agents are filled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Placement {
-    /// One executor an agent and pass, over the offers in their order, until a pass places none. An agent on which an
-    /// executor failed comes last for 5 min or until it gets another: so a replacement starts elsewhere if it can.
+    /// Repeated passes over the offers in their order, one executor per agent and pass, until a pass places none. An
+    /// agent on which an executor failed comes last for 5 min or until another executor is placed there, so that a
+    /// replacement starts elsewhere if possible.
     #[default]
     RoundRobin,
-    /// Fill one agent before the next; those on which an executor failed last.
+    /// Fill one agent before the next; agents on which an executor failed come last.
     Consolidate,
 }
 
-/// What becomes of an executor that is out of sight (unreachable, unknown, lost by disconnection): it may run on, and
-/// may come back.
+/// What happens to an executor that is unreachable, unknown to the cluster, or lost by disconnection. It may still run
+/// and may return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnreachableRule {
-    /// After so long its cores no longer count against the cap, so that it can be replaced; `None` keeps them counted
-    /// until it has ended for sure. Comes it back later, it is readmitted if the caps allow, and else killed.
-    /// Default 5 min.
+    /// The time after which its cores no longer count against the cap, so that it can be replaced. `None` keeps them
+    /// counted until the executor is known to have ended. If it returns later, it is readmitted if the caps allow it,
+    /// otherwise killed. Default 5 min.
     pub release_after: Option<Duration>,
-    /// After so long more it is forgotten, as lost; if it comes back even then, it is killed. Default 10 min.
+    /// The further time after which it is forgotten, as lost. If it returns even later, it is killed. Default 10 min.
     pub forget_after: Duration,
 }
 

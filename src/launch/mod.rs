@@ -1,7 +1,7 @@
-//! What an executor is started with, built from a template and one placement.
+//! Commands of executors: templates, Spark's command line, containers, volumes, URIs and secrets.
 //!
-//! A [`Command`] is an executor's own: its arguments and its environment. What all executors of a framework share, such
-//! as the container that they run in, is a [`Setup`], made once.
+//! A [`Command`] belongs to one executor: its arguments and its environment. A [`Setup`], such as the container, is
+//! created once and shared by all executors of a framework.
 
 mod read;
 mod secret;
@@ -22,62 +22,62 @@ pub use template::CommandTemplate;
 
 use crate::resources::{Mebibytes, MilliCpus};
 
-/// A command, ready to be started.
+/// The command of one executor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Command {
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// Variables to add to the environment.
+    /// Variables that are added to the environment.
     pub environment: Vec<(String, String)>,
-    /// How the cluster is given the arguments.
+    /// How the arguments are passed to the cluster.
     pub form: Form,
-    /// What executors share; nothing special if there is none.
+    /// The setup that executors share, if any.
     pub setup: Option<Arc<Setup>>,
-    /// What only a shell can do before the program begins. Only for [`Form::Shell`].
+    /// What a shell does before it starts the program. Only for [`Form::Shell`].
     pub prelude: Prelude,
 }
 
-/// What a shell does before a program begins. Nothing of it is read as a part of a shell's language, whatever it says.
+/// What a shell does before it starts the program. All values are quoted, so the shell never interprets them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prelude {
-    /// It goes into the first folder whose name begins with this.
+    /// Changes into the first folder whose name begins with this.
     pub folder: Option<Arc<str>>,
-    /// It puts this before what `LD_LIBRARY_PATH` says.
+    /// Is prepended to `LD_LIBRARY_PATH`.
     pub library_path: Option<Arc<str>>,
 }
 
-/// How a cluster is given a command's arguments. Either way the program gets them as they are.
+/// How a command's arguments are passed to the cluster. In both forms the program receives them unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// As a list, which no shell reads.
+    /// As a list, without a shell.
     #[default]
     Argv,
-    /// As a line for `/bin/sh -c`, in which everything is in quotation marks: [`Command::shell_line`]. For containers
-    /// whose entry point is a shell, agents that start nothing else, and commands with a [`Prelude`].
+    /// As a fully quoted line for `/bin/sh -c`: [`Command::shell_line`]. For containers whose entry point is a shell,
+    /// agents that accept nothing else, and commands with a [`Prelude`].
     Shell,
 }
 
-/// What there is to know about an executor when its command is built.
+/// The facts about one executor from which its command is built.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
-    /// Its id.
+    /// The executor's id.
     pub executor: &'a str,
     /// The cluster's id for this framework.
     pub app: &'a str,
-    /// The agent that it starts on.
+    /// The id of the agent that it starts on.
     pub agent_id: &'a str,
     /// The agent's host name.
     pub hostname: &'a str,
-    /// The cores that it is told of, extra cores included.
+    /// The cores advertised to it, including extra cores.
     pub cores: MilliCpus,
     /// Its memory without the overhead.
     pub memory: Mebibytes,
-    /// Its port, if a fixed one was asked for.
+    /// The fixed port, if configured.
     pub port: Option<u16>,
 }
 
-/// Builds executors' commands. Called by handler threads, once an executor, with nothing held.
+/// Builds the commands of executors. Handler threads call it once per executor, without holding a lock.
 pub trait Launcher: Send + Sync {
-    /// The command for the executor that `facts` describe.
+    /// Returns the command of the executor that `facts` describe.
     fn command(&self, facts: &Facts<'_>) -> Command;
 }

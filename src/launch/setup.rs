@@ -1,147 +1,151 @@
-//! What all executors of a framework are started with.
+//! The setup that all executors of a framework share: container, URIs, labels, secrets, user.
 
 use std::time::Duration;
 
 use super::Secret;
 
-/// What executors share, besides their command. The default is nothing special.
+/// The setup that executors share, besides their commands. The default is empty.
 ///
-/// A cluster that can't give one of these refuses to start the executor, and says why.
+/// A cluster that doesn't support a part of it rejects the launch with a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Setup {
-    /// What is fetched into an executor's sandbox before it starts.
+    /// Files that are fetched into an executor's sandbox before it starts.
     pub uris: Vec<Uri>,
-    /// What it runs in; in whatever the cluster runs tasks in if there is none.
+    /// The container that it runs in. `None` means the cluster's default.
     pub container: Option<Container>,
-    /// Labels of its task, for people and other programs.
+    /// Labels of its task.
     pub labels: Vec<Label>,
-    /// How long it may take to end when it is asked to, before it is killed, where no call says otherwise.
+    /// The grace period between the request to terminate and the kill, unless a call overrides it.
     pub kill_grace: Option<Duration>,
-    /// Variables of its environment that are secrets, by their names.
+    /// Secret environment variables, by name.
     pub secret_variables: Vec<(String, SecretSource)>,
-    /// Files that are secrets, by the paths at which it finds them; relative ones are in its sandbox.
+    /// Secret files, by path. Relative paths are in its sandbox.
     pub secret_files: Vec<(String, SecretSource)>,
-    /// The user that it runs as; the framework's own if there is none.
+    /// The user that it runs as. `None` means the framework's user.
     pub user: Option<String>,
 }
 
-/// A key, and its value if it has one.
+/// A label: a key and an optional value.
 pub type Label = (String, Option<String>);
 
-/// Where a secret comes from.
+/// The source of a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SecretSource {
-    /// It is this.
+    /// The secret itself.
     Value(Secret),
-    /// The cluster's store of secrets has it under this name.
+    /// The name of the secret in the cluster's secret store.
     Reference(String),
 }
 
-/// Something to fetch into a sandbox.
+/// A file to fetch into the sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Uri {
-    /// Where it is.
+    /// The URI.
     pub value: String,
-    /// Whether it is a program. Such a file isn't unpacked.
+    /// Whether the file is made executable. Executable files aren't extracted.
     pub executable: bool,
-    /// Whether it is unpacked if it is an archive.
+    /// Whether an archive is extracted.
     pub extract: bool,
-    /// Whether the agent keeps it for others.
+    /// Whether the agent caches the file.
     pub cache: bool,
-    /// Its name in the sandbox, if not its own.
+    /// The file name in the sandbox, if it differs from the URI's.
     pub output_file: Option<String>,
 }
 
 impl Uri {
-    /// To be unpacked if it is an archive, and not kept.
+    /// Creates a file that is extracted if it is an archive, and not cached.
     #[must_use]
     pub fn new(value: impl Into<String>) -> Uri {
-        let (executable, extract, cache) = (false, true, false);
-        Uri { value: value.into(), executable, extract, cache, output_file: None }
+        Uri {
+            value: value.into(),
+            executable: false,
+            extract: true,
+            cache: false,
+            output_file: None,
+        }
     }
 }
 
-/// What an executor runs in.
+/// The container that an executor runs in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Container {
-    /// Who makes it.
+    /// The containerizer and the image.
     pub kind: ContainerKind,
-    /// What of the agent's files it sees.
+    /// The mounted volumes.
     pub volumes: Vec<Volume>,
-    /// Which of its ports are to be reached, and as which of the agent's.
+    /// The published ports.
     pub port_mappings: Vec<PortMapping>,
-    /// The networks that it joins, none being the agent's own.
+    /// The networks that it joins. Empty means the agent's network.
     pub networks: Vec<Network>,
 }
 
 impl Container {
-    /// A container on the agent's network, with no volumes.
+    /// Creates a container on the agent's network, without volumes.
     #[must_use]
     pub fn new(kind: ContainerKind) -> Container {
-        let (volumes, port_mappings, networks) = Default::default();
-        Container { kind, volumes, port_mappings, networks }
+        Container { kind, volumes: Vec::new(), port_mappings: Vec::new(), networks: Vec::new() }
     }
 }
 
-/// Who makes a container.
+/// The containerizer, with its options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ContainerKind {
-    /// The agent itself.
+    /// The Mesos containerizer of the agent.
     Mesos {
-        /// The Docker image that it is made from; the agent's own file system if there is none.
+        /// The Docker image. `None` means the agent's file system.
         image: Option<String>,
-        /// Whether the image is fetched even if the agent has it.
+        /// Whether the image is pulled even if the agent has it.
         force_pull: bool,
     },
-    /// Docker, on the agent.
+    /// Docker on the agent.
     Docker {
         /// The image.
         image: String,
-        /// Whether the image is fetched even if the agent has it.
+        /// Whether the image is pulled even if the agent has it.
         force_pull: bool,
-        /// Further options for `docker run`, each with its value.
+        /// Further options of `docker run`, with their values.
         parameters: Vec<(String, String)>,
     },
 }
 
-/// A folder or file that a container sees.
+/// A folder or file that is mounted into a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Volume {
-    /// Where it is on the agent; the cluster makes one if that isn't said.
+    /// The path on the agent. `None` lets the cluster create one.
     pub host: Option<String>,
-    /// Where the container sees it.
+    /// The path in the container.
     pub container: String,
-    /// Whether the container can't change it.
+    /// Whether the mount is read-only.
     pub read_only: bool,
 }
 
-/// A container's port that is to be reached.
+/// A container port that is published on the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortMapping {
-    /// The agent's port.
+    /// The port on the agent.
     pub host: u16,
-    /// The container's.
+    /// The port in the container.
     pub container: u16,
-    /// Of which kind both are.
+    /// The protocol.
     pub protocol: Protocol,
 }
 
-/// A kind of port.
+/// The protocol of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Protocol {
-    /// Connections.
+    /// TCP.
     #[default]
     Tcp,
-    /// Datagrams.
+    /// UDP.
     Udp,
 }
 
 impl Protocol {
-    /// In small letters, as Mesos has it.
+    /// Returns the name in lower case, as Mesos writes it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -154,14 +158,15 @@ impl Protocol {
 /// A network that a container joins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Network {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Labels for whoever runs it.
+    /// Labels for the network's provider.
     pub labels: Vec<Label>,
 }
 
 impl Setup {
-    /// What of it takes more than starting a process: in a word or two, to say what can't be had.
+    /// Returns the first part that needs more than starting a process, as a few words for an error message. `None` if
+    /// there is none.
     #[must_use]
     pub fn beyond_a_process(&self) -> Option<&'static str> {
         let Setup {

@@ -1,4 +1,4 @@
-//! Agents' attributes as text and in memory of their own, such as `zone:east;tier:3;ports:[1-9]`.
+//! Owned attributes of agents, and their text form, such as `zone:east;tier:3;ports:[1-9]`.
 //!
 //! ```text
 //! attributes = [ attribute ] *( ";" [ attribute ] )
@@ -8,9 +8,9 @@
 //! ```
 //!
 //! As with the `--attributes` of a Mesos agent, a value that is a finite number becomes a scalar,
-//! intervals become ranges, and everything else is text; names may repeat. Sets, which a stock
-//! Mesos agent refuses to have, are read here because offers can carry them. White space around
-//! names, values and items is dropped.
+//! intervals become ranges, and everything else is text; names may repeat. A stock Mesos agent
+//! rejects sets; they are parsed here because offers can carry them. White space around names,
+//! values and items is removed.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ use crate::error::Error;
 
 use crate::resources::PortRange;
 
-/// The longest text of attributes that is read, in bytes.
+/// The maximum length of an attribute text, in bytes.
 pub const ATTRIBUTES_BYTES_MAX: usize = 64 * 1024;
 
 const ALLOWED: &str = "NAME:VALUE[;...], where a value is a number, [FROM-TO,...], {ITEM,...} or \
@@ -34,7 +34,7 @@ pub struct OwnedAttribute {
     pub value: OwnedAttributeValue,
 }
 
-/// An [`AttributeValue`] that owns its parts. The text of one that was read reads back the same.
+/// An [`AttributeValue`] that owns its parts. Parsing and printing round-trip.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OwnedAttributeValue {
     /// Text.
@@ -47,11 +47,11 @@ pub enum OwnedAttributeValue {
     Set(Vec<String>),
 }
 
-/// Reads attributes; an empty text means none.
+/// Parses attributes; an empty text means none.
 ///
 /// # Errors
-/// When an attribute has no name or no value, intervals or a set can't be read, or the text is
-/// longer than [`ATTRIBUTES_BYTES_MAX`] or holds control characters.
+/// Fails if an attribute has no name or no value, if intervals or a set can't be parsed, or if the
+/// text is longer than [`ATTRIBUTES_BYTES_MAX`] or contains control characters.
 pub fn parse(text: &str) -> Result<Vec<OwnedAttribute>, Error> {
     let refused = |what: &str| {
         let shown: String = what.chars().take(80).collect();
@@ -64,7 +64,7 @@ pub fn parse(text: &str) -> Result<Vec<OwnedAttribute>, Error> {
     attributes.map(|one| attribute(one).ok_or_else(|| refused(one))).collect()
 }
 
-/// Whether a text is one that is read at all.
+/// Returns whether a text is short enough and free of control characters.
 pub(crate) fn is_readable(text: &str) -> bool {
     text.len() <= ATTRIBUTES_BYTES_MAX && !text.chars().any(char::is_control)
 }
@@ -77,8 +77,7 @@ fn attribute(text: &str) -> Option<OwnedAttribute> {
 }
 
 impl OwnedAttributeValue {
-    /// What a text is taken for. `None` when it is empty, or begins as intervals or as a set and
-    /// isn't one.
+    /// Parses one value. `None` if it is empty, or begins like intervals or a set but isn't one.
     pub(crate) fn parse(text: &str) -> Option<OwnedAttributeValue> {
         let text = text.trim();
         let items = |inside: &str| -> Vec<String> {
@@ -95,7 +94,7 @@ impl OwnedAttributeValue {
             let is_item = |item: &String| !item.is_empty() && !item.contains(['{', '}']);
             return items.iter().all(is_item).then_some(OwnedAttributeValue::Set(items));
         }
-        // "nan" and "infinity" are words here, as are hexadecimal numbers.
+        // "nan", "infinity" and hexadecimal numbers are text.
         let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
         match number {
             Some(number) => Some(OwnedAttributeValue::Scalar(number)),
@@ -138,12 +137,12 @@ impl fmt::Display for OwnedAttributeValue {
     }
 }
 
-/// The items of all sets among some attributes, borrowed: [`lend`] needs them side by side.
+/// The items of all sets of some attributes, borrowed side by side for [`lend`].
 #[derive(Debug)]
 pub struct Items<'a>(Vec<&'a str>);
 
 impl<'a> Items<'a> {
-    /// The items of these attributes, in their order.
+    /// Collects the items of these attributes, in their order.
     pub fn of(attributes: impl IntoIterator<Item = &'a OwnedAttribute>) -> Items<'a> {
         let items = attributes.into_iter().flat_map(|attribute| match &attribute.value {
             OwnedAttributeValue::Set(items) => &items[..],
@@ -153,8 +152,8 @@ impl<'a> Items<'a> {
     }
 }
 
-/// Attributes as offers have them. `items` must be those of the same attributes in the same order;
-/// sets for which there are too few are empty.
+/// Borrows attributes in the form of an [`Offer`](super::Offer). `items` must come from the same
+/// attributes in the same order; a set whose items are missing is empty.
 pub fn lend<'a>(
     attributes: impl IntoIterator<Item = &'a OwnedAttribute>,
     items: &'a Items<'a>,
@@ -185,7 +184,7 @@ mod tests {
         parse(text).unwrap().into_iter().map(|attribute| attribute.value).collect()
     }
 
-    /// Goal: values have the kinds that a Mesos agent gives them. Method: one of each kind, and
+    /// Goal: values have the types that a Mesos agent gives them. Method: one of each type, and
     /// words that look like numbers.
     #[test]
     fn values_have_their_kinds() {
@@ -217,7 +216,7 @@ mod tests {
         assert_eq!(parse(" zone : east ; zone:west").unwrap()[0].name, "zone");
     }
 
-    /// Goal: what can't be read is refused in a sentence. Method: each kind of mistake.
+    /// Goal: malformed text is rejected with a sentence. Method: each kind of mistake.
     #[test]
     fn mistakes_are_refused() {
         for text in [
@@ -234,8 +233,8 @@ mod tests {
     }
 
     proptest! {
-        /// Goal: reading is total, what was read prints as what reads back, and lending changes
-        /// nothing. Method: strings of marks and names.
+        /// Goal: parsing is total, printed attributes parse to the same, and lending changes
+        /// nothing. Method: strings of punctuation and names.
         #[test]
         fn printing_reads_back(text in "[az1.:;,\\[\\]{} -]{0,40}") {
             let Ok(attributes) = parse(&text) else { return Ok(()) };

@@ -1,7 +1,7 @@
-//! What comes in: an agent's offer of resources, borrowed from whoever decoded it.
+//! Resource offers: an agent's offer, its resources and its attributes, borrowed from the decoder's buffers.
 //!
-//! Nothing here owns memory. A wire decoder keeps its buffers, builds its [`Resource`]s and [`Attribute`]s on slices
-//! of them, and hands the [`Offer`]s over; the kernel copies an agent's id once, when it first meets it.
+//! Nothing here owns memory. A wire decoder keeps its buffers, builds [`Resource`]s and [`Attribute`]s on slices of
+//! them, and passes on the [`Offer`]s. The kernel copies an agent's id once, when it first sees the agent.
 
 pub mod attributes;
 mod reservation;
@@ -18,30 +18,31 @@ use crate::resources::PortRange;
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Offer<'a> {
-    /// The offer's id. An offer without one is declined as malformed.
+    /// The offer's id. If it is empty, the offer is declined as malformed.
     pub id: &'a str,
-    /// The id of the agent that offers. An offer without one is declined as malformed.
+    /// The id of the agent whose resources are offered. If it is empty, the offer is declined as malformed.
     pub agent_id: &'a str,
     /// The agent's host name, for reports and for the executor's `{{HOSTNAME}}`.
     pub hostname: &'a str,
-    /// The role that the offer was allocated to: offers of one agent and role in a batch are answered as one, from
-    /// what is reserved for that role, for one above it in the hierarchy (`eng` of `eng/etl`), or for nobody.
-    /// [`DEFAULT_ROLE`] when the wire doesn't say, as old masters don't: then whatever is in the offer may be taken.
+    /// The role that the offer is allocated to. Offers of one agent and role in a batch are answered together.
+    /// Executors may use resources that are unreserved, reserved for this role, or reserved for one of its ancestors
+    /// (`eng` of `eng/etl`). Old masters send no role; it is then [`DEFAULT_ROLE`], and executors may use resources of
+    /// any role.
     pub role: &'a str,
-    /// What is offered, in the order of the wire: resources are taken in this order.
+    /// The offered resources, in wire order. Executors take resources in this order.
     pub resources: &'a [Resource<'a>],
-    /// The agent's attributes: constraints are matched against them.
+    /// The agent's attributes, which constraints are matched against.
     pub attributes: &'a [Attribute<'a>],
     /// The region of the agent's fault domain, if it is known.
     pub region: Option<&'a str>,
     /// The zone of the agent's fault domain, if it is known.
     pub zone: Option<&'a str>,
-    /// How long from now until the agent's planned maintenance begins; zero if it has begun. `None`: none is planned.
+    /// The time until the agent's planned maintenance begins; zero if it has begun, `None` if none is planned.
     pub maintenance_in: Option<Duration>,
 }
 
 impl<'a> Offer<'a> {
-    /// An offer to the default role, `*`.
+    /// Creates an offer to the default role, `*`.
     #[must_use]
     pub const fn new(
         id: &'a str,
@@ -63,48 +64,49 @@ impl<'a> Offer<'a> {
         }
     }
 
-    /// The same offer, allocated to `role`.
+    /// Sets the role that the offer is allocated to.
     #[must_use]
     pub const fn with_role(mut self, role: &'a str) -> Offer<'a> {
         self.role = role;
         self
     }
 
-    /// The same offer, of an agent whose maintenance begins so long from now.
+    /// Sets the time until the agent's planned maintenance begins.
     #[must_use]
     pub const fn maintained_in(mut self, maintenance_in: Duration) -> Offer<'a> {
         self.maintenance_in = Some(maintenance_in);
         self
     }
 
-    /// The same offer, of an agent in this region and zone.
+    /// Sets the region and zone of the agent's fault domain.
     #[must_use]
     pub const fn in_domain(mut self, region: &'a str, zone: &'a str) -> Offer<'a> {
-        (self.region, self.zone) = (Some(region), Some(zone));
+        self.region = Some(region);
+        self.zone = Some(zone);
         self
     }
 }
 
-/// The role of resources that are reserved for nobody.
+/// The role of unreserved resources.
 pub const DEFAULT_ROLE: &str = "*";
 
 /// An attribute of an agent. Names may repeat.
 #[derive(Clone, Copy, Debug)]
 pub struct Attribute<'a> {
-    /// Its name.
+    /// The name.
     pub name: &'a str,
-    /// Its value.
+    /// The value.
     pub value: AttributeValue<'a>,
 }
 
 impl<'a> Attribute<'a> {
-    /// A text attribute, such as `zone:east`.
+    /// Creates a text attribute such as `zone:east`.
     #[must_use]
     pub const fn text(name: &'a str, text: &'a str) -> Attribute<'a> {
         Attribute { name, value: AttributeValue::Text(text) }
     }
 
-    /// A number, such as `tier:3`.
+    /// Creates a number such as `tier:3`.
     #[must_use]
     pub const fn scalar(name: &'a str, scalar: f64) -> Attribute<'a> {
         Attribute { name, value: AttributeValue::Scalar(scalar) }
@@ -116,9 +118,9 @@ impl<'a> Attribute<'a> {
 pub enum AttributeValue<'a> {
     /// Text.
     Text(&'a str),
-    /// A number. It is compared, never added up, and so stays the wire's `f64`.
+    /// A number. It is only compared, never summed, so it stays an `f64` as on the wire.
     Scalar(f64),
-    /// Intervals of numbers.
+    /// Closed intervals of whole numbers.
     Ranges(&'a [PortRange]),
     /// Named items.
     Set(&'a [&'a str]),

@@ -1,59 +1,59 @@
-//! Whom a resource is reserved for, in the two forms that Mesos has had for it.
+//! Reservations of a resource, in the old and the refined form of Mesos' API.
 
 use super::DEFAULT_ROLE;
 
-/// How a resource is reserved, in the form of the wire, which what is cut from it has to bear, too.
+/// The reservations of a resource, in the form of the wire. A task's resources must carry the same form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reservations<'a> {
     /// The form for frameworks without the capability `RESERVATION_REFINEMENT`.
     Old {
         /// The role that the resource is reserved for, or [`DEFAULT_ROLE`].
         role: &'a str,
-        /// Who reserved it, if it was reserved while the agent ran; nobody in particular if by the agent's settings.
+        /// Who made the reservation, if it is dynamic; `None` if it is static.
         dynamic: Option<&'a ReservedBy<'a>>,
     },
-    /// The form with that capability: each reservation refines the one before it, and the last one's role counts. None
-    /// is unreserved.
+    /// The form with that capability: each reservation refines the one before it, and the role of the last one counts.
+    /// An empty stack means unreserved.
     Refined(&'a [Reservation<'a>]),
 }
 
-/// One of a stack of reservations.
+/// One reservation of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reservation<'a> {
-    /// How it came about.
+    /// Static or dynamic.
     pub kind: ReservationKind,
-    /// The role reserved for.
+    /// The role that the resource is reserved for.
     pub role: &'a str,
-    /// Who reserved.
+    /// Who made the reservation.
     pub by: ReservedBy<'a>,
 }
 
-/// How a reservation came about.
+/// Whether a reservation is static or dynamic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReservationKind {
-    /// By the agent's settings.
+    /// Made by the agent's configuration.
     Static,
-    /// By a framework or an operator, while the agent ran.
+    /// Made by a framework or an operator while the agent was running.
     Dynamic,
 }
 
-/// Who made a reservation, and what they wrote on it. Nothing of it matters to the kernel.
+/// Who made a reservation, and its labels. The kernel doesn't interpret them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReservedBy<'a> {
-    /// Who.
+    /// The principal.
     pub principal: Option<&'a str>,
-    /// Their labels.
+    /// The labels.
     pub labels: &'a [Label<'a>],
 }
 
-/// A key, and its value if it has one.
+/// A label: a key and an optional value.
 pub type Label<'a> = (&'a str, Option<&'a str>);
 
 impl<'a> Reservations<'a> {
-    /// Reserved for nobody, in the old form.
+    /// Unreserved, in the old form.
     pub const NONE: Reservations<'static> = Reservations::Old { role: DEFAULT_ROLE, dynamic: None };
 
-    /// The role that the resource is reserved for in effect, or [`DEFAULT_ROLE`].
+    /// Returns the role that the resource is effectively reserved for, or [`DEFAULT_ROLE`].
     #[inline]
     #[must_use]
     pub fn role(&self) -> &'a str {
@@ -63,18 +63,18 @@ impl<'a> Reservations<'a> {
         }
     }
 
-    /// Whether frameworks may use the resource in an offer to `role`: it is reserved for nobody, for that role, or for
-    /// one above it. To the role [`DEFAULT_ROLE`] every resource is open.
+    /// Returns whether the resource may be used in an offer to `role`: it is unreserved, or reserved for that role or
+    /// one of its ancestors. If `role` is [`DEFAULT_ROLE`], every resource may be used.
     #[inline]
     #[must_use]
     pub fn open_to(&self, role: &str) -> bool {
         let own = self.role();
-        // Most resources are reserved for nobody.
+        // Most resources are unreserved.
         own == DEFAULT_ROLE || is_or_is_above(own, role)
     }
 }
 
-/// Whether `own` is `role` or an ancestor of it, as `eng` is of `eng/etl`; or whether anything goes for `role`.
+/// Returns whether `own` is `role` or an ancestor of it (`eng` of `eng/etl`), or `role` is the default role.
 #[inline(never)]
 fn is_or_is_above(own: &str, role: &str) -> bool {
     let rest = role.strip_prefix(own);
@@ -94,8 +94,8 @@ mod tests {
     }
 
     proptest! {
-        /// Goal: both forms say the same, and a resource is open to its role and to those below. Method: random
-        /// paths of roles; the rule told anew, name by name.
+        /// Goal: both forms agree, and a resource is open to its role and that role's descendants. Method: random role
+        /// paths against the rule on path components.
         #[test]
         fn roles_below_may_use_what_is_reserved_above(
             own in "(\\*|[ab]{1,2}(/[ab]{1,2}){0,2})",

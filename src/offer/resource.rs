@@ -1,4 +1,4 @@
-//! An entry of an offer's resources, and what the kernel may take of it.
+//! One entry of an offer's resources: name, kind, revocability, reservations and value.
 
 use super::{DEFAULT_ROLE, Reservations, ReservedBy};
 use crate::resources::{PortRange, Scalar};
@@ -7,20 +7,20 @@ use crate::resources::{PortRange, Scalar};
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Resource<'a> {
-    /// Its name on the wire, such as `cpus`.
+    /// The name on the wire, such as `cpus`.
     pub name: &'a str,
-    /// What the kernel takes it for. Resources of other kinds are carried in offers and never taken.
+    /// The kind of resource. Executors never use resources of kind [`ResourceKind::Other`].
     pub kind: ResourceKind,
-    /// What the kernel may do with it, besides.
+    /// Whether the resource is revocable, shared or a disk.
     pub standing: Revocability,
-    /// Whom it is reserved for.
+    /// The reservations.
     pub reservations: Reservations<'a>,
-    /// How much of it, or which.
+    /// The quantity, intervals or items.
     pub value: Value<'a>,
 }
 
 impl<'a> Resource<'a> {
-    /// An unreserved resource of any value.
+    /// Creates an unreserved resource of any value.
     #[must_use]
     pub fn new(name: &'a str, value: Value<'a>) -> Resource<'a> {
         let kind = ResourceKind::of(name, &value);
@@ -28,59 +28,58 @@ impl<'a> Resource<'a> {
         Resource { name, kind, standing, reservations, value }
     }
 
-    /// An unreserved scalar such as `cpus`; a number that is no quantity counts as nothing, see
+    /// Creates an unreserved scalar such as `cpus`. A number that isn't a valid quantity becomes zero, see
     /// [`Scalar::from_f64_lenient`].
     #[must_use]
     pub fn scalar(name: &'a str, value: f64) -> Resource<'a> {
         Self::new(name, Value::Scalar(Scalar::from_f64_lenient(value)))
     }
 
-    /// An unreserved resource of intervals, such as `ports`.
+    /// Creates an unreserved resource of intervals, such as `ports`.
     #[must_use]
     pub fn ranges(name: &'a str, ranges: &'a [PortRange]) -> Resource<'a> {
         Self::new(name, Value::Ranges(ranges))
     }
 
-    /// The same resource, reserved for `role` by the agent's settings, in the old form ([`DEFAULT_ROLE`] takes the
-    /// reservation away).
+    /// Adds a static reservation for `role`, in the old form. [`DEFAULT_ROLE`] removes the reservation.
     #[must_use]
     pub const fn reserved_for(self, role: &'a str) -> Resource<'a> {
         self.with_reservations(Reservations::Old { role, dynamic: None })
     }
 
-    /// The same resource, reserved for `role` while the agent ran, in the old form.
+    /// Adds a dynamic reservation for `role`, in the old form.
     #[must_use]
     pub const fn reserved_by(self, role: &'a str, by: &'a ReservedBy<'a>) -> Resource<'a> {
         self.with_reservations(Reservations::Old { role, dynamic: Some(by) })
     }
 
-    /// The same resource, reserved so.
+    /// Sets the reservations.
     #[must_use]
     pub const fn with_reservations(mut self, reservations: Reservations<'a>) -> Resource<'a> {
         self.reservations = reservations;
         self
     }
 
-    /// The same resource with another standing.
+    /// Sets the revocability.
     #[must_use]
     pub const fn with_standing(mut self, standing: Revocability) -> Resource<'a> {
         self.standing = standing;
         self
     }
 
-    /// The role that it is reserved for in effect, or [`DEFAULT_ROLE`].
+    /// Returns the role that the resource is effectively reserved for, or [`DEFAULT_ROLE`].
     #[must_use]
     pub fn role(&self) -> &'a str {
         self.reservations.role()
     }
 
-    /// Whether it is reserved for some role.
+    /// Returns whether the resource is reserved for any role.
     #[must_use]
     pub fn is_reserved(&self) -> bool {
         self.role() != DEFAULT_ROLE
     }
 
-    /// How much can be cut from it as its kind, in thousandths. GPUs are cut whole.
+    /// Returns the quantity that executors can take, in thousandths. For GPUs, only whole ones count.
     pub(crate) fn quantity(&self) -> u64 {
         match (self.kind, self.value) {
             (ResourceKind::Cpus | ResourceKind::Memory, Value::Scalar(scalar)) => {
@@ -91,7 +90,7 @@ impl<'a> Resource<'a> {
         }
     }
 
-    /// Whether `port` is among its ports.
+    /// Returns whether `port` is one of its ports.
     pub(crate) fn has_port(&self, port: u16) -> bool {
         match self.value {
             Value::Ranges(ranges) if self.kind == ResourceKind::Ports => {
@@ -102,7 +101,7 @@ impl<'a> Resource<'a> {
     }
 }
 
-/// What the kernel takes a resource for.
+/// The kind of a resource, by its name and type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResourceKind {
@@ -110,11 +109,11 @@ pub enum ResourceKind {
     Cpus,
     /// `mem`, a scalar in MiB.
     Memory,
-    /// `gpus`, a scalar in whole GPUs. Of an entry with a fraction the whole ones are used.
+    /// `gpus`, a scalar in whole GPUs. The fraction of an entry is not used.
     Gpus,
     /// `ports`, intervals.
     Ports,
-    /// Anything else: never taken.
+    /// Anything else; never used.
     Other,
 }
 
@@ -130,18 +129,18 @@ impl ResourceKind {
     }
 }
 
-/// Whether a resource stays with those who have it, and whether they have it alone. If several apply, the last counts.
+/// Whether a resource can be revoked, is shared, or is a disk. If several apply, the last one counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Revocability {
-    /// It stays, and is had alone.
+    /// Neither revocable nor shared.
     #[default]
     Firm,
-    /// Mesos may take it back at any time. Used only if [asked for](crate::ConfigBuilder::revocable).
+    /// Mesos may revoke it at any time. Used only if [enabled](crate::ConfigBuilder::revocable).
     Revocable,
-    /// Several may have it at once. Never used: Mesos shares only persistent volumes, and executors take none.
+    /// Several tasks may use it at once. Never used: Mesos shares only persistent volumes, which executors don't use.
     Shared,
-    /// A persistent volume, or a part of a disk of its own (a path, a mount, a block device). Never used.
+    /// A persistent volume, or a disk with a source (a path, a mount, a block device). Never used.
     Disk,
 }
 
@@ -150,7 +149,7 @@ pub enum Revocability {
 pub enum Value<'a> {
     /// A quantity.
     Scalar(Scalar),
-    /// Intervals of numbers.
+    /// Closed intervals of whole numbers.
     Ranges(&'a [PortRange]),
     /// Named items.
     Set(&'a [&'a str]),

@@ -1,20 +1,21 @@
-//! Quantities and ports: integer units inside, `f64` only at a border.
+//! Units of resources (cores, memory, GPUs, scalars) and sets of ports. All are integers; `f64` appears only on the
+//! wire.
 //!
-//! # What is taken of an offer
+//! # Which resources of an offer executors use
 //!
 //! | | rule |
 //! |---|---|
-//! | amounts | thousandths, exact: of each [`Resource`](crate::Resource), used + left = offered. What is no quantity is nothing |
-//! | names | `cpus`, `mem` and `gpus` that are scalars, `ports` that are intervals; entries of one name add up |
-//! | roles | what is reserved for nobody, for the offer's role, or for one above it (`eng` of `eng/etl`); for nobody else. From an offer whose role is not known ([`DEFAULT_ROLE`](crate::DEFAULT_ROLE)), any |
-//! | order | reserved resources first, then unreserved ones; within that as the offers have them |
-//! | revocable | left alone unless [asked for](crate::ConfigBuilder::revocable). Then each executor takes each name wholly from resources that stay or, when those don't hold one more share, wholly from revocable ones |
-//! | shared, volumes, disks | left alone always |
-//! | GPUs | whole ones: exactly as many for each executor, or those that there are for the first ([`ExecutorGpus`](crate::config::ExecutorGpus)). Of an entry with a fraction the whole ones count |
-//! | ports | the one that is asked for, from an interval that holds it; intervals are never expanded |
+//! | amounts | thousandths, exact: for each [`Resource`](crate::Resource), used + left = offered. An invalid quantity counts as zero |
+//! | names | `cpus`, `mem` and `gpus` if they are scalars, `ports` if they are intervals; entries of one name are summed |
+//! | roles | unreserved resources and those reserved for the offer's role or an ancestor of it (`eng` of `eng/etl`). If the offer's role is unknown ([`DEFAULT_ROLE`](crate::DEFAULT_ROLE)), resources of any role |
+//! | order | reserved resources first, then unreserved ones; otherwise in the order of the offers |
+//! | revocable | unused unless [enabled](crate::ConfigBuilder::revocable). Then each executor takes each name entirely from non-revocable resources or, if these don't suffice for one more executor, entirely from revocable ones |
+//! | shared, volumes, disks | never used |
+//! | GPUs | whole GPUs: a fixed number for each executor, or all of the offer for the first executor ([`ExecutorGpus`](crate::config::ExecutorGpus)). The fraction of an entry is ignored |
+//! | ports | the configured port, from an interval that contains it; intervals are never expanded |
 //!
-//! What is cut bears the reservations of its resource, in their form. What is left is
-//! [`Accepted::left`](crate::Accepted::left).
+//! The resources of an executor carry the reservations of the offered resource, in the same form.
+//! [`Accepted::left`](crate::Accepted::left) returns the unused rest.
 
 mod executor;
 mod ports;

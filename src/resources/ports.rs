@@ -1,4 +1,4 @@
-//! Port intervals. They are never expanded into single ports.
+//! Closed intervals and sets of ports, kept as intervals and never expanded into single ports.
 
 use std::fmt;
 
@@ -7,18 +7,18 @@ use std::fmt;
 pub struct PortRange {
     /// The first number of the interval.
     pub begin: u64,
-    /// The last number of the interval, included. An interval whose `end` is below its `begin` holds nothing.
+    /// The last number of the interval, inclusive. An interval whose `end` is below its `begin` is empty.
     pub end: u64,
 }
 
 impl PortRange {
-    /// The interval from `begin` to `end`, both included.
+    /// Creates the interval from `begin` to `end`, both inclusive.
     #[must_use]
     pub const fn new(begin: u64, end: u64) -> PortRange {
         PortRange { begin, end }
     }
 
-    /// Reads `1-9`; `None` if it isn't one, or ends before it begins.
+    /// Parses `1-9`. `None` if the text is not an interval, or its end is below its begin.
     pub(crate) fn parse(text: &str) -> Option<PortRange> {
         let (begin, end) = text.split_once('-')?;
         let number = |text: &str| {
@@ -29,13 +29,13 @@ impl PortRange {
         (begin <= end).then_some(PortRange { begin, end })
     }
 
-    /// Whether `number` lies inside.
+    /// Returns whether the interval contains `number`.
     #[must_use]
     pub const fn contains(self, number: u64) -> bool {
         self.begin <= number && number <= self.end
     }
 
-    /// Whether it holds nothing.
+    /// Returns whether the interval is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.end < self.begin
@@ -48,8 +48,10 @@ impl fmt::Display for PortRange {
     }
 }
 
-/// A set of ports, or of other numbers, as intervals: sorted, and neither empty nor touching, so that equal sets have
-/// equal intervals. Made of intervals in any order, which may overlap.
+/// A set of ports, or of other numbers, as intervals.
+///
+/// The intervals are sorted, non-empty, and neither overlap nor touch, so equal sets have equal intervals. A set can be
+/// built from intervals in any order, which may overlap.
 ///
 /// ```
 /// use offermill::resources::{PortRange, PortSet};
@@ -65,7 +67,7 @@ pub struct PortSet {
 }
 
 impl PortSet {
-    /// What lies in any of `ranges`. Takes the time of sorting them.
+    /// Creates the union of `ranges`. Takes O(n log n).
     #[must_use]
     pub fn of(ranges: impl IntoIterator<Item = PortRange>) -> PortSet {
         let mut ranges: Vec<PortRange> =
@@ -81,39 +83,39 @@ impl PortSet {
         PortSet { ranges }
     }
 
-    /// Its intervals, from the lowest up.
+    /// Returns the intervals, in ascending order.
     #[must_use]
     pub fn ranges(&self) -> &[PortRange] {
         &self.ranges
     }
 
-    /// Whether it holds nothing.
+    /// Returns whether the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// Whether `number` is in it. Takes the logarithm of the number of intervals.
+    /// Returns whether the set contains `number`. Takes O(log n) in the number of intervals.
     #[must_use]
     pub fn contains(&self, number: u64) -> bool {
         let at = self.ranges.partition_point(|range| range.end < number);
         self.ranges.get(at).is_some_and(|range| range.contains(number))
     }
 
-    /// How many numbers it holds; all 2⁶⁴ count as [`u64::MAX`].
+    /// Returns how many numbers the set contains, at most [`u64::MAX`].
     #[must_use]
     pub fn count(&self) -> u64 {
         let counts = self.ranges.iter().map(|range| (range.end - range.begin).saturating_add(1));
         counts.fold(0, u64::saturating_add)
     }
 
-    /// What is in it and not in `taken`. Takes the time of one look at both.
+    /// Returns the numbers that are in this set and not in `taken`. Takes O(n) in the number of intervals of both.
     #[must_use]
     pub fn without(&self, taken: &PortSet) -> PortSet {
         let mut ranges = Vec::with_capacity(self.ranges.len() + taken.ranges.len());
         let mut taken = taken.ranges.iter().copied().peekable();
         for range in &self.ranges {
-            // What of the range is not looked at yet; none once its end was taken.
+            // Where the unprocessed rest of the range begins; `None` once its end has been removed.
             let mut rest = Some(range.begin);
             while let (Some(begin), Some(next)) = (rest, taken.peek().copied()) {
                 if next.begin > range.end {
@@ -124,7 +126,7 @@ impl PortSet {
                 }
                 rest = next.end.max(begin.saturating_sub(1)).checked_add(1);
                 rest = rest.filter(|begin| *begin <= range.end);
-                // One that reaches further may take from the next range, too.
+                // An interval that ends later may also remove numbers from the next range.
                 if next.end > range.end {
                     break;
                 }

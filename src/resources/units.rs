@@ -1,21 +1,21 @@
-//! Units. Everything inside the kernel is an integer; see [`Scalar`] for how a wire's `f64` becomes one.
+//! Units of resources: scalars in thousandths, cores, memory, GPUs. All are integers; [`Scalar`] converts from `f64`.
 
 use std::fmt;
 
-/// A quantity in thousandths, the fixed point that Mesos computes scalars in.
+/// A quantity in thousandths, the fixed-point format in which Mesos computes scalars.
 ///
-/// Mesos keeps three decimals of every scalar (`llround(value * 1000)` in its `values.cpp`); so do we, so that
-/// sums and differences are exact and never leave slivers such as 1e-17 cpus.
+/// Mesos rounds every scalar to three decimals (`llround(value * 1000)` in its `values.cpp`), and so does this type.
+/// Sums and differences are exact and never leave fragments such as 1e-17 cpus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Scalar(u64);
 
 impl Scalar {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Scalar = Scalar(0);
     /// The largest scalar: 2⁵³ thousandths, the last integer up to which an `f64` is exact.
     pub const MAX: Scalar = Scalar(1 << 53);
 
-    /// A quantity of `thousandths`/1000, cut off at [`Scalar::MAX`].
+    /// Creates a quantity of `thousandths`/1000, clamped to [`Scalar::MAX`].
     #[must_use]
     pub const fn from_thousandths(thousandths: u64) -> Scalar {
         if thousandths > Self::MAX.0 { Self::MAX } else { Scalar(thousandths) }
@@ -24,18 +24,18 @@ impl Scalar {
     /// Rounds a wire value to three decimals, half away from zero.
     ///
     /// # Errors
-    /// When `value` is NaN, infinite, negative, or more than [`Scalar::MAX`].
+    /// Fails if `value` is NaN, infinite, negative, or more than [`Scalar::MAX`].
     pub fn from_f64(value: f64) -> Result<Scalar, ScalarError> {
         let thousandths = value * 1000.0;
         if !(0.0..=Self::MAX.0 as f64).contains(&thousandths) {
             return Self::from_odd_f64(value);
         }
-        // Up to 2⁵³ an `f64` and its whole part differ by their fraction exactly; `round` would call a library.
+        // Up to 2⁵³ the difference between an `f64` and its whole part is exact; `round` would be a library call.
         let whole = thousandths as u64;
         Ok(Scalar(whole + u64::from(thousandths - whole as f64 >= 0.5)))
     }
 
-    /// Of what is no quantity before it is rounded; a little less than nothing is nothing.
+    /// Handles values out of range before rounding. A negative value that rounds to zero is zero.
     #[cold]
     fn from_odd_f64(value: f64) -> Result<Scalar, ScalarError> {
         if !value.is_finite() {
@@ -50,8 +50,8 @@ impl Scalar {
         Ok(Self::ZERO)
     }
 
-    /// Like [`Scalar::from_f64`], for offers that must be answered whatever they say: what is not a quantity is
-    /// nothing, and what is too large is [`Scalar::MAX`].
+    /// Like [`Scalar::from_f64`], but total, for offers that must be answered whatever they contain: an invalid value
+    /// becomes zero, and a value that is too large becomes [`Scalar::MAX`].
     #[must_use]
     pub fn from_f64_lenient(value: f64) -> Scalar {
         match Self::from_f64(value) {
@@ -61,13 +61,13 @@ impl Scalar {
         }
     }
 
-    /// The quantity in thousandths.
+    /// Returns the quantity in thousandths.
     #[must_use]
     pub const fn thousandths(self) -> u64 {
         self.0
     }
 
-    /// The quantity as a wire's `f64`.
+    /// Returns the quantity as an `f64` for the wire.
     #[must_use]
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / 1000.0
@@ -80,7 +80,7 @@ impl fmt::Display for Scalar {
     }
 }
 
-/// Why a number is not a quantity.
+/// Why a number is not a valid quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ScalarError {
@@ -112,25 +112,25 @@ impl MilliCpus {
     /// No cores.
     pub const ZERO: MilliCpus = MilliCpus(0);
 
-    /// `thousandths`/1000 of a core.
+    /// Creates a number of cores from thousandths of a core.
     #[must_use]
     pub const fn from_millis(thousandths: u64) -> MilliCpus {
         MilliCpus(thousandths)
     }
 
-    /// Whole cores; saturates.
+    /// Creates a number of whole cores; saturates.
     #[must_use]
     pub const fn from_cores(cores: u64) -> MilliCpus {
         MilliCpus(cores.saturating_mul(1000))
     }
 
-    /// In thousandths of a core.
+    /// Returns thousandths of a core.
     #[must_use]
     pub const fn millis(self) -> u64 {
         self.0
     }
 
-    /// Whole cores, rounded down.
+    /// Returns the whole cores, rounded down.
     #[must_use]
     pub const fn whole_cores(self) -> u64 {
         self.0 / 1000
@@ -138,7 +138,7 @@ impl MilliCpus {
 }
 
 impl fmt::Display for MilliCpus {
-    /// As people write cores: `2`, `0.5`.
+    /// Prints cores as `2` or `0.5`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_thousandths(f, self.0)
     }
@@ -152,13 +152,13 @@ impl Mebibytes {
     /// No memory.
     pub const ZERO: Mebibytes = Mebibytes(0);
 
-    /// `mebibytes` MiB.
+    /// Creates a size of `mebibytes` MiB.
     #[must_use]
     pub const fn new(mebibytes: u64) -> Mebibytes {
         Mebibytes(mebibytes)
     }
 
-    /// In MiB.
+    /// Returns the size in MiB.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0

@@ -326,6 +326,7 @@ impl Core {
 
     /// Counts an allocation again, if the caps allow.
     pub(crate) fn readmit_allocation(&self, allocation: &Allocation) -> bool {
+        let cores = allocation.resources.cores;
         let gpus = u64::from(allocation.resources.gpus.get());
         // This thread has no pinned version.
         let _policy = self.policy.freeze();
@@ -333,13 +334,12 @@ impl Core {
             // The word is loaded before the policy, as for a batch.
             let admission = self.admission.load();
             let policy = self.policy.load();
-            let fits =
-                !admission.closed() && policy.has_room_for(admission, allocation.resources.cores);
+            let fits = !admission.closed() && policy.has_room_for(admission, cores);
             let cap = u64::from(policy.config.gpu_cap.get());
             if !fits || gpus > 0 && self.gpus.reserve(gpus, gpus, cap) < gpus {
                 return false;
             }
-            if self.admission.commit(admission, 1, allocation.resources.cores).is_ok() {
+            if self.admission.commit(admission, 1, cores).is_ok() {
                 return true;
             }
             self.gpus.release(gpus);
