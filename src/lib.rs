@@ -16,6 +16,20 @@
 //! └──────────────┘ calls  └───────────────┘   decisions   └────────────┘    agents · executors
 //! ```
 //!
+//! The way of an offer through the files of `src`, from the wire to the ACCEPT; each is entered once:
+//!
+//! 1. `cluster/mesos/subscription`, `mesos_v1/record_io`: the stream's bytes become records.
+//! 2. `cluster/mesos/subscriber`, `event_decoder`: a record becomes an event; offers stay encoded.
+//! 3. `mesos_v1/offers/split`: finds where each offer lies in the record.
+//! 4. `engine/state`: hands the event to its receiver.
+//! 5. `engine/offer_queue`: offers wait here, bounded, until they are answered or rescinded.
+//! 6. `engine/handler_thread`: takes a batch from the queue.
+//! 7. `mesos_v1/offers/reader`: returns offers which borrow from the record and from an arena.
+//! 8. `engine/offer_handler`, `recorded_kernel`: pass the batch to the kernel, and record it if there is a journal.
+//! 9. `kernel/offers`: `handler`, `agent_cache`, `candidates` and `placement` plan; `commit` admits; `carve` and
+//!    `decision` write the answers.
+//! 10. `engine/handler_calls`, `gate`, `cluster/mesos/{calls,call_queue,call_sender}`: the ACCEPT leaves.
+//!
 //! Unused offers are declined, each with a reason in numbers. [`Kernel::explain`] reports why executors are still
 //! missing: which cap is reached, whether offers arrive, and the nearest miss per reason ("agent S7: memory 3584 of
 //! 4096 MiB"). It reads while handlers run, and the offer path allocates nothing for it.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::facts::{Facts, Subject, same};
+use super::facts::{OfferFacts, Subject, same};
 use super::glob;
 use super::mismatch::Mismatch;
 use super::numbers::{Shortest, decimal, integer, java_double};
@@ -132,13 +132,13 @@ pub(super) fn mark(bits: &mut [u64], at: usize) -> bool {
 }
 
 impl Condition {
-    pub(super) fn holds(&self, facts: &Facts<'_>) -> bool {
+    pub(super) fn holds(&self, facts: &OfferFacts<'_>) -> bool {
         facts.values(&self.subject).any(|value| self.test.passes(&value)) != self.negated
     }
 
     /// How it fails, given that it does.
     #[cold]
-    pub(super) fn mismatch(&self, facts: &Facts<'_>) -> Mismatch {
+    pub(super) fn mismatch(&self, facts: &OfferFacts<'_>) -> Mismatch {
         if self.negated {
             return Mismatch::Excluded;
         }

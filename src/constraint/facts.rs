@@ -4,7 +4,7 @@ use crate::offer::{Attribute, AttributeValue, Offer};
 
 /// An agent's attributes and what is known of its place.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Facts<'a> {
+pub(super) struct OfferFacts<'a> {
     pub(super) attributes: &'a [Attribute<'a>],
     hostname: Option<&'a str>,
     region: Option<&'a str>,
@@ -18,21 +18,21 @@ pub enum Subject {
     Attribute(Box<str>),
     /// The agent's host name.
     Hostname,
-    /// The region of its fault domain.
+    /// The region of its syntax_error domain.
     Region,
-    /// The zone of its fault domain.
+    /// The zone of its syntax_error domain.
     Zone,
 }
 
-impl<'a> Facts<'a> {
-    pub(super) const fn of_attributes(attributes: &'a [Attribute<'a>]) -> Facts<'a> {
-        Facts { attributes, hostname: None, region: None, zone: None }
+impl<'a> OfferFacts<'a> {
+    pub(super) const fn of_attributes(attributes: &'a [Attribute<'a>]) -> OfferFacts<'a> {
+        OfferFacts { attributes, hostname: None, region: None, zone: None }
     }
 
-    pub(super) fn of_offer(offer: &Offer<'a>) -> Facts<'a> {
+    pub(super) fn of_offer(offer: &Offer<'a>) -> OfferFacts<'a> {
         let hostname = Some(offer.hostname).filter(|name| !name.is_empty());
         let Offer { attributes, region, zone, .. } = *offer;
-        Facts { attributes, hostname, region, zone }
+        OfferFacts { attributes, hostname, region, zone }
     }
 
     /// The attributes by name, those of one name in their order.
@@ -43,11 +43,11 @@ impl<'a> Facts<'a> {
     }
 
     /// The same facts with no attributes but those of `subject`, found among all of them `sorted`.
-    pub(super) fn about<'s>(&self, subject: &Subject, sorted: &'s [Attribute<'a>]) -> Facts<'s>
+    pub(super) fn about<'s>(&self, subject: &Subject, sorted: &'s [Attribute<'a>]) -> OfferFacts<'s>
     where
         'a: 's,
     {
-        let Facts { hostname, region, zone, .. } = *self;
+        let OfferFacts { hostname, region, zone, .. } = *self;
         let attributes = match subject {
             Subject::Attribute(name) => {
                 let first = sorted.partition_point(|attribute| *attribute.name < **name);
@@ -56,7 +56,7 @@ impl<'a> Facts<'a> {
             }
             Subject::Hostname | Subject::Region | Subject::Zone => None,
         };
-        Facts { attributes: attributes.unwrap_or_default(), hostname, region, zone }
+        OfferFacts { attributes: attributes.unwrap_or_default(), hostname, region, zone }
     }
 
     /// What stands outside of the attributes.

@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, Hasher};
 use foldhash::SharedSeed;
 use foldhash::fast::{FoldHasher, RandomState};
 
-use super::facts::{Facts, Subject};
+use super::facts::{OfferFacts, Subject};
 use crate::offer::{Attribute, AttributeValue, Offer};
 
 /// A constraint's part in its fingerprints.
@@ -52,7 +52,7 @@ impl Fingerprints {
             }
         }
         if self.place {
-            state = self.with_place(state, &Facts::of_offer(offer));
+            state = self.with_place(state, &OfferFacts::of_offer(offer));
         }
         state
     }
@@ -83,7 +83,7 @@ impl Fingerprints {
     }
 
     #[cold]
-    fn with_place(&self, state: u64, facts: &Facts<'_>) -> u64 {
+    fn with_place(&self, state: u64, facts: &OfferFacts<'_>) -> u64 {
         let mut hasher = FoldHasher::with_seed(state, SharedSeed::global_random());
         for place in facts.place() {
             hasher.write_u64(place.map_or(u64::MAX, |place| place.len() as u64));

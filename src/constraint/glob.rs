@@ -2,14 +2,14 @@
 //! is.
 
 /// What a glob begins with.
-pub(super) enum Part {
+pub(super) enum GlobPart {
     Any,
     One,
     Letter(char),
 }
 
 /// What a glob consists of, from its begin to its end.
-pub(super) fn parts(glob: &str) -> impl Iterator<Item = Part> {
+pub(super) fn parts(glob: &str) -> impl Iterator<Item = GlobPart> {
     let mut rest = glob;
     std::iter::from_fn(move || {
         let (part, after) = first_part(rest)?;
@@ -19,13 +19,13 @@ pub(super) fn parts(glob: &str) -> impl Iterator<Item = Part> {
 }
 
 /// Splits the first part off a glob.
-fn first_part(glob: &str) -> Option<(Part, &str)> {
+fn first_part(glob: &str) -> Option<(GlobPart, &str)> {
     let mut rest = glob.chars();
     let part = match rest.next()? {
-        '*' => Part::Any,
-        '?' => Part::One,
-        '\\' if rest.as_str().starts_with(['*', '?', '\\']) => Part::Letter(rest.next()?),
-        letter => Part::Letter(letter),
+        '*' => GlobPart::Any,
+        '?' => GlobPart::One,
+        '\\' if rest.as_str().starts_with(['*', '?', '\\']) => GlobPart::Letter(rest.next()?),
+        letter => GlobPart::Letter(letter),
     };
     Some((part, rest.as_str()))
 }
@@ -39,13 +39,13 @@ pub(super) fn matches(glob: &str, text: &str) -> bool {
     loop {
         let mut left = text.chars();
         let fits = match first_part(glob) {
-            Some((Part::Any, rest)) => {
+            Some((GlobPart::Any, rest)) => {
                 glob = rest;
                 again = Some((rest, text));
                 continue;
             }
-            Some((Part::One, rest)) => left.next().map(|_| rest),
-            Some((Part::Letter(letter), rest)) => {
+            Some((GlobPart::One, rest)) => left.next().map(|_| rest),
+            Some((GlobPart::Letter(letter), rest)) => {
                 left.next().filter(|c| *c == letter).map(|_| rest)
             }
             None if text.is_empty() => return true,

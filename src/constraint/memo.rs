@@ -1,7 +1,7 @@
 //! What a constraint said of one agent last, so that it is asked once and not with every offer.
 
 use super::Constraint;
-use super::facts::Facts;
+use super::facts::OfferFacts;
 use super::mismatch::Unmet;
 use crate::offer::Offer;
 
@@ -27,7 +27,7 @@ impl Constraint {
         let Some(compiled) = &self.0 else { return Ok(()) };
         let asked = compiled.fingerprints.of(offer);
         if memo.asked != asked {
-            let unmet = compiled.program.run(&Facts::of_offer(offer)).err();
+            let unmet = compiled.program.run(&OfferFacts::of_offer(offer)).err();
             *memo = Memo { asked, unmet };
         }
         memo.unmet.map_or(Ok(()), Err)

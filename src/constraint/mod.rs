@@ -87,7 +87,6 @@
 mod condition;
 mod expression;
 mod facts;
-mod fault;
 mod fingerprint;
 mod glob;
 mod memo;
@@ -97,6 +96,7 @@ mod pattern;
 mod program;
 mod spark;
 mod superset;
+mod syntax_error;
 #[cfg(test)]
 mod tests;
 mod verdict;
@@ -108,16 +108,16 @@ use std::sync::Arc;
 
 use crate::error::Error;
 use crate::offer::{Attribute, Offer};
-use facts::Facts;
-use fault::Fault;
+use facts::OfferFacts;
 use fingerprint::Fingerprints;
 use program::Program;
+use syntax_error::SyntaxError;
 
 pub use facts::Subject;
-pub(crate) use fault::{quoted, visible};
 pub use memo::Memo;
 pub use mismatch::{Mismatch, Unmet};
 pub use superset::{Check, Predicate, Repeats, Superset};
+pub(crate) use syntax_error::{quoted, visible};
 pub use verdict::{Finding, Verdict};
 
 /// The longest constraint that is read, in bytes.
@@ -183,7 +183,7 @@ impl Constraint {
         }
         match read(text) {
             Ok(compiled) => Ok(Constraint(Some(Arc::new(compiled)))),
-            Err(fault) => Err(fault.into_error(text)),
+            Err(syntax_error) => Err(syntax_error.into_error(text)),
         }
     }
 
@@ -197,7 +197,7 @@ impl Constraint {
     /// allocates, but for regular expressions; any attributes will do.
     #[must_use]
     pub fn matches(&self, attributes: &[Attribute<'_>]) -> bool {
-        self.decide(&Facts::of_attributes(attributes)).is_ok()
+        self.decide(&OfferFacts::of_attributes(attributes)).is_ok()
     }
 
     /// Whether the agent of an offer meets it. Like [`Constraint::matches`], but with its host name,
@@ -206,13 +206,16 @@ impl Constraint {
     /// # Errors
     /// Which condition decided that it doesn't, and how.
     pub fn check(&self, offer: &Offer<'_>) -> Result<(), Unmet> {
-        self.decide(&Facts::of_offer(offer))
+        self.decide(&OfferFacts::of_offer(offer))
     }
 
     /// The same answer, condition by condition, for people.
     #[must_use]
     pub fn examine(&self, offer: &Offer<'_>) -> Verdict {
-        Verdict::of(self.0.as_deref().map(|compiled| &compiled.program), &Facts::of_offer(offer))
+        Verdict::of(
+            self.0.as_deref().map(|compiled| &compiled.program),
+            &OfferFacts::of_offer(offer),
+        )
     }
 
     /// The text of the condition with the number that an [`Unmet`] of this constraint has.
@@ -221,15 +224,15 @@ impl Constraint {
         self.0.as_ref()?.program.condition(number).map(ToString::to_string)
     }
 
-    fn decide(&self, facts: &Facts<'_>) -> Result<(), Unmet> {
+    fn decide(&self, facts: &OfferFacts<'_>) -> Result<(), Unmet> {
         self.0.as_ref().map_or(Ok(()), |compiled| compiled.program.run(facts))
     }
 }
 
 /// Reads a constraint that is not empty.
-fn read(text: &str) -> Result<Compiled, Fault> {
+fn read(text: &str) -> Result<Compiled, SyntaxError> {
     if text.len() > CONSTRAINT_BYTES_MAX {
-        return Err(Fault {
+        return Err(SyntaxError {
             offset: CONSTRAINT_BYTES_MAX,
             sentence: format!("it has {} bytes", text.len()),
             expected: "expected no more than 65536 bytes".into(),

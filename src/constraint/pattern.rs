@@ -5,7 +5,7 @@ pub(super) const PATTERNS_MAX: usize = 32;
 
 /// A regular expression that all of a text has to match.
 #[derive(Clone, Debug)]
-pub(super) struct Pattern(imp::Whole);
+pub(super) struct Pattern(imp::WholeRegex);
 
 impl Pattern {
     /// Reads a regular expression in the syntax of the `regex` crate.
@@ -28,9 +28,9 @@ mod imp {
     /// The most memory of a compiled expression, and of what matching with it keeps, in bytes.
     const PROGRAM_BYTES_MAX: usize = 256 * 1024;
 
-    pub(super) type Whole = Regex;
+    pub(super) type WholeRegex = Regex;
 
-    pub(super) fn new(text: &str) -> Result<Whole, String> {
+    pub(super) fn new(text: &str) -> Result<WholeRegex, String> {
         let build = |text: &str| {
             let mut builder = RegexBuilder::new(text);
             builder.size_limit(PROGRAM_BYTES_MAX).dfa_size_limit(PROGRAM_BYTES_MAX).build()
@@ -51,20 +51,20 @@ mod imp {
         }
     }
 
-    pub(super) fn is_match(whole: &Whole, text: &str) -> bool {
+    pub(super) fn is_match(whole: &WholeRegex, text: &str) -> bool {
         whole.is_match(text)
     }
 }
 
 #[cfg(not(feature = "regex"))]
 mod imp {
-    pub(super) type Whole = std::convert::Infallible;
+    pub(super) type WholeRegex = std::convert::Infallible;
 
-    pub(super) fn new(_text: &str) -> Result<Whole, String> {
+    pub(super) fn new(_text: &str) -> Result<WholeRegex, String> {
         Err("this program was built without the feature `regex`; `like` takes * and ?".to_owned())
     }
 
-    pub(super) fn is_match(whole: &Whole, _text: &str) -> bool {
+    pub(super) fn is_match(whole: &WholeRegex, _text: &str) -> bool {
         match *whole {}
     }
 }

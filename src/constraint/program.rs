@@ -5,7 +5,7 @@
 //! there are, and asks no condition that can't matter any more.
 
 use super::condition::{Condition, PAIRS_SCANNED_MAX, mark};
-use super::facts::{Facts, Subject};
+use super::facts::{OfferFacts, Subject};
 use super::mismatch::{Mismatch, Unmet};
 
 /// Goes on to no step: the constraint is met.
@@ -86,7 +86,7 @@ impl Program {
     }
 
     /// Whether the agent meets it, or which condition decided that it doesn't.
-    pub(super) fn run(&self, facts: &Facts<'_>) -> Result<(), Unmet> {
+    pub(super) fn run(&self, facts: &OfferFacts<'_>) -> Result<(), Unmet> {
         let pairs = self.conditions.len().saturating_mul(facts.attributes.len());
         let decided = if pairs <= PAIRS_SCANNED_MAX {
             self.walk(|at| self.condition(at).is_some_and(|condition| condition.holds(facts)))
@@ -115,7 +115,7 @@ impl Program {
 
     /// For many attributes or conditions: asks all conditions on attributes in one pass over them.
     #[cold]
-    fn walk_marked(&self, facts: &Facts<'_>) -> Result<(), (u32, bool)> {
+    fn walk_marked(&self, facts: &OfferFacts<'_>) -> Result<(), (u32, bool)> {
         let mut passed = [0_u64; CONDITIONS_MAX / 64];
         for attribute in facts.attributes {
             let name = |condition: &Condition| match &condition.subject {

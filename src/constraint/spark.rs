@@ -3,22 +3,22 @@
 use super::condition::{Condition, Test, Values};
 use super::expression;
 use super::facts::Subject;
-use super::fault::{Fault, nearest, quoted, splice};
+use super::syntax_error::{SyntaxError, nearest, quoted, splice};
 
 /// Reads the conditions of a constraint that is not empty, sorted by name.
-pub(super) fn read(text: &str) -> Result<Vec<Condition>, Fault> {
-    Ok(scan(text)?.into_iter().map(Entry::compile).collect())
+pub(super) fn read(text: &str) -> Result<Vec<Condition>, SyntaxError> {
+    Ok(scan(text)?.into_iter().map(AttributeEntry::compile).collect())
 }
 
 /// An entry as it stands in the text.
 #[derive(Clone, Copy)]
-struct Entry<'a> {
+struct AttributeEntry<'a> {
     offset: usize,
     name: &'a str,
     values: &'a str,
 }
 
-impl Entry<'_> {
+impl AttributeEntry<'_> {
     fn compile(self) -> Condition {
         let values = match self.values.trim_end_matches(',') {
             "" => Values::of_entry(std::iter::empty()),
@@ -30,7 +30,7 @@ impl Entry<'_> {
 }
 
 /// Splits at `;` and `:` and refuses what Spark refuses. Sorted by name.
-fn scan(text: &str) -> Result<Vec<Entry<'_>>, Fault> {
+fn scan(text: &str) -> Result<Vec<AttributeEntry<'_>>, SyntaxError> {
     let mut entries = Vec::new();
     let mut start = 0;
     for chunk in text.split(';') {
@@ -38,14 +38,18 @@ fn scan(text: &str) -> Result<Vec<Entry<'_>>, Fault> {
         start += chunk.len() + 1;
     }
     entries.sort_by(|a, b| (a.name, a.offset).cmp(&(b.name, b.offset)));
-    let repeated = |pair: &&[Entry<'_>]| matches!(pair, [a, b] if a.name == b.name);
+    let repeated = |pair: &&[AttributeEntry<'_>]| matches!(pair, [a, b] if a.name == b.name);
     match entries.windows(2).filter(repeated).min_by_key(|pair| pair.last().map(|e| e.offset)) {
         Some(&[first, second]) => Err(name_twice(text, first, second)),
         _ => Ok(entries),
     }
 }
 
-fn scan_entry<'a>(text: &str, start: usize, chunk: &'a str) -> Result<Entry<'a>, Fault> {
+fn scan_entry<'a>(
+    text: &str,
+    start: usize,
+    chunk: &'a str,
+) -> Result<AttributeEntry<'a>, SyntaxError> {
     let entry = chunk.trim();
     let offset = start + (chunk.len() - chunk.trim_start().len());
     if entry.is_empty() {
@@ -57,11 +61,11 @@ fn scan_entry<'a>(text: &str, start: usize, chunk: &'a str) -> Result<Entry<'a>,
     if let Some(colon) = values.find(':') {
         return Err(colon_repeated(text, offset + name.len() + 1, values, colon));
     }
-    Ok(Entry { offset, name, values })
+    Ok(AttributeEntry { offset, name, values })
 }
 
 #[cold]
-fn entry_missing(text: &str, start: usize, chunk: &str) -> Fault {
+fn entry_missing(text: &str, start: usize, chunk: &str) -> SyntaxError {
     let end = start + chunk.len();
     let without = match text.get(end + 1..) {
         Some(rest) => splice(text, start, "", rest),
@@ -76,14 +80,19 @@ fn entry_missing(text: &str, start: usize, chunk: &str) -> Fault {
     } else {
         ("an entry is empty", "expected attribute:value before the ';'")
     };
-    Fault { offset: start, sentence: sentence.into(), expected: expected.into(), repaired: without }
+    SyntaxError {
+        offset: start,
+        sentence: sentence.into(),
+        expected: expected.into(),
+        repaired: without,
+    }
 }
 
 #[cold]
-fn colon_missing(text: &str, offset: usize, entry: &str) -> Fault {
+fn colon_missing(text: &str, offset: usize, entry: &str) -> SyntaxError {
     let end = offset + entry.len();
     if let Some(repaired) = as_expression(text) {
-        return Fault {
+        return SyntaxError {
             offset: end,
             sentence: format!("{} has no ':' after the attribute's name", quoted(entry)),
             expected: "expected ':', or expr:: before the whole for an expression".into(),
@@ -99,7 +108,7 @@ fn colon_missing(text: &str, offset: usize, entry: &str) -> Fault {
         None => text.get(end..).and_then(|rest| splice(text, end, ":", rest)),
     };
     let place = if entry.contains('=') { entry.find('=').unwrap_or(0) } else { entry.len() };
-    Fault {
+    SyntaxError {
         offset: offset + place,
         sentence: format!("{} has no ':' after the attribute's name", quoted(entry)),
         expected: "expected ':'".into(),
@@ -130,10 +139,10 @@ fn with_prefix(text: &str) -> Option<String> {
 
 /// Which mark was meant shows in what stands before the second name: `a:b,c:d` or `a:b c:d`.
 #[cold]
-fn colon_repeated(text: &str, values_start: usize, values: &str, colon: usize) -> Fault {
+fn colon_repeated(text: &str, values_start: usize, values: &str, colon: usize) -> SyntaxError {
     let offset = values_start + colon;
     if let Some(repaired) = with_prefix(text) {
-        return Fault {
+        return SyntaxError {
             offset,
             sentence: "an entry has a second ':'".into(),
             expected: "expected expr:: in small letters and in one piece, for an expression".into(),
@@ -149,7 +158,7 @@ fn colon_repeated(text: &str, values_start: usize, values: &str, colon: usize) -
         }
         None => (offset, offset + 1, ","),
     };
-    Fault {
+    SyntaxError {
         offset,
         sentence: "an entry has a second ':'".into(),
         expected: "expected ',' before another value, ';' before another attribute".into(),
@@ -158,8 +167,8 @@ fn colon_repeated(text: &str, values_start: usize, values: &str, colon: usize) -
 }
 
 #[cold]
-fn name_twice(text: &str, first: Entry<'_>, second: Entry<'_>) -> Fault {
-    Fault {
+fn name_twice(text: &str, first: AttributeEntry<'_>, second: AttributeEntry<'_>) -> SyntaxError {
+    SyntaxError {
         offset: second.offset,
         sentence: format!("the attribute {} stands in it twice", quoted(second.name)),
         expected: "expected another attribute; all values of one go into one entry".into(),
@@ -168,7 +177,7 @@ fn name_twice(text: &str, first: Entry<'_>, second: Entry<'_>) -> Fault {
 }
 
 /// The text with the second entry's values appended to the first's.
-fn merged(text: &str, first: Entry<'_>, second: Entry<'_>) -> Option<String> {
+fn merged(text: &str, first: AttributeEntry<'_>, second: AttributeEntry<'_>) -> Option<String> {
     let first_end = first.offset + first.name.len() + 1 + first.values.len();
     let second_end = second.offset + second.name.len() + 1 + second.values.len();
     let between = text.get(first_end..second.offset)?;

@@ -111,7 +111,7 @@ fn a_message_shows_the_place() {
 }
 
 /// Goal: long and unprintable strings give short, printable messages. Method: 60 KiB around a
-/// fault, control characters and a reversal of direction, and a string beyond the limit whose limit
+/// syntax_error, control characters and a reversal of direction, and a string beyond the limit whose limit
 /// falls into a character.
 #[test]
 fn long_and_unprintable_strings_stay_readable() {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::condition::Condition;
-use super::facts::Facts;
+use super::facts::OfferFacts;
 use super::mismatch::Mismatch;
 use super::program::Program;
 use crate::offer::AttributeValue;
@@ -39,7 +39,7 @@ const CHARACTERS_SHOWN: usize = 80;
 const COLUMN_MAX: usize = 32;
 
 impl Verdict {
-    pub(super) fn of(program: Option<&Program>, facts: &Facts<'_>) -> Verdict {
+    pub(super) fn of(program: Option<&Program>, facts: &OfferFacts<'_>) -> Verdict {
         let Some(program) = program else { return Verdict { met: true, findings: Vec::new() } };
         let sorted = facts.sorted_attributes();
         let finding = |condition: &Condition| {
@@ -101,7 +101,7 @@ fn shown(value: &AttributeValue<'_>) -> String {
 /// So much of a text as there is room for, with nothing that a terminal would take for a command.
 fn cut(text: &str) -> String {
     let mut shown: String =
-        text.chars().take(CHARACTERS_SHOWN).flat_map(super::fault::visible_char).collect();
+        text.chars().take(CHARACTERS_SHOWN).flat_map(super::syntax_error::visible_char).collect();
     if text.chars().nth(CHARACTERS_SHOWN).is_some() {
         shown.push('…');
     }

@@ -15,8 +15,8 @@ use std::sync::Arc;
 pub use read::{labels, parameters, port_mappings, uris, volumes};
 pub use secret::Secret;
 pub use setup::{
-    Container, ContainerKind, Label, Network, PortMapping, Protocol, SecretSource, Setup, Uri,
-    Volume,
+    Container, ContainerKind, ContainerLabel, Network, PortMapping, Protocol, SecretSource, Setup,
+    Uri, Volume,
 };
 pub use template::CommandTemplate;
 

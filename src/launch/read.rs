@@ -12,7 +12,7 @@
 //! text has no items. Spark leaves out items that it can't read; here they are errors. Whoever wants to leave them out
 //! reads a list item by item.
 
-use super::{Label, PortMapping, Protocol, Uri, Volume};
+use super::{ContainerLabel, PortMapping, Protocol, Uri, Volume};
 use crate::error::Error;
 
 /// Reads volumes, which can be written unless they say `ro`.
@@ -60,7 +60,7 @@ pub fn uris(text: &str) -> Result<Vec<Uri>, Error> {
 ///
 /// # Errors
 /// When one of them can't be read; the error shows it.
-pub fn labels(text: &str) -> Result<Vec<Label>, Error> {
+pub fn labels(text: &str) -> Result<Vec<ContainerLabel>, Error> {
     if text.is_empty() {
         return Ok(Vec::new());
     }

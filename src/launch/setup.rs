@@ -15,7 +15,7 @@ pub struct Setup {
     /// The container that it runs in. `None` means the cluster's default.
     pub container: Option<Container>,
     /// Labels of its task.
-    pub labels: Vec<Label>,
+    pub labels: Vec<ContainerLabel>,
     /// The grace period between the request to terminate and the kill, unless a call overrides it.
     pub kill_grace: Option<Duration>,
     /// Secret environment variables, by name.
@@ -27,7 +27,7 @@ pub struct Setup {
 }
 
 /// A label: a key and an optional value.
-pub type Label = (String, Option<String>);
+pub type ContainerLabel = (String, Option<String>);
 
 /// The source of a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -161,7 +161,7 @@ pub struct Network {
     /// The name.
     pub name: String,
     /// Labels for the network's provider.
-    pub labels: Vec<Label>,
+    pub labels: Vec<ContainerLabel>,
 }
 
 impl Setup {

@@ -105,15 +105,14 @@ fn atomics_stay_in_the_kernel() {
 }
 
 /// The library's rooms, from the ground up: each may import only from those before it.
-const LAYERS: [&str; 20] = [
+const LAYERS: [&str; 19] = [
     "error",
-    "attributes",
-    "limits",
     "backoff",
     "time",
     "ids",
     "status",
     "resources",
+    "limits",
     "offer",
     "constraint",
     "config",

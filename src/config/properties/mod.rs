@@ -31,8 +31,10 @@ pub fn parse_properties(text: &str) -> Result<Vec<(String, String)>, Error> {
         let found = format!("{} bytes long", text.len());
         return Err(Error::setting("the properties file", found, allowed));
     }
-    let mut reader =
-        Reader { chars: text.strip_prefix('\u{feff}').unwrap_or(text).chars().peekable(), line: 1 };
+    let mut reader = PropertiesReader {
+        chars: text.strip_prefix('\u{feff}').unwrap_or(text).chars().peekable(),
+        line: 1,
+    };
     let mut properties: Vec<(String, String)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     while let Some((key, value)) = reader.property()? {
@@ -55,18 +57,18 @@ fn trim(value: &str) -> &str {
 }
 
 /// A character of a key or value: one that was escaped ends no key.
-struct Unit {
+struct PropertyChar {
     char: char,
     escaped: bool,
 }
 
 /// Reads characters, joining continued lines and undoing escapes.
-struct Reader<'a> {
+struct PropertiesReader<'a> {
     chars: Peekable<Chars<'a>>,
     line: usize,
 }
 
-impl Reader<'_> {
+impl PropertiesReader<'_> {
     /// The next key and value, or `None` at the end of the text.
     fn property(&mut self) -> Result<Option<(String, String)>, Error> {
         if !self.skip_to_property() {
@@ -76,27 +78,29 @@ impl Reader<'_> {
         let mut separator = None;
         while let Some(unit) = self.unit()? {
             match unit {
-                Unit { char: '=' | ':', escaped: false } => {
+                PropertyChar { char: '=' | ':', escaped: false } => {
                     separator = Some(true);
                     break;
                 }
-                Unit { char, escaped: false } if is_blank(char) => {
+                PropertyChar { char, escaped: false } if is_blank(char) => {
                     separator = Some(false);
                     break;
                 }
-                Unit { char, .. } => key.push(char),
+                PropertyChar { char, .. } => key.push(char),
             }
         }
         // The end of the key is the end of the line unless a separator came.
         let Some(mut separated) = separator else { return Ok(Some((key, value))) };
         while let Some(unit) = self.unit()? {
             match unit {
-                Unit { char, escaped: false } if value.is_empty() && is_blank(char) => {}
+                PropertyChar { char, escaped: false } if value.is_empty() && is_blank(char) => {}
                 // One `=` or `:` may follow the white space after a key; a second is of the value.
-                Unit { char: '=' | ':', escaped: false } if !separated && value.is_empty() => {
+                PropertyChar { char: '=' | ':', escaped: false }
+                    if !separated && value.is_empty() =>
+                {
                     separated = true;
                 }
-                Unit { char, .. } => {
+                PropertyChar { char, .. } => {
                     separated = true;
                     value.push(char);
                 }
@@ -121,7 +125,7 @@ impl Reader<'_> {
     }
 
     /// The next character of the line; `None` at its end, which is taken.
-    fn unit(&mut self) -> Result<Option<Unit>, Error> {
+    fn unit(&mut self) -> Result<Option<PropertyChar>, Error> {
         loop {
             match self.chars.peek() {
                 None => return Ok(None),
@@ -140,12 +144,12 @@ impl Reader<'_> {
                         }
                         Some(_) => {
                             let char = self.escape()?;
-                            return Ok(Some(Unit { char, escaped: true }));
+                            return Ok(Some(PropertyChar { char, escaped: true }));
                         }
                     }
                 }
                 Some(_) => {
-                    let unit = self.chars.next().map(|char| Unit { char, escaped: false });
+                    let unit = self.chars.next().map(|char| PropertyChar { char, escaped: false });
                     return Ok(unit);
                 }
             }

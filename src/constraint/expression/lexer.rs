@@ -1,8 +1,8 @@
 //! The lexer: splits an expression into tokens.
 
-use super::faults;
+use super::errors;
 use super::token::{Spot, Token};
-use crate::constraint::fault::Fault;
+use crate::constraint::syntax_error::SyntaxError;
 use crate::constraint::word::{KEYWORDS, word};
 
 /// Longer marks first.
@@ -21,7 +21,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// The next token; at the end, the end.
-    pub(super) fn next(&mut self) -> Result<Spot<'a>, Fault> {
+    pub(super) fn next(&mut self) -> Result<Spot<'a>, SyntaxError> {
         let ahead = self.text.get(self.at..).unwrap_or_default();
         let rest = ahead.trim_start();
         let start = self.text.len() - rest.len();
@@ -30,10 +30,10 @@ impl<'a> Lexer<'a> {
         Ok(Spot { token, start, end: self.at })
     }
 
-    fn read(&self, rest: &'a str, start: usize) -> Result<(Token<'a>, usize), Fault> {
+    fn read(&self, rest: &'a str, start: usize) -> Result<(Token<'a>, usize), SyntaxError> {
         let Some(first) = rest.chars().next() else { return Ok((Token::End, 0)) };
-        if let Some(fault) = faults::foreign_operator(self.text, start) {
-            return Err(fault);
+        if let Some(syntax_error) = errors::foreign_operator(self.text, start) {
+            return Err(syntax_error);
         }
         if let Some(mark) = MARKS.into_iter().find(|mark| rest.starts_with(mark)) {
             let token = match mark {
@@ -51,7 +51,7 @@ impl<'a> Lexer<'a> {
                 Ok((Token::Place(name), 1 + name.len()))
             }
             _ => match word(rest) {
-                "" => Err(faults::stray(self.text, start, first)),
+                "" => Err(errors::stray(self.text, start, first)),
                 word => {
                     let keyword = KEYWORDS.into_iter().find(|one| one.eq_ignore_ascii_case(word));
                     Ok((keyword.map_or(Token::Word(word), Token::Keyword), word.len()))
@@ -62,7 +62,12 @@ impl<'a> Lexer<'a> {
 
     /// Between two marks of one kind. A backslash takes a quotation mark or another backslash as it
     /// is; before anything else it stands for itself, as regular expressions need it.
-    fn quoted(&self, rest: &'a str, start: usize, mark: char) -> Result<(Token<'a>, usize), Fault> {
+    fn quoted(
+        &self,
+        rest: &'a str,
+        start: usize,
+        mark: char,
+    ) -> Result<(Token<'a>, usize), SyntaxError> {
         let mut text = String::new();
         let mut characters = rest.char_indices().skip(1);
         while let Some((at, c)) = characters.next() {
@@ -79,6 +84,6 @@ impl<'a> Lexer<'a> {
                 c => text.push(c),
             }
         }
-        Err(faults::unclosed_quote(self.text, start, mark))
+        Err(errors::unclosed_quote(self.text, start, mark))
     }
 }

@@ -1,15 +1,15 @@
 //! The extended syntax: conditions joined by `and`, `or` and `not`. The grammar is in the head of
 //! [`constraint`](super).
 
-mod faults;
+mod errors;
 mod lexer;
 mod parser;
 mod token;
 mod tree;
 
 use super::condition::Condition;
-use super::fault::Fault;
 use super::program::Program;
+use super::syntax_error::SyntaxError;
 
 /// What an expression begins with. In Spark's syntax no entry has two colons, so no constraint of
 /// Spark's does.
@@ -36,11 +36,11 @@ pub(super) fn after_prefix(text: &str) -> Option<usize> {
 }
 
 /// Reads an expression, whose text proper begins at `start`.
-pub(super) fn read(text: &str, start: usize) -> Result<Read, Fault> {
+pub(super) fn read(text: &str, start: usize) -> Result<Read, SyntaxError> {
     let (tree, conditions) = parser::parse(text, start)?;
     let printed = tree.print(&conditions);
     if printed.len() > super::CONSTRAINT_BYTES_MAX {
-        return Err(faults::too_long(text, printed.len()));
+        return Err(errors::too_long(text, printed.len()));
     }
     let steps = tree.compile();
     Ok(Read { program: Program::new(conditions, steps), text: printed })

@@ -4,16 +4,16 @@
 use super::lexer::Lexer;
 use super::token::{Spot, Token};
 use super::tree::{Join, Node, Tree};
-use super::{CONDITIONS_MAX, PATTERN_BYTES_MAX, faults, place};
+use super::{CONDITIONS_MAX, PATTERN_BYTES_MAX, errors, place};
 use crate::constraint::condition::{Comparison, Condition, Test, Values};
 use crate::constraint::facts::Subject;
-use crate::constraint::fault::Fault;
 use crate::constraint::numbers::{decimal, digits_only};
 use crate::constraint::pattern::{PATTERNS_MAX, Pattern};
+use crate::constraint::syntax_error::SyntaxError;
 use crate::resources::PortRange;
 
 /// Reads what stands in `text` from `start` on.
-pub(super) fn parse(text: &str, start: usize) -> Result<(Tree, Vec<Condition>), Fault> {
+pub(super) fn parse(text: &str, start: usize) -> Result<(Tree, Vec<Condition>), SyntaxError> {
     let mut tokens = Lexer::new(text, start);
     let ahead = tokens.next()?;
     let parser = Parser {
@@ -38,12 +38,12 @@ struct Parser<'a> {
     conditions: Vec<Condition>,
     patterns: usize,
     pattern_bytes: usize,
-    waiting: Vec<Pending>,
+    waiting: Vec<StackItem>,
     /// The roots of what was read and not joined yet.
     done: Vec<u32>,
 }
 
-enum Pending {
+enum StackItem {
     Join(Join),
     /// A parenthesis, where it stands and whether `not` stood before it.
     Open {
@@ -53,7 +53,7 @@ enum Pending {
 }
 
 impl<'a> Parser<'a> {
-    fn run(mut self) -> Result<(Tree, Vec<Condition>), Fault> {
+    fn run(mut self) -> Result<(Tree, Vec<Condition>), SyntaxError> {
         loop {
             self.operand()?;
             if !self.operator()? {
@@ -61,21 +61,21 @@ impl<'a> Parser<'a> {
             }
         }
         self.join_down_to(None);
-        if let Some(Pending::Open { start, .. }) = self.waiting.pop() {
-            return Err(faults::unclosed(self.text, start));
+        if let Some(StackItem::Open { start, .. }) = self.waiting.pop() {
+            return Err(errors::unclosed(self.text, start));
         }
         Ok((self.tree.with_root(self.done.pop()), self.conditions))
     }
 
     /// Up to and with a condition: negations, parentheses, the condition itself.
-    fn operand(&mut self) -> Result<(), Fault> {
+    fn operand(&mut self) -> Result<(), SyntaxError> {
         let mut negated = false;
         loop {
             let spot = self.advance()?;
             match spot.token {
                 Token::Keyword("not") => negated = !negated,
                 Token::Mark("(") => {
-                    self.waiting.push(Pending::Open { start: spot.start, negated });
+                    self.waiting.push(StackItem::Open { start: spot.start, negated });
                     negated = false;
                 }
                 Token::Word(name) => {
@@ -89,19 +89,19 @@ impl<'a> Parser<'a> {
                         "hostname" => Subject::Hostname,
                         "region" => Subject::Region,
                         "zone" => Subject::Zone,
-                        _ => return Err(faults::no_such_place(self.text, &spot)),
+                        _ => return Err(errors::no_such_place(self.text, &spot)),
                     };
                     return self.condition(subject, negated);
                 }
                 Token::Keyword(_) | Token::Mark(_) | Token::End => {
-                    return Err(faults::no_condition(self.text, &spot));
+                    return Err(errors::no_condition(self.text, &spot));
                 }
             }
         }
     }
 
     /// What stands after a condition: closing parentheses, and a join. `false` at the end.
-    fn operator(&mut self) -> Result<bool, Fault> {
+    fn operator(&mut self) -> Result<bool, SyntaxError> {
         loop {
             let spot = self.advance()?;
             let join = match spot.token {
@@ -110,25 +110,25 @@ impl<'a> Parser<'a> {
                 Token::End => return Ok(false),
                 Token::Mark(")") => {
                     self.join_down_to(None);
-                    let Some(Pending::Open { negated, .. }) = self.waiting.pop() else {
-                        return Err(faults::unopened(self.text, &spot));
+                    let Some(StackItem::Open { negated, .. }) = self.waiting.pop() else {
+                        return Err(errors::unopened(self.text, &spot));
                     };
                     if negated {
                         self.negate_last();
                     }
                     continue;
                 }
-                _ => return Err(faults::no_join(self.text, &spot)),
+                _ => return Err(errors::no_join(self.text, &spot)),
             };
             self.join_down_to(Some(join));
-            self.waiting.push(Pending::Join(join));
+            self.waiting.push(StackItem::Join(join));
             return Ok(true);
         }
     }
 
     /// Makes nodes of the joins that wait since the last parenthesis and bind no less than `join`.
     fn join_down_to(&mut self, join: Option<Join>) {
-        while let Some(Pending::Join(last)) = self.waiting.last()
+        while let Some(StackItem::Join(last)) = self.waiting.last()
             && join.is_none_or(|join| *last >= join)
         {
             let join = *last;
@@ -140,7 +140,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Goes on to the next token; returns the one before.
-    fn advance(&mut self) -> Result<Spot<'a>, Fault> {
+    fn advance(&mut self) -> Result<Spot<'a>, SyntaxError> {
         if self.ahead.token == Token::End {
             return Ok(self.ahead.clone());
         }
@@ -148,7 +148,7 @@ impl<'a> Parser<'a> {
     }
 
     /// What is asked of a subject.
-    fn condition(&mut self, subject: Subject, negated: bool) -> Result<(), Fault> {
+    fn condition(&mut self, subject: Subject, negated: bool) -> Result<(), SyntaxError> {
         let mut negated = negated;
         let test = match self.ahead.token.clone() {
             Token::Mark(mark @ ("=" | "==" | "!=")) => {
@@ -166,7 +166,7 @@ impl<'a> Parser<'a> {
                     negated = !negated;
                     match self.advance()? {
                         Spot { token: Token::Keyword(word), .. } if word != "not" => word,
-                        spot => return Err(faults::no_operator(self.text, &spot)),
+                        spot => return Err(errors::no_operator(self.text, &spot)),
                     }
                 } else {
                     word
@@ -175,13 +175,13 @@ impl<'a> Parser<'a> {
                     "in" => self.set_or_intervals()?,
                     "like" => self.glob()?,
                     "matches" => self.pattern()?,
-                    _ => return Err(faults::no_operator(self.text, &self.ahead)),
+                    _ => return Err(errors::no_operator(self.text, &self.ahead)),
                 }
             }
             _ => Test::Present,
         };
         if self.conditions.len() == CONDITIONS_MAX {
-            return Err(faults::too_many(self.ahead.start, CONDITIONS_MAX, "conditions"));
+            return Err(errors::too_many(self.ahead.start, CONDITIONS_MAX, "conditions"));
         }
         let node = self.tree.push(Node::Condition(place(&self.conditions)));
         self.conditions.push(Condition { subject, test, negated });
@@ -206,20 +206,20 @@ impl<'a> Parser<'a> {
     }
 
     /// A value after `operator`.
-    fn value(&mut self, operator: &str) -> Result<Box<str>, Fault> {
+    fn value(&mut self, operator: &str) -> Result<Box<str>, SyntaxError> {
         let spot = self.advance()?;
         match spot.token {
             Token::Word(word) if word.contains(['*', '?']) => {
-                Err(faults::glob_for_value(self.text, &spot, operator))
+                Err(errors::glob_for_value(self.text, &spot, operator))
             }
             Token::Word(word) => Ok(word.into()),
             Token::Quoted(text) => Ok(text.into()),
-            Token::Keyword(_) => Err(faults::keyword_for_value(self.text, &spot)),
-            _ => Err(faults::expected(&spot, "a value", self.text)),
+            Token::Keyword(_) => Err(errors::keyword_for_value(self.text, &spot)),
+            _ => Err(errors::expected(&spot, "a value", self.text)),
         }
     }
 
-    fn comparison(&mut self, mark: &str) -> Result<Test, Fault> {
+    fn comparison(&mut self, mark: &str) -> Result<Test, SyntaxError> {
         let spot = self.advance()?;
         let number = match &spot.token {
             Token::Word(word) => decimal(word),
@@ -234,11 +234,11 @@ impl<'a> Parser<'a> {
         };
         match number {
             Some(number) => Ok(Test::Compared(comparison, number)),
-            None => Err(faults::no_number(self.text, &spot, mark)),
+            None => Err(errors::no_number(self.text, &spot, mark)),
         }
     }
 
-    fn set_or_intervals(&mut self) -> Result<Test, Fault> {
+    fn set_or_intervals(&mut self) -> Result<Test, SyntaxError> {
         let spot = self.advance()?;
         match spot.token {
             Token::Mark("{") => {
@@ -253,7 +253,7 @@ impl<'a> Parser<'a> {
                 })?;
                 Ok(Test::Within(merged(intervals)))
             }
-            _ => Err(faults::no_list(self.text, &spot)),
+            _ => Err(errors::no_list(self.text, &spot)),
         }
     }
 
@@ -261,8 +261,8 @@ impl<'a> Parser<'a> {
     fn list(
         &mut self,
         close: &'static str,
-        mut item: impl FnMut(&mut Self) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
+        mut item: impl FnMut(&mut Self) -> Result<(), SyntaxError>,
+    ) -> Result<(), SyntaxError> {
         loop {
             item(self)?;
             let mut spot = self.advance()?;
@@ -275,11 +275,11 @@ impl<'a> Parser<'a> {
             if spot.token == Token::Mark(close) {
                 return Ok(());
             }
-            return Err(faults::unclosed_list(self.text, &spot, close));
+            return Err(errors::unclosed_list(self.text, &spot, close));
         }
     }
 
-    fn interval(&mut self) -> Result<PortRange, Fault> {
+    fn interval(&mut self) -> Result<PortRange, SyntaxError> {
         let spot = self.advance()?;
         let interval = match spot.token {
             Token::Word(word) => {
@@ -290,45 +290,45 @@ impl<'a> Parser<'a> {
         };
         match interval {
             Some((begin, end)) if begin <= end => Ok(PortRange::new(begin, end)),
-            Some((begin, end)) => Err(faults::reversed(self.text, &spot, begin, end)),
-            None => Err(faults::expected(&spot, "an interval of whole numbers, as 1-9", self.text)),
+            Some((begin, end)) => Err(errors::reversed(self.text, &spot, begin, end)),
+            None => Err(errors::expected(&spot, "an interval of whole numbers, as 1-9", self.text)),
         }
     }
 
-    fn glob(&mut self) -> Result<Test, Fault> {
+    fn glob(&mut self) -> Result<Test, SyntaxError> {
         let (text, _) = self.pattern_text("a pattern, in which * and ? stand for characters")?;
         Ok(Test::Like(text))
     }
 
-    fn pattern(&mut self) -> Result<Test, Fault> {
+    fn pattern(&mut self) -> Result<Test, SyntaxError> {
         let (text, start) = self.pattern_text("a regular expression in quotation marks")?;
         self.patterns += 1;
         if self.patterns > PATTERNS_MAX {
-            return Err(faults::too_many(start, PATTERNS_MAX, "regular expressions"));
+            return Err(errors::too_many(start, PATTERNS_MAX, "regular expressions"));
         }
         match Pattern::new(&text) {
             Ok(pattern) => Ok(Test::Matches(text, pattern)),
-            Err(why) => Err(faults::bad_pattern(start, &why)),
+            Err(why) => Err(errors::bad_pattern(start, &why)),
         }
     }
 
     /// The text of a pattern, and where it begins.
-    fn pattern_text(&mut self, wanted: &str) -> Result<(Box<str>, usize), Fault> {
+    fn pattern_text(&mut self, wanted: &str) -> Result<(Box<str>, usize), SyntaxError> {
         let (text, start) = self.text_of(wanted)?;
         self.pattern_bytes += text.len();
         if self.pattern_bytes > PATTERN_BYTES_MAX {
-            return Err(faults::too_many(start, PATTERN_BYTES_MAX, "bytes of patterns"));
+            return Err(errors::too_many(start, PATTERN_BYTES_MAX, "bytes of patterns"));
         }
         Ok((text, start))
     }
 
-    fn text_of(&mut self, wanted: &str) -> Result<(Box<str>, usize), Fault> {
+    fn text_of(&mut self, wanted: &str) -> Result<(Box<str>, usize), SyntaxError> {
         let spot = self.advance()?;
         match spot.token {
             Token::Word(word) => Ok((word.into(), spot.start)),
             Token::Quoted(text) => Ok((text.into(), spot.start)),
-            Token::Keyword(_) => Err(faults::keyword_for_value(self.text, &spot)),
-            _ => Err(faults::expected(&spot, wanted, self.text)),
+            Token::Keyword(_) => Err(errors::keyword_for_value(self.text, &spot)),
+            _ => Err(errors::expected(&spot, wanted, self.text)),
         }
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct Tree {
 }
 
 /// What is left to print.
-enum Part {
+enum PrintItem {
     Node { at: u32, within: Within },
     Text(&'static str),
 }
@@ -41,7 +41,7 @@ enum Within {
 
 /// Where a step leads.
 #[derive(Clone, Copy)]
-enum Target {
+enum JumpTarget {
     /// A step, counted from the last, or one of the two ends.
     Known(u32),
     /// The step made last.
@@ -68,14 +68,14 @@ impl Tree {
     /// parentheses, spellings of operators, or the order and repetition in sets.
     pub(super) fn print(&self, conditions: &[Condition]) -> String {
         let mut text = format!("{PREFIX} ");
-        let mut left = vec![Part::Node { at: self.root, within: Within::Nothing }];
+        let mut left = vec![PrintItem::Node { at: self.root, within: Within::Nothing }];
         while let Some(part) = left.pop() {
             let (at, within) = match part {
-                Part::Text(word) => {
+                PrintItem::Text(word) => {
                     text.push_str(word);
                     continue;
                 }
-                Part::Node { at, within } => (at, within),
+                PrintItem::Node { at, within } => (at, within),
             };
             match self.node(at) {
                 Node::Condition(at) => {
@@ -84,7 +84,7 @@ impl Tree {
                 }
                 Node::Not(inner) => {
                     text.push_str("not ");
-                    left.push(Part::Node { at: inner, within: Within::Negation });
+                    left.push(PrintItem::Node { at: inner, within: Within::Negation });
                 }
                 Node::Both(join, first, second) => {
                     let bare = match within {
@@ -95,10 +95,10 @@ impl Tree {
                     let (open, close) = if bare { ("", "") } else { ("(", ")") };
                     let within = Within::Join(join);
                     text.push_str(open);
-                    left.push(Part::Text(close));
-                    left.push(Part::Node { at: second, within });
-                    left.push(Part::Text(if join == Join::And { " and " } else { " or " }));
-                    left.push(Part::Node { at: first, within });
+                    left.push(PrintItem::Text(close));
+                    left.push(PrintItem::Node { at: second, within });
+                    left.push(PrintItem::Text(if join == Join::And { " and " } else { " or " }));
+                    left.push(PrintItem::Node { at: first, within });
                 }
             }
         }
@@ -109,24 +109,24 @@ impl Tree {
     /// leads is known when it is made.
     pub(super) fn compile(&self) -> Box<[Step]> {
         let mut steps: Vec<Step> = Vec::new();
-        let mut left = vec![(self.root, Target::Known(MET), Target::Known(UNMET))];
+        let mut left = vec![(self.root, JumpTarget::Known(MET), JumpTarget::Known(UNMET))];
         while let Some((at, then, otherwise)) = left.pop() {
             let latest = (steps.len() as u32).wrapping_sub(1);
             let known = |target| match target {
-                Target::Known(step) => step,
-                Target::Latest => latest,
+                JumpTarget::Known(step) => step,
+                JumpTarget::Latest => latest,
             };
             let (then, otherwise) = (known(then), known(otherwise));
             match self.node(at) {
                 Node::Condition(condition) => steps.push(Step { condition, then, otherwise }),
                 Node::Not(inner) => {
-                    left.push((inner, Target::Known(otherwise), Target::Known(then)));
+                    left.push((inner, JumpTarget::Known(otherwise), JumpTarget::Known(then)));
                 }
                 Node::Both(join, first, second) => {
-                    let (then, otherwise) = (Target::Known(then), Target::Known(otherwise));
+                    let (then, otherwise) = (JumpTarget::Known(then), JumpTarget::Known(otherwise));
                     left.push(match join {
-                        Join::And => (first, Target::Latest, otherwise),
-                        Join::Or => (first, then, Target::Latest),
+                        Join::And => (first, JumpTarget::Latest, otherwise),
+                        Join::Or => (first, then, JumpTarget::Latest),
                     });
                     left.push((second, then, otherwise));
                 }

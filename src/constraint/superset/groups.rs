@@ -15,7 +15,7 @@ pub(super) type Id = u32;
 
 /// Every check that came up, once.
 #[derive(Default)]
-pub(super) struct Checks {
+pub(super) struct CheckTable {
     all: Vec<Check>,
     ids: HashMap<Check, Id>,
     /// For each: what else holds if it does, namely that its subject exists.
@@ -24,7 +24,7 @@ pub(super) struct Checks {
 
 /// Checks that all have to be passed; none are passed by every agent.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Group {
+pub(super) struct CheckGroup {
     /// Sorted, none of them following from another.
     ids: Vec<Id>,
     /// Sorted, with what follows from them.
@@ -34,15 +34,15 @@ pub(super) struct Group {
 }
 
 /// Groups of which one has to be passed: none if there are none.
-pub(super) type Either = Vec<Group>;
+pub(super) type Either = Vec<CheckGroup>;
 
-impl Group {
+impl CheckGroup {
     pub(super) fn ids(&self) -> &[Id] {
         &self.ids
     }
 
     /// Whether an agent that passes this one passes `other`.
-    fn implies(&self, other: &Group) -> bool {
+    fn implies(&self, other: &CheckGroup) -> bool {
         mark(&other.ids) & !self.marks == 0
             && other.ids.iter().all(|id| self.known.binary_search(id).is_ok())
     }
@@ -53,11 +53,11 @@ fn mark(ids: &[Id]) -> u64 {
 }
 
 /// Whether an agent that passes one of `some` passes one of `others`.
-pub(super) fn implies(some: &[Group], others: &[Group]) -> bool {
+pub(super) fn implies(some: &[CheckGroup], others: &[CheckGroup]) -> bool {
     some.iter().all(|group| others.iter().any(|other| group.implies(other)))
 }
 
-impl Checks {
+impl CheckTable {
     pub(super) fn get(&self, id: Id) -> Option<&Check> {
         self.all.get(id as usize)
     }
@@ -80,7 +80,7 @@ impl Checks {
         id
     }
 
-    pub(super) fn group(&self, mut ids: Vec<Id>) -> Group {
+    pub(super) fn group(&self, mut ids: Vec<Id>) -> CheckGroup {
         ids.sort_unstable();
         ids.dedup();
         let weaker = |id: &Id| self.weaker.get(*id as usize).copied().flatten();
@@ -90,11 +90,11 @@ impl Checks {
         ids.retain(|id| implied.binary_search(id).is_err());
         let mut known = [ids.clone(), implied].concat();
         known.sort_unstable();
-        Group { marks: mark(&known), ids, known }
+        CheckGroup { marks: mark(&known), ids, known }
     }
 
     /// One of `first` and one of `second`. `None` if these are far too many.
-    pub(super) fn both(&self, first: &[Group], second: &[Group]) -> Option<Either> {
+    pub(super) fn both(&self, first: &[CheckGroup], second: &[CheckGroup]) -> Option<Either> {
         if first.len().saturating_mul(second.len()) > 4 * GROUPS_MAX {
             return None;
         }
@@ -119,7 +119,7 @@ impl Checks {
     }
 
     /// What all of the groups ask for, or follows from what they do. So every agent that passes one of them passes it.
-    pub(super) fn common(&self, groups: &[Group]) -> Group {
+    pub(super) fn common(&self, groups: &[CheckGroup]) -> CheckGroup {
         let mut groups = groups.iter();
         let first = groups.next().map(|group| group.known.clone()).unwrap_or_default();
         let common = groups.fold(first, |mut common, group| {
@@ -132,15 +132,15 @@ impl Checks {
 
 /// What every agent passes.
 pub(super) fn always() -> Either {
-    vec![Group::default()]
+    vec![CheckGroup::default()]
 }
 
 /// Whether it is that.
-pub(super) fn is_always(groups: &[Group]) -> bool {
+pub(super) fn is_always(groups: &[CheckGroup]) -> bool {
     groups.iter().any(|group| group.ids.is_empty())
 }
 
 /// Whether there is no room for another check.
-pub(super) fn are_full(groups: &[Group]) -> bool {
+pub(super) fn are_full(groups: &[CheckGroup]) -> bool {
     groups.iter().map(|group| group.ids.len()).sum::<usize>() >= CHECKS_MAX
 }

@@ -45,8 +45,8 @@ use super::condition::{Condition, Test, Values};
 use super::facts::Subject;
 use super::glob;
 use super::program::{MET, Program, Step, UNMET};
-use groups::{Checks, Either, Group, always, implies, is_always};
-use re2::Whole;
+use groups::{CheckGroup, CheckTable, Either, always, implies, is_always};
+use re2::Re2Pattern;
 
 /// More values than this aren't checked for inequality one by one.
 const VALUES_MAX: usize = 256;
@@ -103,10 +103,10 @@ impl Constraint {
     #[must_use]
     pub fn superset(&self, repeats: Repeats) -> Superset {
         let Some(compiled) = &self.0 else { return Superset::default() };
-        let mut translator = Translator { checks: Checks::default(), repeats };
+        let mut translator = Translator { checks: CheckTable::default(), repeats };
         let groups = translator.program(&compiled.program);
         let check = |id: &groups::Id| translator.checks.get(*id).cloned();
-        let group = |group: &Group| group.ids().iter().filter_map(check).collect();
+        let group = |group: &CheckGroup| group.ids().iter().filter_map(check).collect();
         let groups: Vec<Vec<Check>> = groups.iter().map(group).collect();
         // A group without checks is passed by all. That no agent passes can't be said, and needn't.
         let everything = groups.iter().any(Vec::is_empty);
@@ -150,11 +150,11 @@ impl Check {
 /// What follows when a condition holds, or when it doesn't: as exactly as it can be said, and in one group.
 struct Consequence {
     exact: Either,
-    plain: Group,
+    plain: CheckGroup,
 }
 
 struct Translator {
-    checks: Checks,
+    checks: CheckTable,
     repeats: Repeats,
 }
 
@@ -202,7 +202,7 @@ impl Translator {
         }
         // If what is asked otherwise is asked anyway, it doesn't matter that the condition doesn't hold, and the other
         // way round. What passes without the condition needn't be asked with it again.
-        let nothing = || Consequence { exact: always(), plain: Group::default() };
+        let nothing = || Consequence { exact: always(), plain: CheckGroup::default() };
         let (free, freed) = (implies(&otherwise, &then), implies(&then, &otherwise));
         let held = if freed { nothing() } else { self.of(condition, true) };
         let failed = if free { nothing() } else { self.of(condition, false) };
@@ -212,7 +212,7 @@ impl Translator {
             otherwise.retain(|group| !implies(std::slice::from_ref(group), &then));
         }
         let checks = &self.checks;
-        let join = |held: &[Group], failed: &[Group]| {
+        let join = |held: &[CheckGroup], failed: &[CheckGroup]| {
             Some([checks.both(held, &then)?, checks.both(failed, &otherwise)?].concat())
         };
         let within_bounds = |groups: Either| checks.within_bounds(groups);
@@ -265,7 +265,7 @@ impl Translator {
     fn none(&mut self, Condition { subject, test, .. }: &Condition) -> Consequence {
         let is_place = !matches!(subject, Subject::Attribute(_));
         // A place that isn't known may be the empty text to the master.
-        let unlike = |whole: Option<Whole>, likes_nothing: bool| {
+        let unlike = |whole: Option<Re2Pattern>, likes_nothing: bool| {
             let whole = whole.filter(|_| !(is_place && likes_nothing));
             whole.map(none_like).into_iter().collect()
         };
@@ -277,7 +277,7 @@ impl Translator {
             Test::Entry(_) | Test::Present if is_place => {
                 let absent = self.group(subject, vec![Predicate::NotExists]);
                 let empty = self.group(subject, vec![Predicate::TextEquals("".into())]);
-                return Consequence { exact: vec![absent, empty], plain: Group::default() };
+                return Consequence { exact: vec![absent, empty], plain: CheckGroup::default() };
             }
             Test::Entry(_) | Test::Present => vec![Predicate::NotExists],
             Test::In(_) | Test::Compared(..) | Test::Within(_) => Vec::new(),
@@ -292,26 +292,26 @@ impl Translator {
         Consequence { exact: vec![plain.clone()], plain }
     }
 
-    fn group(&mut self, subject: &Subject, predicates: Vec<Predicate>) -> Group {
+    fn group(&mut self, subject: &Subject, predicates: Vec<Predicate>) -> CheckGroup {
         let check = |predicate| self.checks.id(Check { subject: subject.clone(), predicate });
         let ids = predicates.into_iter().map(check).collect();
         self.checks.group(ids)
     }
 }
 
-fn some_like(whole: Option<Whole>) -> Predicate {
+fn some_like(whole: Option<Re2Pattern>) -> Predicate {
     match whole {
-        Some(Whole::Literal(text)) => Predicate::TextEquals(text.into()),
-        Some(Whole::Expression(text)) => Predicate::TextMatches(text.into()),
-        Some(Whole::Any) | None => Predicate::Exists,
+        Some(Re2Pattern::Literal(text)) => Predicate::TextEquals(text.into()),
+        Some(Re2Pattern::Expression(text)) => Predicate::TextMatches(text.into()),
+        Some(Re2Pattern::Any) | None => Predicate::Exists,
     }
 }
 
-fn none_like(whole: Whole) -> Predicate {
+fn none_like(whole: Re2Pattern) -> Predicate {
     match whole {
-        Whole::Literal(text) => Predicate::TextNotEquals(text.into()),
-        Whole::Expression(text) => Predicate::TextNotMatches(text.into()),
-        Whole::Any => Predicate::TextNotMatches("\\C*".into()),
+        Re2Pattern::Literal(text) => Predicate::TextNotEquals(text.into()),
+        Re2Pattern::Expression(text) => Predicate::TextNotMatches(text.into()),
+        Re2Pattern::Any => Predicate::TextNotMatches("\\C*".into()),
     }
 }
 

@@ -7,7 +7,7 @@
 
 use std::fmt::Write as _;
 
-use crate::constraint::glob::{self, Part};
+use crate::constraint::glob::{self, GlobPart};
 
 /// The most that an expression may cost, a little less than what masters take.
 const COST_MAX: usize = 90;
@@ -19,7 +19,7 @@ const MARKS: &str = "\\.+*?()|[]{}^$";
 
 /// A pattern for all of a text.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Whole {
+pub(super) enum Re2Pattern {
     /// Every text is like that.
     Any,
     /// This one is.
@@ -63,30 +63,30 @@ impl Expression {
 }
 
 /// A glob. `None` if it costs too much.
-pub(super) fn of_glob(glob: &str) -> Option<Whole> {
+pub(super) fn of_glob(glob: &str) -> Option<Re2Pattern> {
     let mut expression = Expression::new();
     let (mut literal, mut after_any) = (Some(String::new()), false);
     for part in glob::parts(glob) {
-        let any = matches!(part, Part::Any);
+        let any = matches!(part, GlobPart::Any);
         match part {
-            Part::Any if after_any => {}
+            GlobPart::Any if after_any => {}
             // Bytes, which are cheaper, and the same: what comes next begins at a letter.
-            Part::Any => expression.push("\\C*", 2),
-            Part::One => expression.push("(?s:.)", 8),
-            Part::Letter(letter) => {
+            GlobPart::Any => expression.push("\\C*", 2),
+            GlobPart::One => expression.push("(?s:.)", 8),
+            GlobPart::Letter(letter) => {
                 expression.literal(letter);
                 literal.iter_mut().for_each(|literal| literal.push(letter));
             }
         }
-        if !matches!(part, Part::Letter(_)) {
+        if !matches!(part, GlobPart::Letter(_)) {
             literal = None;
         }
         after_any = any;
     }
     Some(match literal {
-        Some(literal) => Whole::Literal(literal),
-        None if expression.text == "\\C*" => Whole::Any,
-        None => Whole::Expression(expression.affordable()?),
+        Some(literal) => Re2Pattern::Literal(literal),
+        None if expression.text == "\\C*" => Re2Pattern::Any,
+        None => Re2Pattern::Expression(expression.affordable()?),
     })
 }
 
@@ -122,12 +122,12 @@ enum Last {
 /// A regular expression in the syntax of the crate `regex` that means the same to RE2. `None` if it costs too much or
 /// has anything that might mean something else there: flags, anchors, counts, named classes, classes of other than a
 /// few ASCII characters, repeated groups.
-pub(super) fn of_regex(regex: &str) -> Option<Whole> {
+pub(super) fn of_regex(regex: &str) -> Option<Re2Pattern> {
     if regex.len() > COST_MAX * 4 {
         return None;
     }
     if !regex.contains(|c: char| MARKS.contains(c) || c.is_control()) {
-        return Some(Whole::Literal(regex.to_owned()));
+        return Some(Re2Pattern::Literal(regex.to_owned()));
     }
     let mut cost = COST_OF_ANY;
     let (mut rest, mut last) = (regex, Last::Begin);
@@ -160,7 +160,7 @@ pub(super) fn of_regex(regex: &str) -> Option<Whole> {
         };
         rest = rest.get(taken..)?;
     }
-    (cost <= COST_MAX).then(|| Whole::Expression(regex.to_owned()))
+    (cost <= COST_MAX).then(|| Re2Pattern::Expression(regex.to_owned()))
 }
 
 /// The bytes of a class of ASCII letters, digits, `_` and `.`, at the begin of a text.
@@ -185,8 +185,8 @@ fn class(text: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn expression(text: &str) -> Option<Whole> {
-        Some(Whole::Expression(text.to_owned()))
+    fn expression(text: &str) -> Option<Re2Pattern> {
+        Some(Re2Pattern::Expression(text.to_owned()))
     }
 
     /// Goal: globs become what RE2 takes for the same. Method: each kind of part, marks of RE2's, letters of several
@@ -199,9 +199,9 @@ mod tests {
             ("?é", expression("(?s:.)é")),
             ("a.b\\**", expression("a\\.b\\*\\C*")),
             ("\u{1}?", expression("\\x{1}(?s:.)")),
-            ("***", Some(Whole::Any)),
-            ("", Some(Whole::Literal(String::new()))),
-            ("a.b\\?", Some(Whole::Literal("a.b?".to_owned()))),
+            ("***", Some(Re2Pattern::Any)),
+            ("", Some(Re2Pattern::Literal(String::new()))),
+            ("a.b\\?", Some(Re2Pattern::Literal("a.b?".to_owned()))),
             (&format!("{}*", "a".repeat(84)), expression(&format!("{}\\C*", "a".repeat(84)))),
             (&format!("{}*", "a".repeat(85)), None),
         ] {
@@ -216,7 +216,7 @@ mod tests {
         for same in ["r[0-9]+", "a.*b", "(a|bc)?d", "(?:east|west)-1[ab]", "a\\.b\\-c", "x|"] {
             assert_eq!(of_regex(same), expression(same), "{same}");
         }
-        assert_eq!(of_regex("r-1 é"), Some(Whole::Literal("r-1 é".to_owned())));
+        assert_eq!(of_regex("r-1 é"), Some(Re2Pattern::Literal("r-1 é".to_owned())));
         for other in [
             "\\d+",
             "\\w",

@@ -6,7 +6,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use super::driver::DriverMessage;
-use super::frame::{FrameReader, Message};
+use super::frame::{FrameReader, ShuffleMessage};
 use super::options::ShuffleOptions;
 
 /// Why a registration failed.
@@ -47,18 +47,18 @@ pub(super) fn register(host: &str, options: &ShuffleOptions) -> Result<TcpStream
         heartbeat_timeout: options.heartbeat_timeout,
     };
     let number = 1;
-    let request = Message::Request { number, body: register.to_body() };
+    let request = ShuffleMessage::Request { number, body: register.to_body() };
     let frame = request.to_frame().map_err(|error| Failure::new(error.to_string()))?;
     stream.set_nodelay(true)?;
     stream.set_write_timeout(Some(left(give_up)?))?;
     stream.write_all(&frame)?;
     let answer = read(&mut stream, give_up)?;
     match answer {
-        Message::Response { number: 1, .. } => {
+        ShuffleMessage::Response { number: 1, .. } => {
             stream.set_nonblocking(true)?;
             Ok(stream)
         }
-        Message::Failure { number: 1, text } => {
+        ShuffleMessage::Failure { number: 1, text } => {
             let first = text.lines().next().unwrap_or_default();
             let why = first.chars().take(WORDS_MAX).collect();
             Err(Failure { why, is_refusal: true })
@@ -79,7 +79,7 @@ fn connect(host: &str, port: u16, give_up: Instant) -> Result<TcpStream, Failure
     Err(last)
 }
 
-fn read(stream: &mut TcpStream, give_up: Instant) -> Result<Message, Failure> {
+fn read(stream: &mut TcpStream, give_up: Instant) -> Result<ShuffleMessage, Failure> {
     let (mut reader, mut piece) = (FrameReader::new(), [0; 4096]);
     loop {
         stream.set_read_timeout(Some(left(give_up)?))?;

@@ -11,7 +11,7 @@
 
 use std::time::Duration;
 
-use super::frame::{Bytes, Malformed};
+use super::frame::{Bytes, MalformedFrame};
 
 const REGISTER: u8 = 4;
 const HEARTBEAT: u8 = 5;
@@ -60,18 +60,18 @@ impl DriverMessage {
     ///
     /// # Errors
     /// When it is something else: another type, cut short or too long, an id that is no UTF-8, a timeout below zero.
-    pub fn read(body: &[u8]) -> Result<DriverMessage, Malformed> {
+    pub fn read(body: &[u8]) -> Result<DriverMessage, MalformedFrame> {
         let mut rest = Bytes(body);
         let kind = rest.byte()?;
         if ![REGISTER, HEARTBEAT].contains(&kind) {
-            return Err(Malformed("a message that drivers don't send"));
+            return Err(MalformedFrame("a message that drivers don't send"));
         }
         let app_id = String::from_utf8(rest.with_size()?.to_vec());
-        let app_id = app_id.map_err(|_| Malformed("an application id that is no text"))?;
+        let app_id = app_id.map_err(|_| MalformedFrame("an application id that is no text"))?;
         let message = match kind {
             REGISTER => {
                 let millis = i64::try_from(rest.long()?);
-                let millis = millis.map_err(|_| Malformed("a timeout below zero"))?;
+                let millis = millis.map_err(|_| MalformedFrame("a timeout below zero"))?;
                 let heartbeat_timeout = Duration::from_millis(millis.unsigned_abs());
                 DriverMessage::Register { app_id, heartbeat_timeout }
             }
@@ -87,7 +87,7 @@ impl DriverMessage {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::frame::{FrameReader, Message};
+    use super::super::frame::{FrameReader, ShuffleMessage};
     use super::*;
 
     fn bytes(hex: &str) -> Vec<u8> {
@@ -110,7 +110,10 @@ mod tests {
             DriverMessage::Register { app_id: app_id(), heartbeat_timeout: timeout }.to_body();
         let beat = DriverMessage::Heartbeat { app_id: app_id() }.to_body();
         let number = 0x6df1_59c5_6280_6c17;
-        let said = [Message::Request { number, body: register }, Message::OneWay { body: beat }];
+        let said = [
+            ShuffleMessage::Request { number, body: register },
+            ShuffleMessage::OneWay { body: beat },
+        ];
         for (message, recorded) in said.iter().zip([REGISTRATION, BEAT].map(bytes)) {
             assert_eq!(message.to_frame().unwrap(), recorded);
             let mut reader = FrameReader::new();

@@ -3,7 +3,7 @@
 /// What there is to tell of a service, each once until the other happens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum News {
+pub enum ShuffleEvent {
     /// It took the registration.
     Registered {
         /// The service's host.
@@ -24,7 +24,7 @@ pub enum News {
 
 /// How a service stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum RegistrationState {
     /// Nothing was heard of it yet.
     New,
     /// The application is registered.

@@ -25,7 +25,7 @@ const ONE_WAY: u8 = 9;
 /// A message of Spark's transport.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Message {
+pub enum ShuffleMessage {
     /// Asks for an answer.
     Request {
         /// Of the asker's choosing; the answer has it, too.
@@ -56,32 +56,32 @@ pub enum Message {
 
 /// What came is no message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Malformed(pub(super) &'static str);
+pub struct MalformedFrame(pub(super) &'static str);
 
-impl fmt::Display for Malformed {
+impl fmt::Display for MalformedFrame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
     }
 }
 
-impl std::error::Error for Malformed {}
+impl std::error::Error for MalformedFrame {}
 
-impl Message {
+impl ShuffleMessage {
     /// The whole frame.
     ///
     /// # Errors
     /// When it would be longer than [`FRAME_MAX`].
-    pub fn to_frame(&self) -> Result<Vec<u8>, Malformed> {
+    pub fn to_frame(&self) -> Result<Vec<u8>, MalformedFrame> {
         let (kind, number, content) = match self {
-            Message::Request { number, body } => (REQUEST, Some(number), body.as_slice()),
-            Message::Response { number, body } => (RESPONSE, Some(number), body.as_slice()),
-            Message::Failure { number, text } => (FAILURE, Some(number), text.as_bytes()),
-            Message::OneWay { body } => (ONE_WAY, None, body.as_slice()),
+            ShuffleMessage::Request { number, body } => (REQUEST, Some(number), body.as_slice()),
+            ShuffleMessage::Response { number, body } => (RESPONSE, Some(number), body.as_slice()),
+            ShuffleMessage::Failure { number, text } => (FAILURE, Some(number), text.as_bytes()),
+            ShuffleMessage::OneWay { body } => (ONE_WAY, None, body.as_slice()),
         };
         let head = LENGTH + 1 + number.map_or(0, |_| 8) + 4;
         let length = head.saturating_add(content.len());
         let size = u32::try_from(content.len()).ok().filter(|_| length <= FRAME_MAX);
-        let size = size.ok_or(Malformed("a frame that is too long"))?;
+        let size = size.ok_or(MalformedFrame("a frame that is too long"))?;
         let mut frame = Vec::with_capacity(length);
         frame.extend((length as u64).to_be_bytes());
         frame.push(kind);
@@ -92,20 +92,25 @@ impl Message {
     }
 
     /// Reads what stands in a frame behind its length.
-    fn read(content: &[u8]) -> Result<Message, Malformed> {
+    fn read(content: &[u8]) -> Result<ShuffleMessage, MalformedFrame> {
         let mut rest = Bytes(content);
         let kind = rest.byte()?;
         match kind {
-            REQUEST => Ok(Message::Request { number: rest.long()?, body: rest.sized()?.to_vec() }),
+            REQUEST => {
+                Ok(ShuffleMessage::Request { number: rest.long()?, body: rest.sized()?.to_vec() })
+            }
             RESPONSE => {
-                Ok(Message::Response { number: rest.long()?, body: rest.sized()?.to_vec() })
+                Ok(ShuffleMessage::Response { number: rest.long()?, body: rest.sized()?.to_vec() })
             }
             FAILURE => {
                 let (number, text) = (rest.long()?, rest.sized()?);
-                Ok(Message::Failure { number, text: String::from_utf8_lossy(text).into_owned() })
+                Ok(ShuffleMessage::Failure {
+                    number,
+                    text: String::from_utf8_lossy(text).into_owned(),
+                })
             }
-            ONE_WAY => Ok(Message::OneWay { body: rest.sized()?.to_vec() }),
-            _ => Err(Malformed("a message of a type that is not due")),
+            ONE_WAY => Ok(ShuffleMessage::OneWay { body: rest.sized()?.to_vec() }),
+            _ => Err(MalformedFrame("a message of a type that is not due")),
         }
     }
 }
@@ -115,37 +120,41 @@ impl Message {
 pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
 
 impl<'a> Bytes<'a> {
-    fn take(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
+    fn take(&mut self, count: usize) -> Result<&'a [u8], MalformedFrame> {
         let (taken, rest) =
-            self.0.split_at_checked(count).ok_or(Malformed("a message that is cut short"))?;
+            self.0.split_at_checked(count).ok_or(MalformedFrame("a message that is cut short"))?;
         self.0 = rest;
         Ok(taken)
     }
 
-    pub(super) fn byte(&mut self) -> Result<u8, Malformed> {
+    pub(super) fn byte(&mut self) -> Result<u8, MalformedFrame> {
         self.take(1).map(|taken| taken.iter().fold(0, |_, byte| *byte))
     }
 
-    pub(super) fn long(&mut self) -> Result<u64, Malformed> {
+    pub(super) fn long(&mut self) -> Result<u64, MalformedFrame> {
         Ok(self.take(8)?.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
     }
 
     /// A size, and as many bytes.
-    pub(super) fn with_size(&mut self) -> Result<&'a [u8], Malformed> {
+    pub(super) fn with_size(&mut self) -> Result<&'a [u8], MalformedFrame> {
         let size = self.take(4)?.iter().fold(0, |sum: u32, byte| sum << 8 | u32::from(*byte));
         self.take(usize::try_from(size).unwrap_or(usize::MAX))
     }
 
     /// A size, and as many bytes, behind which nothing comes.
-    fn sized(&mut self) -> Result<&'a [u8], Malformed> {
+    fn sized(&mut self) -> Result<&'a [u8], MalformedFrame> {
         let taken = self.with_size()?;
         self.end()?;
         Ok(taken)
     }
 
     /// Complains about what comes behind the end.
-    pub(super) fn end(self) -> Result<(), Malformed> {
-        if self.0.is_empty() { Ok(()) } else { Err(Malformed("a message that goes on too long")) }
+    pub(super) fn end(self) -> Result<(), MalformedFrame> {
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            Err(MalformedFrame("a message that goes on too long"))
+        }
     }
 }
 
@@ -177,9 +186,9 @@ impl FrameReader {
     ///
     /// # Errors
     /// When what came is no message.
-    pub fn next_message(&mut self) -> Result<Option<Message>, Malformed> {
+    pub fn next_message(&mut self) -> Result<Option<ShuffleMessage>, MalformedFrame> {
         if self.is_spoilt {
-            return Err(Malformed("nothing is read after a mistake"));
+            return Err(MalformedFrame("nothing is read after a mistake"));
         }
         let read = self.read();
         if read.is_err() {
@@ -188,14 +197,14 @@ impl FrameReader {
         read
     }
 
-    fn read(&mut self) -> Result<Option<Message>, Malformed> {
+    fn read(&mut self) -> Result<Option<ShuffleMessage>, MalformedFrame> {
         let Ok(length) = Bytes(&self.held).long() else { return Ok(None) };
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         if length <= LENGTH || length > FRAME_MAX {
-            return Err(Malformed("a frame of a length that can't be"));
+            return Err(MalformedFrame("a frame of a length that can't be"));
         }
         let Some(content) = self.held.get(LENGTH..length) else { return Ok(None) };
-        let message = Message::read(content)?;
+        let message = ShuffleMessage::read(content)?;
         self.held.drain(..length);
         Ok(Some(message))
     }
@@ -208,13 +217,16 @@ mod tests {
 
     use super::*;
 
-    fn messages() -> impl Strategy<Value = Message> {
+    fn messages() -> impl Strategy<Value = ShuffleMessage> {
         let body = || prop::collection::vec(any::<u8>(), 0..40);
         prop_oneof![
-            (any::<u64>(), body()).prop_map(|(number, body)| Message::Request { number, body }),
-            (any::<u64>(), body()).prop_map(|(number, body)| Message::Response { number, body }),
-            (any::<u64>(), ".{0,20}").prop_map(|(number, text)| Message::Failure { number, text }),
-            body().prop_map(|body| Message::OneWay { body }),
+            (any::<u64>(), body())
+                .prop_map(|(number, body)| ShuffleMessage::Request { number, body }),
+            (any::<u64>(), body())
+                .prop_map(|(number, body)| ShuffleMessage::Response { number, body }),
+            (any::<u64>(), ".{0,20}")
+                .prop_map(|(number, text)| ShuffleMessage::Failure { number, text }),
+            body().prop_map(|body| ShuffleMessage::OneWay { body }),
         ]
     }
 
@@ -259,7 +271,7 @@ mod tests {
             let mut reader = FrameReader::new();
             reader.push(&bytes);
             match reader.next_message() {
-                Ok(Some(Message::Failure { .. })) | Ok(None) => {}
+                Ok(Some(ShuffleMessage::Failure { .. })) | Ok(None) => {}
                 Ok(Some(message)) => prop_assert_eq!(message.to_frame().unwrap(), bytes),
                 Err(_) => prop_assert!(reader.next_message().is_err() && reader.held.is_empty()),
             }
@@ -281,7 +293,7 @@ mod tests {
             reader.push(&length.to_be_bytes());
             assert_eq!(reader.next_message().is_ok(), is_fine, "{length}");
         }
-        let long = Message::OneWay { body: vec![0; FRAME_MAX] };
+        let long = ShuffleMessage::OneWay { body: vec![0; FRAME_MAX] };
         assert!(long.to_frame().is_err());
     }
 }

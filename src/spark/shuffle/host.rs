@@ -18,7 +18,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use super::call::Failure;
-use super::event::{News, Standing};
+use super::event::{RegistrationState, ShuffleEvent};
 use crate::backoff::Backoff;
 
 /// Connections are looked after this often, or with each heartbeat if those are more frequent.
@@ -28,9 +28,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Host {
     name: String,
-    stage: Stage,
+    stage: HostStage,
     backoff: Backoff,
-    told: Standing,
+    told: RegistrationState,
     /// Whether the last registration ended too soon.
     was_brief: bool,
     /// Whether an agent is there.
@@ -38,14 +38,14 @@ pub(super) struct Host {
 }
 
 #[derive(Debug)]
-enum Stage {
+enum HostStage {
     Due(Instant),
     Calling,
-    Registered(Link),
+    Registered(Heartbeats),
 }
 
 #[derive(Debug)]
-struct Link {
+struct Heartbeats {
     stream: TcpStream,
     look_at: Instant,
     beat_at: Instant,
@@ -66,9 +66,9 @@ impl Host {
     pub(super) fn new(name: &str, now: Instant) -> Host {
         Host {
             name: name.to_owned(),
-            stage: Stage::Due(now),
+            stage: HostStage::Due(now),
             backoff: Backoff::default(),
-            told: Standing::New,
+            told: RegistrationState::New,
             was_brief: false,
             is_wanted: true,
         }
@@ -77,32 +77,32 @@ impl Host {
     /// When it is to be called: those that nothing was heard of first. `None` if it isn't to be.
     pub(super) fn due(&self) -> Option<(bool, Instant)> {
         match self.stage {
-            Stage::Due(at) => Some((self.told != Standing::New, at)),
-            Stage::Calling | Stage::Registered(_) => None,
+            HostStage::Due(at) => Some((self.told != RegistrationState::New, at)),
+            HostStage::Calling | HostStage::Registered(_) => None,
         }
     }
 
     /// When there is something to do about its connection.
     pub(super) fn look_at(&self) -> Option<Instant> {
         match &self.stage {
-            Stage::Registered(link) => Some(link.look_at),
-            Stage::Due(_) | Stage::Calling => None,
+            HostStage::Registered(link) => Some(link.look_at),
+            HostStage::Due(_) | HostStage::Calling => None,
         }
     }
 
     /// How it stands, as it was told.
-    pub(super) fn standing(&self) -> Standing {
+    pub(super) fn standing(&self) -> RegistrationState {
         self.told
     }
 
     /// Whether it can be forgotten: no agent, no connection, no call.
     pub(super) fn is_idle(&self) -> bool {
-        !self.is_wanted && matches!(self.stage, Stage::Due(_))
+        !self.is_wanted && matches!(self.stage, HostStage::Due(_))
     }
 
     /// It is being called.
     pub(super) fn calling(&mut self) {
-        self.stage = Stage::Calling;
+        self.stage = HostStage::Calling;
     }
 
     /// The call has ended.
@@ -110,24 +110,24 @@ impl Host {
         &mut self,
         result: Result<TcpStream, Failure>,
         now: Instant,
-    ) -> Option<News> {
+    ) -> Option<ShuffleEvent> {
         let stream = match result {
             Ok(stream) => stream,
             Err(failure) => return self.failed(failure, now),
         };
-        let link = Link { stream, look_at: now, beat_at: now, beats: 0 };
-        self.stage = Stage::Registered(link);
+        let link = Heartbeats { stream, look_at: now, beat_at: now, beats: 0 };
+        self.stage = HostStage::Registered(link);
         if self.was_brief { None } else { Some(self.registered()) }
     }
 
     /// Sends a heartbeat if it is time, and sees whether the connection still stands.
-    pub(super) fn look(&mut self, now: Instant, pulse: &Pulse) -> Option<News> {
-        let Stage::Registered(link) = &mut self.stage else { return None };
+    pub(super) fn look(&mut self, now: Instant, pulse: &Pulse) -> Option<ShuffleEvent> {
+        let HostStage::Registered(link) = &mut self.stage else { return None };
         if now < link.look_at {
             return None;
         }
         if link.is_overdue(now, pulse) {
-            self.stage = Stage::Due(now);
+            self.stage = HostStage::Due(now);
             return None;
         }
         let looked = link.look(now, pulse);
@@ -141,7 +141,7 @@ impl Host {
             // Most likely the service was started again. If it can't be had, that will be told.
             self.was_brief = false;
             self.backoff.reset();
-            self.stage = Stage::Due(now + self.backoff.next());
+            self.stage = HostStage::Due(now + self.backoff.next());
             return None;
         }
         if is_brief {
@@ -149,28 +149,28 @@ impl Host {
         }
         self.backoff.reset();
         self.was_brief = false;
-        (self.told == Standing::Failing).then(|| self.registered())
+        (self.told == RegistrationState::Failing).then(|| self.registered())
     }
 
-    fn registered(&mut self) -> News {
-        let again = self.told != Standing::New;
-        self.told = Standing::Registered;
-        News::Registered { host: self.name.clone(), again }
+    fn registered(&mut self) -> ShuffleEvent {
+        let again = self.told != RegistrationState::New;
+        self.told = RegistrationState::Registered;
+        ShuffleEvent::Registered { host: self.name.clone(), again }
     }
 
     /// It is tried again later. That it fails is told once.
-    fn failed(&mut self, failure: Failure, now: Instant) -> Option<News> {
-        self.stage = Stage::Due(now + self.backoff.next());
-        if self.told == Standing::Failing {
+    fn failed(&mut self, failure: Failure, now: Instant) -> Option<ShuffleEvent> {
+        self.stage = HostStage::Due(now + self.backoff.next());
+        if self.told == RegistrationState::Failing {
             return None;
         }
-        self.told = Standing::Failing;
+        self.told = RegistrationState::Failing;
         let Failure { why, is_refusal } = failure;
-        Some(News::Failing { host: self.name.clone(), why, is_refusal })
+        Some(ShuffleEvent::Failing { host: self.name.clone(), why, is_refusal })
     }
 }
 
-impl Link {
+impl Heartbeats {
     /// Whether no heartbeat was sent for the whole timeout, as when this program was stopped: the service has forgotten
     /// the application by then.
     fn is_overdue(&self, now: Instant, pulse: &Pulse) -> bool {

@@ -5,7 +5,7 @@
 //! with it and sends heartbeats as long as the application lives. When those have stopped for the heartbeat timeout,
 //! the service deletes the application's files.
 //!
-//! [`Registrar`] does that; [`DriverMessage`] is what is said, and [`Message`] and [`FrameReader`] are how it is
+//! [`Registrar`] does that; [`DriverMessage`] is what is said, and [`ShuffleMessage`] and [`FrameReader`] are how it is
 //! written. All of it was compared, byte by byte, with what Spark 3.5's own client sends.
 //!
 //! What Spark's `spark.authenticate` asks for is not there: services that demand it refuse the registration.
@@ -19,7 +19,7 @@ mod options;
 mod registrar;
 
 pub use driver::DriverMessage;
-pub use event::{News, Standing};
-pub use frame::{FRAME_MAX, FrameReader, Malformed, Message};
+pub use event::{RegistrationState, ShuffleEvent};
+pub use frame::{FRAME_MAX, FrameReader, MalformedFrame, ShuffleMessage};
 pub use options::ShuffleOptions;
 pub use registrar::{Registrar, Service};

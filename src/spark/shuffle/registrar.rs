@@ -1,13 +1,13 @@
 //! The registrar: a thread that looks after all services, and a few for a moment that call them.
 //!
 //! ```text
-//!  running, lost ─► board: agents and their hosts ─► keeper ─► news
-//!  services      ◄──────── standings ◄──────────────┘  ▲ │
+//!  running, lost ─► table: agents and their hosts ─► caller ─► news
+//!  services      ◄──────── states ◄──────────────┘  ▲ │
 //!                                                      │ ▼
 //!                                                callers, 8 at most
 //! ```
 //!
-//! The board is behind a mutex that nobody holds while he waits for a network: [`Registrar::running`] never does
+//! The table is behind a mutex that nobody holds while he waits for a network: [`Registrar::running`] never does
 //! either. It has a row for each agent that is there, and so needs no bound of its own. Hosts that nothing was heard of
 //! are called before those that failed, so that dead ones delay others by one registration timeout at most.
 
@@ -19,15 +19,15 @@ use std::time::{Duration, Instant};
 
 use super::call::{self, Failure};
 use super::driver::DriverMessage;
-use super::event::{News, Standing};
-use super::frame::Message;
+use super::event::{RegistrationState, ShuffleEvent};
+use super::frame::ShuffleMessage;
 use super::host::{Host, Pulse};
 use super::options::ShuffleOptions;
 use crate::error::Error;
 
 /// So many services are called at a time.
 const CALLS_MAX: usize = 8;
-/// With nothing to do the keeper sleeps for so long.
+/// With nothing to do the caller sleeps for so long.
 const IDLE: Duration = Duration::from_secs(3600);
 
 /// A service.
@@ -36,7 +36,7 @@ pub struct Service {
     /// Its host.
     pub host: String,
     /// How it stands.
-    pub standing: Standing,
+    pub standing: RegistrationState,
 }
 
 /// Keeps an application registered with the shuffle service of each host that it has executors on.
@@ -45,36 +45,36 @@ pub struct Service {
 #[derive(Debug)]
 pub struct Registrar {
     shared: Arc<Shared>,
-    keeper: Option<JoinHandle<()>>,
+    caller: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug, Default)]
 struct Shared {
-    board: Mutex<Board>,
+    table: Mutex<HostTable>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Board {
+struct HostTable {
     /// The host of each agent that is there.
     agents: HashMap<String, String>,
     /// How many agents are there, by host.
     hosts: BTreeMap<String, usize>,
-    /// Whether the keeper has yet to see those.
+    /// Whether the caller has yet to see those.
     are_new: bool,
     /// Calls that have ended: no more than there can be at a time.
     called: Vec<(String, Result<TcpStream, Failure>)>,
-    standings: BTreeMap<String, Standing>,
+    states: BTreeMap<String, RegistrationState>,
     is_stopping: bool,
 }
 
 impl Shared {
-    fn board(&self) -> MutexGuard<'_, Board> {
-        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    fn table(&self) -> MutexGuard<'_, HostTable> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Board {
+impl HostTable {
     /// An agent of this host is there no more.
     fn left(&mut self, host: &str) {
         self.are_new = true;
@@ -94,15 +94,15 @@ impl Registrar {
     /// When an option isn't allowed, or there can't be a thread.
     pub fn start(
         options: ShuffleOptions,
-        tell: impl FnMut(News) + Send + 'static,
+        tell: impl FnMut(ShuffleEvent) + Send + 'static,
     ) -> Result<Registrar, Error> {
         options.check()?;
         let heartbeat = DriverMessage::Heartbeat { app_id: options.app_id.clone() };
-        let frame = Message::OneWay { body: heartbeat.to_body() }.to_frame();
+        let frame = ShuffleMessage::OneWay { body: heartbeat.to_body() }.to_frame();
         let frame = frame.map_err(|error| Error::cluster("a heartbeat can't be written", error))?;
         let (interval, timeout) = (options.heartbeat_interval, options.heartbeat_timeout);
         let shared = Arc::new(Shared::default());
-        let keeper = Keeper {
+        let caller = HostCaller {
             shared: Arc::clone(&shared),
             options: Arc::new(options),
             pulse: Pulse { interval, timeout, frame },
@@ -110,31 +110,31 @@ impl Registrar {
             calls: 0,
         };
         let thread = Builder::new().name("offermill-shuffle".into());
-        let thread = thread.spawn(move || keeper.run(tell));
+        let thread = thread.spawn(move || caller.run(tell));
         let thread = thread.map_err(|error| Error::cluster("no thread can be started", error))?;
-        Ok(Registrar { shared, keeper: Some(thread) })
+        Ok(Registrar { shared, caller: Some(thread) })
     }
 
     /// An executor runs on this agent. The first time that its host is heard of, the application is registered there.
     pub fn running(&self, agent_id: &str, host: &str) {
-        let mut board = self.shared.board();
-        match board.agents.get(agent_id).cloned() {
+        let mut table = self.shared.table();
+        match table.agents.get(agent_id).cloned() {
             Some(known) if known == host => return,
-            Some(former) => board.left(&former),
+            Some(former) => table.left(&former),
             None => {}
         }
-        board.agents.insert(agent_id.to_owned(), host.to_owned());
-        *board.hosts.entry(host.to_owned()).or_default() += 1;
-        board.are_new = true;
+        table.agents.insert(agent_id.to_owned(), host.to_owned());
+        *table.hosts.entry(host.to_owned()).or_default() += 1;
+        table.are_new = true;
         self.shared.changed.notify_all();
     }
 
     /// This agent is lost. A service that still listens on its host goes on to get heartbeats, as it still has the
     /// files; one that doesn't is not tried again.
     pub fn lost(&self, agent_id: &str) {
-        let mut board = self.shared.board();
-        if let Some(host) = board.agents.remove(agent_id) {
-            board.left(&host);
+        let mut table = self.shared.table();
+        if let Some(host) = table.agents.remove(agent_id) {
+            table.left(&host);
             self.shared.changed.notify_all();
         }
     }
@@ -142,8 +142,8 @@ impl Registrar {
     /// How all services stand, by their hosts' names.
     #[must_use]
     pub fn services(&self) -> Vec<Service> {
-        let board = self.shared.board();
-        let services = board.standings.iter();
+        let table = self.shared.table();
+        let services = table.states.iter();
         services
             .map(|(host, standing)| Service { host: host.clone(), standing: *standing })
             .collect()
@@ -156,11 +156,11 @@ impl Registrar {
     }
 
     fn end(&mut self) {
-        self.shared.board().is_stopping = true;
+        self.shared.table().is_stopping = true;
         self.shared.changed.notify_all();
-        if let Some(keeper) = self.keeper.take() {
+        if let Some(caller) = self.caller.take() {
             // If it panicked, that was said already.
-            let _panicked = keeper.join();
+            let _panicked = caller.join();
         }
     }
 }
@@ -171,7 +171,7 @@ impl Drop for Registrar {
     }
 }
 
-struct Keeper {
+struct HostCaller {
     shared: Arc<Shared>,
     options: Arc<ShuffleOptions>,
     pulse: Pulse,
@@ -179,42 +179,42 @@ struct Keeper {
     calls: usize,
 }
 
-impl Keeper {
-    fn run(mut self, mut tell: impl FnMut(News)) {
+impl HostCaller {
+    fn run(mut self, mut tell: impl FnMut(ShuffleEvent)) {
         let shared = Arc::clone(&self.shared);
-        let mut board = shared.board();
-        while !board.is_stopping {
-            let called = self.read(&mut board);
-            drop(board);
+        let mut table = shared.table();
+        while !table.is_stopping {
+            let called = self.read(&mut table);
+            drop(table);
             let news = self.turn(called);
             news.into_iter().for_each(&mut tell);
-            board = shared.board();
-            self.publish(&mut board);
+            table = shared.table();
+            self.publish(&mut table);
             let wait =
                 self.wake_at().map_or(IDLE, |at| at.saturating_duration_since(Instant::now()));
-            if !board.is_stopping && !board.are_new && board.called.is_empty() {
-                let waited = shared.changed.wait_timeout(board, wait);
-                board = waited.unwrap_or_else(PoisonError::into_inner).0;
+            if !table.is_stopping && !table.are_new && table.called.is_empty() {
+                let waited = shared.changed.wait_timeout(table, wait);
+                table = waited.unwrap_or_else(PoisonError::into_inner).0;
             }
         }
     }
 
-    /// Takes in what stands on the board.
-    fn read(&mut self, board: &mut Board) -> Vec<(String, Result<TcpStream, Failure>)> {
-        if std::mem::take(&mut board.are_new) {
+    /// Takes in what stands on the table.
+    fn read(&mut self, table: &mut HostTable) -> Vec<(String, Result<TcpStream, Failure>)> {
+        if std::mem::take(&mut table.are_new) {
             let now = Instant::now();
             for (name, host) in &mut self.hosts {
-                host.is_wanted = board.hosts.contains_key(name);
+                host.is_wanted = table.hosts.contains_key(name);
             }
-            for name in board.hosts.keys() {
+            for name in table.hosts.keys() {
                 self.hosts.entry(name.clone()).or_insert_with(|| Host::new(name, now));
             }
         }
-        std::mem::take(&mut board.called)
+        std::mem::take(&mut table.called)
     }
 
     /// Does what is due.
-    fn turn(&mut self, called: Vec<(String, Result<TcpStream, Failure>)>) -> Vec<News> {
+    fn turn(&mut self, called: Vec<(String, Result<TcpStream, Failure>)>) -> Vec<ShuffleEvent> {
         let mut news = Vec::new();
         for (name, result) in called {
             self.calls -= 1;
@@ -230,7 +230,7 @@ impl Keeper {
     }
 
     /// Calls those that are due, as many as can be.
-    fn call(&mut self) -> Vec<News> {
+    fn call(&mut self) -> Vec<ShuffleEvent> {
         let now = Instant::now();
         let due = self.hosts.iter().filter_map(|(name, host)| Some((host.due()?, name)));
         let mut due: Vec<_> = due.filter(|((_, at), _)| *at <= now).collect();
@@ -257,9 +257,9 @@ impl Keeper {
         let host = name.to_owned();
         let call = move || {
             let result = call::register(&host, &options);
-            let mut board = shared.board();
-            if !board.is_stopping {
-                board.called.push((host, result));
+            let mut table = shared.table();
+            if !table.is_stopping {
+                table.called.push((host, result));
                 shared.changed.notify_all();
             }
         };
@@ -267,12 +267,12 @@ impl Keeper {
         thread.map(|_| ()).map_err(Failure::from)
     }
 
-    fn publish(&self, board: &mut Board) {
-        board.standings.retain(|name, _| self.hosts.contains_key(name));
+    fn publish(&self, table: &mut HostTable) {
+        table.states.retain(|name, _| self.hosts.contains_key(name));
         for (name, host) in &self.hosts {
-            match board.standings.get_mut(name) {
+            match table.states.get_mut(name) {
                 Some(standing) => *standing = host.standing(),
-                None => drop(board.standings.insert(name.clone(), host.standing())),
+                None => drop(table.states.insert(name.clone(), host.standing())),
             }
         }
     }

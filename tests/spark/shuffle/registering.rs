@@ -5,7 +5,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use offermill::spark::shuffle::{
-    DriverMessage, News, Registrar, Service, ShuffleOptions, Standing,
+    DriverMessage, Registrar, RegistrationState, Service, ShuffleEvent, ShuffleOptions,
 };
 
 use super::service::{FakeService, Manner, free_port, host};
@@ -26,7 +26,7 @@ fn options(port: u16) -> ShuffleOptions {
     options
 }
 
-fn registrar(port: u16) -> (Registrar, Receiver<News>) {
+fn registrar(port: u16) -> (Registrar, Receiver<ShuffleEvent>) {
     let (sender, news) = channel();
     let tell = move |one| {
         let _ = sender.send(one);
@@ -34,12 +34,12 @@ fn registrar(port: u16) -> (Registrar, Receiver<News>) {
     (Registrar::start(options(port), tell).unwrap(), news)
 }
 
-fn next(news: &Receiver<News>) -> News {
+fn next(news: &Receiver<ShuffleEvent>) -> ShuffleEvent {
     news.recv_timeout(PATIENCE).unwrap()
 }
 
-fn registered(number: u8, again: bool) -> News {
-    News::Registered { host: host(number), again }
+fn registered(number: u8, again: bool) -> ShuffleEvent {
+    ShuffleEvent::Registered { host: host(number), again }
 }
 
 /// Waits for this number of heartbeats.
@@ -65,7 +65,7 @@ fn each_host_is_registered_with_once() {
     for (agent, number) in [("S1", 1), ("S2", 2), ("S3", 3), ("S4", 3), ("S1", 1), ("S4", 3)] {
         registrar.running(agent, &host(number));
     }
-    let mut told: Vec<News> = (0..3).map(|_| next(&news)).collect();
+    let mut told: Vec<ShuffleEvent> = (0..3).map(|_| next(&news)).collect();
     told.sort_by_key(|one| format!("{one:?}"));
     assert_eq!(told, [registered(1, false), registered(2, false), registered(3, false)]);
     for service in &services {
@@ -79,7 +79,7 @@ fn each_host_is_registered_with_once() {
         let took = heard[8].at - heard[1].at;
         assert!(took >= INTERVAL * 6, "7 heartbeats took {took:?}");
     }
-    let standing = Standing::Registered;
+    let standing = RegistrationState::Registered;
     let all: Vec<Service> = (1..=3).map(|n| Service { host: host(n), standing }).collect();
     assert_eq!(registrar.services(), all);
     registrar.stop();
@@ -96,17 +96,19 @@ fn services_come_and_go() {
     let port = free_port();
     let (registrar, news) = registrar(port);
     registrar.running("S1", &host(1));
-    let News::Failing { why, is_refusal: false, .. } = next(&news) else { panic!("it can't be") };
+    let ShuffleEvent::Failing { why, is_refusal: false, .. } = next(&news) else {
+        panic!("it can't be")
+    };
     assert!(why.contains("refused"), "{why}");
     sleep(Duration::from_millis(700));
-    assert_eq!(registrar.services()[0].standing, Standing::Failing);
+    assert_eq!(registrar.services()[0].standing, RegistrationState::Failing);
     for _ in 0..2 {
         let service = FakeService::start(1, port, Manner::Good);
         assert_eq!(next(&news), registered(1, true));
         beats(&service, 5);
         assert_eq!(service.registrations(), 1);
         drop(service);
-        assert!(matches!(next(&news), News::Failing { .. }));
+        assert!(matches!(next(&news), ShuffleEvent::Failing { .. }));
     }
     assert!(news.try_recv().is_err(), "told once");
 }
@@ -129,7 +131,7 @@ fn what_goes_wrong_is_told_once() {
         let service = FakeService::start(1, port, manner);
         let (registrar, news) = registrar(port);
         registrar.running("S1", &host(1));
-        let News::Failing { why, is_refusal, host: name } = next(&news) else {
+        let ShuffleEvent::Failing { why, is_refusal, host: name } = next(&news) else {
             panic!("{manner:?}")
         };
         assert_eq!((is_refusal, name), (manner == Manner::Refuses, host(1)));
@@ -152,7 +154,7 @@ fn a_service_that_takes_and_closes_fails() {
     let (registrar, news) = registrar(port);
     registrar.running("S1", &host(1));
     assert_eq!(next(&news), registered(1, false));
-    assert!(matches!(next(&news), News::Failing { .. }));
+    assert!(matches!(next(&news), ShuffleEvent::Failing { .. }));
     sleep(Duration::from_secs(2));
     let registrations = service.registrations();
     assert!((3..10).contains(&registrations), "{registrations} in 2 s");
@@ -162,7 +164,7 @@ fn a_service_that_takes_and_closes_fails() {
     // A connection that was made before may still be closed.
     eventually(PATIENCE, "the service is registered with", || {
         let standing = registrar.services()[0].standing;
-        (standing == Standing::Registered).then_some(()).ok_or(format!("{standing:?}"))
+        (standing == RegistrationState::Registered).then_some(()).ok_or(format!("{standing:?}"))
     });
 }
 
@@ -179,7 +181,7 @@ fn mute_hosts_delay_no_other() {
         registrar.running(&service.host, &service.host);
     }
     for _ in &mute {
-        assert!(matches!(next(&news), News::Failing { .. }));
+        assert!(matches!(next(&news), ShuffleEvent::Failing { .. }));
     }
     let began = Instant::now();
     registrar.running("S99", &good.host);
@@ -197,7 +199,7 @@ fn after_a_long_silence_it_registers_again() {
     let port = free_port();
     let services = [1, 2].map(|number| FakeService::start(number, port, Manner::Good));
     let (sender, news) = channel();
-    let tell = move |one: News| {
+    let tell = move |one: ShuffleEvent| {
         if one == registered(2, false) {
             sleep(TIMEOUT + INTERVAL);
         }

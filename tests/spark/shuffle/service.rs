@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
 
-use offermill::spark::shuffle::{DriverMessage, FrameReader, Message};
+use offermill::spark::shuffle::{DriverMessage, FrameReader, ShuffleMessage};
 
 /// What it does with a registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,10 +132,11 @@ fn serve(mut stream: TcpStream, board: &Mutex<Shared>) {
         }
         while let Some(message) = reader.next_message().unwrap() {
             let number = match &message {
-                Message::Request { number, .. } => Some(*number),
+                ShuffleMessage::Request { number, .. } => Some(*number),
                 _ => None,
             };
-            let (Message::Request { body, .. } | Message::OneWay { body }) = message else {
+            let (ShuffleMessage::Request { body, .. } | ShuffleMessage::OneWay { body }) = message
+            else {
                 panic!("{message:?} from a driver");
             };
             let manner = {
@@ -155,16 +156,18 @@ fn serve(mut stream: TcpStream, board: &Mutex<Shared>) {
 }
 
 fn answer(stream: &mut TcpStream, manner: Manner, number: u64) {
-    let good = Message::Response { number, body: Vec::new() }.to_frame().unwrap();
+    let good = ShuffleMessage::Response { number, body: Vec::new() }.to_frame().unwrap();
     let trace = "java.lang.IllegalStateException: not here\n\tat Some.where(Some.java:1)";
     let bytes = match manner {
         Manner::Mute | Manner::Closes => return,
         Manner::Good | Manner::Slow | Manner::TakesAndCloses => good,
-        Manner::Refuses => Message::Failure { number, text: trace.into() }.to_frame().unwrap(),
+        Manner::Refuses => {
+            ShuffleMessage::Failure { number, text: trace.into() }.to_frame().unwrap()
+        }
         Manner::Garbage => b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(),
         Manner::Boasts => (1_u64 << 62).to_be_bytes().to_vec(),
         Manner::Confused => {
-            Message::Response { number: number + 1, body: Vec::new() }.to_frame().unwrap()
+            ShuffleMessage::Response { number: number + 1, body: Vec::new() }.to_frame().unwrap()
         }
     };
     // Who is answered may have gone away.

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use offermill::spark::shuffle::News;
+use offermill::spark::shuffle::ShuffleEvent;
 use offermill::{Declined, DemandCall, OfferCounts, Reason, Timestamp};
 use serde_json::{Map, Value, json};
 
@@ -213,12 +213,12 @@ fn body(event: &RunEvent) -> (&'static str, Value) {
 }
 
 /// The name and the keys of an event of a shuffle service.
-fn shuffle(news: &News, port: u16) -> (&'static str, Value) {
+fn shuffle(news: &ShuffleEvent, port: u16) -> (&'static str, Value) {
     match news {
-        News::Registered { host, again } => {
+        ShuffleEvent::Registered { host, again } => {
             ("shuffle_registered", json!({ "host": host, "port": port, "again": again }))
         }
-        News::Failing { host, why, is_refusal } => {
+        ShuffleEvent::Failing { host, why, is_refusal } => {
             let body = json!({ "host": host, "port": port, "refused": is_refusal, "why": why });
             ("shuffle_failing", body)
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use offermill::DemandCall;
 use offermill::config::text::format_duration;
 use offermill::resources::ExecutorResources;
-use offermill::spark::shuffle::News;
+use offermill::spark::shuffle::ShuffleEvent;
 
 use crate::model::end_reason::EndReason;
 use crate::model::event::RunEvent;
@@ -181,13 +181,13 @@ fn exclusion_sentence(exclusion: &AgentExclusion) -> String {
 }
 
 /// As in `registered with the shuffle service on agent-1:7337`.
-fn shuffle_sentence(news: &News, port: u16) -> String {
+fn shuffle_sentence(news: &ShuffleEvent, port: u16) -> String {
     match news {
-        News::Registered { host, again } => {
+        ShuffleEvent::Registered { host, again } => {
             let again = if *again { " again" } else { "" };
             format!("registered{again} with the shuffle service on {}:{port}", printable(host))
         }
-        News::Failing { host, why, is_refusal } => {
+        ShuffleEvent::Failing { host, why, is_refusal } => {
             let what = if *is_refusal { "refuses this application" } else { "is not available" };
             let host = printable(host);
             let why = printable(why);

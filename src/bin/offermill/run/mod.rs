@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use offermill::engine::{Clock, Engine, EngineOptions, Notice, Observer, Shutdown};
 use offermill::resources::MilliCpus;
-use offermill::spark::shuffle::News;
+use offermill::spark::shuffle::ShuffleEvent;
 use offermill::{DrainReport, Fate, Kernel, Timestamp};
 
 use crate::control::request::ControlRequest;
@@ -63,8 +63,8 @@ const AT_ONCE_TIMEOUT: Duration = Duration::from_millis(150);
 enum SessionMessage {
     /// A notice of the engine.
     Notice(Timestamp, Notice),
-    /// News of the shuffle services at a port.
-    Shuffle { news: News, port: u16 },
+    /// ShuffleEvent of the shuffle services at a port.
+    Shuffle { news: ShuffleEvent, port: u16 },
     /// A signal, by its name.
     Signal(&'static str),
     /// A client's request.
@@ -198,7 +198,7 @@ fn start(
     session.run(inbox)
 }
 
-fn news_sender(sender: &Sender<SessionMessage>) -> shuffle::SendNews {
+fn news_sender(sender: &Sender<SessionMessage>) -> shuffle::SendShuffleEvent {
     let sender = sender.clone();
     Arc::new(move |news, port| {
         // A session that has ended needs no news.

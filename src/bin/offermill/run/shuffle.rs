@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use offermill::spark::shuffle::{News, Registrar, Standing};
+use offermill::spark::shuffle::{Registrar, RegistrationState, ShuffleEvent};
 use serde_json::{Value, json};
 
 use crate::model::event::RunEvent;
@@ -11,13 +11,13 @@ use crate::output::remark;
 use crate::settings::shuffle::ShufflePlan;
 
 /// Receives the news of the services at a port.
-pub(super) type SendNews = Arc<dyn Fn(News, u16) + Send + Sync>;
+pub(super) type SendShuffleEvent = Arc<dyn Fn(ShuffleEvent, u16) + Send + Sync>;
 
 /// The shuffle services of a run, if it has any.
 pub(super) struct ShuffleServices {
     plan: Option<ShufflePlan>,
     registrar: Option<Registrar>,
-    send: SendNews,
+    send: SendShuffleEvent,
 }
 
 impl fmt::Debug for ShuffleServices {
@@ -28,7 +28,7 @@ impl fmt::Debug for ShuffleServices {
 
 impl ShuffleServices {
     /// Registers with no service yet: the application's id may be the framework's, which comes with the subscription.
-    pub(super) fn new(plan: Option<ShufflePlan>, send: SendNews) -> ShuffleServices {
+    pub(super) fn new(plan: Option<ShufflePlan>, send: SendShuffleEvent) -> ShuffleServices {
         ShuffleServices { plan, registrar: None, send }
     }
 
@@ -80,9 +80,9 @@ impl ShuffleServices {
         let services = registrar.services();
         let count = |standing| services.iter().filter(|it| it.standing == standing).count();
         json!({
-            "registered": count(Standing::Registered),
-            "failing": count(Standing::Failing),
-            "new": count(Standing::New),
+            "registered": count(RegistrationState::Registered),
+            "failing": count(RegistrationState::Failing),
+            "new": count(RegistrationState::New),
         })
     }
 }

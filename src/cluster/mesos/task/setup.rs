@@ -3,7 +3,8 @@
 use crate::cluster::mesos::calls::kill_policy;
 use crate::error::Error;
 use crate::launch::{
-    Container, ContainerKind, Label, Network, PortMapping, SecretSource, Setup, Uri, Volume,
+    Container, ContainerKind, ContainerLabel, Network, PortMapping, SecretSource, Setup, Uri,
+    Volume,
 };
 use crate::mesos_v1::messages::{
     ContainerInfo, ContainerType, DockerImage, DockerInfo, DockerNetwork, DockerPortMapping,
@@ -98,8 +99,9 @@ fn uri(uri: &Uri) -> WireUri {
     }
 }
 
-fn labels(labels: &[Label]) -> Option<Labels> {
-    let label = |(key, value): &Label| WireLabel { key: key.clone(), value: value.clone() };
+fn labels(labels: &[ContainerLabel]) -> Option<Labels> {
+    let label =
+        |(key, value): &ContainerLabel| WireLabel { key: key.clone(), value: value.clone() };
     let labels: Vec<WireLabel> = labels.iter().map(label).collect();
     (!labels.is_empty()).then_some(Labels { labels })
 }

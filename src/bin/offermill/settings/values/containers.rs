@@ -1,7 +1,8 @@
 //! The settings of containers, labels, URIs and secrets, and the setup of executors made of them.
 
 use offermill::launch::{
-    Container, ContainerKind, Label, Network, PortMapping, Secret, SecretSource, Setup, Uri, Volume,
+    Container, ContainerKind, ContainerLabel, Network, PortMapping, Secret, SecretSource, Setup,
+    Uri, Volume,
 };
 
 /// The settings of containers, labels, URIs and secrets.
@@ -14,10 +15,10 @@ pub(crate) struct ContainerSettings {
     pub(crate) port_mappings: Vec<PortMapping>,
     pub(crate) parameters: Vec<(String, String)>,
     pub(crate) network: Option<String>,
-    pub(crate) network_labels: Vec<Label>,
+    pub(crate) network_labels: Vec<ContainerLabel>,
     pub(crate) uris: Vec<Uri>,
     pub(crate) is_cached: bool,
-    pub(crate) labels: Vec<Label>,
+    pub(crate) labels: Vec<ContainerLabel>,
     /// Secrets by their names in the cluster's store.
     pub(crate) secret_names: Vec<String>,
     /// Secrets by their values.

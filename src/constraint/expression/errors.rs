@@ -1,15 +1,15 @@
 //! What people mistype in expressions, and what they perhaps meant.
 
 use super::token::{Spot, Token};
-use crate::constraint::fault::{Fault, quoted, splice};
+use crate::constraint::syntax_error::{SyntaxError, quoted, splice};
 
-fn fault(
+fn syntax_error(
     offset: usize,
     sentence: impl Into<String>,
     expected: impl Into<std::borrow::Cow<'static, str>>,
     repaired: Option<String>,
-) -> Fault {
-    Fault { offset, sentence: sentence.into(), expected: expected.into(), repaired }
+) -> SyntaxError {
+    SyntaxError { offset, sentence: sentence.into(), expected: expected.into(), repaired }
 }
 
 /// The text with `start..end` replaced.
@@ -26,14 +26,14 @@ fn named(spot: &Spot<'_>, text: &str) -> String {
 }
 
 #[cold]
-pub(super) fn expected(spot: &Spot<'_>, wanted: &str, text: &str) -> Fault {
+pub(super) fn expected(spot: &Spot<'_>, wanted: &str, text: &str) -> SyntaxError {
     let sentence = format!("{} is not {wanted}", named(spot, text));
-    fault(spot.start, sentence, format!("expected {wanted}"), None)
+    syntax_error(spot.start, sentence, format!("expected {wanted}"), None)
 }
 
 /// A character that begins no token. The likeliest: a colon as in Spark's syntax.
 #[cold]
-pub(super) fn stray(text: &str, start: usize, c: char) -> Fault {
+pub(super) fn stray(text: &str, start: usize, c: char) -> SyntaxError {
     let shown = quoted(&c.to_string());
     let sentence = format!("{shown} has no meaning in an expression");
     match c {
@@ -47,21 +47,21 @@ pub(super) fn stray(text: &str, start: usize, c: char) -> Fault {
                 value => format!(" = {value}"),
             };
             let repaired = replaced(text, start, start + 1 + length, &meant);
-            fault(start, sentence, "expected an operator such as =", repaired)
+            syntax_error(start, sentence, "expected an operator such as =", repaired)
         }
         ';' | '&' => {
             let repaired = replaced(text, start, start + 1, " and ");
-            fault(start, sentence, "expected `and` between conditions", repaired)
+            syntax_error(start, sentence, "expected `and` between conditions", repaired)
         }
         '|' => {
             let repaired = replaced(text, start, start + 1, " or ");
-            fault(start, sentence, "expected `or` between conditions", repaired)
+            syntax_error(start, sentence, "expected `or` between conditions", repaired)
         }
         '~' => {
             let repaired = replaced(text, start, start + 1, " like ");
-            fault(start, sentence, "expected `like` or `matches`", repaired)
+            syntax_error(start, sentence, "expected `like` or `matches`", repaired)
         }
-        _ => fault(start, sentence, "expected a name, or this in quotation marks", None),
+        _ => syntax_error(start, sentence, "expected a name, or this in quotation marks", None),
     }
 }
 
@@ -74,36 +74,36 @@ const WORDS: [(&str, &str); 7] =
     [("eq", "="), ("ne", "!="), ("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="), ("is", "=")];
 
 /// Whether an operator of another language stands there.
-pub(super) fn foreign_operator(text: &str, start: usize) -> Option<Fault> {
+pub(super) fn foreign_operator(text: &str, start: usize) -> Option<SyntaxError> {
     let rest = text.get(start..)?;
     let (foreign, ours) = FOREIGN.into_iter().find(|(foreign, _)| rest.starts_with(foreign))?;
     let sentence = format!("`{foreign}` is no operator of an expression");
     let repaired = replaced(text, start, start + foreign.len(), ours);
-    Some(fault(start, sentence, format!("expected `{}`", ours.trim()), repaired))
+    Some(syntax_error(start, sentence, format!("expected `{}`", ours.trim()), repaired))
 }
 
 #[cold]
-pub(super) fn unclosed_quote(text: &str, start: usize, mark: char) -> Fault {
+pub(super) fn unclosed_quote(text: &str, start: usize, mark: char) -> SyntaxError {
     let repaired = splice(text, text.len(), &mark.to_string(), "");
     let expected = format!("expected a second {mark} to close it");
-    fault(start, "a quotation mark is not closed", expected, repaired)
+    syntax_error(start, "a quotation mark is not closed", expected, repaired)
 }
 
 #[cold]
-pub(super) fn unclosed(text: &str, start: usize) -> Fault {
+pub(super) fn unclosed(text: &str, start: usize) -> SyntaxError {
     let repaired = splice(text, text.len(), ")", "");
-    fault(start, "a parenthesis is not closed", "expected a ) for it", repaired)
+    syntax_error(start, "a parenthesis is not closed", "expected a ) for it", repaired)
 }
 
 #[cold]
-pub(super) fn unopened(text: &str, spot: &Spot<'_>) -> Fault {
+pub(super) fn unopened(text: &str, spot: &Spot<'_>) -> SyntaxError {
     let repaired = replaced(text, spot.start, spot.end, "");
-    fault(spot.start, "a parenthesis closes none", "expected a ( before it", repaired)
+    syntax_error(spot.start, "a parenthesis closes none", "expected a ( before it", repaired)
 }
 
 /// `and` at the end, `and and`, `()`, nothing at all.
 #[cold]
-pub(super) fn no_condition(text: &str, spot: &Spot<'_>) -> Fault {
+pub(super) fn no_condition(text: &str, spot: &Spot<'_>) -> SyntaxError {
     let sentence = format!("a condition is missing before {}", named(spot, text));
     let expected = "expected a condition, as `zone = east` or `rack`";
     let repaired = match spot.token {
@@ -118,44 +118,44 @@ pub(super) fn no_condition(text: &str, spot: &Spot<'_>) -> Fault {
         Token::Keyword(_) => replaced(text, spot.start, spot.end, ""),
         _ => None,
     };
-    fault(spot.start, sentence, expected, repaired)
+    syntax_error(spot.start, sentence, expected, repaired)
 }
 
 #[cold]
-pub(super) fn no_join(text: &str, spot: &Spot<'_>) -> Fault {
+pub(super) fn no_join(text: &str, spot: &Spot<'_>) -> SyntaxError {
     let sentence = format!("{} follows a condition", named(spot, text));
     if let Token::Word(word) = spot.token
         && let Some((_, ours)) = WORDS.into_iter().find(|(one, _)| one.eq_ignore_ascii_case(word))
     {
         let repaired = replaced(text, spot.start, spot.end, ours);
-        return fault(spot.start, sentence, format!("expected `{ours}`"), repaired);
+        return syntax_error(spot.start, sentence, format!("expected `{ours}`"), repaired);
     }
     let names = matches!(spot.token, Token::Word(_) | Token::Quoted(_) | Token::Place(_));
     let repaired = (names || spot.token == Token::Mark("("))
         .then(|| replaced(text, spot.start, spot.start, "and "))
         .flatten();
-    fault(spot.start, sentence, "expected `and`, `or` or the end", repaired)
+    syntax_error(spot.start, sentence, "expected `and`, `or` or the end", repaired)
 }
 
 #[cold]
-pub(super) fn no_such_place(text: &str, spot: &Spot<'_>) -> Fault {
+pub(super) fn no_such_place(text: &str, spot: &Spot<'_>) -> SyntaxError {
     let sentence = format!("there is no {}", named(spot, text));
     let meant = text
         .get(spot.start..spot.end)
         .map(str::to_lowercase)
         .filter(|meant| ["@hostname", "@region", "@zone"].contains(&meant.as_str()));
     let repaired = meant.and_then(|meant| replaced(text, spot.start, spot.end, &meant));
-    fault(spot.start, sentence, "expected @hostname, @region or @zone", repaired)
+    syntax_error(spot.start, sentence, "expected @hostname, @region or @zone", repaired)
 }
 
 #[cold]
-pub(super) fn no_operator(text: &str, spot: &Spot<'_>) -> Fault {
+pub(super) fn no_operator(text: &str, spot: &Spot<'_>) -> SyntaxError {
     let sentence = format!("`not` before {} negates nothing", named(spot, text));
-    fault(spot.start, sentence, "expected `in`, `like` or `matches`", None)
+    syntax_error(spot.start, sentence, "expected `in`, `like` or `matches`", None)
 }
 
 #[cold]
-pub(super) fn no_list(text: &str, spot: &Spot<'_>) -> Fault {
+pub(super) fn no_list(text: &str, spot: &Spot<'_>) -> SyntaxError {
     let sentence = format!("`in` before {} has no list", named(spot, text));
     let repaired = match &spot.token {
         Token::Word(word) => replaced(text, spot.start, spot.end, &format!("{{{word}}}")),
@@ -168,22 +168,22 @@ pub(super) fn no_list(text: &str, spot: &Spot<'_>) -> Fault {
         }
         _ => None,
     };
-    fault(spot.start, sentence, "expected {value, ...} or [1-9, ...]", repaired)
+    syntax_error(spot.start, sentence, "expected {value, ...} or [1-9, ...]", repaired)
 }
 
 #[cold]
-pub(super) fn unclosed_list(text: &str, spot: &Spot<'_>, close: &'static str) -> Fault {
+pub(super) fn unclosed_list(text: &str, spot: &Spot<'_>, close: &'static str) -> SyntaxError {
     let sentence = format!("{} stands in a list", named(spot, text));
     let repaired = match spot.token {
         Token::End => splice(text, text.trim_end().len(), close, ""),
         Token::Word(_) | Token::Quoted(_) => replaced(text, spot.start, spot.start, ","),
         _ => None,
     };
-    fault(spot.start, sentence, format!("expected , or {close}"), repaired)
+    syntax_error(spot.start, sentence, format!("expected , or {close}"), repaired)
 }
 
 #[cold]
-pub(super) fn glob_for_value(text: &str, spot: &Spot<'_>, operator: &str) -> Fault {
+pub(super) fn glob_for_value(text: &str, spot: &Spot<'_>, operator: &str) -> SyntaxError {
     let sentence = format!("{} is a pattern, and `{operator}` takes none", named(spot, text));
     let before = text.get(..spot.start).map(str::trim_end).unwrap_or_default();
     let like = match operator {
@@ -194,44 +194,54 @@ pub(super) fn glob_for_value(text: &str, spot: &Spot<'_>, operator: &str) -> Fau
         .strip_suffix(operator)
         .filter(|_| operator != "in")
         .and_then(|before| replaced(text, before.trim_end().len(), spot.start, like));
-    fault(spot.start, sentence, "expected `like` before it, or quotation marks around", repaired)
+    syntax_error(
+        spot.start,
+        sentence,
+        "expected `like` before it, or quotation marks around",
+        repaired,
+    )
 }
 
 #[cold]
-pub(super) fn keyword_for_value(text: &str, spot: &Spot<'_>) -> Fault {
+pub(super) fn keyword_for_value(text: &str, spot: &Spot<'_>) -> SyntaxError {
     let shown = text.get(spot.start..spot.end).unwrap_or_default();
     let sentence = format!("`{shown}` is a word of the syntax");
     let repaired = replaced(text, spot.start, spot.end, &format!("\"{shown}\""));
-    fault(spot.start, sentence, "expected a value; this one in quotation marks", repaired)
+    syntax_error(spot.start, sentence, "expected a value; this one in quotation marks", repaired)
 }
 
 #[cold]
-pub(super) fn no_number(text: &str, spot: &Spot<'_>, operator: &str) -> Fault {
+pub(super) fn no_number(text: &str, spot: &Spot<'_>, operator: &str) -> SyntaxError {
     let sentence =
         format!("{} is not a number, and `{operator}` compares numbers", named(spot, text));
-    fault(spot.start, sentence, "expected a number such as 3, -0.5 or 1e6", None)
+    syntax_error(spot.start, sentence, "expected a number such as 3, -0.5 or 1e6", None)
 }
 
 #[cold]
-pub(super) fn reversed(text: &str, spot: &Spot<'_>, begin: u64, end: u64) -> Fault {
+pub(super) fn reversed(text: &str, spot: &Spot<'_>, begin: u64, end: u64) -> SyntaxError {
     let repaired = replaced(text, spot.start, spot.end, &format!("{end}-{begin}"));
     let sentence = format!("the interval {begin}-{end} ends before it begins");
-    fault(spot.start, sentence, "expected the smaller number first", repaired)
+    syntax_error(spot.start, sentence, "expected the smaller number first", repaired)
 }
 
 #[cold]
-pub(super) fn bad_pattern(start: usize, why: &str) -> Fault {
+pub(super) fn bad_pattern(start: usize, why: &str) -> SyntaxError {
     let sentence = format!("this is no regular expression: {why}");
-    fault(start, sentence, "expected a regular expression", None)
+    syntax_error(start, sentence, "expected a regular expression", None)
 }
 
 #[cold]
-pub(super) fn too_many(offset: usize, most: usize, what: &str) -> Fault {
-    fault(offset, format!("it has too many {what}"), format!("expected no more than {most}"), None)
+pub(super) fn too_many(offset: usize, most: usize, what: &str) -> SyntaxError {
+    syntax_error(
+        offset,
+        format!("it has too many {what}"),
+        format!("expected no more than {most}"),
+        None,
+    )
 }
 
 #[cold]
-pub(super) fn too_long(text: &str, bytes: usize) -> Fault {
+pub(super) fn too_long(text: &str, bytes: usize) -> SyntaxError {
     let sentence = format!("it has {bytes} bytes when written out in full");
-    fault(text.len(), sentence, "expected no more than 65536", None)
+    syntax_error(text.len(), sentence, "expected no more than 65536", None)
 }

@@ -15,14 +15,14 @@ const SHOWN_AFTER: usize = 24;
 
 /// The first thing that is wrong.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct SyntaxError {
     /// Where, in bytes.
     pub(super) offset: usize,
     /// What is wrong, without the string.
     pub(super) sentence: String,
     /// What should stand at the place.
     pub(super) expected: Cow<'static, str>,
-    /// The text with this one fault repaired, by a guess at what was meant.
+    /// The text with this one syntax_error repaired, by a guess at what was meant.
     pub(super) repaired: Option<String>,
 }
 
@@ -32,7 +32,7 @@ pub(super) fn splice(text: &str, end: usize, middle: &str, rest: &str) -> Option
     (text.len() <= REPAIRED_BYTES_MAX).then(|| [head, middle, rest].concat())
 }
 
-impl Fault {
+impl SyntaxError {
     #[cold]
     pub(super) fn into_error(mut self, text: &str) -> Error {
         let mut offset = self.offset.min(text.len());
@@ -40,7 +40,7 @@ impl Fault {
             offset -= 1;
         }
         let (shown, column) = excerpt(text, offset);
-        let Fault { sentence, expected, .. } = &self;
+        let SyntaxError { sentence, expected, .. } = &self;
         let mut message = format!("bad constraint: {sentence}\n  {shown}\n  ");
         // Writing into a String can't fail.
         let _ = write!(message, "{:column$}^ {expected}", "");
@@ -54,7 +54,7 @@ impl Fault {
     }
 }
 
-/// Repairs one fault after another until the text is a constraint.
+/// Repairs one syntax_error after another until the text is a constraint.
 pub(super) fn nearest(repaired: Option<String>) -> Option<String> {
     let mut text = repaired?;
     for _ in 0..REPAIRS_MAX {
@@ -63,7 +63,7 @@ pub(super) fn nearest(repaired: Option<String>) -> Option<String> {
         }
         match super::read(&text) {
             Ok(_) => return Some(text),
-            Err(fault) => text = fault.repaired?,
+            Err(syntax_error) => text = syntax_error.repaired?,
         }
     }
     None
