@@ -42,8 +42,8 @@ pub(super) struct Actor {
     pub(super) stopping: StopFlag,
 }
 
-/// Set when the cluster is to stop. It is set before [`ActorMessage::Stop`] is sent, because many messages may be queued
-/// before that one.
+/// Set when the cluster is to stop. It is set before [`ActorMessage::Stop`] is sent, because many messages may be
+/// queued before that one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StopFlag(Arc<Mutex<bool>>);
 
@@ -326,8 +326,8 @@ impl Actor {
         self.reporter.cluster_update(executor, Some(agent_id), state, reason, "");
     }
 
-    /// Reports that an executor doesn't run. Other clusters can only report such an executor as unknown; this one starts
-    /// all processes itself, so an executor without a process is gone.
+    /// Reports that an executor doesn't run. Other clusters can only report such an executor as unknown; this one
+    /// starts all processes itself, so an executor without a process is gone.
     fn report_gone(&self, executor: &str, agent_id: Option<&str>, reason: UpdateReason) {
         let message = "no such executor is running";
         self.reporter.cluster_update(executor, agent_id, TaskState::Gone, reason, message);

@@ -8,9 +8,9 @@ const ALLOWED: &str = "NAME:VALUE[|VALUE...][;...], where a value is a number, [
 
 /// The attributes of all agents of a cluster.
 ///
-/// `;` separates attributes. `|` separates values that are given to agents in turn; the name may be repeated before each:
-/// `zone:east|west` is the same as `zone:east|zone:west`. `%d` is replaced by the agent's number, counted from 0. Values
-/// are parsed as in [`crate::attributes`].
+/// `;` separates attributes. `|` separates values that are given to agents in turn; the name may be repeated before
+/// each: `zone:east|west` is the same as `zone:east|zone:west`. `%d` is replaced by the agent's number, counted from 0.
+/// Values are parsed as in [`crate::attributes`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentAttributes {
     text: String,
@@ -100,8 +100,8 @@ mod tests {
         (name.to_owned(), OwnedAttributeValue::Text(value.to_owned()))
     }
 
-    /// Goal: agents get values in turn, with the name repeated or not, and numbers are filled in. Method: three agents of
-    /// one line, in both spellings.
+    /// Goal: agents get values in turn, with the name repeated or not, and numbers are filled in. Method: three agents
+    /// of one line, in both spellings.
     #[test]
     fn values_alternate_over_agents() {
         for line in ["zone:east|zone:west;rack:r%d", " zone : east | west ; rack:r%d; "] {

@@ -20,8 +20,8 @@ use crate::error::Error;
 /// A cluster of agents in this process, which run executors as processes of this machine.
 ///
 /// Executors never outlive the program, even if it is killed with SIGKILL: see the [module's documentation](super).
-/// Exceptions are processes that leave their executor's process group, and processes that an executor has other programs
-/// start.
+/// Exceptions are processes that leave their executor's process group, and processes that an executor has other
+/// programs start.
 ///
 /// Calls return at once. Their results arrive as events, which a thread of the cluster sends. While that thread is in a
 /// slow [`Events::send`](crate::engine::cluster_manager::Events::send), the cluster does nothing else, and
@@ -140,8 +140,8 @@ impl ClusterManager for LocalCluster {
         ActorMessage::from_call(call).map_or(Ok(()), |message| self.send(message))
     }
 
-    /// Ends all executors within the configured grace, reports their ends, and ends the cluster's thread: no event comes
-    /// after that. Can be called again; only the first call waits, unless the receiver of an event makes it.
+    /// Ends all executors within the configured grace, reports their ends, and ends the cluster's thread: no event
+    /// comes after that. Can be called again; only the first call waits, unless the receiver of an event makes it.
     fn stop(&self) {
         if self.inbox.get().is_some() {
             self.stopping.set();

@@ -80,8 +80,8 @@ impl LocalConfig {
         self
     }
 
-    /// Sets the ports that agents offer, by default 31000 to 32000. Because all agents are on one machine, each offers an
-    /// equal share.
+    /// Sets the ports that agents offer, by default 31000 to 32000. Because all agents are on one machine, each offers
+    /// an equal share.
     #[must_use]
     pub fn ports(mut self, ports: PortRange) -> LocalConfig {
         self.ports = ports;

@@ -1,4 +1,5 @@
-//! [`LocalMaster`], which master strings are parsed into: `local`, `local[*]`, `local[N]`, `local-cluster[AGENTS,CORES,MEM_MB]`.
+//! [`LocalMaster`], which master strings are parsed into: `local`, `local[*]`, `local[N]`,
+//! `local-cluster[AGENTS,CORES,MEM_MB]`.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;

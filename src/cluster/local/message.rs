@@ -1,4 +1,5 @@
-//! Messages to the cluster's thread: calls that own their parts, ends and starts of processes, and the owner's requests.
+//! Messages to the cluster's thread: calls that own their parts, ends and starts of processes, and the owner's
+//! requests.
 
 use std::io;
 use std::time::Duration;

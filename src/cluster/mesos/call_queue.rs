@@ -1,10 +1,10 @@
 //! The bounded queues of calls to the master: one for ordered calls, several for acknowledgements.
 //!
 //! Acknowledgements have several queues, because a sender has one call in flight at a time and there can be very many
-//! updates. Those of one executor go through the same queue, in order. When many wait, the subscriber stops reading events
-//! ([`CallQueue::wait_for_room`]) until there are fewer: the master's updates then wait at the master. The updates that
-//! the engine has received by then and not acknowledged are no more than its queue holds, and there is room for all of
-//! them; so no acknowledgement is dropped.
+//! updates. Those of one executor go through the same queue, in order. When many wait, the subscriber stops reading
+//! events ([`CallQueue::wait_for_room`]) until there are fewer: the master's updates then wait at the master. The
+//! updates that the engine has received by then and not acknowledged are no more than its queue holds, and there is
+//! room for all of them; so no acknowledgement is dropped.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;

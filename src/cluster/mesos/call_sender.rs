@@ -1,9 +1,9 @@
 //! Call senders: tasks that each send the calls of one queue, one after the other, over a connection of their own.
 //!
-//! Acknowledgements have several senders, because there can be very many; those of one executor go through the same one.
-//! All other calls go through one sender, because their order matters: if a kill or a reconciliation overtook the launch
-//! of its executor, the master would answer that there is no such executor, and a decline that arrives after a later
-//! revive would undo it. Only TEARDOWN goes through no queue: see `tear_down.rs`.
+//! Acknowledgements have several senders, because there can be very many; those of one executor go through the same
+//! one. All other calls go through one sender, because their order matters: if a kill or a reconciliation overtook the
+//! launch of its executor, the master would answer that there is no such executor, and a decline that arrives after a
+//! later revive would undo it. Only TEARDOWN goes through no queue: see `tear_down.rs`.
 //!
 //! | what happens to a call | an accept | any other |
 //! |---|---|---|
@@ -11,11 +11,12 @@
 //! | it wasn't sent, as no connection could be made | retried, then as above | retried, then dropped |
 //! | it was sent, and there is no answer | may have had its effect: the executors stay counted, and the kernel reconciles them later | sent again |
 //!
-//! Dropped calls are repeated: kills and reconciliations by the engine, updates by the master until they are acknowledged,
-//! revives by the kernel when nothing is offered. Only answers to offers are sent once, and the master holds an offer until
-//! it is answered. So if an accept failed or may have failed, its offers are declined (the master ignores declines of
-//! used offers). If a decline doesn't get through either, the subscription is replaced, which ends all of its offers. It
-//! is also replaced when acknowledgements don't get through and too many wait to read more events.
+//! Dropped calls are repeated: kills and reconciliations by the engine, updates by the master until they are
+//! acknowledged, revives by the kernel when nothing is offered. Only answers to offers are sent once, and the master
+//! holds an offer until it is answered. So if an accept failed or may have failed, its offers are declined (the master
+//! ignores declines of used offers). If a decline doesn't get through either, the subscription is replaced, which ends
+//! all of its offers. It is also replaced when acknowledgements don't get through and too many wait to read more
+//! events.
 
 use std::time::Duration;
 

@@ -35,10 +35,10 @@ use crate::mesos_v1::offers::OfferReader;
 
 /// A cluster manager for Mesos, which is reached through its masters.
 ///
-/// A thread of the manager subscribes, reads events and sends calls. [`ClusterManager::call`] only queues calls; launches
-/// also wait until they are in the framework id file. A subscription that ends is followed by another one. The manager
-/// gives up with [`Event::Refused`] when the cluster refuses the framework, when the first subscription takes longer than
-/// [`MesosConfig::subscribe_timeout`], or when one of its tasks panics.
+/// A thread of the manager subscribes, reads events and sends calls. [`ClusterManager::call`] only queues calls;
+/// launches also wait until they are in the framework id file. A subscription that ends is followed by another one. The
+/// manager gives up with [`Event::Refused`] when the cluster refuses the framework, when the first subscription takes
+/// longer than [`MesosConfig::subscribe_timeout`], or when one of its tasks panics.
 ///
 /// Subscriptions are numbered from 1 ([`Accept::epoch`]), so a manager must be used with a new kernel.
 pub struct MesosCluster {
@@ -74,16 +74,16 @@ impl MesosCluster {
         })
     }
 
-    /// Why the framework was not torn down by [`ClusterManager::stop`] although it was to be: the master may keep it and its
-    /// executors for the failover timeout. `None` if the master has torn it down, if there was nothing to tear down, or if
-    /// it was to be left.
+    /// Why the framework was not torn down by [`ClusterManager::stop`] although it was to be: the master may keep it
+    /// and its executors for the failover timeout. `None` if the master has torn it down, if there was nothing to tear
+    /// down, or if it was to be left.
     #[must_use]
     pub fn why_left(&self) -> Option<&str> {
         self.not_torn_down.get().map(String::as_str)
     }
 
-    /// Updates the framework's constraints and filters of offers after the kernel was reconfigured to `config`. Offers that
-    /// have been made already don't change.
+    /// Updates the framework's constraints and filters of offers after the kernel was reconfigured to `config`. Offers
+    /// that have been made already don't change.
     ///
     /// # Errors
     /// When the manager isn't running, or too many calls wait. The next subscription uses the new settings in any case.
@@ -96,7 +96,8 @@ impl MesosCluster {
         running.enqueue(subscription.epoch, plain(call))
     }
 
-    /// Shuts down a custom executor with all its tasks. (The executors that the engine launches are tasks: they are killed.)
+    /// Shuts down a custom executor with all its tasks. (The executors that the engine launches are tasks: they are
+    /// killed.)
     ///
     /// # Errors
     /// As [`MesosCluster::send_message`].
@@ -135,7 +136,8 @@ impl MesosCluster {
 }
 
 impl ClusterManager for MesosCluster {
-    /// Opens the framework id file and starts the manager's thread, which subscribes. Doesn't wait for the subscription.
+    /// Opens the framework id file and starts the manager's thread, which subscribes. Doesn't wait for the
+    /// subscription.
     fn start(&self, events: EventSink) -> Result<(), Error> {
         let mut thread = self.thread();
         if self.running.get().is_some() {
@@ -299,8 +301,8 @@ impl Running {
             self.state_file.forget(executor);
             return Ok(());
         }
-        // Without a subscription no call can be sent. Its offers and refusals are void, and all other calls are repeated
-        // by the engine.
+        // Without a subscription no call can be sent. Its offers and refusals are void, and all other calls are
+        // repeated by the engine.
         let Some(ActiveSubscription { epoch, .. }) = subscription.as_deref() else { return Ok(()) };
         match call {
             Call::Decline { epoch, offers, refuse } => {

@@ -2,8 +2,8 @@
 //!
 //! It is a text file to which lines are appended: a line for an executor *before* the call that launches it is sent, so
 //! that no executor is on the cluster that is not in the file, and a line when its end is reported. Executors that were
-//! never launched are found by reconciliation after a restart. Lines are written to the operating system at once but not
-//! synced to the disk: they survive the program's end, also by SIGKILL, but not always a crash of the machine.
+//! never launched are found by reconciliation after a restart. Lines are written to the operating system at once but
+//! not synced to the disk: they survive the program's end, also by SIGKILL, but not always a crash of the machine.
 //!
 //! ```text
 //! offermill framework 1
@@ -12,11 +12,11 @@
 //! - etl-t9x3k2-0.0 finished
 //! ```
 //!
-//! Fields are separated by spaces; spaces in them are written as `%20`. The file is locked while it is in use: two programs
-//! with one framework id would end each other's subscription forever. When it is opened and when it has grown, it is
-//! rewritten without executors that have ended; the new file replaces the old one atomically. It is synced to the disk
-//! before that, so that the replacement can't leave an empty file. Paths that exist and aren't regular files are refused:
-//! opening a pipe would block, and a device would be replaced.
+//! Fields are separated by spaces; spaces in them are written as `%20`. The file is locked while it is in use: two
+//! programs with one framework id would end each other's subscription forever. When it is opened and when it has grown,
+//! it is rewritten without executors that have ended; the new file replaces the old one atomically. It is synced to the
+//! disk before that, so that the replacement can't leave an empty file. Paths that exist and aren't regular files are
+//! refused: opening a pipe would block, and a device would be replaced.
 //!
 //! A thread of its own writes the file: see `state_writer.rs`.
 

@@ -1,7 +1,7 @@
 //! The thread that writes the framework id file, and [`SharedStateFile`], by which other threads queue writes.
 //!
-//! A disk can be slow, and a network file system can hang. The manager's thread must not wait for either: it reads events
-//! and sends calls, kills among them. So it only queues writes; one thread owns the file.
+//! A disk can be slow, and a network file system can hang. The manager's thread must not wait for either: it reads
+//! events and sends calls, kills among them. So it only queues writes; one thread owns the file.
 //!
 //! | entry | is in the file before |
 //! |---|---|
@@ -9,8 +9,8 @@
 //! | an executor's launch | its ACCEPT is queued: a handler thread waits for that |
 //! | an executor's end | its update is acknowledged: the call sender waits for that |
 //!
-//! No wait takes longer than [`WRITE_TIMEOUT`]. After that the launch fails, and the acknowledgement is left out, so that
-//! the cluster sends the update again. The queue is bounded: an executor's end is queued once, and while no write
+//! No wait takes longer than [`WRITE_TIMEOUT`]. After that the launch fails, and the acknowledgement is left out, so
+//! that the cluster sends the update again. The queue is bounded: an executor's end is queued once, and while no write
 //! completes no executor is launched.
 
 use std::collections::HashSet;
@@ -63,14 +63,14 @@ pub(super) struct SharedStateFile(Option<Arc<WriterQueue>>);
 struct WriterQueue {
     /// The content of the file when it was opened.
     former: FrameworkState,
-    state: Mutex<WriterState>,
+    state: Mutex<PendingWrites>,
     /// How many writes have completed.
     done: watch::Sender<u64>,
 }
 
 /// The queue of writes.
 #[derive(Debug)]
-struct WriterState {
+struct PendingWrites {
     jobs: Sender<WriteJob>,
     /// Executors that are in the file, or in a queued write.
     launched: HashSet<String>,
@@ -89,7 +89,7 @@ impl SharedStateFile {
         let (jobs, inbox) = channel();
         let former = state_file.state().clone();
         let launched = former.executors.keys().cloned().collect();
-        let state = WriterState { jobs, launched, ending: HashSet::new(), busy_since: None };
+        let state = PendingWrites { jobs, launched, ending: HashSet::new(), busy_since: None };
         let queue =
             Arc::new(WriterQueue { former, state: Mutex::new(state), done: watch::channel(0).0 });
         // A strong reference would keep the sender of jobs alive, and with it the writer.
@@ -205,12 +205,12 @@ impl SharedStateFile {
 }
 
 impl WriterQueue {
-    fn lock(&self) -> MutexGuard<'_, WriterState> {
+    fn lock(&self) -> MutexGuard<'_, PendingWrites> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl WriterState {
+impl PendingWrites {
     fn push(&mut self, job: WriteJob) {
         // If the writer has ended, the job's reply channel is dropped and the wait for it fails.
         let _ended = self.jobs.send(job);
@@ -236,7 +236,8 @@ fn run_writer(
                 done.send(state_file.launch(&executors)).map_err(drop)
             }
             WriteJob::End { executor, finished } => {
-                // If the write fails, the cluster reports the end again when the executor is reconciled after a restart.
+                // If the write fails, the cluster reports the end again when the executor is reconciled after a
+                // restart.
                 let _full = state_file.end(&executor, finished);
                 ended = Some(executor);
                 Ok(())

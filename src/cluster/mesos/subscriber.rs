@@ -15,8 +15,8 @@
 //! The subscriber goes on while the manager is being stopped, because TEARDOWN needs a subscription. The engine gets no
 //! events of new subscriptions then.
 //!
-//! Each subscription has a new number, and calls of earlier ones are dropped. Executors run on; they are reconciled after
-//! each subscription.
+//! Each subscription has a new number, and calls of earlier ones are dropped. Executors run on; they are reconciled
+//! after each subscription.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -196,7 +196,8 @@ impl Subscriber {
         }
     }
 
-    /// Handles a redirection to the leader. Only configured masters are followed, because a redirection could lead anywhere.
+    /// Handles a redirection to the leader. Only configured masters are followed, because a redirection could lead
+    /// anywhere.
     fn redirect(&mut self, master: &Master, location: &str, config: &MesosConfig) -> NextStep {
         let location = self.http.sanitize(location);
         let Some(leader) = redirected(&location, config.masters.tls()) else {

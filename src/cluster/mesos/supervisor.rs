@@ -1,7 +1,7 @@
 //! The supervisor of the manager's tasks: reports a task that ends or panics before the manager is stopped.
 //!
-//! A task that panics can't be replaced: without the subscriber no event comes, without a call sender no call leaves. So
-//! the engine gets [`Event::Refused`], and the program can end or start again.
+//! A task that panics can't be replaced: without the subscriber no event comes, without a call sender no call leaves.
+//! So the engine gets [`Event::Refused`], and the program can end or start again.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -64,8 +64,8 @@ impl Supervisor {
         self.kinds.insert(task.id(), kind);
     }
 
-    /// Watches the tasks until the manager is to be stopped, then tears the framework down if requested. The tasks end when
-    /// the supervisor is dropped.
+    /// Watches the tasks until the manager is to be stopped, then tears the framework down if requested. The tasks end
+    /// when the supervisor is dropped.
     pub(super) async fn run(
         mut self,
         mut stopped: oneshot::Receiver<StopRequest>,

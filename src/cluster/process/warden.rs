@@ -1,24 +1,24 @@
 //! The warden: a helper process that kills an executor's process group when this program ends, even by SIGKILL.
 //!
-//! A program that is killed with SIGKILL can't clean up. So each executor has a warden: a small `/bin/sh` that waits for
-//! the end of a pipe whose other end only this program holds. When the program ends for any reason, the kernel closes
-//! that end, and the warden kills the process group that it is in, itself included.
+//! A program that is killed with SIGKILL can't clean up. So each executor has a warden: a small `/bin/sh` that waits
+//! for the end of a pipe whose other end only this program holds. When the program ends for any reason, the kernel
+//! closes that end, and the warden kills the process group that it is in, itself included.
 //!
 //! The order of steps leaves no gap for processes that stay in the group:
 //! 1. The warden is started first. It leads a process group of its own, and prints `ready` once it ignores the signals
 //!    that are sent to that group. If the program ends now, the warden ends itself.
 //! 2. The executor is then started *into* that group. Between its `fork` and its `exec` the child still holds a copy of
-//!    the program's end of the pipe (which is closed on `exec`), and it joins the group before its `exec`. So the warden
-//!    can't see the end of the pipe before the executor is in the group.
+//!    the program's end of the pipe (which is closed on `exec`), and it joins the group before its `exec`. So the
+//!    warden can't see the end of the pipe before the executor is in the group.
 //! 3. The warden is then given the executor's own process number, so that an executor that leaves the group (`setsid`)
-//!    ends as well. *Out of reach* are processes that such an executor starts outside of the group, and an executor that
-//!    has left the group already when the program ends during step 3. Holding the executor back until the warden knows
-//!    its number would take a shell in front of it, which changes its environment and hides the reason when it can't be
-//!    started.
+//!    ends as well. *Out of reach* are processes that such an executor starts outside of the group, and an executor
+//!    that has left the group already when the program ends during step 3. Holding the executor back until the warden
+//!    knows its number would take a shell in front of it, which changes its environment and hides the reason when it
+//!    can't be started.
 //!
-//! The warden, as the leader, also keeps the group's number from being used again: the number is in use until the leader
-//! is reaped, and that happens only after the last signal was sent to the group. A warden that was killed stays unreaped
-//! for this reason, and a replacement is started into the same group.
+//! The warden, as the leader, also keeps the group's number from being used again: the number is in use until the
+//! leader is reaped, and that happens only after the last signal was sent to the group. A warden that was killed stays
+//! unreaped for this reason, and a replacement is started into the same group.
 //!
 //! A warden that doesn't report that it is ready in time is killed.
 //!
@@ -27,8 +27,8 @@
 //! replacement has started, the executor lives on, and the next run doesn't look for it. Its working folder is its
 //! sandbox, by which it can be found in `/proc/*/cwd`.
 //!
-//! If a host program forks without `exec` while executors run, the child inherits the program's end of the pipe, and the
-//! executors live until that child ends too.
+//! If a host program forks without `exec` while executors run, the child inherits the program's end of the pipe, and
+//! the executors live until that child ends too.
 
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;

@@ -1,4 +1,5 @@
-//! Virtual time: the queue of future events. Events of the same time are processed in the order in which they were added.
+//! Virtual time: the queue of future events. Events of the same time are processed in the order in which they were
+//! added.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;

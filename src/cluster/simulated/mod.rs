@@ -1,4 +1,5 @@
-//! The simulator: the kernel and the engine's protocol, unmodified, on a simulated cluster in virtual time, with faults.
+//! The simulator: the kernel and the engine's protocol, unmodified, on a simulated cluster in virtual time, with
+//! faults.
 //!
 //! ```text
 //!            virtual time, one event queue, one seed
@@ -9,11 +10,12 @@
 //!        what was done ────────► checker ◄──────── what was decided
 //! ```
 //!
-//! One [`Scenario`] gives one run, bit for bit: nothing in it depends on a clock, a thread, an address or the order of a
-//! hash table. The master behaves as Mesos' does; `cluster/mod.rs` names the source of each rule.
+//! One [`Scenario`] gives one run, bit for bit: nothing in it depends on a clock, a thread, an address or the order of
+//! a hash table. The master behaves as Mesos' does; `cluster/mod.rs` names the source of each rule.
 //!
 //! **Safety** is checked after each step: see `checker/`. **Liveness** is checked at the end: when faults are over, the
-//! wanted executors must run wherever there are free resources for them, and the kernel's executors must be the cluster's.
+//! wanted executors must run wherever there are free resources for them, and the kernel's executors must be the
+//! cluster's.
 
 mod checker;
 mod cluster;

@@ -1,8 +1,8 @@
 //! The network between framework and master: in order and without loss, except while faults last.
 //!
-//! Two kinds of message are never duplicated. Offers: a stream doesn't repeat itself, and the master doesn't send offers
-//! again, as agents do with updates. And accepts: a framework must not repeat one, because the master would answer the
-//! second with `TASK_DROPPED` for executors that run (Mesos: `Master::accept` checks the offers first).
+//! Two kinds of message are never duplicated. Offers: a stream doesn't repeat itself, and the master doesn't send
+//! offers again, as agents do with updates. And accepts: a framework must not repeat one, because the master would
+//! answer the second with `TASK_DROPPED` for executors that run (Mesos: `Master::accept` checks the offers first).
 
 use super::event_queue::{EventQueue, SimEvent};
 use super::rng::Rng;

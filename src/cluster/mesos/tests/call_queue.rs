@@ -12,7 +12,7 @@ fn acknowledge(call_queue: &CallQueue, executor: &str) -> Result<(), EnqueueErro
 fn full_is_not_closed() {
     let (call_queue, inboxes) = CallQueue::new();
     let revive = || CallPayload::Plain(Box::new(calls::revive()));
-    for _ in 0..ORDERS_MAX {
+    for _ in 0..QUEUED_MAX {
         call_queue.enqueue(1, revive()).unwrap();
         acknowledge(&call_queue, "e").unwrap();
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::expected_state::{ExpectedAgent, ExpectedState};
+use super::expected_cluster::{ExpectedAgent, ExpectedCluster};
 use super::rule::RuleViolation;
 use crate::cluster::simulated::scenario::Scenario;
 use crate::cluster::simulated::settings::FrameworkSettings;
@@ -14,7 +14,7 @@ use crate::resources::MilliCpus;
 use crate::time::Timestamp;
 
 /// The circumstances in which a batch was decided.
-pub(super) struct BatchContext {
+pub(super) struct BatchConditions {
     pub(super) settings: FrameworkSettings,
     pub(super) now: Timestamp,
     /// How often the settings had been changed.
@@ -28,7 +28,7 @@ pub(super) struct AnswerChecker {
     executor_memory: u64,
     executor_gpus: u64,
     fixed_port: bool,
-    context: BatchContext,
+    context: BatchConditions,
     /// Whether offers were refused because nothing more could be placed.
     refused: bool,
     /// The offers that have no answer yet.
@@ -56,7 +56,7 @@ impl AnswerChecker {
             executor_memory: scenario.memory_taken().get() * 1000,
             executor_gpus: u64::from(scenario.executor_gpus) * 1000,
             fixed_port: scenario.fixed_port,
-            context: BatchContext {
+            context: BatchConditions {
                 settings: FrameworkSettings::of(scenario),
                 now: Timestamp::ORIGIN,
                 changes: 0,
@@ -71,8 +71,8 @@ impl AnswerChecker {
     pub(super) fn begin(
         &mut self,
         batch: &[SimOffer],
-        context: BatchContext,
-        expected_state: &ExpectedState,
+        context: BatchConditions,
+        expected_cluster: &ExpectedCluster,
     ) {
         self.context = context;
         self.refused = false;
@@ -81,7 +81,7 @@ impl AnswerChecker {
         for offer in batch {
             let agent = self.agents.entry(offer.agent);
             let group =
-                agent.or_insert_with(|| AgentOffers::new(expected_state.agent(offer.agent)));
+                agent.or_insert_with(|| AgentOffers::new(expected_cluster.agent(offer.agent)));
             group.offered.add(&offer.amounts);
             group.zone = offer.zone;
         }
@@ -129,8 +129,8 @@ impl AnswerChecker {
         Ok(())
     }
 
-    /// Checks at the end of a batch that all offers were answered, and that no agent got two executors more than another one
-    /// that had resources for one more.
+    /// Checks at the end of a batch that all offers were answered, and that no agent got two executors more than
+    /// another one that had resources for one more.
     pub(super) fn end(&mut self, decisions: &Decisions) -> Result<(), RuleViolation> {
         let open = std::mem::take(&mut self.open);
         if let Some(number) = open.keys().next() {

@@ -49,8 +49,8 @@ impl OpenBatches {
         self.batches.values().flatten().any(|name| name == executor)
     }
 
-    /// Checks that the launches of all these executors have been sent before another call about them. Otherwise the cluster
-    /// would report an executor as gone that it then launches.
+    /// Checks that the launches of all these executors have been sent before another call about them. Otherwise the
+    /// cluster would report an executor as gone that it then launches.
     pub(super) fn all_were_sent<'a>(
         &self,
         mut executors: impl Iterator<Item = &'a str>,

@@ -1,13 +1,13 @@
-//! The checker: verifies the invariants of a simulation with state of its own. Each violation has the invariant's number
-//! in the table of the [crate's documentation](crate).
+//! The checker: verifies the invariants of a simulation with state of its own. Each violation has the invariant's
+//! number in the table of the [crate's documentation](crate).
 //!
-//! The checker sees the inputs (offers, updates), the outputs (calls, notices) and the kernel's public API. It doesn't see
-//! how the kernel decides.
+//! The checker sees the inputs (offers, updates), the outputs (calls, notices) and the kernel's public API. It doesn't
+//! see how the kernel decides.
 
 mod answers;
 mod batches;
 mod demand;
-mod expected_state;
+mod expected_cluster;
 mod kills;
 mod open_offers;
 mod reconciliation;
@@ -25,10 +25,10 @@ use crate::ids::ExecutorId;
 use crate::kernel::{Change, Decisions, DrainReport, Kernel, Reason};
 use crate::resources::MilliCpus;
 use crate::time::Timestamp;
-use answers::{AnswerChecker, BatchContext};
+use answers::{AnswerChecker, BatchConditions};
 use batches::OpenBatches;
 use demand::DemandChecker;
-use expected_state::ExpectedState;
+use expected_cluster::ExpectedCluster;
 use kills::KillChecker;
 use open_offers::OpenOffers;
 use reconciliation::ReconcileChecker;
@@ -39,7 +39,7 @@ use updates::UpdateChecker;
 pub(super) struct Checker {
     is_enabled: bool,
     violation: Option<RuleViolation>,
-    expected_state: ExpectedState,
+    expected_cluster: ExpectedCluster,
     open_offers: OpenOffers,
     /// One for each handler.
     answers: Vec<AnswerChecker>,
@@ -63,7 +63,7 @@ impl Checker {
         Checker {
             is_enabled,
             violation: None,
-            expected_state: ExpectedState::new(scenario),
+            expected_cluster: ExpectedCluster::new(scenario),
             open_offers: OpenOffers::default(),
             answers: (0..scenario.handlers).map(|_| AnswerChecker::new(scenario)).collect(),
             updates: UpdateChecker::default(),
@@ -93,7 +93,7 @@ impl Checker {
     pub(super) fn offers_arrive(&mut self, offers: &[SimOffer], virtual_now: u64) {
         if self.is_enabled {
             self.open_offers.arrive(offers, virtual_now);
-            self.expected_state.agents_seen(offers, virtual_now);
+            self.expected_cluster.agents_seen(offers, virtual_now);
         }
     }
 
@@ -131,8 +131,8 @@ impl Checker {
             let removed = self.open_offers.remove_batch(batch, virtual_now);
             self.record(removed);
             let context =
-                BatchContext { settings, now, changes: self.changes, closed: self.closed };
-            self.answers[handler].begin(batch, context, &self.expected_state);
+                BatchConditions { settings, now, changes: self.changes, closed: self.closed };
+            self.answers[handler].begin(batch, context, &self.expected_cluster);
         }
     }
 
@@ -184,13 +184,13 @@ impl Checker {
                 self.updates.acknowledged(update, uuid, kernel, now)
             }
             Call::Kill { executor, .. } => {
-                let is_known = self.expected_state.holds(executor);
+                let is_known = self.expected_cluster.holds(executor);
                 let checked = kills::numbered(self.kills.called(executor, is_known, now), closed);
                 let one = std::iter::once(*executor);
                 checked.and_then(|()| self.batches.all_were_sent(one, "asked to end"))
             }
             Call::Reconcile(tasks) => {
-                self.reconciliation.reconciled(tasks, &mut self.expected_state, now);
+                self.reconciliation.reconciled(tasks, &mut self.expected_cluster, now);
                 let executors = tasks.iter().map(|it| it.executor);
                 self.batches.all_were_sent(executors, "asked about")
             }
@@ -230,8 +230,8 @@ impl Checker {
     pub(super) fn update_arrives(&mut self, update: &Update) {
         if self.is_enabled {
             self.updates.arrives(update);
-            self.expected_state.update_arrives(update);
-            if !self.expected_state.holds(&update.executor) {
+            self.expected_cluster.update_arrives(update);
+            if !self.expected_cluster.holds(&update.executor) {
                 self.kills.unknown_reported(&update.executor, update.state.alive());
             }
         }
@@ -252,7 +252,7 @@ impl Checker {
             self.demand.registered(now);
         }
         self.updates.noticed(notice);
-        let checked = self.expected_state.apply(notice, now, self.closed);
+        let checked = self.expected_cluster.apply(notice, now, self.closed);
         self.record(checked);
     }
 
@@ -274,7 +274,7 @@ impl Checker {
         self.record(polled);
         let polled = kills::numbered(self.kills.polled(now), self.closed);
         self.record(polled);
-        let polled = self.reconciliation.polled(&self.expected_state, &self.batches, now);
+        let polled = self.reconciliation.polled(&self.expected_cluster, &self.batches, now);
         self.record(polled);
     }
 
@@ -282,7 +282,7 @@ impl Checker {
     pub(super) fn kills(&mut self, kernel: &Kernel, executors: &[ExecutorId], now: Timestamp) {
         for id in executors {
             let executor = kernel.executor_name(*id).to_string();
-            if !self.is_enabled || self.expected_state.record_kill(&executor) {
+            if !self.is_enabled || self.expected_cluster.record_kill(&executor) {
                 self.kills.wanted(&executor, self.batches.contains(&executor), now);
             }
         }
@@ -292,13 +292,13 @@ impl Checker {
     pub(super) fn subscribed(&mut self, now: Timestamp) {
         if self.is_enabled {
             self.open_offers.subscribed();
-            self.reconciliation.subscribed(self.expected_state.names(), &self.batches, now);
+            self.reconciliation.subscribed(self.expected_cluster.names(), &self.batches, now);
         }
     }
 
     pub(super) fn agent_lost(&mut self, agent: AgentRef, now: Timestamp) {
         if self.is_enabled {
-            self.reconciliation.expect(self.expected_state.names_on(agent), &self.batches, now);
+            self.reconciliation.expect(self.expected_cluster.names_on(agent), &self.batches, now);
         }
     }
 
@@ -310,7 +310,7 @@ impl Checker {
 
     /// How many more executors the caps allow.
     fn room(&self) -> u32 {
-        if self.closed { 0 } else { self.expected_state.room(self.settings) }
+        if self.closed { 0 } else { self.expected_cluster.room(self.settings) }
     }
 
     /// How many more executors the caps allow. `None` if checks are off.
@@ -351,7 +351,7 @@ impl Checker {
             self.record(Err((23, "two reports of one drain differ".to_owned())));
         }
         let fates = first.iter().map(|(name, fate)| (name.as_str(), *fate));
-        let agreed = self.expected_state.agrees_with_fates(fates);
+        let agreed = self.expected_cluster.agrees_with_fates(fates);
         self.record(agreed);
     }
 
@@ -366,7 +366,7 @@ impl Checker {
             return;
         }
         let totals = kernel.totals();
-        let checked = self.expected_state.agrees_with(totals).and_then(|()| {
+        let checked = self.expected_cluster.agrees_with(totals).and_then(|()| {
             let (executors, cores) = self.totals_before;
             let cap = settings.core_cap;
             if totals.executors > executors && totals.executors > settings.limit {
@@ -404,12 +404,12 @@ impl Checker {
             )));
         }
         self.snapshot_number = snapshot.number;
-        let agreed = self.expected_state.agrees_with_snapshot(&snapshot, kernel, now);
+        let agreed = self.expected_cluster.agrees_with_snapshot(&snapshot, kernel, now);
         self.record(agreed);
         let answered = self.open_offers.check_waiting_times(virtual_now);
         self.record(answered);
         let known = kernel.agents_known();
-        let forgotten = self.expected_state.check_agents_forgotten(known, now, virtual_now);
+        let forgotten = self.expected_cluster.check_agents_forgotten(known, now, virtual_now);
         self.record(forgotten);
     }
 }

@@ -109,8 +109,8 @@ impl OpenOffers {
         })
     }
 
-    /// Checks that an answer has the number of the present subscription. Answers with an earlier number are stale and must
-    /// not be sent.
+    /// Checks that an answer has the number of the present subscription. Answers with an earlier number are stale and
+    /// must not be sent.
     pub(super) fn answered_under(&self, epoch: u64, stale: bool) -> Result<(), RuleViolation> {
         let subscription = self.subscription;
         if epoch == subscription && !stale || epoch < subscription && stale {

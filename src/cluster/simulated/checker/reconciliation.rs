@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::batches::OpenBatches;
-use super::expected_state::ExpectedState;
+use super::expected_cluster::ExpectedCluster;
 use super::rule::RuleViolation;
 use crate::engine::cluster_manager::ReconcileTask;
 use crate::time::Timestamp;
@@ -81,7 +81,7 @@ impl ReconcileChecker {
     pub(super) fn reconciled(
         &mut self,
         tasks: &[ReconcileTask<'_>],
-        expected_state: &mut ExpectedState,
+        expected_cluster: &mut ExpectedCluster,
         now: Timestamp,
     ) {
         if self.connected.is_none() {
@@ -90,7 +90,7 @@ impl ReconcileChecker {
         for it in tasks {
             self.due.remove(it.executor);
             self.waiting.remove(it.executor);
-            expected_state.record_reconciled(it.executor, now);
+            expected_cluster.record_reconciled(it.executor, now);
         }
     }
 
@@ -102,7 +102,7 @@ impl ReconcileChecker {
 
     pub(super) fn polled(
         &mut self,
-        expected_state: &ExpectedState,
+        expected_cluster: &ExpectedCluster,
         batches: &OpenBatches,
         now: Timestamp,
     ) -> Result<(), RuleViolation> {
@@ -114,7 +114,7 @@ impl ReconcileChecker {
             return Ok(());
         }
         self.checked_at = now;
-        let doubtful = expected_state.in_doubt(now, LAUNCH_TIMEOUT);
+        let doubtful = expected_cluster.in_doubt(now, LAUNCH_TIMEOUT);
         let launched = doubtful.filter(|(executor, _)| !batches.contains(executor));
         let mut late =
             launched.filter(|(_, since)| now.since(connected.max(*since)) > DOUBTFUL_EVERY);

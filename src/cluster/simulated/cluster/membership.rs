@@ -142,7 +142,8 @@ impl Cluster {
         }
     }
 
-    /// The master learns which executors are on the machine, and reports states that differ from those it reported before.
+    /// The master learns which executors are on the machine, and reports states that differ from those it reported
+    /// before.
     fn register(&mut self, events: &mut EventQueue, machine: u32) {
         if !self.leads {
             return;

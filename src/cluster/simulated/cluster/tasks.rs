@@ -8,7 +8,8 @@ use crate::cluster::simulated::wire::{AgentRef, MasterEvent, master_update};
 use crate::engine::cluster_manager::Update;
 use crate::status::{TaskState, UpdateReason};
 
-/// The time after which an unacknowledged update is sent again (`STATUS_UPDATE_RETRY_INTERVAL_MIN`). It doubles each time.
+/// The time after which an unacknowledged update is sent again (`STATUS_UPDATE_RETRY_INTERVAL_MIN`). It doubles each
+/// time.
 const UPDATE_RETRY_MIN: Duration = Duration::from_secs(10);
 /// The longest time between two repetitions (`STATUS_UPDATE_RETRY_INTERVAL_MAX`).
 const UPDATE_RETRY_MAX: Duration = Duration::from_secs(600);

@@ -1,5 +1,5 @@
-//! Offer handlers of the simulated framework. A handler answers a batch at once, or commits it and makes its calls one by
-//! one, with other events between them.
+//! Offer handlers of the simulated framework. A handler answers a batch at once, or commits it and makes its calls one
+//! by one, with other events between them.
 
 use super::Framework;
 use super::calls::SimulatedCalls;
@@ -46,8 +46,8 @@ impl SimHandler {
 }
 
 impl Framework {
-    /// Wakes this handler, or the next one that isn't busy, because the offer queue isn't empty. A busy handler checks the
-    /// queue when it is done.
+    /// Wakes this handler, or the next one that isn't busy, because the offer queue isn't empty. A busy handler checks
+    /// the queue when it is done.
     pub(super) fn wake_handler(&mut self, handler: usize, events: &mut EventQueue) {
         let count = self.handlers.len();
         let mut order = (0..count).map(|further| (handler + further) % count);

@@ -1,7 +1,7 @@
 //! The simulated framework: the engine's parts around a kernel, run step by step on one thread.
 //!
-//! Each step does what one of the engine's threads would do: offers go through the offer queue to offer handlers, all other
-//! events to the controller.
+//! Each step does what one of the engine's threads would do: offers go through the offer queue to offer handlers, all
+//! other events to the controller.
 
 use std::sync::Arc;
 use std::time::Duration;

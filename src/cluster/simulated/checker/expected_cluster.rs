@@ -1,4 +1,5 @@
-//! The expected state of executors and agents, computed from notices: invariants 1, 3, 10, 11, 12, 14, 16, 19, 21, 23, 25.
+//! The expected state of executors and agents, computed from notices: invariants 1, 3, 10, 11, 12, 14, 16, 19, 21, 23,
+//! 25.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -20,8 +21,8 @@ use crate::time::Timestamp;
 
 /// How long no executor is placed on an agent that was reported lost.
 const SUSPECT_FOR: Duration = Duration::from_secs(10);
-/// How long the kernel may remember an agent without executors, exclusion or failures, in milliseconds: 15 min, a minute
-/// until its next check, and a margin.
+/// How long the kernel may remember an agent without executors, exclusion or failures, in milliseconds: 15 min, a
+/// minute until its next check, and a margin.
 const AGENT_REMEMBERED_MS: u64 = 17 * 60_000;
 /// How long the kernel may remember too many agents before that counts as a violation, in milliseconds.
 const TOO_MANY_AGENTS_MS: u64 = 120_000;
@@ -29,7 +30,7 @@ const TOO_MANY_AGENTS_MS: u64 = 120_000;
 type FixedMap<K, V> = HashMap<K, V, FixedState>;
 
 /// The executors and agents that the kernel must know.
-pub(super) struct ExpectedState {
+pub(super) struct ExpectedCluster {
     executors: FixedMap<String, ExpectedExecutor>,
     /// The hashes of all executor ids so far.
     names: HashSet<u64, FixedState>,
@@ -71,9 +72,9 @@ pub(super) struct ExpectedAgent {
     seen: u64,
 }
 
-impl ExpectedState {
-    pub(super) fn new(scenario: &Scenario) -> ExpectedState {
-        ExpectedState {
+impl ExpectedCluster {
+    pub(super) fn new(scenario: &Scenario) -> ExpectedCluster {
+        ExpectedCluster {
             executors: FixedMap::default(),
             names: HashSet::default(),
             counted: 0,
