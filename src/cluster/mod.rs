@@ -1,5 +1,10 @@
-//! Cluster managers: each carries out the engine's calls on one kind of cluster, behind the seam
-//! that [`ClusterManager`](crate::engine::cluster_manager::ClusterManager) is.
+//! Cluster managers: implementations of [`ClusterManager`](crate::engine::cluster_manager::ClusterManager) for the
+//! embedded cluster, Mesos, and the simulator's cluster.
+
+#[cfg(feature = "local")]
+mod process;
+#[cfg(feature = "local")]
+mod worker_offers;
 
 #[cfg(feature = "local")]
 pub mod local;

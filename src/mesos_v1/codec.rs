@@ -54,13 +54,13 @@ impl Codec {
     ///
     /// # Errors
     /// When the bytes aren't an event of this encoding.
-    pub fn decode(self, record: &[u8]) -> Result<Event, Malformed> {
+    pub fn decode(self, record: &[u8]) -> Result<Event, DecodeError> {
         match self.encoding {
             Encoding::Protobuf => {
-                Event::decode(record).map_err(|why| Malformed::new("protobuf", why))
+                Event::decode(record).map_err(|why| DecodeError::new("protobuf", why))
             }
             Encoding::Json => {
-                serde_json::from_slice(record).map_err(|why| Malformed::new("JSON", why))
+                serde_json::from_slice(record).map_err(|why| DecodeError::new("JSON", why))
             }
         }
     }
@@ -68,26 +68,26 @@ impl Codec {
 
 /// A record that isn't an event. One sentence for people, of at most 250 characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Malformed(Box<str>);
+pub struct DecodeError(Box<str>);
 
-impl Malformed {
+impl DecodeError {
     /// So many characters of the reason are kept: parsers quote what they don't like.
     const WHY_MAX: usize = 200;
 
     #[cold]
-    fn new(encoding: &str, why: impl fmt::Display) -> Malformed {
+    fn new(encoding: &str, why: impl fmt::Display) -> DecodeError {
         let why = why.to_string();
-        let kept = why.chars().take(Malformed::WHY_MAX);
+        let kept = why.chars().take(DecodeError::WHY_MAX);
         let kept: String = kept.map(|c| if c.is_control() { ' ' } else { c }).collect();
         let more = if kept.len() < why.len() { "..." } else { "" };
-        Malformed(format!("an event isn't valid {encoding}: {kept}{more}").into_boxed_str())
+        DecodeError(format!("an event isn't valid {encoding}: {kept}{more}").into_boxed_str())
     }
 }
 
-impl fmt::Display for Malformed {
+impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Malformed {}
+impl std::error::Error for DecodeError {}

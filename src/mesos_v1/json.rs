@@ -55,9 +55,9 @@ macro_rules! names {
 pub(crate) use names;
 
 /// A required enumeration.
-pub(crate) struct Name<E>(PhantomData<E>);
+pub(crate) struct EnumName<E>(PhantomData<E>);
 
-impl<E: Named> Name<E> {
+impl<E: Named> EnumName<E> {
     pub(crate) fn serialize<S: Serializer>(number: &i32, serializer: S) -> Result<S::Ok, S::Error> {
         match E::try_from(*number) {
             Ok(value) => serializer.serialize_str(value.name()),
@@ -67,11 +67,11 @@ impl<E: Named> Name<E> {
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i32, D::Error> {
-        deserializer.deserialize_any(Name::<E>(PhantomData))
+        deserializer.deserialize_any(EnumName::<E>(PhantomData))
     }
 }
 
-impl<'de, E: Named> Visitor<'de> for Name<E> {
+impl<'de, E: Named> Visitor<'de> for EnumName<E> {
     type Value = i32;
 
     fn expecting(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -105,7 +105,7 @@ impl<E: Named> OptionalName<E> {
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         match number {
-            Some(number) => Name::<E>::serialize(number, serializer),
+            Some(number) => EnumName::<E>::serialize(number, serializer),
             None => serializer.serialize_none(),
         }
     }
@@ -133,7 +133,7 @@ impl<'de, E: Named> Visitor<'de> for OptionalName<E> {
     }
 
     fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<i32>, D::Error> {
-        Name::<E>::deserialize(deserializer).map(Some)
+        EnumName::<E>::deserialize(deserializer).map(Some)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Agents' attributes, from a line such as `zone:east|zone:west;rack:r%d`.
+//! [`AgentAttributes`], parsed from a line such as `zone:east|zone:west;rack:r%d`.
 
 use crate::error::Error;
 use crate::offer::attributes::{OwnedAttribute, OwnedAttributeValue, is_readable};
@@ -8,16 +8,16 @@ const ALLOWED: &str = "NAME:VALUE[|VALUE...][;...], where a value is a number, [
 
 /// The attributes of all agents of a cluster.
 ///
-/// `;` stands between attributes. `|` stands between values that agents take in turns, and the name
-/// may be repeated before each: `zone:east|west` is `zone:east|zone:west`. `%d` is the agent's
-/// number, counted from 0. Values are read as in [`crate::attributes`].
+/// `;` separates attributes. `|` separates values that are given to agents in turn; the name may be repeated before
+/// each: `zone:east|west` is the same as `zone:east|zone:west`. `%d` is replaced by the agent's number, counted from 0.
+/// Values are parsed as in [`crate::attributes`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentAttributes {
     text: String,
     attributes: Vec<Alternating>,
 }
 
-/// One attribute, with the values that agents take in turns.
+/// One attribute, with the values that are given to agents in turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Alternating {
     name: String,
@@ -25,11 +25,10 @@ struct Alternating {
 }
 
 impl AgentAttributes {
-    /// Reads the line; an empty one means no attributes.
+    /// Parses the line. An empty line means no attributes.
     ///
     /// # Errors
-    /// When an attribute has no name or no value, holds control characters, or an interval can't be
-    /// read.
+    /// When an attribute has no name or no value, contains control characters, or has an invalid interval.
     pub fn parse(text: &str) -> Result<AgentAttributes, Error> {
         if !is_readable(text) {
             let shown: String = text.chars().take(80).collect();
@@ -37,8 +36,8 @@ impl AgentAttributes {
             return Err(Error::setting("agent attributes", shown, allowed));
         }
         let attributes = text.split(';').map(str::trim).filter(|one| !one.is_empty());
-        let attributes = attributes.map(alternating).collect::<Option<Vec<_>>>();
-        let attributes = attributes.ok_or_else(|| refused(text))?;
+        let attributes = attributes.map(parse_alternating).collect::<Option<Vec<_>>>();
+        let attributes = attributes.ok_or_else(|| parse_error(text))?;
         let parsed = AgentAttributes { text: text.to_owned(), attributes };
         let alternatives = parsed.attributes.iter().map(|one| one.values.len()).max();
         for agent in 0..alternatives.unwrap_or(0) {
@@ -50,10 +49,10 @@ impl AgentAttributes {
     /// The attributes of the agent with this number.
     ///
     /// # Errors
-    /// When the agent's number makes an interval of one that can't be read (`[%d-5]` of agent 6).
+    /// When the agent's number makes an interval invalid, as 6 does in `[%d-5]`.
     pub fn of_agent(&self, agent: usize) -> Result<Vec<OwnedAttribute>, Error> {
         let attributes = self.attributes.iter().map(|one| one.of_agent(agent));
-        attributes.collect::<Option<Vec<_>>>().ok_or_else(|| refused(&self.text))
+        attributes.collect::<Option<Vec<_>>>().ok_or_else(|| parse_error(&self.text))
     }
 }
 
@@ -65,11 +64,11 @@ impl Alternating {
     }
 }
 
-fn refused(text: &str) -> Error {
+fn parse_error(text: &str) -> Error {
     Error::setting("agent attributes", text, ALLOWED)
 }
 
-fn alternating(text: &str) -> Option<Alternating> {
+fn parse_alternating(text: &str) -> Option<Alternating> {
     let (name, values) = text.split_once(':')?;
     let name = name.trim();
     if name.is_empty() {
@@ -101,8 +100,8 @@ mod tests {
         (name.to_owned(), OwnedAttributeValue::Text(value.to_owned()))
     }
 
-    /// Goal: values go round the agents, with the name repeated or not, and numbers are filled in.
-    /// Method: three agents of one line, in both spellings.
+    /// Goal: agents get values in turn, with the name repeated or not, and numbers are filled in. Method: three agents
+    /// of one line, in both spellings.
     #[test]
     fn values_alternate_over_agents() {
         for line in ["zone:east|zone:west;rack:r%d", " zone : east | west ; rack:r%d; "] {

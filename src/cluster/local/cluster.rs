@@ -1,38 +1,36 @@
-//! The embedded cluster as the engine and its owner see it.
+//! [`LocalCluster`], the embedded cluster: its public methods, and its start and stop.
 
 use std::fmt;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{Builder, JoinHandle, current};
 
-use super::actor::{Actor, Stopping};
-use super::agent::{Room, Seat};
+use super::actor::{Actor, StopFlag};
 use super::config::LocalConfig;
-use super::executors::Executors;
-use super::fleet::Fleet;
-use super::message::Message;
-use super::outbox::Outbox;
-use super::sandbox::Sandboxes;
-use super::starts::{Starter, Starts};
-use super::waiting::Queue;
+use super::event_reporter::EventReporter;
+use super::launch_queue::LaunchQueue;
+use super::message::ActorMessage;
+use super::running::RunningExecutors;
+use super::starting::{ExecutorStarter, StartingExecutors};
+use crate::cluster::process::{ProcessOptions, Sandboxes};
+use crate::cluster::worker_offers::{CpuMemory, WorkerOffers, WorkerSpec};
 use crate::engine::cluster_manager::{Call, ClusterManager, EventSink};
 use crate::error::Error;
 
-/// A cluster of agents that live in this process and run executors as processes of this machine.
+/// A cluster of agents in this process, which run executors as processes of this machine.
 ///
-/// Executors end with the program, whichever way it ends, SIGKILL included: see the module's
-/// documentation. What leaves its executor's process group is out of reach, as is what an executor
-/// asks other programs to start.
+/// Executors never outlive the program, even if it is killed with SIGKILL: see the [module's documentation](super).
+/// Exceptions are processes that leave their executor's process group, and processes that an executor has other
+/// programs start.
 ///
-/// Calls return at once; what comes of them arrives as events, sent from one thread of the
-/// cluster's own. While that thread waits for a slow
-/// [`Events::send`](crate::engine::cluster_manager::Events::send), the cluster stands still, and so does
-/// [`ClusterManager::stop`]: a sink must not block for good.
+/// Calls return at once. Their results arrive as events, which a thread of the cluster sends. While that thread is in a
+/// slow [`Events::send`](crate::engine::cluster_manager::Events::send), the cluster does nothing else, and
+/// [`ClusterManager::stop`] waits: a sink must not block forever.
 pub struct LocalCluster {
     config: LocalConfig,
-    seats: Vec<Seat>,
-    inbox: OnceLock<Sender<Message>>,
-    stopping: Stopping,
+    workers: Vec<WorkerSpec>,
+    inbox: OnceLock<Sender<ActorMessage>>,
+    stopping: StopFlag,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -40,51 +38,54 @@ impl LocalCluster {
     /// A cluster that is not started yet.
     ///
     /// # Errors
-    /// When a setting's value isn't allowed.
+    /// When the value of a setting isn't allowed.
     pub fn new(config: LocalConfig) -> Result<LocalCluster, Error> {
         config.check()?;
         let master = &config.master;
-        let total = Room { cores: master.cores(), memory: master.memory() };
-        let seat = |agent: usize| {
+        let total = CpuMemory { cores: master.cores(), memory: master.memory() };
+        let worker = |agent: usize| {
             let attributes = config.attributes.of_agent(agent)?;
             let hostname = master.hostname(agent);
-            Ok(Seat { hostname, attributes, total, ports: config.ports_of(agent) })
+            Ok(WorkerSpec { hostname, attributes, total, ports: config.ports_of(agent) })
         };
-        let seats = (0..master.agents()).map(seat).collect::<Result<Vec<_>, Error>>()?;
-        let (inbox, stopping, thread) = (OnceLock::new(), Stopping::default(), Mutex::new(None));
-        Ok(LocalCluster { seats, config, inbox, stopping, thread })
+        let workers = (0..master.agents()).map(worker).collect::<Result<Vec<_>, Error>>()?;
+        Ok(LocalCluster {
+            config,
+            workers,
+            inbox: OnceLock::new(),
+            stopping: StopFlag::default(),
+            thread: Mutex::new(None),
+        })
     }
 
-    /// Loses an agent as if its machine had gone: its executors are killed and reported gone, its
-    /// offer is rescinded. Has no effect on an agent that is lost already. Agents are numbered from
-    /// 0.
+    /// Removes an agent as if its machine had failed: its executors are killed and reported gone, and its offer is
+    /// rescinded. Has no effect on an agent that is lost already. Agents are numbered from 0.
     ///
     /// # Errors
     /// When there is no agent with this number, or the cluster isn't running.
     pub fn lose_agent(&self, agent: usize) -> Result<(), Error> {
         self.check_number(agent)?;
-        self.post(Message::LoseAgent(agent))
+        self.send(ActorMessage::LoseAgent(agent))
     }
 
-    /// Brings a lost agent back, under a new id, as agents that register again have. Has no effect
-    /// on one that isn't lost.
+    /// Registers a lost agent again, under a new id. Has no effect on an agent that isn't lost.
     ///
     /// # Errors
     /// When there is no agent with this number, or the cluster isn't running.
     pub fn restore_agent(&self, agent: usize) -> Result<(), Error> {
         self.check_number(agent)?;
-        self.post(Message::RestoreAgent(agent))
+        self.send(ActorMessage::RestoreAgent(agent))
     }
 
     fn check_number(&self, agent: usize) -> Result<(), Error> {
-        if agent < self.seats.len() {
+        if agent < self.workers.len() {
             return Ok(());
         }
-        let allowed = format!("a number from 0 to {}", self.seats.len() - 1);
+        let allowed = format!("a number from 0 to {}", self.workers.len() - 1);
         Err(Error::setting("agent number", agent, allowed))
     }
 
-    fn post(&self, message: Message) -> Result<(), Error> {
+    fn send(&self, message: ActorMessage) -> Result<(), Error> {
         let sent = self.inbox.get().is_some_and(|inbox| inbox.send(message).is_ok());
         if sent { Ok(()) } else { Err(Error::cluster("local cluster", "it is not running")) }
     }
@@ -95,8 +96,7 @@ impl LocalCluster {
 }
 
 impl ClusterManager for LocalCluster {
-    /// Makes the folder for sandboxes and starts the cluster's thread; the first offers follow at
-    /// once.
+    /// Makes the folder of the sandboxes and starts the cluster's thread, which sends the first offers at once.
     fn start(&self, events: EventSink) -> Result<(), Error> {
         let mut thread = self.thread();
         if self.inbox.get().is_some() {
@@ -105,20 +105,28 @@ impl ClusterManager for LocalCluster {
         let sandboxes = Sandboxes::create(&self.config.work_dir)?;
         let framework_id = sandboxes.framework_id().to_owned();
         let (sender, inbox) = channel();
-        let fleet = Fleet::new(framework_id.clone(), self.seats.clone(), self.config.interval);
-        let starter = Starter {
-            sandboxes: Arc::new(sandboxes),
+        let workers = self.workers.clone();
+        let options = ProcessOptions {
             environment: self.config.environment,
             shell: self.config.shell.clone(),
-            within: self.config.start_within,
+            start_timeout: self.config.start_timeout,
+        };
+        let starter = ExecutorStarter {
+            sandboxes: Arc::new(sandboxes),
+            options: options.clone(),
             inbox: sender.clone(),
         };
-        let (executors, starts) = (Executors::new(starter.clone()), Starts::new(starter));
-        let outbox = Outbox::new(events);
-        let (waiting, grace) = (Queue::default(), self.config.grace);
-        let stopping = self.stopping.clone();
-        let actor = Actor { inbox, outbox, fleet, starts, executors, waiting, grace, stopping };
-        // Before the thread, whose first offers are answered by calls.
+        let actor = Actor {
+            inbox,
+            reporter: EventReporter::new(events),
+            offers: WorkerOffers::new(framework_id.clone(), workers, self.config.interval),
+            starting: StartingExecutors::new(starter),
+            running: RunningExecutors::new(options, sender.clone()),
+            queue: LaunchQueue::default(),
+            grace: self.config.grace,
+            stopping: self.stopping.clone(),
+        };
+        // Set before the thread starts, because calls answer its first offers.
         let _ = self.inbox.set(sender);
         let started = Builder::new()
             .name("offermill-local".into())
@@ -129,19 +137,18 @@ impl ClusterManager for LocalCluster {
     }
 
     fn call(&self, call: Call<'_>) -> Result<(), Error> {
-        Message::of(call).map_or(Ok(()), |message| self.post(message))
+        ActorMessage::from_call(call).map_or(Ok(()), |message| self.send(message))
     }
 
-    /// Ends all executors within the configured grace, reports their ends, and ends the cluster's
-    /// thread: no event comes after that. Can be called again; only the first call waits, and not
-    /// even that one if it comes from an event's receiver.
+    /// Ends all executors within the configured grace, reports their ends, and ends the cluster's thread: no event
+    /// comes after that. Can be called again; only the first call waits, unless the receiver of an event makes it.
     fn stop(&self) {
         if self.inbox.get().is_some() {
             self.stopping.set();
         }
-        let _ = self.post(Message::Stop);
-        // An event's receiver that stops the cluster is on that very thread, which can't wait for
-        // its own end. The lock is not held while waiting, as such a receiver would wait for it.
+        let _ = self.send(ActorMessage::Stop);
+        // The receiver of an event runs on the cluster's thread, which can't wait for its own end. The lock is not held
+        // while this call waits, because such a receiver would wait for the lock.
         let thread = self.thread().take_if(|it| it.thread().id() != current().id());
         if let Some(thread) = thread {
             let _ = thread.join();

@@ -1,23 +1,23 @@
-//! How the embedded cluster is set up.
+//! [`LocalConfig`], the settings of the embedded cluster.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::attributes::AgentAttributes;
 use super::master::LocalMaster;
-use super::process::Environment;
+use crate::cluster::process::EnvironmentBase;
 use crate::error::Error;
 use crate::resources::PortRange;
 
 const INTERVAL_MIN: Duration = Duration::from_millis(10);
 const INTERVAL_MAX: Duration = Duration::from_secs(60);
 const GRACE_MAX: Duration = Duration::from_secs(3600);
-/// An executor that hasn't been started within this time has failed.
-const START_WITHIN: Duration = Duration::from_secs(30);
+/// How long the start of an executor may take before it counts as failed.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The settings of a [`LocalCluster`](super::LocalCluster), with defaults for all but the master.
+/// The settings of a [`LocalCluster`](super::LocalCluster). All but the master have defaults.
 ///
-/// They are checked when the cluster is made of them.
+/// [`LocalCluster::new`](super::LocalCluster::new) checks them.
 #[derive(Clone, Debug)]
 pub struct LocalConfig {
     pub(super) master: LocalMaster,
@@ -26,14 +26,14 @@ pub struct LocalConfig {
     pub(super) grace: Duration,
     pub(super) interval: Duration,
     pub(super) ports: PortRange,
-    pub(super) environment: Environment,
-    /// What wardens run in, and how long a start may take: tests have others.
+    pub(super) environment: EnvironmentBase,
+    /// The shell that runs wardens, and how long a start may take. Only tests change them.
     pub(super) shell: PathBuf,
-    pub(super) start_within: Duration,
+    pub(super) start_timeout: Duration,
 }
 
 impl LocalConfig {
-    /// The agents of `master`, without attributes.
+    /// The default settings for the agents of `master`.
     #[must_use]
     pub fn new(master: LocalMaster) -> LocalConfig {
         LocalConfig {
@@ -43,20 +43,20 @@ impl LocalConfig {
             grace: Duration::from_secs(5),
             interval: Duration::from_millis(200),
             ports: PortRange::new(31_000, 32_000),
-            environment: Environment::Inherited,
+            environment: EnvironmentBase::Inherited,
             shell: "/bin/sh".into(),
-            start_within: START_WITHIN,
+            start_timeout: START_TIMEOUT,
         }
     }
 
-    /// The agents' attributes.
+    /// Sets the agents' attributes. Default: none.
     #[must_use]
     pub fn attributes(mut self, attributes: AgentAttributes) -> LocalConfig {
         self.attributes = attributes;
         self
     }
 
-    /// Where sandboxes are made: `sandboxes/<framework>/<agent>/<executor>/` below it. By default
+    /// Sets the folder below which sandboxes are made, as `sandboxes/<framework>/<agent>/<executor>/`. Default:
     /// `offermill` in the system's folder for temporary files.
     #[must_use]
     pub fn work_dir(mut self, work_dir: impl Into<PathBuf>) -> LocalConfig {
@@ -64,8 +64,8 @@ impl LocalConfig {
         self
     }
 
-    /// How long executors may take to end by themselves when the cluster is stopped: 5 s unless
-    /// said otherwise, at most an hour. Calls that kill bring a grace period of their own.
+    /// Sets how long executors may take to end by themselves when the cluster is stopped: at most an hour, by default 5
+    /// s. [`Call::Kill`](crate::engine::cluster_manager::Call::Kill) has a grace period of its own.
     #[must_use]
     pub fn grace(mut self, grace: Duration) -> LocalConfig {
         self.grace = grace;
@@ -73,26 +73,25 @@ impl LocalConfig {
     }
 
     /// How long an agent waits at least from one offer to its next: 200 ms unless said otherwise,
-    /// from 10 ms to 60 s.
+    /// Sets the least time between two offers of an agent: from 10 ms to 60 s, by default 200 ms.
     #[must_use]
     pub fn allocation_interval(mut self, interval: Duration) -> LocalConfig {
         self.interval = interval;
         self
     }
 
-    /// The ports that agents offer, 31000 to 32000 unless said otherwise. As all agents are on one
-    /// machine, each offers an equal share of its own.
+    /// Sets the ports that agents offer, by default 31000 to 32000. Because all agents are on one machine, each offers
+    /// an equal share.
     #[must_use]
     pub fn ports(mut self, ports: PortRange) -> LocalConfig {
         self.ports = ports;
         self
     }
 
-    /// Executors get the variables of their command and nothing else. By default these are added to
-    /// the program's own.
+    /// Gives executors only the variables of their command. By default they also get this program's variables.
     #[must_use]
     pub fn clean_environment(mut self) -> LocalConfig {
-        self.environment = Environment::Empty;
+        self.environment = EnvironmentBase::Empty;
         self
     }
 
@@ -113,12 +112,11 @@ impl LocalConfig {
         Ok(())
     }
 
-    /// The share of the ports that belongs to the agent with this number; none when there are fewer
-    /// ports than agents.
+    /// The ports that the agent with this number offers: none if there are fewer ports than agents.
     pub(super) fn ports_of(&self, agent: usize) -> Option<PortRange> {
-        let (begin, count) = (self.ports.begin, self.ports.end - self.ports.begin + 1);
+        let count = self.ports.end - self.ports.begin + 1;
         let share = count / self.master.agents() as u64;
-        let first = begin + share * agent as u64;
+        let first = self.ports.begin + share * agent as u64;
         (share > 0).then(|| PortRange::new(first, first + share - 1))
     }
 }

@@ -1,9 +1,10 @@
-//! The master string: `local`, `local[*]`, `local[N]`, `local-cluster[AGENTS,CORES,MEM_MB]`.
+//! [`LocalMaster`], which master strings are parsed into: `local`, `local[*]`, `local[N]`,
+//! `local-cluster[AGENTS,CORES,MEM_MB]`.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use super::machine;
+use crate::cluster::process::machine;
 use crate::error::Error;
 use crate::resources::{Mebibytes, MilliCpus};
 
@@ -14,7 +15,7 @@ const MEMORY_MIB: RangeInclusive<u64> = 1..=1 << 30;
 const ALLOWED: &str = "local, local[*], local[CORES] or local-cluster[AGENTS,CORES,MEM_MB], with \
                        1 to 10000 agents, 1 to 65536 cores and 1 to 1073741824 MiB each";
 
-/// How many agents there are and what each has, as a master string says it.
+/// The number of agents, and the cores and memory of each, parsed from a master string.
 ///
 /// * `local` and `local[*]`: one agent, with the cores that this process may use and the machine's
 ///   memory less 1 GiB (512 MiB at least);
@@ -25,65 +26,65 @@ pub struct LocalMaster {
     agents: usize,
     cores: u64,
     memory: Mebibytes,
-    hosts: Hosts,
+    hosts: HostNames,
 }
 
-/// What agents' hosts are called.
+/// How agents' host names are formed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Hosts {
-    /// By the machine's name: there is one agent, and it is the machine.
+enum HostNames {
+    /// The machine's host name, for a single agent.
     Machine,
-    /// By number: agents play machines of their own.
+    /// `agent-` and the agent's number: agents stand for machines of their own.
     Numbered,
 }
 
 impl LocalMaster {
-    /// How many agents there are.
+    /// The number of agents.
     #[must_use]
     pub fn agents(&self) -> usize {
         self.agents
     }
 
-    /// The cores of each.
+    /// The cores of each agent.
     #[must_use]
     pub fn cores(&self) -> MilliCpus {
         MilliCpus::from_cores(self.cores)
     }
 
-    /// The memory of each.
+    /// The memory of each agent.
     #[must_use]
     pub fn memory(&self) -> Mebibytes {
         self.memory
     }
 
-    /// The host name that the agent with this number offers under.
+    /// The host name in the offers of the agent with this number.
     #[must_use]
     pub fn hostname(&self, agent: usize) -> String {
         match self.hosts {
-            Hosts::Machine => machine::hostname(),
-            Hosts::Numbered => format!("agent-{agent}"),
+            HostNames::Machine => machine::hostname(),
+            HostNames::Numbered => format!("agent-{agent}"),
         }
     }
 
     fn single(cores: u64) -> LocalMaster {
         let memory = machine::offerable_memory();
-        LocalMaster { agents: 1, cores, memory, hosts: Hosts::Machine }
+        LocalMaster { agents: 1, cores, memory, hosts: HostNames::Machine }
     }
 }
 
 impl FromStr for LocalMaster {
     type Err = Error;
 
-    /// Reads a master string.
+    /// Parses a master string.
     ///
     /// # Errors
-    /// When it is of none of the forms above, or a number is out of bounds.
+    /// When it has none of the forms above, or a number is out of bounds.
     fn from_str(text: &str) -> Result<LocalMaster, Error> {
-        read(text.trim()).ok_or_else(|| Error::setting("master", text, ALLOWED))
+        parse(text.trim()).ok_or_else(|| Error::setting("master", text, ALLOWED))
     }
 }
 
-fn read(text: &str) -> Option<LocalMaster> {
+fn parse(text: &str) -> Option<LocalMaster> {
     if text == "local" {
         return Some(LocalMaster::single(u64::from(machine::cores())));
     }
@@ -98,7 +99,7 @@ fn read(text: &str) -> Option<LocalMaster> {
     let agents = usize::try_from(within(numbers.next()?, &AGENTS)?).ok()?;
     let cores = within(numbers.next()?, &CORES)?;
     let memory = Mebibytes::new(within(numbers.next()?, &MEMORY_MIB)?);
-    let hosts = Hosts::Numbered;
+    let hosts = HostNames::Numbered;
     numbers.next().is_none().then_some(LocalMaster { agents, cores, memory, hosts })
 }
 
@@ -120,9 +121,9 @@ fn within(text: &str, bounds: &RangeInclusive<u64>) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Goal: the forms that people know are read. Method: each form, with and without spaces.
+    /// Goal: the documented forms are accepted. Method: each form, with and without spaces.
     #[test]
-    fn known_forms_are_read() {
+    fn documented_forms_are_accepted() {
         let machine: LocalMaster = "local[*]".parse().unwrap();
         assert_eq!(machine, "local".parse().unwrap());
         assert_eq!(machine.agents(), 1);
@@ -143,7 +144,7 @@ mod tests {
     }
 
     /// Goal: anything else is refused in a sentence with the value and what is allowed.
-    /// Method: near misses and numbers beyond each bound.
+    /// Method: malformed strings and numbers beyond each bound.
     #[test]
     fn anything_else_is_refused() {
         for text in [

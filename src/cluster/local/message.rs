@@ -1,21 +1,19 @@
-//! What reaches the cluster's thread: calls in a form that outlives the caller, exits, and
+//! Messages to the cluster's thread: calls that own their parts, ends and starts of processes, and the owner's
 //! requests.
 
 use std::io;
 use std::time::Duration;
 
-use super::agent::Room;
-use super::process::Unstarted;
-use super::starts::Started;
-use super::warden::Warden;
+use crate::cluster::process::{ProcessGroup, StartError, Warden};
+use crate::cluster::worker_offers::CpuMemory;
 use crate::engine::cluster_manager::{Accept, Call, Launch};
 use crate::launch::Command;
 use crate::resources::Gpus;
 
 /// One message to the cluster's thread.
 #[derive(Debug)]
-pub(super) enum Message {
-    Accept(Acceptance),
+pub(super) enum ActorMessage {
+    Accept(AcceptRequest),
     Decline {
         epoch: u64,
         offers: Vec<String>,
@@ -27,17 +25,17 @@ pub(super) enum Message {
         executor: String,
         grace: Duration,
     },
-    /// Empty: all that are alive.
-    Reconcile(Vec<Question>),
+    /// Report the state of these executors, or of all if there are none.
+    Reconcile(Vec<ReconcileRequest>),
     /// The process of the executor with this number has ended.
     Ended(u64),
-    /// The start of the executor with this number has come to an end.
+    /// The executor with this number was started, or could not be.
     Started {
         number: u64,
-        started: Result<Started, Unstarted>,
+        started: Result<ProcessGroup, StartError>,
     },
-    /// Another warden for the executor with this number.
-    Relief {
+    /// A replacement warden for the executor with this number.
+    WardenReplaced {
         number: u64,
         warden: io::Result<Warden>,
     },
@@ -48,50 +46,50 @@ pub(super) enum Message {
 
 /// An [`Accept`] that owns its parts.
 #[derive(Debug)]
-pub(super) struct Acceptance {
+pub(super) struct AcceptRequest {
     pub(super) epoch: u64,
     pub(super) agent_id: String,
     pub(super) offers: Vec<String>,
-    pub(super) executors: Vec<Order>,
+    pub(super) executors: Vec<LaunchRequest>,
     pub(super) refuse: Duration,
 }
 
-/// A [`Launch`] that owns its parts. Agents have no reservations, so the totals say all.
+/// A [`Launch`] that owns its parts. Agents have no reservations, so totals suffice.
 #[derive(Debug)]
-pub(super) struct Order {
+pub(super) struct LaunchRequest {
     pub(super) executor: String,
-    pub(super) room: Room,
+    pub(super) amounts: CpuMemory,
     pub(super) gpus: Gpus,
     pub(super) port: Option<u16>,
     pub(super) command: Command,
 }
 
-/// An executor whose state is in question, and where it was started.
+/// An executor whose state is asked for, and the agent that it was started on.
 #[derive(Debug)]
-pub(super) struct Question {
+pub(super) struct ReconcileRequest {
     pub(super) executor: String,
     pub(super) agent_id: String,
 }
 
-impl Message {
-    /// The call, owned. `None` for calls that mean nothing here: agents offer unasked, and updates
-    /// are not sent again.
-    pub(super) fn of(call: Call<'_>) -> Option<Message> {
+impl ActorMessage {
+    /// The call as a message. `None` for calls that have no effect here: agents make offers without being asked, and
+    /// updates are not sent again.
+    pub(super) fn from_call(call: Call<'_>) -> Option<ActorMessage> {
         Some(match call {
-            Call::Accept(accept) => Message::Accept(Acceptance::of(&accept)),
+            Call::Accept(accept) => ActorMessage::Accept(AcceptRequest::new(&accept)),
             Call::Decline { epoch, offers, refuse } => {
                 let offers = offers.iter().map(|id| (*id).to_owned()).collect();
-                Message::Decline { epoch, offers, refuse }
+                ActorMessage::Decline { epoch, offers, refuse }
             }
-            Call::Revive { .. } => Message::Revive,
-            Call::Suppress { .. } => Message::Suppress,
+            Call::Revive { .. } => ActorMessage::Revive,
+            Call::Suppress { .. } => ActorMessage::Suppress,
             Call::Kill { executor, grace, agent_id: _ } => {
-                Message::Kill { executor: executor.to_owned(), grace }
+                ActorMessage::Kill { executor: executor.to_owned(), grace }
             }
-            Call::Reconcile(questions) => Message::Reconcile(
-                questions
+            Call::Reconcile(tasks) => ActorMessage::Reconcile(
+                tasks
                     .iter()
-                    .map(|one| Question {
+                    .map(|one| ReconcileRequest {
                         executor: one.executor.to_owned(),
                         agent_id: one.agent_id.to_owned(),
                     })
@@ -102,23 +100,23 @@ impl Message {
     }
 }
 
-impl Acceptance {
-    fn of(accept: &Accept<'_>) -> Acceptance {
-        Acceptance {
+impl AcceptRequest {
+    fn new(accept: &Accept<'_>) -> AcceptRequest {
+        AcceptRequest {
             epoch: accept.epoch,
             agent_id: accept.agent_id.to_owned(),
             offers: accept.offers.iter().map(|offer| offer.id.to_owned()).collect(),
-            executors: accept.executors.iter().map(Order::of).collect(),
+            executors: accept.executors.iter().map(LaunchRequest::new).collect(),
             refuse: accept.refuse,
         }
     }
 }
 
-impl Order {
-    fn of(launch: &Launch<'_>) -> Order {
-        Order {
+impl LaunchRequest {
+    fn new(launch: &Launch<'_>) -> LaunchRequest {
+        LaunchRequest {
             executor: launch.executor.to_owned(),
-            room: Room { cores: launch.resources.cores, memory: launch.resources.memory },
+            amounts: CpuMemory { cores: launch.resources.cores, memory: launch.resources.memory },
             gpus: launch.resources.gpus,
             port: launch.resources.port,
             command: launch.command.clone(),

@@ -1,4 +1,4 @@
-//! The subscription that stands, if one does: what every call needs to know of it.
+//! The active subscription, if there is one: what each call needs of it.
 
 use std::sync::Arc;
 
@@ -10,33 +10,36 @@ use super::masters::Master;
 /// A subscription.
 #[derive(Clone, Debug)]
 pub(super) struct ActiveSubscription {
-    /// Its number, from 1: the engine counts alike.
+    /// Its number, from 1. The engine counts in the same way.
     pub(super) epoch: u64,
     pub(super) framework_id: String,
-    /// What calls must bear; another subscription has another.
+    /// The header that ties calls to this subscription.
     pub(super) stream_id: HeaderValue,
     pub(super) master: Master,
 }
 
-/// Where the link says which subscription stands.
-pub(super) type StandingSender = watch::Sender<Option<Arc<ActiveSubscription>>>;
+/// Publishes the active subscription.
+pub(super) type SubscriptionSender = watch::Sender<Option<Arc<ActiveSubscription>>>;
 
-/// Where it is looked up.
-pub(super) type StandingReceiver = watch::Receiver<Option<Arc<ActiveSubscription>>>;
+/// Reads the active subscription.
+pub(super) type SubscriptionReceiver = watch::Receiver<Option<Arc<ActiveSubscription>>>;
 
-/// The subscription with this number, if it still stands.
-pub(super) fn standing(receiver: &StandingReceiver, epoch: u64) -> Option<Arc<ActiveSubscription>> {
+/// The subscription with this number, if it is still active.
+pub(super) fn active(
+    receiver: &SubscriptionReceiver,
+    epoch: u64,
+) -> Option<Arc<ActiveSubscription>> {
     receiver.borrow().clone().filter(|it| it.epoch == epoch)
 }
 
-/// Where subscriptions are put in question: up to this number.
-pub(super) type DoubtSender = watch::Sender<u64>;
+/// Requests that subscriptions up to a number are replaced.
+pub(super) type ResubscribeSender = watch::Sender<u64>;
 
-/// Puts the subscription with this number in question: it is given up, if it still stands, for a new one.
-pub(super) fn doubt(sender: &DoubtSender, epoch: u64) {
-    sender.send_if_modified(|worst| {
-        let worse = *worst < epoch;
-        *worst = epoch.max(*worst);
-        worse
+/// Requests that the subscription with this number is replaced by a new one, if it is still active.
+pub(super) fn request_resubscription(sender: &ResubscribeSender, epoch: u64) {
+    sender.send_if_modified(|requested| {
+        let is_new = *requested < epoch;
+        *requested = epoch.max(*requested);
+        is_new
     });
 }

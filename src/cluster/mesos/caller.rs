@@ -1,21 +1,21 @@
-//! One call to the master: sent over a connection that is kept for the next, and how it went.
+//! Sends single calls to the master over a reused connection, and classifies the outcome.
 
 use hyper::StatusCode;
 
 use super::active_subscription::ActiveSubscription;
-use super::http::{Connection, SharedHttp, is_elsewhere};
+use super::http::{Connection, SharedHttp, is_other_leader};
 use super::masters::Master;
 use crate::mesos_v1::codec::Codec;
 use crate::mesos_v1::messages::Call;
 
-/// How a try went.
-pub(super) enum Try {
+/// The outcome of a call.
+pub(super) enum CallOutcome {
     Done,
-    /// Nothing of it was sent.
+    /// It was not sent.
     Unsent(String),
     /// It may have had its effect.
     Unknown(String),
-    /// The master said no.
+    /// The master refused it.
     Refused(StatusCode, String),
 }
 
@@ -27,13 +27,17 @@ pub(super) struct Caller {
 }
 
 impl Caller {
-    /// Without a connection yet.
+    /// A caller without a connection.
     pub(super) fn new(http: SharedHttp, codec: Codec) -> Caller {
         Caller { http, codec, connection: None }
     }
 
     /// Sends a call under a subscription. Takes two call timeouts at most.
-    pub(super) async fn attempt(&mut self, standing: &ActiveSubscription, call: &Call) -> Try {
+    pub(super) async fn attempt(
+        &mut self,
+        standing: &ActiveSubscription,
+        call: &Call,
+    ) -> CallOutcome {
         let body = self.codec.encode(call);
         let usable = |(master, connection): &(Master, Connection)| {
             *master == standing.master && !connection.is_closed()
@@ -42,31 +46,33 @@ impl Caller {
             Some((_, connection)) => connection,
             None => match self.http.connect(&standing.master).await {
                 Ok(connection) => connection,
-                Err(why) => return Try::Unsent(why),
+                Err(why) => return CallOutcome::Unsent(why),
             },
         };
         let posted = self.http.post(&mut connection, Some(&standing.stream_id), body).await;
         let response = match posted {
             Ok(response) => response,
-            Err(unanswered) if unanswered.surely_unsent => return Try::Unsent(unanswered.why),
-            Err(unanswered) => return Try::Unknown(unanswered.why),
+            Err(unanswered) if unanswered.surely_unsent => {
+                return CallOutcome::Unsent(unanswered.why);
+            }
+            Err(unanswered) => return CallOutcome::Unknown(unanswered.why),
         };
         let status = response.status();
         if status.is_success() {
             if self.http.finish(response).await {
                 self.connection = Some((standing.master.clone(), connection));
             }
-            return Try::Done;
+            return CallOutcome::Done;
         }
         let why = self.http.explain(response).await;
-        let may_have_acted = status.is_server_error() && !is_elsewhere(status);
-        if may_have_acted { Try::Unknown(why) } else { Try::Refused(status, why) }
+        let may_have_acted = status.is_server_error() && !is_other_leader(status);
+        if may_have_acted { CallOutcome::Unknown(why) } else { CallOutcome::Refused(status, why) }
     }
 }
 
-/// Whether a master that answers like this may not know the subscription any more.
+/// Whether this answer means that the master may not know the subscription any more.
 pub(super) fn is_lost(status: StatusCode, why: &str) -> bool {
-    // In the words of `Master::Http::scheduler`.
-    is_elsewhere(status)
+    // The messages of `Master::Http::scheduler`.
+    is_other_leader(status)
         || ["not subscribed", "stream ID", "cannot be found"].iter().any(|it| why.contains(it))
 }

@@ -1,4 +1,4 @@
-//! Calls, as messages.
+//! Builds the messages of calls to the master.
 
 use std::time::Duration;
 

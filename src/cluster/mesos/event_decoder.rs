@@ -1,4 +1,4 @@
-//! What a record says to the framework.
+//! Decodes records of the master into the engine's events.
 
 use super::calls;
 use super::owned;
@@ -9,46 +9,46 @@ use crate::mesos_v1::messages::event::Type;
 use crate::mesos_v1::messages::{Call, Event as Message};
 use crate::mesos_v1::offers::split;
 
-/// Decoded messages take up to a hundred times as much memory as their bytes, if someone means it; so what isn't read
-/// in place may not be long. In JSON that goes for offers, too: they come to about 10 000 in an event.
+/// The longest record that is decoded into messages, in bytes: crafted messages take up to a hundred times as much
+/// memory as their bytes. Offers in protobuf are read in place and not limited by it; in JSON it allows about 10 000
+/// offers.
 const DECODED_BYTES_MAX: usize = 8 << 20;
 
-/// What is to be done about a record.
-pub(super) enum EventDecoder {
-    /// The subscription stands; a heartbeat comes so often, in seconds.
+/// A decoded record.
+pub(super) enum DecodedEvent {
+    /// The subscription begins. `heartbeat` is the interval of heartbeats, in seconds.
     Subscribed { framework_id: String, heartbeat: Option<f64> },
-    /// The subscription is over, in the master's words.
+    /// The subscription has ended, with the master's message.
     Failed(String),
-    /// The engine is to know.
+    /// An event for the engine.
     Event(Event),
-    /// The master wants an answer that is always the same.
+    /// The master expects this answer.
     Answer(Box<Call>),
-    /// Nothing, or nothing that matters here.
+    /// Nothing to do.
     Nothing,
 }
 
-/// Reads records of one subscription.
-pub(super) struct Reader {
+/// Decodes the records of one subscription.
+pub(super) struct EventDecoder {
     encoding: Encoding,
     role: String,
 }
 
-impl Reader {
-    /// `role` is whose offers are that don't say.
-    pub(super) fn new(encoding: Encoding, role: &str) -> Reader {
-        Reader { encoding, role: role.to_owned() }
+impl EventDecoder {
+    /// `role` is the role of offers that name none.
+    pub(super) fn new(encoding: Encoding, role: &str) -> EventDecoder {
+        EventDecoder { encoding, role: role.to_owned() }
     }
 
-    /// Reads a record. An error spoils the subscription: after a record that can't be read nobody knows what was
-    /// missed.
-    pub(super) fn read(&self, record: Vec<u8>, codec: &Codec) -> Result<EventDecoder, String> {
+    /// Decodes a record. After an error the subscription must be replaced, because the record's content is lost.
+    pub(super) fn decode(&self, record: Vec<u8>, codec: &Codec) -> Result<DecodedEvent, String> {
         let mut places = Vec::new();
         if self.encoding == Encoding::Protobuf
             && split(&record, &mut places).map_err(|error| error.to_string())?
         {
-            // Left as they are: the threads that answer them read them, too.
+            // Not decoded here: the handler threads that answer the offers read them.
             let record = record.into();
-            return Ok(EventDecoder::Event(Event::Encoded(EncodedOffers { record, places })));
+            return Ok(DecodedEvent::Event(Event::Encoded(EncodedOffers { record, places })));
         }
         if record.len() > DECODED_BYTES_MAX {
             let bytes = record.len();
@@ -60,60 +60,61 @@ impl Reader {
         Ok(self.interpret(event))
     }
 
-    fn interpret(&self, event: Message) -> EventDecoder {
+    fn interpret(&self, event: Message) -> DecodedEvent {
         match event.r#type() {
             Type::Subscribed => subscribed(event),
             Type::Offers => {
                 let offers = event.offers.unwrap_or_default().offers.into_iter();
-                EventDecoder::Event(Event::Offers(
+                DecodedEvent::Event(Event::Offers(
                     offers.map(|it| owned::offer(it, &self.role)).collect(),
                 ))
             }
             Type::InverseOffers => {
-                // Whoever operates the agents decides; executors that go with them are replaced.
+                // The operator of the agents decides; executors that end with them are replaced.
                 let inverse = event.inverse_offers.unwrap_or_default().inverse_offers;
                 let ids = inverse.into_iter().map(|offer| offer.id).collect();
-                EventDecoder::Answer(Box::new(calls::accept_inverse_offers(ids)))
+                DecodedEvent::Answer(Box::new(calls::accept_inverse_offers(ids)))
             }
-            Type::Rescind => event.rescind.map_or(EventDecoder::Nothing, |rescind| {
-                EventDecoder::Event(Event::Rescinded { offer_id: rescind.offer_id.value })
+            Type::Rescind => event.rescind.map_or(DecodedEvent::Nothing, |rescind| {
+                DecodedEvent::Event(Event::Rescinded { offer_id: rescind.offer_id.value })
             }),
-            Type::Update => event.update.map_or(EventDecoder::Nothing, |it| {
-                EventDecoder::Event(Event::Update(status::update(it.status)))
+            Type::Update => event.update.map_or(DecodedEvent::Nothing, |it| {
+                DecodedEvent::Event(Event::Update(status::update(it.status)))
             }),
             Type::UpdateOperationStatus => event
                 .update_operation_status
                 .and_then(|update| calls::acknowledge_operation(update.status))
-                .map_or(EventDecoder::Nothing, |call| EventDecoder::Answer(Box::new(call))),
+                .map_or(DecodedEvent::Nothing, |call| DecodedEvent::Answer(Box::new(call))),
             Type::Failure => failure(event),
             Type::Error => {
-                EventDecoder::Failed(event.error.map_or_else(String::new, |error| error.message))
+                DecodedEvent::Failed(event.error.map_or_else(String::new, |error| error.message))
             }
             Type::RescindInverseOffer | Type::Message | Type::Heartbeat | Type::Unknown => {
-                EventDecoder::Nothing
+                DecodedEvent::Nothing
             }
         }
     }
 }
 
-fn subscribed(event: Message) -> EventDecoder {
+fn subscribed(event: Message) -> DecodedEvent {
     match event.subscribed {
-        Some(it) if !it.framework_id.value.is_empty() => EventDecoder::Subscribed {
+        Some(it) if !it.framework_id.value.is_empty() => DecodedEvent::Subscribed {
             framework_id: it.framework_id.value,
             heartbeat: it.heartbeat_interval_seconds,
         },
-        _ => EventDecoder::Nothing,
+        _ => DecodedEvent::Nothing,
     }
 }
 
-/// With an executor, that is lost; else its agent. A command's executor ends with its task, which tells of itself.
-fn failure(event: Message) -> EventDecoder {
-    let Some(failure) = event.failure else { return EventDecoder::Nothing };
+/// A failure of an executor if one is named, otherwise of an agent. Command executors end with their task, which has an
+/// update of its own.
+fn failure(event: Message) -> DecodedEvent {
+    let Some(failure) = event.failure else { return DecodedEvent::Nothing };
     match (failure.executor_id, failure.agent_id) {
         (Some(executor), _) => {
-            EventDecoder::Event(Event::ExecutorLost { executor: executor.value })
+            DecodedEvent::Event(Event::ExecutorLost { executor: executor.value })
         }
-        (None, Some(agent)) => EventDecoder::Event(Event::AgentLost { agent_id: agent.value }),
-        (None, None) => EventDecoder::Nothing,
+        (None, Some(agent)) => DecodedEvent::Event(Event::AgentLost { agent_id: agent.value }),
+        (None, None) => DecodedEvent::Nothing,
     }
 }

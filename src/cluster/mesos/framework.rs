@@ -1,4 +1,4 @@
-//! How the framework presents itself: what it is, what it understands, and what it wants to be offered.
+//! The framework's `FrameworkInfo`: name, roles, capabilities, and filters of offers.
 
 use super::config::MesosConfig;
 use super::offer_constraints::{offer_constraints, offer_filters};
@@ -6,7 +6,7 @@ use crate::mesos_v1::messages::{
     Capability, CapabilityType, FrameworkId, FrameworkInfo, Label, Labels, OfferConstraints,
 };
 
-/// The framework, with its id if it has one.
+/// The `FrameworkInfo` of these settings, with the framework's id if it has one.
 pub(super) fn info(config: &MesosConfig, id: Option<&str>) -> FrameworkInfo {
     let labels =
         config.labels.iter().map(|(key, value)| Label { key: key.clone(), value: value.clone() });
@@ -27,7 +27,7 @@ pub(super) fn info(config: &MesosConfig, id: Option<&str>) -> FrameworkInfo {
     }
 }
 
-/// What the master can check for us.
+/// The constraints that the master can check.
 pub(super) fn constraints(config: &MesosConfig) -> Option<OfferConstraints> {
     offer_constraints(&config.constraint.superset(config.repeats), &config.roles)
 }
@@ -36,7 +36,7 @@ pub(super) fn framework_id(id: &str) -> FrameworkId {
     FrameworkId { value: id.to_owned() }
 }
 
-/// What this crate understands, and what is asked for.
+/// The capabilities that this crate supports and the settings ask for.
 fn capabilities(config: &MesosConfig) -> Vec<Capability> {
     use CapabilityType::{
         GpuResources, MultiRole, PartitionAware, RegionAware, ReservationRefinement,
@@ -49,7 +49,7 @@ fn capabilities(config: &MesosConfig) -> Vec<Capability> {
     all.map(|one| Capability { r#type: Some(one.into()) }).collect()
 }
 
-/// This machine's name, where it can be had without asking anybody.
+/// This machine's host name, if the system has it in a file.
 fn hostname() -> Option<String> {
     let text = std::fs::read_to_string("/etc/hostname").ok()?;
     Some(text.trim().to_owned()).filter(|name| !name.is_empty())

@@ -66,7 +66,7 @@ impl Http {
     }
 
     /// Whether calls bear a secret.
-    pub(super) fn proves_who_it_is(&self) -> bool {
+    pub(super) fn has_credential(&self) -> bool {
         self.authorization.is_some()
     }
 
@@ -131,7 +131,7 @@ impl Http {
     pub(super) async fn explain(&self, response: Response<Incoming>) -> String {
         let status = response.status();
         let body = timeout(self.call_timeout, read_some(response.into_body())).await;
-        let text = self.presentable(&String::from_utf8_lossy(&body.unwrap_or_default()));
+        let text = self.sanitize(&String::from_utf8_lossy(&body.unwrap_or_default()));
         let reason = status.canonical_reason().unwrap_or_default();
         let status = format!("{} {reason}", status.as_u16());
         if text.is_empty() {
@@ -160,7 +160,7 @@ impl Http {
     }
 
     /// A server's text on one line, without control characters and secrets, and not too long.
-    pub(super) fn presentable(&self, text: &str) -> String {
+    pub(super) fn sanitize(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for secret in &self.secrets {
             text = text.replace(secret.as_str(), "…");
@@ -274,7 +274,7 @@ fn is_cut_off(error: &(dyn std::error::Error + 'static)) -> bool {
 }
 
 /// Whether a status says that someone else, or nobody yet, leads the cluster.
-pub(super) fn is_elsewhere(status: StatusCode) -> bool {
+pub(super) fn is_other_leader(status: StatusCode) -> bool {
     status == StatusCode::SERVICE_UNAVAILABLE || status.is_redirection()
 }
 

@@ -1,20 +1,20 @@
-//! A real Mesos cluster, over its v1 scheduler HTTP API, without libmesos.
+//! The cluster manager for Mesos, over the v1 scheduler HTTP API, without libmesos.
 //!
 //! ```text
-//!              ┌────────────────── one thread ───────────────────┐
-//!  master ───► │ subscription ─► records ─► news ─┬─► the engine's events
-//!    ▲  ▲      │      ▲                           └─► framework id file: ends
-//!    │  │      │     link: which master, when again, which number │
-//!    │  │      │      │ standing: number, stream id, master       │
-//!    │  │      │      ▼                                           │
-//!    │  └───── │ lanes: acknowledgements     ◄──┐                 │
-//!    └──────── │ lane: all that has an order ◄──┴─ outgoing ◄──── calls of the engine's threads
-//!              └─────────────────────────────────────────────────┘         └─► framework id file: launches
+//!              ┌──────────────────── one thread ─────────────────────┐
+//!  master ───► │ subscription ─► event decoder ─┬─► the engine's events
+//!    ▲  ▲      │      ▲                         └─► framework id file: ends
+//!    │  │      │ subscriber: which master, when again, which number  │
+//!    │  │      │      │ active subscription: number, stream id, master
+//!    │  │      │      ▼                                              │
+//!    │  └───── │ call senders: acknowledgements ◄──┐                 │
+//!    └──────── │ call sender: all other calls ◄────┴─ call queue ◄── calls of the engine's threads
+//!              └─────────────────────────────────────────────────────┘         └─► framework id file: launches
 //! ```
 //!
-//! A call is a message, put into a queue under the number of the subscription that stands; when that has ended it is
-//! dropped there. What a call's failure means is in `lane.rs`, what outlives the program in `ledger.rs`, and what a
-//! master is told of a constraint in `offer_constraints.rs`.
+//! A call becomes a message in a queue, with the number of the active subscription; when that subscription has ended,
+//! the message is dropped. `call_sender.rs` says what the failure of a call means, `state_file.rs` what the next run
+//! continues with, and `offer_constraints.rs` which constraints the master checks.
 
 mod active_subscription;
 mod call_queue;

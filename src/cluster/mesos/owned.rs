@@ -1,4 +1,4 @@
-//! Offers of decoded messages, which JSON is always read into, as the engine's own.
+//! Converts decoded offer messages into the engine's offers. Offers in JSON are always decoded.
 
 use std::time::SystemTime;
 
@@ -13,7 +13,7 @@ use crate::mesos_v1::offers::Unavailability;
 use crate::offer::{DEFAULT_ROLE, ReservationKind, Revocability};
 use crate::resources::{PortRange, Scalar};
 
-/// The offer; `role` is whose it is if it doesn't say.
+/// Converts an offer. `role` is its role if it names none.
 pub(super) fn offer(offer: Offer, role: &str) -> OwnedOffer {
     let (region, zone) = offer.domain.map_or((None, None), domain);
     let allocated = offer.allocation_info.and_then(|info| info.role);
@@ -40,7 +40,7 @@ fn domain(domain: DomainInfo) -> (Option<String>, Option<String>) {
     domain.fault_domain.map_or((None, None), |it| (Some(it.region.name), Some(it.zone.name)))
 }
 
-/// Sets of resources are taken from by nobody, and left out.
+/// Converts a resource. Resources that are sets are left out, because executors use none.
 fn resource(resource: Resource) -> Option<OwnedResource> {
     let value = match resource.r#type() {
         ValueType::Scalar => {

@@ -1,10 +1,9 @@
-//! What has to outlive this program: the framework's id, and which executors it has started.
+//! The framework id file: the framework's id and its executors, kept for the next run.
 //!
-//! A text file, to which lines are appended: an executor's line *before* the call that launches it leaves, so that none
-//! is ever on the cluster that the file doesn't know, and a line when its end is reported. What was never launched
-//! after all, the cluster says when it is asked after the restart. It is written to the operating system at once but
-//! not forced to the disk: it survives the program, also by SIGKILL, but the machine only as far as that has written
-//! it.
+//! It is a text file to which lines are appended: a line for an executor *before* the call that launches it is sent, so
+//! that no executor is on the cluster that is not in the file, and a line when its end is reported. Executors that were
+//! never launched are found by reconciliation after a restart. Lines are written to the operating system at once but
+//! not synced to the disk: they survive the program's end, also by SIGKILL, but not always a crash of the machine.
 //!
 //! ```text
 //! offermill framework 1
@@ -13,13 +12,13 @@
 //! - etl-t9x3k2-0.0 finished
 //! ```
 //!
-//! Fields have spaces between them, and in them `%20` and the like. The file is locked while it is in use: two programs
-//! under one framework id would end each other's subscription for ever. It is written anew, without what has ended,
-//! when it is opened and when it has grown; a new file replaces the old one in one step. Only then it is forced to the
-//! disk, so that the step can't leave an empty file. What is there and no regular file isn't opened: a pipe would have
-//! that wait for good, and a device would be replaced.
+//! Fields are separated by spaces; spaces in them are written as `%20`. The file is locked while it is in use: two
+//! programs with one framework id would end each other's subscription forever. When it is opened and when it has grown,
+//! it is rewritten without executors that have ended; the new file replaces the old one atomically. It is synced to the
+//! disk before that, so that the replacement can't leave an empty file. Paths that exist and aren't regular files are
+//! refused: opening a pipe would block, and a device would be replaced.
 //!
-//! A thread of its own writes it: `ledger_writer.rs`.
+//! A thread of its own writes the file: see `state_writer.rs`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -33,39 +32,39 @@ use crate::error::Error;
 use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 
 const HEAD: &str = "offermill framework 1";
-/// A file that is longer is not one of ours: ten million executors have 1 GB.
+/// The longest file that is read, in bytes. Ten million executors take 1 GB.
 const BYTES_MAX: u64 = 2 << 30;
-/// The file is written anew when it has grown by so much since it was last, and to twice its length.
-const GROWTH_MAX: u64 = 4 << 20;
+/// The file is rewritten when it has doubled since the last rewrite, and grown by at least this number of bytes.
+const GROWTH_MIN: u64 = 4 << 20;
 
-/// The file, and what it says.
+/// The open file and its content.
 #[derive(Debug)]
 pub(super) struct StateFile {
     path: PathBuf,
     file: File,
-    /// Holds the lock for as long as this lives; the file itself is replaced now and then.
+    /// Holds the lock. The file itself is replaced at each rewrite.
     _lock: File,
-    book: FrameworkState,
-    /// Bytes in the file, and how many there were when it was last written anew.
+    state: FrameworkState,
+    /// The file's length in bytes.
     length: u64,
-    anew: u64,
-    /// The file lacks something that the book has, or still has something else: it must be written anew before
-    /// anything is added to it.
+    /// Its length after the last rewrite.
+    rewritten_length: u64,
+    /// The file differs from `state`: it must be rewritten before lines are appended.
     outdated: bool,
 }
 
-/// What the file says.
+/// The content of the file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct FrameworkState {
     pub(super) framework_id: Option<String>,
-    /// Those that have not ended, by id.
+    /// The executors that have not ended, by id.
     pub(super) executors: BTreeMap<String, RecoveredExecutor>,
-    /// How many have finished.
+    /// How many executors have finished.
     pub(super) finished: u64,
 }
 
 impl StateFile {
-    /// Opens the file, or makes it.
+    /// Opens the file, or creates it.
     pub(super) fn open(path: &Path) -> Result<StateFile, Error> {
         let fail = |doing: &str, error: io::Error| {
             Error::cluster(
@@ -76,11 +75,11 @@ impl StateFile {
         let lock_path = sibling(path, ".lock");
         [path, &lock_path, &sibling(path, ".new")]
             .into_iter()
-            .try_for_each(is_for_files)
+            .try_for_each(check_regular_file)
             .map_err(|error| fail("it can't be opened", error))?;
         let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&lock_path);
         let lock = lock.map_err(|error| fail("its lock can't be made", error))?;
-        match lock_patiently(&lock) {
+        match lock_with_retry(&lock) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let why = "another program that runs now has it";
@@ -97,74 +96,76 @@ impl StateFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(fail("it can't be opened", error)),
         }
-        let book = read(&text)
+        let state = read(&text)
             .map_err(|why| Error::cluster(format!("framework id file {}", path.display()), why))?;
         let (file, length) =
-            write_anew(path, &book).map_err(|error| fail("it can't be written", error))?;
+            rewrite(path, &state).map_err(|error| fail("it can't be written", error))?;
         Ok(StateFile {
             path: path.to_owned(),
             file,
             _lock: lock,
-            book,
+            state,
             length,
-            anew: length,
+            rewritten_length: length,
             outdated: false,
         })
     }
 
-    pub(super) fn book(&self) -> &FrameworkState {
-        &self.book
+    pub(super) fn state(&self) -> &FrameworkState {
+        &self.state
     }
 
-    /// The cluster has given the framework an id. If it is another than before, its executors are others too; but what
-    /// has finished is done.
+    /// Sets the framework's id. If it is a new one, the executors of the old one are removed; the count of finished
+    /// executors stays.
     pub(super) fn identify(&mut self, framework_id: &str) -> io::Result<()> {
-        if self.book.framework_id.as_deref() == Some(framework_id) {
+        if self.state.framework_id.as_deref() == Some(framework_id) {
             return Ok(());
         }
-        self.book = FrameworkState {
+        self.state = FrameworkState {
             framework_id: Some(framework_id.to_owned()),
             executors: BTreeMap::new(),
-            finished: self.book.finished,
+            finished: self.state.finished,
         };
-        self.renew()
+        self.rewrite_file()
     }
 
-    /// These are about to be launched. If this fails they must not be.
+    /// Adds executors that are about to be launched. If this fails, they must not be launched.
     pub(super) fn launch(&mut self, executors: &[RecoveredExecutor]) -> io::Result<()> {
         let mut lines = String::new();
         executors.iter().for_each(|it| write_line(&mut lines, it));
         self.append(&lines)?;
         let own = executors.iter().map(|it| (it.executor.clone(), it.clone()));
-        self.book.executors.extend(own);
+        self.state.executors.extend(own);
         Ok(())
     }
 
-    /// This one has ended.
+    /// Removes an executor that has ended.
     pub(super) fn end(&mut self, executor: &str, finished: bool) -> io::Result<()> {
-        if self.book.executors.remove(executor).is_none() {
+        if self.state.executors.remove(executor).is_none() {
             return Ok(());
         }
-        self.book.finished += u64::from(finished);
+        self.state.finished += u64::from(finished);
         let how = if finished { "finished" } else { "ended" };
         let written = self.append(&format!("- {} {how}\n", Field(executor)));
         self.outdated |= written.is_err();
         written
     }
 
-    /// The framework is no more: nothing of it is to be found again.
+    /// Removes the file, because the framework was torn down.
     pub(super) fn remove(&mut self) -> io::Result<()> {
-        self.book = FrameworkState::default();
+        self.state = FrameworkState::default();
         std::fs::remove_file(&self.path)
     }
 
     fn append(&mut self, lines: &str) -> io::Result<()> {
-        if self.outdated || self.length - self.anew > GROWTH_MAX.max(self.anew) {
-            self.renew()?;
+        if self.outdated
+            || self.length - self.rewritten_length > GROWTH_MIN.max(self.rewritten_length)
+        {
+            self.rewrite_file()?;
         }
         self.file.seek(SeekFrom::Start(self.length))?;
         if let Err(error) = self.file.write_all(lines.as_bytes()) {
-            // Half a line is none.
+            // Removes the incomplete line.
             let _full = self.file.set_len(self.length);
             return Err(error);
         }
@@ -172,27 +173,28 @@ impl StateFile {
         Ok(())
     }
 
-    fn renew(&mut self) -> io::Result<()> {
+    fn rewrite_file(&mut self) -> io::Result<()> {
         self.outdated = true;
-        (self.file, self.length) = write_anew(&self.path, &self.book)?;
-        (self.anew, self.outdated) = (self.length, false);
+        (self.file, self.length) = rewrite(&self.path, &self.state)?;
+        self.rewritten_length = self.length;
+        self.outdated = false;
         Ok(())
     }
 }
 
-/// Whether there is a regular file, maybe by way of a link, or nothing yet.
-fn is_for_files(path: &Path) -> io::Result<()> {
+/// Fails if there is something else than a regular file, or a link to one.
+fn check_regular_file(path: &Path) -> io::Result<()> {
     match std::fs::metadata(path) {
         Ok(found) if !found.is_file() => {
             Err(io::Error::other(format!("{} is no regular file", path.display())))
         }
-        // Opening it says what is wrong.
+        // Other errors are reported when the file is opened.
         Ok(_) | Err(_) => Ok(()),
     }
 }
 
-/// Takes the lock, or waits for it a moment: who had it may be ending just now.
-fn lock_patiently(lock: &File) -> Result<(), TryLockError> {
+/// Takes the lock. Waits a moment if it is held, because the other program may just be ending.
+fn lock_with_retry(lock: &File) -> Result<(), TryLockError> {
     for _ in 0..20 {
         match lock.try_lock() {
             Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(50)),
@@ -208,16 +210,16 @@ fn sibling(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// Writes the book into a new file, which then takes the old one's place.
-fn write_anew(path: &Path, book: &FrameworkState) -> io::Result<(File, u64)> {
+/// Writes the state into a new file, which then replaces the old one.
+fn rewrite(path: &Path, state: &FrameworkState) -> io::Result<(File, u64)> {
     let mut text = format!("{HEAD}\n");
-    if let Some(id) = &book.framework_id {
+    if let Some(id) = &state.framework_id {
         let _infallible = writeln!(text, "id {}", Field(id));
     }
-    if book.finished > 0 {
-        let _infallible = writeln!(text, "finished {}", book.finished);
+    if state.finished > 0 {
+        let _infallible = writeln!(text, "finished {}", state.finished);
     }
-    book.executors.values().for_each(|it| write_line(&mut text, it));
+    state.executors.values().for_each(|it| write_line(&mut text, it));
     let new = sibling(path, ".new");
     let mut file = File::create(&new)?;
     file.write_all(text.as_bytes())?;
@@ -234,7 +236,7 @@ fn write_line(text: &mut String, it: &RecoveredExecutor) {
     let _infallible = writeln!(text, "+ {executor} {agent} {host} {cores} {memory} {gpus} {port}");
 }
 
-/// A text without spaces and line ends, and never empty.
+/// Displays a text escaped: without spaces and line ends, and never empty.
 struct Field<'a>(&'a str);
 
 impl std::fmt::Display for Field<'_> {
@@ -281,22 +283,22 @@ fn read(text: &[u8]) -> Result<FrameworkState, String> {
         Some((_, HEAD)) => {}
         _ => return Err(format!("it is not ours: its first line is not {HEAD:?}")),
     }
-    let mut book = FrameworkState::default();
+    let mut state = FrameworkState::default();
     for (number, line) in lines {
-        read_line(line, &mut book)
+        read_line(line, &mut state)
             .ok_or_else(|| format!("line {number} can't be read: {line:.80?}"))?;
     }
-    Ok(book)
+    Ok(state)
 }
 
-fn read_line(line: &str, book: &mut FrameworkState) -> Option<()> {
+fn read_line(line: &str, state: &mut FrameworkState) -> Option<()> {
     let mut fields = line.split(' ');
     let kind = fields.next()?;
     let first = fields.next()?;
     let rest: Vec<&str> = fields.collect();
     match (kind, rest.as_slice()) {
-        ("id", []) => book.framework_id = Some(unfield(first)?),
-        ("finished", []) => book.finished = first.parse().ok()?,
+        ("id", []) => state.framework_id = Some(unfield(first)?),
+        ("finished", []) => state.finished = first.parse().ok()?,
         ("+", [agent, host, cores, memory, gpus, port]) => {
             let executor = unfield(first)?;
             let former = RecoveredExecutor {
@@ -310,11 +312,11 @@ fn read_line(line: &str, book: &mut FrameworkState) -> Option<()> {
                     port: if *port == "-" { None } else { Some(port.parse().ok()?) },
                 },
             };
-            book.executors.insert(executor, former);
+            state.executors.insert(executor, former);
         }
         ("-", [how]) => {
-            let known = book.executors.remove(&unfield(first)?).is_some();
-            book.finished += u64::from(known && *how == "finished");
+            let known = state.executors.remove(&unfield(first)?).is_some();
+            state.finished += u64::from(known && *how == "finished");
         }
         _ => return None,
     }

@@ -1,18 +1,17 @@
-//! The thread that writes the framework id file, and what the others have it write.
+//! The thread that writes the framework id file, and [`SharedStateFile`], by which other threads queue writes.
 //!
-//! A disk can take its time, and a file system on the network can hang for good. The manager's thread must not: it
-//! reads events and sends calls, kills among them. So it only orders what is to be written; the file is one thread's
-//! alone.
+//! A disk can be slow, and a network file system can hang. The manager's thread must not wait for either: it reads
+//! events and sends calls, kills among them. So it only queues writes; one thread owns the file.
 //!
-//! | what | is in the file before |
+//! | entry | is in the file before |
 //! |---|---|
 //! | the framework's id | any launch of its executors |
-//! | an executor's launch | its ACCEPT is ordered: a handler thread waits for that |
-//! | an executor's end | its update is acknowledged: the lane waits for that |
+//! | an executor's launch | its ACCEPT is queued: a handler thread waits for that |
+//! | an executor's end | its update is acknowledged: the call sender waits for that |
 //!
-//! Nobody waits for longer than [`WRITTEN_WITHIN`]. Then the launch is called off, and the acknowledgement is left out,
-//! so that the cluster sends the update again. What waits to be written is bounded: an executor's end is ordered once,
-//! and while nothing is written no executor is launched.
+//! No wait takes longer than [`WRITE_TIMEOUT`]. After that the launch fails, and the acknowledgement is left out, so
+//! that the cluster sends the update again. The queue is bounded: an executor's end is queued once, and while no write
+//! completes no executor is launched.
 
 use std::collections::HashSet;
 use std::io;
@@ -29,11 +28,11 @@ use crate::engine::cluster_manager::{RecoveredExecutor, Update};
 use crate::error::Error;
 use crate::status::{Fate, Meaning};
 
-/// Whoever waits for something to be written waits no longer.
-const WRITTEN_WITHIN: Duration = Duration::from_secs(5);
+/// The longest time that a call waits for a write.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What is to be written.
-enum Job {
+/// A write.
+enum WriteJob {
     Identify {
         framework_id: String,
         done: oneshot::Sender<io::Result<()>>,
@@ -49,107 +48,108 @@ enum Job {
     Remove {
         done: SyncSender<io::Result<()>>,
     },
-    /// Nothing: but all that was ordered before is done.
-    Nothing {
+    /// Writes nothing: completes when all earlier writes have.
+    Flush {
         done: SyncSender<io::Result<()>>,
     },
 }
 
-/// A ledger that several threads have written to, or none.
+/// The framework id file for several threads. `None` inside if there is no file.
 #[derive(Clone, Debug)]
-pub(super) struct SharedLedger(Option<Arc<WriterQueue>>);
+pub(super) struct SharedStateFile(Option<Arc<WriterQueue>>);
 
-/// What the writer and those who order share. Its lock is never held while something is written.
+/// What the writer and the other threads share. Its lock is never held during a write.
 #[derive(Debug)]
 struct WriterQueue {
-    /// What the file said when it was opened.
+    /// The content of the file when it was opened.
     former: FrameworkState,
-    orders: Mutex<Orders>,
-    /// How many jobs are done.
+    state: Mutex<PendingWrites>,
+    /// How many writes have completed.
     done: watch::Sender<u64>,
 }
 
+/// The queue of writes.
 #[derive(Debug)]
-struct Orders {
-    jobs: Sender<Job>,
-    /// Executors that are in the file, or will be.
+struct PendingWrites {
+    jobs: Sender<WriteJob>,
+    /// Executors that are in the file, or in a queued write.
     launched: HashSet<String>,
-    /// Executors whose end is not written yet.
+    /// Executors whose end is in a queued write.
     ending: HashSet<String>,
-    /// Since when the writer is at one job, if it is at any.
+    /// When the present write began. `None` while the writer is idle.
     busy_since: Option<Instant>,
 }
 
-impl SharedLedger {
-    /// Opens the file, if there is to be one, and starts its thread. That ends when all clones are dropped and all is
-    /// written.
-    pub(super) fn open(path: Option<&Path>) -> Result<SharedLedger, Error> {
-        let Some(path) = path else { return Ok(SharedLedger(None)) };
-        let ledger = StateFile::open(path)?;
+impl SharedStateFile {
+    /// Opens the file, if there is a path, and starts its thread. The thread ends when all clones are dropped and all
+    /// writes have completed.
+    pub(super) fn open(path: Option<&Path>) -> Result<SharedStateFile, Error> {
+        let Some(path) = path else { return Ok(SharedStateFile(None)) };
+        let state_file = StateFile::open(path)?;
         let (jobs, inbox) = channel();
-        let former = ledger.book().clone();
+        let former = state_file.state().clone();
         let launched = former.executors.keys().cloned().collect();
-        let orders = Orders { jobs, launched, ending: HashSet::new(), busy_since: None };
-        let desk = WriterQueue { former, orders: Mutex::new(orders), done: watch::channel(0).0 };
-        let desk = Arc::new(desk);
-        // The writer must not keep the orders' own sender alive.
-        let shared = Arc::downgrade(&desk);
+        let state = PendingWrites { jobs, launched, ending: HashSet::new(), busy_since: None };
+        let queue =
+            Arc::new(WriterQueue { former, state: Mutex::new(state), done: watch::channel(0).0 });
+        // A strong reference would keep the sender of jobs alive, and with it the writer.
+        let shared = Arc::downgrade(&queue);
         let write = move || {
-            let mut ledger = ledger;
-            let note = |executor: Option<&str>, busy: Option<Instant>| {
-                let Some(desk) = shared.upgrade() else { return };
-                let mut orders = desk.orders();
-                orders.busy_since = busy;
-                let _ended = executor.map(|executor| orders.ending.remove(executor));
-                drop(orders);
-                desk.done.send_modify(|done| *done += u64::from(busy.is_none()));
+            let mut state_file = state_file;
+            let record_progress = |executor: Option<&str>, busy: Option<Instant>| {
+                let Some(queue) = shared.upgrade() else { return };
+                let mut state = queue.lock();
+                state.busy_since = busy;
+                let _ended = executor.map(|executor| state.ending.remove(executor));
+                drop(state);
+                queue.done.send_modify(|done| *done += u64::from(busy.is_none()));
             };
-            work(&mut ledger, &inbox, note);
+            run_writer(&mut state_file, &inbox, record_progress);
         };
-        let started = Builder::new().name("offermill-ledger".into()).spawn(write);
+        let started = Builder::new().name("offermill-state_file".into()).spawn(write);
         started.map_err(|error| Error::cluster("framework id file: no thread", error))?;
-        Ok(SharedLedger(Some(desk)))
+        Ok(SharedStateFile(Some(queue)))
     }
 
     /// What the file said when it was opened.
-    pub(super) fn former(&self) -> FrameworkState {
-        self.0.as_ref().map(|desk| desk.former.clone()).unwrap_or_default()
+    pub(super) fn former_state(&self) -> FrameworkState {
+        self.0.as_ref().map(|queue| queue.former.clone()).unwrap_or_default()
     }
 
-    /// See [`StateFile::identify`]. Doesn't wait; whether it was written is told by what this returns.
+    /// See [`StateFile::identify`]. Doesn't wait; the returned channel receives the result of the write.
     pub(super) fn identify(&self, framework_id: &str) -> oneshot::Receiver<io::Result<()>> {
         let (done, answer) = oneshot::channel();
-        if let Some(desk) = &self.0 {
-            let mut orders = desk.orders();
-            if desk.former.framework_id.as_deref() != Some(framework_id) {
-                orders.launched.retain(|executor| !desk.former.executors.contains_key(executor));
+        if let Some(queue) = &self.0 {
+            let mut state = queue.lock();
+            if queue.former.framework_id.as_deref() != Some(framework_id) {
+                state.launched.retain(|executor| !queue.former.executors.contains_key(executor));
             }
-            orders.order(Job::Identify { framework_id: framework_id.to_owned(), done });
+            state.push(WriteJob::Identify { framework_id: framework_id.to_owned(), done });
         }
         answer
     }
 
-    /// See [`StateFile::launch`]. Waits until it is written.
+    /// See [`StateFile::launch`]. Waits for the write.
     pub(super) fn launch(&self, executors: &[RecoveredExecutor]) -> io::Result<()> {
-        let Some(desk) = &self.0 else { return Ok(()) };
+        let Some(queue) = &self.0 else { return Ok(()) };
         let (done, answer) = sync_channel(1);
-        let mut orders = desk.orders();
-        if orders.busy_since.is_some_and(|since| since.elapsed() >= WRITTEN_WITHIN) {
+        let mut state = queue.lock();
+        if state.busy_since.is_some_and(|since| since.elapsed() >= WRITE_TIMEOUT) {
             return Err(too_slow());
         }
-        orders.launched.extend(executors.iter().map(|it| it.executor.clone()));
-        orders.order(Job::Launch { executors: executors.to_vec(), done });
-        drop(orders);
-        match answer.recv_timeout(WRITTEN_WITHIN) {
+        state.launched.extend(executors.iter().map(|it| it.executor.clone()));
+        state.push(WriteJob::Launch { executors: executors.to_vec(), done });
+        drop(state);
+        match answer.recv_timeout(WRITE_TIMEOUT) {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => {
-                let mut orders = desk.orders();
+                let mut state = queue.lock();
                 for it in executors {
-                    orders.launched.remove(&it.executor);
+                    state.launched.remove(&it.executor);
                 }
                 Err(error)
             }
-            // It may be written yet, and is then taken back.
+            // The write may still complete, and is undone then.
             Err(_) => {
                 executors.iter().for_each(|it| self.forget(&it.executor));
                 Err(too_slow())
@@ -157,96 +157,99 @@ impl SharedLedger {
         }
     }
 
-    /// Has an executor's end noted, if that is what the update tells. Doesn't wait.
-    pub(super) fn note(&self, update: &Update) {
+    /// Queues an executor's end, if the update reports one. Doesn't wait.
+    pub(super) fn record(&self, update: &Update) {
         if let Meaning::Ended(fate) = update.state.meaning(update.reason) {
             self.end(&update.executor, fate == Fate::Finished);
         }
     }
 
-    /// This executor was never launched. Doesn't wait.
+    /// Removes an executor that was never launched. Doesn't wait.
     pub(super) fn forget(&self, executor: &str) {
         self.end(executor, false);
     }
 
     fn end(&self, executor: &str, finished: bool) {
-        let Some(desk) = &self.0 else { return };
-        let mut orders = desk.orders();
-        if orders.launched.remove(executor) {
-            orders.ending.insert(executor.to_owned());
-            orders.order(Job::End { executor: executor.to_owned(), finished });
+        let Some(queue) = &self.0 else { return };
+        let mut state = queue.lock();
+        if state.launched.remove(executor) {
+            state.ending.insert(executor.to_owned());
+            state.push(WriteJob::End { executor: executor.to_owned(), finished });
         }
     }
 
-    /// Waits until the executor's end is written, if it was noted; `false` if that takes too long.
+    /// Waits until the executor's end is written, if it was queued. Returns `false` if that takes too long.
     pub(super) async fn until_written(&self, executor: &str) -> bool {
-        let Some(desk) = &self.0 else { return true };
-        let mut done = desk.done.subscribe();
-        let written = done.wait_for(|_| !desk.orders().ending.contains(executor));
-        tokio::time::timeout(WRITTEN_WITHIN, written).await.is_ok()
+        let Some(queue) = &self.0 else { return true };
+        let mut done = queue.done.subscribe();
+        let written = done.wait_for(|_| !queue.lock().ending.contains(executor));
+        tokio::time::timeout(WRITE_TIMEOUT, written).await.is_ok()
     }
 
-    /// See [`StateFile::remove`]. Waits for it, and for all that was ordered before.
+    /// See [`StateFile::remove`]. Waits for it and all earlier writes.
     pub(super) fn remove(&self) -> io::Result<()> {
-        self.wait_for(|done| Job::Remove { done })
+        self.wait_for(|done| WriteJob::Remove { done })
     }
 
-    /// Waits until all that was ordered is written.
+    /// Waits for all queued writes.
     pub(super) fn flush(&self) -> io::Result<()> {
-        self.wait_for(|done| Job::Nothing { done })
+        self.wait_for(|done| WriteJob::Flush { done })
     }
 
-    fn wait_for(&self, job: impl FnOnce(SyncSender<io::Result<()>>) -> Job) -> io::Result<()> {
-        let Some(desk) = &self.0 else { return Ok(()) };
+    fn wait_for(&self, job: impl FnOnce(SyncSender<io::Result<()>>) -> WriteJob) -> io::Result<()> {
+        let Some(queue) = &self.0 else { return Ok(()) };
         let (done, answer) = sync_channel(1);
-        desk.orders().order(job(done));
-        answer.recv_timeout(WRITTEN_WITHIN).unwrap_or_else(|_| Err(too_slow()))
+        queue.lock().push(job(done));
+        answer.recv_timeout(WRITE_TIMEOUT).unwrap_or_else(|_| Err(too_slow()))
     }
 }
 
 impl WriterQueue {
-    fn orders(&self) -> MutexGuard<'_, Orders> {
-        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, PendingWrites> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Orders {
-    fn order(&mut self, job: Job) {
-        // Without the writer, whoever waits for it is told so.
+impl PendingWrites {
+    fn push(&mut self, job: WriteJob) {
+        // If the writer has ended, the job's reply channel is dropped and the wait for it fails.
         let _ended = self.jobs.send(job);
     }
 }
 
-/// The writer's work. `note` is told when it begins a job, and when it has done one; with an executor whose end that
-/// was.
-fn work(
-    ledger: &mut StateFile,
-    inbox: &Receiver<Job>,
-    note: impl Fn(Option<&str>, Option<Instant>),
+/// Runs the writer. Calls `record_progress` when a write begins and when it completes, with the executor whose end was
+/// written.
+fn run_writer(
+    state_file: &mut StateFile,
+    inbox: &Receiver<WriteJob>,
+    record_progress: impl Fn(Option<&str>, Option<Instant>),
 ) {
     while let Ok(job) = inbox.recv() {
-        note(None, Some(Instant::now()));
+        record_progress(None, Some(Instant::now()));
         let mut ended = None;
-        // Whoever asked may have stopped waiting.
+        // The receiver may have stopped waiting.
         let _gone = match job {
-            Job::Identify { framework_id, done } => {
-                done.send(ledger.identify(&framework_id)).map_err(drop)
+            WriteJob::Identify { framework_id, done } => {
+                done.send(state_file.identify(&framework_id)).map_err(drop)
             }
-            Job::Launch { executors, done } => done.send(ledger.launch(&executors)).map_err(drop),
-            Job::End { executor, finished } => {
-                // What can't be written now, the cluster says again when it is asked after a restart.
-                let _full = ledger.end(&executor, finished);
+            WriteJob::Launch { executors, done } => {
+                done.send(state_file.launch(&executors)).map_err(drop)
+            }
+            WriteJob::End { executor, finished } => {
+                // If the write fails, the cluster reports the end again when the executor is reconciled after a
+                // restart.
+                let _full = state_file.end(&executor, finished);
                 ended = Some(executor);
                 Ok(())
             }
-            Job::Remove { done } => done.send(ledger.remove()).map_err(drop),
-            Job::Nothing { done } => done.send(Ok(())).map_err(drop),
+            WriteJob::Remove { done } => done.send(state_file.remove()).map_err(drop),
+            WriteJob::Flush { done } => done.send(Ok(())).map_err(drop),
         };
-        note(ended.as_deref(), None);
+        record_progress(ended.as_deref(), None);
     }
 }
 
 fn too_slow() -> io::Error {
-    let why = format!("nothing was written for {} s", WRITTEN_WITHIN.as_secs());
+    let why = format!("nothing was written for {} s", WRITE_TIMEOUT.as_secs());
     io::Error::new(io::ErrorKind::TimedOut, why)
 }

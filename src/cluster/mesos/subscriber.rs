@@ -1,4 +1,4 @@
-//! The link to the cluster: subscribes, turns events into the engine's, and subscribes again when that ends.
+//! The subscriber: the task that subscribes to a master, decodes its events, and subscribes again when that ends.
 //!
 //! ```text
 //!              ┌───────────── wait, next master ◄─────────────┐
@@ -10,13 +10,13 @@
 //!              └──────────── ERROR ─► the end
 //! ```
 //!
-//! No events are read while too many acknowledgements wait to be sent: see `outgoing.rs`.
+//! No events are read while too many acknowledgements wait to be sent: see `call_queue.rs`.
 //!
-//! While the manager is being stopped this goes on, for TEARDOWN needs a subscription; the engine is told of none any
-//! more then.
+//! The subscriber goes on while the manager is being stopped, because TEARDOWN needs a subscription. The engine gets no
+//! events of new subscriptions then.
 //!
-//! Each time that a subscription stands it has a new number, and calls of earlier ones are dropped. Executors are not
-//! touched by any of this: what became of them the cluster is asked after each subscription.
+//! Each subscription has a new number, and calls of earlier ones are dropped. Executors run on; they are reconciled
+//! after each subscription.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -24,93 +24,100 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::active_subscription::{ActiveSubscription, StandingSender};
+use super::active_subscription::{ActiveSubscription, SubscriptionSender};
+use super::call_queue::CallPayload;
 use super::call_queue::CallQueue;
-use super::call_queue::What;
 use super::calls;
 use super::config::{AtEnd, MesosConfig};
-use super::event_decoder::{EventDecoder, Reader};
+use super::event_decoder::{DecodedEvent, EventDecoder};
 use super::http::SharedHttp;
 use super::masters::Master;
 use super::state_file::FrameworkState;
-use super::state_writer::SharedLedger;
-use super::subscription::{Stream, Unsubscribed, redirected};
+use super::state_writer::SharedStateFile;
+use super::subscription::{EventStream, Unsubscribed, redirected};
 use crate::backoff::Backoff;
 use crate::config::text::format_duration;
 use crate::engine::cluster_manager::{Event, EventSink};
 use crate::mesos_v1::codec::Codec;
 
-/// So many redirections in a row are followed without waiting.
-const HOPS_MAX: u32 = 4;
-/// So often each master may look like none in a row: one that has just started answers 404 until it has put up its
-/// routes.
+/// The most redirections that are followed in a row without waiting.
+const REDIRECTIONS_MAX: u32 = 4;
+/// How often in a row each address may answer unlike a Mesos master: one that has just started answers 404 until its
+/// routes exist.
 const NOT_MESOS_TRIES: usize = 5;
-/// A subscription that lasted for so long was a good one: after its end there is no long wait.
-const LASTED: Duration = Duration::from_secs(15);
+/// A subscription that lasted for this time resets the backoff.
+const STABLE_AFTER: Duration = Duration::from_secs(15);
 
+/// Subscribes and reads events.
+/// Subscribes and reads events.
+/// Subscribes and reads events.
 pub(super) struct Subscriber {
     pub(super) config: watch::Receiver<MesosConfig>,
     pub(super) http: SharedHttp,
     pub(super) codec: Codec,
     pub(super) events: EventSink,
-    pub(super) ledger: SharedLedger,
-    pub(super) standing: StandingSender,
-    /// Subscriptions up to this number are in question.
-    pub(super) reconsider: watch::Receiver<u64>,
-    /// The framework's id, for whoever ends it.
+    pub(super) state_file: SharedStateFile,
+    pub(super) subscription: SubscriptionSender,
+    /// Subscriptions up to this number are to be replaced.
+    pub(super) resubscribe: watch::Receiver<u64>,
+    /// The framework's id, for TEARDOWN.
     pub(super) framework_id: Arc<OnceLock<String>>,
-    /// Whether the manager is being stopped: then the subscription's end is what was asked for.
+    /// Whether the manager is being stopped.
     pub(super) stopping: watch::Receiver<bool>,
-    pub(super) outgoing: CallQueue,
+    pub(super) call_queue: CallQueue,
     pub(super) state: SubscriberState,
 }
 
-/// What the link remembers from one subscription to the next.
+/// What the subscriber keeps from one subscription to the next.
 #[derive(Debug, Default)]
 pub(super) struct SubscriberState {
-    /// How many subscriptions there were.
+    /// The number of subscriptions so far.
     epoch: u64,
     framework_id: Option<String>,
-    /// Which of the masters is next, and which was named as the leader.
+    /// The index of the master to try next.
     next: usize,
+    /// The master that was named as the leader.
     leader: Option<Master>,
-    hops: u32,
-    /// How many masters in a row were none.
+    redirections: u32,
+    /// How many addresses in a row answered unlike a Mesos master.
     not_mesos: usize,
     backoff: Backoff,
-    /// The master can't make anything of the constraints, which are only there to spare offers.
+    /// The master refuses the constraints. They only reduce the number of offers.
     without_constraints: bool,
-    /// When the first subscription is given up, until there is one.
+    /// When the first subscription is given up. `None` once there was one.
     give_up_at: Option<Instant>,
-    /// What was told last, so that it isn't told again and again.
-    told: Option<String>,
+    /// The last failure that was reported, so that it isn't reported repeatedly.
+    last_failure: Option<String>,
 }
 
-/// What is to be done next.
-enum Next {
-    Again(String),
-    AtOnce,
-    End(String),
+/// What to do after an attempt to subscribe.
+enum NextStep {
+    /// Wait and try again.
+    Retry(String),
+    /// CallOutcome again at once.
+    RetryNow,
+    /// Give up.
+    GiveUp(String),
 }
 
 impl Subscriber {
-    /// Works until the cluster refuses the framework for good.
+    /// Runs until the cluster refuses the framework for good, or the manager is stopped.
     pub(super) async fn run(mut self) {
-        self.state.framework_id = self.ledger.former().framework_id;
+        self.state.framework_id = self.state_file.former_state().framework_id;
         let config = self.config.borrow().clone();
         self.state.give_up_at = Some(Instant::now() + config.subscribe_timeout);
         loop {
-            let master = self.candidate();
-            let next = self.try_with(&master).await;
+            let master = self.next_master();
+            let next = self.subscribe_at(&master).await;
             let stopping = *self.stopping.borrow();
             if stopping && (self.state.epoch == 0 || config.at_end == AtEnd::Leave) {
                 return;
             }
             let why = match next {
-                Next::AtOnce => continue,
-                Next::End(_) if stopping => return,
-                Next::End(why) => return self.events.send(Event::Refused { why }),
-                Next::Again(why) => why,
+                NextStep::RetryNow => continue,
+                NextStep::GiveUp(_) if stopping => return,
+                NextStep::GiveUp(why) => return self.events.send(Event::Refused { why }),
+                NextStep::Retry(why) => why,
             };
             let wait = self.state.backoff.next();
             if self.state.give_up_at.is_some_and(|at| Instant::now() + wait >= at) {
@@ -121,13 +128,13 @@ impl Subscriber {
                 return self.events.send(Event::Refused { why });
             }
             if !stopping {
-                self.tell_once(why);
+                self.report_once(why);
             }
             self.wait(wait).await;
         }
     }
 
-    /// Waits, but not long beyond the moment when the manager is to be stopped: the end needs a subscription soon.
+    /// Waits. When the manager is to be stopped the wait ends, because TEARDOWN needs a subscription.
     async fn wait(&mut self, wait: Duration) {
         if *self.stopping.borrow() {
             return tokio::time::sleep(wait).await;
@@ -138,8 +145,8 @@ impl Subscriber {
         }
     }
 
-    /// Whom to ask next: the leader, if one was named; else one after the other.
-    fn candidate(&mut self) -> Master {
+    /// The master to try next: the leader if one was named, otherwise one after the other.
+    fn next_master(&mut self) -> Master {
         if let Some(leader) = self.state.leader.take() {
             return leader;
         }
@@ -150,14 +157,14 @@ impl Subscriber {
         all.get(at).cloned().unwrap_or_else(|| Master { host: String::new(), port: 0 })
     }
 
-    async fn try_with(&mut self, master: &Master) -> Next {
+    async fn subscribe_at(&mut self, master: &Master) -> NextStep {
         let config = self.config.borrow_and_update().clone();
         let mut call = calls::subscribe(&config, self.state.framework_id.as_deref());
         if let Some(subscribe) = call.subscribe.as_mut().filter(|_| self.state.without_constraints)
         {
             subscribe.offer_constraints = None;
         }
-        let opening = Stream::open(
+        let opening = EventStream::open(
             &self.http,
             master,
             self.codec.encode(&call),
@@ -170,100 +177,113 @@ impl Subscriber {
             self.state.not_mesos = 0;
         }
         match opened {
-            Ok(stream) => self.follow(stream, master, &config).await,
+            Ok(stream) => self.read_events(stream, master, &config).await,
             Err(Unsubscribed::NotNow(why)) => {
-                Next::Again(format!("subscribing at {master}: {why}"))
+                NextStep::Retry(format!("subscribing at {master}: {why}"))
             }
-            Err(Unsubscribed::Refused(why)) => Next::End(format!("{master}: {why}")),
+            Err(Unsubscribed::Refused(why)) => NextStep::GiveUp(format!("{master}: {why}")),
             Err(Unsubscribed::Elsewhere(location)) => self.redirect(master, &location, &config),
             Err(Unsubscribed::NotMesos(why)) => {
                 let why = format!("{master} is no Mesos master: {why}");
                 self.state.not_mesos += 1;
                 let none = self.state.not_mesos >= config.masters.all().len() * NOT_MESOS_TRIES;
-                if self.state.epoch == 0 && none { Next::End(why) } else { Next::Again(why) }
+                if self.state.epoch == 0 && none {
+                    NextStep::GiveUp(why)
+                } else {
+                    NextStep::Retry(why)
+                }
             }
         }
     }
 
-    /// Another master leads. It is asked only if it is among those that were given: a redirection could lead anywhere.
-    fn redirect(&mut self, master: &Master, location: &str, config: &MesosConfig) -> Next {
-        let location = self.http.presentable(location);
+    /// Handles a redirection to the leader. Only configured masters are followed, because a redirection could lead
+    /// anywhere.
+    fn redirect(&mut self, master: &Master, location: &str, config: &MesosConfig) -> NextStep {
+        let location = self.http.sanitize(location);
         let Some(leader) = redirected(&location, config.masters.tls()) else {
-            return Next::Again(format!("{master} leads to {location:?}, which is no master"));
+            return NextStep::Retry(format!(
+                "{master} redirects to {location:?}, which is no master"
+            ));
         };
         if !config.masters.all().contains(&leader) {
-            let missing = "which is not among the masters that were given";
-            return Next::Again(format!("{master} says that {leader} leads, {missing}"));
+            let missing = "which is not among the configured masters";
+            return NextStep::Retry(format!("{master} says that {leader} leads, {missing}"));
         }
-        self.state.hops += 1;
-        if self.state.hops > HOPS_MAX {
-            self.state.hops = 0;
-            return Next::Again(format!(
-                "{master} says that {leader} leads, and so on, in circles"
+        self.state.redirections += 1;
+        if self.state.redirections > REDIRECTIONS_MAX {
+            self.state.redirections = 0;
+            return NextStep::Retry(format!(
+                "{master} says that {leader} leads, in a loop of redirections"
             ));
         }
         self.state.leader = Some(leader);
-        Next::AtOnce
+        NextStep::RetryNow
     }
 
-    /// Reads a subscription to its end.
-    async fn follow(&mut self, mut stream: Stream, master: &Master, config: &MesosConfig) -> Next {
+    /// Reads the events of a subscription until it ends.
+    async fn read_events(
+        &mut self,
+        mut stream: EventStream,
+        master: &Master,
+        config: &MesosConfig,
+    ) -> NextStep {
         let mut subscribed = false;
-        let reader = Reader::new(config.encoding, config.only_role());
+        let decoder = EventDecoder::new(config.encoding, config.only_role());
         let began = Instant::now();
         let next = loop {
             let record = tokio::select! {
-                record = next_record(&mut stream, &self.outgoing) => record,
-                () = put_in_question(&mut self.reconsider, self.state.epoch), if subscribed => {
-                    Err("the master doesn't know the subscription any more, or hears no calls".to_owned())
+                record = next_record(&mut stream, &self.call_queue) => record,
+                () = resubscribe_requested(&mut self.resubscribe, self.state.epoch), if subscribed => {
+                    Err("the master doesn't know the subscription any more, or receives no calls".to_owned())
                 }
-                () = moment(self.state.give_up_at), if !subscribed => {
-                    Err("the subscription was taken, but no event came".to_owned())
+                () = sleep_until(self.state.give_up_at), if !subscribed => {
+                    Err("the subscription was accepted, but no event came".to_owned())
                 }
             };
-            let news = match record.and_then(|record| reader.read(record, &self.codec)) {
-                Ok(news) => news,
-                // What can't be read may be repeated in the error.
+            let decoded = match record.and_then(|record| decoder.decode(record, &self.codec)) {
+                Ok(decoded) => decoded,
+                // The error may quote the record.
                 Err(why) => {
-                    break Next::Again(format!("{master}: {}", self.http.presentable(&why)));
+                    break NextStep::Retry(format!("{master}: {}", self.http.sanitize(&why)));
                 }
             };
-            match news {
-                EventDecoder::Subscribed { framework_id, heartbeat } if !subscribed => {
+            match decoded {
+                DecodedEvent::Subscribed { framework_id, heartbeat } if !subscribed => {
                     subscribed = true;
                     stream.expect_heartbeats(heartbeat);
-                    self.subscribed(framework_id, master, &stream);
+                    self.on_subscribed(framework_id, master, &stream);
                 }
-                EventDecoder::Failed(why) => break self.failed(&why, subscribed),
+                DecodedEvent::Failed(why) => break self.on_error(&why, subscribed),
                 _ if !subscribed => {
-                    break Next::Again(format!("{master}: the first event is not SUBSCRIBED"));
+                    break NextStep::Retry(format!("{master}: the first event is not SUBSCRIBED"));
                 }
-                EventDecoder::Event(event) => self.pass_on(event),
-                EventDecoder::Answer(call) => {
-                    // Asked for again if there is no room now.
-                    let _full = self.outgoing.order(self.state.epoch, What::Plain(call));
+                DecodedEvent::Event(event) => self.forward(event),
+                DecodedEvent::Answer(call) => {
+                    // If there is no room now, the master asks again.
+                    let _full = self.call_queue.enqueue(self.state.epoch, CallPayload::Plain(call));
                 }
-                EventDecoder::Subscribed { .. } | EventDecoder::Nothing => {}
+                DecodedEvent::Subscribed { .. } | DecodedEvent::Nothing => {}
             }
         };
         if subscribed {
-            self.standing.send_replace(None);
+            self.subscription.send_replace(None);
         }
         if subscribed && !*self.stopping.borrow() {
             self.events.send(Event::Disconnected);
-            // Whoever leads now is most likely the same.
+            // The leader is most likely the same.
             self.state.leader = Some(master.clone());
         }
-        if began.elapsed() >= LASTED {
+        if began.elapsed() >= STABLE_AFTER {
             self.state.backoff.reset();
         }
         next
     }
 
-    /// The subscription stands.
-    fn subscribed(&mut self, framework_id: String, master: &Master, stream: &Stream) {
+    /// Publishes a new subscription and sends its events.
+    fn on_subscribed(&mut self, framework_id: String, master: &Master, stream: &EventStream) {
         let state = &mut self.state;
-        let (epoch, first) = (state.epoch + 1, state.epoch == 0);
+        let is_first = state.epoch == 0;
+        let epoch = state.epoch + 1;
         *state = SubscriberState {
             epoch,
             framework_id: Some(framework_id.clone()),
@@ -272,106 +292,108 @@ impl Subscriber {
             without_constraints: state.without_constraints,
             ..SubscriberState::default()
         };
-        // Only the first can be another run's: the book can be long.
-        let book = if first { self.ledger.former() } else { FrameworkState::default() };
-        let FrameworkState { framework_id: former_id, executors, finished } = book;
+        // Only the first subscription can continue a former run's framework. The state can be large.
+        let former =
+            if is_first { self.state_file.former_state() } else { FrameworkState::default() };
+        let FrameworkState { framework_id: former_id, executors, finished } = former;
         let is_same = former_id.as_deref() == Some(&*framework_id);
-        let (written, events) = (self.ledger.identify(&framework_id), Arc::clone(&self.events));
+        let written = self.state_file.identify(&framework_id);
+        let events = Arc::clone(&self.events);
         tokio::spawn(async move {
             if let Ok(Err(error)) = written.await {
                 let why = format!("the framework id file can't be written: {error}");
                 events.send(Event::CallFailed { why });
             }
         });
-        let standing = ActiveSubscription {
+        let subscription = ActiveSubscription {
             epoch,
             framework_id: framework_id.clone(),
             stream_id: stream.stream_id.clone(),
             master: master.clone(),
         };
-        // Before the engine is told, which calls at once.
-        self.standing.send_replace(Some(Arc::new(standing)));
+        // Published before the engine gets the event, because its calls follow at once.
+        self.subscription.send_replace(Some(Arc::new(subscription)));
         let _known = self.framework_id.set(framework_id.clone());
         if *self.stopping.borrow() {
             return;
         }
         if former_id.is_some() {
-            // Of a framework that is no more nothing is left but what has finished.
+            // Of a framework that was removed, only the count of finished executors is left.
             let executors = if is_same { executors.into_values().collect() } else { Vec::new() };
             self.events.send(Event::Recovered { executors, finished });
         }
-        self.events.send(Event::Registered { framework_id, again: is_same || !first });
+        self.events.send(Event::Registered { framework_id, again: is_same || !is_first });
     }
 
-    /// The master has sent an ERROR: the framework is not wanted, at least under this id.
-    fn failed(&mut self, why: &str, subscribed: bool) -> Next {
-        let why = self.http.presentable(why);
-        // Expressions may cost more than this master takes: `OfferConstraintsFilter::create`.
+    /// Handles an ERROR event: the master refuses the framework, or its id, or its constraints.
+    fn on_error(&mut self, why: &str, subscribed: bool) -> NextStep {
+        let why = self.http.sanitize(why);
+        // Regular expressions may cost more than this master allows: `OfferConstraintsFilter::create`.
         if why.contains("AttributeConstraint") && !self.state.without_constraints {
             self.state.without_constraints = true;
-            self.tell(format!(
-                "the master doesn't take the constraint, and offers all agents ({why})"
+            self.report_failure(format!(
+                "the master refuses the constraint, and offers all agents ({why})"
             ));
-            return Next::AtOnce;
+            return NextStep::RetryNow;
         }
-        // `Master::subscribe` of a framework that is completed, in its words.
+        // The messages of `Master::subscribe` for a framework that is completed.
         let removed = why.contains("has been removed") || why.contains("is completed");
         let former =
             self.state.framework_id.take_if(|_| removed && !subscribed && self.state.epoch == 0);
-        let Some(former) = former else { return Next::End(why) };
-        // A former run's id, which the cluster has buried with all its executors: a new framework begins.
-        self.tell(format!(
-            "the framework {former} of a former run is no more ({why}); a new one begins"
+        let Some(former) = former else { return NextStep::GiveUp(why) };
+        // The cluster has removed the former run's framework with all its executors: a new framework begins.
+        self.report_failure(format!(
+            "the framework {former} of a former run was removed ({why}); a new one begins"
         ));
-        Next::AtOnce
+        NextStep::RetryNow
     }
 
-    fn pass_on(&self, event: Event) {
+    fn forward(&self, event: Event) {
         if let Event::Update(update) = &event {
-            self.ledger.note(update);
+            self.state_file.record(update);
         }
         self.events.send(event);
     }
 
-    fn tell(&self, why: String) {
+    fn report_failure(&self, why: String) {
         self.events.send(Event::CallFailed { why });
     }
 
-    fn tell_once(&mut self, why: String) {
-        if self.state.told.as_ref() != Some(&why) {
-            self.tell(why.clone());
-            self.state.told = Some(why);
+    fn report_once(&mut self, why: String) {
+        if self.state.last_failure.as_ref() != Some(&why) {
+            self.report_failure(why.clone());
+            self.state.last_failure = Some(why);
         }
     }
 }
 
 impl Drop for Subscriber {
-    /// However it ends, by a panic too: without it no subscription stands.
+    /// Withdraws the subscription, also after a panic.
     fn drop(&mut self) {
-        self.standing.send_replace(None);
+        self.subscription.send_replace(None);
     }
 }
 
-/// The next record, once there is room for what will be said to it.
-async fn next_record(stream: &mut Stream, outgoing: &CallQueue) -> Result<Vec<u8>, String> {
-    if outgoing.until_there_is_room().await {
+/// The next record, once there is room for its acknowledgement.
+async fn next_record(stream: &mut EventStream, call_queue: &CallQueue) -> Result<Vec<u8>, String> {
+    if call_queue.wait_for_room().await {
         stream.resume();
     }
     stream.next().await
 }
 
-/// Ends at that moment, if there is one.
-async fn moment(at: Option<Instant>) {
+/// Waits until `at`, or forever.
+async fn sleep_until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
     }
 }
 
-/// Ends when the subscription with this number is put in question.
-async fn put_in_question(reconsider: &mut watch::Receiver<u64>, epoch: u64) {
-    if reconsider.wait_for(|worst| *worst >= epoch).await.is_err() {
-        // Nobody is left who could.
+/// Waits until the subscription with this number is to be replaced.
+async fn resubscribe_requested(resubscribe: &mut watch::Receiver<u64>, epoch: u64) {
+    if resubscribe.wait_for(|requested| *requested >= epoch).await.is_err() {
+        // All senders are gone.
         std::future::pending::<()>().await;
     }
 }

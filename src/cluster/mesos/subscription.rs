@@ -1,4 +1,4 @@
-//! One subscription: from the call that asks for it, record by record, to its end.
+//! The event stream of one subscription: SUBSCRIBE, its answer, and the records that follow.
 
 use std::time::Duration;
 
@@ -13,39 +13,40 @@ use super::masters::Master;
 use crate::config::text::format_duration;
 use crate::mesos_v1::record_io::RecordReader;
 
-/// Where Mesos says nothing else, it sends a heartbeat so often.
+/// Mesos' default interval of heartbeats.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// Mesos' own ids have 36 bytes.
+/// The longest stream id that is accepted. Mesos' own ids have 36 bytes.
 const STREAM_ID_BYTES_MAX: usize = 128;
 
-/// Why there is no subscription.
+/// Why a subscription failed.
 #[derive(Debug)]
 pub(super) enum Unsubscribed {
-    /// Nobody answers, or not now.
+    /// The master doesn't answer, or not now.
     NotNow(String),
     /// Another master leads.
     Elsewhere(String),
-    /// Whoever answers is no Mesos master.
+    /// The server is no Mesos master.
     NotMesos(String),
-    /// The master doesn't want this framework.
+    /// The master refuses this framework.
     Refused(String),
 }
 
-/// A stream of records.
-pub(super) struct Stream {
-    /// What calls have to bear.
+/// The records of one subscription.
+pub(super) struct EventStream {
+    /// The header that calls must have.
     pub(super) stream_id: HeaderValue,
     body: Incoming,
     records: RecordReader,
-    heard: Instant,
-    patience: Duration,
+    last_received: Instant,
+    /// How long the master may be silent.
+    silence_max: Duration,
     heartbeats_max: u32,
-    /// The stream ends with it.
+    /// The stream ends when the connection is dropped.
     _connection: Connection,
 }
 
-impl Stream {
-    /// Asks `master` for a subscription.
+impl EventStream {
+    /// Subscribes at `master`.
     pub(super) async fn open(
         http: &Http,
         master: &Master,
@@ -53,68 +54,70 @@ impl Stream {
         media: &str,
         record_bytes_max: usize,
         heartbeats_max: u32,
-    ) -> Result<Stream, Unsubscribed> {
+    ) -> Result<EventStream, Unsubscribed> {
         let mut connection = http.connect(master).await.map_err(Unsubscribed::NotNow)?;
         let response = http.post(&mut connection, None, body).await;
         let response = response.map_err(|unanswered| Unsubscribed::NotNow(unanswered.why))?;
         if response.status() != StatusCode::OK {
             return Err(refusal(http, response).await);
         }
-        let odd = |what: &str| Err(Unsubscribed::NotMesos(what.to_owned()));
+        let not_mesos = |what: &str| Err(Unsubscribed::NotMesos(what.to_owned()));
         let content = response.headers().get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
         if content.is_none_or(|content| content.split(';').next().map(str::trim) != Some(media)) {
-            let content = http.presentable(content.unwrap_or("nothing"));
-            return odd(&format!("it answers with {content} where {media} was asked for"));
+            let content = http.sanitize(content.unwrap_or("nothing"));
+            return not_mesos(&format!("it answers with {content} where {media} was asked for"));
         }
         let Some(stream_id) = response.headers().get(STREAM_ID).cloned() else {
-            return odd("its answer has no Mesos-Stream-Id");
+            return not_mesos("its answer has no Mesos-Stream-Id");
         };
         let visible = stream_id.as_bytes().iter().all(u8::is_ascii_graphic);
         if !visible || !(1..=STREAM_ID_BYTES_MAX).contains(&stream_id.len()) {
-            return odd("its Mesos-Stream-Id is none");
+            return not_mesos("its Mesos-Stream-Id is invalid");
         }
-        Ok(Stream {
+        Ok(EventStream {
             stream_id,
             body: response.into_body(),
             records: RecordReader::new(record_bytes_max),
-            heard: Instant::now(),
-            patience: HEARTBEAT * heartbeats_max,
+            last_received: Instant::now(),
+            silence_max: HEARTBEAT * heartbeats_max,
             heartbeats_max,
             _connection: connection,
         })
     }
 
-    /// The master said how often it sends heartbeats, in seconds.
+    /// Sets the master's heartbeat interval, in seconds.
     pub(super) fn expect_heartbeats(&mut self, interval: Option<f64>) {
         let interval = interval.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        let usual = |interval: &Duration| {
+        let is_plausible = |interval: &Duration| {
             (Duration::from_millis(10)..=Duration::from_secs(3600)).contains(interval)
         };
-        let interval = interval.filter(usual).unwrap_or(HEARTBEAT);
-        self.patience = interval.saturating_mul(self.heartbeats_max);
+        let interval = interval.filter(is_plausible).unwrap_or(HEARTBEAT);
+        self.silence_max = interval.saturating_mul(self.heartbeats_max);
     }
 
-    /// Counts the master's silence from now: nothing was read for a while.
+    /// Restarts the measurement of the master's silence, after a time in which nothing was read.
     pub(super) fn resume(&mut self) {
-        self.heard = Instant::now();
+        self.last_received = Instant::now();
     }
 
-    /// The next record; an error says why there will be none.
+    /// The next record. An error says why there are no more.
     pub(super) async fn next(&mut self) -> Result<Vec<u8>, String> {
         loop {
             match self.records.next() {
                 Some(Ok(record)) => return Ok(record),
                 None => {}
-                Some(Err(error)) => return Err(format!("the master sent something odd: {error}")),
+                Some(Err(error)) => {
+                    return Err(format!("the master sent an invalid record: {error}"));
+                }
             }
-            let frame = timeout_at(self.heard + self.patience, self.body.frame()).await;
+            let frame = timeout_at(self.last_received + self.silence_max, self.body.frame()).await;
             let frame = frame.map_err(|_| {
-                let patience = format_duration(self.patience);
-                format!("nothing came for {} heartbeats ({patience})", self.heartbeats_max)
+                let silence = format_duration(self.silence_max);
+                format!("nothing came for {} heartbeats ({silence})", self.heartbeats_max)
             })?;
             match frame {
                 Some(Ok(frame)) => {
-                    self.heard = Instant::now();
+                    self.last_received = Instant::now();
                     self.records.push(frame.data_ref().map_or(&[], |data| data));
                 }
                 Some(Err(error)) => return Err(plain(&error)),
@@ -124,7 +127,7 @@ impl Stream {
     }
 }
 
-/// What an answer means that is not 200.
+/// The meaning of an answer with another status than 200.
 async fn refusal(http: &Http, response: Response<Incoming>) -> Unsubscribed {
     let status = response.status();
     if status.is_redirection() {
@@ -133,13 +136,13 @@ async fn refusal(http: &Http, response: Response<Incoming>) -> Unsubscribed {
     }
     let why = http.explain(response).await;
     match status {
-        StatusCode::UNAUTHORIZED if http.proves_who_it_is() => {
+        StatusCode::UNAUTHORIZED if http.has_credential() => {
             Unsubscribed::Refused(format!("it doesn't accept the principal and secret ({why})"))
         }
         StatusCode::UNAUTHORIZED => {
             Unsubscribed::Refused(format!("it wants a principal and a secret ({why})"))
         }
-        // In the words of Mesos' agents, which have the same path.
+        // The message of Mesos' agents, which have the same path.
         StatusCode::BAD_REQUEST if why.contains("Failed to parse body") => {
             Unsubscribed::NotMesos(format!("it may be an agent ({why})"))
         }
@@ -152,8 +155,8 @@ async fn refusal(http: &Http, response: Response<Incoming>) -> Unsubscribed {
     }
 }
 
-/// The master that a redirection names: `//host:port/path`, or with a scheme before it. An error if that is none, or
-/// one over another scheme.
+/// Parses the master in a redirection: `//host:port/path`, or with a scheme before it. `None` if it is invalid or has
+/// another scheme.
 pub(super) fn redirected(location: &str, tls: bool) -> Option<Master> {
     let scheme = if tls { "https:" } else { "http:" };
     let rest = location.strip_prefix(scheme).unwrap_or(location).strip_prefix("//")?;

@@ -1,8 +1,7 @@
-//! The tasks of the manager's thread, under watch: none ends without a word, until the manager is stopped.
+//! The supervisor of the manager's tasks: reports a task that ends or panics before the manager is stopped.
 //!
-//! A task that panics takes its part of the manager with it: without the link no event comes, without a lane no call
-//! leaves. Nothing puts that right, so the engine is told that the cluster can't be had any more
-//! ([`Event::Refused`]), and with it the program, which ends or starts anew.
+//! A task that panics can't be replaced: without the subscriber no event comes, without a call sender no call leaves.
+//! So the engine gets [`Event::Refused`], and the program can end or start again.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -12,96 +11,112 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::{Id, JoinError, JoinSet};
 
-use super::active_subscription::StandingSender;
-use super::tear_down::{Parting, TearDown};
+use super::active_subscription::SubscriptionSender;
+use super::tear_down::{TearDown, TearDownOutcome};
 use crate::engine::cluster_manager::{Event, EventSink};
 
-/// How the manager is to be stopped.
+/// A request to stop the manager.
 #[derive(Debug)]
-pub(super) struct Stop {
-    /// The framework is torn down first, if that is done within this time.
+pub(super) struct StopRequest {
+    /// Tear the framework down first, within this time.
     pub(super) tear_down: Option<Duration>,
 }
 
-/// Which part of the manager a task is.
+/// The kinds of tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum ManagerTask {
     /// Subscribes and reads events. It may end when the cluster refuses the framework or the manager is stopped.
     Subscriber,
     /// Sends calls, until the manager is stopped.
     CallSender,
 }
 
+/// Runs and watches the tasks of the manager's thread.
+/// Runs and watches the tasks of the manager's thread.
+/// Runs and watches the tasks of the manager's thread.
 pub(super) struct Supervisor {
     events: EventSink,
-    standing: StandingSender,
+    subscription: SubscriptionSender,
     tasks: JoinSet<()>,
-    parts: HashMap<Id, Part>,
-    /// How the link has ended, if it has: whether by a panic.
-    link_panicked: Option<bool>,
+    kinds: HashMap<Id, ManagerTask>,
+    /// Whether the subscriber has panicked. `None` while it runs.
+    subscriber_panicked: Option<bool>,
 }
 
 impl Supervisor {
-    pub(super) fn new(events: EventSink, standing: StandingSender) -> Supervisor {
-        let (tasks, parts) = (JoinSet::new(), HashMap::new());
-        Supervisor { events, standing, tasks, parts, link_panicked: None }
+    pub(super) fn new(events: EventSink, subscription: SubscriptionSender) -> Supervisor {
+        Supervisor {
+            events,
+            subscription,
+            tasks: JoinSet::new(),
+            kinds: HashMap::new(),
+            subscriber_panicked: None,
+        }
     }
 
-    /// Starts a task. To be called on the manager's thread.
-    pub(super) fn start(&mut self, part: Part, work: impl Future<Output = ()> + Send + 'static) {
+    /// Starts a task. Must be called on the manager's thread.
+    pub(super) fn start(
+        &mut self,
+        kind: ManagerTask,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) {
         let task = self.tasks.spawn(work);
-        self.parts.insert(task.id(), part);
+        self.kinds.insert(task.id(), kind);
     }
 
-    /// Watches the tasks until the manager is to be stopped, or nobody can stop it any more; then ends the framework,
-    /// if that is wanted. The tasks end when this is dropped.
+    /// Watches the tasks until the manager is to be stopped, then tears the framework down if requested. The tasks end
+    /// when the supervisor is dropped.
     pub(super) async fn run(
         mut self,
-        mut stopped: oneshot::Receiver<Stop>,
+        mut stopped: oneshot::Receiver<StopRequest>,
         tear_down: TearDown,
-    ) -> Parting {
+    ) -> TearDownOutcome {
         let stop = loop {
             tokio::select! {
                 stop = &mut stopped => break stop,
-                Some(ended) = self.tasks.join_next_with_id() => self.note_end(ended),
+                Some(ended) = self.tasks.join_next_with_id() => self.on_task_ended(ended),
             }
         };
-        let Ok(Stop { tear_down: Some(within) }) = stop else { return Parting::Nothing };
+        let Ok(StopRequest { tear_down: Some(within) }) = stop else {
+            return TearDownOutcome::Nothing;
+        };
         let parting = tear_down.run(within);
         tokio::pin!(parting);
         loop {
-            match self.link_panicked {
-                Some(true) => return Parting::Left("the subscription broke down".to_owned()),
-                // The cluster has refused the framework, or never had it.
-                Some(false) => return Parting::Nothing,
+            match self.subscriber_panicked {
+                Some(true) => {
+                    return TearDownOutcome::Left("the subscription broke down".to_owned());
+                }
+                // The cluster has refused the framework or never knew it.
+                Some(false) => return TearDownOutcome::Nothing,
                 None => {}
             }
             tokio::select! {
                 parting = &mut parting => return parting,
-                Some(ended) = self.tasks.join_next_with_id() => self.note_end(ended),
+                Some(ended) = self.tasks.join_next_with_id() => self.on_task_ended(ended),
             }
         }
     }
 
-    fn note_end(&mut self, ended: Result<(Id, ()), JoinError>) {
+    fn on_task_ended(&mut self, ended: Result<(Id, ()), JoinError>) {
         let (id, panicked) = match ended {
             Ok((id, ())) => (id, None),
             Err(error) => (error.id(), Some(text_of(error))),
         };
-        let part = self.parts.remove(&id).unwrap_or(Part::CallSender);
-        let what = match part {
-            Part::Subscriber => "the task that subscribes and reads events",
-            Part::CallSender => "a task that sends calls",
+        let kind = self.kinds.remove(&id).unwrap_or(ManagerTask::CallSender);
+        let what = match kind {
+            ManagerTask::Subscriber => "the task that subscribes and reads events",
+            ManagerTask::CallSender => "a task that sends calls",
         };
-        if part == Part::Subscriber {
-            self.link_panicked = Some(panicked.is_some());
+        if kind == ManagerTask::Subscriber {
+            self.subscriber_panicked = Some(panicked.is_some());
         }
         let why = match panicked {
-            None if part == Part::Subscriber => return,
+            None if kind == ManagerTask::Subscriber => return,
             None => format!("{what} ended before its time"),
             Some(text) => format!("{what} panicked: {text}"),
         };
-        if part == Part::Subscriber && self.standing.send_replace(None).is_some() {
+        if kind == ManagerTask::Subscriber && self.subscription.send_replace(None).is_some() {
             self.events.send(Event::Disconnected);
         }
         self.events.send(Event::Refused { why });
@@ -112,9 +127,9 @@ fn text_of(error: JoinError) -> String {
     error.try_into_panic().map_or_else(|error| error.to_string(), |panic| panic_text(&*panic))
 }
 
-/// What a panic said, if that was text.
+/// The message of a panic, if it is text.
 pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    text.unwrap_or_else(|| "no text".to_owned())
+    let literal = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let message = literal.or_else(|| panic.downcast_ref::<String>().cloned());
+    message.unwrap_or_else(|| "no text".to_owned())
 }

@@ -1,4 +1,4 @@
-//! Rare situations, and how often a run comes to them.
+//! Corner cases, and how often a simulation reaches each.
 
 use std::time::Duration;
 
@@ -10,18 +10,18 @@ use crate::engine::Notice;
 use crate::engine::cluster_manager::Call;
 use crate::kernel::Change;
 
-/// So close to a deadline, in milliseconds, an executor is back at it.
-const CLOSE: u64 = 1_500;
+/// How close to a deadline an executor must come back to count, in milliseconds.
+const CLOSE_MS: u64 = 1_500;
 
 macro_rules! corners {
     ($($corner:ident = $text:literal,)+) => {
-        /// A rare situation.
+        /// A corner case.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum Corner {
             $($corner,)+
         }
 
-        /// In words, in the order of [`Corner`].
+        /// The descriptions, in the order of [`Corner`].
         const TEXTS: &[&str] = &[$($text,)+];
     };
 }
@@ -40,20 +40,20 @@ corners! {
     UnreachableAgain = "an executor is out of sight again after it came back",
 }
 
-/// What has happened so far that may come between the steps of an answer.
+/// How many events have happened that may come between the steps of an answer.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct EventCounts {
     updates: u64,
     registrations: u64,
-    questions: u64,
+    reconciliation: u64,
     kills: u64,
     polls: u64,
     batches: u64,
 }
 
-/// Where an executor that was out of sight is, and since when in virtual milliseconds.
+/// The state of an executor that was unreachable, and since when in virtual milliseconds.
 #[derive(Clone, Copy, Debug)]
-enum Sight {
+enum Visibility {
     Out(u64),
     GivenUp(u64),
     Back,
@@ -62,8 +62,8 @@ enum Sight {
 #[derive(Debug)]
 pub(super) struct Corners {
     reached: [u64; TEXTS.len()],
-    pub(super) seen: Seen,
-    sights: HashMap<String, Sight, FixedState>,
+    pub(super) seen: EventCounts,
+    visibility: HashMap<String, Visibility, FixedState>,
     release_after: u64,
     forget_after: u64,
 }
@@ -73,14 +73,14 @@ impl Corners {
         let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         Corners {
             reached: [0; TEXTS.len()],
-            seen: Seen::default(),
-            sights: HashMap::default(),
+            seen: EventCounts::default(),
+            visibility: HashMap::default(),
             release_after: millis(scenario.release_after),
             forget_after: millis(scenario.forget_after()),
         }
     }
 
-    /// Each with how often the run came to it.
+    /// The corner cases, and how often the simulation has reached each.
     pub(super) fn reached(&self) -> Vec<(&'static str, u64)> {
         TEXTS.iter().copied().zip(self.reached).collect()
     }
@@ -95,22 +95,22 @@ impl Corners {
 
     pub(super) fn called(&mut self, call: &Call<'_>, stale: bool) {
         match call {
-            Call::Reconcile(questioned) if !questioned.is_empty() => self.seen.questions += 1,
+            Call::Reconcile(tasks) if !tasks.is_empty() => self.seen.reconciliation += 1,
             Call::Kill { .. } => self.seen.kills += 1,
             _ => {}
         }
-        self.note(Corner::Stale, stale);
+        self.record(Corner::Stale, stale);
     }
 
-    /// A call is made of a batch that was committed when so much had been seen.
-    pub(super) fn step(&mut self, committed: Seen) {
+    /// A call is made of a batch that was committed when `committed` had happened.
+    pub(super) fn call_made(&mut self, committed: EventCounts) {
         let seen = self.seen;
-        self.note(Corner::Update, seen.updates > committed.updates);
-        self.note(Corner::Registered, seen.registrations > committed.registrations);
-        self.note(Corner::Question, seen.questions > committed.questions);
-        self.note(Corner::Kill, seen.kills > committed.kills);
-        self.note(Corner::Poll, seen.polls > committed.polls);
-        self.note(Corner::Batch, seen.batches > committed.batches);
+        self.record(Corner::Update, seen.updates > committed.updates);
+        self.record(Corner::Registered, seen.registrations > committed.registrations);
+        self.record(Corner::Question, seen.reconciliation > committed.reconciliation);
+        self.record(Corner::Kill, seen.kills > committed.kills);
+        self.record(Corner::Poll, seen.polls > committed.polls);
+        self.record(Corner::Batch, seen.batches > committed.batches);
     }
 
     pub(super) fn noticed(&mut self, notice: &Notice, now: u64) {
@@ -124,45 +124,47 @@ impl Corners {
                 (executor, *change)
             }
             Notice::GivenUp { executor } => {
-                self.sights.insert(executor.clone(), Sight::GivenUp(now));
+                self.visibility.insert(executor.clone(), Visibility::GivenUp(now));
                 return;
             }
             Notice::Forgotten { executor } => {
-                self.sights.remove(executor);
+                self.visibility.remove(executor);
                 return;
             }
             _ => return,
         };
         match change {
             Change::Unreachable => {
-                let before = self.sights.insert(executor.clone(), Sight::Out(now));
-                self.note(Corner::UnreachableAgain, matches!(before, Some(Sight::Back)));
+                let before = self.visibility.insert(executor.clone(), Visibility::Out(now));
+                self.record(Corner::UnreachableAgain, matches!(before, Some(Visibility::Back)));
             }
             Change::Returned => {
-                let before = self.sights.insert(executor.clone(), Sight::Back);
-                self.back(before, now);
+                let before = self.visibility.insert(executor.clone(), Visibility::Back);
+                self.returned(before, now);
             }
-            Change::Ended(_) if !self.sights.is_empty() => drop(self.sights.remove(executor)),
+            Change::Ended(_) if !self.visibility.is_empty() => {
+                self.visibility.remove(executor);
+            }
             _ => {}
         }
     }
 
-    fn back(&mut self, before: Option<Sight>, now: u64) {
-        let close = |since: u64, after: u64| since.saturating_add(after).abs_diff(now) <= CLOSE;
+    fn returned(&mut self, before: Option<Visibility>, now: u64) {
+        let close = |since: u64, after: u64| since.saturating_add(after).abs_diff(now) <= CLOSE_MS;
         match before {
-            Some(Sight::Out(since)) => {
-                self.note(Corner::BackAtRelease, close(since, self.release_after));
+            Some(Visibility::Out(since)) => {
+                self.record(Corner::BackAtRelease, close(since, self.release_after));
             }
-            Some(Sight::GivenUp(since)) => {
-                self.note(Corner::BackAfterGivenUp, true);
-                self.note(Corner::BackAtRelease, close(since, 0));
-                self.note(Corner::BackAtForget, close(since, self.forget_after));
+            Some(Visibility::GivenUp(since)) => {
+                self.record(Corner::BackAfterGivenUp, true);
+                self.record(Corner::BackAtRelease, close(since, 0));
+                self.record(Corner::BackAtForget, close(since, self.forget_after));
             }
             _ => {}
         }
     }
 
-    fn note(&mut self, corner: Corner, reached: bool) {
+    fn record(&mut self, corner: Corner, reached: bool) {
         self.reached[corner as usize] += u64::from(reached);
     }
 }

@@ -1,37 +1,38 @@
-//! A simulated cluster: the kernel and the engine's own protocol, unmodified, in virtual time and with faults.
+//! The simulator: the kernel and the engine's protocol, unmodified, on a simulated cluster in virtual time, with
+//! faults.
 //!
 //! ```text
-//!            virtual time, one queue, one seed
+//!            virtual time, one event queue, one seed
 //!  ┌───────────────────────────────────────────────────────┐
-//!  │ agents ◄──► master ◄── network (faults) ──► framework │     framework = offer queue, offer handlers, controller, kernel:
-//!  └───────────────────────────────────────────────────────┘     what `offermill run` runs, without its threads
-//!        what was done ────────► judge ◄──────── what was decided
+//!  │ agents ◄──► master ◄── network (faults) ──► framework │
+//!  └───────────────────────────────────────────────────────┘
+//!    framework = offer queue, offer handlers, controller and kernel: `offermill run` without its threads
+//!        what was done ────────► checker ◄──────── what was decided
 //! ```
 //!
 //! One [`Scenario`] gives one run, bit for bit: nothing in it depends on a clock, a thread, an address or the order of
-//! a hash table. The master's behaviour follows Mesos'; `cluster/mod.rs` says where each rule comes from.
+//! a hash table. The master behaves as Mesos' does; `cluster/mod.rs` names the source of each rule.
 //!
-//! **Safety** is judged after each step: see `judge`. **Liveness** is demanded at the end: when faults are over, the
-//! executors that are wanted must run wherever there is room for them, and the kernel's books must agree with the
-//! cluster.
+//! **Safety** is checked after each step: see `checker/`. **Liveness** is checked at the end: when faults are over, the
+//! wanted executors must run wherever there are free resources for them, and the kernel's executors must be the
+//! cluster's.
 
-mod agenda;
 mod checker;
 mod cluster;
 mod corners;
-mod faults;
+mod event_queue;
 mod framework;
-mod handlers;
 mod network;
 mod offer_buffer;
 mod recorder;
-mod recovery;
 mod report;
 mod rng;
 mod scenario;
+mod settings;
 mod shrink;
 mod simulation;
 mod wire;
+mod world;
 
 pub use report::{Drained, Latencies, Mark, Report, Sample};
 pub use scenario::{Fault, FaultKind, Scenario, Severity};

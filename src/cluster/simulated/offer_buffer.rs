@@ -1,4 +1,4 @@
-//! Offers in the form that kernels read: texts and slices in buffers that are used again for each batch.
+//! Offers in the kernel's form: texts and slices in buffers that are reused for each batch.
 
 use super::wire::{PORTS_FREE, PORTS_TAKEN, ROLE, SCALARS, SimOffer};
 use crate::offer::{
@@ -8,22 +8,22 @@ use crate::offer::{
 use crate::resources::Scalar;
 use std::fmt::Write;
 
-/// The buffers.
+/// The texts of a batch of offers.
 #[derive(Debug, Default)]
 pub(super) struct OfferBuffer {
     zones: Vec<String>,
     texts: String,
-    /// Where the id, the agent's id and the host name of each offer end.
+    /// The end positions of the id, the agent's id and the host name of each offer.
     ends: Vec<[usize; 3]>,
 }
 
-/// A batch in them.
+/// A batch whose texts are in an [`OfferBuffer`].
 #[derive(Debug)]
-pub(super) struct Written<'a> {
-    sheet: &'a OfferBuffer,
+pub(super) struct BufferedOffers<'a> {
+    buffer: &'a OfferBuffer,
     attributes: Vec<Attribute<'a>>,
     resources: Vec<Resource<'a>>,
-    /// For each offer: its zone and where its resources end.
+    /// The zone of each offer, and the end position of its resources.
     rows: Vec<(u32, usize)>,
 }
 
@@ -33,7 +33,7 @@ impl OfferBuffer {
         OfferBuffer { zones, ..OfferBuffer::default() }
     }
 
-    pub(super) fn write(&mut self, batch: &[SimOffer]) -> Written<'_> {
+    pub(super) fn write(&mut self, batch: &[SimOffer]) -> BufferedOffers<'_> {
         self.texts.clear();
         self.ends.clear();
         for offer in batch {
@@ -51,17 +51,17 @@ impl OfferBuffer {
         let mut resources = Vec::with_capacity(batch.len() * (SCALARS.len() + 1));
         let mut rows = Vec::with_capacity(batch.len());
         for offer in batch {
-            list(offer, &mut resources);
+            push_resources(offer, &mut resources);
             rows.push((offer.zone, resources.len()));
         }
         let attribute = |zone| Attribute::text("zone", zone);
         let attributes = self.zones.iter().map(|zone| attribute(zone)).collect();
-        Written { sheet: self, attributes, resources, rows }
+        BufferedOffers { buffer: self, attributes, resources, rows }
     }
 }
 
-/// The resources of an offer, as the wire has them: nothing of which there is nothing.
-fn list<'a>(offer: &SimOffer, resources: &mut Vec<Resource<'a>>) {
+/// Adds the resources of an offer. Amounts of zero are left out, as Mesos does.
+fn push_resources<'a>(offer: &SimOffer, resources: &mut Vec<Resource<'a>>) {
     const KINDS: [ResourceKind; SCALARS.len()] = [
         ResourceKind::Cpus,
         ResourceKind::Cpus,
@@ -82,13 +82,14 @@ fn list<'a>(offer: &SimOffer, resources: &mut Vec<Resource<'a>>) {
     resources.push(Resource::ranges("ports", ports));
 }
 
-impl Written<'_> {
+impl BufferedOffers<'_> {
     pub(super) fn offers(&self) -> Vec<Offer<'_>> {
         let mut offers = Vec::with_capacity(self.rows.len());
-        let (mut text, mut first) = (0, 0);
-        for ((zone, last), ends) in self.rows.iter().zip(&self.sheet.ends) {
+        let mut text = 0;
+        let mut first = 0;
+        for ((zone, last), ends) in self.rows.iter().zip(&self.buffer.ends) {
             let [id, agent, host] = *ends;
-            let texts = &self.sheet.texts;
+            let texts = &self.buffer.texts;
             let attributes = self.attributes.get(*zone as usize);
             offers.push(
                 Offer::new(
@@ -100,7 +101,8 @@ impl Written<'_> {
                 )
                 .with_role(ROLE),
             );
-            (text, first) = (host, *last);
+            text = host;
+            first = *last;
         }
         offers
     }

@@ -1,4 +1,4 @@
-//! Keeps what reports show.
+//! Collects the measurements of a [`Report`](super::Report): latencies, counts, marks, fingerprint.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,9 +13,10 @@ use crate::kernel::{Change, Decisions, Kernel, ReasonKind};
 use crate::status::Fate;
 use crate::time::Timestamp;
 
-/// More marks than this nobody looks at.
+/// The most marks that are kept.
 const MARKS_MAX: usize = 10_000;
 
+/// The measurements of a simulation.
 #[derive(Default)]
 pub(super) struct Recorder {
     pub(super) samples: Vec<Sample>,
@@ -30,15 +31,15 @@ pub(super) struct Recorder {
     pub(super) placed: u64,
     pub(super) ended: [u64; 4],
     pub(super) fingerprint: u64,
-    /// Executors that there is room for and that are not placed: since when, and how many.
+    /// Executors that could be placed and are not: since when, and how many.
     missing: VecDeque<(u64, u32)>,
-    missing_in_all: u32,
+    missing_total: u32,
     placed_now: u32,
     launched: HashMap<String, u64, FixedState>,
 }
 
 impl Recorder {
-    /// A batch was answered.
+    /// Records the answer to a batch.
     pub(super) fn answered(&mut self, decisions: &Decisions, placed: u32) {
         for accept in decisions.accepts() {
             self.accepted += accept.offers.len() as u64;
@@ -80,7 +81,7 @@ impl Recorder {
         }
     }
 
-    /// A call was made: equal runs have equal fingerprints.
+    /// Adds a call to the fingerprint: equal simulations have equal fingerprints.
     pub(super) fn called(&mut self, call: &Call<'_>, now: u64) {
         let mut mix = |value: u64| {
             self.fingerprint = (self.fingerprint ^ value).wrapping_mul(0x0000_0100_0000_01b3);
@@ -90,7 +91,7 @@ impl Recorder {
             text.bytes().fold(0u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()))
         };
         if matches!(call, Call::Forget { .. }) {
-            // The cluster doesn't hear of it.
+            // It is not sent to the cluster.
             return;
         }
         mix(now);
@@ -108,12 +109,12 @@ impl Recorder {
             Call::Suppress { .. } => mix(2),
             Call::Want(wants) => wants.iter().for_each(|want| mix(want.executors.into())),
             Call::Kill { executor, .. } => mix(text(executor)),
-            Call::Reconcile(questioned) => questioned.iter().for_each(|it| mix(text(it.executor))),
+            Call::Reconcile(tasks) => tasks.iter().for_each(|it| mix(text(it.executor))),
             Call::Acknowledge { update, .. } => mix(text(&update.executor)),
         }
     }
 
-    /// A step is over: brings up to date how many executors are missing, and since when.
+    /// Updates how many executors are missing, and since when, after a step.
     pub(super) fn step_ends(&mut self, kernel: &Kernel, now: u64) {
         let mut placed = std::mem::take(&mut self.placed_now);
         while placed > 0 {
@@ -121,27 +122,29 @@ impl Recorder {
             let now_placed = placed.min(*count);
             let latency = Duration::from_millis(now - *since);
             self.placement_latency.add(latency, now_placed.into());
-            (*count, placed) = (*count - now_placed, placed - now_placed);
-            self.missing_in_all -= now_placed;
+            *count -= now_placed;
+            placed -= now_placed;
+            self.missing_total -= now_placed;
             if *count == 0 {
                 self.missing.pop_front();
             }
         }
         let wanted = kernel.wanted();
-        if wanted > self.missing_in_all {
-            self.missing.push_back((now, wanted - self.missing_in_all));
+        if wanted > self.missing_total {
+            self.missing.push_back((now, wanted - self.missing_total));
         }
-        let mut too_many = self.missing_in_all.saturating_sub(wanted);
+        let mut too_many = self.missing_total.saturating_sub(wanted);
         while too_many > 0 {
-            // The last to be missed is no longer wanted first.
+            // The executors that have been missing for the shortest time are removed first.
             let Some((_, count)) = self.missing.back_mut() else { break };
             let fewer = too_many.min(*count);
-            (*count, too_many) = (*count - fewer, too_many - fewer);
+            *count -= fewer;
+            too_many -= fewer;
             if *count == 0 {
                 self.missing.pop_back();
             }
         }
-        self.missing_in_all = wanted;
+        self.missing_total = wanted;
     }
 
     pub(super) fn mark(&mut self, now: u64, what: String) {

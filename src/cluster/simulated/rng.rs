@@ -1,16 +1,16 @@
-//! Chance, by number: the same seed gives the same rolls, on every machine and in every version.
+//! Random numbers from a seed: the same seed gives the same numbers on every machine and in every version.
 //!
-//! Splitmix64, because what a seed means must not change with a library's version.
+//! The generator is Splitmix64, implemented here so that a library's new version can't change what a seed means.
 
 #[derive(Clone, Debug)]
 pub(super) struct Rng(u64);
 
 impl Rng {
-    /// The dice of one purpose: those of different purposes don't disturb each other.
-    pub(super) fn new(seed: u64, purpose: u64) -> Rng {
-        let mut dice = Rng(seed ^ purpose.wrapping_mul(0xd6e8_feb8_6659_fd93));
-        dice.next();
-        dice
+    /// A stream of random numbers. Streams of one seed are independent of each other.
+    pub(super) fn new(seed: u64, stream: u64) -> Rng {
+        let mut rng = Rng(seed ^ stream.wrapping_mul(0xd6e8_feb8_6659_fd93));
+        rng.next();
+        rng
     }
 
     fn next(&mut self) -> u64 {
@@ -21,32 +21,32 @@ impl Rng {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `sides`; 0 if there are none.
-    pub(super) fn roll(&mut self, sides: u64) -> u64 {
+    /// A number below `bound`; 0 if `bound` is 0.
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
         // Without division: the upper half of the product.
-        ((u128::from(self.next()) * u128::from(sides)) >> 64) as u64
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 
     /// A number from `least` to `most`, both included.
     pub(super) fn between(&mut self, least: u64, most: u64) -> u64 {
-        least + self.roll(most.saturating_sub(least) + 1)
+        least + self.below(most.saturating_sub(least) + 1)
     }
 
-    /// True in so many of a hundred cases. Rolls only if there is something to decide.
+    /// True with a probability of `percent`. Draws a number only if the result isn't certain.
     pub(super) fn percent(&mut self, percent: u8) -> bool {
         match percent {
             0 => false,
             100.. => true,
-            _ => self.roll(100) < u64::from(percent),
+            _ => self.below(100) < u64::from(percent),
         }
     }
 
+    /// A random element.
     pub(super) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.roll(from.len() as u64) as usize]
+        from[self.below(from.len() as u64) as usize]
     }
 
-    /// A duration in the same unit as `mean`, as long as lives are that end at any moment with equal chance; at most
-    /// ten times the mean.
+    /// An exponentially distributed duration with this mean, in the mean's unit, and at most ten times the mean.
     pub(super) fn lifetime(&mut self, mean: u64) -> u64 {
         /// The natural logarithm of 2, in 65536ths.
         const LN_2: u128 = 45_426;
@@ -56,8 +56,8 @@ impl Rng {
     }
 }
 
-/// How often 2⁶⁴ has to be halved to come to `number`, in 65536ths. In integers, for floating-point logarithms differ
-/// between machines.
+/// How often 2⁶⁴ must be halved to reach `number`, in 65536ths. Computed in integers, because floating-point logarithms
+/// differ between machines.
 fn halvings(number: u64) -> u64 {
     let number = number.max(1);
     let zeros = number.leading_zeros();
@@ -78,14 +78,14 @@ fn halvings(number: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Goal: a seed means the same for ever. Method: known rolls.
+    /// Goal: a seed always gives the same numbers. Method: known numbers.
     #[test]
-    fn rolls_are_for_ever() {
-        let mut dice = Rng::new(7, 1);
-        let rolls: Vec<u64> = (0..5).map(|_| dice.roll(1000)).collect();
-        assert_eq!(rolls, [477, 896, 870, 332, 751]);
-        assert!((0..1000).all(|_| (3..=5).contains(&dice.between(3, 5))));
-        let total: u64 = (0..10_000).map(|_| dice.lifetime(1000)).sum();
+    fn numbers_stay_the_same() {
+        let mut rng = Rng::new(7, 1);
+        let numbers: Vec<u64> = (0..5).map(|_| rng.below(1000)).collect();
+        assert_eq!(numbers, [477, 896, 870, 332, 751]);
+        assert!((0..1000).all(|_| (3..=5).contains(&rng.between(3, 5))));
+        let total: u64 = (0..10_000).map(|_| rng.lifetime(1000)).sum();
         assert!((9_500_000..10_500_000).contains(&total), "{total}");
         assert_eq!(
             [1 << 63, 1 << 62, 3 << 62, u64::MAX].map(halvings),

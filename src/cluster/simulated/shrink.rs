@@ -1,4 +1,4 @@
-//! From a scenario that breaks a rule to a short one that breaks the same.
+//! Shrinks a scenario that violates an invariant: searches a shorter one that violates the same.
 
 use std::time::Duration;
 
@@ -7,22 +7,29 @@ use super::simulation::{Broken, Checks, Simulation};
 use crate::resources::MilliCpus;
 use crate::time::Timestamp;
 
-/// Looks for a shorter scenario that breaks the same rule: with fewer faults, then with a plainer world. Asks `tell`
-/// before each run, with the number of runs so far and the shortest scenario yet, whether to go on.
+/// Searches a shorter scenario that violates the same invariant: with fewer faults, then with simpler settings. Before
+/// each run, `keep_going` gets the number of runs so far and the shortest scenario yet; the search ends when it returns
+/// `false`.
 ///
-/// Each run may take as long as the original one did.
+/// Each run may take up to four times as many steps as the original one did.
 pub fn shorten(
     scenario: &Scenario,
     broken: &Broken,
     checks: Checks,
-    tell: &mut dyn FnMut(u32, &Scenario) -> bool,
+    keep_going: &mut dyn FnMut(u32, &Scenario) -> bool,
 ) -> Scenario {
-    let (invariant, steps) = (broken.invariant, broken.step.saturating_mul(4).max(10_000));
-    let mut search = Search { shortest: scenario.clone(), invariant, checks, steps, runs: 0, tell };
+    let mut search = ShrinkSearch {
+        shortest: scenario.clone(),
+        invariant: broken.invariant,
+        checks,
+        steps: broken.step.saturating_mul(4).max(10_000),
+        runs: 0,
+        keep_going,
+    };
     loop {
         let before = search.shortest.clone();
-        // `None` is the end of it: nobody wants to wait any longer.
-        if search.fewer_faults().and_then(|()| search.plainer_world()).is_none() {
+        // `None`: the caller ends the search.
+        if search.remove_faults().and_then(|()| search.simplify_settings()).is_none() {
             break;
         }
         if search.shortest == before {
@@ -32,18 +39,18 @@ pub fn shorten(
     search.shortest
 }
 
-struct Search<'a> {
+struct ShrinkSearch<'a> {
     shortest: Scenario,
     invariant: u8,
     checks: Checks,
     steps: u64,
     runs: u32,
-    tell: &'a mut dyn FnMut(u32, &Scenario) -> bool,
+    keep_going: &'a mut dyn FnMut(u32, &Scenario) -> bool,
 }
 
-impl Search<'_> {
+impl ShrinkSearch<'_> {
     /// Leaves out faults: half of them, then quarters, down to single ones.
-    fn fewer_faults(&mut self) -> Option<()> {
+    fn remove_faults(&mut self) -> Option<()> {
         let mut chunk = self.shortest.faults.len().div_ceil(2);
         while chunk > 0 {
             let mut start = 0;
@@ -60,8 +67,8 @@ impl Search<'_> {
         Some(())
     }
 
-    /// Makes each setting as plain as it can be.
-    fn plainer_world(&mut self) -> Option<()> {
+    /// Simplifies one setting after the other.
+    fn simplify_settings(&mut self) -> Option<()> {
         let changes: [fn(&mut Scenario); 15] = [
             |it| it.agents = 1,
             |it| it.agents = it.agents.div_ceil(2),
@@ -93,21 +100,21 @@ impl Search<'_> {
         Some(())
     }
 
-    /// Whether `candidate` breaks the same rule; it is the shortest then.
+    /// Runs `candidate`. Keeps it as the shortest if it violates the same invariant, and returns whether it does.
     fn attempt(&mut self, candidate: Scenario) -> Option<bool> {
-        if !(self.tell)(self.runs, &self.shortest) {
+        if !(self.keep_going)(self.runs, &self.shortest) {
             return None;
         }
         self.runs += 1;
         let breaks = Simulation::new(candidate.clone(), self.checks)
-            .is_ok_and(|mut run| self.breaks_the_same(&mut run));
+            .is_ok_and(|mut run| self.violates_same(&mut run));
         if breaks {
             self.shortest = candidate;
         }
         Some(breaks)
     }
 
-    fn breaks_the_same(&self, run: &mut Simulation) -> bool {
+    fn violates_same(&self, run: &mut Simulation) -> bool {
         run.advance(self.steps).is_err_and(|broken| broken.invariant == self.invariant)
     }
 }

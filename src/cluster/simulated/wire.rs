@@ -1,4 +1,4 @@
-//! What travels between framework and master, and what it is about.
+//! Messages between the simulated framework and master: offers, events, calls, and resource amounts.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::status::{TaskState, UpdateReason};
 
 /// The role that some agents reserve half of their resources for.
 pub(super) const ROLE: &str = "etl";
-/// The port that executors ask for in worlds where they do.
+/// The fixed port of executors, in scenarios that have one.
 pub(super) const PORT: u16 = 31_500;
 
 /// The scalars that agents have: name and role, in the order in which they are offered.
@@ -24,8 +24,9 @@ pub(super) const SCALARS: [(&str, &str); 6] = [
     ("disk", DEFAULT_ROLE),
 ];
 
-/// The ports that an agent offers while [`PORT`] is free, and while it isn't.
+/// The ports that an agent offers while [`PORT`] is free.
 pub(super) const PORTS_FREE: &[PortRange] = &[PortRange::new(31_000, 32_000)];
+/// The ports that an agent offers while [`PORT`] is in use.
 pub(super) const PORTS_TAKEN: &[PortRange] =
     &[PortRange::new(31_000, PORT as u64 - 1), PortRange::new(PORT as u64 + 1, 32_000)];
 
@@ -44,8 +45,8 @@ impl Amounts {
         self.port |= other.port;
     }
 
-    /// Takes `other` away; `false`, and nothing is taken, if there isn't so much.
-    pub(super) fn take(&mut self, other: &Amounts) -> bool {
+    /// Subtracts `other`. Returns `false`, and changes nothing, if there is less than that.
+    pub(super) fn subtract(&mut self, other: &Amounts) -> bool {
         let enough = self.scalars.iter().zip(other.scalars).all(|(mine, theirs)| *mine >= theirs);
         if !enough || other.port && !self.port {
             return false;
@@ -57,14 +58,14 @@ impl Amounts {
         true
     }
 
-    /// All thousandths of a kind, whatever the role.
+    /// The amount of a resource over all roles, in thousandths.
     pub(super) fn of(&self, name: &str) -> u64 {
         let kinds = self.scalars.iter().zip(SCALARS);
         kinds.filter(|(_, (kind, _))| *kind == name).map(|(amount, _)| amount).sum()
     }
 }
 
-/// An offer on its way.
+/// An offer of the simulated master.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SimOffer {
     pub(super) number: u64,
@@ -79,7 +80,7 @@ impl Queued for SimOffer {
     }
 }
 
-/// An agent under one of its ids: which machine, and how many ids it had before.
+/// An agent's id: the machine, and how many ids it had before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct AgentRef {
     pub(super) machine: u32,
@@ -94,21 +95,20 @@ impl std::fmt::Display for AgentRef {
 }
 
 impl AgentRef {
-    /// Reads an agent's id.
+    /// Parses an agent's id.
     pub(super) fn parse(text: &str) -> Option<AgentRef> {
         let number = text.strip_prefix('S')?;
         let (machine, incarnation) = number.split_once('-').unwrap_or((number, "0"));
-        let (machine, incarnation) = (machine.parse().ok()?, incarnation.parse().ok()?);
-        Some(AgentRef { machine, incarnation })
+        Some(AgentRef { machine: machine.parse().ok()?, incarnation: incarnation.parse().ok()? })
     }
 }
 
-/// Reads an offer's id.
+/// Parses an offer's id.
 pub(super) fn offer_number(id: &str) -> Option<u64> {
     id.strip_prefix('O')?.parse().ok()
 }
 
-/// What the master tells the framework.
+/// An event that the master sends to the framework.
 #[derive(Clone, Debug)]
 pub(super) enum MasterEvent {
     Subscribed,
@@ -118,10 +118,10 @@ pub(super) enum MasterEvent {
     AgentLost(AgentRef),
 }
 
-/// What the framework asks of the master.
+/// A call that the framework sends to the master.
 #[derive(Clone, Debug)]
 pub(super) enum FrameworkCall {
-    Accept { agent: AgentRef, offers: Vec<u64>, tasks: Vec<Order>, refuse: Duration },
+    Accept { agent: AgentRef, offers: Vec<u64>, tasks: Vec<TaskLaunch>, refuse: Duration },
     Decline { offers: Vec<u64>, refuse: Duration },
     Revive,
     Suppress,
@@ -130,15 +130,15 @@ pub(super) enum FrameworkCall {
     Acknowledge { executor: String, uuid: u64 },
 }
 
-/// One executor to launch.
+/// An executor to launch.
 #[derive(Clone, Debug)]
-pub(super) struct Order {
+pub(super) struct TaskLaunch {
     pub(super) executor: String,
     pub(super) amounts: Amounts,
 }
 
-/// An update of the master's own making: without a uuid.
-pub(super) fn masters_update(
+/// An update that the master makes itself. It has no uuid.
+pub(super) fn master_update(
     executor: &str,
     agent: AgentRef,
     state: TaskState,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Labels, Parameter, Parameters, Secret};
-use crate::mesos_v1::json::{Name, OptionalName, names};
+use crate::mesos_v1::json::{EnumName, OptionalName, names};
 
 /// A container to be made; the field that `type` names is set.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
@@ -11,7 +11,7 @@ use crate::mesos_v1::json::{Name, OptionalName, names};
 pub struct ContainerInfo {
     /// Who makes it.
     #[prost(enumeration = "ContainerType", required, tag = "1")]
-    #[serde(with = "Name::<ContainerType>")]
+    #[serde(with = "EnumName::<ContainerType>")]
     pub r#type: i32,
     /// What it sees of other files.
     #[prost(message, repeated, tag = "2")]
@@ -124,7 +124,7 @@ pub struct MesosInfo {
 pub struct Image {
     /// Its kind.
     #[prost(enumeration = "ImageType", required, tag = "1")]
-    #[serde(with = "Name::<ImageType>")]
+    #[serde(with = "EnumName::<ImageType>")]
     pub r#type: i32,
     /// An Appc image.
     #[prost(message, optional, tag = "2")]
@@ -186,7 +186,7 @@ pub struct DockerImage {
 pub struct Volume {
     /// Whether it may write to them.
     #[prost(enumeration = "VolumeMode", required, tag = "3")]
-    #[serde(with = "Name::<VolumeMode>")]
+    #[serde(with = "EnumName::<VolumeMode>")]
     pub mode: i32,
     /// Where it sees them.
     #[prost(string, required, tag = "1")]

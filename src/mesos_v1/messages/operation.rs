@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{AgentId, ExecutorInfo, OperationId, Resource, ResourceProviderId, TaskInfo, Uuid};
-use crate::mesos_v1::json::{Name, OptionalName, names};
+use crate::mesos_v1::json::{EnumName, OptionalName, names};
 
 /// A step in what is done with an offer; the field that `type` names is set.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
@@ -157,7 +157,7 @@ pub struct OperationStatus {
     pub operation_id: Option<OperationId>,
     /// Its state.
     #[prost(enumeration = "OperationState", required, tag = "2")]
-    #[serde(with = "Name::<OperationState>")]
+    #[serde(with = "EnumName::<OperationState>")]
     pub state: i32,
     /// Why, for people.
     #[prost(string, optional, tag = "3")]

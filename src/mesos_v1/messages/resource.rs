@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{AgentId, Labels, Ranges, ResourceProviderId, Scalar, Set, ValueType, Volume};
-use crate::mesos_v1::json::{Name, OptionalName, names};
+use crate::mesos_v1::json::{EnumName, OptionalName, names};
 
 /// An amount of one resource. Reserved ones come in one of two forms: with `reservations`, to frameworks that
 /// understand refined reservations, else with `role` and `reservation`.
@@ -19,7 +19,7 @@ pub struct Resource {
     pub name: String,
     /// Its kind.
     #[prost(enumeration = "ValueType", required, tag = "2")]
-    #[serde(with = "Name::<ValueType>")]
+    #[serde(with = "EnumName::<ValueType>")]
     pub r#type: i32,
     /// The number.
     #[prost(message, optional, tag = "3")]
@@ -144,7 +144,7 @@ pub struct Persistence {
 pub struct DiskSource {
     /// Its kind.
     #[prost(enumeration = "DiskSourceType", required, tag = "1")]
-    #[serde(with = "Name::<DiskSourceType>")]
+    #[serde(with = "EnumName::<DiskSourceType>")]
     pub r#type: i32,
     /// A folder.
     #[prost(message, optional, tag = "2")]

@@ -6,7 +6,7 @@ use super::{
     AgentId, CheckStatusInfo, ContainerId, ExecutorId, Labels, NetworkInfo, Resource, TaskId,
     TimeInfo,
 };
-use crate::mesos_v1::json::{Name, OptionalBase64, OptionalName, names};
+use crate::mesos_v1::json::{EnumName, OptionalBase64, OptionalName, names};
 
 /// What became of a task.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
@@ -17,7 +17,7 @@ pub struct TaskStatus {
     pub task_id: TaskId,
     /// Its state.
     #[prost(enumeration = "TaskState", required, tag = "2")]
-    #[serde(with = "Name::<TaskState>")]
+    #[serde(with = "EnumName::<TaskState>")]
     pub state: i32,
     /// Why, for people.
     #[prost(string, optional, tag = "4")]

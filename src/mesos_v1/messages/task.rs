@@ -8,7 +8,7 @@ use super::{
     AgentId, CheckInfo, ContainerInfo, DurationInfo, ExecutorId, FrameworkId, HealthCheck, Labels,
     Resource, Scalar, TaskId,
 };
-use crate::mesos_v1::json::{Base64, Name, OptionalBase64, OptionalName, names};
+use crate::mesos_v1::json::{Base64, EnumName, OptionalBase64, OptionalName, names};
 
 /// A task to be started, with either a command or an executor.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
@@ -306,7 +306,7 @@ pub struct KillPolicy {
 pub struct DiscoveryInfo {
     /// Who may see it.
     #[prost(enumeration = "Visibility", required, tag = "1")]
-    #[serde(with = "Name::<Visibility>")]
+    #[serde(with = "EnumName::<Visibility>")]
     pub visibility: i32,
     /// The service.
     #[prost(string, optional, tag = "2")]

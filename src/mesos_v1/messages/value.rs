@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::mesos_v1::json::{Name, names};
+use crate::mesos_v1::json::{EnumName, names};
 
 names! {
     /// What kind of value it is.
@@ -74,7 +74,7 @@ pub struct Text {
 pub struct Value {
     /// Its kind.
     #[prost(enumeration = "ValueType", required, tag = "1")]
-    #[serde(with = "Name::<ValueType>")]
+    #[serde(with = "EnumName::<ValueType>")]
     pub r#type: i32,
     /// The number.
     #[prost(message, optional, tag = "2")]
@@ -103,7 +103,7 @@ pub struct Attribute {
     pub name: String,
     /// Its kind.
     #[prost(enumeration = "ValueType", required, tag = "2")]
-    #[serde(with = "Name::<ValueType>")]
+    #[serde(with = "EnumName::<ValueType>")]
     pub r#type: i32,
     /// The number.
     #[prost(message, optional, tag = "3")]

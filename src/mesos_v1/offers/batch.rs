@@ -3,7 +3,7 @@
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
 
-use super::cursor::{Malformed, Result};
+use super::cursor::{MalformedOffer, Result};
 use super::interner::{Interner, Span};
 use super::unavailability::Unavailability;
 use crate::offer::{Attribute, Offer, Resource};
@@ -89,7 +89,7 @@ impl<'a> OfferBatch<'a> {
     /// So many entries come.
     #[inline(always)]
     pub(super) fn count_all(&mut self, count: usize) -> Result<()> {
-        self.room = self.room.checked_sub(count).ok_or(Malformed::TooMany)?;
+        self.room = self.room.checked_sub(count).ok_or(MalformedOffer::TooMany)?;
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use std::fmt;
 /// Why bytes are not the message that they should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Malformed {
+pub enum MalformedOffer {
     /// Something ends before its time.
     Truncated,
     /// A number of more than 64 bits.
@@ -28,24 +28,24 @@ pub enum Malformed {
     TooMany,
 }
 
-impl fmt::Display for Malformed {
+impl fmt::Display for MalformedOffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Malformed::Truncated => "it ends too early",
-            Malformed::TooLong => "a number has more than 64 bits",
-            Malformed::Field => "a field has a wrong type",
-            Malformed::Group => "a group has no end or no beginning",
-            Malformed::Text => "a text is not UTF-8",
-            Malformed::NoId => "it has no id",
-            Malformed::NoAgent => "it names no agent",
-            Malformed::TooMany => "it has too many entries",
+            MalformedOffer::Truncated => "it ends too early",
+            MalformedOffer::TooLong => "a number has more than 64 bits",
+            MalformedOffer::Field => "a field has a wrong type",
+            MalformedOffer::Group => "a group has no end or no beginning",
+            MalformedOffer::Text => "a text is not UTF-8",
+            MalformedOffer::NoId => "it has no id",
+            MalformedOffer::NoAgent => "it names no agent",
+            MalformedOffer::TooMany => "it has too many entries",
         })
     }
 }
 
-impl std::error::Error for Malformed {}
+impl std::error::Error for MalformedOffer {}
 
-pub(super) type Result<T> = std::result::Result<T, Malformed>;
+pub(super) type Result<T> = std::result::Result<T, MalformedOffer>;
 
 /// Messages and groups may nest so deep, the outermost counted.
 const DEPTH_MAX: u8 = 100;
@@ -65,7 +65,7 @@ pub(super) const fn sized(field: u32) -> u32 {
     field << 3 | 2
 }
 
-/// The set of these fields, as [`Cursor::skip`] takes it. They must be below 32.
+/// The set of these fields, as [`WireCursor::skip`] takes it. They must be below 32.
 pub(super) const fn known(keys: &[u32]) -> u32 {
     let (mut set, mut at) = (0, 0);
     while at < keys.len() {
@@ -77,16 +77,16 @@ pub(super) const fn known(keys: &[u32]) -> u32 {
 
 /// What is left of a message.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cursor<'a> {
+pub(super) struct WireCursor<'a> {
     rest: &'a [u8],
     /// So many messages and groups more may be inside of each other.
     depth: u8,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> WireCursor<'a> {
     /// A message that lies in `above` others.
-    pub(super) fn new(message: &'a [u8], above: u8) -> Cursor<'a> {
-        Cursor { rest: message, depth: DEPTH_MAX - above.min(DEPTH_MAX) }
+    pub(super) fn new(message: &'a [u8], above: u8) -> WireCursor<'a> {
+        WireCursor { rest: message, depth: DEPTH_MAX - above.min(DEPTH_MAX) }
     }
 
     /// How many bytes are left.
@@ -106,7 +106,7 @@ impl<'a> Cursor<'a> {
             long => {
                 let (key, rest) = long_varint(long)?;
                 self.rest = rest;
-                u32::try_from(key).map(Some).map_err(|_| Malformed::Field)
+                u32::try_from(key).map(Some).map_err(|_| MalformedOffer::Field)
             }
         }
     }
@@ -138,7 +138,7 @@ impl<'a> Cursor<'a> {
 
     #[inline(always)]
     pub(super) fn double(&mut self) -> Result<f64> {
-        let (bytes, rest) = self.rest.split_first_chunk().ok_or(Malformed::Truncated)?;
+        let (bytes, rest) = self.rest.split_first_chunk().ok_or(MalformedOffer::Truncated)?;
         self.rest = rest;
         Ok(f64::from_le_bytes(*bytes))
     }
@@ -152,8 +152,8 @@ impl<'a> Cursor<'a> {
 
     #[inline(always)]
     fn take(&mut self, length: u64) -> Result<&'a [u8]> {
-        let length = usize::try_from(length).map_err(|_| Malformed::Truncated)?;
-        let (own, rest) = self.rest.split_at_checked(length).ok_or(Malformed::Truncated)?;
+        let length = usize::try_from(length).map_err(|_| MalformedOffer::Truncated)?;
+        let (own, rest) = self.rest.split_at_checked(length).ok_or(MalformedOffer::Truncated)?;
         self.rest = rest;
         Ok(own)
     }
@@ -173,8 +173,8 @@ impl<'a> Cursor<'a> {
 
     /// A message in this one.
     #[inline(always)]
-    pub(super) fn message(&mut self) -> Result<Cursor<'a>> {
-        Ok(Cursor { rest: self.bytes()?, depth: self.depth - 1 })
+    pub(super) fn message(&mut self) -> Result<WireCursor<'a>> {
+        Ok(WireCursor { rest: self.bytes()?, depth: self.depth - 1 })
     }
 
     /// The text of a message that is one short text in field 1, which most such messages are.
@@ -207,12 +207,12 @@ impl<'a> Cursor<'a> {
 
     /// A message that is a short name in field 1, a type, one byte, in field 2, and other fields: these, too.
     #[inline(always)]
-    pub(super) fn name_and_type(self) -> Option<(&'a [u8], u8, Cursor<'a>)> {
+    pub(super) fn name_and_type(self) -> Option<(&'a [u8], u8, WireCursor<'a>)> {
         let [0x0a, length, rest @ ..] = self.rest else { return None };
         let (name, rest) = rest.split_at_checked(usize::from(*length))?;
         match rest {
             [0x10, kind, rest @ ..] if (length | kind) & 0x80 == 0 => {
-                Some((name, *kind, Cursor { rest, ..self }))
+                Some((name, *kind, WireCursor { rest, ..self }))
             }
             _ => None,
         }
@@ -231,13 +231,13 @@ impl<'a> Cursor<'a> {
 
     /// Behind the next `bytes`, or at the end.
     #[inline(always)]
-    pub(super) fn past(self, bytes: usize) -> Cursor<'a> {
-        Cursor { rest: self.rest.get(bytes..).unwrap_or_default(), ..self }
+    pub(super) fn past(self, bytes: usize) -> WireCursor<'a> {
+        WireCursor { rest: self.rest.get(bytes..).unwrap_or_default(), ..self }
     }
 
     /// What was read since `self` was what `later` is now.
     #[inline(always)]
-    pub(super) fn until(self, later: &Cursor<'a>) -> &'a [u8] {
+    pub(super) fn until(self, later: &WireCursor<'a>) -> &'a [u8] {
         let length = self.rest.len() - later.rest.len();
         self.rest.get(..length).unwrap_or_default()
     }
@@ -256,7 +256,7 @@ impl<'a> Cursor<'a> {
     pub(super) fn skip(&mut self, key: u32, known: u32) -> Result<()> {
         let field = key >> 3;
         if field == 0 || field < 32 && known >> field & 1 == 1 {
-            return Err(Malformed::Field);
+            return Err(MalformedOffer::Field);
         }
         if key & 7 == 2 {
             return self.bytes().map(drop);
@@ -266,40 +266,40 @@ impl<'a> Cursor<'a> {
     }
 
     /// What comes behind a value. (By value: what is lent away can't stay in registers.)
-    fn past_value(mut self, key: u32) -> Result<Cursor<'a>> {
+    fn past_value(mut self, key: u32) -> Result<WireCursor<'a>> {
         match key & 7 {
             0 => self.varint().map(drop)?,
             1 => self.take(8).map(drop)?,
             2 => self.bytes().map(drop)?,
             3 => return self.past_group(key >> 3),
             5 => self.take(4).map(drop)?,
-            _ => return Err(Malformed::Group),
+            _ => return Err(MalformedOffer::Group),
         }
         Ok(self)
     }
 
     /// What comes behind the rest of the group of `field`.
     #[cold]
-    fn past_group(mut self, field: u32) -> Result<Cursor<'a>> {
+    fn past_group(mut self, field: u32) -> Result<WireCursor<'a>> {
         let mut open = [0; DEPTH_MAX as usize];
         let (mut deep, mut most) = (0, usize::from(self.depth));
         most = most.min(open.len());
         open[0] = field;
         loop {
-            let key = self.key()?.ok_or(Malformed::Truncated)?;
+            let key = self.key()?.ok_or(MalformedOffer::Truncated)?;
             let field = key >> 3;
             match key & 7 {
                 4 if field != 0 && open.get(deep) == Some(&field) => {
                     let Some(above) = usize::checked_sub(deep, 1) else { return Ok(self) };
                     deep = above;
                 }
-                4 => return Err(Malformed::Group),
-                _ if field == 0 => return Err(Malformed::Field),
+                4 => return Err(MalformedOffer::Group),
+                _ if field == 0 => return Err(MalformedOffer::Field),
                 // A field at this depth: prost looks at the depth before it looks at the field.
-                _ if deep + 1 >= most => return Err(Malformed::Group),
+                _ if deep + 1 >= most => return Err(MalformedOffer::Group),
                 3 => {
                     deep += 1;
-                    *open.get_mut(deep).ok_or(Malformed::Group)? = field;
+                    *open.get_mut(deep).ok_or(MalformedOffer::Group)? = field;
                 }
                 _ => self = self.past_value(key)?,
             }
@@ -321,18 +321,18 @@ fn long_varint(bytes: &[u8]) -> Result<(u64, &[u8])> {
     let mut number = 0;
     for (at, byte) in bytes.iter().enumerate().take(10) {
         if at == 9 && *byte > 1 {
-            return Err(Malformed::TooLong);
+            return Err(MalformedOffer::TooLong);
         }
         number |= u64::from(byte & 0x7f) << (7 * at);
         if *byte < 0x80 {
             return Ok((number, bytes.get(at + 1..).unwrap_or_default()));
         }
     }
-    Err(Malformed::Truncated)
+    Err(MalformedOffer::Truncated)
 }
 
 /// Bytes as text.
 #[inline(always)]
 pub(super) fn text(bytes: &[u8]) -> Result<&str> {
-    std::str::from_utf8(bytes).map_err(|_| Malformed::Text)
+    std::str::from_utf8(bytes).map_err(|_| MalformedOffer::Text)
 }

@@ -6,7 +6,7 @@
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
 
-use super::cursor::Cursor;
+use super::cursor::WireCursor;
 
 /// So many runs are remembered: agents of several makes offer in turn.
 const RUNS: usize = 4;
@@ -105,7 +105,7 @@ impl<'a, T: Copy> Interner<'a, T> {
 
     /// Reads past a run that is remembered; returns for how many entries it counts.
     #[inline(always)]
-    pub(super) fn recall(&mut self, message: &mut Cursor<'a>) -> Option<usize> {
+    pub(super) fn recall(&mut self, message: &mut WireCursor<'a>) -> Option<usize> {
         if self.patience == 0 || !self.is_empty() {
             return None;
         }

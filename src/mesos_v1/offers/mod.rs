@@ -29,7 +29,7 @@ mod unavailability;
 mod value;
 
 pub use batch::ENTRIES_MAX;
-pub use cursor::Malformed;
+pub use cursor::MalformedOffer;
 pub use reader::{DecodedOffers, OfferReader};
 pub use split::{OFFERS_MAX, split};
 pub use unavailability::Unavailability;

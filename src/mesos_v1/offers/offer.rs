@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::batch::OfferBatch;
-use super::cursor::{Cursor, Malformed, Result, known, sized};
+use super::cursor::{MalformedOffer, Result, WireCursor, known, sized};
 use super::resource::{read_attributes, read_resources};
 use super::unavailability::Unavailability;
 use super::value::{read_nanoseconds, read_role, read_text};
@@ -44,7 +44,7 @@ const ABOVE: u8 = 2;
 
 /// What is said of an offer beside its resources and attributes.
 #[derive(Default)]
-struct Draft<'a> {
+struct OfferDraft<'a> {
     id: Option<&'a str>,
     agent_id: Option<&'a str>,
     hostname: &'a str,
@@ -60,8 +60,8 @@ pub(super) fn read_offer<'a>(
     default_role: &'a str,
     desk: &mut OfferBatch<'a>,
 ) -> Result<()> {
-    let mut draft = Draft::default();
-    let mut message = Cursor::new(bytes, ABOVE);
+    let mut draft = OfferDraft::default();
+    let mut message = WireCursor::new(bytes, ABOVE);
     if let Some((head, length)) = read_head(bytes) {
         (draft.id, draft.agent_id, draft.hostname) =
             (Some(head.id), Some(head.agent_id), head.hostname);
@@ -83,8 +83,8 @@ pub(super) fn read_offer<'a>(
             key => message.skip(key, KNOWN)?,
         }
     }
-    let id = draft.id.filter(|id| !id.is_empty()).ok_or(Malformed::NoId)?;
-    let agent_id = draft.agent_id.filter(|id| !id.is_empty()).ok_or(Malformed::NoAgent)?;
+    let id = draft.id.filter(|id| !id.is_empty()).ok_or(MalformedOffer::NoId)?;
+    let agent_id = draft.agent_id.filter(|id| !id.is_empty()).ok_or(MalformedOffer::NoAgent)?;
     if let Some(away) = draft.unavailability {
         desk.unavailable.push((desk.offers.len(), away));
     }
@@ -103,7 +103,7 @@ pub(super) fn read_offer<'a>(
 }
 
 /// How an offer begins.
-struct Head<'a> {
+struct OfferHead<'a> {
     id: &'a str,
     agent_id: &'a str,
     hostname: &'a str,
@@ -114,7 +114,7 @@ struct Head<'a> {
 ///
 /// Keys and short lengths are letters as far as UTF-8 is concerned; so one look at all of it will do.
 #[inline(always)]
-fn read_head(bytes: &[u8]) -> Option<(Head<'_>, usize)> {
+fn read_head(bytes: &[u8]) -> Option<(OfferHead<'_>, usize)> {
     let (id, framework_id_at) = boxed_text(bytes, 0, ID)?;
     let (_, agent_id_at) = boxed_text(bytes, framework_id_at, FRAMEWORK_ID)?;
     let (agent_id, hostname_at) = boxed_text(bytes, agent_id_at, AGENT_ID)?;
@@ -126,7 +126,7 @@ fn read_head(bytes: &[u8]) -> Option<(Head<'_>, usize)> {
     let end = hostname.end;
     let text = std::str::from_utf8(bytes.get(..end)?).ok()?;
     let (id, agent_id, hostname) = (text.get(id)?, text.get(agent_id)?, text.get(hostname)?);
-    Some((Head { id, agent_id, hostname }, end))
+    Some((OfferHead { id, agent_id, hostname }, end))
 }
 
 /// Where the text lies of the message at `at` that is one short text, and where that ends; if its key is `key`.
@@ -139,7 +139,10 @@ fn boxed_text(bytes: &[u8], at: usize, key: u32) -> Option<(Range<usize>, usize)
 }
 
 #[cold]
-fn read_unavailability(mut message: Cursor<'_>, unavailability: &mut Unavailability) -> Result<()> {
+fn read_unavailability(
+    mut message: WireCursor<'_>,
+    unavailability: &mut Unavailability,
+) -> Result<()> {
     while let Some(key) = message.key()? {
         match key {
             START => read_nanoseconds(message.message()?, &mut unavailability.start_ns)?,
@@ -153,7 +156,7 @@ fn read_unavailability(mut message: Cursor<'_>, unavailability: &mut Unavailabil
     Ok(())
 }
 
-fn read_domain<'a>(mut message: Cursor<'a>, draft: &mut Draft<'a>) -> Result<()> {
+fn read_domain<'a>(mut message: WireCursor<'a>, draft: &mut OfferDraft<'a>) -> Result<()> {
     while let Some(key) = message.key()? {
         if key != FAULT_DOMAIN {
             message.skip(key, known(&[FAULT_DOMAIN]))?;

@@ -6,7 +6,7 @@ use bumpalo::Bump;
 use bumpalo::collections::Vec;
 
 use super::batch::{Extent, OfferBatch};
-use super::cursor::Malformed;
+use super::cursor::MalformedOffer;
 use super::offer::read_offer;
 use super::unavailability::Unavailability;
 use crate::engine::cluster_manager::{EncodedOffer, ReadBatch, ReadOffers};
@@ -31,7 +31,7 @@ pub struct DecodedOffers<'a> {
     /// The offers that could be read, in the order of the batch.
     pub offers: &'a [Offer<'a>],
     /// The positions in the batch of the offers that can't be read, ascending, and why they can't.
-    pub unreadable: &'a [(usize, Malformed)],
+    pub unreadable: &'a [(usize, MalformedOffer)],
     /// Positions in `offers` of those whose agents have planned maintenance, and when it is.
     pub unavailable: &'a [(usize, Unavailability)],
 }

@@ -4,7 +4,7 @@ use bumpalo::Bump;
 use bumpalo::collections::Vec;
 
 use super::batch::OfferBatch;
-use super::cursor::{Cursor, Result, known, sized, varint};
+use super::cursor::{Result, WireCursor, known, sized, varint};
 use crate::offer::{Label, Reservation, ReservationKind, ReservedBy};
 
 const PRINCIPAL: u32 = sized(1);
@@ -22,7 +22,7 @@ const LABEL_VALUE: u32 = sized(2);
 const TYPE_STATIC: i32 = 1;
 
 /// A reservation that is being read. One that comes twice is merged.
-pub(super) struct Draft<'a> {
+pub(super) struct ReservationDraft<'a> {
     kind: i32,
     role: &'a str,
     principal: Option<&'a str>,
@@ -33,14 +33,14 @@ pub(super) fn open<T>(arena: &Bump) -> Vec<'_, T> {
     Vec::new_in(arena)
 }
 
-impl<'a> Draft<'a> {
-    pub(super) fn new(arena: &'a Bump) -> Draft<'a> {
-        Draft { kind: 0, role: "", principal: None, labels: open(arena) }
+impl<'a> ReservationDraft<'a> {
+    pub(super) fn new(arena: &'a Bump) -> ReservationDraft<'a> {
+        ReservationDraft { kind: 0, role: "", principal: None, labels: open(arena) }
     }
 
     pub(super) fn read(
         &mut self,
-        mut message: Cursor<'a>,
+        mut message: WireCursor<'a>,
         desk: &mut OfferBatch<'a>,
     ) -> Result<()> {
         while let Some(key) = message.key()? {
@@ -55,7 +55,11 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    fn read_labels(&mut self, mut message: Cursor<'a>, desk: &mut OfferBatch<'a>) -> Result<()> {
+    fn read_labels(
+        &mut self,
+        mut message: WireCursor<'a>,
+        desk: &mut OfferBatch<'a>,
+    ) -> Result<()> {
         while let Some(key) = message.key()? {
             if key == LABEL {
                 desk.count()?;
@@ -78,7 +82,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-fn read_label(mut message: Cursor<'_>) -> Result<Label<'_>> {
+fn read_label(mut message: WireCursor<'_>) -> Result<Label<'_>> {
     let (mut name, mut value) = ("", None);
     while let Some(key) = message.key()? {
         match key {

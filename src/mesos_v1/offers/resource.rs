@@ -1,8 +1,8 @@
 //! Resources and attributes.
 
 use super::batch::OfferBatch;
-use super::cursor::{Cursor, Result, known, sized, text, varint};
-use super::reservation::{Draft, open};
+use super::cursor::{Result, WireCursor, known, sized, text, varint};
+use super::reservation::{ReservationDraft, open};
 use super::value::{self, read_ranges, read_scalar, read_set, read_text};
 use crate::offer::{
     Attribute, AttributeValue, DEFAULT_ROLE, Reservations, Resource, ResourceKind, Revocability,
@@ -59,7 +59,7 @@ mod attribute {
 #[derive(Default)]
 struct Reserved<'a> {
     role: Option<&'a str>,
-    by: Option<Draft<'a>>,
+    by: Option<ReservationDraft<'a>>,
     stack: Option<bumpalo::collections::Vec<'a, crate::offer::Reservation<'a>>>,
 }
 
@@ -67,7 +67,7 @@ struct Reserved<'a> {
 /// which must be one byte.
 #[inline(always)]
 pub(super) fn read_resources<'a>(
-    message: &mut Cursor<'a>,
+    message: &mut WireCursor<'a>,
     key: u32,
     desk: &mut OfferBatch<'a>,
 ) -> Result<()> {
@@ -95,7 +95,7 @@ pub(super) fn read_resources<'a>(
 
 /// A scalar that is written as most are: a name that is known, and a number; allocated, but not reserved.
 #[inline(always)]
-fn plain_resource(mut message: Cursor<'_>) -> Option<Resource<'static>> {
+fn plain_resource(mut message: WireCursor<'_>) -> Option<Resource<'static>> {
     let (name, kind) = if message.strip(b"\n\x04cpus\x10\0\x1a\x09\x09") {
         ("cpus", ResourceKind::Cpus)
     } else if message.strip(b"\n\x03mem\x10\0\x1a\x09\x09") {
@@ -113,7 +113,7 @@ fn plain_resource(mut message: Cursor<'_>) -> Option<Resource<'static>> {
 
 /// Reads a resource and puts it on the desk.
 #[inline(never)]
-fn read_resource<'a>(mut message: Cursor<'a>, desk: &mut OfferBatch<'a>) -> Result<()> {
+fn read_resource<'a>(mut message: WireCursor<'a>, desk: &mut OfferBatch<'a>) -> Result<()> {
     desk.count()?;
     desk.begin_value();
     let (mut name, mut kind, mut scalar) = ("", value::SCALAR, 0.0);
@@ -131,12 +131,12 @@ fn read_resource<'a>(mut message: Cursor<'a>, desk: &mut OfferBatch<'a>) -> Resu
             key::SET => read_set(message.message()?, desk)?,
             key::ROLE => reserved.role = Some(known_text(message.bytes()?)?),
             key::RESERVATION => {
-                let draft = reserved.by.get_or_insert_with(|| Draft::new(desk.arena));
+                let draft = reserved.by.get_or_insert_with(|| ReservationDraft::new(desk.arena));
                 draft.read(message.message()?, desk)?;
             }
             key::RESERVATIONS => {
                 desk.count()?;
-                let mut draft = Draft::new(desk.arena);
+                let mut draft = ReservationDraft::new(desk.arena);
                 draft.read(message.message()?, desk)?;
                 reserved.stack.get_or_insert_with(|| open(desk.arena)).push(draft.finish());
             }
@@ -196,7 +196,7 @@ fn known_text(bytes: &[u8]) -> Result<&str> {
 /// which must be one byte.
 #[inline(always)]
 pub(super) fn read_attributes<'a>(
-    message: &mut Cursor<'a>,
+    message: &mut WireCursor<'a>,
     key: u32,
     desk: &mut OfferBatch<'a>,
 ) -> Result<()> {
@@ -226,7 +226,7 @@ pub(super) fn read_attributes<'a>(
 /// there is no need to look at their letters.
 #[inline(always)]
 fn plain_attribute<'a>(
-    message: Cursor<'a>,
+    message: WireCursor<'a>,
     guess: Option<&Attribute<'a>>,
 ) -> Result<Option<Attribute<'a>>> {
     let Some((name, kind, mut rest)) = message.name_and_type() else { return Ok(None) };
@@ -256,7 +256,7 @@ fn plain_attribute<'a>(
 
 /// Reads an attribute and puts it on the desk.
 #[inline(never)]
-fn read_attribute<'a>(mut message: Cursor<'a>, desk: &mut OfferBatch<'a>) -> Result<()> {
+fn read_attribute<'a>(mut message: WireCursor<'a>, desk: &mut OfferBatch<'a>) -> Result<()> {
     desk.count()?;
     desk.begin_value();
     let (mut name, mut kind, mut scalar, mut text) = ("", value::SCALAR, 0.0, None);

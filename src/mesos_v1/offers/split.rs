@@ -1,6 +1,6 @@
 //! Where the offers of a record lie: a walk past everything else.
 
-use super::cursor::{Cursor, Malformed, Result, known, sized, varint};
+use super::cursor::{MalformedOffer, Result, WireCursor, known, sized, varint};
 use crate::engine::cluster_manager::OfferPlace;
 
 /// `Event.type`.
@@ -31,7 +31,10 @@ pub const OFFERS_MAX: usize = 1 << 20;
 ///
 /// # Errors
 /// When the record is no event, its offers can't be told apart, or there are more than [`OFFERS_MAX`].
-pub fn split(record: &[u8], places: &mut Vec<OfferPlace>) -> std::result::Result<bool, Malformed> {
+pub fn split(
+    record: &[u8],
+    places: &mut Vec<OfferPlace>,
+) -> std::result::Result<bool, MalformedOffer> {
     places.clear();
     let kind = walk(record, places);
     if kind != Ok(TYPE_OFFERS) {
@@ -43,7 +46,7 @@ pub fn split(record: &[u8], places: &mut Vec<OfferPlace>) -> std::result::Result
 /// Finds the offers; returns the event's type.
 fn walk(record: &[u8], places: &mut Vec<OfferPlace>) -> Result<i32> {
     let mut kind = 0;
-    let mut event = Cursor::new(record, 0);
+    let mut event = WireCursor::new(record, 0);
     while let Some(key) = event.key()? {
         match key {
             TYPE => kind = event.number()?,
@@ -58,11 +61,11 @@ fn walk(record: &[u8], places: &mut Vec<OfferPlace>) -> Result<i32> {
 }
 
 /// The offers of a message that ends at `end`.
-fn each_offer(mut offers: Cursor<'_>, end: usize, places: &mut Vec<OfferPlace>) -> Result<()> {
+fn each_offer(mut offers: WireCursor<'_>, end: usize, places: &mut Vec<OfferPlace>) -> Result<()> {
     while let Some(key) = offers.key()? {
         if key == OFFER {
             if places.len() == OFFERS_MAX {
-                return Err(Malformed::TooMany);
+                return Err(MalformedOffer::TooMany);
             }
             let offer = offers.message()?;
             let end = end - offers.left();
@@ -83,7 +86,11 @@ fn each_offer(mut offers: Cursor<'_>, end: usize, places: &mut Vec<OfferPlace>) 
 }
 
 /// Where the id is of an offer that ends at `end` and doesn't begin with it: the last one, as everywhere in protobuf.
-fn find_id(mut offer: Cursor<'_>, end: usize, place: &mut std::ops::Range<usize>) -> Result<()> {
+fn find_id(
+    mut offer: WireCursor<'_>,
+    end: usize,
+    place: &mut std::ops::Range<usize>,
+) -> Result<()> {
     while let Some(key) = offer.key()? {
         if key == ID {
             let mut id = offer.message()?;

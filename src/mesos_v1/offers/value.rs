@@ -1,7 +1,7 @@
 //! The parts of resources' and attributes' values. A part that comes twice is merged.
 
 use super::batch::OfferBatch;
-use super::cursor::{self, Cursor, Result, fixed64, known, sized, varint};
+use super::cursor::{self, Result, WireCursor, fixed64, known, sized, varint};
 use crate::offer::DEFAULT_ROLE;
 use crate::resources::PortRange;
 
@@ -25,7 +25,7 @@ const NANOSECONDS: u32 = varint(1);
 
 /// A message of one text, its first field.
 #[inline(always)]
-pub(super) fn read_text<'a>(message: Cursor<'a>, text: &mut Option<&'a str>) -> Result<()> {
+pub(super) fn read_text<'a>(message: WireCursor<'a>, text: &mut Option<&'a str>) -> Result<()> {
     if let Some(only) = message.only_text() {
         *text = Some(cursor::text(only)?);
         return Ok(());
@@ -36,7 +36,7 @@ pub(super) fn read_text<'a>(message: Cursor<'a>, text: &mut Option<&'a str>) -> 
 
 /// A role: most likely that of nobody in particular.
 #[inline(always)]
-pub(super) fn read_role<'a>(message: Cursor<'a>, role: &mut Option<&'a str>) -> Result<()> {
+pub(super) fn read_role<'a>(message: WireCursor<'a>, role: &mut Option<&'a str>) -> Result<()> {
     if message.only_text() == Some(DEFAULT_ROLE.as_bytes()) {
         *role = Some(DEFAULT_ROLE);
         return Ok(());
@@ -47,7 +47,7 @@ pub(super) fn read_role<'a>(message: Cursor<'a>, role: &mut Option<&'a str>) -> 
 /// One with other fields, or without one.
 #[cold]
 fn read_any_text<'a>(
-    mut message: Cursor<'a>,
+    mut message: WireCursor<'a>,
     mut text: Option<&'a str>,
 ) -> Result<Option<&'a str>> {
     while let Some(key) = message.key()? {
@@ -60,7 +60,7 @@ fn read_any_text<'a>(
 }
 
 #[inline(always)]
-pub(super) fn read_scalar(mut message: Cursor<'_>, scalar: &mut f64) -> Result<()> {
+pub(super) fn read_scalar(mut message: WireCursor<'_>, scalar: &mut f64) -> Result<()> {
     if let Some(only) = message.only_double() {
         *scalar = only;
         return Ok(());
@@ -74,7 +74,10 @@ pub(super) fn read_scalar(mut message: Cursor<'_>, scalar: &mut f64) -> Result<(
     Ok(())
 }
 
-pub(super) fn read_ranges<'a>(mut message: Cursor<'a>, desk: &mut OfferBatch<'a>) -> Result<()> {
+pub(super) fn read_ranges<'a>(
+    mut message: WireCursor<'a>,
+    desk: &mut OfferBatch<'a>,
+) -> Result<()> {
     while let Some(key) = message.key()? {
         match key {
             RANGE => {
@@ -89,7 +92,7 @@ pub(super) fn read_ranges<'a>(mut message: Cursor<'a>, desk: &mut OfferBatch<'a>
 }
 
 #[inline(always)]
-fn read_range(mut message: Cursor<'_>) -> Result<PortRange> {
+fn read_range(mut message: WireCursor<'_>) -> Result<PortRange> {
     let mut range = PortRange::new(0, 0);
     while let Some(key) = message.key()? {
         match key {
@@ -101,7 +104,7 @@ fn read_range(mut message: Cursor<'_>) -> Result<PortRange> {
     Ok(range)
 }
 
-pub(super) fn read_set<'a>(mut message: Cursor<'a>, desk: &mut OfferBatch<'a>) -> Result<()> {
+pub(super) fn read_set<'a>(mut message: WireCursor<'a>, desk: &mut OfferBatch<'a>) -> Result<()> {
     while let Some(key) = message.key()? {
         match key {
             ITEM => {
@@ -116,7 +119,7 @@ pub(super) fn read_set<'a>(mut message: Cursor<'a>, desk: &mut OfferBatch<'a>) -
 }
 
 /// A time or a duration.
-pub(super) fn read_nanoseconds(mut message: Cursor<'_>, nanoseconds: &mut i64) -> Result<()> {
+pub(super) fn read_nanoseconds(mut message: WireCursor<'_>, nanoseconds: &mut i64) -> Result<()> {
     while let Some(key) = message.key()? {
         match key {
             NANOSECONDS => *nanoseconds = message.varint()? as i64,

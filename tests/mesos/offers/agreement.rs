@@ -2,7 +2,7 @@
 
 #![allow(unreachable_pub)]
 
-use offermill::mesos_v1::offers::{Malformed, OfferReader, Unavailability, split};
+use offermill::mesos_v1::offers::{MalformedOffer, OfferReader, Unavailability, split};
 use offermill::resources::{PortRange, Scalar};
 use offermill::{
     Attribute, AttributeValue, DEFAULT_ROLE, Label, Offer, Reservation, ReservationKind,
@@ -18,7 +18,7 @@ pub const OFFERS: i32 = 2;
 pub const ROLE: &str = "etl";
 
 /// What an offer said, as text.
-type Told = Result<(String, Option<Unavailability>), Malformed>;
+type Told = Result<(String, Option<Unavailability>), MalformedOffer>;
 
 /// Panics unless prost and the reader agree on `record`.
 pub fn check(reader: &mut OfferReader, record: &[u8]) {
@@ -108,11 +108,13 @@ fn tell(offer: &Offer<'_>) -> String {
 }
 
 /// What the reader should say of an offer; why it should refuse it.
-fn expected(offer: &mirror::Offer) -> Result<(String, Option<Unavailability>), Option<Malformed>> {
+fn expected(
+    offer: &mirror::Offer,
+) -> Result<(String, Option<Unavailability>), Option<MalformedOffer>> {
     let text = |text: &Option<mirror::Text>| text.as_ref().and_then(|text| text.value.clone());
-    let id = text(&offer.id).filter(|id| !id.is_empty()).ok_or(Some(Malformed::NoId))?;
+    let id = text(&offer.id).filter(|id| !id.is_empty()).ok_or(Some(MalformedOffer::NoId))?;
     let agent =
-        text(&offer.agent_id).filter(|id| !id.is_empty()).ok_or(Some(Malformed::NoAgent))?;
+        text(&offer.agent_id).filter(|id| !id.is_empty()).ok_or(Some(MalformedOffer::NoAgent))?;
     let labels: Vec<LabelsOf<'_>> = offer.resources.iter().map(LabelsOf::new).collect();
     let parts: Vec<Parts<'_>> =
         offer.resources.iter().zip(&labels).map(Parts::of_resource).collect();

@@ -3,7 +3,7 @@
 mod agreement;
 mod mirror;
 
-use offermill::mesos_v1::offers::{ENTRIES_MAX, Malformed, OFFERS_MAX, OfferReader, split};
+use offermill::mesos_v1::offers::{ENTRIES_MAX, MalformedOffer, OFFERS_MAX, OfferReader, split};
 use proptest::collection::vec;
 use proptest::option::{of, weighted};
 use proptest::prelude::*;
@@ -289,7 +289,7 @@ fn a_record_has_only_so_many_offers() {
     };
     assert_eq!(split(&record(OFFERS_MAX), &mut places), Ok(true));
     assert_eq!(places.len(), OFFERS_MAX);
-    assert_eq!(split(&record(OFFERS_MAX + 1), &mut places), Err(Malformed::TooMany));
+    assert_eq!(split(&record(OFFERS_MAX + 1), &mut places), Err(MalformedOffer::TooMany));
     assert_eq!(places, []);
 }
 
@@ -331,7 +331,7 @@ fn offers_with_too_many_entries_are_refused() {
             let mut reader = OfferReader::default();
             let batch = reader.decode(offers);
             assert_eq!(batch.offers.len(), usize::from(readable));
-            let refused = [(0, Malformed::TooMany)];
+            let refused = [(0, MalformedOffer::TooMany)];
             assert_eq!(batch.unreadable, &refused[..usize::from(!readable)]);
         }
     }

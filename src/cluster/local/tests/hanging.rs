@@ -27,7 +27,7 @@ fn bench(name: &str, within: Duration) -> Bench {
         std::fs::write(&shell, script).unwrap();
         std::fs::set_permissions(&shell, PermissionsExt::from_mode(0o755)).unwrap();
         config.shell = shell;
-        config.start_within = within;
+        config.start_timeout = within;
         config.grace(Duration::from_millis(500))
     })
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, getpgid, kill_process, kill_process_group};
 
-use super::super::warden::NAME;
 use super::bench::{Bench, Folder, launch, processes_in, until};
+use crate::cluster::process::WARDEN_NAME;
 use crate::status::TaskState;
 
 const FOLDER: &str = "OFFERMILL_TEST_VICTIM_FOLDER";
@@ -139,7 +139,7 @@ fn wardens_outlast_a_polite_kill() {
 
 fn is_warden(pid: &i32) -> bool {
     std::fs::read(format!("/proc/{pid}/cmdline"))
-        .is_ok_and(|line| String::from_utf8_lossy(&line).contains(NAME))
+        .is_ok_and(|line| String::from_utf8_lossy(&line).contains(WARDEN_NAME))
 }
 
 /// Goal: wardens can't be got rid of. Method: kill all of them, wait for those in their place, stop

@@ -1,44 +1,46 @@
-//! The doors of the lanes, without lanes.
+//! Call queues without call senders.
 
 use super::*;
 use crate::cluster::mesos::calls;
 
-fn acknowledge(outgoing: &CallQueue, executor: &str) -> Result<(), Unordered> {
-    outgoing.acknowledge(1, executor, calls::acknowledge(executor, "S-1", b"uuid"))
+fn acknowledge(call_queue: &CallQueue, executor: &str) -> Result<(), EnqueueError> {
+    call_queue.acknowledge(1, executor, calls::acknowledge(executor, "S-1", b"uuid"))
 }
 
-/// Goal: a lane that is full and one that has ended are told apart. Method: one of each, of both kinds.
+/// Goal: full queues and closed queues give different errors. Method: one of each, of both kinds.
 #[test]
 fn full_is_not_closed() {
-    let (outgoing, inboxes) = CallQueue::new();
-    let revive = || What::Plain(Box::new(calls::revive()));
-    for _ in 0..ORDERS_MAX {
-        outgoing.order(1, revive()).unwrap();
-        acknowledge(&outgoing, "e").unwrap();
+    let (call_queue, inboxes) = CallQueue::new();
+    let revive = || CallPayload::Plain(Box::new(calls::revive()));
+    for _ in 0..QUEUED_MAX {
+        call_queue.enqueue(1, revive()).unwrap();
+        acknowledge(&call_queue, "e").unwrap();
     }
-    assert_eq!(outgoing.order(1, revive()), Err(Unordered::Full));
-    assert_eq!(acknowledge(&outgoing, "e"), Err(Unordered::Full));
+    assert_eq!(call_queue.enqueue(1, revive()), Err(EnqueueError::Full));
+    assert_eq!(acknowledge(&call_queue, "e"), Err(EnqueueError::Full));
     drop(inboxes);
-    assert_eq!(outgoing.order(1, revive()), Err(Unordered::Closed));
-    assert_eq!(acknowledge(&outgoing, "e"), Err(Unordered::Closed));
+    assert_eq!(call_queue.enqueue(1, revive()), Err(EnqueueError::Closed));
+    assert_eq!(acknowledge(&call_queue, "e"), Err(EnqueueError::Closed));
 }
 
-/// Goal: acknowledgements of one executor keep their order, and those of many use all lanes. Method: three of each of
+/// Goal: acknowledgements of one executor keep their order, and those of many use all senders. Method: three of each of
 /// many executors.
 #[test]
-fn one_executor_has_one_lane() {
-    let (outgoing, mut inboxes) = CallQueue::new();
+fn one_executor_has_one_queue() {
+    let (call_queue, mut inboxes) = CallQueue::new();
     for round in 0..3 {
         for executor in 0..100 {
             let (name, uuid) = (format!("e-{executor}"), [round]);
             let call = calls::acknowledge(&name, "S-1", &uuid);
-            outgoing.acknowledge(1, &name, call).unwrap();
+            call_queue.acknowledge(1, &name, call).unwrap();
         }
     }
     let mut seen = 0;
     for inbox in &mut inboxes.acknowledgements {
         let mut rounds = std::collections::HashMap::<String, u8>::new();
-        while let Ok(QueuedCall { what: What::Acknowledge { call, .. }, .. }) = inbox.try_recv() {
+        while let Ok(QueuedCall { what: CallPayload::Acknowledge { call, .. }, .. }) =
+            inbox.try_recv()
+        {
             let it = call.acknowledge.unwrap();
             let round = rounds.entry(it.task_id.value).or_default();
             assert_eq!(it.uuid, [*round]);
@@ -55,18 +57,18 @@ fn one_executor_has_one_lane() {
 #[test]
 fn reading_waits_for_acknowledgements() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let (outgoing, mut inboxes) = CallQueue::new();
-    let fill = |outgoing: &CallQueue| {
+    let (call_queue, mut inboxes) = CallQueue::new();
+    let fill = |call_queue: &CallQueue| {
         for executor in 0..WAITING_HIGH {
-            assert!(!outgoing.is_crowded(), "{executor}");
-            acknowledge(outgoing, &format!("e-{executor}")).unwrap();
+            assert!(!call_queue.is_crowded(), "{executor}");
+            acknowledge(call_queue, &format!("e-{executor}")).unwrap();
         }
-        assert!(outgoing.is_crowded());
+        assert!(call_queue.is_crowded());
     };
-    fill(&outgoing);
-    let waiting = outgoing.clone();
+    fill(&call_queue);
+    let waiting = call_queue.clone();
     runtime.block_on(async move {
-        let waits = tokio::spawn(async move { waiting.until_there_is_room().await });
+        let waits = tokio::spawn(async move { waiting.wait_for_room().await });
         let mut taken = 0;
         'all: for inbox in &mut inboxes.acknowledgements {
             while let Ok(order) = inbox.try_recv() {
@@ -81,9 +83,9 @@ fn reading_waits_for_acknowledgements() {
         }
         assert!(waits.await.unwrap());
     });
-    assert!(!runtime.block_on(outgoing.until_there_is_room()));
-    let (outgoing, inboxes) = CallQueue::new();
-    fill(&outgoing);
+    assert!(!runtime.block_on(call_queue.wait_for_room()));
+    let (call_queue, inboxes) = CallQueue::new();
+    fill(&call_queue);
     drop(inboxes);
-    assert!(!runtime.block_on(outgoing.until_there_is_room()), "nothing waits any more");
+    assert!(!runtime.block_on(call_queue.wait_for_room()), "nothing waits any more");
 }

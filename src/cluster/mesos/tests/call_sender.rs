@@ -20,36 +20,36 @@ impl Events for Sink {
     }
 }
 
-/// A lane without a subscription, its door, and what it tells.
-fn lane() -> (CallSender, mpsc::Sender<QueuedCall>, Arc<Sink>) {
+/// A call sender without a subscription, the sending end of its queue, and its events.
+fn call_sender() -> (CallSender, mpsc::Sender<QueuedCall>, Arc<Sink>) {
     let config = MesosConfig::new("mesos://127.0.0.1:1".parse().unwrap(), "test");
     let codec = Codec::default();
-    let (door, inbox) = mpsc::channel(100);
+    let (queue, inbox) = mpsc::channel(100);
     let sink = Arc::new(Sink::default());
-    let lane = CallSender {
+    let sender = CallSender {
         caller: Caller::new(Arc::new(Http::new(&config, codec.content_type()).unwrap()), codec),
         inbox,
-        standing: watch::channel(None).1,
-        reconsider: watch::channel(0).0,
+        subscription: watch::channel(None).1,
+        resubscribe: watch::channel(0).0,
         stopping: watch::channel(false).1,
         events: Arc::clone(&sink) as EventSink,
-        ledger: SharedLedger::open(None).unwrap(),
-        outgoing: CallQueue::new().0,
+        state_file: SharedStateFile::open(None).unwrap(),
+        call_queue: CallQueue::new().0,
     };
-    (lane, door, sink)
+    (sender, queue, sink)
 }
 
 fn decline(epoch: u64, offer: &str, seconds: u64) -> QueuedCall {
     let refuse = Duration::from_secs(seconds);
-    QueuedCall { epoch, what: What::Decline { offers: vec![offer.to_owned()], refuse } }
+    QueuedCall { epoch, what: CallPayload::Decline { offers: vec![offer.to_owned()], refuse } }
 }
 
 /// Goal: declines become one call if they are neighbours, of one subscription and one duration, and nothing gets lost
 /// or overtakes. Method: each kind of border between two that are alike.
 #[test]
 fn declines_are_merged() {
-    let revive = || QueuedCall { epoch: 1, what: What::Plain(Box::new(calls::revive())) };
-    let (mut lane, door, _) = lane();
+    let revive = || QueuedCall { epoch: 1, what: CallPayload::Plain(Box::new(calls::revive())) };
+    let (mut sender, queue, _) = call_sender();
     for order in [
         decline(1, "b", 5),
         decline(1, "c", 9),
@@ -58,16 +58,16 @@ fn declines_are_merged() {
         revive(),
         decline(2, "f", 9),
     ] {
-        door.try_send(order).unwrap();
+        queue.try_send(order).unwrap();
     }
     let (mut rows, mut next) = (Vec::new(), Some(decline(1, "a", 5)));
     while let Some(mut order) = next {
-        let kept = lane.merge(&mut order);
+        let kept = sender.merge(&mut order);
         rows.push(match order.what {
-            What::Decline { offers, .. } => format!("{} {}", order.epoch, offers.concat()),
+            CallPayload::Decline { offers, .. } => format!("{} {}", order.epoch, offers.concat()),
             _ => "revive".to_owned(),
         });
-        next = kept.or_else(|| lane.inbox.try_recv().ok());
+        next = kept.or_else(|| sender.inbox.try_recv().ok());
     }
     assert_eq!(rows, ["1 ab", "1 cd", "2 e", "revive", "2 f"]);
 }
@@ -75,34 +75,41 @@ fn declines_are_merged() {
 /// Goal: a merged decline is no larger than it may be by more than one order. Method: more than that.
 #[test]
 fn merged_declines_are_bounded() {
-    let (mut lane, door, _) = lane();
-    let half = || What::Decline {
+    let (mut sender, queue, _) = call_sender();
+    let half = || CallPayload::Decline {
         offers: vec!["o".to_owned(); DECLINED_MAX / 2 + 1],
         refuse: Duration::ZERO,
     };
     for _ in 0..3 {
-        door.try_send(QueuedCall { epoch: 1, what: half() }).unwrap();
+        queue.try_send(QueuedCall { epoch: 1, what: half() }).unwrap();
     }
     let mut order = QueuedCall { epoch: 1, what: half() };
-    assert!(lane.merge(&mut order).is_none());
-    assert!(matches!(order.what, What::Decline { offers, .. } if offers.len() == DECLINED_MAX + 2));
-    assert_eq!(lane.inbox.len(), 2);
+    assert!(sender.merge(&mut order).is_none());
+    assert!(
+        matches!(order.what, CallPayload::Decline { offers, .. } if offers.len() == DECLINED_MAX + 2)
+    );
+    assert_eq!(sender.inbox.len(), 2);
 }
 
 /// Goal: executors of a subscription that has ended are reported dropped, which frees what they hold and blames nobody;
 /// other calls are forgotten. Method: one of each.
 #[test]
 fn calls_of_an_ended_subscription() {
-    let (mut lane, _door, sink) = lane();
+    let (mut sender, _queue, sink) = call_sender();
     let accept = call::Accept { offer_ids: vec!["o".into()], ..call::Accept::default() };
     let call = Box::new(calls::accept(accept));
     let executors = vec!["e-0".to_owned(), "e-1".to_owned()];
-    let accept = What::Accept { call, agent_id: "S0".to_owned(), executors };
+    let accept = CallPayload::Accept { call, agent_id: "S0".to_owned(), executors };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        lane.carry_out(QueuedCall { epoch: 1, what: accept }).await;
-        lane.carry_out(decline(1, "a", 5)).await;
-        lane.carry_out(QueuedCall { epoch: 1, what: What::Plain(Box::new(calls::revive())) }).await;
+        sender.send_queued(QueuedCall { epoch: 1, what: accept }).await;
+        sender.send_queued(decline(1, "a", 5)).await;
+        sender
+            .send_queued(QueuedCall {
+                epoch: 1,
+                what: CallPayload::Plain(Box::new(calls::revive())),
+            })
+            .await;
     });
     let events = sink.0.lock().unwrap();
     let dropped: Vec<&str> = events

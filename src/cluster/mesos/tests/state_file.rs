@@ -6,7 +6,8 @@ use proptest::test_runner::FileFailurePersistence;
 use super::*;
 
 fn folder() -> PathBuf {
-    let name = format!("offermill-ledger-{}-{:?}", std::process::id(), std::thread::current().id());
+    let name =
+        format!("offermill-state_file-{}-{:?}", std::process::id(), std::thread::current().id());
     let folder = std::env::temp_dir().join(name);
     std::fs::create_dir_all(&folder).unwrap();
     folder
@@ -26,7 +27,7 @@ fn executor(id: &str, agent: &str) -> RecoveredExecutor {
     }
 }
 
-/// What is done to a ledger.
+/// What is done to a state_file.
 #[derive(Clone, Debug)]
 enum Step {
     Identify(u8),
@@ -60,37 +61,37 @@ proptest! {
         let folder = folder();
         let path = folder.join("framework");
         let _none = std::fs::remove_file(&path);
-        let mut book = FrameworkState::default();
-        let mut ledger = StateFile::open(&path).unwrap();
+        let mut state = FrameworkState::default();
+        let mut state_file = StateFile::open(&path).unwrap();
         for step in steps.into_iter().chain([Step::Reopen]) {
             match step {
                 Step::Identify(id) => {
                     let id = format!("id {id}");
-                    ledger.identify(&id).unwrap();
-                    if book.framework_id.as_ref() != Some(&id) {
-                        let (executors, finished) = (BTreeMap::new(), book.finished);
-                        book = FrameworkState { framework_id: Some(id), executors, finished };
+                    state_file.identify(&id).unwrap();
+                    if state.framework_id.as_ref() != Some(&id) {
+                        let (executors, finished) = (BTreeMap::new(), state.finished);
+                        state = FrameworkState { framework_id: Some(id), executors, finished };
                     }
                 }
                 Step::Launch(list) => {
                     let list: Vec<_> = list.iter().map(|(id, agent)| executor(&format!("e/{id}"), agent)).collect();
-                    ledger.launch(&list).unwrap();
-                    book.executors.extend(list.into_iter().map(|it| (it.executor.clone(), it)));
+                    state_file.launch(&list).unwrap();
+                    state.executors.extend(list.into_iter().map(|it| (it.executor.clone(), it)));
                 }
                 Step::End(id, finished) => {
                     let id = format!("e/{id}");
-                    ledger.end(&id, finished).unwrap();
-                    let known = book.executors.remove(&id).is_some();
-                    book.finished += u64::from(known && finished);
+                    state_file.end(&id, finished).unwrap();
+                    let known = state.executors.remove(&id).is_some();
+                    state.finished += u64::from(known && finished);
                 }
                 Step::Reopen => {
-                    drop(ledger);
-                    ledger = StateFile::open(&path).unwrap();
+                    drop(state_file);
+                    state_file = StateFile::open(&path).unwrap();
                 }
             }
-            prop_assert_eq!(ledger.book(), &book);
+            prop_assert_eq!(state_file.state(), &state);
         }
-        drop(ledger);
+        drop(state_file);
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
@@ -105,7 +106,7 @@ proptest! {
         text.push_str("- a finished\n");
         let cut = cut.min(text.len());
         match read(&text.as_bytes()[..cut]) {
-            Ok(book) => prop_assert!(book.executors.len() <= 3),
+            Ok(state) => prop_assert!(state.executors.len() <= 3),
             Err(_) => prop_assert!(cut > 0 && cut <= HEAD.len(), "only a file without a whole line isn't ours"),
         }
     }
@@ -165,7 +166,7 @@ fn only_files_are_opened() {
     let link = folder.join("link");
     StateFile::open(&path).unwrap().identify("F").unwrap();
     std::os::unix::fs::symlink(&path, &link).unwrap();
-    assert_eq!(StateFile::open(&link).unwrap().book.framework_id.as_deref(), Some("F"));
+    assert_eq!(StateFile::open(&link).unwrap().state.framework_id.as_deref(), Some("F"));
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
@@ -176,17 +177,17 @@ fn what_could_not_be_written_is_not_forgotten() {
     let folder = folder().join("deeper");
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("framework");
-    let mut ledger = StateFile::open(&path).unwrap();
-    ledger.identify("old").unwrap();
-    ledger.launch(&[executor("a", "S0")]).unwrap();
+    let mut state_file = StateFile::open(&path).unwrap();
+    state_file.identify("old").unwrap();
+    state_file.launch(&[executor("a", "S0")]).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
-    ledger.identify("new").unwrap_err();
-    ledger.launch(&[executor("b", "S0")]).unwrap_err();
+    state_file.identify("new").unwrap_err();
+    state_file.launch(&[executor("b", "S0")]).unwrap_err();
     std::fs::create_dir_all(&folder).unwrap();
-    ledger.launch(&[executor("c", "S0")]).unwrap();
-    drop(ledger);
-    let book = StateFile::open(&path).unwrap().book;
-    assert_eq!(book.framework_id.as_deref(), Some("new"));
-    assert_eq!(book.executors.into_keys().collect::<Vec<_>>(), ["c"]);
+    state_file.launch(&[executor("c", "S0")]).unwrap();
+    drop(state_file);
+    let state = StateFile::open(&path).unwrap().state;
+    assert_eq!(state.framework_id.as_deref(), Some("new"));
+    assert_eq!(state.executors.into_keys().collect::<Vec<_>>(), ["c"]);
     std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -1,11 +1,11 @@
-//! Answers to offers: rules 4, 5, 6, 8, 16, 17 and 18.
+//! Checks answers to offers: invariants 4, 5, 6, 8, 16, 17 and 18.
 
 use std::collections::BTreeMap;
 
-use super::Finding;
-use super::ledger::{Agent, Ledger};
-use crate::cluster::simulated::framework::Settings;
+use super::expected_cluster::{ExpectedAgent, ExpectedCluster};
+use super::rule::RuleViolation;
 use crate::cluster::simulated::scenario::Scenario;
+use crate::cluster::simulated::settings::FrameworkSettings;
 use crate::cluster::simulated::wire::{AgentRef, Amounts, SimOffer, offer_number};
 use crate::engine::cluster_manager::{Accept, Launch};
 use crate::kernel::{Amount, Decisions};
@@ -13,9 +13,9 @@ use crate::offer::{Offer, Value};
 use crate::resources::MilliCpus;
 use crate::time::Timestamp;
 
-/// When and under what a batch was decided.
-pub(super) struct Decided {
-    pub(super) settings: Settings,
+/// The circumstances in which a batch was decided.
+pub(super) struct BatchConditions {
+    pub(super) settings: FrameworkSettings,
     pub(super) now: Timestamp,
     /// How often the settings had been changed.
     pub(super) changes: u64,
@@ -23,39 +23,41 @@ pub(super) struct Decided {
     pub(super) closed: bool,
 }
 
-/// The batch at hand.
-pub(super) struct Answers {
+/// The batch that a handler answers.
+pub(super) struct AnswerChecker {
     executor_memory: u64,
     executor_gpus: u64,
     fixed_port: bool,
-    decided: Decided,
+    context: BatchConditions,
     /// Whether offers were refused because nothing more could be placed.
     refused: bool,
-    /// What each offer is still to get: an answer.
+    /// The offers that have no answer yet.
     open: BTreeMap<u64, SimOffer>,
-    /// By agent: what is offered, how many executors it got, and whether it may have any.
-    agents: BTreeMap<AgentRef, Group>,
+    /// The offers of each agent, and the executors placed there.
+    agents: BTreeMap<AgentRef, AgentOffers>,
 }
 
+/// One agent's offers in a batch.
 #[derive(Default)]
-struct Group {
+struct AgentOffers {
     offered: Amounts,
     zone: u32,
     placed: u64,
-    /// Until when nothing may be placed, as known when the batch was decided, and whether an executor failed there.
+    /// The state of the agent when the batch was decided: until when nothing may be placed, and whether an executor
+    /// failed there.
     excluded_until: Timestamp,
     suspect_until: Timestamp,
     failed: bool,
 }
 
-impl Answers {
-    pub(super) fn new(scenario: &Scenario) -> Answers {
-        Answers {
+impl AnswerChecker {
+    pub(super) fn new(scenario: &Scenario) -> AnswerChecker {
+        AnswerChecker {
             executor_memory: scenario.memory_taken().get() * 1000,
             executor_gpus: u64::from(scenario.executor_gpus) * 1000,
             fixed_port: scenario.fixed_port,
-            decided: Decided {
-                settings: Settings::of(scenario),
+            context: BatchConditions {
+                settings: FrameworkSettings::of(scenario),
                 now: Timestamp::ORIGIN,
                 changes: 0,
                 closed: false,
@@ -66,19 +68,26 @@ impl Answers {
         }
     }
 
-    pub(super) fn begin(&mut self, batch: &[SimOffer], decided: Decided, ledger: &Ledger) {
-        (self.decided, self.refused) = (decided, false);
+    pub(super) fn begin(
+        &mut self,
+        batch: &[SimOffer],
+        context: BatchConditions,
+        expected_cluster: &ExpectedCluster,
+    ) {
+        self.context = context;
+        self.refused = false;
         self.open = batch.iter().map(|offer| (offer.number, *offer)).collect();
         self.agents.clear();
         for offer in batch {
-            let group = self.agents.entry(offer.agent);
-            let group = group.or_insert_with(|| Group::of(ledger.agent(offer.agent)));
+            let agent = self.agents.entry(offer.agent);
+            let group =
+                agent.or_insert_with(|| AgentOffers::new(expected_cluster.agent(offer.agent)));
             group.offered.add(&offer.amounts);
             group.zone = offer.zone;
         }
     }
 
-    fn answered(&mut self, id: &str) -> Result<SimOffer, Finding> {
+    fn record_answer(&mut self, id: &str) -> Result<SimOffer, RuleViolation> {
         let open = offer_number(id).and_then(|number| self.open.remove(&number));
         open.ok_or_else(|| (6, format!("offer {id} is answered twice, or was never made")))
     }
@@ -86,41 +95,43 @@ impl Answers {
     pub(super) fn declined<'a>(
         &mut self,
         mut offers: impl Iterator<Item = &'a str>,
-    ) -> Result<(), Finding> {
-        offers.try_for_each(|id| self.answered(id).map(drop))
+    ) -> Result<(), RuleViolation> {
+        offers.try_for_each(|id| self.record_answer(id).map(drop))
     }
 
-    pub(super) fn accepted(&mut self, accept: &Accept<'_>) -> Result<(), Finding> {
-        if self.decided.closed {
+    pub(super) fn accepted(&mut self, accept: &Accept<'_>) -> Result<(), RuleViolation> {
+        if self.context.closed {
             return Err((23, "offers are accepted after the close".to_owned()));
         }
         let Some(agent) = AgentRef::parse(accept.agent_id) else {
             return Err((8, format!("no agent is called {}", accept.agent_id)));
         };
         for offer in accept.offers {
-            let made = self.answered(offer.id)?;
+            let made = self.record_answer(offer.id)?;
             if made.agent != agent || offer.role != accept.offers[0].role {
                 return Err((8, format!("offer {} is not of agent {}", offer.id, accept.agent_id)));
             }
         }
-        within(accept)?;
+        check_resources(accept)?;
         let group = self.agents.entry(agent).or_default();
         group.placed += accept.executors.len() as u64;
-        if !self.decided.settings.allow(group.zone) {
+        if !self.context.settings.allows_zone(group.zone) {
             return Err((17, format!("an executor on {agent}, in zone z{}", group.zone)));
         }
-        let (excluded, suspect) = (group.excluded_until, group.suspect_until);
-        if self.decided.now < excluded {
+        let excluded = group.excluded_until;
+        let suspect = group.suspect_until;
+        if self.context.now < excluded {
             return Err((16, format!("an executor on {agent}, excluded until {excluded}")));
         }
-        if self.decided.now < suspect {
+        if self.context.now < suspect {
             return Err((16, format!("an executor on {agent}, suspect until {suspect}")));
         }
         Ok(())
     }
 
-    /// All were answered; no agent got two more executors than another that could have had one more.
-    pub(super) fn end(&mut self, decisions: &Decisions) -> Result<(), Finding> {
+    /// Checks at the end of a batch that all offers were answered, and that no agent got two executors more than
+    /// another one that had resources for one more.
+    pub(super) fn end(&mut self, decisions: &Decisions) -> Result<(), RuleViolation> {
         let open = std::mem::take(&mut self.open);
         if let Some(number) = open.keys().next() {
             return Err((6, format!("offer O{number} is not answered")));
@@ -129,20 +140,21 @@ impl Answers {
         if placed != decisions.executors() as u64 {
             return Err((
                 6,
-                format!("{placed} executors in calls, {} decided", decisions.executors()),
+                format!("{placed} executors in calls, {} context", decisions.executors()),
             ));
         }
-        if self.decided.settings.executor_cores == MilliCpus::ZERO {
+        if self.context.settings.executor_cores == MilliCpus::ZERO {
             return Ok(());
         }
-        let most = self.agents.values().filter(|group| !group.failed);
-        let most = most.map(|group| group.placed).max().unwrap_or(0);
+        let eligible = self.agents.values().filter(|group| !group.failed);
+        let most = eligible.map(|group| group.placed).max().unwrap_or(0);
         for (agent, group) in &self.agents {
-            let barred =
-                group.failed || self.decided.now < group.excluded_until.max(group.suspect_until);
-            let able =
-                !barred && self.decided.settings.allow(group.zone) && self.fits_one_more(group);
-            if able && group.placed + 2 <= most {
+            let is_barred =
+                group.failed || self.context.now < group.excluded_until.max(group.suspect_until);
+            let is_able = !is_barred
+                && self.context.settings.allows_zone(group.zone)
+                && self.fits_one_more(group);
+            if is_able && group.placed + 2 <= most {
                 let few = group.placed;
                 return Err((18, format!("agent {agent} got {few} executors, another {most}")));
             }
@@ -150,59 +162,63 @@ impl Answers {
         Ok(())
     }
 
-    /// By which clock the batch is answered.
+    /// The time at which the batch was decided.
     pub(super) fn now(&self) -> Timestamp {
-        self.decided.now
+        self.context.now
     }
 
-    /// Whether offers were refused because nothing more could be placed: then, or `now`.
+    /// Whether offers of the batch were refused because no more executors could be placed, at the commit or `now`.
     pub(super) fn refused(&mut self, now: bool) -> bool {
         self.refused |= now;
         self.refused
     }
 
-    /// How often the settings had been changed then.
+    /// How often the settings had changed when the batch was decided.
     pub(super) fn changes(&self) -> u64 {
-        self.decided.changes
+        self.context.changes
     }
 
-    fn fits_one_more(&self, group: &Group) -> bool {
+    fn fits_one_more(&self, group: &AgentOffers) -> bool {
         let times = group.placed + 1;
-        group.offered.of("cpus") >= times * self.decided.settings.executor_cores.millis()
+        group.offered.of("cpus") >= times * self.context.settings.executor_cores.millis()
             && group.offered.of("mem") >= times * self.executor_memory
             && group.offered.of("gpus") >= times * self.executor_gpus
             && (!self.fixed_port || group.offered.port && group.placed == 0)
     }
 }
 
-impl Group {
-    fn of(agent: Option<&Agent>) -> Group {
-        agent.map_or_else(Group::default, |known| Group {
+impl AgentOffers {
+    fn new(agent: Option<&ExpectedAgent>) -> AgentOffers {
+        agent.map_or_else(AgentOffers::default, |known| AgentOffers {
             excluded_until: known.excluded_until,
             suspect_until: known.suspect_until,
             failed: known.failed,
-            ..Group::default()
+            ..AgentOffers::default()
         })
     }
 }
 
-/// What the executors take is within what their offers have, piece by piece, and is what they are said to take.
-fn within(accept: &Accept<'_>) -> Result<(), Finding> {
-    let mut left: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+/// Checks that the executors' resources are within their offers, piece by piece, and that the pieces add up to the
+/// executors' totals.
+fn check_resources(accept: &Accept<'_>) -> Result<(), RuleViolation> {
+    let mut remaining: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     for resource in accept.offers.iter().flat_map(|offer| offer.resources) {
         if let Value::Scalar(amount) = resource.value {
-            *left.entry((resource.name, resource.role())).or_default() += amount.thousandths();
+            *remaining.entry((resource.name, resource.role())).or_default() += amount.thousandths();
         }
     }
     let mut ports = Vec::new();
     for launch in accept.executors {
-        let (mut cpus, mut memory, mut gpus, mut port) = (0, 0, 0, None);
+        let mut cpus = 0;
+        let mut memory = 0;
+        let mut gpus = 0;
+        let mut port = None;
         for piece in &launch.pieces {
             let kind = (piece.resource.name, piece.resource.role());
             match piece.amount {
                 Amount::Scalar(amount) => {
                     let taken = amount.thousandths();
-                    let there = left.get_mut(&kind).filter(|there| **there >= taken);
+                    let there = remaining.get_mut(&kind).filter(|there| **there >= taken);
                     let Some(there) = there else {
                         return Err((
                             4,
@@ -224,14 +240,17 @@ fn within(accept: &Accept<'_>) -> Result<(), Finding> {
             }
         }
         let whole = |amount: u64| amount * 1000;
-        let told = (
+        let totals = (
             launch.resources.cores.millis(),
             whole(launch.resources.memory.get()),
             whole(launch.resources.gpus.get().into()),
             launch.resources.port,
         );
-        if told != (cpus, memory, gpus, port) {
-            return Err((5, format!("{} is told {told:?}: {}", launch.executor, describe(launch))));
+        if totals != (cpus, memory, gpus, port) {
+            return Err((
+                5,
+                format!("{} is told {totals:?}: {}", launch.executor, describe(launch)),
+            ));
         }
     }
     Ok(())

@@ -1,48 +1,49 @@
-//! Suppress and revive: rule 20.
+//! Checks suppress and revive calls: invariant 20.
 
 use std::time::Duration;
 
-use super::Finding;
+use super::rule::RuleViolation;
 use crate::config::Config;
 use crate::engine::cluster_manager::Call;
 use crate::time::Timestamp;
 
-/// The control thread may look at demand once between two of its wake-ups; by the third it must have.
-const WAKE_UPS: u32 = 3;
-/// A suppression is not repeated sooner.
-const SUPPRESS_AGAIN_AFTER: Duration = Duration::from_secs(1);
-/// So much longer than the longest refusal is silence.
-const SILENCE: Duration = Duration::from_secs(10);
+/// By how many polls the control thread must have sent a call that is due.
+const POLLS_MAX: u32 = 3;
+/// The least time between two suppress calls.
+const SUPPRESS_INTERVAL_MIN: Duration = Duration::from_secs(1);
+/// How much longer than the longest refusal no offers must come to justify a revive.
+const SILENCE_BEYOND_REFUSAL: Duration = Duration::from_secs(10);
 
+/// The state of suppress and revive calls.
 #[derive(Default)]
-pub(super) struct Demand {
-    /// When suppression was said last, if nothing took it back.
+pub(super) struct DemandChecker {
+    /// The time of the last suppress call, if no revive followed.
     suppressed: Option<Timestamp>,
     revived: Option<Timestamp>,
-    /// Since the last call offers were refused for the sake of a cap.
+    /// Whether offers were refused because of a cap since the last call.
     refused: bool,
-    /// Since the last revive the settings were changed.
+    /// Whether the settings were changed since the last revive.
     changed: bool,
-    /// Nothing was offered since, though there was room.
+    /// The time since which nothing was offered, although the caps allowed more executors.
     quiet_since: Timestamp,
-    /// For so many wake-ups there was no room and no suppression, or room and suppression.
-    untold: u32,
+    /// For how many polls a suppress or revive call has been due.
+    polls_overdue: u32,
 }
 
-/// As the framework's settings have it: the default.
+/// The framework's setting: the default.
 fn revive_interval() -> Duration {
     Config::builder().build().map_or(Duration::ZERO, |config| config.revive_interval)
 }
 
-/// How long nothing is offered before that is a reason to revive.
+/// How long nothing must have been offered to justify a revive.
 fn silence(config: &Config) -> Duration {
-    config.refuse_durations().longest() + SILENCE
+    config.refuse_durations().longest() + SILENCE_BEYOND_REFUSAL
 }
 
-impl Demand {
+impl DemandChecker {
     pub(super) fn registered(&mut self, now: Timestamp) {
         let revived = self.revived;
-        *self = Demand { revived, quiet_since: now, ..Demand::default() };
+        *self = DemandChecker { revived, quiet_since: now, ..DemandChecker::default() };
     }
 
     /// The settings were changed.
@@ -50,7 +51,7 @@ impl Demand {
         self.changed = true;
     }
 
-    /// A batch was answered; whether offers were refused for the sake of a cap.
+    /// A batch was answered. `refused`: offers were refused because of a cap.
     pub(super) fn answered(&mut self, refused: bool, now: Timestamp) {
         self.refused |= refused;
         self.quiet_since = self.quiet_since.max(now);
@@ -62,18 +63,21 @@ impl Demand {
         room: bool,
         config: &Config,
         now: Timestamp,
-    ) -> Result<(), Finding> {
-        let judged = match call {
+    ) -> Result<(), RuleViolation> {
+        let checked = match call {
             Call::Suppress { .. } => self.may_suppress(room, now),
             _ => self.may_revive(room, silence(config), now),
         };
-        (self.refused, self.quiet_since) = (false, now);
+        self.refused = false;
+        self.quiet_since = now;
         if let Call::Suppress { .. } = call {
             self.suppressed = Some(now);
         } else {
-            (self.suppressed, self.revived, self.changed) = (None, Some(now), false);
+            self.suppressed = None;
+            self.revived = Some(now);
+            self.changed = false;
         }
-        judged.map_err(|what| (20, what))
+        checked.map_err(|what| (20, what))
     }
 
     fn may_suppress(&self, room: bool, now: Timestamp) -> Result<(), String> {
@@ -82,7 +86,7 @@ impl Demand {
         }
         let Some(last) = self.suppressed else { return Ok(()) };
         let after = now.since(last);
-        if after < SUPPRESS_AGAIN_AFTER {
+        if after < SUPPRESS_INTERVAL_MIN {
             return Err(format!("two suppressions within {after:?}"));
         }
         if !self.refused {
@@ -108,23 +112,23 @@ impl Demand {
         Err("a revive without a reason".to_owned())
     }
 
-    /// The framework's control thread was woken by time; whether there is room for an executor.
-    pub(super) fn polled(&mut self, room: bool, now: Timestamp) -> Result<(), Finding> {
+    /// The framework's control thread has polled. `room`: the caps allow another executor.
+    pub(super) fn polled(&mut self, room: bool, now: Timestamp) -> Result<(), RuleViolation> {
         if !room {
             self.quiet_since = self.quiet_since.max(now);
         }
         let suppressed = self.suppressed.is_some();
         let due = self.revived.is_none_or(|last| now.since(last) >= revive_interval());
-        let told = if room { !suppressed || !due } else { suppressed };
-        self.untold = if told { 0 } else { self.untold + 1 };
-        if self.untold < WAKE_UPS {
+        let is_settled = if room { !suppressed || !due } else { suppressed };
+        self.polls_overdue = if is_settled { 0 } else { self.polls_overdue + 1 };
+        if self.polls_overdue < POLLS_MAX {
             return Ok(());
         }
         let what = if room { "room, and no revive" } else { "no room, and no suppression" };
-        Err((20, format!("{what} for {} wake-ups", self.untold)))
+        Err((20, format!("{what} for {} wake-ups", self.polls_overdue)))
     }
 
     pub(super) fn disconnected(&mut self) {
-        self.untold = 0;
+        self.polls_overdue = 0;
     }
 }

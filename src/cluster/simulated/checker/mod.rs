@@ -1,22 +1,23 @@
-//! Whether what was done is right, by accounts of its own. Each rule bears the number that it has in the table of
-//! invariants in the docs of the [crate's root](crate).
+//! The checker: verifies the invariants of a simulation with state of its own. Each violation has the invariant's
+//! number in the table of the [crate's documentation](crate).
 //!
-//! The judge sees what went in (offers, updates), what came out (calls, notices) and the kernel's public face. It
-//! never looks at how the kernel came to it.
+//! The checker sees the inputs (offers, updates), the outputs (calls, notices) and the kernel's public API. It doesn't
+//! see how the kernel decides.
 
 mod answers;
+mod batches;
 mod demand;
+mod expected_cluster;
 mod kills;
-mod ledger;
-mod messages;
-mod questions;
-mod under_way;
-mod waiting;
+mod open_offers;
+mod reconciliation;
+mod rule;
+mod updates;
 
 use std::time::Duration;
 
-use super::framework::Settings;
 use super::scenario::Scenario;
+use super::settings::FrameworkSettings;
 use super::wire::{AgentRef, SimOffer};
 use crate::engine::cluster_manager::{Call, Update};
 use crate::engine::{Notice, PlacedExecutor};
@@ -24,97 +25,97 @@ use crate::ids::ExecutorId;
 use crate::kernel::{Change, Decisions, DrainReport, Kernel, Reason};
 use crate::resources::MilliCpus;
 use crate::time::Timestamp;
-use answers::{Answers, Decided};
-use demand::Demand;
-use kills::Kills;
-use ledger::Ledger;
-use messages::Messages;
-use questions::Questions;
-use under_way::UnderWay;
-use waiting::OpenOffers;
+use answers::{AnswerChecker, BatchConditions};
+use batches::OpenBatches;
+use demand::DemandChecker;
+use expected_cluster::ExpectedCluster;
+use kills::KillChecker;
+use open_offers::OpenOffers;
+use reconciliation::ReconcileChecker;
+pub(super) use rule::RuleViolation;
+use updates::UpdateChecker;
 
-/// What was found to be wrong: the rule's number, and how.
-pub(super) type Finding = (u8, String);
-
+/// Verifies the invariants of a simulation.
 pub(super) struct Checker {
-    on: bool,
-    found: Option<Finding>,
-    ledger: Ledger,
-    waiting: OpenOffers,
-    /// Of each handler.
-    answers: Vec<Answers>,
-    messages: Messages,
-    demand: Demand,
-    kills: Kills,
-    questions: Questions,
-    under_way: UnderWay,
-    settings: Settings,
-    /// How often they changed.
+    is_enabled: bool,
+    violation: Option<RuleViolation>,
+    expected_cluster: ExpectedCluster,
+    open_offers: OpenOffers,
+    /// One for each handler.
+    answers: Vec<AnswerChecker>,
+    updates: UpdateChecker,
+    demand: DemandChecker,
+    kills: KillChecker,
+    reconciliation: ReconcileChecker,
+    batches: OpenBatches,
+    settings: FrameworkSettings,
+    /// How often the settings changed.
     changes: u64,
     closed: bool,
-    /// What the books said after the last step, and the number of the last snapshot.
-    before: (u32, MilliCpus),
-    snapshot: u64,
+    /// The kernel's executors and cores after the last step.
+    totals_before: (u32, MilliCpus),
+    /// The number of the last snapshot.
+    snapshot_number: u64,
 }
 
 impl Checker {
-    pub(super) fn new(scenario: &Scenario, on: bool) -> Checker {
+    pub(super) fn new(scenario: &Scenario, is_enabled: bool) -> Checker {
         Checker {
-            on,
-            found: None,
-            ledger: Ledger::new(scenario),
-            waiting: OpenOffers::default(),
-            answers: (0..scenario.handlers).map(|_| Answers::new(scenario)).collect(),
-            messages: Messages::default(),
-            demand: Demand::default(),
-            kills: Kills::default(),
-            questions: Questions::default(),
-            under_way: UnderWay::default(),
-            settings: Settings::of(scenario),
+            is_enabled,
+            violation: None,
+            expected_cluster: ExpectedCluster::new(scenario),
+            open_offers: OpenOffers::default(),
+            answers: (0..scenario.handlers).map(|_| AnswerChecker::new(scenario)).collect(),
+            updates: UpdateChecker::default(),
+            demand: DemandChecker::default(),
+            kills: KillChecker::default(),
+            reconciliation: ReconcileChecker::default(),
+            batches: OpenBatches::default(),
+            settings: FrameworkSettings::of(scenario),
             changes: 0,
             closed: false,
-            before: (0, MilliCpus::ZERO),
-            snapshot: 0,
+            totals_before: (0, MilliCpus::ZERO),
+            snapshot_number: 0,
         }
     }
 
-    /// The first thing that was found to be wrong.
-    pub(super) fn verdict(&mut self) -> Option<Finding> {
-        self.found.take()
+    /// The first violation.
+    pub(super) fn take_violation(&mut self) -> Option<RuleViolation> {
+        self.violation.take()
     }
 
-    fn note(&mut self, result: Result<(), Finding>) {
-        if let Err(finding) = result {
-            self.found.get_or_insert(finding);
+    fn record(&mut self, result: Result<(), RuleViolation>) {
+        if let Err(violation) = result {
+            self.violation.get_or_insert(violation);
         }
     }
 
     pub(super) fn offers_arrive(&mut self, offers: &[SimOffer], virtual_now: u64) {
-        if self.on {
-            self.waiting.arrive(offers, virtual_now);
-            self.ledger.agents_seen(offers, virtual_now);
+        if self.is_enabled {
+            self.open_offers.arrive(offers, virtual_now);
+            self.expected_cluster.agents_seen(offers, virtual_now);
         }
     }
 
-    /// These found no room in the offer queue.
+    /// These offers found no room in the offer queue.
     pub(super) fn overflow(&mut self, offers: &[SimOffer]) {
-        if self.on {
-            self.waiting.overflow(offers);
+        if self.is_enabled {
+            self.open_offers.overflow(offers);
         }
     }
 
-    /// They were declined.
+    /// The offers that found no room have been declined.
     pub(super) fn overflow_ends(&mut self) {
-        if self.on {
-            let ended = self.waiting.overflow_ends();
-            self.note(ended);
+        if self.is_enabled {
+            let ended = self.open_offers.overflow_ends();
+            self.record(ended);
         }
     }
 
-    /// The cluster takes an offer back, wherever it is by now.
+    /// The cluster rescinds an offer.
     pub(super) fn rescinded(&mut self, offer: u64) {
-        if self.on {
-            self.waiting.rescinded(offer);
+        if self.is_enabled {
+            self.open_offers.rescinded(offer);
         }
     }
 
@@ -123,32 +124,33 @@ impl Checker {
         handler: usize,
         batch: &[SimOffer],
         now: Timestamp,
-        settings: Settings,
+        settings: FrameworkSettings,
         virtual_now: u64,
     ) {
-        if self.on {
-            let taken = self.waiting.taken(batch, virtual_now);
-            self.note(taken);
-            let decided = Decided { settings, now, changes: self.changes, closed: self.closed };
-            self.answers[handler].begin(batch, decided, &self.ledger);
+        if self.is_enabled {
+            let removed = self.open_offers.remove_batch(batch, virtual_now);
+            self.record(removed);
+            let context =
+                BatchConditions { settings, now, changes: self.changes, closed: self.closed };
+            self.answers[handler].begin(batch, context, &self.expected_cluster);
         }
     }
 
-    /// A batch was committed, and its calls will be made later: nobody was told of these executors.
+    /// A handler has committed a batch whose calls will be made later. The cluster doesn't know these executors yet.
     pub(super) fn committed(&mut self, handler: usize, placed: &[PlacedExecutor], now: Timestamp) {
         for notice in placed.iter().cloned().map(Notice::Placed) {
             self.noticed(&notice, now);
         }
-        // Also noted when nothing is judged: whether a kill waits depends on it.
-        self.under_way.committed(handler, placed);
+        // Recorded even if checks are off: whether a kill waits depends on it.
+        self.batches.committed(handler, placed);
     }
 
-    /// Whether all handlers are at their batches.
+    /// Whether all handlers are busy with batches.
     pub(super) fn handlers_busy(&mut self, busy: bool, virtual_now: u64) {
-        self.waiting.handlers_busy(busy, virtual_now);
+        self.open_offers.handlers_busy(busy, virtual_now);
     }
 
-    /// A call, by a handler if it is an answer. One that is stale has no effect.
+    /// A call is made, by a handler if it answers offers. A stale call has no effect.
     pub(super) fn called(
         &mut self,
         call: &Call<'_>,
@@ -157,80 +159,80 @@ impl Checker {
         now: Timestamp,
     ) {
         if let Call::Accept(accept) = call {
-            self.under_way.sent(accept.executors);
+            self.batches.sent(accept.executors);
         }
-        if !self.on {
+        if !self.is_enabled {
             return;
         }
         let closed = self.closed;
-        let judged = match call {
+        let checked = match call {
             Call::Accept(accept) => {
-                let present = self.waiting.answered_under(accept.epoch, stale);
-                present.and_then(|()| self.answers[handler].accepted(accept))
+                let current = self.open_offers.answered_under(accept.epoch, stale);
+                current.and_then(|()| self.answers[handler].accepted(accept))
             }
             Call::Decline { epoch, offers, .. } => {
-                let Checker { waiting, answers, .. } = self;
-                let present = waiting.answered_under(*epoch, stale);
-                let rest = offers.iter().copied().filter(|id| !waiting.overflown(id));
-                present.and_then(|()| answers[handler].declined(rest))
+                let Checker { open_offers, answers, .. } = self;
+                let current = open_offers.answered_under(*epoch, stale);
+                let rest = offers.iter().copied().filter(|id| !open_offers.remove_overflown(id));
+                current.and_then(|()| answers[handler].declined(rest))
             }
             Call::Revive { .. } | Call::Suppress { .. } => {
                 let room = self.room() > 0;
                 self.demand.called(call, room, &kernel.config(), now)
             }
             Call::Acknowledge { update, uuid } => {
-                self.messages.acknowledged(update, uuid, kernel, now)
+                self.updates.acknowledged(update, uuid, kernel, now)
             }
             Call::Kill { executor, .. } => {
-                let known = self.ledger.holds(executor);
-                let judged = kills::judged(self.kills.called(executor, known, now), closed);
+                let is_known = self.expected_cluster.holds(executor);
+                let checked = kills::numbered(self.kills.called(executor, is_known, now), closed);
                 let one = std::iter::once(*executor);
-                judged.and_then(|()| self.under_way.all_were_sent(one, "asked to end"))
+                checked.and_then(|()| self.batches.all_were_sent(one, "asked to end"))
             }
-            Call::Reconcile(questioned) => {
-                self.questions.asked(questioned, &mut self.ledger, now);
-                let executors = questioned.iter().map(|it| it.executor);
-                self.under_way.all_were_sent(executors, "asked about")
+            Call::Reconcile(tasks) => {
+                self.reconciliation.reconciled(tasks, &mut self.expected_cluster, now);
+                let executors = tasks.iter().map(|it| it.executor);
+                self.batches.all_were_sent(executors, "asked about")
             }
             Call::Want(_) | Call::Forget { .. } => Ok(()),
         };
-        self.note(judged);
+        self.record(checked);
     }
 
-    /// Offers were refused: when a batch is committed, and when its calls have been made.
+    /// A batch was answered. Called when it is committed, and again when its calls have been made.
     pub(super) fn batch_answered(&mut self, handler: usize, decisions: &Decisions) {
-        if !self.on {
+        if !self.is_enabled {
             return;
         }
-        let for_a_cap = |reason: &Reason| reason.is_cap() || *reason == Reason::Stopping;
-        let declined = decisions.declines().iter().any(|it| for_a_cap(&it.reason));
-        // What is left of accepted offers is refused too.
+        let is_capped = |reason: &Reason| reason.is_cap() || *reason == Reason::Stopping;
+        let declined = decisions.declines().iter().any(|it| is_capped(&it.reason));
+        // The rest of accepted offers is refused too.
         let filled = decisions.executors() > 0 && self.room() == 0;
         let answers = &mut self.answers[handler];
         self.demand.answered(answers.refused(declined || filled), answers.now());
     }
 
-    /// All calls of a batch were made.
+    /// All calls of a batch have been made.
     pub(super) fn batch_ends(&mut self, handler: usize, decisions: &Decisions, now: Timestamp) {
-        let launched = self.under_way.ends(handler);
-        self.questions.launched(&launched, now);
+        let launched = self.batches.finish(handler);
+        self.reconciliation.launched(&launched, now);
         self.kills.launched(&launched, now);
-        if self.on {
+        if self.is_enabled {
             if self.answers[handler].changes() != self.changes {
-                // What was refused was refused under settings that are replaced.
+                // The offers were refused under settings that have been replaced.
                 self.demand.settings_changed();
             }
             let ended = self.answers[handler].end(decisions);
-            self.note(ended);
+            self.record(ended);
         }
     }
 
     pub(super) fn update_arrives(&mut self, update: &Update) {
-        if self.on {
-            self.messages.arrives(update);
-            self.ledger.update_arrives(update);
-            if !self.ledger.holds(&update.executor) {
-                self.kills.heard_of_stray(&update.executor, update.state.alive());
+        if self.is_enabled {
+            self.updates.arrives(update);
+            self.expected_cluster.update_arrives(update);
+            if !self.expected_cluster.holds(&update.executor) {
+                self.kills.unknown_reported(&update.executor, update.state.alive());
             }
         }
     }
@@ -240,82 +242,83 @@ impl Checker {
         | Notice::Forgotten { executor } = notice
         {
             self.kills.ended(executor);
-            self.questions.ended(executor);
+            self.reconciliation.ended(executor);
         }
-        let told = |it: &PlacedExecutor| self.under_way.is_unsent(&it.executor);
-        if !self.on || matches!(notice, Notice::Placed(it) if told(it)) {
+        let is_unsent = |it: &PlacedExecutor| self.batches.is_unsent(&it.executor);
+        if !self.is_enabled || matches!(notice, Notice::Placed(it) if is_unsent(it)) {
             return;
         }
         if let Notice::Registered { .. } = notice {
             self.demand.registered(now);
         }
-        self.messages.noticed(notice);
-        let entered = self.ledger.noticed(notice, now, self.closed);
-        self.note(entered);
+        self.updates.noticed(notice);
+        let checked = self.expected_cluster.apply(notice, now, self.closed);
+        self.record(checked);
     }
 
-    pub(super) fn stewards_turn_ends(&mut self) {
-        if self.on {
-            let ended = self.messages.end();
-            self.note(ended);
+    /// The controller has processed an event.
+    pub(super) fn controller_returned(&mut self) {
+        if self.is_enabled {
+            let ended = self.updates.end();
+            self.record(ended);
         }
     }
 
-    /// The framework's control thread was woken by time.
+    /// The framework's control thread has polled.
     pub(super) fn polled(&mut self, connected: bool, now: Timestamp) {
-        if !self.on || !connected {
+        if !self.is_enabled || !connected {
             return;
         }
         let room = self.room() > 0;
         let polled = self.demand.polled(room, now);
-        self.note(polled);
-        let polled = kills::judged(self.kills.polled(now), self.closed);
-        self.note(polled);
-        let polled = self.questions.polled(&self.ledger, &self.under_way, now);
-        self.note(polled);
+        self.record(polled);
+        let polled = kills::numbered(self.kills.polled(now), self.closed);
+        self.record(polled);
+        let polled = self.reconciliation.polled(&self.expected_cluster, &self.batches, now);
+        self.record(polled);
     }
 
-    /// These executors will be asked to end. Also noted when nothing is judged: a run's length depends on it.
+    /// The framework kills these executors. Recorded even if checks are off: the length of a run depends on it.
     pub(super) fn kills(&mut self, kernel: &Kernel, executors: &[ExecutorId], now: Timestamp) {
         for id in executors {
             let executor = kernel.executor_name(*id).to_string();
-            if !self.on || self.ledger.asked_to_end(&executor) {
-                self.kills.wanted(&executor, self.under_way.contains(&executor), now);
+            if !self.is_enabled || self.expected_cluster.record_kill(&executor) {
+                self.kills.wanted(&executor, self.batches.contains(&executor), now);
             }
         }
     }
 
     /// A subscription begins.
     pub(super) fn subscribed(&mut self, now: Timestamp) {
-        if self.on {
-            self.waiting.subscribed();
-            self.questions.subscribed(self.ledger.names(), &self.under_way, now);
+        if self.is_enabled {
+            self.open_offers.subscribed();
+            self.reconciliation.subscribed(self.expected_cluster.names(), &self.batches, now);
         }
     }
 
     pub(super) fn agent_lost(&mut self, agent: AgentRef, now: Timestamp) {
-        if self.on {
-            self.questions.in_question(self.ledger.names_on(agent), &self.under_way, now);
+        if self.is_enabled {
+            self.reconciliation.expect(self.expected_cluster.names_on(agent), &self.batches, now);
         }
     }
 
     pub(super) fn disconnected(&mut self) {
-        self.waiting.disconnected();
+        self.open_offers.disconnected();
         self.demand.disconnected();
-        self.questions.disconnected();
+        self.reconciliation.disconnected();
     }
 
-    /// How many more executors there is room for.
+    /// How many more executors the caps allow.
     fn room(&self) -> u32 {
-        if self.closed { 0 } else { self.ledger.room(self.settings) }
+        if self.closed { 0 } else { self.expected_cluster.room(self.settings) }
     }
 
-    /// How many more executors there is room for, unless nothing is judged.
+    /// How many more executors the caps allow. `None` if checks are off.
     pub(super) fn wanted(&self) -> Option<u32> {
-        self.on.then(|| self.room())
+        self.is_enabled.then(|| self.room())
     }
 
-    /// An executor that was asked to end and has not ended.
+    /// An executor that was killed and has not ended.
     pub(super) fn still_to_end(&self) -> Option<&str> {
         self.kills.first_open()
     }
@@ -324,14 +327,17 @@ impl Checker {
         self.closed = true;
     }
 
-    /// The drain is over: its report must name who is left, and say the same again.
+    /// The drain has ended. Its report must name the remaining executors, and a second report must be equal.
     pub(super) fn drained(&mut self, kernel: &Kernel, report: &DrainReport) {
-        if !self.on {
+        if !self.is_enabled {
             return;
         }
-        let left = kernel.totals().executors;
-        if report.drained != (left == 0) {
-            self.note(Err((23, format!("drained: {}, with {left} executors", report.drained))));
+        let remaining = kernel.totals().executors;
+        if report.drained != (remaining == 0) {
+            self.record(Err((
+                23,
+                format!("drained: {}, with {remaining} executors", report.drained),
+            )));
         }
         let names = |report: &DrainReport| {
             let rows = report.executors.iter();
@@ -339,28 +345,29 @@ impl Checker {
                 rows.map(|row| (kernel.executor_name(row.executor.id).to_string(), row.fate));
             named.collect::<Vec<_>>()
         };
-        let (first, again) = (names(report), names(&kernel.drain(Duration::ZERO)));
+        let first = names(report);
+        let again = names(&kernel.drain(Duration::ZERO));
         if first != again {
-            self.note(Err((23, "two reports of one drain differ".to_owned())));
+            self.record(Err((23, "two reports of one drain differ".to_owned())));
         }
         let fates = first.iter().map(|(name, fate)| (name.as_str(), *fate));
-        let agreed = self.ledger.agrees_with_fates(fates);
-        self.note(agreed);
+        let agreed = self.expected_cluster.agrees_with_fates(fates);
+        self.record(agreed);
     }
 
     /// The framework has not recovered in time.
-    pub(super) fn missed(&mut self, missing: Finding) {
-        self.note(Err(missing));
+    pub(super) fn not_recovered(&mut self, missing: RuleViolation) {
+        self.record(Err(missing));
     }
 
-    /// After each step: the sums.
-    pub(super) fn step_ends(&mut self, kernel: &Kernel, settings: Settings) {
-        if !self.on {
+    /// Checks the kernel's totals after each step.
+    pub(super) fn step_ends(&mut self, kernel: &Kernel, settings: FrameworkSettings) {
+        if !self.is_enabled {
             return;
         }
         let totals = kernel.totals();
-        let judged = self.ledger.agrees_with(totals).and_then(|()| {
-            let (executors, cores) = self.before;
+        let checked = self.expected_cluster.agrees_with(totals).and_then(|()| {
+            let (executors, cores) = self.totals_before;
             let cap = settings.core_cap;
             if totals.executors > executors && totals.executors > settings.limit {
                 return Err((
@@ -373,32 +380,36 @@ impl Checker {
             }
             Ok(())
         });
-        self.before = (totals.executors, totals.cores);
+        self.totals_before = (totals.executors, totals.cores);
         if self.settings != settings {
-            (self.settings, self.changes) = (settings, self.changes + 1);
+            self.settings = settings;
+            self.changes += 1;
             self.demand.settings_changed();
         }
-        self.note(judged);
+        self.record(checked);
     }
 
-    /// Everything that can be looked at: O(executors and agents).
-    pub(super) fn look_closely(&mut self, kernel: &Kernel, now: Timestamp, virtual_now: u64) {
-        if !self.on {
+    /// Checks everything: O(executors and agents).
+    pub(super) fn check_all(&mut self, kernel: &Kernel, now: Timestamp, virtual_now: u64) {
+        if !self.is_enabled {
             return;
         }
         let checked = kernel.check().map_err(|violation| (1, violation.to_string()));
-        self.note(checked);
+        self.record(checked);
         let snapshot = kernel.snapshot(now);
-        if snapshot.number <= self.snapshot && self.snapshot > 0 {
-            self.note(Err((21, format!("snapshot {} after {}", snapshot.number, self.snapshot))));
+        if snapshot.number <= self.snapshot_number && self.snapshot_number > 0 {
+            self.record(Err((
+                21,
+                format!("snapshot {} after {}", snapshot.number, self.snapshot_number),
+            )));
         }
-        self.snapshot = snapshot.number;
-        let pictured = self.ledger.agrees_with_snapshot(&snapshot, kernel, now);
-        self.note(pictured);
-        let waited = self.waiting.none_waits_long(virtual_now);
-        self.note(waited);
+        self.snapshot_number = snapshot.number;
+        let agreed = self.expected_cluster.agrees_with_snapshot(&snapshot, kernel, now);
+        self.record(agreed);
+        let answered = self.open_offers.check_waiting_times(virtual_now);
+        self.record(answered);
         let known = kernel.agents_known();
-        let remembered = self.ledger.agents_remembered(known, now, virtual_now);
-        self.note(remembered);
+        let forgotten = self.expected_cluster.check_agents_forgotten(known, now, virtual_now);
+        self.record(forgotten);
     }
 }

@@ -1,254 +1,263 @@
-//! Agents and masters come and go, and subscriptions with them.
+//! Agents and masters that fail and come back, and the framework's subscription.
 
-use super::{Cluster, Life, Link, View};
-use crate::cluster::simulated::agenda::{Agenda, Item};
-use crate::cluster::simulated::network::Window;
-use crate::cluster::simulated::wire::{MasterEvent, masters_update};
+use super::{AgentLink, Cluster, MasterView, TaskPhase};
+use crate::cluster::simulated::event_queue::{EventQueue, SimEvent};
+use crate::cluster::simulated::network::FaultWindow;
+use crate::cluster::simulated::wire::{MasterEvent, master_update};
 use crate::status::{TaskState, UpdateReason};
 use std::time::Duration;
 
-/// An agent that doesn't answer is unreachable after so long, in milliseconds (`--agent_ping_timeout` times
+/// The time after which an agent that doesn't answer is unreachable, in milliseconds (`--agent_ping_timeout` times
 /// `--max_agent_ping_timeouts`).
-const AGENT_TIMEOUT: u64 = 75_000;
-/// Agents register with a new master within so long (`--registration_backoff_factor`).
-const REGISTER_WITHIN: u64 = 15_000;
+const AGENT_TIMEOUT_MS: u64 = 75_000;
+/// The time within which agents register with a new master, in milliseconds (`--registration_backoff_factor`).
+const REGISTER_WITHIN_MS: u64 = 15_000;
 
 impl Cluster {
-    /// The machine and all executors on it die. The master notices the broken link.
-    pub(in super::super) fn die(
+    /// Ends the machine and all executors on it. The master notices the broken connection.
+    pub(in super::super) fn kill_machine(
         &mut self,
-        agenda: &mut Agenda,
+        events: &mut EventQueue,
         machine: u32,
         back: u64,
         new_id: bool,
     ) {
         let Some(it) = self.machines.get_mut(machine as usize) else { return };
-        if it.link == Link::Dead {
+        if it.link == AgentLink::Dead {
             return;
         }
-        it.link = Link::Dead;
+        it.link = AgentLink::Dead;
         it.serial += 1;
         let serial = it.serial;
-        agenda.after(back, Item::MachineBack { machine, serial, new_id });
+        events.after(back, SimEvent::MachineBack { machine, serial, new_id });
         for cell in it.tasks.clone() {
-            // What never arrived can't fail.
-            if self.tasks[cell as usize].life != Life::Ordered {
-                self.end(agenda, self.reference(cell), TaskState::Failed);
+            // A task that never arrived can't fail.
+            if self.tasks[cell as usize].phase != TaskPhase::Ordered {
+                self.end(events, self.reference(cell), TaskState::Failed);
             }
         }
-        if self.machines[machine as usize].view == View::Active {
-            self.machines[machine as usize].view = View::Disconnected;
-            self.rescind_offers_of(agenda, machine);
-            agenda.after(AGENT_TIMEOUT, Item::MachineTimesOut { machine, serial });
+        if self.machines[machine as usize].view == MasterView::Active {
+            self.machines[machine as usize].view = MasterView::Disconnected;
+            self.rescind_offers_of(events, machine);
+            events.after(AGENT_TIMEOUT_MS, SimEvent::MachineTimesOut { machine, serial });
         }
     }
 
-    /// Nothing comes through to the machine or from it. The master finds out when it has pinged in vain for a while.
-    pub(in super::super) fn cut_off(&mut self, agenda: &mut Agenda, machine: u32, back: u64) {
+    /// Drops all messages to and from the machine. The master notices when its pings have failed for a while.
+    pub(in super::super) fn partition(&mut self, events: &mut EventQueue, machine: u32, back: u64) {
         let Some(it) = self.machines.get_mut(machine as usize) else { return };
-        if it.link != Link::Up {
+        if it.link != AgentLink::Up {
             return;
         }
-        it.link = Link::Cut;
+        it.link = AgentLink::Cut;
         it.serial += 1;
         let serial = it.serial;
-        agenda.after(back, Item::MachineReached { machine, serial });
-        agenda.after(AGENT_TIMEOUT, Item::MachineTimesOut { machine, serial });
+        events.after(back, SimEvent::MachineReached { machine, serial });
+        events.after(AGENT_TIMEOUT_MS, SimEvent::MachineTimesOut { machine, serial });
     }
 
-    pub(super) fn machine_times_out(&mut self, agenda: &mut Agenda, machine: u32, serial: u32) {
+    pub(super) fn machine_times_out(&mut self, events: &mut EventQueue, machine: u32, serial: u32) {
         let it = &self.machines[machine as usize];
-        let waited_for = matches!(it.view, View::Active | View::Disconnected);
-        if !self.leads || it.serial != serial || it.link == Link::Up || !waited_for {
+        let waited_for = matches!(it.view, MasterView::Active | MasterView::Disconnected);
+        if !self.leads || it.serial != serial || it.link == AgentLink::Up || !waited_for {
             return;
         }
-        self.machines[machine as usize].view = View::Unreachable;
-        self.lose(agenda, machine, TaskState::Unreachable);
-        self.rescind_offers_of(agenda, machine);
+        self.machines[machine as usize].view = MasterView::Unreachable;
+        self.report_lost(events, machine, TaskState::Unreachable);
+        self.rescind_offers_of(events, machine);
     }
 
-    /// Tells of every executor on the machine that it is in `state`, and of the agent's loss, in no particular order.
-    fn lose(&mut self, agenda: &mut Agenda, machine: u32, state: TaskState) {
+    /// Reports every executor on the machine as `state`, and the agent as lost, in random order.
+    fn report_lost(&mut self, events: &mut EventQueue, machine: u32, state: TaskState) {
         let agent = self.agent(machine);
-        let agent_first = self.dice.percent(50);
+        let agent_first = self.rng.percent(50);
         if agent_first {
-            self.network.tell(agenda, MasterEvent::AgentLost(agent));
+            self.network.send_event(events, MasterEvent::AgentLost(agent));
         }
         for cell in &self.machines[machine as usize].tasks {
             let task = &self.tasks[*cell as usize];
             if task.visible && !task.known_ended() {
                 let reason = UpdateReason::AgentRemoved;
-                let update = masters_update(&task.name, agent, state, reason);
-                self.network.tell(agenda, MasterEvent::Update(update));
+                let update = master_update(&task.name, agent, state, reason);
+                self.network.send_event(events, MasterEvent::Update(update));
             }
         }
         if !agent_first {
-            self.network.tell(agenda, MasterEvent::AgentLost(agent));
+            self.network.send_event(events, MasterEvent::AgentLost(agent));
         }
     }
 
     pub(super) fn machine_back(
         &mut self,
-        agenda: &mut Agenda,
+        events: &mut EventQueue,
         machine: u32,
         serial: u32,
         new_id: bool,
     ) {
         let it = &mut self.machines[machine as usize];
-        if it.serial != serial || it.link != Link::Dead {
+        if it.serial != serial || it.link != AgentLink::Dead {
             return;
         }
-        it.link = Link::Up;
+        it.link = AgentLink::Up;
         it.serial += 1;
         if new_id {
-            self.renew(agenda, machine);
+            self.assign_new_id(events, machine);
         }
-        self.register(agenda, machine);
+        self.register(events, machine);
     }
 
-    /// A machine comes back that has forgotten who it was.
-    fn renew(&mut self, agenda: &mut Agenda, machine: u32) {
-        let known =
-            matches!(self.machines[machine as usize].view, View::Active | View::Disconnected);
+    /// The machine comes back under a new agent id.
+    fn assign_new_id(&mut self, events: &mut EventQueue, machine: u32) {
+        let known = matches!(
+            self.machines[machine as usize].view,
+            MasterView::Active | MasterView::Disconnected
+        );
         if self.leads && known {
-            // Another agent registers from the address of one that is known: that one is gone.
-            self.lose(agenda, machine, TaskState::Gone);
-            self.rescind_offers_of(agenda, machine);
+            // An agent registers from the address of a known one, which is therefore gone.
+            self.report_lost(events, machine, TaskState::Gone);
+            self.rescind_offers_of(events, machine);
         }
         for cell in self.machines[machine as usize].tasks.clone() {
-            self.forget_task(cell);
+            self.remove_task(cell);
         }
         let it = &mut self.machines[machine as usize];
         it.incarnation += 1;
-        it.view = View::Absent;
+        it.view = MasterView::Absent;
         it.refuse_until = 0;
     }
 
-    pub(super) fn machine_reached(&mut self, agenda: &mut Agenda, machine: u32, serial: u32) {
+    pub(super) fn machine_reached(&mut self, events: &mut EventQueue, machine: u32, serial: u32) {
         let it = &mut self.machines[machine as usize];
-        if it.serial == serial && it.link == Link::Cut {
-            it.link = Link::Up;
+        if it.serial == serial && it.link == AgentLink::Cut {
+            it.link = AgentLink::Up;
             it.serial += 1;
-            self.register(agenda, machine);
+            self.register(events, machine);
         }
     }
 
-    pub(super) fn machine_registers(&mut self, agenda: &mut Agenda, machine: u32, serial: u32) {
+    pub(super) fn machine_registers(&mut self, events: &mut EventQueue, machine: u32, serial: u32) {
         let it = &self.machines[machine as usize];
-        if it.serial == serial && it.link == Link::Up && it.view == View::Absent {
-            self.register(agenda, machine);
+        if it.serial == serial && it.link == AgentLink::Up && it.view == MasterView::Absent {
+            self.register(events, machine);
         }
     }
 
-    /// The master learns what is on the machine, and tells what it had told otherwise.
-    fn register(&mut self, agenda: &mut Agenda, machine: u32) {
+    /// The master learns which executors are on the machine, and reports states that differ from those it reported
+    /// before.
+    fn register(&mut self, events: &mut EventQueue, machine: u32) {
         if !self.leads {
             return;
         }
         let before = self.machines[machine as usize].view;
         let given_up =
-            before == View::Absent && self.masters > 0 && self.waited_for_all(agenda.now);
-        self.rescind_offers_of(agenda, machine);
+            before == MasterView::Absent && self.masters > 0 && self.waited_for_all(events.now);
+        self.rescind_offers_of(events, machine);
         let agent = self.agent(machine);
         for cell in self.machines[machine as usize].tasks.clone() {
             let task = &mut self.tasks[cell as usize];
-            let tell = |task: &super::Task, state| {
+            let event = |task: &super::SimTask, state| {
                 let reason = UpdateReason::Reconciliation;
-                MasterEvent::Update(masters_update(&task.name, agent, state, reason))
+                MasterEvent::Update(master_update(&task.name, agent, state, reason))
             };
-            if task.life == Life::Ordered {
-                // The order was lost on its way.
+            if task.phase == TaskPhase::Ordered {
+                // The launch was lost on its way.
                 if task.visible {
-                    let dropped = tell(task, TaskState::Dropped);
-                    self.network.tell(agenda, dropped);
+                    let dropped = event(task, TaskState::Dropped);
+                    self.network.send_event(events, dropped);
                 }
-                self.forget_task(cell);
+                self.remove_task(cell);
                 continue;
             }
-            let told_unreachable = before == View::Unreachable && task.visible || given_up;
-            if told_unreachable && !task.known_ended() {
-                let back = tell(task, task.known);
-                self.network.tell(agenda, back);
+            let was_unreachable = before == MasterView::Unreachable && task.visible || given_up;
+            if was_unreachable && !task.known_ended() {
+                let back = event(task, task.known);
+                self.network.send_event(events, back);
             }
             task.visible = true;
             task.held = !task.known_ended();
-            self.transmit(agenda, self.reference(cell), Duration::from_secs(10));
+            self.transmit(events, self.reference(cell), Duration::from_secs(10));
         }
         let mut free = self.machines[machine as usize].capacity;
         for cell in &self.machines[machine as usize].tasks {
             let task = &self.tasks[*cell as usize];
             if task.held {
-                free.take(&task.amounts);
+                free.subtract(&task.amounts);
             }
         }
         let it = &mut self.machines[machine as usize];
-        (it.free, it.view) = (free, View::Active);
+        it.free = free;
+        it.view = MasterView::Active;
     }
 
-    /// The master dies, with all that it held.
-    pub(in super::super) fn fail_over(&mut self, agenda: &mut Agenda, back: u64) {
+    /// The master fails, and its state is lost.
+    pub(in super::super) fn fail_over(&mut self, events: &mut EventQueue, back: u64) {
         if !self.leads {
             return;
         }
         self.leads = false;
         self.masters += 1;
         self.unsubscribe();
-        self.machines.iter_mut().for_each(|machine| machine.view = View::Absent);
+        self.machines.iter_mut().for_each(|machine| machine.view = MasterView::Absent);
         self.tasks.iter_mut().for_each(|task| task.visible = false);
-        agenda.after(back, Item::MasterBack { serial: self.masters });
+        events.after(back, SimEvent::MasterBack { serial: self.masters });
     }
 
-    pub(super) fn master_back(&mut self, agenda: &mut Agenda, serial: u32) {
+    pub(super) fn master_back(&mut self, events: &mut EventQueue, serial: u32) {
         if self.leads || serial != self.masters {
             return;
         }
         self.leads = true;
-        self.leads_since = agenda.now;
+        self.leads_since = events.now;
         for (machine, it) in (0..).zip(&self.machines) {
-            if it.link == Link::Up {
-                let soon = self.dice.roll(REGISTER_WITHIN);
+            if it.link == AgentLink::Up {
+                let soon = self.rng.below(REGISTER_WITHIN_MS);
                 let serial = it.serial;
-                agenda.after(soon, Item::MachineRegisters { machine, serial });
+                events.after(soon, SimEvent::MachineRegisters { machine, serial });
             }
         }
     }
 
-    /// The framework's stream is broken: its offers are dead.
+    /// Ends the subscription: its offers are invalid.
     pub(in super::super) fn unsubscribe(&mut self) {
         self.subscribed = false;
         self.drop_offers();
     }
 
-    /// The framework subscribes; `false` if there is no master. A subscription knows of no suppression and no refusal.
-    pub(in super::super) fn subscribe(&mut self, agenda: &mut Agenda) -> bool {
+    /// Subscribes the framework. Returns `false` if there is no master. A new subscription is not suppressed and has no
+    /// refusals.
+    pub(in super::super) fn subscribe(&mut self, events: &mut EventQueue) -> bool {
         if self.leads {
             self.network.connect();
             self.subscribed = true;
             self.suppressed = false;
             self.forget_refusals();
-            self.transmit_all(agenda);
+            self.transmit_all(events);
         }
         self.leads
     }
 
-    /// All faults are over: everybody comes back.
-    pub(in super::super) fn heal(&mut self, agenda: &mut Agenda) {
+    /// Ends all faults: agents and master come back.
+    pub(in super::super) fn heal(&mut self, events: &mut EventQueue) {
         self.network.heal();
-        let none = Window::default();
-        (self.failing, self.hanging, self.outliving, self.rescinding) = (none, none, none, none);
+        let none = FaultWindow::default();
+        self.failing = none;
+        self.hanging = none;
+        self.outliving = none;
+        self.rescinding = none;
         for (machine, it) in (0..).zip(&self.machines) {
-            let (serial, soon) = (it.serial, self.dice.roll(5_000));
+            let serial = it.serial;
+            let soon = self.rng.below(5_000);
             match it.link {
-                Link::Up => {}
-                Link::Cut => agenda.after(soon, Item::MachineReached { machine, serial }),
-                Link::Dead => {
-                    agenda.after(soon, Item::MachineBack { machine, serial, new_id: false });
+                AgentLink::Up => {}
+                AgentLink::Cut => events.after(soon, SimEvent::MachineReached { machine, serial }),
+                AgentLink::Dead => {
+                    events.after(soon, SimEvent::MachineBack { machine, serial, new_id: false });
                 }
             }
         }
         if !self.leads {
-            agenda.after(0, Item::MasterBack { serial: self.masters });
+            events.after(0, SimEvent::MasterBack { serial: self.masters });
         }
-        self.heal_tasks(agenda);
+        self.heal_tasks(events);
     }
 }

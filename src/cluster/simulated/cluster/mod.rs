@@ -1,18 +1,18 @@
-//! Master and agents. What each does is Mesos' way, as far as a framework can tell:
+//! The simulated master and agents. As far as a framework can observe, they behave as Mesos does:
 //!
 //! | here | in Mesos 1.11 |
 //! |---|---|
-//! | `offering.rs` | `HierarchicalAllocatorProcess::__allocate`, `Master::offer`, `Master::accept`, `Master::decline`, `removeOffer` |
+//! | `offers.rs` | `HierarchicalAllocatorProcess::__allocate`, `Master::offer`, `Master::accept`, `Master::decline`, `removeOffer` |
 //! | `tasks.rs` | the agent's executors and its `TaskStatusUpdateManager`; `Master::kill`, `Master::acknowledge` |
 //! | `membership.rs` | `Master::exited`, `markUnreachable`, `registerSlave`, `reregisterSlave`, `reconcileKnownSlave`; a new leader; `deactivate` |
-//! | `reconciling.rs` | `Master::reconcile` |
+//! | `reconciliation.rs` | `Master::reconcile` |
 //!
 //! The framework is partition-aware and has an unlimited failover timeout.
 
 mod membership;
-mod offering;
+mod offers;
 mod outstanding;
-mod reconciling;
+mod reconciliation;
 mod tasks;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -21,190 +21,200 @@ use std::time::Duration;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-use super::agenda::{Agenda, Item, TaskRef};
-use super::network::{Network, Window};
+use super::event_queue::{EventQueue, SimEvent, TaskRef};
+use super::network::{FaultWindow, SimNetwork};
 use super::rng::Rng;
 use super::scenario::Scenario;
 use super::wire::{AgentRef, Amounts, SCALARS};
-use outstanding::Outstanding;
+use outstanding::OutstandingOffers;
 
 use crate::status::{TaskState, UpdateReason};
 
-/// The purposes of the cluster's dice.
-const MACHINES: u64 = 2;
-const CHANCE: u64 = 3;
-const NETWORK: u64 = 4;
+/// The streams of random numbers that the cluster uses.
+const MACHINES_STREAM: u64 = 2;
+const CLUSTER_STREAM: u64 = 3;
+const NETWORK_STREAM: u64 = 4;
 
+/// The master, the agents and their executors.
 pub(super) struct Cluster {
     pub(super) machines: Vec<Machine>,
-    tasks: Vec<Task>,
+    tasks: Vec<SimTask>,
     vacant: Vec<u32>,
     names: HashMap<Box<str>, u32, FixedState>,
-    offers: Outstanding,
+    offers: OutstandingOffers,
     next_uuid: u64,
-    /// Whether a master leads, since when, and how many there were.
+    /// Whether a master leads.
     leads: bool,
+    /// The time since which it leads.
     leads_since: u64,
+    /// How many masters have led before.
     masters: u32,
     subscribed: bool,
     suppressed: bool,
-    pub(super) network: Network,
-    pub(super) dice: Rng,
-    /// What befalls executors and offers at the moment.
-    pub(super) failing: Window,
-    pub(super) hanging: Window,
-    pub(super) outliving: Window,
-    pub(super) rescinding: Window,
+    pub(super) network: SimNetwork,
+    pub(super) rng: Rng,
+    /// Faults of executors and offers.
+    pub(super) failing: FaultWindow,
+    pub(super) hanging: FaultWindow,
+    pub(super) outliving: FaultWindow,
+    pub(super) rescinding: FaultWindow,
     lifetime: u64,
     failures_percent: u8,
-    /// Executors live on from now on.
+    /// Executors no longer end by themselves.
     calm: bool,
 }
 
 /// Whether an agent can be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Link {
+pub(super) enum AgentLink {
     Up,
-    /// It runs, but nothing comes through.
+    /// The agent runs, but no messages get through.
     Cut,
     Dead,
 }
 
-/// What the master holds of an agent.
+/// An agent's state at the master.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum View {
+pub(super) enum MasterView {
     Active,
-    /// Its link broke a moment ago.
+    /// The connection broke, and the master waits for the agent.
     Disconnected,
     Unreachable,
-    /// This master has not heard of it yet.
+    /// The agent has not registered with this master yet.
     Absent,
 }
 
+/// A machine with an agent.
 pub(super) struct Machine {
     pub(super) incarnation: u32,
-    pub(super) link: Link,
-    pub(super) view: View,
+    pub(super) link: AgentLink,
+    pub(super) view: MasterView,
     pub(super) zone: u32,
     pub(super) capacity: Amounts,
-    /// Neither used nor offered, by the master's account.
+    /// What is neither used nor offered, as the master counts it.
     pub(super) free: Amounts,
     refuse_until: u64,
-    /// Changes whenever the link does.
+    /// Changes whenever `link` does.
     serial: u32,
-    /// The cells of its tasks, until their end is acknowledged.
+    /// The cells of its tasks. A task keeps its cell until its end is acknowledged.
     tasks: Vec<u32>,
 }
 
-/// How far an executor has come.
+/// The phases of an executor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Life {
-    /// The order to launch is on its way.
+pub(super) enum TaskPhase {
+    /// The launch has not arrived at the agent.
     Ordered,
     Starting,
     Running,
     Ended,
 }
 
-struct Task {
+/// An executor: the master's and the agent's state of it.
+struct SimTask {
     name: Box<str>,
     serial: u32,
     agent: AgentRef,
     amounts: Amounts,
-    life: Life,
-    /// It never gets up.
+    phase: TaskPhase,
+    /// It never gets beyond starting.
     hung: bool,
-    /// It outlives kills.
+    /// Kills don't end it.
     outlives: bool,
-    /// Whether the master knows of it, what it knows, and whether it counts its resources as used.
+    /// Whether the master knows the task.
     visible: bool,
+    /// The state that the master knows.
     known: TaskState,
+    /// Whether the master counts its resources as used.
     held: bool,
-    /// Updates that are not acknowledged, in order; the first is on its way.
-    pending: VecDeque<Pending>,
+    /// Unacknowledged updates in order. The first one has been sent.
+    pending: VecDeque<PendingUpdate>,
 }
 
+/// An update that the framework has not acknowledged.
 #[derive(Clone, Copy)]
-struct Pending {
+struct PendingUpdate {
     uuid: u64,
     state: TaskState,
     reason: UpdateReason,
 }
 
-/// An executor as the cluster has it.
-pub(super) struct Fact<'a> {
+/// An executor that has not ended.
+pub(super) struct ClusterExecutor<'a> {
     pub(super) name: &'a str,
-    /// Whether the agent is up, in reach and known to the master.
+    /// Whether its agent is up, reachable and registered.
     pub(super) in_reach: bool,
 }
 
 impl Cluster {
     pub(super) fn new(scenario: &Scenario) -> Cluster {
-        let mut dice = Rng::new(scenario.seed, MACHINES);
-        let machines = (0..scenario.agents).map(|number| Machine::new(scenario, number, &mut dice));
+        let mut rng = Rng::new(scenario.seed, MACHINES_STREAM);
+        let machines = (0..scenario.agents).map(|number| Machine::new(scenario, number, &mut rng));
         Cluster {
             machines: machines.collect(),
             tasks: Vec::new(),
             vacant: Vec::new(),
             names: HashMap::default(),
-            offers: Outstanding::default(),
+            offers: OutstandingOffers::default(),
             next_uuid: 1,
             leads: true,
             leads_since: 0,
             masters: 0,
             subscribed: false,
             suppressed: false,
-            network: Network::new(Rng::new(scenario.seed, NETWORK)),
-            dice: Rng::new(scenario.seed, CHANCE),
-            failing: Window::default(),
-            hanging: Window::default(),
-            outliving: Window::default(),
-            rescinding: Window::default(),
+            network: SimNetwork::new(Rng::new(scenario.seed, NETWORK_STREAM)),
+            rng: Rng::new(scenario.seed, CLUSTER_STREAM),
+            failing: FaultWindow::default(),
+            hanging: FaultWindow::default(),
+            outliving: FaultWindow::default(),
+            rescinding: FaultWindow::default(),
             lifetime: u64::try_from(scenario.lifetime.as_millis()).unwrap_or(u64::MAX),
             failures_percent: scenario.failures_percent,
             calm: false,
         }
     }
 
-    /// What is due in the cluster.
-    pub(super) fn happen(&mut self, agenda: &mut Agenda, item: Item) {
+    /// Processes an event of the cluster.
+    pub(super) fn process(&mut self, events: &mut EventQueue, item: SimEvent) {
         match item {
-            Item::Asked { stream, ask } => self.asked(agenda, stream, ask),
-            Item::Allocate => self.cycle(agenda),
-            Item::Storm => {
+            SimEvent::CallArrives { stream, call } => self.receive(events, stream, call),
+            SimEvent::Allocate => self.allocate(events),
+            SimEvent::Storm => {
                 self.forget_refusals();
-                self.offer(agenda);
+                self.offer(events);
             }
-            Item::Rescind { offer } => self.rescind(agenda, offer),
-            Item::TaskArrives(task) => self.task_arrives(agenda, task),
-            Item::TaskRuns(task) => self.task_runs(agenda, task),
-            Item::TaskEnds(task, badly) => self.task_ends(agenda, task, badly),
-            Item::KillArrives(task, grace) => self.kill_arrives(agenda, task, grace),
-            Item::TaskKilled(task) => self.end(agenda, task, TaskState::Killed),
-            Item::UpdateArrives(task, uuid) => self.update_arrives(agenda, task, uuid),
-            Item::UpdateAgain(task, uuid, again) => self.update_again(agenda, task, uuid, again),
-            Item::MachineBack { machine, serial, new_id } => {
-                self.machine_back(agenda, machine, serial, new_id);
+            SimEvent::Rescind { offer } => self.rescind(events, offer),
+            SimEvent::TaskArrives(task) => self.task_arrives(events, task),
+            SimEvent::TaskRuns(task) => self.task_runs(events, task),
+            SimEvent::TaskEnds(task, badly) => self.task_ends(events, task, badly),
+            SimEvent::KillArrives(task, grace) => self.kill_arrives(events, task, grace),
+            SimEvent::TaskKilled(task) => self.end(events, task, TaskState::Killed),
+            SimEvent::UpdateArrives(task, uuid) => self.update_arrives(events, task, uuid),
+            SimEvent::UpdateAgain(task, uuid, again) => {
+                self.update_again(events, task, uuid, again)
             }
-            Item::MachineReached { machine, serial } => {
-                self.machine_reached(agenda, machine, serial);
+            SimEvent::MachineBack { machine, serial, new_id } => {
+                self.machine_back(events, machine, serial, new_id);
             }
-            Item::MachineTimesOut { machine, serial } => {
-                self.machine_times_out(agenda, machine, serial);
+            SimEvent::MachineReached { machine, serial } => {
+                self.machine_reached(events, machine, serial);
             }
-            Item::MachineRegisters { machine, serial } => {
-                self.machine_registers(agenda, machine, serial);
+            SimEvent::MachineTimesOut { machine, serial } => {
+                self.machine_times_out(events, machine, serial);
             }
-            Item::MasterBack { serial } => self.master_back(agenda, serial),
-            // These are the framework's and the simulation's.
-            Item::Told { .. }
-            | Item::Subscribe
-            | Item::Answer { .. }
-            | Item::Poll
-            | Item::Fault { .. }
-            | Item::Heal
-            | Item::Sample
-            | Item::ShutdownTimesOut => {}
+            SimEvent::MachineRegisters { machine, serial } => {
+                self.machine_registers(events, machine, serial);
+            }
+            SimEvent::MasterBack { serial } => self.master_back(events, serial),
+            // Events of the framework and the simulation.
+            SimEvent::EventArrives { .. }
+            | SimEvent::Subscribe
+            | SimEvent::Answer { .. }
+            | SimEvent::Poll
+            | SimEvent::Fault { .. }
+            | SimEvent::Heal
+            | SimEvent::Sample
+            | SimEvent::ShutdownTimesOut => {}
         }
     }
 
@@ -213,30 +223,30 @@ impl Cluster {
         self.subscribed
     }
 
-    /// An agent's present id.
+    /// The agent's present id.
     pub(super) fn agent(&self, machine: u32) -> AgentRef {
         let incarnation = self.machines.get(machine as usize).map_or(0, |it| it.incarnation);
         AgentRef { machine, incarnation }
     }
 
-    /// Every executor that the cluster knows of and that has not ended.
-    pub(super) fn executors(&self) -> impl Iterator<Item = Fact<'_>> {
+    /// All executors that have not ended.
+    pub(super) fn executors(&self) -> impl Iterator<Item = ClusterExecutor<'_>> {
         let alive = self.tasks.iter().filter(|task| task.alive());
         alive.map(|task| {
             let machine = &self.machines[task.agent.machine as usize];
-            let in_reach = machine.link == Link::Up && machine.view == View::Active;
-            Fact { name: &task.name, in_reach }
+            let in_reach = machine.link == AgentLink::Up && machine.view == MasterView::Active;
+            ClusterExecutor { name: &task.name, in_reach }
         })
     }
 
-    /// How many agents are up and in reach, and how many executors run.
-    pub(super) fn census(&self) -> (u32, u32) {
-        let up = self.machines.iter().filter(|machine| machine.link == Link::Up).count();
-        let running = self.tasks.iter().filter(|task| task.life == Life::Running).count();
+    /// The number of agents that are up and reachable, and the number of executors that run.
+    pub(super) fn count_running(&self) -> (u32, u32) {
+        let up = self.machines.iter().filter(|machine| machine.link == AgentLink::Up).count();
+        let running = self.tasks.iter().filter(|task| task.phase == TaskPhase::Running).count();
         (up as u32, running as u32)
     }
 
-    /// How many agents hold how many executors, in ascending order.
+    /// Pairs of a number of executors and how many agents hold that number, in ascending order.
     pub(super) fn spread(&self) -> Vec<(u32, u32)> {
         let mut agents = BTreeMap::new();
         for machine in &self.machines {
@@ -247,24 +257,25 @@ impl Cluster {
         agents.into_iter().collect()
     }
 
-    /// What agents that are up and in reach have left beside their executors, and their zones.
-    pub(super) fn rooms(&self) -> impl Iterator<Item = (AgentRef, u32, Amounts)> {
+    /// The free resources of agents that are up and reachable, and their zones.
+    pub(super) fn free_resources(&self) -> impl Iterator<Item = (AgentRef, u32, Amounts)> {
         let machines = (0..).zip(&self.machines);
-        let active = machines.filter(|(_, it)| it.link == Link::Up && it.view == View::Active);
+        let active =
+            machines.filter(|(_, it)| it.link == AgentLink::Up && it.view == MasterView::Active);
         active.map(|(number, machine)| {
             let mut free = machine.capacity;
             for cell in &machine.tasks {
                 let task = &self.tasks[*cell as usize];
                 if task.alive() || task.held {
-                    free.take(&task.amounts);
+                    free.subtract(&task.amounts);
                 }
             }
             (self.agent(number), machine.zone, free)
         })
     }
 
-    /// The task, unless its cell is another's by now.
-    fn task(&mut self, task: TaskRef) -> Option<&mut Task> {
+    /// The task, if its cell still holds it.
+    fn task(&mut self, task: TaskRef) -> Option<&mut SimTask> {
         self.tasks.get_mut(task.cell as usize).filter(|found| found.serial == task.serial)
     }
 
@@ -278,13 +289,13 @@ impl Cluster {
     }
 }
 
-impl Task {
-    /// Whether there is a process, or an order to start one.
+impl SimTask {
+    /// Whether the executor runs or will be started.
     fn alive(&self) -> bool {
-        self.serial % 2 == 1 && self.life != Life::Ended
+        self.serial % 2 == 1 && self.phase != TaskPhase::Ended
     }
 
-    /// Whether the master was told of its end.
+    /// Whether the master knows that it has ended.
     fn known_ended(&self) -> bool {
         matches!(
             self.known,
@@ -294,21 +305,22 @@ impl Task {
 }
 
 impl Machine {
-    fn new(scenario: &Scenario, number: u32, dice: &mut Rng) -> Machine {
-        let larger = |dice: &mut Rng, size: u64| size + dice.roll(size / 2 + 1);
-        let cores = larger(dice, u64::from(scenario.agent_cores)) * 1000;
-        let memory = larger(dice, scenario.agent_memory.get()) * 1000;
-        let reserved = dice.percent(scenario.reserved_percent);
+    fn new(scenario: &Scenario, number: u32, rng: &mut Rng) -> Machine {
+        let larger = |rng: &mut Rng, size: u64| size + rng.below(size / 2 + 1);
+        let cores = larger(rng, u64::from(scenario.agent_cores)) * 1000;
+        let memory = larger(rng, scenario.agent_memory.get()) * 1000;
+        let reserved = rng.percent(scenario.reserved_percent);
         let split =
             |amount: u64| if reserved { (amount - amount / 2, amount / 2) } else { (amount, 0) };
-        let ((cpus, own_cpus), (mem, own_mem)) = (split(cores), split(memory));
+        let (cpus, own_cpus) = split(cores);
+        let (mem, own_mem) = split(memory);
         let mut scalars = [0; SCALARS.len()];
-        scalars.copy_from_slice(&[cpus, own_cpus, mem, own_mem, dice.roll(3) * 1000, 1_000_000]);
+        scalars.copy_from_slice(&[cpus, own_cpus, mem, own_mem, rng.below(3) * 1000, 1_000_000]);
         let capacity = Amounts { scalars, port: true };
         Machine {
             incarnation: 0,
-            link: Link::Up,
-            view: View::Active,
+            link: AgentLink::Up,
+            view: MasterView::Active,
             zone: number % scenario.zones,
             capacity,
             free: capacity,

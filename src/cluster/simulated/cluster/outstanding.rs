@@ -5,14 +5,14 @@ use std::collections::VecDeque;
 use crate::cluster::simulated::wire::SimOffer;
 
 #[derive(Debug, Default)]
-pub(super) struct Outstanding {
+pub(super) struct OutstandingOffers {
     /// The number of the first in the window.
     first: u64,
     /// From the oldest that may be open to the newest, with the moment when it was made.
     window: VecDeque<Option<(u64, SimOffer)>>,
 }
 
-impl Outstanding {
+impl OutstandingOffers {
     /// The number of the next offer.
     pub(super) fn next_number(&self) -> u64 {
         self.first + self.window.len() as u64
@@ -24,8 +24,8 @@ impl Outstanding {
         self.window.push_back(Some((now, offer)));
     }
 
-    /// Takes an offer out, if it is open.
-    pub(super) fn take(&mut self, number: u64) -> Option<SimOffer> {
+    /// Removes an offer, if it is open.
+    pub(super) fn remove(&mut self, number: u64) -> Option<SimOffer> {
         let position = usize::try_from(number.checked_sub(self.first)?).ok()?;
         let (_, offer) = self.window.get_mut(position)?.take()?;
         while let Some(None) = self.window.front() {

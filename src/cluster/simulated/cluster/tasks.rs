@@ -1,33 +1,34 @@
-//! Executors on their agents: they start, run and end; their updates are sent until they are acknowledged, one at a
-//! time.
+//! Executors on their agents: they start, run and end. Their updates are sent one at a time, until acknowledged.
 
 use std::time::Duration;
 
-use super::{Cluster, Life, Link, Pending, Task, View, millis};
-use crate::cluster::simulated::agenda::{Agenda, Item, TaskRef};
-use crate::cluster::simulated::wire::{AgentRef, MasterEvent, masters_update};
+use super::{AgentLink, Cluster, MasterView, PendingUpdate, SimTask, TaskPhase, millis};
+use crate::cluster::simulated::event_queue::{EventQueue, SimEvent, TaskRef};
+use crate::cluster::simulated::wire::{AgentRef, MasterEvent, master_update};
 use crate::engine::cluster_manager::Update;
 use crate::status::{TaskState, UpdateReason};
 
-/// An update is sent again after so long, then after twice as long, up to the most
-/// (`STATUS_UPDATE_RETRY_INTERVAL_MIN`, `_MAX`).
-const UPDATE_AGAIN: Duration = Duration::from_secs(10);
-const UPDATE_AGAIN_MAX: Duration = Duration::from_secs(600);
-/// From agent to master and back, in milliseconds.
-const HOP: u64 = 2;
+/// The time after which an unacknowledged update is sent again (`STATUS_UPDATE_RETRY_INTERVAL_MIN`). It doubles each
+/// time.
+const UPDATE_RETRY_MIN: Duration = Duration::from_secs(10);
+/// The longest time between two repetitions (`STATUS_UPDATE_RETRY_INTERVAL_MAX`).
+const UPDATE_RETRY_MAX: Duration = Duration::from_secs(600);
+/// The time that a message between agent and master takes, in milliseconds.
+const HOP_MS: u64 = 2;
 
 impl Cluster {
-    pub(super) fn enter(&mut self, task: Task) -> TaskRef {
+    /// Adds a task.
+    pub(super) fn insert_task(&mut self, task: SimTask) -> TaskRef {
         let machine = task.agent.machine as usize;
         let name = task.name.clone();
         let cell = match self.vacant.pop() {
             Some(cell) => {
                 let serial = self.tasks[cell as usize].serial + 1;
-                self.tasks[cell as usize] = Task { serial, ..task };
+                self.tasks[cell as usize] = SimTask { serial, ..task };
                 cell
             }
             None => {
-                self.tasks.push(Task { serial: 1, ..task });
+                self.tasks.push(SimTask { serial: 1, ..task });
                 self.tasks.len() as u32 - 1
             }
         };
@@ -36,11 +37,11 @@ impl Cluster {
         self.reference(cell)
     }
 
-    /// Nobody will ask about it any more. Cells have odd serials while they hold a task.
-    pub(super) fn forget_task(&mut self, cell: u32) {
+    /// Removes a task. Cells have odd serial numbers while they hold a task.
+    pub(super) fn remove_task(&mut self, cell: u32) {
         let task = &mut self.tasks[cell as usize];
         task.serial += 1;
-        task.life = Life::Ended;
+        task.phase = TaskPhase::Ended;
         task.pending.clear();
         let name = std::mem::take(&mut task.name);
         let machine = task.agent.machine as usize;
@@ -49,151 +50,156 @@ impl Cluster {
         self.vacant.push(cell);
     }
 
-    pub(super) fn task_arrives(&mut self, agenda: &mut Agenda, task: TaskRef) {
-        let (failing, hanging, outliving) = (self.failing, self.hanging, self.outliving);
-        let ordered = |found: &&mut Task| found.life == Life::Ordered;
+    pub(super) fn task_arrives(&mut self, events: &mut EventQueue, task: TaskRef) {
+        let failing = self.failing;
+        let hanging = self.hanging;
+        let outliving = self.outliving;
+        let ordered = |found: &&mut SimTask| found.phase == TaskPhase::Ordered;
         let Some(machine) = self.task(task).filter(ordered).map(|found| found.agent.machine) else {
             return;
         };
-        if self.machines[machine as usize].link != Link::Up {
-            // The order is lost; the master finds out when the agent registers without it.
+        if self.machines[machine as usize].link != AgentLink::Up {
+            // The launch is lost. The master notices when the agent registers without the task.
             return;
         }
-        let hung = hanging.hits(agenda.now, &mut self.dice);
-        let outlives = outliving.hits(agenda.now, &mut self.dice);
-        let fails = machine % 3 == 0 && failing.hits(agenda.now, &mut self.dice);
-        let starting = self.dice.percent(50);
-        let up_after = self.dice.between(200, 3_000);
+        let hung = hanging.hits(events.now, &mut self.rng);
+        let outlives = outliving.hits(events.now, &mut self.rng);
+        let fails = machine % 3 == 0 && failing.hits(events.now, &mut self.rng);
+        let starting = self.rng.percent(50);
+        let up_after = self.rng.between(200, 3_000);
         if let Some(found) = self.task(task) {
-            found.life = Life::Starting;
-            (found.hung, found.outlives) = (hung, outlives);
+            found.phase = TaskPhase::Starting;
+            found.hung = hung;
+            found.outlives = outlives;
         }
         if starting {
-            self.report(agenda, task, TaskState::Starting);
+            self.report(events, task, TaskState::Starting);
         }
         if fails {
-            agenda.after(up_after, Item::TaskEnds(task, true));
+            events.after(up_after, SimEvent::TaskEnds(task, true));
         } else if !hung {
-            agenda.after(up_after, Item::TaskRuns(task));
+            events.after(up_after, SimEvent::TaskRuns(task));
         }
     }
 
-    pub(super) fn task_runs(&mut self, agenda: &mut Agenda, task: TaskRef) {
-        let Some(found) = self.task(task).filter(|found| found.life == Life::Starting) else {
+    pub(super) fn task_runs(&mut self, events: &mut EventQueue, task: TaskRef) {
+        let Some(found) = self.task(task).filter(|found| found.phase == TaskPhase::Starting) else {
             return;
         };
-        found.life = Life::Running;
-        self.report(agenda, task, TaskState::Running);
+        found.phase = TaskPhase::Running;
+        self.report(events, task, TaskState::Running);
         if self.lifetime > 0 && !self.calm {
-            let lives = self.dice.lifetime(self.lifetime);
-            let badly = self.dice.percent(self.failures_percent);
-            agenda.after(lives, Item::TaskEnds(task, badly));
+            let lives = self.rng.lifetime(self.lifetime);
+            let badly = self.rng.percent(self.failures_percent);
+            events.after(lives, SimEvent::TaskEnds(task, badly));
         }
     }
 
-    pub(super) fn task_ends(&mut self, agenda: &mut Agenda, task: TaskRef, badly: bool) {
+    pub(super) fn task_ends(&mut self, events: &mut EventQueue, task: TaskRef, badly: bool) {
         if !self.calm {
-            self.end(agenda, task, if badly { TaskState::Failed } else { TaskState::Finished });
-        } else if self.task(task).is_some_and(|found| found.life == Life::Starting) {
-            agenda.after(0, Item::TaskRuns(task));
+            self.end(events, task, if badly { TaskState::Failed } else { TaskState::Finished });
+        } else if self.task(task).is_some_and(|found| found.phase == TaskPhase::Starting) {
+            events.after(0, SimEvent::TaskRuns(task));
         }
     }
 
-    /// Part of the running executors crash.
-    pub(in super::super) fn crash(&mut self, agenda: &mut Agenda, percent: u8) {
+    /// Crashes about `percent` of the running executors.
+    pub(in super::super) fn crash_executors(&mut self, events: &mut EventQueue, percent: u8) {
         for cell in 0..self.tasks.len() as u32 {
-            let running = self.tasks[cell as usize].life == Life::Running;
-            if running && self.dice.percent(percent) {
-                self.end(agenda, self.reference(cell), TaskState::Failed);
+            let running = self.tasks[cell as usize].phase == TaskPhase::Running;
+            if running && self.rng.percent(percent) {
+                self.end(events, self.reference(cell), TaskState::Failed);
             }
         }
     }
 
-    pub(super) fn end(&mut self, agenda: &mut Agenda, task: TaskRef, state: TaskState) {
+    pub(super) fn end(&mut self, events: &mut EventQueue, task: TaskRef, state: TaskState) {
         let Some(found) = self.task(task).filter(|found| found.alive()) else { return };
-        found.life = Life::Ended;
-        self.report(agenda, task, state);
+        found.phase = TaskPhase::Ended;
+        self.report(events, task, state);
     }
 
-    /// The master passes a kill on to the agent, if it can.
+    /// The master forwards a kill to the agent, if the agent can be reached.
     pub(super) fn kill(
         &mut self,
-        agenda: &mut Agenda,
+        events: &mut EventQueue,
         executor: &str,
         agent: Option<AgentRef>,
         grace: Duration,
     ) {
         let known = self.names.get(executor).copied();
         let Some(cell) = known.filter(|cell| self.tasks[*cell as usize].visible) else {
-            // As if it had been asked about.
+            // The master answers as to a reconciliation.
             if let Some(agent) = agent {
-                self.reconcile(agenda, executor, agent);
+                self.reconcile(events, executor, agent);
             }
             return;
         };
         let task = &self.tasks[cell as usize];
         let machine = self.machine_of(task.agent);
-        if machine.is_some_and(|it| it.view == View::Active && it.link == Link::Up) {
-            agenda.after(HOP, Item::KillArrives(self.reference(cell), grace));
+        if machine.is_some_and(|it| it.view == MasterView::Active && it.link == AgentLink::Up) {
+            events.after(HOP_MS, SimEvent::KillArrives(self.reference(cell), grace));
         }
     }
 
-    pub(super) fn kill_arrives(&mut self, agenda: &mut Agenda, task: TaskRef, grace: Duration) {
-        let within = self.dice.roll(millis(grace) + 1);
+    pub(super) fn kill_arrives(&mut self, events: &mut EventQueue, task: TaskRef, grace: Duration) {
+        let within = self.rng.below(millis(grace) + 1);
         let Some(found) = self.task(task).filter(|found| found.alive()) else { return };
         if !found.outlives {
-            // One that hangs doesn't end by itself.
+            // An executor that hangs doesn't end by itself.
             let after = if found.hung { millis(grace) } else { within };
-            agenda.after(after, Item::TaskKilled(task));
+            events.after(after, SimEvent::TaskKilled(task));
         }
     }
 
-    /// The agent has an update for the framework.
-    fn report(&mut self, agenda: &mut Agenda, task: TaskRef, state: TaskState) {
+    /// The agent reports a state.
+    fn report(&mut self, events: &mut EventQueue, task: TaskRef, state: TaskState) {
         let uuid = self.next_uuid;
         self.next_uuid += 1;
         let Some(found) = self.task(task) else { return };
-        found.pending.push_back(Pending { uuid, state, reason: UpdateReason::Other });
+        found.pending.push_back(PendingUpdate { uuid, state, reason: UpdateReason::Other });
         if found.pending.len() == 1 {
-            self.transmit(agenda, task, UPDATE_AGAIN);
+            self.transmit(events, task, UPDATE_RETRY_MIN);
         }
     }
 
-    /// Sends the first update that is not acknowledged.
-    pub(super) fn transmit(&mut self, agenda: &mut Agenda, task: TaskRef, again: Duration) {
+    /// Sends the first unacknowledged update.
+    pub(super) fn transmit(&mut self, events: &mut EventQueue, task: TaskRef, again: Duration) {
         let Some(found) = self.task(task) else { return };
         let Some(uuid) = found.pending.front().map(|pending| pending.uuid) else { return };
-        let next = (again * 2).min(UPDATE_AGAIN_MAX);
-        agenda.after(millis(again), Item::UpdateAgain(task, uuid, next));
-        agenda.after(HOP, Item::UpdateArrives(task, uuid));
+        let next = (again * 2).min(UPDATE_RETRY_MAX);
+        events.after(millis(again), SimEvent::UpdateAgain(task, uuid, next));
+        events.after(HOP_MS, SimEvent::UpdateArrives(task, uuid));
     }
 
     pub(super) fn update_again(
         &mut self,
-        agenda: &mut Agenda,
+        events: &mut EventQueue,
         task: TaskRef,
         uuid: u64,
         again: Duration,
     ) {
-        let waits = |found: &mut Task| found.pending.front().is_some_and(|it| it.uuid == uuid);
+        let waits = |found: &mut SimTask| found.pending.front().is_some_and(|it| it.uuid == uuid);
         if self.task(task).is_some_and(waits) {
-            self.transmit(agenda, task, again);
+            self.transmit(events, task, again);
         }
     }
 
-    pub(super) fn update_arrives(&mut self, agenda: &mut Agenda, task: TaskRef, uuid: u64) {
+    pub(super) fn update_arrives(&mut self, events: &mut EventQueue, task: TaskRef, uuid: u64) {
         let Some(found) = self.task(task) else { return };
         let Some(pending) = found.pending.front().copied().filter(|it| it.uuid == uuid) else {
             return;
         };
         let agent = found.agent;
         let machine = &self.machines[agent.machine as usize];
-        let registered = machine.incarnation == agent.incarnation && machine.view == View::Active;
-        if !self.leads || !registered || machine.link != Link::Up {
+        let registered =
+            machine.incarnation == agent.incarnation && machine.view == MasterView::Active;
+        if !self.leads || !registered || machine.link != AgentLink::Up {
             return;
         }
         let Some(found) = self.task(task) else { return };
-        (found.known, found.visible) = (pending.state, true);
+        found.known = pending.state;
+        found.visible = true;
         let name = found.name.clone();
         if found.known_ended() && std::mem::take(&mut found.held) {
             let amounts = found.amounts;
@@ -202,18 +208,19 @@ impl Cluster {
         if self.subscribed {
             let update = Update {
                 uuid: Some(uuid.to_le_bytes().to_vec()),
-                ..masters_update(&name, agent, pending.state, pending.reason)
+                ..master_update(&name, agent, pending.state, pending.reason)
             };
-            self.network.tell(agenda, MasterEvent::Update(update));
+            self.network.send_event(events, MasterEvent::Update(update));
         }
     }
 
-    /// The framework has taken an update in. The agent goes on to the next.
-    pub(super) fn acknowledge(&mut self, agenda: &mut Agenda, executor: &str, uuid: u64) {
+    /// The framework acknowledges an update. The agent sends the next one.
+    pub(super) fn acknowledge(&mut self, events: &mut EventQueue, executor: &str, uuid: u64) {
         let Some(cell) = self.names.get(executor).copied() else { return };
         let task = &self.tasks[cell as usize];
         let machine = self.machine_of(task.agent);
-        let in_reach = machine.is_some_and(|it| it.view == View::Active && it.link == Link::Up);
+        let in_reach =
+            machine.is_some_and(|it| it.view == MasterView::Active && it.link == AgentLink::Up);
         let first = task.pending.front().is_some_and(|pending| pending.uuid == uuid);
         if !in_reach || !first {
             return;
@@ -221,29 +228,29 @@ impl Cluster {
         let task = &mut self.tasks[cell as usize];
         task.pending.pop_front();
         if !task.pending.is_empty() {
-            self.transmit(agenda, self.reference(cell), UPDATE_AGAIN);
-        } else if task.life == Life::Ended {
-            self.forget_task(cell);
+            self.transmit(events, self.reference(cell), UPDATE_RETRY_MIN);
+        } else if task.phase == TaskPhase::Ended {
+            self.remove_task(cell);
         }
     }
 
-    /// Nothing is wrong with executors any more: those that hang get up, and those that outlived kills don't the next.
-    pub(super) fn heal_tasks(&mut self, agenda: &mut Agenda) {
+    /// Ends the faults of executors: those that hang start to run, and kills end all.
+    pub(super) fn heal_tasks(&mut self, events: &mut EventQueue) {
         self.calm = true;
         for cell in 0..self.tasks.len() as u32 {
             let task = &mut self.tasks[cell as usize];
             task.outlives = false;
             if std::mem::take(&mut task.hung) {
-                agenda.after(0, Item::TaskRuns(self.reference(cell)));
+                events.after(0, SimEvent::TaskRuns(self.reference(cell)));
             }
         }
     }
 
-    /// Sends everything again that waits for an acknowledgement: after a subscription.
-    pub(super) fn transmit_all(&mut self, agenda: &mut Agenda) {
+    /// Sends all unacknowledged updates again, after a subscription.
+    pub(super) fn transmit_all(&mut self, events: &mut EventQueue) {
         for cell in 0..self.tasks.len() as u32 {
             if !self.tasks[cell as usize].pending.is_empty() {
-                self.transmit(agenda, self.reference(cell), UPDATE_AGAIN);
+                self.transmit(events, self.reference(cell), UPDATE_RETRY_MIN);
             }
         }
     }

@@ -10,13 +10,13 @@ use crate::error::Error;
 use crate::resources::{Mebibytes, MilliCpus};
 use crate::time::Timestamp;
 
-/// The purpose of the dice that make scenarios.
+/// The purpose of the rng that make scenarios.
 const MAKING: u64 = 1;
 
-/// The purpose of the dice that make handlers slow: their own, so that worlds without slow handlers stay what they
+/// The purpose of the rng that make handlers slow: their own, so that worlds without slow handlers stay what they
 /// were.
 const SLOWING: u64 = 6;
-/// The purpose of the dice that make agents flap.
+/// The purpose of the rng that make agents flap.
 const FLAPPING: u64 = 7;
 /// The last call of a slow batch leaves after so many milliseconds at most.
 const SLOW_MAX: u64 = 8_000;
@@ -75,55 +75,55 @@ impl Scenario {
     /// in them at all, so that rare mixtures come up.
     #[must_use]
     pub fn generate(seed: u64, severity: Severity) -> Scenario {
-        let mut dice = Rng::new(seed, MAKING);
-        let agents = dice.between(1, 12) as u32;
-        let executor_gpus = dice.pick(&[0, 0, 0, 1]);
+        let mut rng = Rng::new(seed, MAKING);
+        let agents = rng.between(1, 12) as u32;
+        let executor_gpus = rng.pick(&[0, 0, 0, 1]);
         let mut scenario = Scenario {
             seed,
             agents,
-            agent_cores: dice.between(1, 8) as u32,
-            agent_memory: Mebibytes::new(dice.between(1, 10) * 1024),
-            zones: dice.pick(&[1, 2, 3, 3]),
-            reserved_percent: dice.pick(&[0, 0, 30, 100]),
-            executors: dice.between(1, 40) as u32,
-            executor_cores: MilliCpus::from_millis(dice.pick(&[0, 500, 1000, 1000, 2000, 3000])),
-            executor_memory: Mebibytes::new(dice.between(1, 8) * 256),
-            memory_overhead: Mebibytes::new(dice.pick(&[0, 0, 100])),
-            extra_cores: dice.pick(&[0, 0, 2]),
+            agent_cores: rng.between(1, 8) as u32,
+            agent_memory: Mebibytes::new(rng.between(1, 10) * 1024),
+            zones: rng.pick(&[1, 2, 3, 3]),
+            reserved_percent: rng.pick(&[0, 0, 30, 100]),
+            executors: rng.between(1, 40) as u32,
+            executor_cores: MilliCpus::from_millis(rng.pick(&[0, 500, 1000, 1000, 2000, 3000])),
+            executor_memory: Mebibytes::new(rng.between(1, 8) * 256),
+            memory_overhead: Mebibytes::new(rng.pick(&[0, 0, 100])),
+            extra_cores: rng.pick(&[0, 0, 2]),
             executor_gpus,
-            gpu_cap: dice.pick(&[0, 3, 10]).max(executor_gpus),
-            fixed_port: dice.percent(15),
-            core_cap: MilliCpus::from_cores(dice.pick(&[0, 0, 5, 20])),
-            plain_ids: dice.percent(30),
-            exclude_after: dice.between(1, 3) as u8,
-            exclude_for: Duration::from_secs(dice.pick(&[10, 60, 300])),
-            release_after: Duration::from_secs(dice.pick(&[10, 60, 300])),
-            handlers: dice.between(1, 4) as u32,
-            queue: dice.pick(&[2, 10, 10_000]),
-            batch: dice.pick(&[1, 3, 256]),
-            lifetime: Duration::from_secs(dice.pick(&[0, 5, 30, 120])),
-            failures_percent: dice.pick(&[0, 10, 50]),
-            healed_at: Timestamp::from_millis(dice.pick(&[30_000, 120_000, 400_000])),
-            shutdown_timeout: Duration::from_secs(dice.pick(&[0, 3, 30])),
+            gpu_cap: rng.pick(&[0, 3, 10]).max(executor_gpus),
+            fixed_port: rng.percent(15),
+            core_cap: MilliCpus::from_cores(rng.pick(&[0, 0, 5, 20])),
+            plain_ids: rng.percent(30),
+            exclude_after: rng.between(1, 3) as u8,
+            exclude_for: Duration::from_secs(rng.pick(&[10, 60, 300])),
+            release_after: Duration::from_secs(rng.pick(&[10, 60, 300])),
+            handlers: rng.between(1, 4) as u32,
+            queue: rng.pick(&[2, 10, 10_000]),
+            batch: rng.pick(&[1, 3, 256]),
+            lifetime: Duration::from_secs(rng.pick(&[0, 5, 30, 120])),
+            failures_percent: rng.pick(&[0, 10, 50]),
+            healed_at: Timestamp::from_millis(rng.pick(&[30_000, 120_000, 400_000])),
+            shutdown_timeout: Duration::from_secs(rng.pick(&[0, 3, 30])),
             ..Scenario::plain()
         };
         let faults = match severity {
             Severity::None => 0,
-            Severity::Mild => dice.roll(8),
-            Severity::Harsh => dice.between(4, 60),
+            Severity::Mild => rng.below(8),
+            Severity::Harsh => rng.between(4, 60),
         };
         let possible: Vec<FaultKind> = match severity {
             // Each world has some kinds of fault and lacks others.
             Severity::Harsh => {
                 let kinds = FaultKind::ALL.iter().copied();
                 let kinds = kinds.filter(|kind| kind.is_for_all_worlds());
-                kinds.filter(|_| dice.percent(50)).collect()
+                kinds.filter(|_| rng.percent(50)).collect()
             }
             _ => MILD.to_vec(),
         };
-        scenario.befall(&mut dice, faults, &possible, severity);
-        if severity == Severity::Harsh && dice.percent(15) {
-            let at = Timestamp::from_millis(dice.roll(scenario.healed_at.as_millis()));
+        scenario.befall(&mut rng, faults, &possible, severity);
+        if severity == Severity::Harsh && rng.percent(15) {
+            let at = Timestamp::from_millis(rng.below(scenario.healed_at.as_millis()));
             scenario.faults.push(Fault { at, ..Fault::new(FaultKind::Shutdown) });
         }
         if severity == Severity::Harsh {
@@ -136,23 +136,23 @@ impl Scenario {
 
     /// In part of the worlds handlers are slow now and then: while executors fail, connections break, and all are asked
     /// about.
-    fn slow_handlers(&mut self, dice: &mut Rng) {
-        if !dice.percent(40) {
+    fn slow_handlers(&mut self, rng: &mut Rng) {
+        if !rng.percent(40) {
             return;
         }
-        for _ in 0..dice.between(1, 4) {
-            let mut slow = self.fault(dice, FaultKind::AnswersDelayed, 100);
+        for _ in 0..rng.between(1, 4) {
+            let mut slow = self.fault(rng, FaultKind::AnswersDelayed, 100);
             slow.lasts *= 3;
             self.faults.push(slow);
             let within =
-                slow.at.plus(Duration::from_millis(dice.roll(slow.lasts.as_millis() as u64)));
-            let further = match dice.roll(4) {
+                slow.at.plus(Duration::from_millis(rng.below(slow.lasts.as_millis() as u64)));
+            let further = match rng.below(4) {
                 0 => Fault {
-                    lasts: Duration::from_millis(dice.between(1, 500)),
+                    lasts: Duration::from_millis(rng.between(1, 500)),
                     ..Fault::new(FaultKind::ConnectionBreaks)
                 },
                 1 => Fault {
-                    percent: dice.between(1, 50) as u8,
+                    percent: rng.between(1, 50) as u8,
                     ..Fault::new(FaultKind::ExecutorsCrash)
                 },
                 2 => {
@@ -169,22 +169,22 @@ impl Scenario {
 
     /// In part of the worlds agents flap: each is cut off until its executors are about to be given up, or about to be
     /// forgotten, is back for a moment, and is cut off again.
-    fn flapping_agents(&mut self, dice: &mut Rng) {
+    fn flapping_agents(&mut self, rng: &mut Rng) {
         let release = self.release_after;
-        if !dice.percent(60) || release > FLAPPING_RELEASE_MAX {
+        if !rng.percent(60) || release > FLAPPING_RELEASE_MAX {
             return;
         }
         // Executors that end meanwhile don't come back.
         self.lifetime = Duration::ZERO;
-        for _ in 0..dice.between(1, 3) {
-            let agent = dice.roll(self.agents.into()) as u32;
-            let mut at = Timestamp::from_millis(dice.between(5_000, 20_000));
+        for _ in 0..rng.between(1, 3) {
+            let agent = rng.below(self.agents.into()) as u32;
+            let mut at = Timestamp::from_millis(rng.between(5_000, 20_000));
             for out_of_sight in [release, release + self.forget_after(), release] {
-                let soon = Duration::from_millis(dice.between(0, 1_600));
+                let soon = Duration::from_millis(rng.between(0, 1_600));
                 let lasts = (UNREACHABLE_AFTER + out_of_sight + soon).saturating_sub(CLOSE);
                 let fault = Fault { at, agent, lasts, ..Fault::new(FaultKind::AgentPartitioned) };
                 self.faults.push(fault);
-                at = at.plus(lasts + Duration::from_millis(dice.between(100, 3_000)));
+                at = at.plus(lasts + Duration::from_millis(rng.between(100, 3_000)));
             }
             self.healed_at = self.healed_at.max(at);
         }
@@ -200,7 +200,7 @@ impl Scenario {
         executors: u32,
         duration: Duration,
     ) -> Scenario {
-        let mut dice = Rng::new(seed, MAKING);
+        let mut rng = Rng::new(seed, MAKING);
         let mut scenario = Scenario {
             seed,
             agents,
@@ -228,42 +228,42 @@ impl Scenario {
         let millis = scenario.healed_at.as_millis();
         let of_agents = (millis.saturating_mul(hundreds) / every).min(SIZED_FAULTS_MAX);
         let (single, common) = possible.into_iter().partition::<Vec<_>, _>(|it| it.of_an_agent());
-        scenario.befall(&mut dice, of_agents, &single, severity);
-        scenario.befall(&mut dice, (millis / every).min(SIZED_FAULTS_MAX), &common, severity);
+        scenario.befall(&mut rng, of_agents, &single, severity);
+        scenario.befall(&mut rng, (millis / every).min(SIZED_FAULTS_MAX), &common, severity);
         scenario.put_in_order();
         scenario
     }
 
-    fn befall(&mut self, dice: &mut Rng, faults: u64, possible: &[FaultKind], severity: Severity) {
+    fn befall(&mut self, rng: &mut Rng, faults: u64, possible: &[FaultKind], severity: Severity) {
         if possible.is_empty() {
             return;
         }
         // Mild faults hit few at a time.
         let percent_max = if severity == Severity::Harsh { 100 } else { 10 };
         for _ in 0..faults {
-            let kind = dice.pick(possible);
-            let fault = self.fault(dice, kind, percent_max);
+            let kind = rng.pick(possible);
+            let fault = self.fault(rng, kind, percent_max);
             self.faults.push(fault);
         }
     }
 
     /// A fault of this kind, as severe as chance has it.
-    fn fault(&self, dice: &mut Rng, kind: FaultKind, percent_max: u64) -> Fault {
+    fn fault(&self, rng: &mut Rng, kind: FaultKind, percent_max: u64) -> Fault {
         use FaultKind as K;
-        let at = Timestamp::from_millis(dice.roll(self.healed_at.as_millis()));
+        let at = Timestamp::from_millis(rng.below(self.healed_at.as_millis()));
         let fault = Fault { at, ..Fault::new(kind) };
-        let lasts = Duration::from_millis(dice.between(100, 20_000));
-        let percent = dice.between(1, percent_max) as u8;
+        let lasts = Duration::from_millis(rng.between(100, 20_000));
+        let percent = rng.between(1, percent_max) as u8;
         match kind {
             K::AgentDies | K::AgentPartitioned => Fault {
-                agent: dice.roll(self.agents.into()) as u32,
-                lasts: Duration::from_secs(dice.pick(&[1, 20, 90, 200])),
-                amount: if kind == K::AgentDies { dice.roll(2) } else { 0 },
+                agent: rng.below(self.agents.into()) as u32,
+                lasts: Duration::from_secs(rng.pick(&[1, 20, 90, 200])),
+                amount: if kind == K::AgentDies { rng.below(2) } else { 0 },
                 ..fault
             },
             K::MasterFailsOver | K::ConnectionBreaks => Fault { lasts, ..fault },
             K::MessagesReordered | K::MessagesDelayed => {
-                Fault { percent, lasts, amount: dice.between(1, 3_000), ..fault }
+                Fault { percent, lasts, amount: rng.between(1, 3_000), ..fault }
             }
             K::MessagesLost | K::MessagesDuplicated | K::OffersRescinded => {
                 Fault { percent, lasts, ..fault }
@@ -274,16 +274,16 @@ impl Scenario {
             K::ExecutorsCrash | K::ExecutorsKilled => {
                 Fault { percent: percent.div_ceil(2), ..fault }
             }
-            K::ClockJumps => Fault { amount: dice.pick(&[10, 1_000, 60_000, 3_600_000]), ..fault },
-            K::ClockLags => Fault { percent, lasts, amount: dice.between(1, 5_000), ..fault },
+            K::ClockJumps => Fault { amount: rng.pick(&[10, 1_000, 60_000, 3_600_000]), ..fault },
+            K::ClockLags => Fault { percent, lasts, amount: rng.between(1, 5_000), ..fault },
             K::AnswersDelayed => {
-                Fault { percent, lasts, amount: dice.between(1, SLOW_MAX), ..fault }
+                Fault { percent, lasts, amount: rng.between(1, SLOW_MAX), ..fault }
             }
-            K::OfferStorm | K::StrayUpdates => Fault { amount: dice.between(1, 10), ..fault },
-            K::LimitChanges => Fault { amount: dice.roll(u64::from(self.executors) * 2), ..fault },
-            K::CoreCapChanges => Fault { amount: dice.roll(40) * 500, ..fault },
-            K::ConstraintChanges => Fault { amount: dice.roll(u64::from(self.zones) + 1), ..fault },
-            K::ExecutorCoresChange => Fault { amount: dice.between(1, 6) * 500, ..fault },
+            K::OfferStorm | K::StrayUpdates => Fault { amount: rng.between(1, 10), ..fault },
+            K::LimitChanges => Fault { amount: rng.below(u64::from(self.executors) * 2), ..fault },
+            K::CoreCapChanges => Fault { amount: rng.below(40) * 500, ..fault },
+            K::ConstraintChanges => Fault { amount: rng.below(u64::from(self.zones) + 1), ..fault },
+            K::ExecutorCoresChange => Fault { amount: rng.between(1, 6) * 500, ..fault },
             K::Shutdown => fault,
         }
     }
@@ -314,7 +314,7 @@ impl FaultKind {
         matches!(self, FaultKind::AgentDies | FaultKind::AgentPartitioned)
     }
 
-    /// Whether any harsh world may have it. Others have dice of their own.
+    /// Whether any harsh world may have it. Others have rng of their own.
     const fn is_for_all_worlds(self) -> bool {
         !matches!(self, FaultKind::Shutdown | FaultKind::AnswersDelayed)
     }

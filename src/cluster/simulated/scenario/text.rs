@@ -33,7 +33,7 @@ impl fmt::Display for Scenario {
         let mut separator = "";
         for setting in SETTINGS {
             let value = (setting.get)(self);
-            write!(f, "{separator}{}={}", setting.name, Shown(setting.unit, value))?;
+            write!(f, "{separator}{}={}", setting.name, FormattedNumber(setting.unit, value))?;
             separator = " ";
         }
         self.faults.iter().try_for_each(|fault| write!(f, "\n{fault}"))
@@ -42,12 +42,12 @@ impl fmt::Display for Scenario {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let at = Shown(Unit::Millis, self.at.as_millis());
+        let at = FormattedNumber(NumberFormat::Millis, self.at.as_millis());
         write!(f, "{at} {}", self.kind.as_str())?;
         for field in FIELDS {
             let value = (field.get)(self);
             if value != 0 {
-                write!(f, " {}={}", field.name, Shown(field.unit, value))?;
+                write!(f, " {}={}", field.name, FormattedNumber(field.unit, value))?;
             }
         }
         Ok(())
@@ -89,7 +89,7 @@ impl FromStr for Scenario {
 fn read_fault(line: &str, number: u32) -> Result<Fault, Error> {
     let mut words = line.split_whitespace();
     let at = words.next().unwrap_or_default();
-    let moment = Unit::Millis.read(at, MOMENT_MAX);
+    let moment = NumberFormat::Millis.read(at, MOMENT_MAX);
     let at = moment.map_err(|allowed| wrong(number, at, &allowed))?;
     let name = words.next().unwrap_or_default();
     let kind = FaultKind::ALL.iter().find(|kind| kind.as_str() == name).ok_or_else(|| {
@@ -103,18 +103,18 @@ fn read_fault(line: &str, number: u32) -> Result<Fault, Error> {
 
 /// How a number is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unit {
+enum NumberFormat {
     Plain,
     /// Milliseconds, written as seconds: `12.5s`.
     Millis,
 }
 
-impl Unit {
+impl NumberFormat {
     /// Reads a number of at most `most`, or says what is allowed.
     fn read(self, text: &str, most: u64) -> Result<u64, String> {
         let value = match self {
-            Unit::Plain => text.parse().ok(),
-            Unit::Millis => text.strip_suffix('s').and_then(|seconds| {
+            NumberFormat::Plain => text.parse().ok(),
+            NumberFormat::Millis => text.strip_suffix('s').and_then(|seconds| {
                 let (whole, part) = seconds.split_once('.').unwrap_or((seconds, "0"));
                 let digits = part.len() <= 3 && part.bytes().all(|byte| byte.is_ascii_digit());
                 let thousandths: u64 = format!("{part:0<3}").parse().ok().filter(|_| digits)?;
@@ -122,22 +122,24 @@ impl Unit {
             }),
         };
         value.filter(|value| *value <= most).ok_or_else(|| match self {
-            Unit::Plain => format!("a whole number up to {most}"),
-            Unit::Millis => format!("seconds up to {}, such as 12.5s", Shown(self, most)),
+            NumberFormat::Plain => format!("a whole number up to {most}"),
+            NumberFormat::Millis => {
+                format!("seconds up to {}, such as 12.5s", FormattedNumber(self, most))
+            }
         })
     }
 }
 
 /// A number with its unit.
-struct Shown(Unit, u64);
+struct FormattedNumber(NumberFormat, u64);
 
-impl fmt::Display for Shown {
+impl fmt::Display for FormattedNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Shown(unit, value) = *self;
+        let FormattedNumber(unit, value) = *self;
         match (unit, value % 1000) {
-            (Unit::Plain, _) => value.fmt(f),
-            (Unit::Millis, 0) => write!(f, "{}s", value / 1000),
-            (Unit::Millis, rest) => {
+            (NumberFormat::Plain, _) => value.fmt(f),
+            (NumberFormat::Millis, 0) => write!(f, "{}s", value / 1000),
+            (NumberFormat::Millis, rest) => {
                 write!(f, "{}.{}s", value / 1000, format!("{rest:03}").trim_end_matches('0'))
             }
         }
@@ -147,7 +149,7 @@ impl fmt::Display for Shown {
 /// One `name=value`.
 struct Setting<T: 'static> {
     name: &'static str,
-    unit: Unit,
+    unit: NumberFormat,
     /// The least and the most that are allowed.
     range: (u64, u64),
     get: fn(&T) -> u64,
@@ -182,182 +184,182 @@ fn millis(duration: Duration) -> u64 {
 const SETTINGS: &[Setting<Scenario>] = &[
     Setting {
         name: "seed",
-        unit: Unit::Plain,
+        unit: NumberFormat::Plain,
         range: (0, u64::MAX),
         get: |it| it.seed,
         set: |it, value| it.seed = value,
     },
     Setting {
         name: "agents",
-        unit: Unit::Plain,
+        unit: NumberFormat::Plain,
         range: (1, AGENTS_MAX),
         get: |it| it.agents.into(),
         set: |it, value| it.agents = value as u32,
     },
     Setting {
         name: "agent-cores",
-        unit: Unit::Plain,
+        unit: NumberFormat::Plain,
         range: (1, 100_000),
         get: |it| it.agent_cores.into(),
         set: |it, value| it.agent_cores = value as u32,
     },
     Setting {
         name: "agent-mib",
-        unit: Unit::Plain,
+        unit: NumberFormat::Plain,
         range: (1, 1 << 40),
         get: |it| it.agent_memory.get(),
         set: |it, value| it.agent_memory = Mebibytes::new(value),
     },
     Setting {
         name: "zones",
-        unit: Unit::Plain,
+        unit: NumberFormat::Plain,
         range: (1, 1000),
         get: |it| it.zones.into(),
         set: |it, value| it.zones = value as u32,
     },
     Setting {
         name: "reserved-percent",
-        unit: Unit::Plain,
+        unit: NumberFormat::Plain,
         range: (0, 100),
         get: |it| it.reserved_percent.into(),
         set: |it, value| it.reserved_percent = value as u8,
     },
     Setting {
         name: "executors",
-        unit: Unit::Plain,
+        unit: NumberFormat::Plain,
         range: (0, EXECUTORS_MAX),
         get: |it| it.executors.into(),
         set: |it, value| it.executors = value as u32,
     },
     Setting {
         name: "executor-millicores",
-        unit: Unit::Plain,
+        unit: NumberFormat::Plain,
         range: (0, 1_000_000_000),
         get: |it| it.executor_cores.millis(),
         set: |it, value| it.executor_cores = MilliCpus::from_millis(value),
     },
     Setting {
         name: "executor-mib",
-        unit: Unit::Plain,
+        unit: NumberFormat::Plain,
         range: (1, 1 << 40),
         get: |it| it.executor_memory.get(),
         set: |it, value| it.executor_memory = Mebibytes::new(value),
     },
     Setting {
         name: "overhead-mib",
-        unit: Unit::Plain,
+        unit: NumberFormat::Plain,
         range: (0, 1 << 40),
         get: |it| it.memory_overhead.get(),
         set: |it, value| it.memory_overhead = Mebibytes::new(value),
     },
     Setting {
         name: "extra-cores",
-        unit: Unit::Plain,
+        unit: NumberFormat::Plain,
         range: (0, 1_000),
         get: |it| it.extra_cores.into(),
         set: |it, value| it.extra_cores = value as u32,
     },
     Setting {
         name: "executor-gpus",
-        unit: Unit::Plain,
+        unit: NumberFormat::Plain,
         range: (0, 1_000_000),
         get: |it| it.executor_gpus.into(),
         set: |it, value| it.executor_gpus = value as u32,
     },
     Setting {
         name: "gpu-cap",
-        unit: Unit::Plain,
+        unit: NumberFormat::Plain,
         range: (0, 1_000_000),
         get: |it| it.gpu_cap.into(),
         set: |it, value| it.gpu_cap = value as u32,
     },
     Setting {
         name: "fixed-port",
-        unit: Unit::Plain,
+        unit: NumberFormat::Plain,
         range: (0, 1),
         get: |it| it.fixed_port.into(),
         set: |it, value| it.fixed_port = value == 1,
     },
     Setting {
         name: "core-cap-millicores",
-        unit: Unit::Plain,
+        unit: NumberFormat::Plain,
         range: (0, 1_000_000_000),
         get: |it| it.core_cap.millis(),
         set: |it, value| it.core_cap = MilliCpus::from_millis(value),
     },
     Setting {
         name: "plain-ids",
-        unit: Unit::Plain,
+        unit: NumberFormat::Plain,
         range: (0, 1),
         get: |it| it.plain_ids.into(),
         set: |it, value| it.plain_ids = value == 1,
     },
     Setting {
         name: "exclude-after",
-        unit: Unit::Plain,
+        unit: NumberFormat::Plain,
         range: (1, 255),
         get: |it| it.exclude_after.into(),
         set: |it, value| it.exclude_after = value as u8,
     },
     Setting {
         name: "exclude-for",
-        unit: Unit::Millis,
+        unit: NumberFormat::Millis,
         range: (0, MOMENT_MAX),
         get: |it| millis(it.exclude_for),
         set: |it, value| it.exclude_for = Duration::from_millis(value),
     },
     Setting {
         name: "release-after",
-        unit: Unit::Millis,
+        unit: NumberFormat::Millis,
         range: (0, MOMENT_MAX),
         get: |it| millis(it.release_after),
         set: |it, value| it.release_after = Duration::from_millis(value),
     },
     Setting {
         name: "handlers",
-        unit: Unit::Plain,
+        unit: NumberFormat::Plain,
         range: (1, 64),
         get: |it| it.handlers.into(),
         set: |it, value| it.handlers = value as u32,
     },
     Setting {
         name: "queue",
-        unit: Unit::Plain,
+        unit: NumberFormat::Plain,
         range: (1, 1_000_000),
         get: |it| it.queue.into(),
         set: |it, value| it.queue = value as u32,
     },
     Setting {
         name: "batch",
-        unit: Unit::Plain,
+        unit: NumberFormat::Plain,
         range: (1, 1_000_000),
         get: |it| it.batch.into(),
         set: |it, value| it.batch = value as u32,
     },
     Setting {
         name: "lifetime",
-        unit: Unit::Millis,
+        unit: NumberFormat::Millis,
         range: (0, MOMENT_MAX),
         get: |it| millis(it.lifetime),
         set: |it, value| it.lifetime = Duration::from_millis(value),
     },
     Setting {
         name: "failures-percent",
-        unit: Unit::Plain,
+        unit: NumberFormat::Plain,
         range: (0, 100),
         get: |it| it.failures_percent.into(),
         set: |it, value| it.failures_percent = value as u8,
     },
     Setting {
         name: "healed-at",
-        unit: Unit::Millis,
+        unit: NumberFormat::Millis,
         range: (0, MOMENT_MAX),
         get: |it| it.healed_at.as_millis(),
         set: |it, value| it.healed_at = Timestamp::from_millis(value),
     },
     Setting {
         name: "shutdown-timeout",
-        unit: Unit::Millis,
+        unit: NumberFormat::Millis,
         range: (0, MOMENT_MAX),
         get: |it| millis(it.shutdown_timeout),
         set: |it, value| it.shutdown_timeout = Duration::from_millis(value),
@@ -368,28 +370,28 @@ const SETTINGS: &[Setting<Scenario>] = &[
 const FIELDS: &[Setting<Fault>] = &[
     Setting {
         name: "agent",
-        unit: Unit::Plain,
+        unit: NumberFormat::Plain,
         range: (0, AGENTS_MAX - 1),
         get: |it| it.agent.into(),
         set: |it, value| it.agent = value as u32,
     },
     Setting {
         name: "percent",
-        unit: Unit::Plain,
+        unit: NumberFormat::Plain,
         range: (0, 100),
         get: |it| it.percent.into(),
         set: |it, value| it.percent = value as u8,
     },
     Setting {
         name: "lasts",
-        unit: Unit::Millis,
+        unit: NumberFormat::Millis,
         range: (0, MOMENT_MAX),
         get: |it| millis(it.lasts),
         set: |it, value| it.lasts = Duration::from_millis(value),
     },
     Setting {
         name: "amount",
-        unit: Unit::Plain,
+        unit: NumberFormat::Plain,
         range: (0, AMOUNT_MAX),
         get: |it| it.amount,
         set: |it, value| it.amount = value,

@@ -1,8 +1,7 @@
-//! Sandboxes: `<work folder>/sandboxes/<framework>/<agent>/<executor>/`, with the executor's
-//! output.
+//! Sandboxes, the working folders of executors: `<work folder>/sandboxes/<framework>/<agent>/<executor>/`, with the
+//! files that standard output and standard error go to.
 //!
-//! They are left in place when executors end: what an executor wrote is what its owner wants to
-//! see.
+//! They stay when executors end, so that their output can be read.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,36 +10,35 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::Error;
 
-/// How many frameworks may try to begin in the same millisecond of the same process.
-const NAMESAKES_MAX: u32 = 1000;
+/// How many frameworks of one process can be given an id in the same millisecond.
+const SAME_MILLISECOND_MAX: u32 = 1000;
 
 /// The folder of one framework's sandboxes.
 #[derive(Debug)]
-pub(super) struct Sandboxes {
+pub(crate) struct Sandboxes {
     framework_id: String,
     root: PathBuf,
 }
 
 impl Sandboxes {
-    /// Makes the folder, and with it the framework's id: the file system sees to it that nobody
-    /// else has it.
+    /// Makes the folder of a new framework. The folder's name is the framework's id; making it reserves the id.
     ///
     /// # Errors
     /// When the folder can't be made.
-    pub(super) fn create(work_dir: &Path) -> Result<Sandboxes, Error> {
-        Self::claim(work_dir).map_err(|error| {
+    pub(crate) fn create(work_dir: &Path) -> Result<Sandboxes, Error> {
+        Self::reserve(work_dir).map_err(|error| {
             let allowed = format!("a folder in which sandboxes can be made ({error})");
             Error::setting("work folder", work_dir.display(), allowed)
         })
     }
 
-    fn claim(work_dir: &Path) -> io::Result<Sandboxes> {
+    fn reserve(work_dir: &Path) -> io::Result<Sandboxes> {
         let parent = absolute(work_dir)?.join("sandboxes");
         fs::create_dir_all(&parent)?;
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let stem = format!("local-{}-{}", since.as_millis(), std::process::id());
-        for namesake in 0..NAMESAKES_MAX {
-            let framework_id = match namesake {
+        for attempt in 0..SAME_MILLISECOND_MAX {
+            let framework_id = match attempt {
                 0 => stem.clone(),
                 number => format!("{stem}-{number}"),
             };
@@ -55,12 +53,12 @@ impl Sandboxes {
     }
 
     /// The framework's id.
-    pub(super) fn framework_id(&self) -> &str {
+    pub(crate) fn framework_id(&self) -> &str {
         &self.framework_id
     }
 
     /// Makes the sandbox of an executor.
-    pub(super) fn make(&self, agent_id: &str, executor: &str) -> io::Result<Sandbox> {
+    pub(crate) fn make(&self, agent_id: &str, executor: &str) -> io::Result<Sandbox> {
         let path = self.root.join(agent_id).join(executor);
         fs::create_dir_all(&path)?;
         let stdout = File::create(path.join("stdout"))?;
@@ -71,14 +69,14 @@ impl Sandboxes {
 
 /// One executor's folder, with the files that its output goes to.
 #[derive(Debug)]
-pub(super) struct Sandbox {
+pub(crate) struct Sandbox {
     pub(super) path: PathBuf,
     pub(super) stdout: File,
     pub(super) stderr: File,
 }
 
-/// Whether an executor's id can name a folder: nothing that Mesos would refuse as an id.
-pub(super) fn can_name(executor: &str) -> bool {
+/// Whether a folder can be named after an executor's id. Mesos refuses the same ids.
+pub(crate) fn is_valid_name(executor: &str) -> bool {
     let allowed = |c: char| !c.is_control() && c != '/' && c != '\\';
     (1..=255).contains(&executor.len())
         && executor != "."
@@ -90,13 +88,12 @@ pub(super) fn can_name(executor: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Goal: no id leads out of its sandbox. Method: the ids that could, and one that is as it
-    /// should be.
+    /// Goal: no id leads out of its sandbox. Method: ids that would, and a valid one.
     #[test]
     fn ids_stay_inside() {
         for id in ["", ".", "..", "../x", "a/b", "a\\b", "a\0b", "a\nb", &"x".repeat(256)] {
-            assert!(!can_name(id), "{id:?}");
+            assert!(!is_valid_name(id), "{id:?}");
         }
-        assert!(can_name("etl-s44we8-17.4"));
+        assert!(is_valid_name("etl-s44we8-17.4"));
     }
 }

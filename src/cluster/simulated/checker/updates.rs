@@ -1,32 +1,37 @@
-//! Updates and their acknowledgements: rule 13.
+//! Checks status updates and their acknowledgements: invariant 13.
 
-use super::Finding;
+use super::rule::RuleViolation;
 use crate::engine::Notice;
 use crate::engine::cluster_manager::Update;
 use crate::kernel::{Kernel, Phase};
 use crate::status::Meaning;
 use crate::time::Timestamp;
 
-/// In worlds of up to so many executors each acknowledgement is compared with the kernel.
-const LOOKED_THROUGH_MAX: u32 = 500;
+/// Up to this number of executors, each acknowledgement is compared with a snapshot of the kernel.
+const COMPARED_EXECUTORS_MAX: u32 = 500;
 
-/// The update that the controller is at.
+/// The update that the controller processes.
 #[derive(Default)]
-pub(super) struct Messages {
-    current: Option<Current>,
+pub(super) struct UpdateChecker {
+    current: Option<CurrentUpdate>,
 }
 
-struct Current {
+/// An update, and what the controller did with it.
+struct CurrentUpdate {
     executor: String,
     uuid: Option<Vec<u8>>,
     applied: u32,
     acknowledged: u32,
 }
 
-impl Messages {
+impl UpdateChecker {
     pub(super) fn arrives(&mut self, update: &Update) {
-        let (executor, uuid) = (update.executor.clone(), update.uuid.clone());
-        self.current = Some(Current { executor, uuid, applied: 0, acknowledged: 0 });
+        self.current = Some(CurrentUpdate {
+            executor: update.executor.clone(),
+            uuid: update.uuid.clone(),
+            applied: 0,
+            acknowledged: 0,
+        });
     }
 
     pub(super) fn noticed(&mut self, notice: &Notice) {
@@ -41,8 +46,8 @@ impl Messages {
         uuid: &[u8],
         kernel: &Kernel,
         now: Timestamp,
-    ) -> Result<(), Finding> {
-        applied(update, kernel, now)?;
+    ) -> Result<(), RuleViolation> {
+        check_applied(update, kernel, now)?;
         match &mut self.current {
             Some(current) if current.uuid.as_deref() == Some(uuid) => {
                 current.acknowledged += 1;
@@ -55,13 +60,13 @@ impl Messages {
         }
     }
 
-    pub(super) fn end(&mut self) -> Result<(), Finding> {
+    pub(super) fn end(&mut self) -> Result<(), RuleViolation> {
         let Some(current) = self.current.take() else { return Ok(()) };
         let expected = u32::from(current.uuid.is_some());
         if (current.applied, current.acknowledged) == (1, expected) {
             return Ok(());
         }
-        let Current { executor, applied, acknowledged, .. } = current;
+        let CurrentUpdate { executor, applied, acknowledged, .. } = current;
         let what = format!(
             "an update of {executor} was applied {applied} times and acknowledged {acknowledged} times"
         );
@@ -69,9 +74,9 @@ impl Messages {
     }
 }
 
-/// An update that is acknowledged must have had its effect.
-fn applied(update: &Update, kernel: &Kernel, now: Timestamp) -> Result<(), Finding> {
-    if kernel.totals().executors > LOOKED_THROUGH_MAX {
+/// Checks that an acknowledged update has had its effect.
+fn check_applied(update: &Update, kernel: &Kernel, now: Timestamp) -> Result<(), RuleViolation> {
+    if kernel.totals().executors > COMPARED_EXECUTORS_MAX {
         return Ok(());
     }
     let Some(id) = kernel.executor_id(&update.executor) else { return Ok(()) };

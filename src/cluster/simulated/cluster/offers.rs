@@ -1,64 +1,64 @@
-//! Offers: made each second of what is free and not refused, answered, rescinded.
+//! Offers of the simulated master: made each second from free resources, answered, rescinded. Also dispatches calls.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Cluster, Life, Link, Task, View, millis};
-use crate::cluster::simulated::agenda::{Agenda, Item};
+use super::{AgentLink, Cluster, MasterView, SimTask, TaskPhase, millis};
+use crate::cluster::simulated::event_queue::{EventQueue, SimEvent};
 use crate::cluster::simulated::wire::{
-    AgentRef, Amounts, FrameworkCall, MasterEvent, Order, SimOffer, masters_update,
+    AgentRef, Amounts, FrameworkCall, MasterEvent, SimOffer, TaskLaunch, master_update,
 };
 use crate::status::{TaskState, UpdateReason};
 
 /// The master's allocation interval, in milliseconds (`--allocation_interval`).
-const ALLOCATE_EVERY: u64 = 1_000;
-/// An offer that nobody answers is taken back after so long (`--offer_timeout`): answers can be lost.
-const OFFER_TIMEOUT: u64 = 60_000;
-/// Less than this isn't offered, in thousandths (`MIN_CPUS`, `MIN_MEM`).
+const ALLOCATION_INTERVAL_MS: u64 = 1_000;
+/// The time after which an unanswered offer is rescinded, in milliseconds (`--offer_timeout`): answers can be lost.
+const OFFER_TIMEOUT_MS: u64 = 60_000;
+/// The least amounts that are offered, in thousandths (`MIN_CPUS`, `MIN_MEM`).
 const CPUS_MIN: u64 = 10;
 const MEM_MIN: u64 = 32_000;
 
 impl Cluster {
-    /// The allocation cycle.
-    pub(super) fn cycle(&mut self, agenda: &mut Agenda) {
-        agenda.after(ALLOCATE_EVERY, Item::Allocate);
-        let old = agenda.now.saturating_sub(OFFER_TIMEOUT);
+    /// Runs the allocation cycle.
+    pub(super) fn allocate(&mut self, events: &mut EventQueue) {
+        events.after(ALLOCATION_INTERVAL_MS, SimEvent::Allocate);
+        let old = events.now.saturating_sub(OFFER_TIMEOUT_MS);
         while let Some(number) = self.offers.oldest_before(old) {
-            self.rescind(agenda, number);
+            self.rescind(events, number);
         }
         if !self.suppressed {
-            self.offer(agenda);
+            self.offer(events);
         }
     }
 
-    /// Offers what is free, suppressed or not.
-    pub(super) fn offer(&mut self, agenda: &mut Agenda) {
+    /// Offers what is free, even if suppressed.
+    pub(super) fn offer(&mut self, events: &mut EventQueue) {
         if !self.leads || !self.subscribed {
             return;
         }
         let mut batch = Vec::new();
         let count = self.machines.len();
-        let first = self.dice.roll(count as u64) as usize;
+        let first = self.rng.below(count as u64) as usize;
         for position in 0..count {
             let number = (first + position) % count;
             let machine = &mut self.machines[number];
             let enough = machine.free.of("cpus") >= CPUS_MIN && machine.free.of("mem") >= MEM_MIN;
-            if machine.view != View::Active || machine.refuse_until > agenda.now || !enough {
+            if machine.view != MasterView::Active || machine.refuse_until > events.now || !enough {
                 continue;
             }
             let amounts = std::mem::take(&mut machine.free);
             let zone = machine.zone;
             let agent = self.agent(number as u32);
             let offer = SimOffer { number: self.offers.next_number(), agent, zone, amounts };
-            self.offers.push(agenda.now, offer);
-            if self.rescinding.hits(agenda.now, &mut self.dice) {
-                let soon = self.dice.roll(5);
-                agenda.after(soon, Item::Rescind { offer: offer.number });
+            self.offers.push(events.now, offer);
+            if self.rescinding.hits(events.now, &mut self.rng) {
+                let soon = self.rng.below(5);
+                events.after(soon, SimEvent::Rescind { offer: offer.number });
             }
             batch.push(offer);
         }
         if !batch.is_empty() {
-            self.network.tell(agenda, MasterEvent::Offers(batch));
+            self.network.send_event(events, MasterEvent::Offers(batch));
         }
     }
 
@@ -67,21 +67,21 @@ impl Cluster {
         self.machines.iter_mut().for_each(|machine| machine.refuse_until = 0);
     }
 
-    /// Takes an offer back, if it is still held.
-    pub(super) fn rescind(&mut self, agenda: &mut Agenda, number: u64) {
+    /// Rescinds an offer, if it is outstanding.
+    pub(super) fn rescind(&mut self, events: &mut EventQueue, number: u64) {
         if self.withdraw(number).is_some() && self.subscribed {
-            self.network.tell(agenda, MasterEvent::Rescinded(number));
+            self.network.send_event(events, MasterEvent::Rescinded(number));
         }
     }
 
     /// Rescinds all offers of a machine.
-    pub(super) fn rescind_offers_of(&mut self, agenda: &mut Agenda, machine: u32) {
+    pub(super) fn rescind_offers_of(&mut self, events: &mut EventQueue, machine: u32) {
         let own = self.offers.iter().filter(|offer| offer.agent.machine == machine);
         let numbers: Vec<u64> = own.map(|offer| offer.number).collect();
-        numbers.into_iter().for_each(|number| self.rescind(agenda, number));
+        numbers.into_iter().for_each(|number| self.rescind(events, number));
     }
 
-    /// All offers are dead; nobody needs to be told.
+    /// Invalidates all offers, without events.
     pub(super) fn drop_offers(&mut self) {
         let numbers: Vec<u64> = self.offers.iter().map(|offer| offer.number).collect();
         for number in numbers {
@@ -89,9 +89,9 @@ impl Cluster {
         }
     }
 
-    /// An outstanding offer's resources are free again.
+    /// Removes an outstanding offer and frees its resources.
     fn withdraw(&mut self, number: u64) -> Option<SimOffer> {
-        let offer = self.offers.take(number)?;
+        let offer = self.offers.remove(number)?;
         let machine = self.machines.get_mut(offer.agent.machine as usize)?;
         if machine.incarnation == offer.agent.incarnation {
             machine.free.add(&offer.amounts);
@@ -99,40 +99,40 @@ impl Cluster {
         Some(offer)
     }
 
-    /// A call arrives. One that comes on another stream than the present is refused.
-    pub(super) fn asked(&mut self, agenda: &mut Agenda, stream: u64, ask: FrameworkCall) {
+    /// Carries out a call. Calls on another stream than the present one are ignored.
+    pub(super) fn receive(&mut self, events: &mut EventQueue, stream: u64, call: FrameworkCall) {
         if !self.leads || !self.subscribed || stream != self.network.stream {
             return;
         }
-        match ask {
+        match call {
             FrameworkCall::Accept { agent, offers, tasks, refuse } => {
-                self.accept(agenda, agent, &offers, tasks, refuse);
+                self.accept(events, agent, &offers, tasks, refuse);
             }
             FrameworkCall::Decline { offers, refuse } => {
                 for number in offers {
-                    // A dead offer's decline is ignored.
+                    // Declines of invalid offers are ignored.
                     if let Some(offer) = self.withdraw(number) {
-                        self.refuse(agenda.now, &offer, refuse);
+                        self.refuse(events.now, &offer, refuse);
                     }
                 }
             }
             FrameworkCall::Revive => {
                 self.suppressed = false;
                 self.forget_refusals();
-                self.offer(agenda);
+                self.offer(events);
             }
             FrameworkCall::Suppress => self.suppressed = true,
             FrameworkCall::Kill { executor, agent, grace } => {
-                self.kill(agenda, &executor, agent, grace)
+                self.kill(events, &executor, agent, grace)
             }
-            FrameworkCall::Reconcile(questioned) if questioned.is_empty() => self.tell_all(agenda),
-            FrameworkCall::Reconcile(questioned) => {
-                questioned.iter().for_each(|(executor, agent)| {
-                    self.reconcile(agenda, executor, *agent);
+            FrameworkCall::Reconcile(tasks) if tasks.is_empty() => self.reconcile_all(events),
+            FrameworkCall::Reconcile(tasks) => {
+                tasks.iter().for_each(|(executor, agent)| {
+                    self.reconcile(events, executor, *agent);
                 });
             }
             FrameworkCall::Acknowledge { executor, uuid } => {
-                self.acknowledge(agenda, &executor, uuid)
+                self.acknowledge(events, &executor, uuid)
             }
         }
     }
@@ -143,47 +143,47 @@ impl Cluster {
         }
     }
 
-    /// One offer that is dead spoils all: the others are discarded, and every task is dropped.
+    /// Launches tasks. If one of the offers is invalid, none is used, and every task is dropped.
     fn accept(
         &mut self,
-        agenda: &mut Agenda,
+        events: &mut EventQueue,
         agent: AgentRef,
         offers: &[u64],
-        tasks: Vec<Order>,
+        tasks: Vec<TaskLaunch>,
         refuse: Duration,
     ) {
         let found: Vec<SimOffer> =
             offers.iter().filter_map(|number| self.withdraw(*number)).collect();
-        let of_one = found.iter().all(|offer| offer.agent == agent);
-        if found.len() != offers.len() || !of_one {
+        let same_agent = found.iter().all(|offer| offer.agent == agent);
+        if found.len() != offers.len() || !same_agent {
             let (state, reason) = (TaskState::Dropped, UpdateReason::InvalidOffers);
             for task in tasks {
-                let update = masters_update(&task.executor, agent, state, reason);
-                self.network.tell(agenda, MasterEvent::Update(update));
+                let update = master_update(&task.executor, agent, state, reason);
+                self.network.send_event(events, MasterEvent::Update(update));
             }
             return;
         }
         for offer in &found {
-            self.refuse(agenda.now, offer, refuse);
+            self.refuse(events.now, offer, refuse);
         }
-        let mut left = Amounts::default();
-        found.iter().for_each(|offer| left.add(&offer.amounts));
+        let mut remaining = Amounts::default();
+        found.iter().for_each(|offer| remaining.add(&offer.amounts));
         for task in tasks {
             let known = self.names.contains_key(&*task.executor);
-            if known || !left.take(&task.amounts) {
-                // More than was offered, or an id that is in use.
+            if known || !remaining.subtract(&task.amounts) {
+                // The task asks for more than was offered, or its id is in use.
                 let (state, reason) = (TaskState::Error, UpdateReason::Other);
-                let update = masters_update(&task.executor, agent, state, reason);
-                self.network.tell(agenda, MasterEvent::Update(update));
+                let update = master_update(&task.executor, agent, state, reason);
+                self.network.send_event(events, MasterEvent::Update(update));
                 continue;
             }
-            self.machines[agent.machine as usize].free.take(&task.amounts);
-            let launched = self.enter(Task {
+            self.machines[agent.machine as usize].free.subtract(&task.amounts);
+            let launched = self.insert_task(SimTask {
                 name: task.executor.into(),
                 serial: 0,
                 agent,
                 amounts: task.amounts,
-                life: Life::Ordered,
+                phase: TaskPhase::Ordered,
                 hung: false,
                 outlives: false,
                 visible: true,
@@ -191,10 +191,10 @@ impl Cluster {
                 held: true,
                 pending: VecDeque::new(),
             });
-            // Sent to the agent once. Is it out of reach, the order is lost.
-            if self.machines[agent.machine as usize].link == Link::Up {
-                let soon = self.dice.between(1, 20);
-                agenda.after(soon, Item::TaskArrives(launched));
+            // The launch is sent to the agent once. If the agent can't be reached, the launch is lost.
+            if self.machines[agent.machine as usize].link == AgentLink::Up {
+                let soon = self.rng.between(1, 20);
+                events.after(soon, SimEvent::TaskArrives(launched));
             }
         }
     }

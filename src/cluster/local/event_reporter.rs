@@ -1,40 +1,39 @@
-//! What the cluster tells the engine about executors.
+//! Sends events to the engine: status updates of executors, with or without an acknowledgement token.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::engine::cluster_manager::{Event, EventSink, Update};
 use crate::status::{TaskState, UpdateReason};
 
-/// The way out for events. Updates that come from an executor bear an acknowledgement token, those
-/// that the cluster gives of its own accord don't, as in Mesos. None is sent twice: events can't
-/// get lost inside one process.
-pub(super) struct Outbox {
+/// Sends events. As in Mesos, updates of executors bear an acknowledgement token, and updates of the cluster itself
+/// don't. No update is sent twice, because events can't get lost inside one process.
+pub(super) struct EventReporter {
     events: EventSink,
-    born_nanos: u64,
-    numbered: u64,
+    started_nanos: u64,
+    updates_sent: u64,
 }
 
-impl Outbox {
-    pub(super) fn new(events: EventSink) -> Outbox {
-        let born = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let born_nanos = u64::try_from(born.as_nanos()).unwrap_or(u64::MAX);
-        Outbox { events, born_nanos, numbered: 0 }
+impl EventReporter {
+    pub(super) fn new(events: EventSink) -> EventReporter {
+        let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let started_nanos = u64::try_from(started.as_nanos()).unwrap_or(u64::MAX);
+        EventReporter { events, started_nanos, updates_sent: 0 }
     }
 
     pub(super) fn send(&self, event: Event) {
         self.events.send(event);
     }
 
-    /// An executor's own news.
-    pub(super) fn executor_says(
+    /// Sends an update of an executor, with an acknowledgement token.
+    pub(super) fn executor_update(
         &mut self,
         executor: &str,
         agent_id: &str,
         state: TaskState,
         message: String,
     ) {
-        self.numbered += 1;
-        let uuid = [self.born_nanos.to_be_bytes(), self.numbered.to_be_bytes()].concat();
+        self.updates_sent += 1;
+        let uuid = [self.started_nanos.to_be_bytes(), self.updates_sent.to_be_bytes()].concat();
         self.send(Event::Update(Update {
             executor: executor.to_owned(),
             agent_id: Some(agent_id.to_owned()),
@@ -45,8 +44,8 @@ impl Outbox {
         }));
     }
 
-    /// What the cluster itself has to say about an executor.
-    pub(super) fn cluster_says(
+    /// Sends an update of the cluster about an executor, without an acknowledgement token.
+    pub(super) fn cluster_update(
         &self,
         executor: &str,
         agent_id: Option<&str>,

@@ -1,30 +1,32 @@
-//! Offers that wait for a handler, by the judge's own account: rules 6, 7 and 9.
+//! Checks offers that wait for a handler: invariants 6, 7 and 9.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Finding;
+use super::rule::RuleViolation;
 use crate::cluster::simulated::wire::{SimOffer, offer_number};
 
-/// An offer waits in the offer queue for so long at most, in milliseconds.
-const WAITS_MAX: u64 = 1_000;
+/// The longest time that an offer may wait in the offer queue while a handler is free, in milliseconds.
+const WAIT_MAX_MS: u64 = 1_000;
 
+/// The offers that have not been answered.
 #[derive(Default)]
 pub(super) struct OpenOffers {
-    /// Subscriptions so far: the number of the present one.
+    /// The number of the present subscription.
     subscription: u64,
-    /// Offers of the present subscription that are neither in a batch yet nor rescinded, and when they arrived.
+    /// Offers of the present subscription that are neither in a batch nor rescinded, and when they arrived.
     offers: BTreeMap<u64, u64>,
-    /// Rescinded while they waited: they must not be answered.
+    /// Offers that were rescinded while they waited. They must not be answered.
     rescinded: BTreeSet<u64>,
-    /// What found no room in the offer queue, and is to be declined.
+    /// Offers that found no room in the offer queue. They must be declined.
     overflown: BTreeSet<u64>,
-    /// Whether all handlers are at their batches, and when they were last.
+    /// Whether all handlers are busy with batches.
     busy: bool,
+    /// When all handlers were busy last.
     busy_until: u64,
 }
 
 impl OpenOffers {
-    /// A subscription begins: offers of earlier ones are dead.
+    /// A subscription begins: offers of earlier ones are invalid.
     pub(super) fn subscribed(&mut self) {
         self.disconnected();
         self.subscription += 1;
@@ -36,7 +38,7 @@ impl OpenOffers {
         self.overflown.clear();
     }
 
-    /// Offers arrive, perhaps for the second time.
+    /// Offers arrive.
     pub(super) fn arrive(&mut self, offers: &[SimOffer], virtual_now: u64) {
         for offer in offers {
             self.rescinded.remove(&offer.number);
@@ -57,34 +59,39 @@ impl OpenOffers {
         }
     }
 
-    /// What found no room must have been declined by now.
-    pub(super) fn overflow_ends(&mut self) -> Result<(), Finding> {
+    /// Checks that all offers that found no room have been declined.
+    pub(super) fn overflow_ends(&mut self) -> Result<(), RuleViolation> {
         let open = std::mem::take(&mut self.overflown);
         let Some(number) = open.first() else { return Ok(()) };
         Err((6, format!("offer O{number} found no room, and is not declined")))
     }
 
-    /// An offer that found no room is declined. `false` if it is none.
-    pub(super) fn overflown(&mut self, id: &str) -> bool {
+    /// Removes a declined offer from those that found no room. Returns whether it was one of them.
+    pub(super) fn remove_overflown(&mut self, id: &str) -> bool {
         offer_number(id).is_some_and(|number| self.overflown.remove(&number))
     }
 
-    /// Whether all handlers are at their batches from now on.
+    /// Whether all handlers are busy with batches from now on.
     pub(super) fn handlers_busy(&mut self, busy: bool, virtual_now: u64) {
         if std::mem::replace(&mut self.busy, busy) {
             self.busy_until = virtual_now;
         }
     }
 
-    /// Whether an offer that arrived then has waited for too long, though a handler was free.
+    /// Whether an offer that arrived at this time has waited too long while a handler was free.
     fn late(&self, arrived: u64, virtual_now: u64) -> bool {
-        !self.busy && arrived.max(self.busy_until) + WAITS_MAX < virtual_now
+        !self.busy && arrived.max(self.busy_until) + WAIT_MAX_MS < virtual_now
     }
 
-    /// A handler takes these.
-    pub(super) fn taken(&mut self, batch: &[SimOffer], virtual_now: u64) -> Result<(), Finding> {
+    /// A handler begins a batch with these offers.
+    pub(super) fn remove_batch(
+        &mut self,
+        batch: &[SimOffer],
+        virtual_now: u64,
+    ) -> Result<(), RuleViolation> {
         batch.iter().try_for_each(|offer| {
-            let (number, subscription) = (offer.number, self.subscription);
+            let number = offer.number;
+            let subscription = self.subscription;
             match self.offers.remove(&number) {
                 Some(arrived) if self.late(arrived, virtual_now) => {
                     Err((9, format!("offer O{number} waited for {} ms", virtual_now - arrived)))
@@ -102,9 +109,9 @@ impl OpenOffers {
         })
     }
 
-    /// An answer must bear the present subscription's number. One that bears an earlier one must not be sent: it is
-    /// stale.
-    pub(super) fn answered_under(&self, epoch: u64, stale: bool) -> Result<(), Finding> {
+    /// Checks that an answer has the number of the present subscription. Answers with an earlier number are stale and
+    /// must not be sent.
+    pub(super) fn answered_under(&self, epoch: u64, stale: bool) -> Result<(), RuleViolation> {
         let subscription = self.subscription;
         if epoch == subscription && !stale || epoch < subscription && stale {
             return Ok(());
@@ -112,8 +119,8 @@ impl OpenOffers {
         Err((7, format!("an answer under epoch {epoch}, in subscription {subscription}")))
     }
 
-    /// None is forgotten.
-    pub(super) fn none_waits_long(&self, virtual_now: u64) -> Result<(), Finding> {
+    /// Checks that no offer waits too long.
+    pub(super) fn check_waiting_times(&self, virtual_now: u64) -> Result<(), RuleViolation> {
         match self.offers.iter().find(|(_, arrived)| self.late(**arrived, virtual_now)) {
             Some((number, arrived)) => {
                 Err((9, format!("offer O{number} waits for {} ms", virtual_now - arrived)))

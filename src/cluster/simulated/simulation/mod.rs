@@ -1,43 +1,46 @@
-//! One run: what is due happens, one thing after the other, and is judged.
+//! [`Simulation`]: runs a scenario event by event, and checks each step.
+
+mod faults;
+mod recovery;
 
 use std::fmt;
 use std::time::Duration;
 
-use super::agenda::{Agenda, Item};
 use super::checker::Checker;
 use super::cluster::Cluster;
 use super::corners::Corners;
-use super::framework::{Framework, World};
+use super::event_queue::{EventQueue, SimEvent};
+use super::framework::Framework;
 use super::recorder::Recorder;
-use super::recovery;
 use super::report::{Drained, Report, Sample};
 use super::scenario::Scenario;
+use super::world::World;
 use crate::error::Error;
 use crate::time::Timestamp;
 
-/// When a run is judged.
+/// How often a simulation is checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checks {
     /// Never.
     Off,
-    /// The sums after each step, everything each second of virtual time.
+    /// The totals after each step, everything each second of virtual time.
     EverySecond,
-    /// Everything after each step: O(executors and agents) each.
+    /// Everything after each step. A step costs O(executors and agents).
     #[default]
     EachStep,
 }
 
-/// A rule that was broken.
+/// A violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Broken {
-    /// When, in virtual time.
+    /// The virtual time.
     pub at: Timestamp,
-    /// After how many steps.
+    /// The number of steps until then.
     pub step: u64,
-    /// Which rule: its number in the table of invariants.
+    /// The invariant's number in the table of the crate's documentation.
     pub invariant: u8,
-    /// What was seen.
+    /// What was observed.
     pub what: String,
 }
 
@@ -50,21 +53,21 @@ impl fmt::Display for Broken {
 
 impl std::error::Error for Broken {}
 
-/// How far a run has come.
+/// The stages of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stage {
-    /// Faults happen.
+    /// Faults process.
     Faults,
-    /// Faults are over; the framework is to recover.
+    /// Faults are over, and the framework recovers.
     Recovering,
     /// The framework shuts down.
     Draining,
-    /// That's all.
+    /// The simulation has ended.
     Over,
 }
 
-/// A look at a run.
+/// The progress of a simulation.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Progress {
@@ -72,7 +75,7 @@ pub struct Progress {
     pub now: Timestamp,
     /// When faults are over.
     pub healed_at: Timestamp,
-    /// How far it has come.
+    /// The present stage.
     pub stage: Stage,
     /// Offers answered.
     pub offers: u64,
@@ -80,34 +83,35 @@ pub struct Progress {
     pub executors: u32,
     /// The executor limit.
     pub limit: u32,
-    /// Events played.
+    /// Events processed.
     pub steps: u64,
 }
 
-/// A simulation.
+/// A simulation of one [`Scenario`].
 pub struct Simulation {
-    pub(super) scenario: Scenario,
+    scenario: Scenario,
     checks: Checks,
-    pub(super) agenda: Agenda,
-    pub(super) cluster: Cluster,
-    pub(super) framework: Framework,
-    pub(super) judge: Checker,
-    pub(super) recorder: Recorder,
+    events: EventQueue,
+    cluster: Cluster,
+    framework: Framework,
+    checker: Checker,
+    recorder: Recorder,
     corners: Corners,
-    pub(super) stage: Stage,
+    stage: Stage,
     steps: u64,
-    looked_at: u64,
+    checked_at: u64,
     sample_every: u64,
-    recovered_by: u64,
+    recovery_deadline: u64,
     drained: Option<Drained>,
     over_at: Option<u64>,
     most_running: u32,
 }
 
-/// After so long in milliseconds whatever was still under way has come.
-const AFTERMATH: u64 = 5_000;
-/// So many samples are taken until faults are over, at most each 100 ms.
+/// How long the simulation goes on after the drain, in milliseconds, so that delayed messages arrive.
+const AFTERMATH_MS: u64 = 5_000;
+/// How many samples are taken until faults are over.
 const SAMPLES: u64 = 400;
+/// The least time between two samples, in milliseconds.
 const SAMPLE_EVERY_MIN: u64 = 100;
 
 impl fmt::Debug for Simulation {
@@ -117,55 +121,55 @@ impl fmt::Debug for Simulation {
 }
 
 impl Simulation {
-    /// A run at its beginning.
+    /// A simulation that has not started.
     ///
     /// # Errors
-    /// When the scenario's settings are none that a kernel takes.
+    /// When the kernel refuses the scenario's settings.
     pub fn new(scenario: Scenario, checks: Checks) -> Result<Simulation, Error> {
         let framework = Framework::new(&scenario)?;
-        let mut agenda = Agenda::default();
-        agenda.at(0, Item::Subscribe);
-        agenda.at(0, Item::Poll);
-        agenda.at(0, Item::Allocate);
-        agenda.at(0, Item::Sample);
+        let mut events = EventQueue::default();
+        events.at(0, SimEvent::Subscribe);
+        events.at(0, SimEvent::Poll);
+        events.at(0, SimEvent::Allocate);
+        events.at(0, SimEvent::Sample);
         for (index, fault) in scenario.faults.iter().enumerate() {
-            agenda.at(fault.at.as_millis(), Item::Fault { index });
+            events.at(fault.at.as_millis(), SimEvent::Fault { index });
         }
-        agenda.at(scenario.healed_at.as_millis(), Item::Heal);
+        events.at(scenario.healed_at.as_millis(), SimEvent::Heal);
         Ok(Simulation {
             cluster: Cluster::new(&scenario),
-            judge: Checker::new(&scenario, checks != Checks::Off),
+            checker: Checker::new(&scenario, checks != Checks::Off),
             recorder: Recorder::default(),
             corners: Corners::new(&scenario),
             stage: Stage::Faults,
             steps: 0,
-            looked_at: 0,
+            checked_at: 0,
             sample_every: (scenario.healed_at.as_millis() / SAMPLES).max(SAMPLE_EVERY_MIN),
-            recovered_by: 0,
+            recovery_deadline: 0,
             drained: None,
             over_at: None,
             most_running: 0,
             framework,
-            agenda,
+            events,
             checks,
             scenario,
         })
     }
 
-    /// Plays up to so many events. `true` if there is more.
+    /// Processes up to `steps` events. Returns whether there are more.
     ///
     /// # Errors
-    /// The first rule that was broken. Nothing more can be played then.
+    /// The first violated invariant. The simulation can't go on then.
     pub fn advance(&mut self, steps: u64) -> Result<bool, Broken> {
         for _ in 0..steps {
             if self.stage == Stage::Over {
                 return Ok(false);
             }
-            let Some(item) = self.agenda.next() else { return Ok(false) };
+            let Some(item) = self.events.next() else { return Ok(false) };
             self.steps += 1;
-            self.happen(item);
-            self.recorder.step_ends(&self.framework.kernel, self.agenda.now);
-            self.follow_the_end();
+            self.process(item);
+            self.recorder.step_ends(&self.framework.kernel, self.events.now);
+            self.advance_stage();
             if self.checks != Checks::Off {
                 self.check()?;
             }
@@ -173,11 +177,11 @@ impl Simulation {
         Ok(self.stage != Stage::Over)
     }
 
-    /// How far it has come.
+    /// How far the simulation has come.
     #[must_use]
     pub fn progress(&self) -> Progress {
         Progress {
-            now: Timestamp::from_millis(self.agenda.now),
+            now: Timestamp::from_millis(self.events.now),
             healed_at: self.scenario.healed_at,
             stage: self.stage,
             offers: self.recorder.offers,
@@ -187,28 +191,28 @@ impl Simulation {
         }
     }
 
-    /// Has the framework shut down now, whatever was to come.
+    /// Shuts the framework down now.
     pub fn shut_down(&mut self) {
         if matches!(self.stage, Stage::Draining | Stage::Over) {
             return;
         }
         self.stage = Stage::Draining;
         let timeout = self.scenario.shutdown_timeout;
-        let closed_at = Timestamp::from_millis(self.agenda.now);
+        let closed_at = Timestamp::from_millis(self.events.now);
         self.drained = Some(Drained { closed_at, over_at: closed_at, left: 0 });
-        self.agenda.after(timeout.as_millis() as u64, Item::ShutdownTimesOut);
-        let (framework, mut world) = self.parts();
+        self.events.after(timeout.as_millis() as u64, SimEvent::ShutdownTimesOut);
+        let (framework, mut world) = self.split();
         framework.shut_down(timeout, &mut world);
-        self.recorder.mark(self.agenda.now, "shutdown".to_owned());
+        self.recorder.mark(self.events.now, "shutdown".to_owned());
     }
 
-    /// What was measured so far.
+    /// The measurements so far.
     #[must_use]
     pub fn report(&self) -> Report {
         let recorder = &self.recorder;
         Report {
             scenario: self.scenario.clone(),
-            ended_at: Timestamp::from_millis(self.agenda.now),
+            ended_at: Timestamp::from_millis(self.events.now),
             steps: self.steps,
             samples: recorder.samples.clone(),
             marks: recorder.marks.clone(),
@@ -227,77 +231,80 @@ impl Simulation {
         }
     }
 
-    /// The framework, and all that it works on.
-    pub(super) fn parts(&mut self) -> (&mut Framework, World<'_>) {
-        let Simulation { agenda, cluster, judge, recorder, corners, framework, .. } = self;
-        (framework, World { agenda, cluster, judge, recorder, corners })
+    /// Borrows the framework, and separately what it acts on.
+    fn split(&mut self) -> (&mut Framework, World<'_>) {
+        let Simulation { events, cluster, checker, recorder, corners, framework, .. } = self;
+        (framework, World { events, cluster, checker, recorder, corners })
     }
 
-    fn happen(&mut self, item: Item) {
-        let (framework, mut world) = self.parts();
+    fn process(&mut self, item: SimEvent) {
+        let (framework, mut world) = self.split();
         match item {
-            Item::Told { stream, tell } => framework.told(stream, tell, &mut world),
-            Item::Subscribe => framework.subscribe(&mut world),
-            Item::Answer { handler } => framework.answer(handler, &mut world),
-            Item::Poll => framework.poll(&mut world),
-            Item::Fault { index } => self.befall(index),
-            Item::Heal => self.heal(),
-            Item::Sample => self.sample(),
-            Item::ShutdownTimesOut => self.drain_ends(),
-            other => self.cluster.happen(&mut self.agenda, other),
+            SimEvent::EventArrives { stream, event } => {
+                framework.receive(stream, event, &mut world)
+            }
+            SimEvent::Subscribe => framework.subscribe(&mut world),
+            SimEvent::Answer { handler } => framework.answer(handler, &mut world),
+            SimEvent::Poll => framework.poll(&mut world),
+            SimEvent::Fault { index } => self.inject_fault(index),
+            SimEvent::Heal => self.heal(),
+            SimEvent::Sample => self.sample(),
+            SimEvent::ShutdownTimesOut => self.finish_drain(),
+            other => self.cluster.process(&mut self.events, other),
         }
     }
 
     fn heal(&mut self) {
-        self.cluster.heal(&mut self.agenda);
+        self.cluster.heal(&mut self.events);
         if self.stage != Stage::Faults {
             return;
         }
         self.stage = Stage::Recovering;
-        (self.framework.lagging, self.framework.slow) = Default::default();
-        self.recorder.mark(self.agenda.now, "healed".to_owned());
-        self.recovered_by = self.agenda.now + recovery::patience(&self.scenario);
+        self.framework.lagging = Default::default();
+        self.framework.slow = Default::default();
+        self.recorder.mark(self.events.now, "healed".to_owned());
+        self.recovery_deadline = self.events.now + recovery::recovery_timeout_ms(&self.scenario);
     }
 
-    /// From recovery to shutdown, and from there to the end.
-    fn follow_the_end(&mut self) {
-        let now = self.agenda.now;
+    /// Goes on from recovery to the shutdown, and from there to the end.
+    fn advance_stage(&mut self) {
+        let now = self.events.now;
         match self.stage {
             Stage::Draining => {
                 if self.over_at.is_none() && self.framework.kernel.totals().executors == 0 {
-                    self.drain_ends();
+                    self.finish_drain();
                 }
                 if self.over_at.is_some_and(|at| now >= at) {
                     self.stage = Stage::Over;
                 }
             }
-            Stage::Recovering if self.checks == Checks::Off && now >= self.recovered_by => {
+            Stage::Recovering if self.checks == Checks::Off && now >= self.recovery_deadline => {
                 self.shut_down();
             }
             _ => {}
         }
     }
 
-    /// All executors have ended, or the time for it is over.
-    fn drain_ends(&mut self) {
+    /// Ends the drain: all executors have ended, or the timeout has passed.
+    fn finish_drain(&mut self) {
         if self.over_at.is_some() {
             return;
         }
-        self.over_at = Some(self.agenda.now + AFTERMATH);
+        self.over_at = Some(self.events.now + AFTERMATH_MS);
         let report = self.framework.kernel.drain(Duration::ZERO);
         let left = self.framework.kernel.totals().executors;
         if let Some(drained) = &mut self.drained {
-            drained.over_at = Timestamp::from_millis(self.agenda.now);
+            drained.over_at = Timestamp::from_millis(self.events.now);
             drained.left = left;
         }
-        self.judge.drained(&self.framework.kernel, &report);
+        self.checker.drained(&self.framework.kernel, &report);
     }
 
     fn sample(&mut self) {
-        let now = self.agenda.now;
-        self.agenda.after(self.sample_every, Item::Sample);
+        let now = self.events.now;
+        self.events.after(self.sample_every, SimEvent::Sample);
         let totals = self.framework.kernel.totals();
-        let (agents_up, running) = self.cluster.census();
+        let (agents_up, running) = self.cluster.count_running();
         let recorder = &mut self.recorder;
         recorder.samples.push(Sample {
             at: Timestamp::from_millis(now),
@@ -316,29 +323,31 @@ impl Simulation {
             recorder.spread_at = now;
         }
         if self.stage == Stage::Recovering {
-            self.look_for_recovery();
+            self.check_recovery();
         }
     }
 
-    /// Shuts down once the framework has recovered.
-    fn look_for_recovery(&mut self) {
+    /// Shuts the framework down if it has recovered.
+    fn check_recovery(&mut self) {
         let recovered = recovery::recovered(self);
         match recovered {
             Ok(()) => self.shut_down(),
-            Err(missing) if self.agenda.now >= self.recovered_by => self.judge.missed(missing),
+            Err(missing) if self.events.now >= self.recovery_deadline => {
+                self.checker.not_recovered(missing)
+            }
             Err(_) => {}
         }
     }
 
     fn check(&mut self) -> Result<(), Broken> {
-        self.judge.step_ends(&self.framework.kernel, self.framework.settings);
-        let now = self.agenda.now;
-        if self.checks == Checks::EachStep || now >= self.looked_at + 1_000 {
-            self.looked_at = now;
-            let own = self.framework.now(&self.agenda);
-            self.judge.look_closely(&self.framework.kernel, own, now);
+        self.checker.step_ends(&self.framework.kernel, self.framework.settings);
+        let now = self.events.now;
+        if self.checks == Checks::EachStep || now >= self.checked_at + 1_000 {
+            self.checked_at = now;
+            let framework_now = self.framework.now(&self.events);
+            self.checker.check_all(&self.framework.kernel, framework_now, now);
         }
-        let Some((invariant, what)) = self.judge.verdict() else { return Ok(()) };
+        let Some((invariant, what)) = self.checker.take_violation() else { return Ok(()) };
         self.stage = Stage::Over;
         Err(Broken { at: Timestamp::from_millis(now), step: self.steps, invariant, what })
     }

@@ -1,25 +1,25 @@
-//! Liveness: what must be so a while after all faults are over. Rules 9 and 29.
+//! Liveness: whether the framework has recovered after all faults are over. Invariants 9 and 29.
 
 use std::collections::BTreeSet;
 
-use super::checker::Finding;
-use super::scenario::Scenario;
-use super::simulation::Simulation;
-use super::wire::Amounts;
+use super::Simulation;
+use crate::cluster::simulated::checker::RuleViolation;
+use crate::cluster::simulated::scenario::Scenario;
+use crate::cluster::simulated::wire::Amounts;
 use crate::kernel::{Phase, Snapshot};
 
-/// So long it may take until everything is well, in milliseconds: until all executors were asked about once more, those
-/// that nobody can find were given up, and excluded agents are let in again.
-pub(super) fn patience(scenario: &Scenario) -> u64 {
-    let rules = scenario.release_after * 3 + scenario.exclude_for;
-    40 * 60_000 + rules.as_millis() as u64
+/// How long recovery may take, in milliseconds: until all executors were reconciled once more, lost ones were given up,
+/// and exclusions have expired.
+pub(super) fn recovery_timeout_ms(scenario: &Scenario) -> u64 {
+    let expiries = scenario.release_after * 3 + scenario.exclude_for;
+    40 * 60_000 + expiries.as_millis() as u64
 }
 
-/// Whether the executors of the kernel and those of the cluster are the same and run, and none is missing that there
-/// is room for.
-pub(super) fn recovered(simulation: &Simulation) -> Result<(), Finding> {
+/// Checks that the kernel and the cluster have the same executors, that all of them run, and that none is missing for
+/// which there are free resources.
+pub(super) fn recovered(simulation: &Simulation) -> Result<(), RuleViolation> {
     let kernel = &simulation.framework.kernel;
-    let (_, running) = simulation.cluster.census();
+    let (_, running) = simulation.cluster.count_running();
     let totals = kernel.totals();
     if running != totals.executors {
         return Err((
@@ -27,8 +27,7 @@ pub(super) fn recovered(simulation: &Simulation) -> Result<(), Finding> {
             format!("{running} executors run, the kernel counts {}", totals.executors),
         ));
     }
-    let own = simulation.framework.now(&simulation.agenda);
-    let snapshot = kernel.snapshot(own);
+    let snapshot = kernel.snapshot(simulation.framework.now(&simulation.events));
     if let Some(view) = snapshot.executors.iter().find(|view| view.phase != Phase::Running) {
         let name = kernel.executor_name(view.id);
         return Err((29, format!("executor {name} is {:?} for the kernel", view.phase)));
@@ -39,19 +38,19 @@ pub(super) fn recovered(simulation: &Simulation) -> Result<(), Finding> {
     let mut there: Vec<&str> = facts.map(|fact| fact.name).collect();
     counted.sort_unstable();
     there.sort_unstable();
-    if let Some(stray) =
+    if let Some(unknown) =
         there.iter().find(|name| counted.binary_search_by(|it| it.as_str().cmp(name)).is_err())
     {
-        return Err((29, format!("executor {stray} runs, and the kernel doesn't know it")));
+        return Err((29, format!("executor {unknown} runs, and the kernel doesn't know it")));
     }
     if let Some(lost) = counted.iter().find(|name| there.binary_search(&name.as_str()).is_err()) {
         return Err((29, format!("executor {lost} is not there")));
     }
-    if let Some(name) = simulation.judge.still_to_end() {
+    if let Some(name) = simulation.checker.still_to_end() {
         return Err((29, format!("executor {name} was asked to end, and has not ended")));
     }
-    // By the judge's own account, if there is one.
-    let wanted = simulation.judge.wanted().unwrap_or_else(|| kernel.wanted());
+    // The checker's own count, if it is enabled.
+    let wanted = simulation.checker.wanted().unwrap_or_else(|| kernel.wanted());
     match idle_agent(simulation, &snapshot) {
         Some(agent) if wanted > 0 => {
             Err((9, format!("agent {agent} has room, and {wanted} executors are wanted")))
@@ -60,22 +59,22 @@ pub(super) fn recovered(simulation: &Simulation) -> Result<(), Finding> {
     }
 }
 
-/// An agent on which an executor could be placed now. (Whether it is excluded for good reason, the judge looks at
-/// elsewhere.)
+/// An agent on which an executor could be placed now. (The checker verifies elsewhere that exclusions are justified.)
 fn idle_agent(simulation: &Simulation, snapshot: &Snapshot) -> Option<String> {
     let settings = simulation.framework.settings;
     let excluded = snapshot.agents.iter().filter(|agent| agent.excluded_until.is_some());
     let excluded: BTreeSet<&str> = excluded.map(|agent| &*agent.agent_id).collect();
-    let asked = settings.cores_at_least().millis();
+    let asked = settings.executor_cores_min().millis();
     let memory = simulation.scenario.memory_taken().get() * 1000;
     let fits = |free: &Amounts| {
         let port = free.port || !simulation.scenario.fixed_port;
         let gpus = free.of("gpus") >= u64::from(simulation.scenario.executor_gpus) * 1000;
         free.of("cpus") >= asked && free.of("mem") >= memory && gpus && port
     };
-    let mut rooms = simulation.cluster.rooms();
-    rooms.find_map(|(agent, zone, free)| {
+    let mut agents = simulation.cluster.free_resources();
+    agents.find_map(|(agent, zone, free)| {
         let agent = agent.to_string();
-        (settings.allow(zone) && fits(&free) && !excluded.contains(agent.as_str())).then_some(agent)
+        (settings.allows_zone(zone) && fits(&free) && !excluded.contains(agent.as_str()))
+            .then_some(agent)
     })
 }

@@ -1,4 +1,5 @@
-//! Executors and agents by the judge's own account: rules 1, 3, 10, 11, 12, 14, 16, 19, 21, 23 and 25.
+//! The expected state of executors and agents, computed from notices: invariants 1, 3, 10, 11, 12, 14, 16, 19, 21, 23,
+//! 25.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -6,9 +7,9 @@ use std::time::Duration;
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
 
-use super::Finding;
-use crate::cluster::simulated::framework::Settings;
+use super::rule::RuleViolation;
 use crate::cluster::simulated::scenario::Scenario;
+use crate::cluster::simulated::settings::FrameworkSettings;
 use crate::cluster::simulated::wire::{AgentRef, SimOffer};
 use crate::config::ExclusionRule;
 use crate::engine::cluster_manager::Update;
@@ -18,45 +19,48 @@ use crate::resources::{ExecutorResources, MilliCpus};
 use crate::status::{Fate, UpdateReason};
 use crate::time::Timestamp;
 
-/// Nothing is started for so long on an agent that was reported lost.
+/// How long no executor is placed on an agent that was reported lost.
 const SUSPECT_FOR: Duration = Duration::from_secs(10);
-/// The kernel may remember an agent for so long, in milliseconds, that nothing else keeps: 15 min, a minute until it
-/// looks, and a little.
-const REMEMBERED_FOR: u64 = 17 * 60_000;
-/// So often the kernel may remember more agents than that when it is looked at, before it is too much.
-const PATIENCE: u64 = 120_000;
+/// How long the kernel may remember an agent without executors, exclusion or failures, in milliseconds: 15 min, a
+/// minute until its next check, and a margin.
+const AGENT_REMEMBERED_MS: u64 = 17 * 60_000;
+/// How long the kernel may remember too many agents before that counts as a violation, in milliseconds.
+const TOO_MANY_AGENTS_MS: u64 = 120_000;
 
-type Map<K, V> = HashMap<K, V, FixedState>;
+type FixedMap<K, V> = HashMap<K, V, FixedState>;
 
-pub(super) struct Ledger {
-    executors: Map<String, Entry>,
-    /// Every executor that there ever was, by a hash of its id.
+/// The executors and agents that the kernel must know.
+pub(super) struct ExpectedCluster {
+    executors: FixedMap<String, ExpectedExecutor>,
+    /// The hashes of all executor ids so far.
     names: HashSet<u64, FixedState>,
     counted: u32,
     cores: MilliCpus,
     gpus: u64,
     gpu_cap: u64,
     executor_gpus: u64,
-    agents: Map<AgentRef, Agent>,
+    agents: FixedMap<AgentRef, ExpectedAgent>,
     rule: ExclusionRule,
-    /// Why the update at hand came.
+    /// The reason of the update that is being processed.
     reason: UpdateReason,
     too_many_agents_since: Option<u64>,
 }
 
-struct Entry {
+/// An executor that has not ended.
+struct ExpectedExecutor {
     agent: AgentRef,
     resources: ExecutorResources,
     phase: Phase,
-    /// Since when, and when the cluster was asked about it last.
+    /// When the phase began.
     since: Timestamp,
-    asked_about: Timestamp,
-    asked_to_end: bool,
+    /// When the executor was last reconciled.
+    reconciled_at: Timestamp,
+    is_killed: bool,
 }
 
-/// What the judge knows of an agent.
+/// An agent that was offered or that holds executors.
 #[derive(Default)]
-pub(super) struct Agent {
+pub(super) struct ExpectedAgent {
     executors: u32,
     failures: Vec<Timestamp>,
     pub(super) excluded_until: Timestamp,
@@ -66,24 +70,24 @@ pub(super) struct Agent {
     seen: u64,
 }
 
-impl Ledger {
-    pub(super) fn new(scenario: &Scenario) -> Ledger {
-        Ledger {
-            executors: Map::default(),
+impl ExpectedCluster {
+    pub(super) fn new(scenario: &Scenario) -> ExpectedCluster {
+        ExpectedCluster {
+            executors: FixedMap::default(),
             names: HashSet::default(),
             counted: 0,
             cores: MilliCpus::ZERO,
             gpus: 0,
             gpu_cap: scenario.gpu_cap.into(),
             executor_gpus: scenario.executor_gpus.into(),
-            agents: Map::default(),
+            agents: FixedMap::default(),
             rule: scenario.exclusion(),
             reason: UpdateReason::Other,
             too_many_agents_since: None,
         }
     }
 
-    pub(super) fn agent(&self, agent: AgentRef) -> Option<&Agent> {
+    pub(super) fn agent(&self, agent: AgentRef) -> Option<&ExpectedAgent> {
         self.agents.get(&agent)
     }
 
@@ -106,42 +110,42 @@ impl Ledger {
         here.map(|(name, _)| name.as_str())
     }
 
-    /// Whether there is such an executor.
-    pub(super) fn asked_to_end(&mut self, executor: &str) -> bool {
+    /// Records that an executor is killed. Returns whether it is known.
+    pub(super) fn record_kill(&mut self, executor: &str) -> bool {
         let entry = self.executors.get_mut(executor);
-        entry.map(|entry| entry.asked_to_end = true).is_some()
+        entry.map(|entry| entry.is_killed = true).is_some()
     }
 
-    pub(super) fn asked_about(&mut self, executor: &str, now: Timestamp) {
+    pub(super) fn record_reconciled(&mut self, executor: &str, now: Timestamp) {
         if let Some(entry) = self.executors.get_mut(executor) {
-            entry.asked_about = now;
+            entry.reconciled_at = now;
         }
     }
 
-    /// Executors that are in doubt, and since when nobody asked about them.
+    /// Executors that are in doubt, and since when they have not been reconciled.
     pub(super) fn in_doubt(
         &self,
         now: Timestamp,
         launch_timeout: Duration,
     ) -> impl Iterator<Item = (&str, Timestamp)> {
-        let doubtful = move |entry: &Entry| {
+        let doubtful = move |entry: &ExpectedExecutor| {
             let since = match entry.phase {
                 Phase::Launching => entry.since.plus(launch_timeout),
                 Phase::Unreachable | Phase::GivenUp => entry.since,
                 _ => return None,
             };
-            (since <= now).then_some(since.max(entry.asked_about))
+            (since <= now).then_some(since.max(entry.reconciled_at))
         };
         let executors = self.executors.iter();
         executors.filter_map(move |(name, entry)| Some((name.as_str(), doubtful(entry)?)))
     }
 
-    /// How many more executors there is room for under these settings.
-    pub(super) fn room(&self, settings: Settings) -> u32 {
+    /// How many more executors the caps of these settings allow.
+    pub(super) fn room(&self, settings: FrameworkSettings) -> u32 {
         let mut room = u64::from(settings.limit.saturating_sub(self.counted));
         if settings.core_cap > MilliCpus::ZERO {
             let left = settings.core_cap.millis().saturating_sub(self.cores.millis());
-            room = room.min(left / settings.cores_at_least().millis());
+            room = room.min(left / settings.executor_cores_min().millis());
         }
         let gpus = self.gpu_cap.saturating_sub(self.gpus);
         room = room.min(gpus.checked_div(self.executor_gpus).unwrap_or(u64::MAX));
@@ -152,27 +156,27 @@ impl Ledger {
         self.reason = update.reason;
     }
 
-    pub(super) fn noticed(
+    /// Applies a notice, and checks that it is a valid transition.
+    pub(super) fn apply(
         &mut self,
         notice: &Notice,
         now: Timestamp,
         closed: bool,
-    ) -> Result<(), Finding> {
+    ) -> Result<(), RuleViolation> {
         match notice {
             Notice::Placed(_) if closed => {
                 Err((23, "an executor is placed after the close".to_owned()))
             }
-            Notice::Placed(placed) => self.placed(placed, now),
+            Notice::Placed(placed) => self.insert(placed, now),
             Notice::Updated { executor, state, change, .. } => {
                 let blamed = state.blames_agent(self.reason);
                 self.reason = UpdateReason::Other;
-                self.updated(executor, *change, blamed, now)
+                self.update(executor, *change, blamed, now)
             }
             Notice::GivenUp { executor } => {
-                let (before, after) = (&[Phase::Unreachable][..], Phase::GivenUp);
-                self.moves(executor, before, after, now)
+                self.change_phase(executor, &[Phase::Unreachable], Phase::GivenUp, now)
             }
-            Notice::Forgotten { executor } => self.leaves(executor, &[Phase::GivenUp]).map(drop),
+            Notice::Forgotten { executor } => self.remove(executor, &[Phase::GivenUp]).map(drop),
             Notice::AgentLost { agent_id } => {
                 if let Some(agent) = AgentRef::parse(agent_id) {
                     let agent = self.agents.entry(agent).or_default();
@@ -195,56 +199,59 @@ impl Ledger {
         }
     }
 
-    fn placed(&mut self, placed: &PlacedExecutor, now: Timestamp) -> Result<(), Finding> {
+    fn insert(&mut self, placed: &PlacedExecutor, now: Timestamp) -> Result<(), RuleViolation> {
         let name = &placed.executor;
-        let good = (1..=255).contains(&name.len())
+        let is_valid = (1..=255).contains(&name.len())
             && !name.chars().any(|c| c.is_control() || c == '/' || c == '\\')
             && name != "."
             && name != "..";
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });
-        if !good || !self.names.insert(hash) {
+        if !is_valid || !self.names.insert(hash) {
             return Err((10, format!("executor id {name:?} is used again, or not allowed")));
         }
         let agent = AgentRef::parse(&placed.agent_id).unwrap_or_default();
         self.counted += 1;
         self.cores = MilliCpus::from_millis(self.cores.millis() + placed.resources.cores.millis());
         let holder = self.agents.entry(agent).or_default();
-        (holder.executors, holder.failed) = (holder.executors + 1, false);
+        holder.executors += 1;
+        holder.failed = false;
         self.gpus += u64::from(placed.resources.gpus.get());
-        let entry = Entry {
+        let entry = ExpectedExecutor {
             agent,
             resources: placed.resources,
             phase: Phase::Launching,
             since: now,
-            asked_about: Timestamp::ORIGIN,
-            asked_to_end: false,
+            reconciled_at: Timestamp::ORIGIN,
+            is_killed: false,
         };
         self.executors.insert(name.clone(), entry);
-        self.gpus_within_cap()
+        self.check_gpu_cap()
     }
 
-    fn updated(
+    fn update(
         &mut self,
         executor: &str,
         change: Change,
         blamed: bool,
         now: Timestamp,
-    ) -> Result<(), Finding> {
+    ) -> Result<(), RuleViolation> {
         use Phase::{GivenUp, Launching, Running, Unreachable};
         match change {
             Change::Ended(_) => {
-                let entry = self.leaves(executor, &[Launching, Running, Unreachable, GivenUp])?;
-                if blamed && !entry.asked_to_end {
-                    self.failed(entry.agent, now);
+                let entry = self.remove(executor, &[Launching, Running, Unreachable, GivenUp])?;
+                if blamed && !entry.is_killed {
+                    self.record_failure(entry.agent, now);
                 }
                 Ok(())
             }
-            Change::Running => self.moves(executor, &[Launching], Running, now),
-            Change::Unreachable => self.moves(executor, &[Launching, Running], Unreachable, now),
-            Change::Returned => self.moves(executor, &[Unreachable, GivenUp], Running, now),
-            Change::Refused => self.moves(executor, &[GivenUp], GivenUp, now),
+            Change::Running => self.change_phase(executor, &[Launching], Running, now),
+            Change::Unreachable => {
+                self.change_phase(executor, &[Launching, Running], Unreachable, now)
+            }
+            Change::Returned => self.change_phase(executor, &[Unreachable, GivenUp], Running, now),
+            Change::Refused => self.change_phase(executor, &[GivenUp], GivenUp, now),
             Change::UnknownExecutor if self.executors.contains_key(executor) => {
                 Err((14, format!("executor {executor} is not known to the kernel")))
             }
@@ -252,8 +259,8 @@ impl Ledger {
         }
     }
 
-    /// A failure that is the agent's counts towards its exclusion.
-    fn failed(&mut self, agent: AgentRef, now: Timestamp) {
+    /// Counts a failure that the agent is to blame for towards its exclusion.
+    fn record_failure(&mut self, agent: AgentRef, now: Timestamp) {
         let rule = self.rule;
         let agent = self.agents.entry(agent).or_default();
         agent.failed = true;
@@ -266,13 +273,13 @@ impl Ledger {
         }
     }
 
-    fn moves(
+    fn change_phase(
         &mut self,
         executor: &str,
         from: &[Phase],
         to: Phase,
         now: Timestamp,
-    ) -> Result<(), Finding> {
+    ) -> Result<(), RuleViolation> {
         let Some(entry) = self.executors.get_mut(executor).filter(|it| from.contains(&it.phase))
         else {
             let phase = self.executors.get(executor).map(|entry| entry.phase);
@@ -280,12 +287,19 @@ impl Ledger {
         };
         let before = entry.phase;
         let resources = entry.resources;
-        (entry.phase, entry.since) = (to, if before == to { entry.since } else { now });
-        self.count(before, Some(to), resources);
-        self.gpus_within_cap()
+        entry.phase = to;
+        if before != to {
+            entry.since = now;
+        }
+        self.adjust_totals(before, Some(to), resources);
+        self.check_gpu_cap()
     }
 
-    fn leaves(&mut self, executor: &str, from: &[Phase]) -> Result<Entry, Finding> {
+    fn remove(
+        &mut self,
+        executor: &str,
+        from: &[Phase],
+    ) -> Result<ExpectedExecutor, RuleViolation> {
         let known = self.executors.get(executor).map(|entry| entry.phase);
         if !known.is_some_and(|phase| from.contains(&phase)) {
             return Err((12, format!("executor {executor} ends, though it is {known:?}")));
@@ -293,14 +307,14 @@ impl Ledger {
         let Some(entry) = self.executors.remove(executor) else {
             return Err((12, format!("executor {executor} ends twice")));
         };
-        self.count(entry.phase, None, entry.resources);
+        self.adjust_totals(entry.phase, None, entry.resources);
         if let Some(agent) = self.agents.get_mut(&entry.agent) {
             agent.executors = agent.executors.saturating_sub(1);
         }
         Ok(entry)
     }
 
-    fn count(&mut self, before: Phase, after: Option<Phase>, resources: ExecutorResources) {
+    fn adjust_totals(&mut self, before: Phase, after: Option<Phase>, resources: ExecutorResources) {
         let counts = |phase: Phase| phase != Phase::GivenUp;
         let millis = self.cores.millis();
         let cores = resources.cores.millis();
@@ -320,14 +334,14 @@ impl Ledger {
         }
     }
 
-    fn gpus_within_cap(&self) -> Result<(), Finding> {
+    fn check_gpu_cap(&self) -> Result<(), RuleViolation> {
         if self.gpus <= self.gpu_cap {
             return Ok(());
         }
         Err((2, format!("{} GPUs, cap {}", self.gpus, self.gpu_cap)))
     }
 
-    pub(super) fn agrees_with(&self, totals: Totals) -> Result<(), Finding> {
+    pub(super) fn agrees_with(&self, totals: Totals) -> Result<(), RuleViolation> {
         if (totals.executors, totals.cores) == (self.counted, self.cores) {
             return Ok(());
         }
@@ -343,7 +357,7 @@ impl Ledger {
         snapshot: &Snapshot,
         kernel: &Kernel,
         now: Timestamp,
-    ) -> Result<(), Finding> {
+    ) -> Result<(), RuleViolation> {
         if !snapshot.exact {
             return Err((21, "a snapshot at a standstill is not exact".to_owned()));
         }
@@ -370,9 +384,10 @@ impl Ledger {
         Ok(())
     }
 
-    /// The snapshot's executors are those of the ledger, one by one.
-    fn agrees_with_views(&self, snapshot: &Snapshot, kernel: &Kernel) -> Result<(), Finding> {
-        let (pictured, known) = (snapshot.executors.len(), self.executors.len());
+    /// Checks that the snapshot has exactly the expected executors.
+    fn agrees_with_views(&self, snapshot: &Snapshot, kernel: &Kernel) -> Result<(), RuleViolation> {
+        let pictured = snapshot.executors.len();
+        let known = self.executors.len();
         if pictured != known {
             return Err((21, format!("{pictured} executors are pictured, expected {known}")));
         }
@@ -396,18 +411,19 @@ impl Ledger {
         Ok(())
     }
 
-    /// The kernel knows `known` agents: those that were offered lately, hold executors, are excluded or may be.
-    pub(super) fn agents_remembered(
+    /// Checks that the kernel, which knows `known` agents, has forgotten agents that were not offered lately, hold no
+    /// executors, and aren't excluded or suspect.
+    pub(super) fn check_agents_forgotten(
         &mut self,
         known: usize,
         now: Timestamp,
         virtual_now: u64,
-    ) -> Result<(), Finding> {
+    ) -> Result<(), RuleViolation> {
         let window = self.rule.window;
         self.agents.retain(|_, agent| {
             let recent = agent.failures.last().is_some_and(|at| now.since(*at) <= window);
             agent.executors > 0
-                || agent.seen + REMEMBERED_FOR >= virtual_now
+                || agent.seen + AGENT_REMEMBERED_MS >= virtual_now
                 || now < agent.excluded_until
                 || now < agent.suspect_until
                 || recent
@@ -417,25 +433,25 @@ impl Ledger {
             return Ok(());
         }
         let since = *self.too_many_agents_since.get_or_insert(virtual_now);
-        if virtual_now - since < PATIENCE {
+        if virtual_now - since < TOO_MANY_AGENTS_MS {
             return Ok(());
         }
         Err((25, format!("the kernel remembers {known} agents, {} would do", self.agents.len())))
     }
 
-    /// What is left at the end: `fates` of the kernel's report must name exactly the executors that have not ended.
+    /// Checks that the report of the drain names exactly the executors that have not ended.
     pub(super) fn agrees_with_fates<'a>(
         &self,
         fates: impl Iterator<Item = (&'a str, Fate)>,
-    ) -> Result<(), Finding> {
-        let mut left: Vec<&str> = self.executors.keys().map(String::as_str).collect();
+    ) -> Result<(), RuleViolation> {
+        let mut remaining: Vec<&str> = self.executors.keys().map(String::as_str).collect();
         let open = fates.filter(|(_, fate)| matches!(fate, Fate::Alive | Fate::Unreachable));
         let mut reported: Vec<&str> = open.map(|(name, _)| name).collect();
-        left.sort_unstable();
+        remaining.sort_unstable();
         reported.sort_unstable();
-        if left == reported {
+        if remaining == reported {
             return Ok(());
         }
-        Err((23, format!("the report names {reported:?} as left, but {left:?} are")))
+        Err((23, format!("the report names {reported:?} as left, but {remaining:?} are")))
     }
 }

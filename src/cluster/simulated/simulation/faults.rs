@@ -1,28 +1,29 @@
-//! Faults: from the scenario's data to what happens.
+//! Fault injection: applies a scenario's faults to the cluster and the framework.
 
-use super::network::Window;
-use super::scenario::{Fault, FaultKind};
-use super::simulation::{Simulation, Stage};
-use super::wire::{AgentRef, MasterEvent, masters_update};
+use super::{Simulation, Stage};
+use crate::cluster::simulated::event_queue::SimEvent;
+use crate::cluster::simulated::network::FaultWindow;
+use crate::cluster::simulated::scenario::{Fault, FaultKind};
+use crate::cluster::simulated::wire::{AgentRef, MasterEvent, master_update};
 use crate::resources::MilliCpus;
 use crate::status::{TaskState, UpdateReason};
 
-/// A storm's offers come so far apart, in milliseconds.
-const STORM_EVERY: u64 = 3;
+/// The time between two rounds of an offer storm, in milliseconds.
+const STORM_EVERY_MS: u64 = 3;
 
 impl Simulation {
-    /// The fault with this number happens, unless faults are over.
-    pub(super) fn befall(&mut self, index: usize) {
+    /// Injects the fault with this index, unless faults are over.
+    pub(super) fn inject_fault(&mut self, index: usize) {
         let Some(fault) = self.scenario.faults.get(index).copied() else { return };
-        let of_the_cluster = !fault.kind.is_the_frameworks();
-        if self.stage != Stage::Faults && !(self.stage == Stage::Draining && of_the_cluster) {
+        let hits_cluster = !fault.kind.is_the_frameworks();
+        if self.stage != Stage::Faults && !(self.stage == Stage::Draining && hits_cluster) {
             return;
         }
-        self.recorder.mark(self.agenda.now, describe(&fault));
+        self.recorder.mark(self.events.now, describe(&fault));
         use FaultKind as K;
         match fault.kind {
             K::AgentDies | K::AgentPartitioned | K::MasterFailsOver | K::ConnectionBreaks => {
-                self.part_company(&fault);
+                self.break_connection(&fault);
             }
             K::MessagesLost
             | K::MessagesDuplicated
@@ -34,18 +35,18 @@ impl Simulation {
             | K::KillsOutlived
             | K::ClockLags
             | K::AnswersDelayed => self.open_window(&fault),
-            K::ExecutorsCrash => self.cluster.crash(&mut self.agenda, fault.percent),
+            K::ExecutorsCrash => self.cluster.crash_executors(&mut self.events, fault.percent),
             K::ClockJumps => self.framework.ahead += fault.amount,
             K::OfferStorm => {
                 for number in 0..fault.amount.min(1_000) {
-                    self.agenda.after(number * STORM_EVERY, super::agenda::Item::Storm);
+                    self.events.after(number * STORM_EVERY_MS, SimEvent::Storm);
                 }
             }
             K::LimitChanges | K::CoreCapChanges | K::ConstraintChanges | K::ExecutorCoresChange => {
                 self.change_settings(&fault)
             }
             K::ExecutorsKilled => {
-                let (framework, mut world) = self.parts();
+                let (framework, mut world) = self.split();
                 framework.kill_some(fault.percent, &mut world);
             }
             K::StrayUpdates => self.stray_updates(fault.amount.min(1_000)),
@@ -53,34 +54,34 @@ impl Simulation {
         }
     }
 
-    fn part_company(&mut self, fault: &Fault) {
+    fn break_connection(&mut self, fault: &Fault) {
         let machine = fault.agent % self.scenario.agents;
         let lasts = fault.lasts.as_millis() as u64;
         match fault.kind {
             FaultKind::AgentDies => {
-                self.cluster.die(&mut self.agenda, machine, lasts, fault.amount == 1);
+                self.cluster.kill_machine(&mut self.events, machine, lasts, fault.amount == 1);
             }
             FaultKind::AgentPartitioned => {
-                self.cluster.cut_off(&mut self.agenda, machine, lasts);
+                self.cluster.partition(&mut self.events, machine, lasts);
             }
             FaultKind::MasterFailsOver => {
-                self.cluster.fail_over(&mut self.agenda, lasts);
-                let (framework, mut world) = self.parts();
+                self.cluster.fail_over(&mut self.events, lasts);
+                let (framework, mut world) = self.split();
                 framework.disconnect(lasts, &mut world);
             }
             _ => {
                 self.cluster.unsubscribe();
-                let (framework, mut world) = self.parts();
+                let (framework, mut world) = self.split();
                 framework.disconnect(lasts, &mut world);
             }
         }
     }
 
     fn open_window(&mut self, fault: &Fault) {
-        let until = self.agenda.now + fault.lasts.as_millis() as u64;
-        let window = Window { until, percent: fault.percent, amount: fault.amount };
-        let (cluster, network) = (&mut self.cluster, FaultKind::MessagesLost);
-        let place = match fault.kind {
+        let until = self.events.now + fault.lasts.as_millis() as u64;
+        let window = FaultWindow { until, percent: fault.percent, amount: fault.amount };
+        let cluster = &mut self.cluster;
+        let target = match fault.kind {
             FaultKind::MessagesDuplicated => &mut cluster.network.duplicated,
             FaultKind::MessagesReordered => &mut cluster.network.reordered,
             FaultKind::MessagesDelayed => &mut cluster.network.delayed,
@@ -91,11 +92,11 @@ impl Simulation {
             FaultKind::ClockLags => &mut self.framework.lagging,
             FaultKind::AnswersDelayed => &mut self.framework.slow,
             kind => {
-                debug_assert_eq!(kind, network);
+                debug_assert_eq!(kind, FaultKind::MessagesLost);
                 &mut cluster.network.lost
             }
         };
-        *place = window;
+        *target = window;
     }
 
     fn change_settings(&mut self, fault: &Fault) {
@@ -108,12 +109,12 @@ impl Simulation {
             FaultKind::ConstraintChanges => settings.zones = count.min(self.scenario.zones),
             _ => settings.executor_cores = MilliCpus::from_millis(amount),
         }
-        if let Err(error) = self.framework.set(settings) {
-            self.recorder.mark(self.agenda.now, format!("refused: {error}"));
+        if let Err(error) = self.framework.apply_settings(settings) {
+            self.recorder.mark(self.events.now, format!("refused: {error}"));
         }
     }
 
-    /// Updates about executors that nobody launched, and about agents that nobody has.
+    /// Sends updates about executors that were never launched, on agents that don't exist.
     fn stray_updates(&mut self, count: u64) {
         const STATES: [TaskState; 6] = [
             TaskState::Running,
@@ -124,20 +125,19 @@ impl Simulation {
             TaskState::Staging,
         ];
         for _ in 0..count {
-            let dice = &mut self.cluster.dice;
-            let number = dice.roll(1 << 40);
-            let name =
-                dice.pick(&["", "nobody", "sim-0-1.1", "sim-", "18446744073709551615", "-1"]);
-            let name = if dice.percent(50) { format!("{name}{number}") } else { name.to_owned() };
-            let state = dice.pick(&STATES);
-            let agent = AgentRef { machine: dice.roll(50) as u32 + 1_000, incarnation: 0 };
-            let update = masters_update(&name, agent, state, UpdateReason::Other);
-            self.cluster.network.tell(&mut self.agenda, MasterEvent::Update(update));
+            let rng = &mut self.cluster.rng;
+            let number = rng.below(1 << 40);
+            let name = rng.pick(&["", "nobody", "sim-0-1.1", "sim-", "18446744073709551615", "-1"]);
+            let name = if rng.percent(50) { format!("{name}{number}") } else { name.to_owned() };
+            let state = rng.pick(&STATES);
+            let agent = AgentRef { machine: rng.below(50) as u32 + 1_000, incarnation: 0 };
+            let update = master_update(&name, agent, state, UpdateReason::Other);
+            self.cluster.network.send_event(&mut self.events, MasterEvent::Update(update));
         }
     }
 }
 
-/// A fault in a few words.
+/// A short description of a fault.
 fn describe(fault: &Fault) -> String {
     let text = fault.to_string();
     text.split_once(' ').map_or_else(String::new, |(_, rest)| rest.to_owned())

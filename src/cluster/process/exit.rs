@@ -1,4 +1,4 @@
-//! How a process ended, in words.
+//! Exit statuses of processes, and their descriptions.
 
 use std::fmt;
 
@@ -6,21 +6,21 @@ use rustix::process::{Signal, WaitStatus};
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Exit {
-    /// By itself.
+pub(crate) enum Exit {
+    /// It exited with this code.
     Code(i32),
-    /// By a signal.
+    /// A signal with this number ended it.
     Signal(i32),
-    /// Nobody can tell: another part of the program took its exit status.
-    Untold,
+    /// Not known: another part of the program has collected the exit status.
+    Unknown,
 }
 
 impl Exit {
-    pub(super) fn of(status: WaitStatus) -> Exit {
+    pub(crate) fn from_status(status: WaitStatus) -> Exit {
         match (status.exit_status(), status.terminating_signal()) {
             (Some(code), _) => Exit::Code(code),
             (None, Some(signal)) => Exit::Signal(signal),
-            (None, None) => Exit::Untold,
+            (None, None) => Exit::Unknown,
         }
     }
 }
@@ -33,12 +33,12 @@ impl fmt::Display for Exit {
                 Some(name) => write!(f, "killed by signal {signal} ({name})"),
                 None => write!(f, "killed by signal {signal}"),
             },
-            Exit::Untold => f.write_str("ended, its exit status was taken elsewhere"),
+            Exit::Unknown => f.write_str("ended, its exit status was collected elsewhere"),
         }
     }
 }
 
-/// The names of the signals that end processes.
+/// The name of a signal that ends processes.
 fn signal_name(signal: i32) -> Option<&'static str> {
     const NAMES: [(Signal, &str); 18] = [
         (Signal::HUP, "SIGHUP"),
@@ -67,9 +67,9 @@ fn signal_name(signal: i32) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    /// Goal: an end reads as a phrase. Method: each kind of end, and a signal without a name.
+    /// Goal: exit statuses read well in a sentence. Method: each kind, and a signal without a name.
     #[test]
-    fn ends_read_as_phrases() {
+    fn exit_statuses_read_as_phrases() {
         assert_eq!(Exit::Code(3).to_string(), "exit code 3");
         assert_eq!(Exit::Signal(9).to_string(), "killed by signal 9 (SIGKILL)");
         assert_eq!(Exit::Signal(99).to_string(), "killed by signal 99");

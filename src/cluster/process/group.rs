@@ -1,0 +1,308 @@
+//! An executor's process group: the executor, its warden, and the processes that they start.
+//!
+//! The [warden](super::warden) leads the group, and the executor is a member of it. Signals are sent to the group. When
+//! the executor ends, the group is killed, so that no process that the executor started stays behind in it. Only then
+//! are the warden and the executor reaped: their numbers stay in use until the last signal was sent, so no signal can
+//! reach an unrelated process that was given the same number.
+
+use std::borrow::Cow;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command as Process, Stdio};
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use rustix::io::{Errno, retry_on_intr};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpgid, kill_process, kill_process_group,
+    waitid, waitpid,
+};
+
+use super::exit::Exit;
+use super::sandbox::Sandbox;
+use super::warden::Warden;
+use crate::launch::{Command, Form};
+
+/// The stack of the thread that waits for an executor's end, in bytes. The thread does nothing else.
+const WAITER_STACK_BYTES: usize = 128 * 1024;
+
+/// How executors' processes are started.
+#[derive(Clone, Debug)]
+pub(crate) struct ProcessOptions {
+    /// The variables that executors have beside their command's own.
+    pub(crate) environment: EnvironmentBase,
+    /// The shell that runs wardens.
+    pub(crate) shell: PathBuf,
+    /// How long a warden may take to become ready.
+    pub(crate) start_timeout: Duration,
+}
+
+/// The variables that an executor's environment starts from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum EnvironmentBase {
+    /// This program's variables.
+    #[default]
+    Inherited,
+    /// No variables.
+    Empty,
+}
+
+/// Why an executor was not started.
+#[derive(Debug)]
+pub(crate) struct StartError {
+    /// One sentence for people.
+    pub(crate) why: String,
+    pub(crate) kind: StartErrorKind,
+}
+
+/// The kinds of [`StartError`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StartErrorKind {
+    /// The executor, or the agent that it was to run on, is at fault.
+    Failed,
+    /// The command needs a feature that processes don't have, such as a container.
+    Unsupported,
+    /// The program or the machine has too few open files or processes left at the moment.
+    LimitReached,
+}
+
+impl StartError {
+    fn failed(why: impl Into<String>) -> StartError {
+        StartError { why: why.into(), kind: StartErrorKind::Failed }
+    }
+
+    fn unsupported(why: impl Into<String>) -> StartError {
+        StartError { why: why.into(), kind: StartErrorKind::Unsupported }
+    }
+
+    pub(crate) fn from_io(what: &str, error: &io::Error) -> StartError {
+        let kind = match Errno::from_io_error(error) {
+            Some(Errno::MFILE | Errno::NFILE | Errno::AGAIN) => StartErrorKind::LimitReached,
+            _ => StartErrorKind::Failed,
+        };
+        StartError { why: format!("{what}: {error}"), kind }
+    }
+}
+
+/// A started executor and everything in its group. Dropping it kills what is left.
+#[derive(Debug)]
+pub(crate) struct ProcessGroup {
+    leader: Pid,
+    executor: Pid,
+    sandbox: PathBuf,
+    /// Leads the group, dead or alive, until the group is reaped.
+    first_warden: Option<Arc<Warden>>,
+    /// The warden that watches since the first one was killed.
+    replacement: Option<Warden>,
+    waiter: Option<JoinHandle<()>>,
+    reaped: bool,
+}
+
+impl ProcessGroup {
+    /// Starts `command` in `sandbox`. `ended` is called on a thread of its own as soon as the executor has ended.
+    ///
+    /// # Errors
+    /// Why nothing was started.
+    pub(crate) fn start(
+        options: &ProcessOptions,
+        command: &Command,
+        sandbox: Sandbox,
+        ended: impl FnOnce() + Send + 'static,
+    ) -> Result<ProcessGroup, StartError> {
+        let argv = arguments(command)?;
+        let Some((program, arguments)) = argv.split_first() else {
+            return Err(StartError::failed("the command is empty"));
+        };
+        let path = sandbox.path;
+        let mut warden = Warden::start(&options.shell, &path, None, options.start_timeout)
+            .map_err(|error| {
+                StartError::from_io("the executor's warden can't be started", &error)
+            })?;
+        let mut process = Process::new(program);
+        if options.environment == EnvironmentBase::Empty {
+            process.env_clear();
+        }
+        let child = process
+            .args(arguments)
+            .envs(command.environment.iter().map(|(name, value)| (name, value)))
+            .current_dir(&path)
+            .process_group(warden.pid().as_raw_pid())
+            .stdin(Stdio::null())
+            .stdout(sandbox.stdout)
+            .stderr(sandbox.stderr)
+            .spawn()
+            .map_err(|error| spawn_error(program, &error))?;
+        let executor = Pid::from_child(&child);
+        warden.watch(executor);
+        let mut group = ProcessGroup {
+            leader: warden.pid(),
+            executor,
+            sandbox: path,
+            first_warden: Some(Arc::new(warden)),
+            replacement: None,
+            waiter: None,
+            reaped: false,
+        };
+        group
+            .spawn_waiter(ended)
+            .map_err(|error| StartError::from_io("no thread can be started", &error))?;
+        Ok(group)
+    }
+
+    /// Starts the thread that waits for the executor's end. If it can't be started, the executor is killed.
+    fn spawn_waiter(&mut self, ended: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let executor = self.executor;
+        let wait = move || {
+            let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            let _ = retry_on_intr(|| waitid(WaitId::Pid(executor), how));
+            ended();
+        };
+        let thread = Builder::new().name("offermill-wait".into()).stack_size(WAITER_STACK_BYTES);
+        match thread.spawn(wait) {
+            Ok(waiter) => {
+                self.waiter = Some(waiter);
+                Ok(())
+            }
+            Err(error) => {
+                self.reap();
+                Err(error)
+            }
+        }
+    }
+
+    /// The executor's process number.
+    pub(crate) fn pid(&self) -> i32 {
+        self.executor.as_raw_pid()
+    }
+
+    /// The executor's folder.
+    pub(crate) fn sandbox(&self) -> &Path {
+        &self.sandbox
+    }
+
+    /// Sends SIGTERM to the group.
+    pub(crate) fn terminate(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    /// Sends SIGKILL to the group.
+    pub(crate) fn kill(&self) {
+        self.signal(Signal::KILL);
+    }
+
+    /// Sends `signal` to the group, and to the executor itself if it has left the group.
+    fn signal(&self, signal: Signal) {
+        if self.reaped {
+            return;
+        }
+        let _ = kill_process_group(self.leader, signal);
+        if self.executor_left() {
+            let _ = kill_process(self.executor, signal);
+        }
+    }
+
+    /// Whether the executor made a group of its own. Returns `false` if other code of this program has reaped the
+    /// executor, because its number may belong to another process by now.
+    fn executor_left(&self) -> bool {
+        let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        waitid(WaitId::Pid(self.executor), how).is_ok()
+            && getpgid(Some(self.executor)) != Ok(self.leader)
+    }
+
+    /// Whether the last warden has ended. The executor must be given another one.
+    pub(crate) fn needs_warden(&self) -> bool {
+        let last = self.replacement.as_ref().or(self.first_warden.as_deref());
+        last.is_some_and(|warden| !warden.is_alive())
+    }
+
+    /// Returns a function that starts another warden, on any thread. The group keeps its number until that is done.
+    pub(crate) fn replacement_warden(
+        &self,
+        options: &ProcessOptions,
+    ) -> impl FnOnce() -> io::Result<Warden> + Send + 'static {
+        let first_warden = self.first_warden.clone();
+        let leader = self.leader;
+        let cwd = self.sandbox.clone();
+        let ProcessOptions { shell, start_timeout, .. } = options.clone();
+        move || {
+            let replacement = Warden::start(&shell, &cwd, Some(leader), start_timeout);
+            drop(first_warden);
+            replacement
+        }
+    }
+
+    /// Has `warden` watch the executor from now on.
+    pub(crate) fn replace_warden(&mut self, mut warden: Warden) {
+        warden.watch(self.executor);
+        self.replacement = Some(warden);
+    }
+
+    /// Kills what is left of the group, reaps it, and returns how the executor ended. Waits for the executor's end.
+    pub(crate) fn reap(&mut self) -> Exit {
+        self.kill();
+        self.reaped = true;
+        let status = retry_on_intr(|| waitpid(Some(self.executor), WaitOptions::empty()));
+        self.replacement = None;
+        self.first_warden = None;
+        if let Some(waiter) = self.waiter.take() {
+            let _ = waiter.join();
+        }
+        match status {
+            Ok(Some((_, status))) => Exit::from_status(status),
+            _ => Exit::Unknown,
+        }
+    }
+}
+
+impl Drop for ProcessGroup {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The argument list to execute. Fails if the command needs more than a process.
+fn arguments(command: &Command) -> Result<Cow<'_, [String]>, StartError> {
+    if let Some(what) = command.setup.as_ref().and_then(|setup| setup.beyond_a_process()) {
+        return Err(StartError::unsupported(format!("the embedded cluster doesn't have {what}")));
+    }
+    Ok(match command.form {
+        Form::Argv => Cow::Borrowed(&command.argv),
+        Form::Shell => {
+            let line =
+                command.shell_line().map_err(|why| StartError::unsupported(why.to_string()))?;
+            Cow::Owned(vec!["/bin/sh".to_owned(), "-c".to_owned(), line])
+        }
+    })
+}
+
+fn spawn_error(program: &str, error: &io::Error) -> StartError {
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            StartError::from_io(&format!("command {program:?} not found"), error)
+        }
+        _ => StartError::from_io(&format!("command {program:?} can't be started"), error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: a limit that is reached for now is told from a failure of the agent. Method: system errors of both kinds.
+    #[test]
+    fn limits_are_told_from_failures() {
+        for (errno, kind) in [
+            (Errno::MFILE, StartErrorKind::LimitReached),
+            (Errno::NFILE, StartErrorKind::LimitReached),
+            (Errno::AGAIN, StartErrorKind::LimitReached),
+            (Errno::NOENT, StartErrorKind::Failed),
+            (Errno::ACCESS, StartErrorKind::Failed),
+        ] {
+            let error = spawn_error("etl", &errno.into());
+            assert_eq!(error.kind, kind, "{}", error.why);
+            assert!(error.why.starts_with("command \"etl\" "));
+        }
+    }
+}

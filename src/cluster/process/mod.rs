@@ -1,0 +1,17 @@
+//! Executors as child processes of this machine: process groups, their wardens, sandboxes, exit statuses, and the
+//! machine's cores and memory.
+//!
+//! It knows no offers and no cluster: cluster managers that run executors on this machine build on it.
+
+mod exit;
+mod group;
+pub(crate) mod machine;
+mod sandbox;
+mod warden;
+
+pub(crate) use exit::Exit;
+pub(crate) use group::{EnvironmentBase, ProcessGroup, ProcessOptions, StartError, StartErrorKind};
+pub(crate) use sandbox::{Sandboxes, is_valid_name};
+#[cfg(test)]
+pub(crate) use warden::NAME as WARDEN_NAME;
+pub(crate) use warden::Warden;
