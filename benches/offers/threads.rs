@@ -2,8 +2,8 @@
 //!
 //! `mutex` is the baseline behind one lock, which all threads share; `plain apart` is the baseline on threads that
 //! share nothing: the most that this machine gives a further thread. Four threads may be more than the machine has
-//! cores: then they take turns, and the figures show no gain but the cost of a thread that is stopped in the middle of its work,
-//! with a lock or without.
+//! cores: then they take turns, and the figures show no gain but the cost of a thread that is stopped in the middle of
+//! its work, with a lock or without.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The cost of reports for a thread that accepts and ends executors: alone, and while another thread takes snapshots all
-//! the time.
+//! The cost of reports for a thread that accepts and ends executors: alone, and while another thread takes snapshots
+//! all the time.
 
 use criterion::{BenchmarkId, Criterion, Throughput};
 

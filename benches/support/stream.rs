@@ -93,8 +93,8 @@ impl<D: Scheduler> Stream<D> {
         self.scheduler.end_all(&self.started);
     }
 
-    /// Answers batches, and ends the oldest of the executors that are more than [`EXECUTORS_LIVE`]. Counts the scheduler's
-    /// time alone: the ids' texts are the cluster's work.
+    /// Answers batches, and ends the oldest of the executors that are more than [`EXECUTORS_LIVE`]. Counts the
+    /// scheduler's time alone: the ids' texts are the cluster's work.
     pub(crate) fn start_and_end(&mut self, mut turns: u64) -> Spent {
         let step = self.batches.first().map_or(1, |batch| (CLOCKED / batch.len()).max(1)) as u64;
         let mut spent = Spent::default();

@@ -1,7 +1,7 @@
 //! The counting implementation: wraps the real one and records each write, so that tests can count them.
 //!
-//! It records the address and the kind of each write of a thread while [`record_writes`] runs. Loads are not recorded: a line
-//! that is not written is soon in every core's cache and stays there.
+//! It records the address and the kind of each write of a thread while [`record_writes`] runs. Loads are not recorded:
+//! a line that is not written is soon in every core's cache and stays there.
 //!
 //! | operation | recorded as |
 //! |---|---|

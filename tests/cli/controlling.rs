@@ -390,8 +390,8 @@ fn executors_follow_the_load() {
     assert_done_again(&folder);
 }
 
-/// Goal: executors have as many slots as their cores and the cores per task allow, and a limit that counts down can't be
-/// set. Method: read slots from the status; set a limit for a run with `--until-finished`.
+/// Goal: executors have as many slots as their cores and the cores per task allow, and a limit that counts down can't
+/// be set. Method: read slots from the status; set a limit for a run with `--until-finished`.
 #[test]
 fn other_settings_have_their_say() {
     let folder = Folder::new();

@@ -1,4 +1,5 @@
-//! The whole kernel under threads: its guarantees must hold at every moment, and its accounts whenever all threads pause.
+//! The whole kernel under threads: its guarantees must hold at every moment, and its accounts whenever all threads
+//! pause.
 //!
 //! What each thread does follows from a seed, which a failure prints (`OFFERMILL_SEED` sets another); how the threads
 //! interleave does not.
@@ -396,8 +397,8 @@ fn stress(scheme: IdScheme, base: Setup, adopts: bool, seed: u64) {
 }
 
 /// Goal: caps, limits, ids, ends, snapshots and the drain hold while everybody races. Method: four handlers, two
-/// update threads, two that let time pass, one that adopts, one that governs, one that observes; the accounts are checked
-/// at each standstill; the end comes from two threads in the middle of work.
+/// update threads, two that let time pass, one that adopts, one that governs, one that observes; the accounts are
+/// checked at each standstill; the end comes from two threads in the middle of work.
 #[test]
 fn promises_hold_while_threads_race() {
     stress(IdScheme::unique("race", 36).unwrap(), Setup::default(), true, seed());

@@ -3,8 +3,8 @@
 //! It is the single-threaded loop: no atomics, fields instead of words, a table from agent id to all
 //! that is known of the agent. It has the kernel's own table, hash and memo of the constraint's answers, so that what
 //! differs is the kernel's part: sharing, and what the benches' offers don't ask for. For it leaves that out: GPUs,
-//! ports, executors without a size, several offers of one agent in a batch, failures that exclude only together, unreachable executors,
-//! shutdown, change of policy. Each of these costs the kernel at least a look.
+//! ports, executors without a size, several offers of one agent in a batch, failures that exclude only together,
+//! unreachable executors, shutdown, change of policy. Each of these costs the kernel at least a look.
 
 mod agents;
 mod picture;

@@ -34,7 +34,7 @@ mod simulation;
 mod wire;
 mod world;
 
-pub use report::{Drained, Latencies, Mark, Report, Sample};
+pub use report::{DrainSummary, Latencies, Mark, Report, Sample};
 pub use scenario::{Fault, FaultKind, Scenario, Severity};
 pub use shrink::shorten;
 pub use simulation::{Broken, Checks, Progress, Simulation, Stage};

@@ -42,7 +42,7 @@ pub struct Report {
     /// Executors that ended, by how: finished, failed, killed, lost, in this order.
     pub ended: [u64; 4],
     /// How the end went.
-    pub drained: Option<Drained>,
+    pub drained: Option<DrainSummary>,
     /// A number that two runs share if they made the same calls in the same order at the same moments.
     pub fingerprint: u64,
     /// Rare situations, in words, and how often the run came to each.
@@ -86,7 +86,7 @@ pub struct Mark {
 /// How the drain at the end went.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct Drained {
+pub struct DrainSummary {
     /// When the kernel was closed.
     pub closed_at: Timestamp,
     /// When no executor was counted any more, or the timeout was over.

@@ -74,9 +74,9 @@ impl Core {
             }
             let id = ExecutorId { sequence: state.sequence, slot };
             let agent = executor.agent();
-            // Acquire: pairs with the fence in `ExecutorCell::before_reserving`. If the agent is that of the cell's next
-            // executor, the state says now that the cell was freed or is the next executor's; then the former one ended
-            // before the bit was set.
+            // Acquire: pairs with the fence in `ExecutorCell::before_reserving`. If the agent is that of the cell's
+            // next executor, the state says now that the cell was freed or is the next executor's; then the former one
+            // ended before the bit was set.
             fence(Ordering::Acquire);
             let now = executor.state();
             if now.is_freed() || now.sequence != state.sequence {

@@ -347,8 +347,8 @@ impl Core {
     }
 }
 
-/// The state after an update with this meaning, or none if it changes nothing. [`ExecutorCell::mark_unreachable`] handles
-/// executors that become unreachable: one that is already unreachable keeps its clock.
+/// The state after an update with this meaning, or none if it changes nothing. [`ExecutorCell::mark_unreachable`]
+/// handles executors that become unreachable: one that is already unreachable keeps its clock.
 fn next_state(state: CellState, meaning: Meaning) -> Option<CellState> {
     let live =
         matches!(state.stage, CellStage::Launching | CellStage::Running | CellStage::Unreachable);

@@ -113,8 +113,8 @@ impl Core {
         for _ in 0..TRIES {
             self.collect(&mut rows);
             agent_names.look_up(rows.iter().map(|(_, _, allocation, _)| allocation.agent));
-            // Acquire: pairs with the fence in `ExecutorCell::before_reserving`. If an allocation was read that belongs to
-            // a cell's next executor, the states read below show that the former one has ended.
+            // Acquire: pairs with the fence in `ExecutorCell::before_reserving`. If an allocation was read that belongs
+            // to a cell's next executor, the states read below show that the former one has ended.
             fence(Ordering::Acquire);
             admission = self.admission.load();
             exact = adds_up(&rows, admission) && self.unchanged(&rows);

@@ -1,7 +1,7 @@
 //! The names of adopted executors. This kernel didn't make them, so a table maps them to cells.
 //!
-//! The table is made once and never changes. If an executor has ended, its name leads to a cell that has another sequence
-//! number.
+//! The table is made once and never changes. If an executor has ended, its name leads to a cell that has another
+//! sequence number.
 //!
 //! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|

@@ -19,8 +19,8 @@
 //! | any that is about to change the word | [`AgentCell::prefetch`]: load | Relaxed | nothing: the value isn't used |
 //!
 //! Rarely used fields (the name, the times of failures) are behind a lock that the offer path doesn't take. Failures
-//! and suspicions are recorded under it, and [`AgentCell::retire`] checks and exchanges under it. So a reason to keep the
-//! agent is either there when `retire` checks, or is recorded after the cell ceased to be the agent's. The latter
+//! and suspicions are recorded under it, and [`AgentCell::retire`] checks and exchanges under it. So a reason to keep
+//! the agent is either there when `retire` checks, or is recorded after the cell ceased to be the agent's. The latter
 //! happens only with suspicions, because a thread that counts a failure still holds an executor there. The other words
 //! are hints: nothing is read through them, so they need no ordering.
 

@@ -10,6 +10,7 @@
 
 pub mod call;
 mod check;
+mod command;
 mod constraints;
 mod container;
 pub mod event;
@@ -27,6 +28,10 @@ pub use check::{
     CheckCommand, CheckHttp, CheckInfo, CheckStatusCommand, CheckStatusHttp, CheckStatusInfo,
     CheckStatusTcp, CheckTcp, CheckType, HealthCheck, HealthCheckHttp, HealthCheckTcp,
     HealthCheckType,
+};
+pub use command::{
+    CommandInfo, Environment, Secret, SecretReference, SecretType, SecretValue, Uri, Variable,
+    VariableType,
 };
 pub use constraints::{
     AttributeConstraint, ConstraintGroup, Exists, NotExists, OfferConstraints, Predicate,
@@ -61,8 +66,6 @@ pub use resource::{
 };
 pub use status::{ContainerStatus, Reason, Source, TaskResourceLimitation, TaskState, TaskStatus};
 pub use task::{
-    CommandInfo, DiscoveryInfo, Environment, ExecutorInfo, ExecutorType, KillPolicy, Port, Ports,
-    Secret, SecretReference, SecretType, SecretValue, TaskInfo, Uri, Variable, VariableType,
-    Visibility,
+    DiscoveryInfo, ExecutorInfo, ExecutorType, KillPolicy, Port, Ports, TaskInfo, Visibility,
 };
 pub use value::{Attribute, Range, Ranges, Scalar, Set, Text, Value, ValueType};

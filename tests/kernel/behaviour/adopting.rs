@@ -119,8 +119,8 @@ fn what_is_too_large_is_not_adopted() {
 }
 
 proptest! {
-    /// Goal: whatever is adopted, the caps hold and the accounts agree, at once and after all have ended. Method: random
-    /// former executors under random caps; ends in a random order, some twice.
+    /// Goal: whatever is adopted, the caps hold and the accounts agree, at once and after all have ended. Method:
+    /// random former executors under random caps; ends in a random order, some twice.
     #[test]
     fn adoption_keeps_the_books(
         cores in prop::collection::vec((1_u64..5, 0_usize..4), 0..20),

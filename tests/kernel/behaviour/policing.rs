@@ -88,8 +88,8 @@ fn failures_outlive_the_memory_of_an_idle_agent() {
     assert_eq!(fixture.kernel.tick(at(4 * HOUR)).agents_forgotten, 1);
 }
 
-/// Goal: a limit of 0 at the start waits for demand; lowering the limit kills no executor; no limit is no limit. Method:
-/// up and down.
+/// Goal: a limit of 0 at the start waits for demand; lowering the limit kills no executor; no limit is no limit.
+/// Method: up and down.
 #[test]
 fn the_executor_limit_rules_starts_only() {
     let mut fixture = Fixture::new(&Setup { limit: Some(0), ..Setup::default() });

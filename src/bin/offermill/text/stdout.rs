@@ -89,8 +89,8 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Adds whole lines to be written, or omits them, without waiting. `omission` formats the number of omitted lines as
-    /// a whole line.
+    /// Adds whole lines to be written, or omits them, without waiting. `omission` formats the number of omitted lines
+    /// as a whole line.
     ///
     /// # Errors
     /// If writing has failed.
@@ -274,9 +274,9 @@ mod tests {
         writer.offer(text, rank, omission).unwrap();
     }
 
-    /// Goal: a reader that doesn't read costs bounded memory, blocks nothing and is omission how many lines are missing;
-    /// results are never omitted, and lines keep their order. Method: write far more lines of all ranks than may wait,
-    /// then read everything.
+    /// Goal: a reader that doesn't read costs bounded memory, blocks nothing and is omission how many lines are
+    /// missing; results are never omitted, and lines keep their order. Method: write far more lines of all ranks than
+    /// may wait, then read everything.
     #[test]
     fn lines_that_nobody_reads_are_counted() {
         const LINES: u64 = 100_000;
@@ -306,8 +306,8 @@ mod tests {
         assert!(routine > 5_000 && notable > 5_000, "{routine} {notable}");
     }
 
-    /// Goal: a slow reader gets everything within the bounds, and `drain` waits for it beyond the patience. Method: read
-    /// with pauses.
+    /// Goal: a slow reader gets everything within the bounds, and `drain` waits for it beyond the patience. Method:
+    /// read with pauses.
     #[test]
     fn a_slow_reader_is_waited_for() {
         let (mut reader, writer) = writer();

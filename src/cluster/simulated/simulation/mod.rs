@@ -12,7 +12,7 @@ use super::corners::Corners;
 use super::event_queue::{EventQueue, SimEvent};
 use super::framework::Framework;
 use super::recorder::Recorder;
-use super::report::{Drained, Report, Sample};
+use super::report::{DrainSummary, Report, Sample};
 use super::scenario::Scenario;
 use super::world::World;
 use crate::error::Error;
@@ -102,7 +102,7 @@ pub struct Simulation {
     checked_at: u64,
     sample_every: u64,
     recovery_deadline: u64,
-    drained: Option<Drained>,
+    drained: Option<DrainSummary>,
     over_at: Option<u64>,
     most_running: u32,
 }
@@ -199,7 +199,7 @@ impl Simulation {
         self.stage = Stage::Draining;
         let timeout = self.scenario.shutdown_timeout;
         let closed_at = Timestamp::from_millis(self.events.now);
-        self.drained = Some(Drained { closed_at, over_at: closed_at, left: 0 });
+        self.drained = Some(DrainSummary { closed_at, over_at: closed_at, left: 0 });
         self.events.after(timeout.as_millis() as u64, SimEvent::ShutdownTimesOut);
         let (framework, mut world) = self.split();
         framework.shut_down(timeout, &mut world);

@@ -51,7 +51,8 @@ pub(super) fn truncate(text: &str, bytes_max: usize) -> (&str, bool) {
 mod tests {
     use super::*;
 
-    /// Goal: no text becomes a tag, ends an attribute or splits a character. Method: format texts with special characters.
+    /// Goal: no text becomes a tag, ends an attribute or splits a character. Method: format texts with special
+    /// characters.
     #[test]
     fn text_stays_text() {
         assert_eq!(escape("<a b='\"'>&\u{1b}"), "&lt;a b=&#39;&quot;&#39;&gt;&amp;\u{fffd}");
