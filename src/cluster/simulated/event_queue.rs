@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::wire::{FrameworkCall, MasterEvent};
 
-/// A future event. Events about a task, an agent or a master hold its serial number: if that has changed by then, the
-/// event has no effect.
+/// A future event. Events about a task, an agent or a master hold its serial number: if the serial number has changed
+/// when the event is due, the event has no effect.
 #[derive(Clone, Debug)]
 pub(super) enum SimEvent {
     /// An event of the master arrives at the framework, on the stream that it was sent on.

@@ -13,7 +13,7 @@
 //! One [`Scenario`] gives one run, bit for bit: nothing in it depends on a clock, a thread, an address or the order of
 //! a hash table. The master behaves as Mesos' does; `cluster/mod.rs` names the source of each rule.
 //!
-//! **Safety** is checked after each step: see `checker/`. **Liveness** is checked at the end: when faults are over, the
+//! **Safety** is checked after each step; see `checker/`. **Liveness** is checked at the end: once faults are over, the
 //! wanted executors must run wherever there are free resources for them, and the kernel's executors must be the
 //! cluster's.
 

@@ -13,7 +13,7 @@ use crate::kernel::{Change, Decisions, Kernel, ReasonKind};
 use crate::status::Fate;
 use crate::time::Timestamp;
 
-/// The most marks that are kept.
+/// The maximum number of marks that are kept.
 const MARKS_MAX: usize = 10_000;
 
 /// The measurements of a simulation.

@@ -1,4 +1,4 @@
-//! What a simulation measured: for summaries and plots.
+//! [`Report`]: the measurements of a simulation, for summaries and plots.
 
 use std::time::Duration;
 
@@ -7,95 +7,95 @@ use crate::kernel::ReasonKind;
 use crate::resources::MilliCpus;
 use crate::time::Timestamp;
 
-/// What happened in a simulation, as far as it came.
+/// The measurements of a simulation, complete up to its present step.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Report {
-    /// What was simulated.
+    /// The simulated scenario.
     pub scenario: Scenario,
-    /// Virtual time at the end.
+    /// Virtual time at the end of the simulation, or now if it has not ended.
     pub ended_at: Timestamp,
-    /// Events that were played, in all.
+    /// The number of processed events.
     pub steps: u64,
-    /// The state of things at regular moments of virtual time, in order.
+    /// Samples of the state, at regular intervals of virtual time.
     pub samples: Vec<Sample>,
-    /// What happened to the cluster, in order: faults, and what was healed.
+    /// Faults and their repair, in order of virtual time. At most 10,000 are kept.
     pub marks: Vec<Mark>,
-    /// How long executors were missing: from the moment that there was room for one under the caps until it was
-    /// placed.
+    /// How long executors were missing: the time from when the caps allowed another executor until it was placed.
     pub placement_latency: Latencies,
-    /// How long executors took from being placed to being seen running.
+    /// The time from an executor's placement until it was reported running.
     pub launch_latency: Latencies,
-    /// How many agents held how many executors when there were most executors: pairs of a number of executors and how
-    /// many agents had so many, in ascending order, 0 included.
+    /// The distribution of executors over agents when there were most executors: pairs of a number of executors and the
+    /// number of agents that held that number, in ascending order, 0 included.
     pub spread: Vec<(u32, u32)>,
-    /// When that was.
+    /// Virtual time of [`spread`](Self::spread).
     pub spread_at: Timestamp,
-    /// Offers answered in all.
+    /// The number of answered offers.
     pub offers: u64,
-    /// Offers accepted.
+    /// The number of accepted offers.
     pub accepted: u64,
-    /// Declined offers by reason, reasons that never came left out.
+    /// Declined offers by reason. Reasons that never occurred are left out.
     pub declines: Vec<(ReasonKind, u64)>,
-    /// Executors placed.
+    /// The number of placed executors.
     pub placed: u64,
-    /// Executors that ended, by how: finished, failed, killed, lost, in this order.
+    /// The number of executors that ended, by fate: finished, failed, killed, lost, in this order.
     pub ended: [u64; 4],
-    /// How the end went.
+    /// The result of the final drain. `None` if there was none.
     pub drained: Option<DrainSummary>,
-    /// A number that two runs share if they made the same calls in the same order at the same moments.
+    /// A hash of all calls and their times: equal for two simulations that made the same calls in the same order at the
+    /// same times.
     pub fingerprint: u64,
-    /// Rare situations, in words, and how often the run came to each.
+    /// Descriptions of corner cases, and how often the simulation reached each.
     pub corners: Vec<(&'static str, u64)>,
 }
 
-/// The state at one moment.
+/// The state at one point in virtual time.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Sample {
     /// Virtual time.
     pub at: Timestamp,
-    /// Executors that the kernel counts.
+    /// The number of executors that the kernel counts.
     pub executors: u32,
-    /// Executors that run, by the cluster's own account.
+    /// The number of executors that run on the simulated cluster.
     pub running: u32,
     /// The executor limit in force.
     pub limit: u32,
     /// Cores that the kernel counts.
     pub cores: MilliCpus,
-    /// Offers answered since the start.
+    /// The number of offers answered since the start.
     pub offers: u64,
-    /// Executors placed since the start.
+    /// The number of executors placed since the start.
     pub placed: u64,
-    /// Executors ended since the start.
+    /// The number of executors ended since the start.
     pub ended: u64,
-    /// Agents that are up and in reach.
+    /// The number of agents that are up and reachable.
     pub agents_up: u32,
 }
 
-/// Something that happened to the cluster.
+/// An event of the simulated cluster, such as a fault.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Mark {
-    /// When.
+    /// Virtual time of the event.
     pub at: Timestamp,
-    /// What, in a few words.
+    /// A short description.
     pub what: String,
 }
 
-/// How the drain at the end went.
+/// The result of the drain at the end.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct DrainSummary {
-    /// When the kernel was closed.
+    /// When the kernel was closed, in virtual time.
     pub closed_at: Timestamp,
-    /// When no executor was counted any more, or the timeout was over.
+    /// When no executor was counted any more or the timeout had passed, in virtual time.
     pub over_at: Timestamp,
-    /// How many executors had not ended by then.
+    /// The number of executors that had not ended by then.
     pub left: u32,
 }
 
-/// Durations, counted in buckets that are an eighth of a power of two wide, from 1 ms to about 12 days.
+/// A histogram of durations, with buckets that are an eighth of a power of two wide, from 1 ms to about 12 days.
 #[derive(Clone, Debug)]
 pub struct Latencies {
     buckets: Vec<u64>,
@@ -119,19 +119,20 @@ impl Latencies {
         self.longest = self.longest.max(latency);
     }
 
-    /// How many there are.
+    /// The number of durations.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The longest.
+    /// The longest duration. Zero if there are none.
     #[must_use]
     pub fn longest(&self) -> Duration {
         self.longest
     }
 
-    /// The duration that a part of all (0 to 1) stay below, to within an eighth; zero if there are none.
+    /// The duration that is not exceeded by the fraction `part` (0 to 1) of all durations, rounded up to the end of its
+    /// bucket (by at most an eighth). Zero if there are none.
     #[must_use]
     pub fn quantile(&self, part: f64) -> Duration {
         let rank = (self.count as f64 * part).ceil() as u64;
@@ -145,14 +146,15 @@ impl Latencies {
         self.longest
     }
 
-    /// The buckets that hold any: where each ends, and how many it holds.
+    /// The buckets that aren't empty, in ascending order: the end of each, and the number of durations in it.
     pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
         let filled = self.buckets.iter().enumerate().filter(|(_, count)| **count > 0);
         filled.map(|(bucket, count)| (end_of(bucket), *count))
     }
 }
 
-/// The first `STEPS` buckets are a millisecond wide, the others an eighth of the power of two that they begin in.
+/// Returns the bucket of a duration. The first `STEPS` buckets are a millisecond wide, each later one an eighth of the
+/// power of two at which its octave begins.
 fn bucket_of(latency: Duration) -> usize {
     let millis = u64::try_from(latency.as_millis()).unwrap_or(u64::MAX);
     if millis < STEPS {
@@ -177,8 +179,8 @@ fn end_of(bucket: usize) -> Duration {
 mod tests {
     use super::*;
 
-    /// Goal: every duration is in the bucket that ends after it, and quantiles are right to an eighth. Method: a walk
-    /// over durations; then a thousand durations of known rank.
+    /// Goal: each duration is in the bucket that ends after it, and quantiles are exact to an eighth. Method: durations
+    /// of many magnitudes; then a thousand durations of known rank.
     #[test]
     fn buckets_hold_what_they_say() {
         for millis in (0..5000).chain((0..20).map(|power| 1 << power)) {

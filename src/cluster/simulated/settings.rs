@@ -32,7 +32,7 @@ impl FrameworkSettings {
         self.zones == 0 || zone < self.zones
     }
 
-    /// The fewest cores that an executor takes.
+    /// The minimum number of cores that an executor takes.
     pub(super) fn executor_cores_min(&self) -> MilliCpus {
         match self.executor_cores {
             MilliCpus::ZERO => MilliCpus::from_cores(1),

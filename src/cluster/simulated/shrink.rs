@@ -1,4 +1,4 @@
-//! Shrinks a scenario that violates an invariant: searches a shorter one that violates the same.
+//! Shrinks a failing scenario: searches for a shorter one that violates the same invariant.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use super::simulation::{Broken, Checks, Simulation};
 use crate::resources::MilliCpus;
 use crate::time::Timestamp;
 
-/// Searches a shorter scenario that violates the same invariant: with fewer faults, then with simpler settings. Before
-/// each run, `keep_going` gets the number of runs so far and the shortest scenario yet; the search ends when it returns
-/// `false`.
+/// Searches for a shorter scenario that violates the same invariant: with fewer faults, then with simpler settings.
+/// Before each run, `keep_going` is called with the number of runs so far and the shortest scenario found; the search
+/// ends when it returns `false`.
 ///
-/// Each run may take up to four times as many steps as the original one did.
+/// Each run may take up to four times as many steps as the original run.
 pub fn shorten(
     scenario: &Scenario,
     broken: &Broken,

@@ -17,7 +17,7 @@ use crate::time::Timestamp;
 pub(super) struct BatchConditions {
     pub(super) settings: FrameworkSettings,
     pub(super) now: Timestamp,
-    /// How often the settings had been changed.
+    /// The number of changes of the settings before.
     pub(super) changes: u64,
     /// Whether the kernel was closed.
     pub(super) closed: bool,
@@ -130,7 +130,7 @@ impl AnswerChecker {
     }
 
     /// Checks at the end of a batch that all offers were answered, and that no agent got two executors more than
-    /// another one that had resources for one more.
+    /// another agent that had resources for one more.
     pub(super) fn end(&mut self, decisions: &Decisions) -> Result<(), RuleViolation> {
         let open = std::mem::take(&mut self.open);
         if let Some(number) = open.keys().next() {
@@ -173,7 +173,7 @@ impl AnswerChecker {
         self.refused
     }
 
-    /// How often the settings had changed when the batch was decided.
+    /// The number of changes of the settings before the batch was decided.
     pub(super) fn changes(&self) -> u64 {
         self.context.changes
     }

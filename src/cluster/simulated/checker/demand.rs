@@ -7,11 +7,11 @@ use crate::config::Config;
 use crate::engine::cluster_manager::Call;
 use crate::time::Timestamp;
 
-/// By how many polls the control thread must have sent a call that is due.
+/// The maximum number of polls of the control thread until it sends a call that is due.
 const POLLS_MAX: u32 = 3;
-/// The least time between two suppress calls.
+/// The minimum time between two suppress calls.
 const SUPPRESS_INTERVAL_MIN: Duration = Duration::from_secs(1);
-/// How much longer than the longest refusal no offers must come to justify a revive.
+/// The minimum time without offers that justifies a revive, beyond the longest refusal.
 const SILENCE_BEYOND_REFUSAL: Duration = Duration::from_secs(10);
 
 /// The state of suppress and revive calls.
@@ -30,12 +30,12 @@ pub(super) struct DemandChecker {
     polls_overdue: u32,
 }
 
-/// The framework's setting: the default.
+/// The interval of revives: the default setting.
 fn revive_interval() -> Duration {
     Config::builder().build().map_or(Duration::ZERO, |config| config.revive_interval)
 }
 
-/// How long nothing must have been offered to justify a revive.
+/// The minimum time without offers that justifies a revive.
 fn silence(config: &Config) -> Duration {
     config.refuse_durations().longest() + SILENCE_BEYOND_REFUSAL
 }

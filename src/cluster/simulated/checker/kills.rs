@@ -8,9 +8,9 @@ use crate::time::Timestamp;
 
 /// The time until the first repetition of a kill. It doubles with each repetition.
 const RETRY_MIN: Duration = Duration::from_secs(15);
-/// The longest time between two repetitions.
+/// The maximum time between two repetitions.
 const RETRY_MAX: Duration = Duration::from_secs(300);
-/// How late the controller may be.
+/// The maximum delay of the controller.
 const SLACK: Duration = Duration::from_secs(5);
 
 /// The kills whose executors have not ended.

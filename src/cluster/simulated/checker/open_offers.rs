@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::rule::RuleViolation;
 use crate::cluster::simulated::wire::{SimOffer, offer_number};
 
-/// The longest time that an offer may wait in the offer queue while a handler is free, in milliseconds.
+/// The maximum time that an offer may wait in the offer queue while a handler is free, in milliseconds.
 const WAIT_MAX_MS: u64 = 1_000;
 
 /// The offers that have not been answered.
@@ -21,7 +21,7 @@ pub(super) struct OpenOffers {
     overflown: BTreeSet<u64>,
     /// Whether all handlers are busy with batches.
     busy: bool,
-    /// When all handlers were busy last.
+    /// When all handlers were last busy.
     busy_until: u64,
 }
 

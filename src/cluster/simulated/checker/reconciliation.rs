@@ -11,10 +11,11 @@ use crate::time::Timestamp;
 
 /// The time within which executors are reconciled after a subscription, or after the loss of their agent.
 const RECONCILE_WITHIN: Duration = Duration::from_secs(1);
-/// The same for executors of an open batch, counted from the last call of the batch: the controller checks each second.
+/// The same for executors of an open batch, counted from the last call of the batch. Longer, because the controller
+/// checks once per second.
 const RECONCILE_WITHIN_OF_LAUNCH: Duration = Duration::from_secs(2);
-/// The longest time between two reconciliations of an executor that is unreachable, or whose launch is unconfirmed for
-/// too long.
+/// The maximum time between two reconciliations of an executor that is unreachable, or whose launch has been
+/// unconfirmed for too long.
 const DOUBTFUL_EVERY: Duration = Duration::from_secs(20);
 /// The time after which an unconfirmed launch is in doubt: the default setting.
 const LAUNCH_TIMEOUT: Duration = Duration::from_secs(180);

@@ -47,7 +47,7 @@ pub(super) struct Cluster {
     leads: bool,
     /// The time since which it leads.
     leads_since: u64,
-    /// How many masters have led before.
+    /// The number of earlier masters.
     masters: u32,
     subscribed: bool,
     suppressed: bool,
@@ -60,7 +60,7 @@ pub(super) struct Cluster {
     pub(super) rescinding: FaultWindow,
     lifetime: u64,
     failures_percent: u8,
-    /// Executors no longer end by themselves.
+    /// Set when faults are over: executors no longer end by themselves.
     calm: bool,
 }
 
@@ -246,7 +246,8 @@ impl Cluster {
         (up as u32, running as u32)
     }
 
-    /// Pairs of a number of executors and how many agents hold that number, in ascending order.
+    /// The distribution of executors over agents: pairs of a number of executors and the number of agents that hold
+    /// that number, in ascending order.
     pub(super) fn spread(&self) -> Vec<(u32, u32)> {
         let mut agents = BTreeMap::new();
         for machine in &self.machines {

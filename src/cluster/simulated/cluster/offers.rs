@@ -14,7 +14,7 @@ use crate::status::{TaskState, UpdateReason};
 const ALLOCATION_INTERVAL_MS: u64 = 1_000;
 /// The time after which an unanswered offer is rescinded, in milliseconds (`--offer_timeout`): answers can be lost.
 const OFFER_TIMEOUT_MS: u64 = 60_000;
-/// The least amounts that are offered, in thousandths (`MIN_CPUS`, `MIN_MEM`).
+/// The minimum amounts that are offered, in thousandths (`MIN_CPUS`, `MIN_MEM`).
 const CPUS_MIN: u64 = 10;
 const MEM_MIN: u64 = 32_000;
 

@@ -1,4 +1,5 @@
-//! Offers that are not answered: numbered in the order in which they were made, and found by their number.
+//! The simulated master's unanswered offers, found by their numbers. Offers are numbered in the order in which they are
+//! made.
 
 use std::collections::VecDeque;
 
@@ -6,7 +7,7 @@ use crate::cluster::simulated::wire::SimOffer;
 
 #[derive(Debug, Default)]
 pub(super) struct OutstandingOffers {
-    /// The number of the first in the window.
+    /// The number of the first offer in the window.
     first: u64,
     /// From the oldest that may be open to the newest, with the moment when it was made.
     window: VecDeque<Option<(u64, SimOffer)>>,
@@ -18,7 +19,7 @@ impl OutstandingOffers {
         self.first + self.window.len() as u64
     }
 
-    /// Notes an offer with the next number.
+    /// Adds an offer with the next number.
     pub(super) fn push(&mut self, now: u64, offer: SimOffer) {
         debug_assert_eq!(offer.number, self.next_number());
         self.window.push_back(Some((now, offer)));
@@ -35,13 +36,13 @@ impl OutstandingOffers {
         Some(offer)
     }
 
-    /// The oldest that is open, if it was made before `moment`.
+    /// The number of the oldest open offer, if it was made before `moment`.
     pub(super) fn oldest_before(&self, moment: u64) -> Option<u64> {
         let (made, offer) = self.window.front()?.as_ref()?;
         (*made < moment).then_some(offer.number)
     }
 
-    /// All that are open, in the order of their numbers.
+    /// All open offers, in the order of their numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = &SimOffer> {
         self.window.iter().flatten().map(|(_, offer)| offer)
     }

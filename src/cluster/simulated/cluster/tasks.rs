@@ -11,7 +11,7 @@ use crate::status::{TaskState, UpdateReason};
 /// The time after which an unacknowledged update is sent again (`STATUS_UPDATE_RETRY_INTERVAL_MIN`). It doubles each
 /// time.
 const UPDATE_RETRY_MIN: Duration = Duration::from_secs(10);
-/// The longest time between two repetitions (`STATUS_UPDATE_RETRY_INTERVAL_MAX`).
+/// The maximum time between two repetitions (`STATUS_UPDATE_RETRY_INTERVAL_MAX`).
 const UPDATE_RETRY_MAX: Duration = Duration::from_secs(600);
 /// The time that a message between agent and master takes, in milliseconds.
 const HOP_MS: u64 = 2;

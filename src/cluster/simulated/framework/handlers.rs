@@ -112,7 +112,7 @@ impl Framework {
         self.report_never_launched(never_launched, world);
     }
 
-    /// The first step: the batch is context and counted, and nobody has heard of it.
+    /// The first step: commits the batch and counts it. No call has been made yet.
     fn commit(&mut self, handler: usize, epoch: u64, now: Timestamp, world: &mut World<'_>) {
         let written = self.buffer.write(&self.batch);
         let offers = written.offers();

@@ -35,7 +35,7 @@ use handlers::SimHandler;
 
 /// The stream of random numbers that the framework uses.
 const FRAMEWORK_STREAM: u64 = 5;
-/// The least time between two attempts to subscribe, in milliseconds.
+/// The minimum time between two attempts to subscribe, in milliseconds.
 const SUBSCRIBE_RETRY_MS: u64 = 1_000;
 
 pub(super) struct Framework {

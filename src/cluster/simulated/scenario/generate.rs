@@ -1,4 +1,4 @@
-//! From a seed to a scenario.
+//! Generates scenarios from a seed: small random clusters, and clusters of a given size.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,35 +10,36 @@ use crate::error::Error;
 use crate::resources::{Mebibytes, MilliCpus};
 use crate::time::Timestamp;
 
-/// The purpose of the rng that make scenarios.
+/// The stream of random numbers that scenarios are made from.
 const MAKING: u64 = 1;
 
-/// The purpose of the rng that make handlers slow: their own, so that worlds without slow handlers stay what they
-/// were.
+/// The stream of random numbers for slow handlers. It has its own stream, because otherwise scenarios without slow
+/// handlers would change.
 const SLOWING: u64 = 6;
-/// The purpose of the rng that make agents flap.
+/// The stream of random numbers for flapping agents.
 const FLAPPING: u64 = 7;
-/// The last call of a slow batch leaves after so many milliseconds at most.
+/// The maximum delay of the last call of a slow batch, in milliseconds.
 const SLOW_MAX: u64 = 8_000;
-/// All executors are asked about each time so many milliseconds are over.
+/// The interval at which all executors are reconciled, in milliseconds.
 const ALL_ASKED_EVERY: u64 = 900_000;
 
-/// Agents flap in worlds where executors are given up after so long at most: others would take too long.
+/// The maximum `release_after` of scenarios in which agents flap; with a longer one they would take too long.
 const FLAPPING_RELEASE_MAX: Duration = Duration::from_secs(10);
-/// The master takes an agent that doesn't answer for unreachable after so long.
+/// The time after which the master regards an agent that doesn't answer as unreachable.
 const UNREACHABLE_AFTER: Duration = Duration::from_secs(75);
-/// Agents come back at most so long before a deadline, and about as long after it.
+/// How long before a deadline a flapping agent comes back at the earliest; at the latest it comes back about as long
+/// after it.
 const CLOSE: Duration = Duration::from_millis(800);
 
-/// Faults of a user's world come so often: one in so many milliseconds on average that befalls all, and one for each
-/// hundred agents that befalls an agent.
+/// The mean interval of faults in scenarios of a given size, in milliseconds: one fault per interval that hits the
+/// whole cluster, and one per hundred agents that hits a single agent.
 const MILD_EVERY: u64 = 60_000;
 const HARSH_EVERY: u64 = 6_000;
-/// A user's world sees so many faults at most, however large it is.
+/// The maximum number of faults of either kind in a scenario of a given size.
 const SIZED_FAULTS_MAX: u64 = 5_000;
 
 impl Scenario {
-    /// One agent, one executor, no faults.
+    /// The default scenario: one agent, one executor, no faults.
     pub(super) fn plain() -> Scenario {
         Scenario {
             seed: 0,
@@ -71,8 +72,10 @@ impl Scenario {
         }
     }
 
-    /// A small world of the seed's choosing: its size, its settings and its faults. Worlds differ in what can happen
-    /// in them at all, so that rare mixtures come up.
+    /// Generates a small scenario: the seed determines its size, settings and faults. A harsh scenario has only some
+    /// kinds of fault, so that rare combinations occur.
+    ///
+    /// Equal arguments give equal scenarios. Durations and times have a resolution of a millisecond.
     #[must_use]
     pub fn generate(seed: u64, severity: Severity) -> Scenario {
         let mut rng = Rng::new(seed, MAKING);
@@ -113,7 +116,7 @@ impl Scenario {
             Severity::Harsh => rng.between(4, 60),
         };
         let possible: Vec<FaultKind> = match severity {
-            // Each world has some kinds of fault and lacks others.
+            // Each scenario has about half of the kinds of fault.
             Severity::Harsh => {
                 let kinds = FaultKind::ALL.iter().copied();
                 let kinds = kinds.filter(|kind| kind.is_for_all_worlds());
@@ -134,8 +137,8 @@ impl Scenario {
         scenario
     }
 
-    /// In part of the worlds handlers are slow now and then: while executors fail, connections break, and all are asked
-    /// about.
+    /// In some scenarios handlers are slow at times, while executors fail, connections break, or all executors are
+    /// reconciled.
     fn slow_handlers(&mut self, rng: &mut Rng) {
         if !rng.percent(40) {
             return;
@@ -167,14 +170,14 @@ impl Scenario {
         }
     }
 
-    /// In part of the worlds agents flap: each is cut off until its executors are about to be given up, or about to be
-    /// forgotten, is back for a moment, and is cut off again.
+    /// In some scenarios agents flap: an agent is cut off until its executors are about to be given up or forgotten, is
+    /// back for a moment, and is cut off again.
     fn flapping_agents(&mut self, rng: &mut Rng) {
         let release = self.release_after;
         if !rng.percent(60) || release > FLAPPING_RELEASE_MAX {
             return;
         }
-        // Executors that end meanwhile don't come back.
+        // Executors that end in the meantime would not come back.
         self.lifetime = Duration::ZERO;
         for _ in 0..rng.between(1, 3) {
             let agent = rng.below(self.agents.into()) as u32;
@@ -190,8 +193,10 @@ impl Scenario {
         }
     }
 
-    /// A world of a user's size: agents of 16 cores or more, executors of one core that live for some minutes and are
-    /// replaced, faults until `duration` is over.
+    /// Generates a scenario of a given size: agents with 16 cores or more, executors with one core that live for 5
+    /// minutes on average and are replaced, and faults until `duration` has passed.
+    ///
+    /// Faults don't change the settings: the executor limit stays at `executors`.
     #[must_use]
     pub fn sized(
         seed: u64,
@@ -218,12 +223,12 @@ impl Scenario {
             Severity::None => (u64::MAX, Vec::new()),
             Severity::Mild => (MILD_EVERY, MILD.to_vec()),
             Severity::Harsh => {
-                // What a user asked for stays as it is.
+                // Settings chosen by the caller don't change.
                 let kept = |kind: &FaultKind| !kind.changes_settings() && kind.is_for_all_worlds();
                 (HARSH_EVERY, FaultKind::ALL.iter().copied().filter(kept).collect())
             }
         };
-        // The more agents, the more of them die; there is one master and one network whatever their number.
+        // The number of agent faults grows with the number of agents; there is only one master and one network.
         let hundreds = u64::from(agents).div_ceil(100);
         let millis = scenario.healed_at.as_millis();
         let of_agents = (millis.saturating_mul(hundreds) / every).min(SIZED_FAULTS_MAX);
@@ -238,7 +243,7 @@ impl Scenario {
         if possible.is_empty() {
             return;
         }
-        // Mild faults hit few at a time.
+        // Mild faults hit a small percentage at a time.
         let percent_max = if severity == Severity::Harsh { 100 } else { 10 };
         for _ in 0..faults {
             let kind = rng.pick(possible);
@@ -247,7 +252,7 @@ impl Scenario {
         }
     }
 
-    /// A fault of this kind, as severe as chance has it.
+    /// A random fault of this kind. `percent_max` limits the percentage that it hits.
     fn fault(&self, rng: &mut Rng, kind: FaultKind, percent_max: u64) -> Fault {
         use FaultKind as K;
         let at = Timestamp::from_millis(rng.below(self.healed_at.as_millis()));
@@ -288,13 +293,13 @@ impl Scenario {
         }
     }
 
-    /// Puts the faults in the order of time. Equal moments keep their order.
+    /// Sorts the faults by time. Faults of the same time keep their order.
     pub(super) fn put_in_order(&mut self) {
         self.faults.sort_by_key(|fault| fault.at);
     }
 }
 
-/// What a cluster sees in ordinary times.
+/// The faults of [`Severity::Mild`]. A kind that is listed twice is twice as likely.
 const MILD: &[FaultKind] = &[
     FaultKind::AgentDies,
     FaultKind::AgentDies,
@@ -309,17 +314,17 @@ const MILD: &[FaultKind] = &[
 ];
 
 impl FaultKind {
-    /// Whether it befalls one agent.
+    /// Whether the fault hits a single agent.
     const fn of_an_agent(self) -> bool {
         matches!(self, FaultKind::AgentDies | FaultKind::AgentPartitioned)
     }
 
-    /// Whether any harsh world may have it. Others have rng of their own.
+    /// Whether all harsh scenarios may have this kind. The other kinds are drawn from random numbers of their own.
     const fn is_for_all_worlds(self) -> bool {
         !matches!(self, FaultKind::Shutdown | FaultKind::AnswersDelayed)
     }
 
-    /// Whether it is something that the framework does, and can't any more once it shuts down.
+    /// Whether it is an action or state of the framework, which is impossible once the framework shuts down.
     pub(crate) const fn is_the_frameworks(self) -> bool {
         self.changes_settings()
             || matches!(
@@ -331,7 +336,7 @@ impl FaultKind {
             )
     }
 
-    /// Whether it changes what the framework is told to do.
+    /// Whether the fault changes the framework's settings.
     pub(crate) const fn changes_settings(self) -> bool {
         matches!(
             self,

@@ -1,5 +1,5 @@
-//! What is simulated: a cluster, a framework, and what befalls them. Data, so that it can be printed, shortened and
-//! played again.
+//! [`Scenario`]: a simulated cluster, its framework and the faults that hit them, as data that can be printed,
+//! shortened and replayed.
 
 mod generate;
 mod text;
@@ -10,120 +10,122 @@ use crate::config::ExclusionRule;
 use crate::resources::{Mebibytes, MilliCpus};
 use crate::time::Timestamp;
 
-/// Everything that a simulation depends on: equal scenarios give equal runs, bit for bit.
+/// Everything that a simulation depends on: equal scenarios give equal simulations, bit for bit.
 ///
-/// Its text (`Display`, `FromStr`) is a line of settings and a line for each fault.
+/// Its text (`Display`, `FromStr`) has a line of settings and a line per fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Scenario {
-    /// Where chance comes from.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// How many agents the cluster has.
+    /// The number of agents.
     pub agents: u32,
-    /// The cores of an agent. Some have up to a half more.
+    /// The cores of an agent. Some agents have up to half as many more.
     pub agent_cores: u32,
-    /// The memory of an agent. Some have up to a half more.
+    /// The memory of an agent. Some agents have up to half as much more.
     pub agent_memory: Mebibytes,
-    /// Agents are in so many zones, `zone:z0` and so on, in turns.
+    /// The number of zones. Agents are assigned to them in turn, with the attribute `zone:z0`, `zone:z1` and so on.
     pub zones: u32,
-    /// So many of a hundred agents have half of their resources reserved for the framework's role.
+    /// The percentage of agents that reserve half of their resources for the framework's role.
     pub reserved_percent: u8,
     /// The executor limit at the start.
     pub executors: u32,
-    /// The cores of an executor; zero takes what the offer has.
+    /// The cores of an executor; zero takes all cores of the offer.
     pub executor_cores: MilliCpus,
     /// The memory of an executor, without overhead.
     pub executor_memory: Mebibytes,
-    /// The memory that an executor takes in addition.
+    /// The memory that an executor takes in addition to `executor_memory`.
     pub memory_overhead: Mebibytes,
-    /// The cores that an executor is told in addition to those that it takes.
+    /// The cores that an executor is told to have beyond those that it takes.
     pub extra_cores: u32,
-    /// The GPUs of an executor; zero takes what the offer has, if the cap leaves any.
+    /// The GPUs of an executor; zero takes those of the offer, if the cap leaves any.
     pub executor_gpus: u32,
-    /// The cap of GPUs.
+    /// The maximum number of GPUs that all executors take together.
     pub gpu_cap: u32,
-    /// Whether executors have a fixed port, so that there is one an agent.
+    /// Whether executors have a fixed port, which limits them to one per agent.
     pub fixed_port: bool,
-    /// The core cap at the start; zero is none.
+    /// The core cap at the start; zero means no cap.
     pub core_cap: MilliCpus,
-    /// Whether ids are plain numbers.
+    /// Whether executor ids are plain numbers.
     pub plain_ids: bool,
-    /// So many failures exclude an agent …
+    /// The number of failures after which an agent is excluded.
     pub exclude_after: u8,
-    /// … for so long.
+    /// How long an agent stays excluded.
     pub exclude_for: Duration,
-    /// After so long out of sight an executor's cores are given to others.
+    /// How long an executor may be unreachable before its cores are given to others.
     pub release_after: Duration,
-    /// How many handlers answer offers.
+    /// The number of handlers that answer offers.
     pub handlers: u32,
-    /// So many offers may wait for them; what comes beyond is declined.
+    /// The maximum number of offers that wait for a handler; offers beyond it are declined.
     pub queue: u32,
-    /// So many offers a handler takes at a time.
+    /// The maximum number of offers that a handler answers at a time.
     pub batch: u32,
-    /// How long an executor lives on average until it ends by itself; zero is for ever. So many …
+    /// The mean lifetime of an executor until it ends by itself; zero means that it never does.
     pub lifetime: Duration,
-    /// … of a hundred of these ends are failures.
+    /// The percentage of executors that fail when they end by themselves.
     pub failures_percent: u8,
-    /// When faults are over and the cluster is healed.
+    /// When all faults end and the cluster is repaired, in virtual time.
     pub healed_at: Timestamp,
-    /// How long executors may take to end at the shutdown, which comes when the cluster has recovered, or with
-    /// [`FaultKind::Shutdown`].
+    /// How long executors may take to end at shutdown. The framework shuts down once it has recovered, or at a fault of
+    /// the kind [`FaultKind::Shutdown`].
     pub shutdown_timeout: Duration,
-    /// What befalls the cluster, in the order of time.
+    /// The faults, in order of time.
     pub faults: Vec<Fault>,
 }
 
 impl Scenario {
-    /// When failing agents are excluded.
+    /// The rule that excludes agents on which executors fail.
     pub(super) fn exclusion(&self) -> ExclusionRule {
         let (failures, expiry) = (self.exclude_after, Some(self.exclude_for));
         ExclusionRule { failures, expiry, ..ExclusionRule::default() }
     }
 
-    /// After so long an executor that was given up is forgotten.
+    /// The time after which an executor that was given up is forgotten.
     pub(super) fn forget_after(&self) -> Duration {
         self.release_after * 2
     }
 
-    /// The memory that an executor takes.
+    /// The memory that an executor takes, overhead included.
     pub(super) fn memory_taken(&self) -> Mebibytes {
         Mebibytes::new(self.executor_memory.get() + self.memory_overhead.get())
     }
 }
 
-/// Something that befalls the cluster or the framework. What the numbers mean depends on the kind.
+/// A fault of the cluster or the framework. The meaning of the numbers depends on its kind; see [`FaultKind`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fault {
-    /// When it begins.
+    /// When it begins, in virtual time.
     pub at: Timestamp,
-    /// What it is.
+    /// The kind of fault.
     pub kind: FaultKind,
-    /// Which agent it befalls, from 0.
+    /// The agent that it hits, counted from 0.
     pub agent: u32,
-    /// How many of a hundred it befalls.
+    /// The percentage of messages, offers, batches or executors that it hits.
     pub percent: u8,
     /// How long it lasts.
     pub lasts: Duration,
-    /// How much of it: milliseconds, a number of times, or the new value.
+    /// Its extent: milliseconds, a number of repetitions, or the new value of a setting.
     pub amount: u64,
 }
 
-/// How hard a cluster is hit.
+/// How many faults a scenario has, and how severe they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Severity {
-    /// Nothing goes wrong, except that executors end as the scenario says.
+    /// No faults, except that executors end as the scenario says.
     None,
-    /// What a large cluster sees in a bad week: agents die and come back, launches fail, the master fails over once.
+    /// Faults as in a bad week of a large cluster: agents die and come back, launches fail, the master fails over.
     #[default]
     Mild,
-    /// Everything at once.
+    /// All kinds of fault, often and together.
     Harsh,
 }
 
 macro_rules! kinds {
     ($($(#[$docs:meta])* $kind:ident = $name:literal,)+) => {
-        /// What can befall a cluster or its framework.
+        /// The kinds of fault.
+        ///
+        /// In their descriptions `agent`, `percent`, `lasts` and `amount` are the fields of [`Fault`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum FaultKind {
@@ -131,10 +133,10 @@ macro_rules! kinds {
         }
 
         impl FaultKind {
-            /// Every kind.
+            /// All kinds.
             pub const ALL: &'static [FaultKind] = &[$(FaultKind::$kind,)+];
 
-            /// The name in a scenario's text.
+            /// The kind's name in the text of a scenario.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
@@ -146,54 +148,54 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// An agent (`agent`) and everything on it dies; it comes back after `lasts`, under a new id if `amount` is 1.
+    /// Agent `agent` and everything on it dies; it comes back after `lasts`, under a new id if `amount` is 1.
     AgentDies = "agent-dies",
-    /// An agent (`agent`) can't be reached for `lasts`; its executors run on.
+    /// Agent `agent` can't be reached for `lasts`; its executors keep running.
     AgentPartitioned = "agent-partitioned",
-    /// The master dies; another is found after `lasts`, knows nothing, and learns from agents as they come back.
+    /// The master dies; another one leads after `lasts`, and learns about executors from agents as they register.
     MasterFailsOver = "master-fails-over",
-    /// The framework's connection breaks; it subscribes again after `lasts`.
+    /// The framework's connection breaks; the framework subscribes again after `lasts`.
     ConnectionBreaks = "connection-breaks",
     /// For `lasts`, `percent` of the messages between framework and master are lost.
     MessagesLost = "messages-lost",
-    /// For `lasts`, `percent` of the messages between framework and master arrive twice, offers and accepts excepted.
+    /// For `lasts`, `percent` of the messages between framework and master arrive twice, except offers and accepts.
     MessagesDuplicated = "messages-duplicated",
-    /// For `lasts`, `percent` of the messages between framework and master are overtaken: they take up to `amount`
-    /// milliseconds longer.
+    /// For `lasts`, `percent` of the messages between framework and master take up to `amount` milliseconds longer, so
+    /// that others overtake them.
     MessagesReordered = "messages-reordered",
     /// For `lasts`, all messages between framework and master take `amount` milliseconds longer.
     MessagesDelayed = "messages-delayed",
-    /// For `lasts`, `percent` of offers are rescinded at just about the moment when they are answered.
+    /// For `lasts`, `percent` of offers are rescinded at about the time at which they are answered.
     OffersRescinded = "offers-rescinded",
     /// `percent` of the running executors crash at once.
     ExecutorsCrash = "executors-crash",
-    /// For `lasts`, `percent` of the executors that start on every third agent crash as they start.
+    /// For `lasts`, `percent` of the executors that start on every third agent crash at startup.
     LaunchesFail = "launches-fail",
-    /// For `lasts`, `percent` of the executors that are launched don't get beyond starting until the cluster is healed.
+    /// For `lasts`, `percent` of the launched executors stay in startup until the cluster is repaired.
     LaunchesHang = "launches-hang",
-    /// For `lasts`, `percent` of the executors that are launched outlive a kill, until the cluster is healed.
+    /// For `lasts`, `percent` of the launched executors survive kills until the cluster is repaired.
     KillsOutlived = "kills-outlived",
-    /// The framework's clock jumps `amount` milliseconds ahead.
+    /// The framework's clock jumps ahead by `amount` milliseconds.
     ClockJumps = "clock-jumps",
-    /// For `lasts`, `percent` of batches are answered by a clock that is up to `amount` milliseconds behind.
+    /// For `lasts`, `percent` of the batches are answered with a clock that is up to `amount` milliseconds behind.
     ClockLags = "clock-lags",
-    /// For `lasts`, `percent` of batches are answered slowly: they are committed, and then their calls leave one by
-    /// one, the last after up to `amount` milliseconds.
+    /// For `lasts`, `percent` of the batches are answered slowly: they are committed, and then their calls are made one
+    /// by one, the last one up to `amount` milliseconds later.
     AnswersDelayed = "answers-delayed",
-    /// The master forgets all refusals and offers everything, `amount` times in a row.
+    /// The master forgets all refusals and offers all free resources, `amount` times in a row.
     OfferStorm = "offer-storm",
     /// The executor limit becomes `amount`.
     LimitChanges = "limit-changes",
     /// The core cap becomes `amount` thousandths of a core.
     CoreCapChanges = "core-cap-changes",
-    /// A constraint allows the first `amount` zones from now on; 0 allows all.
+    /// The constraint allows only the first `amount` zones from now on; 0 allows all.
     ConstraintChanges = "constraint-changes",
-    /// Executors are of `amount` thousandths of a core from now on.
+    /// New executors have `amount` thousandths of a core from now on.
     ExecutorCoresChange = "executor-cores-change",
     /// The framework kills `percent` of its executors.
     ExecutorsKilled = "executors-killed",
-    /// `amount` updates come about executors that nobody launched.
+    /// `amount` updates arrive about executors that were never launched.
     StrayUpdates = "stray-updates",
-    /// The framework shuts down, now.
+    /// The framework shuts down.
     Shutdown = "shutdown",
 }

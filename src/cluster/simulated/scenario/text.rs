@@ -1,12 +1,12 @@
-//! A scenario as text.
+//! The text format of scenarios.
 //!
 //! ```text
 //! seed=7 agents=5 agent-cores=8 …
 //! 12.5s agent-dies agent=3 lasts=60s amount=1
 //! ```
 //!
-//! The first line sets what differs from the plainest scenario; each other line is a fault. Empty lines and lines that
-//! begin with `#` say nothing.
+//! The first line sets what differs from the default scenario; each further line is a fault. Empty lines and lines that
+//! begin with `#` are ignored.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,14 +18,14 @@ use crate::limits;
 use crate::resources::{Mebibytes, MilliCpus};
 use crate::time::Timestamp;
 
-/// More agents than this are no cluster's.
+/// The maximum number of agents.
 const AGENTS_MAX: u64 = 1_000_000;
-/// A month of virtual time, in milliseconds.
+/// The maximum time and duration in a scenario, in milliseconds of virtual time: 30 days.
 const MOMENT_MAX: u64 = 30 * 24 * 3600 * 1000;
 const EXECUTORS_MAX: u64 = limits::EXECUTORS_MAX as u64;
-/// More of anything than any fault needs; so that sums of them stay numbers.
+/// The maximum of amounts: more than any fault needs, and small enough that their sums don't overflow.
 const AMOUNT_MAX: u64 = 1_000_000_000_000;
-/// So many faults are more than anybody reads.
+/// The maximum number of faults.
 const FAULTS_MAX: usize = 1_000_000;
 
 impl fmt::Display for Scenario {
@@ -58,7 +58,7 @@ impl FromStr for Scenario {
     type Err = Error;
 
     /// # Errors
-    /// Names the line and what is wrong in it.
+    /// If the text isn't a scenario. The error names the first invalid line and what is allowed there.
     fn from_str(text: &str) -> Result<Scenario, Error> {
         let mut scenario = Scenario::plain();
         let mut settings_seen = false;
@@ -101,7 +101,7 @@ fn read_fault(line: &str, number: u32) -> Result<Fault, Error> {
     Ok(fault)
 }
 
-/// How a number is written.
+/// The format of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NumberFormat {
     Plain,
@@ -110,7 +110,7 @@ enum NumberFormat {
 }
 
 impl NumberFormat {
-    /// Reads a number of at most `most`, or says what is allowed.
+    /// Parses a number of at most `most`. Fails with a description of what is allowed.
     fn read(self, text: &str, most: u64) -> Result<u64, String> {
         let value = match self {
             NumberFormat::Plain => text.parse().ok(),
@@ -130,7 +130,7 @@ impl NumberFormat {
     }
 }
 
-/// A number with its unit.
+/// A number in its format.
 struct FormattedNumber(NumberFormat, u64);
 
 impl fmt::Display for FormattedNumber {
@@ -146,11 +146,11 @@ impl fmt::Display for FormattedNumber {
     }
 }
 
-/// One `name=value`.
+/// A field that is written as `name=value`.
 struct Setting<T: 'static> {
     name: &'static str,
     unit: NumberFormat,
-    /// The least and the most that are allowed.
+    /// The minimum and maximum that are allowed.
     range: (u64, u64),
     get: fn(&T) -> u64,
     set: fn(&mut T, u64),
@@ -180,7 +180,7 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What the first line says, in its order.
+/// The settings of the first line, in their order.
 const SETTINGS: &[Setting<Scenario>] = &[
     Setting {
         name: "seed",
@@ -366,7 +366,7 @@ const SETTINGS: &[Setting<Scenario>] = &[
     },
 ];
 
-/// What a fault's line says after its kind.
+/// The fields of a fault's line, after the kind.
 const FIELDS: &[Setting<Fault>] = &[
     Setting {
         name: "agent",
@@ -404,7 +404,7 @@ mod tests {
     use super::*;
     use crate::cluster::simulated::Severity;
 
-    /// Goal: a scenario's text says all of it. Method: print and read many.
+    /// Goal: the text of a scenario is complete. Method: print and parse 300 generated scenarios.
     #[test]
     fn scenarios_read_back() {
         for seed in 0..300 {
@@ -415,7 +415,7 @@ mod tests {
         }
     }
 
-    /// Goal: what can't be read is named with its line. Method: one mistake of each kind.
+    /// Goal: a parse error names its line and what is allowed. Method: one mistake of each kind.
     #[test]
     fn mistakes_are_named() {
         for (text, expected) in [

@@ -21,9 +21,9 @@ use crate::time::Timestamp;
 /// How often a simulation is checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checks {
-    /// Never.
+    /// No checks.
     Off,
-    /// The totals after each step, everything each second of virtual time.
+    /// The totals after each step, and everything once per second of virtual time.
     EverySecond,
     /// Everything after each step. A step costs O(executors and agents).
     #[default]
@@ -34,7 +34,7 @@ pub enum Checks {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Broken {
-    /// The virtual time.
+    /// Virtual time of the violation.
     pub at: Timestamp,
     /// The number of steps until then.
     pub step: u64,
@@ -57,7 +57,7 @@ impl std::error::Error for Broken {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stage {
-    /// Faults process.
+    /// Faults occur.
     Faults,
     /// Faults are over, and the framework recovers.
     Recovering,
@@ -109,9 +109,9 @@ pub struct Simulation {
 
 /// How long the simulation goes on after the drain, in milliseconds, so that delayed messages arrive.
 const AFTERMATH_MS: u64 = 5_000;
-/// How many samples are taken until faults are over.
+/// The number of samples until faults are over.
 const SAMPLES: u64 = 400;
-/// The least time between two samples, in milliseconds.
+/// The minimum time between two samples, in milliseconds.
 const SAMPLE_EVERY_MIN: u64 = 100;
 
 impl fmt::Debug for Simulation {
@@ -121,10 +121,10 @@ impl fmt::Debug for Simulation {
 }
 
 impl Simulation {
-    /// A simulation that has not started.
+    /// Creates a simulation that has not started.
     ///
     /// # Errors
-    /// When the kernel refuses the scenario's settings.
+    /// If the kernel rejects the scenario's settings.
     pub fn new(scenario: Scenario, checks: Checks) -> Result<Simulation, Error> {
         let framework = Framework::new(&scenario)?;
         let mut events = EventQueue::default();
@@ -159,7 +159,7 @@ impl Simulation {
     /// Processes up to `steps` events. Returns whether there are more.
     ///
     /// # Errors
-    /// The first violated invariant. The simulation can't go on then.
+    /// The first violated invariant. The simulation can't be continued then.
     pub fn advance(&mut self, steps: u64) -> Result<bool, Broken> {
         for _ in 0..steps {
             if self.stage == Stage::Over {
@@ -177,7 +177,7 @@ impl Simulation {
         Ok(self.stage != Stage::Over)
     }
 
-    /// How far the simulation has come.
+    /// The present progress.
     #[must_use]
     pub fn progress(&self) -> Progress {
         Progress {
@@ -206,7 +206,7 @@ impl Simulation {
         self.recorder.mark(self.events.now, "shutdown".to_owned());
     }
 
-    /// The measurements so far.
+    /// The measurements so far. Can be called at any time.
     #[must_use]
     pub fn report(&self) -> Report {
         let recorder = &self.recorder;
@@ -266,7 +266,7 @@ impl Simulation {
         self.recovery_deadline = self.events.now + recovery::recovery_timeout_ms(&self.scenario);
     }
 
-    /// Goes on from recovery to the shutdown, and from there to the end.
+    /// Advances from recovery to the shutdown, and from there to the end.
     fn advance_stage(&mut self) {
         let now = self.events.now;
         match self.stage {

@@ -8,15 +8,15 @@ use crate::cluster::simulated::scenario::Scenario;
 use crate::cluster::simulated::wire::Amounts;
 use crate::kernel::{Phase, Snapshot};
 
-/// How long recovery may take, in milliseconds: until all executors were reconciled once more, lost ones were given up,
-/// and exclusions have expired.
+/// The maximum duration of the recovery, in milliseconds: until all executors were reconciled once more, lost ones were
+/// given up, and exclusions have expired.
 pub(super) fn recovery_timeout_ms(scenario: &Scenario) -> u64 {
     let expiries = scenario.release_after * 3 + scenario.exclude_for;
     40 * 60_000 + expiries.as_millis() as u64
 }
 
-/// Checks that the kernel and the cluster have the same executors, that all of them run, and that none is missing for
-/// which there are free resources.
+/// Checks that the kernel and the cluster have the same executors, that all of them run, and that no executor is
+/// missing for which there are free resources.
 pub(super) fn recovered(simulation: &Simulation) -> Result<(), RuleViolation> {
     let kernel = &simulation.framework.kernel;
     let (_, running) = simulation.cluster.count_running();
