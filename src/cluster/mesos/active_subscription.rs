@@ -1,4 +1,4 @@
-//! The active subscription, if there is one: what each call needs of it.
+//! The active subscription, if there is one: the data that each call needs of it.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub(super) struct ActiveSubscription {
     /// Its number, from 1. The engine counts in the same way.
     pub(super) epoch: u64,
     pub(super) framework_id: String,
-    /// The header that ties calls to this subscription.
+    /// The header that associates calls with this subscription.
     pub(super) stream_id: HeaderValue,
     pub(super) master: Master,
 }

@@ -14,9 +14,9 @@ use tokio::sync::{mpsc, watch};
 
 use crate::mesos_v1::messages::Call;
 
-/// The most calls in a queue. The offers of a large cluster can all be accepted at once.
+/// The maximum number of calls in a queue. The offers of a large cluster can all be accepted at once.
 const QUEUED_MAX: usize = 32 * 1024;
-/// How many queues acknowledgements have.
+/// The number of queues for acknowledgements.
 pub(super) const ACKNOWLEDGEMENT_QUEUES: usize = 8;
 /// The number of waiting acknowledgements from which no more events are read …
 const WAITING_HIGH: usize = 8 * 1024;
@@ -33,7 +33,7 @@ pub(super) struct QueuedCall {
 /// The content of a [`QueuedCall`].
 #[derive(Debug)]
 pub(super) enum CallPayload {
-    /// Declines with the same duration are merged into one call.
+    /// Consecutive declines with the same duration are merged into one call.
     Decline { offers: Vec<String>, refuse: Duration },
     /// Boxed, because the call is much larger than the other variants.
     Accept { call: Box<Call>, agent_id: String, executors: Vec<String> },
@@ -48,10 +48,10 @@ pub(super) enum CallPayload {
 /// The sending ends of all queues.
 #[derive(Clone, Debug)]
 pub(super) struct CallQueue {
-    /// All calls but acknowledgements: their order matters.
+    /// All calls except acknowledgements: their order matters.
     main: mpsc::Sender<QueuedCall>,
     acknowledgements: Arc<[mpsc::Sender<QueuedCall>]>,
-    /// How many acknowledgements wait or are in flight.
+    /// The number of acknowledgements that wait or are in flight.
     waiting: Arc<watch::Sender<usize>>,
 }
 
@@ -110,12 +110,12 @@ impl CallQueue {
         (CallQueue { main, acknowledgements: senders.into(), waiting }, inboxes)
     }
 
-    /// WriterState something whose place among the others matters.
+    /// Queues a call that must keep its order among the others.
     pub(super) fn enqueue(&self, epoch: u64, what: CallPayload) -> Result<(), EnqueueError> {
         Ok(self.main.try_send(QueuedCall { epoch, what })?)
     }
 
-    /// WriterState an acknowledgement of an update about `executor`.
+    /// Queues an acknowledgement of an update about `executor`.
     pub(super) fn acknowledge(
         &self,
         epoch: u64,

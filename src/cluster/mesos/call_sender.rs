@@ -34,9 +34,9 @@ use crate::engine::cluster_manager::{Event, EventSink, Update};
 use crate::mesos_v1::messages::Call;
 use crate::status::{TaskState, UpdateReason};
 
-/// The most offers in one decline.
+/// The maximum number of offers in one decline.
 const DECLINED_MAX: usize = 10_000;
-/// How often a call is tried.
+/// The maximum number of times that a call is sent.
 const TRIES: u32 = 3;
 /// How long offers are refused whose executors could not be launched: Mesos' default.
 pub(super) const REFUSED_AFTER_FAILURE: Duration = Duration::from_secs(5);
@@ -49,9 +49,7 @@ enum Delivery {
     Uncertain,
 }
 
-/// Sends the calls of one queue.
-/// Sends the calls of one queue.
-/// Sends the calls of one queue.
+/// The task that sends the calls of one queue.
 pub(super) struct CallSender {
     pub(super) caller: Caller,
     pub(super) inbox: mpsc::Receiver<QueuedCall>,
@@ -142,7 +140,8 @@ impl CallSender {
         let _reported = self.send(epoch, calls::decline(offers, refuse), true).await;
     }
 
-    /// Sends a call. An error says why it had no effect or was given up; such failures have been reported.
+    /// Sends a call. Fails if the call had no effect or was given up, with the reason; such failures have been
+    /// reported.
     async fn send(
         &mut self,
         epoch: u64,

@@ -19,14 +19,14 @@ fn call(kind: Type) -> Call {
     Call { r#type: Some(kind.into()), ..Call::default() }
 }
 
-/// Says whose call it is.
+/// Sets the framework's id in a call.
 pub(super) fn sign(call: &mut Call, framework_id: &str) {
     if call.framework_id.as_ref().is_none_or(|id| id.value != framework_id) {
         call.framework_id = Some(framework::framework_id(framework_id));
     }
 }
 
-/// The call's name, for people.
+/// The call's name, for display.
 pub(super) fn name(call: &Call) -> &'static str {
     call.r#type().name()
 }
@@ -100,7 +100,8 @@ pub(super) fn acknowledge(executor: &str, agent_id: &str, uuid: &[u8]) -> Call {
     Call { acknowledge: Some(acknowledge), ..call(Type::Acknowledge) }
 }
 
-/// Acknowledges an operation's status, if it asks for it and says all that is needed.
+/// Builds the acknowledgement of an operation's status. `None` if the status requires none or lacks the necessary
+/// fields.
 pub(super) fn acknowledge_operation(status: OperationStatus) -> Option<Call> {
     let acknowledge = AcknowledgeOperationStatus {
         agent_id: status.agent_id,
@@ -112,7 +113,7 @@ pub(super) fn acknowledge_operation(status: OperationStatus) -> Option<Call> {
     Some(Call { acknowledge_operation_status: Some(acknowledge), ..call(kind) })
 }
 
-/// Asks about these, or about all that live.
+/// Builds a reconciliation of these executors, or of all if there are none.
 pub(super) fn reconcile(tasks: &[ReconcileTask<'_>]) -> Call {
     let task = |it: &ReconcileTask<'_>| messages::call::ReconcileTask {
         task_id: task_id(it.executor),
@@ -142,7 +143,7 @@ fn task_id(executor: &str) -> TaskId {
     TaskId { value: executor.to_owned() }
 }
 
-/// How long a task may take to end when it is asked to.
+/// Builds the policy of how long a task may take to end after a kill.
 #[must_use]
 pub(super) fn kill_policy(grace: Duration) -> KillPolicy {
     let nanoseconds = i64::try_from(grace.as_nanos()).unwrap_or(i64::MAX);

@@ -37,8 +37,8 @@ use crate::mesos_v1::offers::OfferReader;
 ///
 /// A thread of the manager subscribes, reads events and sends calls. [`ClusterManager::call`] only queues calls;
 /// launches also wait until they are in the framework id file. A subscription that ends is followed by another one. The
-/// manager gives up with [`Event::Refused`] when the cluster refuses the framework, when the first subscription takes
-/// longer than [`MesosConfig::subscribe_timeout`], or when one of its tasks panics.
+/// manager gives up with [`Event::Refused`] if the cluster refuses the framework, if the first subscription takes
+/// longer than [`MesosConfig::subscribe_timeout`], or if one of its tasks panics.
 ///
 /// Subscriptions are numbered from 1 ([`Accept::epoch`]), so a manager must be used with a new kernel.
 pub struct MesosCluster {
@@ -60,10 +60,10 @@ struct Running {
 }
 
 impl MesosCluster {
-    /// A manager that is not started.
+    /// Creates a manager that is not started.
     ///
     /// # Errors
-    /// When the value of a setting isn't allowed.
+    /// If the value of a setting isn't allowed.
     pub fn new(config: MesosConfig) -> Result<MesosCluster, Error> {
         config.check()?;
         Ok(MesosCluster {
@@ -74,9 +74,9 @@ impl MesosCluster {
         })
     }
 
-    /// Why the framework was not torn down by [`ClusterManager::stop`] although it was to be: the master may keep it
-    /// and its executors for the failover timeout. `None` if the master has torn it down, if there was nothing to tear
-    /// down, or if it was to be left.
+    /// The reason for which [`ClusterManager::stop`] failed to tear the framework down: the master may keep it and its
+    /// executors for the failover timeout. `None` if the master has torn it down, if there was nothing to tear down, or
+    /// if the framework was to be left.
     #[must_use]
     pub fn why_left(&self) -> Option<&str> {
         self.not_torn_down.get().map(String::as_str)
@@ -86,7 +86,7 @@ impl MesosCluster {
     /// that have been made already don't change.
     ///
     /// # Errors
-    /// When the manager isn't running, or too many calls wait. The next subscription uses the new settings in any case.
+    /// If the manager isn't running or too many calls wait. The next subscription uses the new settings in any case.
     pub fn follow(&self, config: &Config) -> Result<(), Error> {
         let running = self.running()?;
         let following = running.config.borrow().clone().for_kernel(config);
@@ -100,15 +100,15 @@ impl MesosCluster {
     /// killed.)
     ///
     /// # Errors
-    /// As [`MesosCluster::send_message`].
+    /// Same as [`MesosCluster::send_message`].
     pub fn shut_down_executor(&self, executor_id: &str, agent_id: &str) -> Result<(), Error> {
         self.send(calls::shutdown(executor_id, agent_id))
     }
 
-    /// Sends bytes to a custom executor. They may get lost.
+    /// Sends bytes to a custom executor. Delivery isn't guaranteed.
     ///
     /// # Errors
-    /// When there is no subscription, or too many calls wait.
+    /// If there is no subscription, or too many calls wait.
     pub fn send_message(
         &self,
         executor_id: &str,
@@ -397,7 +397,7 @@ impl Running {
     }
 }
 
-/// The most executors in one reconciliation call.
+/// The maximum number of executors in one reconciliation call.
 const RECONCILED_MAX: usize = 1000;
 
 fn enqueue_error(why: EnqueueError) -> Error {

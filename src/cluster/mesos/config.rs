@@ -1,4 +1,4 @@
-//! How a framework presents itself to a Mesos master, and how it is reached.
+//! [`MesosConfig`]: the framework's settings at a Mesos master, and the settings of the connection.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,75 +12,78 @@ use crate::mesos_v1::codec::Encoding;
 use crate::offer::DEFAULT_ROLE;
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 
-/// The settings of a [`MesosCluster`](super::MesosCluster). [`MesosConfig::new`] has a default for each but the masters
-/// and the name.
+/// The settings of a [`MesosCluster`](super::MesosCluster). [`MesosConfig::new`] sets the masters and the name, and all
+/// other settings to their defaults.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct MesosConfig {
-    /// Where the masters are.
+    /// The addresses of the masters.
     pub masters: Masters,
-    /// The framework's name, for people.
+    /// The framework's name, as it is displayed.
     pub name: String,
-    /// The user that executors run as on the agents. Default: who runs this program.
+    /// The user that executors run as on the agents. Default: the environment variable `USER`, or else `root`.
     pub user: String,
-    /// The roles that resources are offered to, at least one. Default: `*`.
+    /// The roles to which resources are offered, at least one. Default: `*`.
     pub roles: Vec<String>,
-    /// Who this framework is. Default: nobody in particular.
+    /// The principal as which the framework authenticates. Default: none.
     pub credential: Option<Credential>,
-    /// Whether the secret may be sent over a connection that isn't encrypted. Default: no.
+    /// Whether the secret may be sent over an unencrypted connection. Default: no.
     pub secret_over_plain_http: bool,
-    /// How long the cluster keeps executors when this framework is gone. Default 0: it ends them at once.
+    /// How long the cluster keeps executors after the framework has disconnected, at most 100 years. Default: 0, which
+    /// ends them at once.
     pub failover_timeout: Duration,
-    /// Whether agents write down what they run, so that executors survive an agent's restart. Default: yes.
+    /// Whether agents store their executors on disk, so that executors survive an agent's restart. Default: yes.
     pub checkpoint: bool,
-    /// The host name that the master shows for this framework. Default: this machine's.
+    /// The host name that the master displays for this framework. Default: this machine's.
     pub hostname: Option<String>,
-    /// A web page about this framework. Default: none.
+    /// The URL of a web page about this framework. Default: none.
     pub webui_url: Option<String>,
-    /// Labels of the framework.
+    /// The framework's labels. Default: none.
     pub labels: Vec<(String, Option<String>)>,
-    /// Where the framework's id and its executors are kept, so that the next run goes on with them. Default: nowhere.
+    /// The file that keeps the framework's id and its executors, so that the next run can continue with them. Default:
+    /// none.
     pub framework_id_file: Option<PathBuf>,
-    /// How messages are written. Default: protobuf.
+    /// The encoding of messages. Default: protobuf.
     pub encoding: Encoding,
-    /// The longest record that the master may send, in bytes. Default 64 MiB.
+    /// The maximum length of a record from the master, in bytes: 1 KiB to 1 GiB. Default: 64 MiB.
     pub record_bytes_max: usize,
-    /// Certificates that a master's may be signed with, in PEM, beside the system's. Default: none.
+    /// A PEM file of certificate authorities that are trusted in addition to the system's. Default: none.
     pub ca_file: Option<PathBuf>,
-    /// How long a connection may take to be made, and a call to be answered. Default 10 s.
-    /// When the manager is stopped, tearing the framework down may take twice as long.
+    /// The maximum time to connect, and the maximum time to answer a call, at most a year. Default: 10 s. When the
+    /// manager is stopped, tearing the framework down may take twice as long.
     pub call_timeout: Duration,
-    /// How long the masters are tried for before the first subscription is given up. Default 60 s.
+    /// The maximum time until the first subscription, at most a year; after that the manager gives up. Default: 60 s.
     pub subscribe_timeout: Duration,
-    /// So many heartbeats may fail to come before the subscription is taken for dead. Default 5; Mesos sends one each
-    /// 15 s.
+    /// The number of consecutive heartbeats that may be missing before the subscription counts as broken, at least 1.
+    /// Default: 5. Mesos sends a heartbeat every 15 s.
     pub heartbeats_missed_max: u32,
-    /// What becomes of the framework when the manager is stopped. Default: it is torn down.
+    /// What happens to the framework when the manager is stopped. Default: it is torn down.
     pub at_end: AtEnd,
-    /// Only agents that meet it are offered, as far as the master can tell. Default: all.
+    /// The constraint that offered agents must meet, as far as the master can check it. Default: all agents pass.
     pub constraint: Constraint,
-    /// Whether an agent may have several attributes of one name: then the master can be told less of the constraint.
-    /// Default: it may.
+    /// Whether an agent may have several attributes of the same name; if so, the master can check less of the
+    /// constraint. Default: it may.
     pub repeats: Repeats,
-    /// Only offers of so much are made. Default: any.
+    /// The minimum resources of an offer. Default: none.
     pub least: Least,
-    /// Whether agents with GPUs are offered at all. Default: no.
+    /// Whether agents with GPUs are offered. Default: no.
     pub gpus: bool,
-    /// Whether resources are offered that Mesos may take back. Default: no.
+    /// Whether revocable resources are offered. Default: no.
     pub revocable: bool,
 }
 
-/// What becomes of a framework when its manager is stopped.
+/// What happens to a framework when its manager is stopped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AtEnd {
-    /// The cluster ends it, and its executors that still run.
+    /// The cluster removes the framework and ends its executors.
     #[default]
     TearDown,
-    /// The cluster keeps it and its executors for the failover timeout, for the next run to take over.
+    /// The cluster keeps the framework and its executors for the failover timeout, so that the next run can continue
+    /// with them.
     Leave,
 }
 
-/// What an executor needs at least: less isn't worth an offer.
+/// The minimum resources of an executor. The master makes no offers with less.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Least {
     /// Cores.
@@ -91,17 +94,17 @@ pub struct Least {
     pub gpus: Gpus,
 }
 
-/// Who a framework is, and how it proves it.
+/// A framework's principal and its secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credential {
     /// The principal.
     pub principal: String,
-    /// Its secret; without one the principal is only claimed.
+    /// The secret. Without one the principal is not authenticated.
     pub secret: Option<Secret>,
 }
 
 impl MesosConfig {
-    /// The defaults.
+    /// The default settings for a framework with this name.
     #[must_use]
     pub fn new(masters: Masters, name: impl Into<String>) -> MesosConfig {
         MesosConfig {
@@ -135,8 +138,8 @@ impl MesosConfig {
         }
     }
 
-    /// The same, asking only for what a kernel with `config` could use: its constraint, the size of its executors, GPUs
-    /// and revocable resources only if it takes some.
+    /// Restricts offers to those that a kernel with `config` can use: sets the constraint, the minimum resources, and
+    /// whether GPUs and revocable resources are offered.
     #[must_use]
     pub fn for_kernel(mut self, config: &Config) -> MesosConfig {
         self.constraint = config.constraint.clone();
@@ -153,7 +156,7 @@ impl MesosConfig {
         self
     }
 
-    /// The framework's role if it has just one, else the default: what offers that don't say are for.
+    /// The framework's role if it has just one, otherwise the default role: the role of offers that name none.
     pub(super) fn only_role(&self) -> &str {
         match self.roles.as_slice() {
             [role] => role,
@@ -161,10 +164,10 @@ impl MesosConfig {
         }
     }
 
-    /// Checks the settings against each other.
+    /// Checks each setting, and settings that contradict each other.
     ///
     /// # Errors
-    /// When one of them isn't allowed; the error names it as the command line does.
+    /// If a setting isn't allowed. The error names the setting as the command line does.
     pub fn check(&self) -> Result<(), Error> {
         let MesosConfig { credential, masters, .. } = self;
         for role in &self.roles {
@@ -214,8 +217,8 @@ impl MesosConfig {
     }
 }
 
-/// What Mesos allows as a role: a path of names, none of which is empty, `.`, `..` or `*`, begins with `-`, or has
-/// white space or a backspace; or `*` alone.
+/// Checks a role. Mesos allows `*` alone, or a path of names of which none is empty, `.`, `..` or `*`, begins with `-`,
+/// or contains white space or control characters.
 fn check_role(role: &str) -> Result<(), Error> {
     let allowed = |part: &str| {
         !matches!(part, "" | "." | ".." | "*")

@@ -9,9 +9,9 @@ use crate::mesos_v1::messages::event::Type;
 use crate::mesos_v1::messages::{Call, Event as Message};
 use crate::mesos_v1::offers::split;
 
-/// The longest record that is decoded into messages, in bytes: crafted messages take up to a hundred times as much
-/// memory as their bytes. Offers in protobuf are read in place and not limited by it; in JSON it allows about 10 000
-/// offers.
+/// The maximum length of a record that is decoded into messages, in bytes: crafted messages take up to a hundred times
+/// as much memory as their bytes. Offers in protobuf are read in place, and the limit doesn't apply to them; in JSON it
+/// allows about 10 000 offers.
 const DECODED_BYTES_MAX: usize = 8 << 20;
 
 /// A decoded record.
@@ -22,9 +22,9 @@ pub(super) enum DecodedEvent {
     Failed(String),
     /// An event for the engine.
     Event(Event),
-    /// The master expects this answer.
+    /// The call that answers the event.
     Answer(Box<Call>),
-    /// Nothing to do.
+    /// The event needs no action.
     Nothing,
 }
 

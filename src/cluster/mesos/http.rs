@@ -1,4 +1,4 @@
-//! Connections to masters: HTTP/1.1 over TCP or TLS, kept alive, each used for one request at a time.
+//! HTTP/1.1 connections to masters over TCP or TLS: kept alive, with one request at a time.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,20 +25,20 @@ use super::tls;
 use crate::config::text::format_duration;
 use crate::error::Error;
 
-/// The header that ties calls to a subscription.
+/// The header that associates calls with a subscription.
 pub(super) const STREAM_ID: HeaderName = HeaderName::from_static("mesos-stream-id");
 
 const PATH: &str = "/api/v1/scheduler";
-/// No more of an answer's text is read, and less of it is shown.
+/// The maximum number of bytes of an error response that are read. Fewer are displayed.
 const ANSWER_BYTES_MAX: usize = 4096;
 const ANSWER_CHARS_SHOWN: usize = 240;
 
-/// How masters are talked to.
+/// The HTTP client for masters: encoding, credentials and timeouts.
 pub(super) struct Http {
     tls: Option<TlsConnector>,
     media: HeaderValue,
     authorization: Option<HeaderValue>,
-    /// What must never be shown, in the forms in which a server could send it back.
+    /// Texts that must never be displayed, in the forms in which a server could send them back.
     secrets: Vec<String>,
     call_timeout: Duration,
 }
@@ -65,12 +65,12 @@ impl Http {
         Ok(http)
     }
 
-    /// Whether calls bear a secret.
+    /// Whether calls contain a secret.
     pub(super) fn has_credential(&self) -> bool {
         self.authorization.is_some()
     }
 
-    /// A new connection.
+    /// Connects to a master.
     pub(super) async fn connect(&self, master: &Master) -> Result<Connection, String> {
         let connecting = async {
             let stream = TcpStream::connect((master.host.as_str(), master.port)).await;
@@ -93,7 +93,7 @@ impl Http {
         Ok(Connection { sender, host, _driver: Driver(driver) })
     }
 
-    /// Sends a call, and waits for the head of the answer.
+    /// Sends a call, and waits for the head of the response.
     pub(super) async fn post(
         &self,
         connection: &mut Connection,
@@ -126,8 +126,7 @@ impl Http {
         }
     }
 
-    /// What a server said that didn't do as asked, for people: its status, and the beginning of its text, without
-    /// anything that it mustn't know.
+    /// Describes an error response for display: its status and the beginning of its body, without secrets.
     pub(super) async fn explain(&self, response: Response<Incoming>) -> String {
         let status = response.status();
         let body = timeout(self.call_timeout, read_some(response.into_body())).await;
@@ -141,7 +140,7 @@ impl Http {
         }
     }
 
-    /// Reads an answer to its end, so that its connection can be used again; `false` if that can't be.
+    /// Reads a response to its end, so that its connection can be reused. Returns `false` if that isn't possible.
     pub(super) async fn finish(&self, response: Response<Incoming>) -> bool {
         let body = response.into_body();
         let empty = async {
@@ -159,7 +158,7 @@ impl Http {
         timeout(self.call_timeout, empty).await.unwrap_or(false)
     }
 
-    /// A server's text on one line, without control characters and secrets, and not too long.
+    /// Returns a server's text on one line, shortened, without control characters and secrets.
     pub(super) fn sanitize(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for secret in &self.secrets {
@@ -185,7 +184,7 @@ impl fmt::Debug for Http {
     }
 }
 
-/// A connection that calls can be sent on, one after the other.
+/// A connection over which calls are sent, one after the other.
 #[derive(Debug)]
 pub(super) struct Connection {
     sender: SendRequest<Full<Bytes>>,
@@ -194,13 +193,13 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Whether the other side has closed it, as far as is known.
+    /// Whether the connection is known to be closed by the server.
     pub(super) fn is_closed(&self) -> bool {
         self.sender.is_closed()
     }
 }
 
-/// What reads and writes; it ends with the connection.
+/// The task that reads and writes. It ends with the connection.
 #[derive(Debug)]
 struct Driver(JoinHandle<()>);
 
@@ -210,11 +209,11 @@ impl Drop for Driver {
     }
 }
 
-/// A call without an answer.
+/// The failure of a call that got no response.
 #[derive(Debug)]
 pub(super) struct Unanswered {
     pub(super) why: String,
-    /// Nothing of it was sent. Otherwise it may have had its effect.
+    /// Nothing of the call was sent. Otherwise the call may have had its effect.
     pub(super) surely_unsent: bool,
 }
 
@@ -225,7 +224,7 @@ where
     let (sender, connection) =
         handshake(TokioIo::new(stream)).await.map_err(|error| plain(&error))?;
     let driver = tokio::spawn(async move {
-        // Whoever sent a request is told, too.
+        // The error is also returned to the caller that sent the request.
         let _told = connection.await;
     });
     Ok((sender, driver))
@@ -245,7 +244,7 @@ async fn read_some(mut body: Incoming) -> Vec<u8> {
     text
 }
 
-/// An error with what caused it, in one line.
+/// Formats an error and its causes on one line.
 pub(super) fn plain(error: &(dyn std::error::Error + 'static)) -> String {
     if is_cut_off(error) {
         return "the connection was closed".to_owned();
@@ -262,7 +261,7 @@ pub(super) fn plain(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-/// Whether the other side went away in the middle of something.
+/// Whether the error means that the connection was closed during an exchange.
 fn is_cut_off(error: &(dyn std::error::Error + 'static)) -> bool {
     use std::io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
     std::iter::successors(Some(error), |error| error.source()).any(|error| {
@@ -273,10 +272,10 @@ fn is_cut_off(error: &(dyn std::error::Error + 'static)) -> bool {
     })
 }
 
-/// Whether a status says that someone else, or nobody yet, leads the cluster.
+/// Whether the status means that another master leads, or that none leads yet.
 pub(super) fn is_other_leader(status: StatusCode) -> bool {
     status == StatusCode::SERVICE_UNAVAILABLE || status.is_redirection()
 }
 
-/// For a shared [`Http`].
+/// An [`Http`] that is shared by tasks.
 pub(super) type SharedHttp = Arc<Http>;

@@ -1,4 +1,4 @@
-//! Where masters are.
+//! [`Masters`]: the addresses of a cluster's masters, parsed from a URL.
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -6,40 +6,40 @@ use std::str::FromStr;
 
 use crate::error::Error;
 
-/// The port of a master where none is given.
+/// The default port of a master.
 const MASTER_PORT: u16 = 5050;
-/// More are a mistake.
+/// The maximum number of masters.
 const MASTERS_MAX: usize = 64;
-/// No host name is longer.
+/// The maximum length of a host name, in bytes.
 const HOST_BYTES_MAX: usize = 253;
 
-/// The masters of one cluster, one at least, in the order in which they are tried.
+/// The masters of a cluster, at least one, in the order in which they are tried.
 ///
-/// Written as `mesos://host[:port][,host[:port]…]`, or the same with `http://` (which is what `mesos://` means) or
-/// `https://`. IPv6 addresses stand in brackets.
+/// The text form is `mesos://host[:port][,host[:port]…]`, or the same with `http://` (equivalent to `mesos://`) or
+/// `https://`. The default port is 5050. IPv6 addresses are in brackets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Masters {
     tls: bool,
     all: Vec<Master>,
 }
 
-/// One master.
+/// The address of a master.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Master {
-    /// Its host name or address, without brackets.
+    /// The host name or address, without brackets.
     pub host: String,
-    /// Its port.
+    /// The port.
     pub port: u16,
 }
 
 impl Masters {
-    /// Whether they are reached over TLS.
+    /// Whether connections use TLS.
     #[must_use]
     pub fn tls(&self) -> bool {
         self.tls
     }
 
-    /// All of them.
+    /// All masters, in the order in which they are tried.
     #[must_use]
     pub fn all(&self) -> &[Master] {
         &self.all
@@ -49,10 +49,10 @@ impl Masters {
 impl FromStr for Masters {
     type Err = Error;
 
-    /// Reads a list of masters.
+    /// Parses a list of masters.
     ///
     /// # Errors
-    /// When it is of another form, names no master, or more than 64.
+    /// If the text has another form, names no master, or names more than 64.
     fn from_str(text: &str) -> Result<Masters, Error> {
         let allowed =
             "mesos://, http:// or https://, then HOST[:PORT], or several with commas between";
@@ -73,7 +73,7 @@ fn read(text: &str) -> Option<Masters> {
 }
 
 impl Master {
-    /// Reads `HOST[:PORT]`.
+    /// Parses `HOST[:PORT]`. `None` if it is invalid.
     pub(super) fn read(text: &str) -> Option<Master> {
         let (host, port) = match text.strip_prefix('[') {
             Some(rest) => {
@@ -123,7 +123,7 @@ impl fmt::Display for Masters {
 mod tests {
     use super::*;
 
-    /// Goal: the forms that people know are read, and written again. Method: each, with the form that is written.
+    /// Goal: the documented forms are parsed, and displayed in one form. Method: each form, with its displayed form.
     #[test]
     fn known_forms_are_read() {
         for (text, written) in [
@@ -139,7 +139,7 @@ mod tests {
         }
     }
 
-    /// Goal: anything else is refused in a sentence with the value and what is allowed. Method: near misses.
+    /// Goal: other texts are rejected with an error that contains the allowed forms. Method: near misses.
     #[test]
     fn anything_else_is_refused() {
         let many = format!("mesos://{}", vec!["a"; 65].join(","));

@@ -1,7 +1,9 @@
-//! What the master is asked not to offer: agents that a constraint rules out, and less than an executor needs.
+//! Offer constraints and offer filters, by which the master doesn't offer agents that the constraint excludes, or less
+//! than an executor needs.
 //!
-//! A master refuses a subscription, with an ERROR event, if it doesn't take an expression in one of the constraints.
-//! Those here fit the default limits; at a master with lower ones the subscription has to be made without them.
+//! A master refuses a subscription, with an ERROR event, if it doesn't accept a regular expression in one of the
+//! constraints. The expressions here fit its default limits; at a master with lower limits the subscription is made
+//! without constraints.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +16,7 @@ use crate::mesos_v1::messages::{
 };
 use crate::resources::Scalar as Thousandths;
 
-/// The same constraints for each of the roles; nothing if every agent passes.
+/// Returns the same constraints for each role. `None` if every agent passes.
 #[must_use]
 pub(super) fn offer_constraints(superset: &Superset, roles: &[String]) -> Option<OfferConstraints> {
     if superset.is_everything() {
@@ -29,8 +31,8 @@ pub(super) fn offer_constraints(superset: &Superset, roles: &[String]) -> Option
     Some(OfferConstraints { role_constraints: roles.iter().map(of_role).collect() })
 }
 
-/// The same filter for each of the roles: offers of so much. Nothing if anything will do, which leaves it to the
-/// cluster what is too little.
+/// Returns the same filter for each role: the minimum resources of an offer. Empty if there is no minimum; then the
+/// cluster's own minimum applies.
 #[must_use]
 pub(super) fn offer_filters(least: &Least, roles: &[String]) -> BTreeMap<String, OfferFilters> {
     let Least { cores, memory, gpus } = least;
@@ -94,8 +96,8 @@ mod tests {
         serde_json::from_str(text).unwrap()
     }
 
-    /// Goal: the master is asked for just what a superset says. Method: a constraint that has every kind of check, as
-    /// Mesos writes it in JSON, for two roles; and one that asks for nothing.
+    /// Goal: a superset is converted into exactly its constraints. Method: a constraint with every kind of check,
+    /// compared with Mesos' JSON, for two roles; and one that every agent passes.
     #[test]
     fn supersets_become_constraints() {
         let text = "expr:: (zone = a or gpu) and rack like r* and not old and @hostname != h and not @zone like 'z?'";
@@ -140,7 +142,8 @@ mod tests {
         assert_eq!(offer_constraints(&Superset::default(), &roles), None);
     }
 
-    /// Goal: no offers come that are too small. Method: what an executor needs, in the units of the wire; and nothing.
+    /// Goal: the filter excludes offers that are too small. Method: an executor's resources, in the units of the wire;
+    /// and none.
     #[test]
     fn the_least_becomes_a_filter() {
         let least = Least {

@@ -32,7 +32,7 @@ use crate::error::Error;
 use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 
 const HEAD: &str = "offermill framework 1";
-/// The longest file that is read, in bytes. Ten million executors take 1 GB.
+/// The maximum length of a file that is read, in bytes. Ten million executors take 1 GB.
 const BYTES_MAX: u64 = 2 << 30;
 /// The file is rewritten when it has doubled since the last rewrite, and grown by at least this number of bytes.
 const GROWTH_MIN: u64 = 4 << 20;
@@ -59,7 +59,7 @@ pub(super) struct FrameworkState {
     pub(super) framework_id: Option<String>,
     /// The executors that have not ended, by id.
     pub(super) executors: BTreeMap<String, RecoveredExecutor>,
-    /// How many executors have finished.
+    /// The number of executors that have finished.
     pub(super) finished: u64,
 }
 
@@ -182,7 +182,7 @@ impl StateFile {
     }
 }
 
-/// Fails if there is something else than a regular file, or a link to one.
+/// Fails if the path exists and is neither a regular file nor a link to one.
 fn check_regular_file(path: &Path) -> io::Result<()> {
     match std::fs::metadata(path) {
         Ok(found) if !found.is_file() => {
@@ -270,7 +270,8 @@ fn unfield(text: &str) -> Option<String> {
     Some(plain)
 }
 
-/// Reads a file's text. What follows the last line end was cut off when the machine stopped, and means nothing.
+/// Parses a file's text. Text after the last line end is an incomplete line, left when the machine stopped, and is
+/// ignored.
 fn read(text: &[u8]) -> Result<FrameworkState, String> {
     if text.len() as u64 > BYTES_MAX {
         return Err("it is longer than such a file can be".to_owned());

@@ -28,7 +28,7 @@ use crate::engine::cluster_manager::{RecoveredExecutor, Update};
 use crate::error::Error;
 use crate::status::{Fate, Meaning};
 
-/// The longest time that a call waits for a write.
+/// The maximum time that a call waits for a write.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A write.
@@ -64,7 +64,7 @@ struct WriterQueue {
     /// The content of the file when it was opened.
     former: FrameworkState,
     state: Mutex<PendingWrites>,
-    /// How many writes have completed.
+    /// The number of completed writes.
     done: watch::Sender<u64>,
 }
 
@@ -111,7 +111,7 @@ impl SharedStateFile {
         Ok(SharedStateFile(Some(queue)))
     }
 
-    /// What the file said when it was opened.
+    /// The content of the file when it was opened.
     pub(super) fn former_state(&self) -> FrameworkState {
         self.0.as_ref().map(|queue| queue.former.clone()).unwrap_or_default()
     }

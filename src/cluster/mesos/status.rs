@@ -1,11 +1,11 @@
-//! What the master reports of a task, as the engine takes it.
+//! Converts Mesos task statuses into the engine's updates.
 
 use crate::engine::cluster_manager::Update;
 use crate::mesos_v1::messages::{Reason, TaskState as State, TaskStatus};
 use crate::status::{TaskState, UpdateReason};
 
-/// The report. A state that this crate doesn't know yet says that the executor is out of sight, a reason that it
-/// doesn't know says nothing. It asks for an acknowledgement only if it has a token for it.
+/// Converts a status. A state that this crate doesn't know becomes `Unknown`, and a reason that it doesn't know becomes
+/// `Other`. The update asks for an acknowledgement only if it has a uuid.
 #[must_use]
 pub(super) fn update(status: TaskStatus) -> Update {
     let reason = status.reason.and_then(|reason| Reason::try_from(reason).ok());
@@ -38,7 +38,7 @@ fn state(state: State) -> TaskState {
     }
 }
 
-/// What of a reason matters here. Named one by one, so that a new one has to be thought about.
+/// Converts a reason. All reasons are listed, so that a new one isn't ignored by accident.
 fn meaning(reason: Reason) -> UpdateReason {
     match reason {
         Reason::AgentDisconnected => UpdateReason::AgentDisconnected,
@@ -47,7 +47,7 @@ fn meaning(reason: Reason) -> UpdateReason {
         Reason::InvalidOffers => UpdateReason::InvalidOffers,
         Reason::AgentDraining => UpdateReason::AgentDraining,
         Reason::ContainerPreempted => UpdateReason::Preempted,
-        // These come with states that say all.
+        // The states that come with these are sufficient.
         Reason::AgentReregistered
         | Reason::AgentRestarted
         | Reason::AgentUnknown
@@ -88,7 +88,8 @@ mod tests {
         TaskStatus { task_id: "etl-1.0".into(), state, reason, ..TaskStatus::default() }
     }
 
-    /// Goal: each state means what it says. Method: all states that the wire knows, by their names, and unknown ones.
+    /// Goal: each state is converted into the state of the same meaning. Method: all states of the protocol, by name,
+    /// and unknown ones.
     #[test]
     fn states_keep_their_names() {
         for (state, name) in State::NAMES {
@@ -100,8 +101,8 @@ mod tests {
         }
     }
 
-    /// Goal: the reasons that change what is right to do are told apart, and no other is taken for one. Method: all
-    /// reasons that the wire knows, by their names.
+    /// Goal: the reasons that change the kernel's decision are distinguished, and no other reason is converted into one
+    /// of them. Method: all reasons of the protocol, by name.
     #[test]
     fn reasons_that_matter_are_told_apart() {
         for (reason, name) in Reason::NAMES {
@@ -121,7 +122,7 @@ mod tests {
         }
     }
 
-    /// Goal: what isn't said isn't made up. Method: a status with everything and one with nothing, or empty texts.
+    /// Goal: absent fields stay absent. Method: a status with all fields, and one with none or with empty texts.
     #[test]
     fn what_is_not_said_is_absent() {
         let mut full = status(State::Running.into(), None);

@@ -40,17 +40,15 @@ use crate::config::text::format_duration;
 use crate::engine::cluster_manager::{Event, EventSink};
 use crate::mesos_v1::codec::Codec;
 
-/// The most redirections that are followed in a row without waiting.
+/// The maximum number of redirections that are followed in a row without waiting.
 const REDIRECTIONS_MAX: u32 = 4;
-/// How often in a row each address may answer unlike a Mesos master: one that has just started answers 404 until its
-/// routes exist.
+/// The maximum number of times in a row that each address may answer unlike a Mesos master: a master that has just
+/// started answers 404 until its routes exist.
 const NOT_MESOS_TRIES: usize = 5;
 /// A subscription that lasted for this time resets the backoff.
 const STABLE_AFTER: Duration = Duration::from_secs(15);
 
-/// Subscribes and reads events.
-/// Subscribes and reads events.
-/// Subscribes and reads events.
+/// The task that subscribes and reads events.
 pub(super) struct Subscriber {
     pub(super) config: watch::Receiver<MesosConfig>,
     pub(super) http: SharedHttp,
@@ -79,7 +77,7 @@ pub(super) struct SubscriberState {
     /// The master that was named as the leader.
     leader: Option<Master>,
     redirections: u32,
-    /// How many addresses in a row answered unlike a Mesos master.
+    /// The number of addresses in a row that answered unlike a Mesos master.
     not_mesos: usize,
     backoff: Backoff,
     /// The master refuses the constraints. They only reduce the number of offers.
@@ -94,7 +92,7 @@ pub(super) struct SubscriberState {
 enum NextStep {
     /// Wait and try again.
     Retry(String),
-    /// CallOutcome again at once.
+    /// Try again at once.
     RetryNow,
     /// Give up.
     GiveUp(String),

@@ -15,7 +15,7 @@ use crate::mesos_v1::record_io::RecordReader;
 
 /// Mesos' default interval of heartbeats.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// The longest stream id that is accepted. Mesos' own ids have 36 bytes.
+/// The maximum length of a stream id, in bytes. Mesos' own ids have 36 bytes.
 const STREAM_ID_BYTES_MAX: usize = 128;
 
 /// Why a subscription failed.
@@ -25,7 +25,7 @@ pub(super) enum Unsubscribed {
     NotNow(String),
     /// Another master leads.
     Elsewhere(String),
-    /// The server is no Mesos master.
+    /// The server isn't a Mesos master.
     NotMesos(String),
     /// The master refuses this framework.
     Refused(String),
@@ -38,7 +38,7 @@ pub(super) struct EventStream {
     body: Incoming,
     records: RecordReader,
     last_received: Instant,
-    /// How long the master may be silent.
+    /// The maximum time without a record from the master.
     silence_max: Duration,
     heartbeats_max: u32,
     /// The stream ends when the connection is dropped.
@@ -100,7 +100,7 @@ impl EventStream {
         self.last_received = Instant::now();
     }
 
-    /// The next record. An error says why there are no more.
+    /// Returns the next record. Fails with the reason for which there are no more.
     pub(super) async fn next(&mut self) -> Result<Vec<u8>, String> {
         loop {
             match self.records.next() {
@@ -127,7 +127,7 @@ impl EventStream {
     }
 }
 
-/// The meaning of an answer with another status than 200.
+/// Classifies an answer with another status than 200.
 async fn refusal(http: &Http, response: Response<Incoming>) -> Unsubscribed {
     let status = response.status();
     if status.is_redirection() {
@@ -167,7 +167,7 @@ pub(super) fn redirected(location: &str, tls: bool) -> Option<Master> {
 mod tests {
     use super::*;
 
-    /// Goal: redirections are read as masters write them, and lead to no other scheme. Method: examples.
+    /// Goal: redirections are parsed as masters write them, and other schemes are rejected. Method: examples.
     #[test]
     fn redirections_name_masters() {
         let master = |host: &str, port| Some(Master { host: host.to_owned(), port });

@@ -32,8 +32,6 @@ pub(super) enum ManagerTask {
 }
 
 /// Runs and watches the tasks of the manager's thread.
-/// Runs and watches the tasks of the manager's thread.
-/// Runs and watches the tasks of the manager's thread.
 pub(super) struct Supervisor {
     events: EventSink,
     subscription: SubscriptionSender,

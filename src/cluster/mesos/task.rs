@@ -1,4 +1,4 @@
-//! Executors as the tasks that Mesos starts, and the call that starts them.
+//! Converts executors into Mesos tasks, and builds the ACCEPT call that launches them.
 
 mod setup;
 #[cfg(test)]
@@ -17,13 +17,13 @@ use crate::offer::{
     DEFAULT_ROLE, ReservationKind, Reservations, ReservedBy, Resource as Offered, Revocability,
 };
 
-/// The call that starts the executors of `accept`, all in one operation, for the framework of this name.
+/// Builds the call that launches the executors of `accept` in one operation. `framework` is the framework's name.
 ///
 /// # Errors
-/// When an executor can't be described: its command is empty or can't go through a shell, or its container has ports
-/// but no network that could have them. Then nothing of the call must be sent.
+/// If an executor can't be expressed as a task: its command is empty or can't be passed through a shell, or its
+/// container has ports but no network that supports them. Then no part of the call may be sent.
 pub(super) fn accept(framework: &str, accept: &Accept<'_>) -> Result<call::Accept, Error> {
-    // They are of one role.
+    // All offers of an accept have the same role.
     let role = accept.offers.first().map_or(DEFAULT_ROLE, |offer| offer.role);
     let task = |launch: &Launch<'_>| task(framework, accept.agent_id, role, launch);
     let task_infos = accept.executors.iter().map(task).collect::<Result<Vec<_>, Error>>()?;
@@ -60,7 +60,7 @@ fn task(
     Ok(task)
 }
 
-/// What is taken of a resource, reserved and revocable as that is.
+/// Converts a taken resource, with the reservations and the revocability of the offered one.
 fn resource(TakenResource { resource, amount }: &TakenResource<'_>, role: &str) -> Resource {
     let allocation_info = Some(AllocationInfo { role: Some(role.to_owned()) });
     let mut piece =
@@ -81,7 +81,7 @@ fn resource(TakenResource { resource, amount }: &TakenResource<'_>, role: &str) 
     piece
 }
 
-/// Gives a piece the reservations of what it was cut from, in the form that they came in.
+/// Adds the reservations of the offered resource, in the form in which they were offered.
 fn reserve(piece: &mut Resource, resource: &Offered<'_>) {
     match resource.reservations {
         Reservations::Old { role, dynamic } => {
@@ -118,8 +118,8 @@ fn reserved_by(by: &ReservedBy<'_>) -> ReservationInfo {
     }
 }
 
-/// The command: by itself a path with the arguments of `execvp`, the program's name first. Docker puts path and
-/// arguments behind each other, so there the path is left out; an image's own entry point gets all of them.
+/// Builds the command: a path and the arguments of `execvp`, of which the first is the program's name. Docker appends
+/// the arguments to the path, so the path is left out for Docker; an image's own entry point gets all arguments.
 fn command_info(command: &Command) -> Result<CommandInfo, Error> {
     let Some(program) = command.argv.first() else {
         return Err(Error::setting("command", "", "a program and its arguments"));

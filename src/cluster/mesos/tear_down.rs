@@ -26,8 +26,6 @@ use super::calls;
 use crate::backoff::Backoff;
 
 /// Sends TEARDOWN.
-/// Sends TEARDOWN.
-/// Sends TEARDOWN.
 pub(super) struct TearDown {
     pub(super) caller: Caller,
     pub(super) subscription: SubscriptionReceiver,
@@ -61,7 +59,8 @@ impl TearDown {
         }
     }
 
-    /// Tries until the master has accepted it. An error says why it never will. `failure` is that of the last try.
+    /// Tries until the master has accepted it. Fails with the reason for which it never will. `failure` is set to the
+    /// failure of the last try.
     async fn until_accepted(&mut self, failure: &mut String) -> Result<(), String> {
         let mut backoff = Backoff::default();
         let mut lost_epoch = 0;
@@ -72,7 +71,7 @@ impl TearDown {
             };
             let mut call = calls::teardown();
             calls::sign(&mut call, &standing.framework_id);
-            // In case the time is over before the answer comes.
+            // Used if the time is over before the answer arrives.
             *failure = format!("{}: no answer in time", standing.master);
             let why = match self.caller.attempt(&standing, &call).await {
                 CallOutcome::Done => return Ok(()),

@@ -1,4 +1,4 @@
-//! TLS to masters: the system's certificates, and those of a file.
+//! TLS connections to masters, verified with the system's certificates and those of a file.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use super::config::MesosConfig;
 use crate::error::Error;
 
-/// What makes connections secure. Host names are always checked.
+/// Builds the connector. Host names are always verified.
 ///
 /// # Errors
-/// When the file of certificates can't be read or has none, or when there are no certificates at all.
+/// If the file of certificates can't be read or contains none, or if there are no certificates at all.
 pub(super) fn connector(config: &MesosConfig) -> Result<TlsConnector, Error> {
     let mut roots = RootCertStore::empty();
     let (_added, _odd) =

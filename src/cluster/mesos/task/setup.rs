@@ -1,4 +1,4 @@
-//! What executors share, in the terms of Mesos.
+//! Converts the setup that executors share (container, files, secrets, labels) into a task's fields.
 
 use crate::cluster::mesos::calls::kill_policy;
 use crate::error::Error;
@@ -17,8 +17,8 @@ use crate::mesos_v1::messages::{
 /// Adds a setup to a task.
 ///
 /// # Errors
-/// When its container has ports but no network that could have them, or there are secrets and Docker makes it: only
-/// agents' own containers can have some.
+/// If the container has ports but no network that supports them, or if there are secrets for a Docker container: only
+/// the agents' own containers support secrets.
 pub(super) fn add(setup: &Setup, task: &mut TaskInfo) -> Result<(), Error> {
     if let Some(command) = &mut task.command {
         command.uris = setup.uris.iter().map(uri).collect();
@@ -33,7 +33,7 @@ pub(super) fn add(setup: &Setup, task: &mut TaskInfo) -> Result<(), Error> {
     task.container = match (&setup.container, setup.secret_files.is_empty()) {
         (Some(asked), _) => Some(container(asked)?),
         (None, true) => None,
-        // Files are volumes, which only containers have.
+        // Secret files are volumes, which only containers have.
         (None, false) => {
             let kind = ContainerKind::Mesos { image: None, force_pull: false };
             Some(container(&Container::new(kind))?)
@@ -129,7 +129,7 @@ fn container(container: &Container) -> Result<ContainerInfo, Error> {
                 key: key.clone(),
                 value: value.clone(),
             };
-            // Ports can't be mapped on the host's network, where Docker containers are by default.
+            // Ports can't be mapped on the host's network, which is the default of Docker containers.
             let network = match (networks.is_empty(), port_mappings.is_empty()) {
                 (false, _) => DockerNetwork::User,
                 (true, false) => DockerNetwork::Bridge,

@@ -1,4 +1,4 @@
-//! Tasks as Mesos gets them, against what was taken of the offers and against a recorded request.
+//! Tests of the conversion into Mesos tasks: compared with what was taken of the offers, and with a recorded request.
 
 use std::time::Duration;
 
@@ -48,8 +48,8 @@ fn task_of(launch: Launch<'_>) -> TaskInfo {
     call.operations.remove(0).launch.unwrap().task_infos.remove(0)
 }
 
-/// Goal: the call is like one that a real master took. Method: the recorded one, decoded, against ours for the same
-/// task, without what ours says besides: the role, and the command as a list.
+/// Goal: the call has the form of one that a real master accepted. Method: the recorded call, decoded, against the
+/// built one for the same task, without the fields that only the built one has: the role, and the command as a list.
 #[test]
 fn calls_are_like_a_recorded_one() {
     let file = "tests/support/mesos/captures/main-protobuf/002-accept-launch.request.pb";
@@ -85,7 +85,8 @@ fn calls_are_like_a_recorded_one() {
     assert_eq!(ours, recorded);
 }
 
-/// Goal: commands come as the cluster reads them. Method: each form, and what can't be said.
+/// Goal: commands have the form that the containerizer expects. Method: each form, and commands that can't be
+/// expressed.
 #[test]
 fn commands_come_in_the_form_of_the_containerizer() {
     let argv = ["run", "--x", "a b"];
@@ -149,8 +150,8 @@ fn json_of(setup: Setup) -> serde_json::Value {
     serde_json::to_value(task_of(launch)).unwrap()
 }
 
-/// Goal: what executors share is all told. Method: setups with everything, for both kinds of containers, as Mesos
-/// writes them in JSON.
+/// Goal: the shared setup is converted completely. Method: setups with all fields, for both kinds of container,
+/// compared with Mesos' JSON.
 #[test]
 fn setups_are_told_whole() {
     let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
@@ -197,8 +198,8 @@ fn setups_are_told_whole() {
     assert!(error.starts_with("port mapping is \"set\", but must be left out"), "{error}");
 }
 
-/// Goal: secrets reach Mesos as such, and nothing else that is written shows them. Method: a value and a reference,
-/// each as a variable and as a file, with and without a container; Docker, which can't have them.
+/// Goal: secrets are sent to Mesos as secrets, and don't appear in any debug output. Method: a value and a reference,
+/// each as a variable and as a file, with and without a container; and Docker, which doesn't support them.
 #[test]
 fn secrets_are_told_as_secrets() {
     let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
@@ -248,7 +249,8 @@ fn secrets_are_told_as_secrets() {
     }
 }
 
-/// A resource of an offer: name, whether it is revocable, and the roles that it is reserved for, refined or not.
+/// A resource of an offer: name, whether it is revocable, its reservation roles, whether the reservations are refined,
+/// and the amount.
 type Piece = (&'static str, bool, Option<Vec<String>>, bool, u64);
 
 fn piece() -> impl Strategy<Value = Piece> {
@@ -282,7 +284,7 @@ fn offered<'a>(piece: &'a Piece, stack: &'a [Reservation<'a>]) -> Offered<'a> {
     resource.with_standing(if *revocable { Revocability::Revocable } else { Revocability::Firm })
 }
 
-/// What is taken of it, and as a number.
+/// The taken amount, also as a number.
 fn amount((name, _, _, _, amount): &Piece) -> (Amount, u64) {
     match *name {
         "ports" => (Amount::Port((amount % 65_536) as u16), amount % 65_536),
@@ -290,7 +292,7 @@ fn amount((name, _, _, _, amount): &Piece) -> (Amount, u64) {
     }
 }
 
-/// The same number, from the wire.
+/// The same number, computed from the message.
 fn counted(resource: &Resource) -> Option<u64> {
     match (&resource.scalar, &resource.ranges) {
         (Some(scalar), None) => Some(Thousandths::from_f64(scalar.value).ok()?.thousandths()),
@@ -302,8 +304,8 @@ fn counted(resource: &Resource) -> Option<u64> {
     }
 }
 
-/// All that a resource says besides how much it is: role, reservations, who made the old one, and whether it can be
-/// taken back.
+/// All properties of a resource except its amount: role, reservations, the principal of an old-style reservation, and
+/// whether it is revocable.
 type Kept = (Option<String>, Vec<(i32, String)>, Option<String>, bool);
 
 fn kept(resource: &Resource) -> Kept {
@@ -330,9 +332,9 @@ fn to_keep(resource: &Offered<'_>) -> Kept {
 }
 
 proptest! {
-    /// Goal: tasks take what was taken of the offers, to the thousandth, as it was offered. Method: random pieces of
-    /// resources in both forms of reservations, dealt out to a few executors; what the tasks say is added up by name,
-    /// and each piece is compared with what it was cut from.
+    /// Goal: tasks take exactly what was taken of the offers, to the thousandth, with the properties that were offered.
+    /// Method: random pieces of resources with both forms of reservation, distributed over a few executors; the tasks'
+    /// amounts are added up by name, and each piece is compared with the resource from which it was taken.
     #[test]
     fn tasks_take_what_was_taken(pieces in vec(piece(), 1..12), executors in 1_usize..4) {
         let stacks: Vec<Vec<Reservation<'_>>> = pieces.iter().map(stack).collect();

@@ -1,4 +1,4 @@
-//! Call queues without call senders.
+//! Tests of call queues without call senders.
 
 use super::*;
 use crate::cluster::mesos::calls;
@@ -7,7 +7,7 @@ fn acknowledge(call_queue: &CallQueue, executor: &str) -> Result<(), EnqueueErro
     call_queue.acknowledge(1, executor, calls::acknowledge(executor, "S-1", b"uuid"))
 }
 
-/// Goal: full queues and closed queues give different errors. Method: one of each, of both kinds.
+/// Goal: full queues and closed queues return different errors. Method: one of each, for both kinds of queue.
 #[test]
 fn full_is_not_closed() {
     let (call_queue, inboxes) = CallQueue::new();
@@ -23,8 +23,8 @@ fn full_is_not_closed() {
     assert_eq!(acknowledge(&call_queue, "e"), Err(EnqueueError::Closed));
 }
 
-/// Goal: acknowledgements of one executor keep their order, and those of many use all senders. Method: three of each of
-/// many executors.
+/// Goal: acknowledgements of one executor keep their order, and those of many executors use all queues. Method: three
+/// acknowledgements for each of many executors.
 #[test]
 fn one_executor_has_one_queue() {
     let (call_queue, mut inboxes) = CallQueue::new();
@@ -52,8 +52,8 @@ fn one_executor_has_one_queue() {
     assert_eq!(seen, 100);
 }
 
-/// Goal: whoever waits for room waits while too many acknowledgements wait, and no longer than until they are few;
-/// those of a lane that has ended count no more. Method: fill, look, empty one lane after the other; and end them.
+/// Goal: the subscriber waits while too many acknowledgements wait, and only until there are few; acknowledgements of a
+/// queue that has ended no longer count. Method: fill the queues, check, empty one queue after the other; and end them.
 #[test]
 fn reading_waits_for_acknowledgements() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -1,4 +1,4 @@
-//! Lanes, without a master.
+//! Tests of call senders without a master.
 
 use std::sync::Arc;
 
@@ -44,8 +44,8 @@ fn decline(epoch: u64, offer: &str, seconds: u64) -> QueuedCall {
     QueuedCall { epoch, what: CallPayload::Decline { offers: vec![offer.to_owned()], refuse } }
 }
 
-/// Goal: declines become one call if they are neighbours, of one subscription and one duration, and nothing gets lost
-/// or overtakes. Method: each kind of border between two that are alike.
+/// Goal: neighbouring declines of one subscription and one duration are merged into one call, and no decline is lost or
+/// reordered. Method: each kind of call that separates two declines.
 #[test]
 fn declines_are_merged() {
     let revive = || QueuedCall { epoch: 1, what: CallPayload::Plain(Box::new(calls::revive())) };
@@ -72,7 +72,7 @@ fn declines_are_merged() {
     assert_eq!(rows, ["1 ab", "1 cd", "2 e", "revive", "2 f"]);
 }
 
-/// Goal: a merged decline is no larger than it may be by more than one order. Method: more than that.
+/// Goal: a merged decline exceeds the maximum by at most one queued decline. Method: more offers than the maximum.
 #[test]
 fn merged_declines_are_bounded() {
     let (mut sender, queue, _) = call_sender();
@@ -91,8 +91,8 @@ fn merged_declines_are_bounded() {
     assert_eq!(sender.inbox.len(), 2);
 }
 
-/// Goal: executors of a subscription that has ended are reported dropped, which frees what they hold and blames nobody;
-/// other calls are forgotten. Method: one of each.
+/// Goal: executors of a subscription that has ended are reported dropped, which frees their resources and doesn't count
+/// as a failure of their agent; other calls are dropped. Method: one of each.
 #[test]
 fn calls_of_an_ended_subscription() {
     let (mut sender, _queue, sink) = call_sender();

@@ -1,4 +1,4 @@
-//! The framework id file.
+//! Tests of the framework id file.
 
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -27,7 +27,7 @@ fn executor(id: &str, agent: &str) -> RecoveredExecutor {
     }
 }
 
-/// What is done to a state_file.
+/// An operation on a state file.
 #[derive(Clone, Debug)]
 enum Step {
     Identify(u8),
@@ -54,8 +54,8 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Goal: what was written is read back, whatever texts the cluster sends. Method: random histories with reopenings,
-    /// beside a plain map.
+    /// Goal: the file is read back as it was written, whatever texts the cluster sends. Method: random histories with
+    /// reopenings, compared with a plain map.
     #[test]
     fn what_is_written_is_read_back(steps in steps()) {
         let folder = folder();
@@ -95,8 +95,8 @@ proptest! {
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
-    /// Goal: no text makes reading panic, and a file that was cut off anywhere is read up to its last whole line.
-    /// Method: random bytes, and a good file cut at each place.
+    /// Goal: no text makes the parser panic, and a truncated file is read up to its last complete line. Method: random
+    /// bytes, and a valid file cut at each position.
     #[test]
     fn broken_files_are_errors_or_shorter(noise in prop::collection::vec(any::<u8>(), 0..200), cut in 0_usize..400) {
         let _any = read(&noise);
@@ -112,7 +112,7 @@ proptest! {
     }
 }
 
-/// Goal: one program at a time. Method: open twice.
+/// Goal: only one program can use the file at a time. Method: open it twice.
 #[test]
 fn two_programs_dont_share_it() {
     let folder = folder();
@@ -125,7 +125,7 @@ fn two_programs_dont_share_it() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Goal: a file that isn't ours is refused and left as it is. Method: one.
+/// Goal: a file of another format is rejected and not modified. Method: one such file.
 #[test]
 fn other_files_are_left_alone() {
     let folder = folder();
@@ -140,8 +140,8 @@ fn other_files_are_left_alone() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Goal: what is no file is refused at once, by its own name, and left as it is. Method: pipes and a folder in the
-/// place of each file that is opened, a device; then a link to a file, which will do.
+/// Goal: a path that isn't a regular file is rejected at once, with an error that names it, and not modified. Method:
+/// pipes and a folder in the place of each file that is opened, and a device; then a link to a file, which is accepted.
 #[test]
 fn only_files_are_opened() {
     let folder = folder();
@@ -170,8 +170,8 @@ fn only_files_are_opened() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Goal: what couldn't be written once is in the file as soon as something can, and before anything new. Method: the
-/// folder is gone when the id changes, and comes back.
+/// Goal: a failed write is repeated as soon as writing is possible, before anything new is written. Method: the folder
+/// is missing when the id changes, and comes back.
 #[test]
 fn what_could_not_be_written_is_not_forgotten() {
     let folder = folder().join("deeper");

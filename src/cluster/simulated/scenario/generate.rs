@@ -349,7 +349,7 @@ impl FaultKind {
 }
 
 impl Fault {
-    /// A fault of this kind at the origin, with nothing to it.
+    /// A fault of this kind at the origin, with all other fields zero.
     pub(super) fn new(kind: FaultKind) -> Fault {
         let (at, lasts) = (Timestamp::ORIGIN, Duration::ZERO);
         Fault { at, kind, agent: 0, percent: 0, lasts, amount: 0 }
