@@ -1,4 +1,5 @@
-//! One condition: what it looks at, and what it asks of a value. Total: any value has an answer.
+//! Conditions of a constraint: the subject that each examines and the test that it applies to the subject's values.
+//! Every value of any type has a result.
 
 use std::fmt;
 
@@ -11,15 +12,14 @@ use super::word::is_word;
 use crate::offer::AttributeValue;
 use crate::resources::PortRange;
 
-/// Up to this many pairs are compared one by one, which for a handful of attributes beats
-/// everything else.
+/// The maximum number of pairs (of values and items, or of conditions and attributes) that are compared one by one,
+/// which is fastest for a handful of attributes.
 pub(super) const PAIRS_SCANNED_MAX: usize = 256;
 
-/// How many wanted things are looked for in one pass over the offered ones; bounds the marks kept
-/// on the stack.
+/// The number of wanted values that one pass over the offered items looks for. Limits the bit set on the stack.
 const BLOCK: usize = 4096;
 
-/// It holds if some value of its subject passes the test, or, negated, if none does.
+/// A condition holds if some value of its subject passes the test or, if it is negated, if none does.
 #[derive(Clone, Debug)]
 pub(super) struct Condition {
     pub(super) subject: Subject,
@@ -27,13 +27,13 @@ pub(super) struct Condition {
     pub(super) negated: bool,
 }
 
-/// What is asked of a value, with everything worked out that can be known before an offer comes.
+/// A test of a value, with everything precomputed that doesn't depend on the offer.
 #[derive(Clone, Debug)]
 pub(super) enum Test {
-    /// An entry in Spark's syntax; no values ask for presence.
+    /// An entry in Spark's syntax. Without values it tests only that the attribute is present.
     Entry(Values),
     Present,
-    /// Equal to one of them, or, of intervals and sets, with one of them inside.
+    /// A text or scalar that equals one of the values, or ranges or a set that contain one.
     In(Values),
     Compared(Comparison, f64),
     /// In one of these intervals, which are sorted and don't overlap.
@@ -50,19 +50,19 @@ pub(super) enum Comparison {
     AtLeast,
 }
 
-/// Values as they stand in a constraint, and as numbers those that are some.
+/// The values of a condition: all as text, and those that are numbers also as numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Values {
-    /// Sorted, each once.
+    /// Sorted, without duplicates.
     pub(super) texts: Box<[Box<str>]>,
     /// Sorted.
     numbers: Box<[f64]>,
-    /// The whole ones, sorted.
+    /// The whole numbers, sorted.
     integers: Box<[u64]>,
 }
 
 impl Values {
-    /// In Spark's syntax, where numbers are Java's.
+    /// Values in Spark's syntax, where numbers are written as in Java.
     pub(super) fn of_entry<'a>(texts: impl Iterator<Item = &'a str>) -> Values {
         Self::new(texts.map(Box::from).collect(), java_double)
     }
@@ -94,14 +94,14 @@ impl Values {
         self.numbers.get(first).is_some_and(|own| *own == number)
     }
 
-    /// Whether the first wanted number from the range's begin on is still inside of it.
+    /// Whether the range contains one of the values: the smallest one at or above its begin.
     fn reach_into(&self, range: PortRange) -> bool {
         let first = self.integers.partition_point(|integer| *integer < range.begin);
         self.integers.get(first).is_some_and(|integer| *integer <= range.end)
     }
 
     fn all_in(&self, items: &[&str]) -> bool {
-        // The values are distinct: fewer items can't hold them all.
+        // The values are distinct, so fewer items can't contain them all.
         if self.texts.len() > items.len() {
             return false;
         }
@@ -122,7 +122,7 @@ impl Values {
     }
 }
 
-/// Sets a bit; whether it wasn't set.
+/// Sets a bit. Returns whether it was clear.
 pub(super) fn mark(bits: &mut [u64], at: usize) -> bool {
     let Some(word) = bits.get_mut(at / 64) else { return false };
     let bit = 1 << (at % 64);
@@ -136,7 +136,7 @@ impl Condition {
         facts.values(&self.subject).any(|value| self.test.passes(&value)) != self.negated
     }
 
-    /// How it fails, given that it does.
+    /// Returns how the condition fails. The caller must know that it does.
     #[cold]
     pub(super) fn mismatch(&self, facts: &OfferFacts<'_>) -> Mismatch {
         if self.negated {
@@ -196,7 +196,7 @@ impl Test {
         }
     }
 
-    /// Whether a value of this type could pass at all.
+    /// Whether any value of this type could pass the test.
     fn can_compare(&self, value: &AttributeValue<'_>) -> bool {
         match self {
             Test::Present => true,
@@ -243,7 +243,7 @@ impl Comparison {
         }
     }
 
-    /// Whether it holds for some number of the range: then for the least or the greatest.
+    /// Whether the comparison holds for some number of the range. If so, it holds for the least or the greatest.
     fn holds_within(self, range: PortRange, bound: f64) -> bool {
         let nearest = match self {
             Comparison::Less | Comparison::AtMost => range.begin,
@@ -265,7 +265,7 @@ fn overlaps(intervals: &[PortRange], range: PortRange) -> bool {
 }
 
 impl fmt::Display for Condition {
-    /// In the syntax that it was written in.
+    /// Writes the condition in its original syntax.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let (Test::Entry(values), Subject::Attribute(name)) = (&self.test, &self.subject) {
             return write_entry(f, name, &values.texts);
@@ -316,7 +316,7 @@ fn write_list<T: fmt::Display>(
     write!(f, "{close}")
 }
 
-/// An interval, or the one number in it.
+/// An interval, or its only number.
 struct Interval<'a>(&'a PortRange);
 
 impl fmt::Display for Interval<'_> {
@@ -326,7 +326,7 @@ impl fmt::Display for Interval<'_> {
     }
 }
 
-/// A name or value: as it is where it reads back as that, else in quotation marks.
+/// A name or value. It is written without quotation marks if it parses back as the same text.
 struct Word<'a>(&'a str);
 
 /// A glob, in which `*` and `?` need no quotation marks.
@@ -357,9 +357,9 @@ fn write_word(f: &mut fmt::Formatter<'_>, text: &str, bare: bool) -> fmt::Result
     f.write_str("\"")
 }
 
-/// An entry loses the white space and the commas at its end when it is read. So a value that ends
-/// in neither is put last; if there is none, a comma keeps the white space in. Either way it gets
-/// no longer than what was read.
+/// Writes an entry. Parsing drops white space and commas at the end of an entry, so a value that ends in neither is
+/// written last. If there is no such value, a trailing comma keeps the white space. In both cases the result is no
+/// longer than the text that was parsed.
 fn write_entry(f: &mut fmt::Formatter<'_>, name: &str, values: &[Box<str>]) -> fmt::Result {
     let last = values.iter().rposition(|value| !value.is_empty() && value.trim_end() == &**value);
     write!(f, "{name}:")?;

@@ -1,8 +1,8 @@
-//! What a constraint is asked about: an agent as its offer shows it.
+//! The facts of an agent that constraints examine: its attributes, host name, region and zone.
 
 use crate::offer::{Attribute, AttributeValue, Offer};
 
-/// An agent's attributes and what is known of its place.
+/// An agent's attributes, and its host name, region and zone if they are known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OfferFacts<'a> {
     pub(super) attributes: &'a [Attribute<'a>],
@@ -11,16 +11,16 @@ pub(super) struct OfferFacts<'a> {
     zone: Option<&'a str>,
 }
 
-/// What a condition looks at. In this order conditions are kept: attributes by name, then the rest.
+/// The subject of a condition. Conditions are sorted by subject: first attributes by name, then the others.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
     /// The attributes of this name.
     Attribute(Box<str>),
     /// The agent's host name.
     Hostname,
-    /// The region of its syntax_error domain.
+    /// The region of the agent's fault domain.
     Region,
-    /// The zone of its syntax_error domain.
+    /// The zone of the agent's fault domain.
     Zone,
 }
 
@@ -35,14 +35,15 @@ impl<'a> OfferFacts<'a> {
         OfferFacts { attributes, hostname, region, zone }
     }
 
-    /// The attributes by name, those of one name in their order.
+    /// Returns the attributes sorted by name; attributes of one name keep their order.
     pub(super) fn sorted_attributes(&self) -> Vec<Attribute<'a>> {
         let mut sorted = self.attributes.to_vec();
         sorted.sort_by_key(|attribute| attribute.name);
         sorted
     }
 
-    /// The same facts with no attributes but those of `subject`, found among all of them `sorted`.
+    /// Returns the same facts with only the attributes of `subject`, which are looked up in `sorted`, the sorted list
+    /// of all attributes.
     pub(super) fn about<'s>(&self, subject: &Subject, sorted: &'s [Attribute<'a>]) -> OfferFacts<'s>
     where
         'a: 's,
@@ -59,12 +60,12 @@ impl<'a> OfferFacts<'a> {
         OfferFacts { attributes: attributes.unwrap_or_default(), hostname, region, zone }
     }
 
-    /// What stands outside of the attributes.
+    /// Returns host name, region and zone, which aren't attributes.
     pub(super) const fn place(&self) -> [Option<&'a str>; 3] {
         [self.hostname, self.region, self.zone]
     }
 
-    /// All values of a subject, as often as the agent has it.
+    /// Returns all values of a subject: one for each attribute of the name.
     pub(super) fn values(&self, subject: &Subject) -> impl Iterator<Item = AttributeValue<'a>> {
         let (name, text) = match subject {
             Subject::Attribute(name) => (Some(&**name), None),
@@ -80,8 +81,8 @@ impl<'a> OfferFacts<'a> {
     }
 }
 
-/// Equality that looks at both ends first: names and values mostly differ there, and comparing the
-/// rest is a call.
+/// String equality that compares the first and last bytes first: names and values mostly differ there, and comparing
+/// the rest is a function call.
 #[inline]
 pub(super) fn same(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());

@@ -1,8 +1,8 @@
-//! A fingerprint of what a constraint asks about an agent, to notice that it changed without keeping
-//! or comparing it.
+//! Fingerprints (64-bit hashes) of the facts of an agent that a constraint examines. They detect changes without
+//! storing or comparing the facts.
 //!
-//! The constraint's own key begins it, so that it stands for the question as a whole: which
-//! constraint, about which attributes.
+//! A fingerprint begins with the constraint's own random key, so it identifies both the constraint and the facts that
+//! it examines.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -12,12 +12,12 @@ use foldhash::fast::{FoldHasher, RandomState};
 use super::facts::{OfferFacts, Subject};
 use crate::offer::{Attribute, AttributeValue, Offer};
 
-/// A constraint's part in its fingerprints.
+/// The keys and the filter with which a constraint computes its fingerprints.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fingerprints {
-    /// Random, and so the constraint's own.
+    /// Random, so that it identifies the constraint.
     key: u64,
-    /// Others: for texts and for numbers.
+    /// Further random keys: `number` for scalars with short names, `turn` for all other attributes.
     turn: u64,
     number: u64,
     names: Names,
@@ -25,7 +25,7 @@ pub(super) struct Fingerprints {
 }
 
 impl Fingerprints {
-    /// For a constraint that asks about these subjects.
+    /// For a constraint that examines these subjects.
     pub(super) fn new<'a>(subjects: impl Iterator<Item = &'a Subject>) -> Fingerprints {
         let random = RandomState::default();
         let [key, turn, number] = [0, 1, 2].map(|which: u64| random.hash_one(which));
@@ -39,10 +39,10 @@ impl Fingerprints {
         fingerprints
     }
 
-    /// The fingerprint of all that the constraint's answer depends on, in its order.
+    /// Returns the fingerprint of all facts on which the constraint's result depends; their order matters.
     ///
-    /// Others give other fingerprints but for a chance of about 2⁻⁶⁴. It is no defence against
-    /// someone who can both choose attributes and learn the seed.
+    /// Different facts have the same fingerprint with a probability of about 2⁻⁶⁴. This is no defence against an
+    /// attacker that can both choose attributes and learn the seed.
     #[inline]
     pub(super) fn of(&self, offer: &Offer<'_>) -> u64 {
         let mut state = self.key;
@@ -59,7 +59,7 @@ impl Fingerprints {
 
     #[inline]
     fn with(&self, state: u64, attribute: &Attribute<'_>) -> u64 {
-        // Most attributes are short texts or numbers, and one multiplication does for one of them.
+        // Most attributes are short texts or numbers, which need only one multiplication.
         if let Some(name) = short_word(attribute.name) {
             match attribute.value {
                 AttributeValue::Text(text) => {
@@ -93,10 +93,9 @@ impl Fingerprints {
     }
 }
 
-/// Names, as one bit for all that begin with the same letter, or so.
+/// A set of names, stored as one bit per first byte (modulo 64).
 ///
-/// A name without its bit is none of them. So an attribute without it can't change an answer, and is
-/// left out.
+/// A name whose bit is clear isn't in the set. An attribute of such a name can't change the result and is skipped.
 #[derive(Clone, Copy, Debug)]
 struct Names(u64);
 
@@ -116,7 +115,7 @@ impl Names {
     }
 }
 
-/// A multiplication whose two halves are folded together: each bit of the result depends on all.
+/// Multiplies and folds the two halves of the product: each bit of the result depends on all bits of both factors.
 #[inline]
 fn mix(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
@@ -151,19 +150,19 @@ fn write(hasher: &mut FoldHasher<'_>, attribute: &Attribute<'_>) {
     }
 }
 
-/// The name, with the type and both lengths in one word, so that moving a byte over a boundary
-/// shows.
+/// Hashes the name, preceded by one word with the type and both lengths, so that moving a byte across a boundary
+/// changes the hash.
 fn write_head(hasher: &mut FoldHasher<'_>, name: &str, kind: u64, length: usize) {
     hasher.write_u64(kind | (length as u64) << 2 ^ (name.len() as u64) << 33);
     hasher.write(name.as_bytes());
 }
 
-/// A text of up to eight bytes as a word of its own: the bytes, and after them, if there is room,
-/// one that no text contains.
+/// Packs a text of up to eight bytes into a unique word: its bytes and, if there is room, a 0xff byte, which no UTF-8
+/// text contains. Returns `None` for longer texts.
 #[inline]
 fn short_word(text: &str) -> Option<u64> {
     let bytes = text.as_bytes();
-    // Loads may overlap: both have the same bits there.
+    // The two loads may overlap, where both have the same bits.
     if let (Some(head), Some(tail)) = (bytes.first_chunk(), bytes.last_chunk()) {
         let end = match bytes.len() {
             length @ 4..8 => 0xff << (8 * length),

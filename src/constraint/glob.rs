@@ -1,14 +1,13 @@
-//! Globs: `*` stands for any characters, `?` for one; a backslash takes either, or a backslash, as it
-//! is.
+//! Glob matching: `*` matches any characters, `?` matches one, and a backslash escapes `*`, `?` or a backslash.
 
-/// What a glob begins with.
+/// One part of a glob.
 pub(super) enum GlobPart {
     Any,
     One,
     Letter(char),
 }
 
-/// What a glob consists of, from its begin to its end.
+/// Splits a glob into its parts.
 pub(super) fn parts(glob: &str) -> impl Iterator<Item = GlobPart> {
     let mut rest = glob;
     std::iter::from_fn(move || {
@@ -18,7 +17,7 @@ pub(super) fn parts(glob: &str) -> impl Iterator<Item = GlobPart> {
     })
 }
 
-/// Splits the first part off a glob.
+/// Splits the first part off a glob. Returns `None` if the glob is empty.
 fn first_part(glob: &str) -> Option<(GlobPart, &str)> {
     let mut rest = glob.chars();
     let part = match rest.next()? {
@@ -30,11 +29,11 @@ fn first_part(glob: &str) -> Option<(GlobPart, &str)> {
     Some((part, rest.as_str()))
 }
 
-/// Whether all of `text` is as `glob` says. Backs up to the last `*` only, which suffices: whatever
-/// an earlier one could take, the last one can take as well.
+/// Whether `glob` matches the whole `text`. Backtracks to the last `*` only, which suffices: the last one can match
+/// anything that an earlier one could.
 pub(super) fn matches(glob: &str, text: &str) -> bool {
     let (mut glob, mut text) = (glob, text);
-    // Where to go on if nothing else matches: after the last `*`, with one more character taken.
+    // Where to continue after a mismatch: after the last `*`, which then takes one more character.
     let mut again: Option<(&str, &str)> = None;
     loop {
         let mut left = text.chars();
@@ -71,7 +70,7 @@ mod tests {
 
     use super::matches;
 
-    /// By recursion, from the definition.
+    /// A recursive matcher that follows the definition.
     fn naively(glob: &[char], text: &[char]) -> bool {
         match (glob.split_first(), text.split_first()) {
             (None, rest) => rest.is_none(),
@@ -88,8 +87,8 @@ mod tests {
     }
 
     proptest! {
-        /// Goal: globs match what they say. Method: random globs and texts of few characters
-        /// against the definition.
+        /// Goal: globs match according to their definition. Method: compare random globs and texts of few characters
+        /// with a recursive matcher.
         #[test]
         fn agrees_with_the_definition(glob in "[aé*?\\\\]{0,8}", text in "[aéb*\\\\]{0,8}") {
             let chars = |text: &str| text.chars().collect::<Vec<_>>();
@@ -97,7 +96,7 @@ mod tests {
         }
     }
 
-    /// Goal: no glob takes long. Method: the worst one that is allowed on a long text.
+    /// Goal: no glob takes long. Method: match the worst allowed glob against a long text.
     #[test]
     fn the_worst_glob_ends() {
         let glob = format!("{}b", "*a".repeat(511));

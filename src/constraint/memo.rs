@@ -1,15 +1,16 @@
-//! What a constraint said of one agent last, so that it is asked once and not with every offer.
+//! Cache of a constraint's last result for one agent, so that it isn't evaluated again for every offer.
 
 use super::Constraint;
 use super::facts::OfferFacts;
 use super::mismatch::Unmet;
 use crate::offer::Offer;
 
-/// One agent's last answer, with which constraint gave it about which attributes, as a hash of both.
+/// The last result of a constraint for one agent, stored with a hash of the constraint and the attributes that it
+/// examined.
 ///
-/// An answer is given again only by the same constraint or a clone of it, and while those of the
-/// agent's attributes that it asks about (and its host name, region and zone, if it asks for them)
-/// are the same, but for a chance of about 2⁻⁶⁴ when either changes.
+/// The result is used again only for the same constraint or a clone of it, and only while the agent's attributes that
+/// the constraint examines are unchanged; likewise host name, region and zone, if the constraint examines them. If the
+/// constraint or the attributes change, a stale result is returned with a probability of about 2⁻⁶⁴.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Memo {
     asked: u64,
@@ -17,11 +18,10 @@ pub struct Memo {
 }
 
 impl Constraint {
-    /// The same as [`Constraint::check`], from memory if `memo` has it; an agent's offers all come
-    /// with one memo.
+    /// Like [`Constraint::check`], but returns the result stored in `memo` if it still applies. Use one memo per agent.
     ///
     /// # Errors
-    /// As [`Constraint::check`].
+    /// Same as [`Constraint::check`].
     #[inline]
     pub fn check_with(&self, memo: &mut Memo, offer: &Offer<'_>) -> Result<(), Unmet> {
         let Some(compiled) = &self.0 else { return Ok(()) };

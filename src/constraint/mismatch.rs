@@ -1,38 +1,38 @@
-//! Why an agent doesn't meet a constraint: the deciding condition, and how it fails.
+//! The reason why an agent doesn't meet a constraint: the deciding condition and how it fails.
 
 use std::fmt;
 
-/// Which condition decided that an agent doesn't meet a constraint, and how.
+/// The condition that decided that an agent doesn't meet a constraint, and how it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unmet {
-    /// Its number, for [`Constraint::condition`](super::Constraint::condition). Where alternatives
-    /// failed, it is the last that was asked.
+    /// The number of the condition, for [`Constraint::condition`](super::Constraint::condition). If several
+    /// alternatives failed, this is the one evaluated last.
     pub condition: u32,
-    /// How.
+    /// How the condition failed.
     pub mismatch: Mismatch,
 }
 
-/// How a condition and an agent's attribute don't go together.
+/// How an agent's attribute fails a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Mismatch {
     /// The agent doesn't have the attribute.
     Absent,
-    /// It has another value.
+    /// The attribute has another value.
     Differs,
-    /// Its type is one that the condition can't be true of: a number is asked of a text, or none of
-    /// the values is a number and the attribute is one.
+    /// The condition can't hold for the attribute's type: a number is compared with a text, or the attribute is a
+    /// number and none of the condition's values is one.
     Incomparable,
-    /// The condition is negated and it is just so, or it holds within something that is negated.
+    /// The attribute has an excluded value: the condition is negated, or it holds within a negated expression.
     Excluded,
 }
 
 impl Mismatch {
-    /// All of them, in the order of their numbers.
+    /// All variants, in the order of their discriminants.
     pub(crate) const ALL: [Mismatch; 4] =
         [Mismatch::Absent, Mismatch::Differs, Mismatch::Incomparable, Mismatch::Excluded];
 
-    /// In a few words.
+    /// Returns a short description.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

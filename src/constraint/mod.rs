@@ -1,7 +1,7 @@
-//! Constraints: what an agent's attributes must say before its offers are used.
+//! Constraints on agent attributes: an agent's offers are used only if its attributes meet the constraint.
 //!
-//! There are two syntaxes. What begins with `expr::` is an expression; everything else is read as
-//! `spark.mesos.constraints` is, to the letter. No constraint of Spark's begins so.
+//! There are two syntaxes. A constraint that begins with `expr::` is an expression. Any other constraint is parsed
+//! exactly as Spark parses `spark.mesos.constraints`; no valid constraint in Spark's syntax begins with `expr::`.
 //!
 //! # Spark's syntax
 //!
@@ -10,31 +10,30 @@
 //! entry      = name ":" [ value *( "," value ) ]
 //! ```
 //!
-//! White space around an entry is dropped; any other counts.
+//! White space around an entry is ignored; any other white space is significant.
 //!
-//! Every entry must hold. An entry without values holds if the agent has the attribute at all; with
-//! values it depends on the attribute's type:
+//! Every entry must hold. An entry without values holds if the agent has the attribute. An entry with values is
+//! evaluated by the attribute's type:
 //!
 //! | attribute | the entry holds if                         | an example that holds           |
 //! |-----------|--------------------------------------------|---------------------------------|
 //! | text      | it equals one of the values                | `zone:east,west` on `zone:east` |
 //! | scalar    | it is at least one of the values           | `kernel:4.4` on `kernel:5`      |
-//! | ranges    | a value is a whole number inside of them   | `slots:3,11` on `slots:[1-10]`  |
-//! | set       | it has all the values                      | `disk:ssd` on `disk:{ssd,nvme}` |
+//! | ranges    | a value is a whole number in one of them   | `slots:3,11` on `slots:[1-10]`  |
+//! | set       | it contains all the values                 | `disk:ssd` on `disk:{ssd,nvme}` |
 //!
-//! An attribute that the agent lacks never holds. A value that is no number does not match a
-//! scalar, and one that is no whole number does not match a range: the type of an attribute is
-//! known only when an offer comes, and a bad value must not cost the batch its answer. If that is
-//! what the first failing entry fails for, the decline says so ([`Mismatch::Incomparable`]). Numbers are written as
-//! Java's `Double.parseDouble` takes them (`4.4`, `1e1`, `5d`, `-Infinity`), its hexadecimal form
-//! excepted.
+//! An entry never holds if the agent lacks the attribute. A value that isn't a number doesn't match a scalar, and a
+//! value that isn't a whole number doesn't match ranges. These aren't parse errors: an attribute's type is known only
+//! when an offer arrives, and a bad value must not fail the batch. If the first failing entry fails for this reason,
+//! the decline reports [`Mismatch::Incomparable`]. Numbers are written as Java's `Double.parseDouble` accepts them
+//! (`4.4`, `1e1`, `5d`, `-Infinity`), except in hexadecimal form.
 //!
-//! Two rules differ from Spark's on purpose. Where an agent repeats an attribute, one of the
-//! repeats has to satisfy the entry (Spark keeps the last and forgets the rest). And ranges are
-//! matched (Spark means to, but its code for it is never reached).
+//! Two rules deliberately differ from Spark's. If an agent has several attributes of one name, it suffices that one of
+//! them satisfies the entry (Spark uses only the last). And ranges are matched (Spark has code for this, but never
+//! reaches it).
 //!
-//! As in Spark, a name may stand in a constraint only once, a trailing `;` is an error, and
-//! trailing commas are dropped: `zone:,` asks only that the agent has a `zone`.
+//! As in Spark, each name may occur only once in a constraint, a trailing `;` is an error, and trailing commas are
+//! dropped: `zone:,` requires only that the agent has a `zone`.
 //!
 //! # Expressions
 //!
@@ -59,30 +58,29 @@
 //!
 //! For example `expr:: (zone in {east, west} or @region = eu) and tier >= 3 and not rack like r1*`.
 //!
-//! Names, values, globs and regular expressions are words, or stand in single or double quotation
-//! marks, in which a backslash takes a quotation mark or a backslash as it is, and stands for itself
-//! before anything else. A word has no white space and
-//! none of `()[]{},;:=!<>~&|@#$` or quotation marks, backslashes and backticks in it, is none of
-//! the words of the grammar (in large or small letters), and as a value has no `*` and no `?`.
-//! White space between words and marks does not count; an interval is one word.
+//! Names, values, globs and regular expressions are words, or texts in single or double quotation marks. Within
+//! quotation marks a backslash escapes a quotation mark or a backslash; before any other character it stands for
+//! itself. A word contains no white space and none of `()[]{},;:=!<>~&|@#$`, quotation marks, backslashes and
+//! backticks. It must not be a keyword of the grammar (in upper or lower case). If it is a value, it must not contain
+//! `*` or `?`. White space between words and marks is ignored. An interval is one word.
 //!
-//! | condition | holds if some attribute of the name …                                             |
+//! | condition | holds if some attribute of this name …                                            |
 //! |-----------|-----------------------------------------------------------------------------------|
-//! | a name alone | is there                                                                       |
-//! | `=`, `in {}` | is a text that equals one of the values, a scalar that is one of those that are numbers, ranges with one of the whole ones inside, or a set that has one |
-//! | `<` and so on | is a scalar of which it is true, or ranges with a number inside of which it is |
-//! | `in []`   | is a scalar in one of the intervals (ends included), or ranges that overlap one     |
-//! | `like`    | is a text, or a set with an item, that is as the glob says: `*` stands for any characters, `?` for one, `\*`, `\?` and `\\` for themselves |
-//! | `matches` | is a text, or a set with an item, all of which the regular expression matches (crate feature `regex`) |
+//! | a name alone | exists                                                                         |
+//! | `=`, `in {}` | is a text that equals one of the values, a scalar that equals one of the numbers among them, ranges that contain one of the whole numbers among them, or a set that contains one of the values |
+//! | `<` and so on | is a scalar for which the comparison is true, or ranges that contain such a number |
+//! | `in []`   | is a scalar in one of the intervals (inclusive), or ranges that overlap one         |
+//! | `like`    | is a text, or a set with an item, that matches the glob: `*` stands for any characters, `?` for one; `\*`, `\?` and `\\` stand for `*`, `?` and `\` |
+//! | `matches` | is a text, or a set with an item, that the regular expression matches as a whole (crate feature `regex`) |
 //!
-//! `!=`, `not in`, `not like` and `not matches` are the negations of these. So they hold for an
-//! agent that lacks the attribute; `rack and rack != r1` asks for one. `not` binds closer than
-//! `and`, and `and` closer than `or`.
+//! `!=`, `not in`, `not like` and `not matches` are the negations of these. Therefore they also hold for an agent that
+//! lacks the attribute; `rack and rack != r1` requires that it has one. `not` binds more closely than `and`, and `and`
+//! more closely than `or`.
 //!
-//! An expression has at most 1024 conditions and 32 regular expressions, of at most 256 KiB each when
-//! compiled; its patterns have at most 4096 bytes together, and its one printed form is bound by
-//! [`CONSTRAINT_BYTES_MAX`], too. So asking one takes at most time in proportion to what the agent
-//! says, if an adverse one a thousand times as much.
+//! An expression has at most 1024 conditions and 32 regular expressions of at most 256 KiB each when compiled. Its
+//! patterns have at most 4096 bytes together, and its canonical form has at most [`CONSTRAINT_BYTES_MAX`] bytes.
+//! Therefore evaluating an expression takes at most linear time in the size of the agent's attributes; an adversarial
+//! expression may take a thousand times as long as a usual one.
 
 mod condition;
 mod expression;
@@ -120,14 +118,14 @@ pub use superset::{Check, Predicate, Repeats, Superset};
 pub(crate) use syntax_error::{quoted, visible};
 pub use verdict::{Finding, Verdict};
 
-/// The longest constraint that is read, in bytes.
+/// The maximum length of a constraint, in bytes.
 pub const CONSTRAINT_BYTES_MAX: usize = 64 * 1024;
 
-/// A compiled constraint on agents; the module's head has its syntax and rules.
+/// A compiled constraint on agents. The [module documentation](self) describes the syntax and the rules.
 ///
-/// Clones share the compiled form. `Display` prints one form for all constraints that differ only
-/// in the order of entries, the order or repetition of values, and spelling; parsing it gives the
-/// constraint back. Two constraints are equal if they print the same.
+/// Clones share the compiled form. `Display` prints the canonical form, which is the same for all constraints that
+/// differ only in the order of entries, the order or repetition of values, or spelling. Parsing the canonical form
+/// returns an equal constraint. Two constraints are equal if their canonical forms are.
 ///
 /// ```
 /// use offermill::{Attribute, Constraint};
@@ -145,10 +143,10 @@ pub const CONSTRAINT_BYTES_MAX: usize = 64 * 1024;
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Constraint(Option<Arc<Compiled>>);
 
-/// What both syntaxes compile to. `None` in its place is the constraint that all agents meet.
+/// The compiled form of both syntaxes. `None` in its place means the constraint that all agents meet.
 #[derive(Debug)]
 struct Compiled {
-    /// The one text of all equal constraints.
+    /// The canonical form, the same for all equal constraints.
     text: Box<str>,
     fingerprints: Fingerprints,
     program: Program,
@@ -163,20 +161,19 @@ impl PartialEq for Compiled {
 impl Eq for Compiled {}
 
 impl Constraint {
-    /// The constraint that every agent meets.
+    /// Returns the constraint that every agent meets.
     #[must_use]
     pub const fn none() -> Constraint {
         Constraint(None)
     }
 
-    /// Reads a constraint; the empty string is [`Constraint::none`].
+    /// Parses a constraint. The empty string is [`Constraint::none`].
     ///
-    /// Takes linear time but for sorting, does not recurse, and refuses more than
-    /// [`CONSTRAINT_BYTES_MAX`].
+    /// Takes linear time except for sorting, and doesn't recurse.
     ///
     /// # Errors
-    /// When the string is not a constraint. The error's text shows the place and, where it can, the
-    /// nearest constraint that is one; [`Error::offset`] is the place in bytes.
+    /// Fails if the text isn't a constraint or is longer than [`CONSTRAINT_BYTES_MAX`]. The message shows where parsing
+    /// failed and, if possible, the nearest valid constraint. [`Error::offset`] returns the position in bytes.
     pub fn parse(text: &str) -> Result<Constraint, Error> {
         if text.is_empty() {
             return Ok(Constraint::none());
@@ -187,29 +184,29 @@ impl Constraint {
         }
     }
 
-    /// Whether every agent meets it.
+    /// Returns whether every agent meets the constraint because it is empty.
     #[must_use]
     pub const fn is_none(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Whether an agent with these attributes, of which nothing else is known, meets it. Never
-    /// allocates, but for regular expressions; any attributes will do.
+    /// Returns whether an agent with these attributes meets the constraint. The agent's host name, region and zone are
+    /// treated as unknown. Never allocates, except in regular expressions. Accepts any attributes.
     #[must_use]
     pub fn matches(&self, attributes: &[Attribute<'_>]) -> bool {
         self.decide(&OfferFacts::of_attributes(attributes)).is_ok()
     }
 
-    /// Whether the agent of an offer meets it. Like [`Constraint::matches`], but with its host name,
-    /// region and zone.
+    /// Checks whether an offer's agent meets the constraint. Unlike [`Constraint::matches`], this uses the agent's host
+    /// name, region and zone as well.
     ///
     /// # Errors
-    /// Which condition decided that it doesn't, and how.
+    /// Returns the condition that decided that the agent doesn't meet the constraint, and how it failed.
     pub fn check(&self, offer: &Offer<'_>) -> Result<(), Unmet> {
         self.decide(&OfferFacts::of_offer(offer))
     }
 
-    /// The same answer, condition by condition, for people.
+    /// Evaluates the constraint against an offer's agent, and reports every condition's result for display.
     #[must_use]
     pub fn examine(&self, offer: &Offer<'_>) -> Verdict {
         Verdict::of(
@@ -218,7 +215,8 @@ impl Constraint {
         )
     }
 
-    /// The text of the condition with the number that an [`Unmet`] of this constraint has.
+    /// Returns the text of the condition with this number, as in [`Unmet::condition`]; `None` if there is no such
+    /// condition.
     #[must_use]
     pub fn condition(&self, number: u32) -> Option<String> {
         self.0.as_ref()?.program.condition(number).map(ToString::to_string)
@@ -229,7 +227,7 @@ impl Constraint {
     }
 }
 
-/// Reads a constraint that is not empty.
+/// Parses a constraint that isn't empty.
 fn read(text: &str) -> Result<Compiled, SyntaxError> {
     if text.len() > CONSTRAINT_BYTES_MAX {
         return Err(SyntaxError {

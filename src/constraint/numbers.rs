@@ -1,15 +1,15 @@
-//! Numbers as the two syntaxes write them.
+//! Parsing and printing of numbers in both constraint syntaxes.
 
 use std::fmt;
 
-/// A number as Java's `Double.parseDouble` reads it, but for its hexadecimal form.
+/// Parses a number as Java's `Double.parseDouble` does, except for the hexadecimal form.
 pub(super) fn java_double(text: &str) -> Option<f64> {
     let text = text.trim_matches(|c| c <= ' ');
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let magnitude = match unsigned {
         "NaN" => f64::NAN,
         "Infinity" => f64::INFINITY,
-        // Rust's own reader takes other names of these two, so let only digits through to it.
+        // Rust's parser accepts other spellings of these two, so only digits are passed to it.
         _ if unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.') => {
             unsigned.strip_suffix(['d', 'D', 'f', 'F']).unwrap_or(unsigned).parse().ok()?
         }
@@ -18,26 +18,27 @@ pub(super) fn java_double(text: &str) -> Option<f64> {
     Some(if text.starts_with('-') { -magnitude } else { magnitude })
 }
 
-/// A whole number as Java's `Long.parseLong` reads it; a range holds no negative one.
+/// Parses a whole number with an optional sign, as Java's `Long.parseLong` does. Returns `None` for negative numbers,
+/// which ranges can't contain.
 pub(super) fn integer(text: &str) -> Option<u64> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let number = digits_only(digits)?;
     (number == 0 || !text.starts_with('-')).then_some(number)
 }
 
-/// A whole number without a sign.
+/// Parses a whole number without a sign.
 pub(super) fn digits_only(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// A finite decimal number, `-1.5e3` at its most.
+/// Parses a finite decimal number with optional sign, fraction and exponent, such as `-1.5e3`.
 pub(super) fn decimal(text: &str) -> Option<f64> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let begins = unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.');
     begins.then(|| text.parse::<f64>().ok())?.filter(|number| number.is_finite())
 }
 
-/// The shortest text that [`decimal`] reads as the same number.
+/// Prints the shortest text that [`decimal`] parses as the same number.
 pub(super) struct Shortest(pub(super) f64);
 
 impl fmt::Display for Shortest {

@@ -1,17 +1,18 @@
-//! Regular expressions, with the crate's feature `regex`. Without it none can be made.
+//! Regular expressions of the `matches` condition. Without the crate feature `regex`, none can be compiled.
 
-/// How many a constraint may have: each can take [`PROGRAM_BYTES_MAX`] twice.
+/// The maximum number of regular expressions in a constraint. Each can take up to twice `PROGRAM_BYTES_MAX` bytes of
+/// memory.
 pub(super) const PATTERNS_MAX: usize = 32;
 
-/// A regular expression that all of a text has to match.
+/// A regular expression that must match a whole text.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern(imp::WholeRegex);
 
 impl Pattern {
-    /// Reads a regular expression in the syntax of the `regex` crate.
+    /// Compiles a regular expression in the syntax of the `regex` crate.
     ///
     /// # Errors
-    /// What is wrong with it, in a few words.
+    /// Returns a short description of the problem.
     pub(super) fn new(text: &str) -> Result<Pattern, String> {
         imp::new(text).map(Pattern)
     }
@@ -25,7 +26,7 @@ impl Pattern {
 mod imp {
     use regex::{Regex, RegexBuilder};
 
-    /// The most memory of a compiled expression, and of what matching with it keeps, in bytes.
+    /// The maximum memory of a compiled expression, and of the cache that matching with it keeps, in bytes each.
     const PROGRAM_BYTES_MAX: usize = 256 * 1024;
 
     pub(super) type WholeRegex = Regex;
@@ -35,9 +36,10 @@ mod imp {
             let mut builder = RegexBuilder::new(text);
             builder.size_limit(PROGRAM_BYTES_MAX).dfa_size_limit(PROGRAM_BYTES_MAX).build()
         };
-        // By itself first: `a)(b` would be valid between the parentheses.
+        // Compile it by itself first: `a)(b` would be valid between the parentheses.
         let whole = || {
-            // In a pattern that ignores white space a comment may take the rest of the line.
+            // In a pattern that ignores white space (`(?x)`), a comment extends to the end of the line, so the second
+            // attempt adds a line break.
             build(&format!("^(?:{text})$")).or_else(|_| build(&format!("^(?:{text}\n)$")))
         };
         match build(text).and_then(|_| whole()) {

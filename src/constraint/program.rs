@@ -1,40 +1,41 @@
-//! The compiled form that both syntaxes share: conditions, and steps that say which to ask next.
+//! The compiled form of both syntaxes: a list of conditions, and steps that determine which condition is evaluated
+//! next.
 //!
-//! A step asks one condition and goes on to one of two others, always later ones, or ends. So
-//! whatever an expression looks like, its evaluation needs no stack, ends after as many steps as
-//! there are, and asks no condition that can't matter any more.
+//! A step evaluates one condition and continues with one of two other steps, which always come later, or ends.
+//! Therefore the evaluation of any expression needs no stack, takes at most as many steps as there are, and never
+//! evaluates a condition that can't affect the result.
 
 use super::condition::{Condition, PAIRS_SCANNED_MAX, mark};
 use super::facts::{OfferFacts, Subject};
 use super::mismatch::{Mismatch, Unmet};
 
-/// Goes on to no step: the constraint is met.
+/// Target of a step that ends the evaluation: the constraint is met.
 pub(super) const MET: u32 = u32::MAX;
-/// Goes on to no step: the constraint is not met.
+/// Target of a step that ends the evaluation: the constraint isn't met.
 pub(super) const UNMET: u32 = u32::MAX - 1;
 
-/// The most conditions of a constraint: more don't fit into one of the longest.
+/// The maximum number of conditions in a constraint. The longest allowed text can't hold more.
 const CONDITIONS_MAX: usize = 32 * 1024;
 
 #[derive(Debug)]
 pub(super) struct Program {
-    /// Sorted by what they look at.
+    /// Sorted by subject.
     conditions: Box<[Condition]>,
-    /// In the order of evaluation, the first first; never empty.
+    /// In the order of evaluation; never empty.
     steps: Box<[Step]>,
 }
 
-/// Asks a condition, by its position.
+/// A step of the evaluation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     pub(super) condition: u32,
-    /// The step to go on to if it holds, and if it doesn't.
+    /// The next step if the condition holds (`then`) or doesn't (`otherwise`).
     pub(super) then: u32,
     pub(super) otherwise: u32,
 }
 
 impl Program {
-    /// All of `conditions` must hold.
+    /// A program that requires all of `conditions`.
     pub(super) fn all_of(conditions: Vec<Condition>) -> Program {
         let last = conditions.len() as u32;
         let next = |after: u32| if after == last { MET } else { after };
@@ -44,7 +45,7 @@ impl Program {
         Program::new(conditions, steps)
     }
 
-    /// Steps must lead on to later ones.
+    /// Builds a program. Each step must lead to later steps only.
     pub(super) fn new(conditions: Vec<Condition>, mut steps: Box<[Step]>) -> Program {
         debug_assert!(conditions.len() <= CONDITIONS_MAX && !steps.is_empty());
         let mut order: Vec<u32> = (0..conditions.len() as u32).collect();
@@ -68,24 +69,24 @@ impl Program {
         self.conditions.get(at as usize)
     }
 
-    /// The conditions in the order in which they are asked first.
+    /// Returns the conditions in the order in which they are first evaluated.
     pub(super) fn in_order(&self) -> impl Iterator<Item = &Condition> {
         let mut seen = vec![0_u64; self.conditions.len().div_ceil(64)];
         let fresh = move |step: &&Step| mark(&mut seen, step.condition as usize);
         self.steps.iter().filter(fresh).filter_map(|step| self.condition(step.condition))
     }
 
-    /// The steps, the first first.
+    /// Returns the steps in the order of evaluation.
     pub(super) fn steps(&self) -> &[Step] {
         &self.steps
     }
 
-    /// What it asks about.
+    /// Returns the subject of each condition.
     pub(super) fn subjects(&self) -> impl Iterator<Item = &Subject> {
         self.conditions.iter().map(|condition| &condition.subject)
     }
 
-    /// Whether the agent meets it, or which condition decided that it doesn't.
+    /// Evaluates the program for an agent. The error is the condition that decided that the agent doesn't meet it.
     pub(super) fn run(&self, facts: &OfferFacts<'_>) -> Result<(), Unmet> {
         let pairs = self.conditions.len().saturating_mul(facts.attributes.len());
         let decided = if pairs <= PAIRS_SCANNED_MAX {
@@ -100,7 +101,7 @@ impl Program {
         })
     }
 
-    /// Follows the steps; an error is the condition that was asked last, and whether it held.
+    /// Follows the steps. The error is the condition evaluated last, and whether it held.
     #[inline]
     fn walk(&self, holds: impl Fn(u32) -> bool) -> Result<(), (u32, bool)> {
         let mut at = 0;
@@ -113,7 +114,8 @@ impl Program {
         if at == MET { Ok(()) } else { Err(last) }
     }
 
-    /// For many attributes or conditions: asks all conditions on attributes in one pass over them.
+    /// Like `walk`, for many attributes or conditions: evaluates all conditions on attributes in one pass over the
+    /// attributes.
     #[cold]
     fn walk_marked(&self, facts: &OfferFacts<'_>) -> Result<(), (u32, bool)> {
         let mut passed = [0_u64; CONDITIONS_MAX / 64];

@@ -1,16 +1,16 @@
-//! Spark's syntax, and what people mistype in it.
+//! Parser for Spark's constraint syntax, with explanations of common mistakes.
 
 use super::condition::{Condition, Test, Values};
 use super::expression;
 use super::facts::Subject;
 use super::syntax_error::{SyntaxError, nearest, quoted, splice};
 
-/// Reads the conditions of a constraint that is not empty, sorted by name.
+/// Parses a constraint that isn't empty into conditions, sorted by name.
 pub(super) fn read(text: &str) -> Result<Vec<Condition>, SyntaxError> {
     Ok(scan(text)?.into_iter().map(AttributeEntry::compile).collect())
 }
 
-/// An entry as it stands in the text.
+/// An entry as written.
 #[derive(Clone, Copy)]
 struct AttributeEntry<'a> {
     offset: usize,
@@ -29,7 +29,7 @@ impl AttributeEntry<'_> {
     }
 }
 
-/// Splits at `;` and `:` and refuses what Spark refuses. Sorted by name.
+/// Splits the text at `;` and `:` and rejects everything that Spark rejects. Returns the entries sorted by name.
 fn scan(text: &str) -> Result<Vec<AttributeEntry<'_>>, SyntaxError> {
     let mut entries = Vec::new();
     let mut start = 0;
@@ -116,7 +116,8 @@ fn colon_missing(text: &str, offset: usize, entry: &str) -> SyntaxError {
     }
 }
 
-/// The text as an expression, if it can be made one and says more than Spark's syntax can.
+/// Returns the text as an expression, if it uses operators that Spark's syntax lacks and can be repaired to a valid
+/// expression.
 fn as_expression(text: &str) -> Option<String> {
     let marks = ["<", ">", "!", "(", "&", "|", " and ", " or ", " not ", " in ", " like "];
     if !marks.iter().any(|mark| text.contains(mark)) {
@@ -126,7 +127,7 @@ fn as_expression(text: &str) -> Option<String> {
     nearest(splice(&meant, meant.len(), "", ""))
 }
 
-/// The text with a mistyped prefix of expressions put right.
+/// Returns the text with a mistyped `expr::` prefix corrected.
 fn with_prefix(text: &str) -> Option<String> {
     let (word, rest) = text.split_once(':')?;
     let rest = rest.trim_start().strip_prefix(':')?;
@@ -137,7 +138,8 @@ fn with_prefix(text: &str) -> Option<String> {
     nearest(splice(&meant, meant.len(), "", ""))
 }
 
-/// Which mark was meant shows in what stands before the second name: `a:b,c:d` or `a:b c:d`.
+/// An entry has a second `:`. The text before it shows whether `,` or `;` was meant: `a:b,c:d` or `a:b c:d` suggest
+/// another attribute.
 #[cold]
 fn colon_repeated(text: &str, values_start: usize, values: &str, colon: usize) -> SyntaxError {
     let offset = values_start + colon;
@@ -176,7 +178,7 @@ fn name_twice(text: &str, first: AttributeEntry<'_>, second: AttributeEntry<'_>)
     }
 }
 
-/// The text with the second entry's values appended to the first's.
+/// Returns the text with the second entry's values appended to the first entry's.
 fn merged(text: &str, first: AttributeEntry<'_>, second: AttributeEntry<'_>) -> Option<String> {
     let first_end = first.offset + first.name.len() + 1 + first.values.len();
     let second_end = second.offset + second.name.len() + 1 + second.values.len();

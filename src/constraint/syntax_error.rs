@@ -1,32 +1,32 @@
-//! What is wrong with a constraint, as people want to be told.
+//! Syntax errors of constraints: the position, an explanation, and a guess at what was meant.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 use crate::error::Error;
 
-/// Up to this length a bad constraint is repaired to show what was perhaps meant.
+/// The maximum length of a bad constraint for which a repair is suggested, in bytes.
 const REPAIRED_BYTES_MAX: usize = 200;
-/// How many repairs a bad constraint may need for the result to be worth showing.
+/// The maximum number of repairs of a bad constraint; a result that needs more isn't worth showing.
 const REPAIRS_MAX: usize = 8;
-/// How much of a bad constraint is shown before and after the place, in characters.
+/// How much of a bad constraint is shown before and after the error, in characters.
 const SHOWN_BEFORE: usize = 48;
 const SHOWN_AFTER: usize = 24;
 
-/// The first thing that is wrong.
+/// The first error in a constraint.
 #[derive(Debug)]
 pub(super) struct SyntaxError {
-    /// Where, in bytes.
+    /// The position in bytes.
     pub(super) offset: usize,
-    /// What is wrong, without the string.
+    /// The problem, without the text of the constraint.
     pub(super) sentence: String,
-    /// What should stand at the place.
+    /// What was expected at the position.
     pub(super) expected: Cow<'static, str>,
-    /// The text with this one syntax_error repaired, by a guess at what was meant.
+    /// The text with this one error repaired, by a guess at what was meant.
     pub(super) repaired: Option<String>,
 }
 
-/// `text` up to `end`, then `middle`, then `rest`; nothing for long texts.
+/// Joins `text` up to `end`, `middle` and `rest`. Returns `None` for long texts.
 pub(super) fn splice(text: &str, end: usize, middle: &str, rest: &str) -> Option<String> {
     let head = text.get(..end)?;
     (text.len() <= REPAIRED_BYTES_MAX).then(|| [head, middle, rest].concat())
@@ -42,7 +42,7 @@ impl SyntaxError {
         let (shown, column) = excerpt(text, offset);
         let SyntaxError { sentence, expected, .. } = &self;
         let mut message = format!("bad constraint: {sentence}\n  {shown}\n  ");
-        // Writing into a String can't fail.
+        // Writing to a `String` can't fail.
         let _ = write!(message, "{:column$}^ {expected}", "");
         if let Some(valid) = nearest(self.repaired.take()) {
             let (shown, _) = excerpt(&valid, 0);
@@ -54,7 +54,7 @@ impl SyntaxError {
     }
 }
 
-/// Repairs one syntax_error after another until the text is a constraint.
+/// Repairs one error after another until the text is a valid constraint.
 pub(super) fn nearest(repaired: Option<String>) -> Option<String> {
     let mut text = repaired?;
     for _ in 0..REPAIRS_MAX {
@@ -69,7 +69,7 @@ pub(super) fn nearest(repaired: Option<String>) -> Option<String> {
     None
 }
 
-/// The text around `offset` on one line, and the column of `offset` in it.
+/// Returns the text around `offset` on one line, and the column of `offset` in it.
 fn excerpt(text: &str, offset: usize) -> (String, usize) {
     let (before, after) = text.split_at_checked(offset).unwrap_or((text, ""));
     let mut head: Vec<char> = before.chars().rev().take(SHOWN_BEFORE + 1).collect();
@@ -86,12 +86,12 @@ fn excerpt(text: &str, offset: usize) -> (String, usize) {
     (shown, column)
 }
 
-/// A text, with what a terminal would not simply show escaped.
+/// Escapes the characters of a text that a terminal would not simply show.
 pub(crate) fn visible(text: &str) -> String {
     text.chars().flat_map(visible_char).collect()
 }
 
-/// A character, escaped if a terminal would not simply show it.
+/// Escapes a character if a terminal would not simply show it.
 pub(super) fn visible_char(c: char) -> impl Iterator<Item = char> {
     let (plain, escaped) = match c {
         '\'' | '"' | '\\' => (Some(c), None),
@@ -100,7 +100,7 @@ pub(super) fn visible_char(c: char) -> impl Iterator<Item = char> {
     plain.into_iter().chain(escaped.into_iter().flatten())
 }
 
-/// As much of a text as there is room for, in backticks and safe for a terminal.
+/// Shortens a text, escapes it for a terminal, and puts it in backticks.
 pub(crate) fn quoted(text: &str) -> String {
     let (shown, _) = excerpt(text, 0);
     format!("`{shown}`")

@@ -1,4 +1,4 @@
-//! Tests of constraints: Spark's answers and the documented rules.
+//! Tests of constraints against Spark's results and the documented rules.
 
 use super::facts::Subject;
 use super::fingerprint::Fingerprints;
@@ -25,8 +25,8 @@ const fn set<'a>(name: &'a str, items: &'a [&'a str]) -> Attribute<'a> {
     Attribute { name, value: AttributeValue::Set(items) }
 }
 
-/// Goal: strings mean what they mean to Spark. Method: the strings that Spark's own parser was
-/// asked, and what it made of them, in canonical form.
+/// Goal: constraints are parsed as Spark parses them. Method: texts that were given to Spark's own parser, with its
+/// results in canonical form.
 #[test]
 fn strings_are_read_as_spark_reads_them() {
     for (text, canonical) in [
@@ -63,9 +63,8 @@ fn strings_are_read_as_spark_reads_them() {
     assert_eq!(format!("{:?}", parse("b:;a:1")), "Constraint(a:1;b:)");
 }
 
-/// Goal: each bad string is answered with its place and a constraint that is probably meant.
-/// Method: the bad strings of Spark's traces and the mistakes that people make, with the caret's
-/// column and the repair.
+/// Goal: each syntax error reports its position and the constraint that was probably meant. Method: bad texts from
+/// Spark's traces and common mistakes, with the column of the caret and the repair.
 #[test]
 fn bad_strings_are_explained() {
     for (text, offset, repaired) in [
@@ -101,7 +100,7 @@ fn bad_strings_are_explained() {
     }
 }
 
-/// Goal: a message reads well. Method: one in full.
+/// Goal: an error message is readable. Method: compare one message in full.
 #[test]
 fn a_message_shows_the_place() {
     let expected = "bad constraint: `zone` has no ':' after the attribute's name\n  \
@@ -110,9 +109,8 @@ fn a_message_shows_the_place() {
     assert_eq!(refused("zone;rack:r1").to_string(), expected);
 }
 
-/// Goal: long and unprintable strings give short, printable messages. Method: 60 KiB around a
-/// syntax_error, control characters and a reversal of direction, and a string beyond the limit whose limit
-/// falls into a character.
+/// Goal: errors in long or unprintable texts have short, printable messages. Method: 60 KiB around an error, control
+/// characters and a reversal of text direction, and a text over the limit where the limit falls inside a character.
 #[test]
 fn long_and_unprintable_strings_stay_readable() {
     let text = format!("a:{};b;c:{}", "x".repeat(30_000), "é".repeat(15_000));
@@ -134,8 +132,7 @@ fn long_and_unprintable_strings_stay_readable() {
     parse(&format!("a:{}", "x".repeat(CONSTRAINT_BYTES_MAX - 2)));
 }
 
-/// Goal: each type of attribute matches by its rule. Method: the agent of Spark's traces and one
-/// constraint a rule.
+/// Goal: each attribute type matches by its rule. Method: the agent of Spark's traces and one constraint per rule.
 #[test]
 fn each_type_matches_by_its_rule() {
     let slots = [PortRange::new(1, 10), PortRange::new(20, 20), PortRange::new(9, 3)];
@@ -205,7 +202,7 @@ fn each_type_matches_by_its_rule() {
     }
 }
 
-/// Goal: the edges of numbers match as they should. Method: one of each.
+/// Goal: edge cases of numbers match correctly. Method: one of each.
 #[test]
 fn edges_of_numbers_match() {
     assert!(!parse("kernel:0").matches(&[Attribute::scalar("kernel", f64::NAN)]));
@@ -216,9 +213,8 @@ fn edges_of_numbers_match() {
     assert!(parse(":").matches(&[Attribute::text("", "x")]));
 }
 
-/// Goal: the largest constraints and agents are answered in no time. Method: as many entries,
-/// values, items and attributes as fit, in the worst order; a quadratic matcher would take minutes
-/// in a debug build.
+/// Goal: the largest constraints and agents are evaluated quickly. Method: the maximum number of entries, values, items
+/// and attributes, in the worst order. A quadratic algorithm would take minutes in a debug build.
 #[test]
 fn large_input_takes_linear_time() {
     let names: Vec<String> = (0..9_000).map(|number| format!("{number:05}")).collect();
@@ -243,8 +239,8 @@ fn large_input_takes_linear_time() {
     refused(&":".repeat(CONSTRAINT_BYTES_MAX));
 }
 
-/// Goal: a memo that was never asked has no answer, whatever the constraint's text. Method: one of
-/// zeros, which a hash that begins with zero takes for nothing (`text_of_zeros` of the fuzz corpus).
+/// Goal: a new memo contains no result, whatever the constraint's text is. Method: a text of zeros, for which a hash
+/// that begins with zero would equal that of the empty memo (`text_of_zeros` of the fuzz corpus).
 #[test]
 fn an_empty_memo_has_no_answer() {
     for text in ["\0\0\0\0\0\0\0\0\0\0\u{2}\0e:", "a:", "expr:: a"] {
@@ -254,8 +250,8 @@ fn an_empty_memo_has_no_answer() {
     }
 }
 
-/// Goal: whatever changes in an agent's attributes changes the fingerprint, and nothing else does.
-/// Method: attributes that differ in a type, a byte, a boundary, an order or a sign, pairwise.
+/// Goal: every change to an examined attribute changes the fingerprint, and no other change does. Method: compare all
+/// pairs of attributes that differ in a type, a byte, a boundary, an order or a sign.
 #[test]
 fn fingerprints_tell_attributes_apart() {
     let (one, two) = ([PortRange::new(1, 2)], [PortRange::new(1, 2), PortRange::new(3, 4)]);
@@ -303,7 +299,7 @@ fn fingerprints_tell_attributes_apart() {
             assert_ne!(fingerprint(left), fingerprint(right), "{left:?} {right:?}");
         }
     }
-    // Nobody asks about memory.
+    // The constraint doesn't examine `memory`.
     let busy = [Attribute::text("ab", "c"), Attribute::scalar("memory", 0.9)];
     assert_eq!(fingerprint(&busy), fingerprint(&busy[..1]));
     assert_ne!(fingerprint(&busy), other.of(&offer(&busy)));

@@ -1,4 +1,4 @@
-//! Why an agent meets a constraint or doesn't, for people.
+//! A readable report of how an agent's attributes compare with each condition of a constraint.
 
 use std::fmt;
 
@@ -8,34 +8,36 @@ use super::mismatch::Mismatch;
 use super::program::Program;
 use crate::offer::AttributeValue;
 
-/// Whether an agent meets a constraint, and each condition's part in it. From
-/// [`Constraint::examine`](super::Constraint::examine).
+/// Whether an agent meets a constraint, with the result of each condition. Returned by
+/// [`Constraint::examine`](super::Constraint::examine). `Display` prints one line per condition and one for the result.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Verdict {
     /// Whether the agent meets the constraint.
     pub met: bool,
-    /// The conditions in the order in which they are asked.
+    /// The result of each condition, in the order of evaluation.
     pub findings: Vec<Finding>,
 }
 
-/// One condition of a constraint, against one agent.
+/// The result of one condition for one agent.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// The condition, in the syntax that it was written in.
+    /// The condition, in the syntax in which it was written.
     pub condition: String,
-    /// Nothing if it holds.
+    /// How the condition fails; `None` if it holds.
     pub mismatch: Option<Mismatch>,
-    /// What the agent has, each with its type; nothing if the attribute is absent.
+    /// The agent's values of the attribute, each with its type, at most 8 of them and shortened. Empty if the attribute
+    /// is absent.
     pub values: Vec<String>,
 }
 
-/// The most values of an agent that a finding shows, and the most characters of each.
+/// The maximum number of values, and of items of one value, that a finding shows; and the maximum number of characters
+/// of each text.
 const VALUES_SHOWN: usize = 8;
 const CHARACTERS_SHOWN: usize = 80;
 
-/// Conditions longer than this, in characters, don't push the others' columns apart.
+/// The maximum width of the column of conditions, in characters. Longer conditions don't widen it.
 const COLUMN_MAX: usize = 32;
 
 impl Verdict {
@@ -56,7 +58,7 @@ impl Verdict {
 }
 
 impl fmt::Display for Verdict {
-    /// One line a condition and one for the whole.
+    /// Writes one line per condition, then `match` or `no match`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown: Vec<String> = self.findings.iter().map(|one| cut(&one.condition)).collect();
         let widths = shown.iter().map(|condition| condition.chars().count());
@@ -98,7 +100,7 @@ fn shown(value: &AttributeValue<'_>) -> String {
     }
 }
 
-/// So much of a text as there is room for, with nothing that a terminal would take for a command.
+/// Shortens a text to [`CHARACTERS_SHOWN`] characters and escapes characters that a terminal would interpret.
 fn cut(text: &str) -> String {
     let mut shown: String =
         text.chars().take(CHARACTERS_SHOWN).flat_map(super::syntax_error::visible_char).collect();

@@ -1,4 +1,4 @@
-//! What people mistype in expressions, and what they perhaps meant.
+//! Syntax errors of expressions, with guesses at what was meant.
 
 use super::token::{Spot, Token};
 use crate::constraint::syntax_error::{SyntaxError, quoted, splice};
@@ -12,12 +12,12 @@ fn syntax_error(
     SyntaxError { offset, sentence: sentence.into(), expected: expected.into(), repaired }
 }
 
-/// The text with `start..end` replaced.
+/// Returns the text with `start..end` replaced.
 fn replaced(text: &str, start: usize, end: usize, by: &str) -> Option<String> {
     splice(text, start, by, text.get(end..)?)
 }
 
-/// A token as messages name it.
+/// Returns a token as messages show it.
 fn named(spot: &Spot<'_>, text: &str) -> String {
     match spot.token {
         Token::End => "the end".to_owned(),
@@ -31,7 +31,7 @@ pub(super) fn expected(spot: &Spot<'_>, wanted: &str, text: &str) -> SyntaxError
     syntax_error(spot.start, sentence, format!("expected {wanted}"), None)
 }
 
-/// A character that begins no token. The likeliest: a colon as in Spark's syntax.
+/// A character that can't begin a token. The most likely one is a colon, as in Spark's syntax.
 #[cold]
 pub(super) fn stray(text: &str, start: usize, c: char) -> SyntaxError {
     let shown = quoted(&c.to_string());
@@ -65,15 +65,15 @@ pub(super) fn stray(text: &str, start: usize, c: char) -> SyntaxError {
     }
 }
 
-/// Operators of other languages, and what they are called here.
+/// Operators of other languages, and their equivalents.
 const FOREIGN: [(&str, &str); 5] =
     [("=~", " matches "), ("!~", " not matches "), ("===", "="), ("<>", "!="), ("=>", ">=")];
 
-/// Words for operators in other languages.
+/// Words that are operators in other languages, and their equivalents.
 const WORDS: [(&str, &str); 7] =
     [("eq", "="), ("ne", "!="), ("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="), ("is", "=")];
 
-/// Whether an operator of another language stands there.
+/// Returns an error if the text at `start` is an operator of another language.
 pub(super) fn foreign_operator(text: &str, start: usize) -> Option<SyntaxError> {
     let rest = text.get(start..)?;
     let (foreign, ours) = FOREIGN.into_iter().find(|(foreign, _)| rest.starts_with(foreign))?;
@@ -101,7 +101,7 @@ pub(super) fn unopened(text: &str, spot: &Spot<'_>) -> SyntaxError {
     syntax_error(spot.start, "a parenthesis closes none", "expected a ( before it", repaired)
 }
 
-/// `and` at the end, `and and`, `()`, nothing at all.
+/// A condition is missing: `and` at the end, `and and`, `()`, or an empty expression.
 #[cold]
 pub(super) fn no_condition(text: &str, spot: &Spot<'_>) -> SyntaxError {
     let sentence = format!("a condition is missing before {}", named(spot, text));

@@ -1,15 +1,15 @@
-//! The lexer: splits an expression into tokens.
+//! Lexer for expressions.
 
 use super::errors;
 use super::token::{Spot, Token};
 use crate::constraint::syntax_error::SyntaxError;
 use crate::constraint::word::{KEYWORDS, word};
 
-/// Longer marks first.
+/// Operators and punctuation. Longer marks come first.
 const MARKS: [&str; 16] =
     ["&&", "||", "==", "!=", "<=", ">=", "(", ")", "{", "}", "[", "]", ",", "=", "<", ">"];
 
-/// Reads token after token.
+/// Reads an expression token by token.
 pub(super) struct Lexer<'a> {
     text: &'a str,
     at: usize,
@@ -20,7 +20,7 @@ impl<'a> Lexer<'a> {
         Lexer { text, at }
     }
 
-    /// The next token; at the end, the end.
+    /// Returns the next token. At the end, it returns [`Token::End`] each time.
     pub(super) fn next(&mut self) -> Result<Spot<'a>, SyntaxError> {
         let ahead = self.text.get(self.at..).unwrap_or_default();
         let rest = ahead.trim_start();
@@ -60,8 +60,8 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Between two marks of one kind. A backslash takes a quotation mark or another backslash as it
-    /// is; before anything else it stands for itself, as regular expressions need it.
+    /// Reads a text between two equal quotation marks. A backslash escapes a quotation mark or another backslash.
+    /// Before any other character it stands for itself, as regular expressions need it.
     fn quoted(
         &self,
         rest: &'a str,

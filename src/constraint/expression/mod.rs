@@ -1,4 +1,4 @@
-//! The extended syntax: conditions joined by `and`, `or` and `not`. The grammar is in the head of
+//! The expression syntax: conditions joined by `and`, `or` and `not`. The grammar is in the documentation of
 //! [`constraint`](super).
 
 mod errors;
@@ -11,31 +11,30 @@ use super::condition::Condition;
 use super::program::Program;
 use super::syntax_error::SyntaxError;
 
-/// What an expression begins with. In Spark's syntax no entry has two colons, so no constraint of
-/// Spark's does.
+/// The prefix of an expression. It can't begin a constraint in Spark's syntax, where no entry has two colons.
 pub(super) const PREFIX: &str = "expr::";
 
-/// The most conditions of an expression. Several may be on one attribute, and an agent may repeat
-/// it: this bounds what asking all of them costs.
+/// The maximum number of conditions in an expression. Several may examine one attribute, and an agent may repeat it, so
+/// this limits the cost of evaluating all of them.
 const CONDITIONS_MAX: usize = 1024;
 
-/// The most bytes of all patterns of an expression together: asking them costs at most this times
-/// the length of what is asked.
+/// The maximum length of all patterns of an expression together, in bytes. The cost of evaluating them is at most this
+/// times the length of the examined text.
 const PATTERN_BYTES_MAX: usize = 4096;
 
-/// An expression and the text that all equal ones print as.
+/// A parsed expression and its canonical form.
 pub(super) struct Read {
     pub(super) program: Program,
     pub(super) text: String,
 }
 
-/// Where the expression proper begins, if `text` is one.
+/// Returns where the expression begins after the prefix, if `text` has one.
 pub(super) fn after_prefix(text: &str) -> Option<usize> {
     let rest = text.trim_start().strip_prefix(PREFIX)?;
     Some(text.len() - rest.len())
 }
 
-/// Reads an expression, whose text proper begins at `start`.
+/// Parses the expression that begins at `start` of `text`.
 pub(super) fn read(text: &str, start: usize) -> Result<Read, SyntaxError> {
     let (tree, conditions) = parser::parse(text, start)?;
     let printed = tree.print(&conditions);
@@ -46,7 +45,7 @@ pub(super) fn read(text: &str, start: usize) -> Result<Read, SyntaxError> {
     Ok(Read { program: Program::new(conditions, steps), text: printed })
 }
 
-/// A condition's place among those of its expression.
+/// The index of the next condition of an expression.
 fn place(conditions: &[Condition]) -> u32 {
     u32::try_from(conditions.len()).unwrap_or(u32::MAX)
 }

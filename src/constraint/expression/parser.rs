@@ -1,5 +1,5 @@
-//! Reading an expression: operators wait on a stack of their own until one comes that binds less
-//! closely. No depth of parentheses makes this recurse.
+//! Operator-precedence parser for expressions. Operators wait on an explicit stack until one follows that binds no more
+//! closely, so nested parentheses don't cause recursion.
 
 use super::lexer::Lexer;
 use super::token::{Spot, Token};
@@ -12,7 +12,7 @@ use crate::constraint::pattern::{PATTERNS_MAX, Pattern};
 use crate::constraint::syntax_error::SyntaxError;
 use crate::resources::PortRange;
 
-/// Reads what stands in `text` from `start` on.
+/// Parses the expression that begins at `start` of `text`.
 pub(super) fn parse(text: &str, start: usize) -> Result<(Tree, Vec<Condition>), SyntaxError> {
     let mut tokens = Lexer::new(text, start);
     let ahead = tokens.next()?;
@@ -39,13 +39,13 @@ struct Parser<'a> {
     patterns: usize,
     pattern_bytes: usize,
     waiting: Vec<StackItem>,
-    /// The roots of what was read and not joined yet.
+    /// The roots of the parsed parts that aren't joined yet.
     done: Vec<u32>,
 }
 
 enum StackItem {
     Join(Join),
-    /// A parenthesis, where it stands and whether `not` stood before it.
+    /// An open parenthesis: its position, and whether `not` precedes it.
     Open {
         start: usize,
         negated: bool,
@@ -67,7 +67,7 @@ impl<'a> Parser<'a> {
         Ok((self.tree.with_root(self.done.pop()), self.conditions))
     }
 
-    /// Up to and with a condition: negations, parentheses, the condition itself.
+    /// Parses negations and opening parentheses, up to and including a condition.
     fn operand(&mut self) -> Result<(), SyntaxError> {
         let mut negated = false;
         loop {
@@ -100,7 +100,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What stands after a condition: closing parentheses, and a join. `false` at the end.
+    /// Parses closing parentheses and a join after a condition. Returns `false` at the end.
     fn operator(&mut self) -> Result<bool, SyntaxError> {
         loop {
             let spot = self.advance()?;
@@ -126,7 +126,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Makes nodes of the joins that wait since the last parenthesis and bind no less than `join`.
+    /// Creates nodes for the joins that have waited since the last open parenthesis and bind at least as closely as
+    /// `join`; for all of them if it is `None`.
     fn join_down_to(&mut self, join: Option<Join>) {
         while let Some(StackItem::Join(last)) = self.waiting.last()
             && join.is_none_or(|join| *last >= join)
@@ -139,7 +140,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Goes on to the next token; returns the one before.
+    /// Advances to the next token and returns the current one.
     fn advance(&mut self) -> Result<Spot<'a>, SyntaxError> {
         if self.ahead.token == Token::End {
             return Ok(self.ahead.clone());
@@ -147,7 +148,7 @@ impl<'a> Parser<'a> {
         Ok(std::mem::replace(&mut self.ahead, self.tokens.next()?))
     }
 
-    /// What is asked of a subject.
+    /// Parses the rest of a condition after its subject.
     fn condition(&mut self, subject: Subject, negated: bool) -> Result<(), SyntaxError> {
         let mut negated = negated;
         let test = match self.ahead.token.clone() {
@@ -189,7 +190,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Negates what was read last. Two negations are none.
+    /// Negates the part parsed last. Two negations cancel out.
     fn negate_last(&mut self) {
         let Some(last) = self.done.pop() else { return };
         let negated = match self.tree.node(last) {
@@ -205,7 +206,7 @@ impl<'a> Parser<'a> {
         self.done.push(negated);
     }
 
-    /// A value after `operator`.
+    /// Parses a value after `operator`.
     fn value(&mut self, operator: &str) -> Result<Box<str>, SyntaxError> {
         let spot = self.advance()?;
         match spot.token {
@@ -257,7 +258,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Items with commas between them, and perhaps one after them, up to `close`.
+    /// Parses items separated by commas up to `close`. A trailing comma is allowed.
     fn list(
         &mut self,
         close: &'static str,
@@ -312,7 +313,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The text of a pattern, and where it begins.
+    /// Parses the text of a pattern. Returns it with its position.
     fn pattern_text(&mut self, wanted: &str) -> Result<(Box<str>, usize), SyntaxError> {
         let (text, start) = self.text_of(wanted)?;
         self.pattern_bytes += text.len();
@@ -333,8 +334,8 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Sorted, with those that overlap made one. Those that only touch stay: a scalar can lie between
-/// 1 and 2.
+/// Sorts intervals and merges those that overlap. Intervals that only touch stay separate: a scalar can lie between 1
+/// and 2.
 fn merged(mut intervals: Vec<PortRange>) -> Box<[PortRange]> {
     intervals.sort_unstable();
     intervals.dedup_by(|next, last| {

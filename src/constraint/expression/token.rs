@@ -2,11 +2,11 @@
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token<'a> {
-    /// A name or value as it stands there.
+    /// A name or value without quotation marks.
     Word(&'a str),
-    /// One that stood in quotation marks.
+    /// A name or value in quotation marks, unescaped.
     Quoted(String),
-    /// A word of the syntax, in small letters; `&&`, `||` and `!` are those that they stand for.
+    /// A keyword, in lower case; `&&`, `||` and `!` become `and`, `or` and `not`.
     Keyword(&'static str),
     /// `@` and a name.
     Place(&'a str),
@@ -14,7 +14,7 @@ pub(super) enum Token<'a> {
     End,
 }
 
-/// A token with where it begins and ends, in bytes.
+/// A token with its position, in bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Spot<'a> {
     pub(super) token: Token<'a>,

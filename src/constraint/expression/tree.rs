@@ -1,4 +1,5 @@
-//! An expression as a tree in one vector, children before parents, so that nothing here recurses.
+//! The syntax tree of an expression, stored in one vector with children before parents. Printing and compiling it don't
+//! recurse.
 
 use super::PREFIX;
 use crate::constraint::condition::Condition;
@@ -11,27 +12,27 @@ pub(super) enum Node {
     Both(Join, u32, u32),
 }
 
-/// How two expressions are joined; the later binds closer.
+/// How two expressions are joined. Later variants bind more closely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Join {
     Or,
     And,
 }
 
-/// Its nodes, and which of them is the root.
+/// The nodes, and the index of the root.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     nodes: Vec<Node>,
     root: u32,
 }
 
-/// What is left to print.
+/// An item of the stack of what remains to be printed.
 enum PrintItem {
     Node { at: u32, within: Within },
     Text(&'static str),
 }
 
-/// Where a node stands, which decides whether it needs parentheses.
+/// The context of a node, which determines whether it needs parentheses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Within {
     Nothing,
@@ -39,12 +40,12 @@ enum Within {
     Negation,
 }
 
-/// Where a step leads.
+/// The target of a step.
 #[derive(Clone, Copy)]
 enum JumpTarget {
-    /// A step, counted from the last, or one of the two ends.
+    /// A step, counted from the last one, or `MET` or `UNMET`.
     Known(u32),
-    /// The step made last.
+    /// The step that was created last.
     Latest,
 }
 
@@ -54,7 +55,7 @@ impl Tree {
         self.nodes.len() as u32 - 1
     }
 
-    /// With everything read: what it is the tree of.
+    /// Sets the root after parsing.
     pub(super) fn with_root(mut self, root: Option<u32>) -> Tree {
         self.root = root.unwrap_or_default();
         self
@@ -64,8 +65,8 @@ impl Tree {
         self.nodes.get(at as usize).copied().unwrap_or(Node::Condition(0))
     }
 
-    /// The same text for all expressions that differ only in spaces, quotation marks, needless
-    /// parentheses, spellings of operators, or the order and repetition in sets.
+    /// Returns the canonical form, which is the same for all expressions that differ only in spaces, quotation marks,
+    /// redundant parentheses, spellings of operators, or the order and repetition in sets.
     pub(super) fn print(&self, conditions: &[Condition]) -> String {
         let mut text = format!("{PREFIX} ");
         let mut left = vec![PrintItem::Node { at: self.root, within: Within::Nothing }];
@@ -105,8 +106,8 @@ impl Tree {
         text
     }
 
-    /// The steps of its evaluation. They are made from the last to the first, so that where a step
-    /// leads is known when it is made.
+    /// Compiles the tree to steps. They are created from the last to the first, so that the target of a step exists
+    /// before the step.
     pub(super) fn compile(&self) -> Box<[Step]> {
         let mut steps: Vec<Step> = Vec::new();
         let mut left = vec![(self.root, JumpTarget::Known(MET), JumpTarget::Known(UNMET))];

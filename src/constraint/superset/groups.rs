@@ -1,39 +1,39 @@
-//! Groups of checks of which one has to be passed: what they are made of, and how they are joined within bounds.
+//! Groups of checks, of which an agent must pass one: their representation, and joining them within limits.
 
 use std::collections::HashMap;
 
 use super::{Check, Predicate};
 
-/// The most groups, checks in all of them, and bytes of what the checks say: the master asks them of each agent, again
-/// and again.
+/// The maximum number of groups, of checks in all groups, and of bytes in the checks' texts. The limits exist because
+/// the master evaluates the checks for each agent repeatedly.
 const GROUPS_MAX: usize = 64;
 const CHECKS_MAX: usize = 256;
 const BYTES_MAX: usize = 256 * 1024;
 
-/// A check, by its number.
+/// The number of a check in the [`CheckTable`].
 pub(super) type Id = u32;
 
-/// Every check that came up, once.
+/// Interns checks: each distinct check once.
 #[derive(Default)]
 pub(super) struct CheckTable {
     all: Vec<Check>,
     ids: HashMap<Check, Id>,
-    /// For each: what else holds if it does, namely that its subject exists.
+    /// For each check, the weaker check that follows from it, which is that its subject exists.
     weaker: Vec<Option<Id>>,
 }
 
-/// Checks that all have to be passed; none are passed by every agent.
+/// Checks that must all be passed. Every agent passes an empty group.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CheckGroup {
-    /// Sorted, none of them following from another.
+    /// Sorted; no check follows from another.
     ids: Vec<Id>,
-    /// Sorted, with what follows from them.
+    /// The checks and those that follow from them, sorted.
     known: Vec<Id>,
-    /// A bit for each that is known, several sharing one.
+    /// A bit for each known check (its number modulo 64), to reject quickly.
     marks: u64,
 }
 
-/// Groups of which one has to be passed: none if there are none.
+/// Groups of which one must be passed. If the list is empty, no agent passes.
 pub(super) type Either = Vec<CheckGroup>;
 
 impl CheckGroup {
@@ -41,7 +41,7 @@ impl CheckGroup {
         &self.ids
     }
 
-    /// Whether an agent that passes this one passes `other`.
+    /// Whether every agent that passes this group passes `other`.
     fn implies(&self, other: &CheckGroup) -> bool {
         mark(&other.ids) & !self.marks == 0
             && other.ids.iter().all(|id| self.known.binary_search(id).is_ok())
@@ -52,7 +52,7 @@ fn mark(ids: &[Id]) -> u64 {
     ids.iter().fold(0, |marks, id| marks | 1 << (id % 64))
 }
 
-/// Whether an agent that passes one of `some` passes one of `others`.
+/// Whether every agent that passes one of `some` passes one of `others`.
 pub(super) fn implies(some: &[CheckGroup], others: &[CheckGroup]) -> bool {
     some.iter().all(|group| others.iter().any(|other| group.implies(other)))
 }
@@ -93,7 +93,8 @@ impl CheckTable {
         CheckGroup { marks: mark(&known), ids, known }
     }
 
-    /// One of `first` and one of `second`. `None` if these are far too many.
+    /// Returns the groups that require one of `first` and one of `second`. Returns `None` if there would be far too
+    /// many.
     pub(super) fn both(&self, first: &[CheckGroup], second: &[CheckGroup]) -> Option<Either> {
         if first.len().saturating_mul(second.len()) > 4 * GROUPS_MAX {
             return None;
@@ -102,7 +103,7 @@ impl CheckTable {
         Some(pairs.map(|(one, other)| self.group([&*one.ids, &*other.ids].concat())).collect())
     }
 
-    /// One of the groups, without those that others make superfluous. `None` if that is too much.
+    /// Removes the groups that others make redundant. Returns `None` if the rest exceeds the limits.
     pub(super) fn within_bounds(&self, groups: Either) -> Option<Either> {
         let mut kept: Either = Vec::new();
         for group in groups {
@@ -118,7 +119,8 @@ impl CheckTable {
         fits.then_some(kept)
     }
 
-    /// What all of the groups ask for, or follows from what they do. So every agent that passes one of them passes it.
+    /// Returns the checks that are in all groups or follow from them. Every agent that passes one of the groups passes
+    /// these.
     pub(super) fn common(&self, groups: &[CheckGroup]) -> CheckGroup {
         let mut groups = groups.iter();
         let first = groups.next().map(|group| group.known.clone()).unwrap_or_default();
@@ -130,17 +132,17 @@ impl CheckTable {
     }
 }
 
-/// What every agent passes.
+/// Returns the groups that every agent passes.
 pub(super) fn always() -> Either {
     vec![CheckGroup::default()]
 }
 
-/// Whether it is that.
+/// Whether every agent passes because a group is empty.
 pub(super) fn is_always(groups: &[CheckGroup]) -> bool {
     groups.iter().any(|group| group.ids.is_empty())
 }
 
-/// Whether there is no room for another check.
+/// Whether the groups have no room for another check.
 pub(super) fn are_full(groups: &[CheckGroup]) -> bool {
     groups.iter().map(|group| group.ids.len()).sum::<usize>() >= CHECKS_MAX
 }

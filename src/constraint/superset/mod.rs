@@ -1,37 +1,37 @@
-//! What of a constraint a Mesos master can check before it makes an offer.
+//! Offer constraints for the Mesos master: the part of a constraint that the master can check before it makes an offer.
 //!
-//! Since Mesos 1.11 a framework can tell the master which agents it has no use for: groups of checks, of which an
-//! agent has to pass all of one group. They can say less than a constraint, and so a [`Superset`] of the agents that
-//! meet it is all that the master is asked to leave: every offer that meets the constraint still comes, and some come
-//! that don't. The constraint itself has the last word.
+//! Since Mesos 1.11, a framework can restrict which agents' offers it receives: it sends groups of checks, and an agent
+//! must pass all checks of at least one group. These checks can express less than a constraint. Therefore a
+//! [`Superset`] only selects a superset of the agents that meet the constraint: every offer that meets the constraint
+//! still arrives, and some offers that don't. The constraint itself is always checked as well.
 //!
-//! # What the master does, and what that makes of a constraint
+//! # Behaviour of the master, and the translation of a constraint
 //!
-//! Of several attributes of one name the master looks at the *first* only. An attribute that isn't text passes every
-//! check of text. An expression (RE2) has to match all of a text. A check that text isn't so is passed by agents
-//! without the attribute, too; one that it is so, is not.
+//! If an agent has several attributes of one name, the master checks only the *first*. An attribute that isn't text
+//! passes every text check. A regular expression (RE2) must match the whole text. An agent without the attribute passes
+//! the negated text checks, and fails the other text checks.
 //!
-//! A stock agent accepts a name twice in `--attributes` and offers both (a Mesos 1.11 agent with
-//! `zone:north;zone:east` was seen to), and no check can tell that there is a second one. To a constraint one of the
-//! repeats suffices: that agent meets `zone = east`, but to the master it is `north` like any other. So:
+//! An unmodified agent accepts a repeated name in `--attributes` and offers both attributes (observed with a Mesos 1.11
+//! agent and `zone:north;zone:east`), and no check can detect the second one. A constraint is satisfied if one of the
+//! repeats satisfies it: that agent meets `zone = east`, but for the master its zone is `north`. So:
 //!
-//! | condition                                  | attributes of a name, [`Repeats::Allowed`] | with [`Repeats::RuledOut`] |
+//! | condition                                  | attribute, [`Repeats::Allowed`] | with [`Repeats::RuledOut`] |
 //! |--------------------------------------------|----------------------------------|----------------------------------|
 //! | a name alone                               | `Exists`                         | the same                         |
-//! | `zone:east,west`, `=`, `in {}`             | `Exists`                         | `TextEquals`, a group a value; `TextMatches` if these get too many |
+//! | `zone:east,west`, `=`, `in {}`             | `Exists`                         | `TextEquals`, one group per value; `TextMatches` if these are too many |
 //! | `like`                                     | `Exists`                         | `TextMatches`, or `TextEquals`   |
-//! | `matches`                                  | `Exists`                         | `TextMatches`, if RE2 surely reads it alike, else `Exists` |
+//! | `matches`                                  | `Exists`                         | `TextMatches` if RE2 certainly gives it the same meaning, otherwise `Exists` |
 //! | `<` and so on, `in []`                     | `Exists`                         | the same                         |
 //! | `not` before a name alone                  | `NotExists`                      | the same                         |
-//! | `!=`, `not in {}`                          | `TextNotEquals`, each value      | the same                         |
+//! | `!=`, `not in {}`                          | `TextNotEquals` for each value   | the same                         |
 //! | `not like`, `not matches`                  | `TextNotMatches`                 | the same                         |
 //! | `not <` and so on, `not in []`             | nothing                          | the same                         |
 //!
-//! With repeats, more than `Exists` would be wrong; negations are about all repeats, and so about the first.
-//! `@hostname`, `@region` and `@zone` are one text each: they are checked as attributes without repeats are.
+//! If names may repeat, anything stricter than `Exists` would be wrong. Negations apply to all repeats, and therefore
+//! to the first. `@hostname`, `@region` and `@zone` are one text each and are checked like attributes without repeats.
 //!
-//! There are at most 64 groups with 256 checks in all. What would be more is made less, down to what all groups have in
-//! common; no expression goes beyond what a master with default limits takes.
+//! There are at most 64 groups with 256 checks in all. If there would be more, the checks are weakened, in the extreme
+//! to those that all groups have in common. No RE2 expression exceeds what a master with default limits accepts.
 
 mod groups;
 mod re2;
@@ -48,58 +48,58 @@ use super::program::{MET, Program, Step, UNMET};
 use groups::{CheckGroup, CheckTable, Either, always, implies, is_always};
 use re2::Re2Pattern;
 
-/// More values than this aren't checked for inequality one by one.
+/// The maximum number of values that are checked one by one.
 const VALUES_MAX: usize = 256;
 
-/// Whether one agent may have several attributes of one name.
+/// Whether an agent may have several attributes of one name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Repeats {
-    /// It may, as far as anybody knows. Then checks of text can't be asked for: the master would hide agents that meet
+    /// Repeated names are possible. Then the master can't check the text of attributes: it would hide agents that meet
     /// the constraint by their second attribute.
     #[default]
     Allowed,
-    /// Whoever runs the cluster says that none has. An agent that has after all may not be offered although it meets
-    /// the constraint.
+    /// The operator of the cluster guarantees that no agent has repeated names. An agent that has them anyway may not
+    /// be offered although it meets the constraint.
     RuledOut,
 }
 
-/// Checks that every agent passes that meets a constraint. From [`Constraint::superset`].
+/// Checks that every agent passes that meets a constraint. Returned by [`Constraint::superset`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Superset {
     groups: Vec<Vec<Check>>,
 }
 
-/// One thing that a master checks of an agent.
+/// One check that a master applies to an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Check {
-    /// What it looks at: of attributes the first of the name.
+    /// The subject. If an agent has several attributes of the name, the first is checked.
     pub subject: Subject,
-    /// What that has to be.
+    /// The predicate that the subject must satisfy.
     pub predicate: Predicate,
 }
 
-/// What is checked. Attributes that aren't text pass all four checks of text.
+/// The predicate of a check. Attributes that aren't text pass all four text predicates.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Predicate {
-    /// It is there.
+    /// The subject exists.
     Exists,
-    /// It isn't.
+    /// The subject doesn't exist.
     NotExists,
-    /// It is there, and this text.
+    /// The subject exists and equals this text.
     TextEquals(Box<str>),
-    /// It isn't this text.
+    /// The subject doesn't exist, or doesn't equal this text.
     TextNotEquals(Box<str>),
-    /// It is there, and all of it matches this expression of RE2's.
+    /// The subject exists, and this RE2 regular expression matches all of it.
     TextMatches(Box<str>),
-    /// This expression of RE2's doesn't match all of it.
+    /// The subject doesn't exist, or this RE2 regular expression doesn't match all of it.
     TextNotMatches(Box<str>),
 }
 
 impl Constraint {
-    /// What a master can check of it.
+    /// Returns the part of the constraint that a master can check.
     ///
-    /// An offer of an agent that meets the constraint passes, under two conditions: it shows the agent as the master
-    /// knows it, region and zone included, and `repeats` is true of the agent.
+    /// Every offer whose agent meets the constraint passes these checks if two conditions hold: the offer shows the
+    /// agent's host name, region and zone as the master knows them, and `repeats` is correct for the agent.
     #[must_use]
     pub fn superset(&self, repeats: Repeats) -> Superset {
         let Some(compiled) = &self.0 else { return Superset::default() };
@@ -108,21 +108,22 @@ impl Constraint {
         let check = |id: &groups::Id| translator.checks.get(*id).cloned();
         let group = |group: &CheckGroup| group.ids().iter().filter_map(check).collect();
         let groups: Vec<Vec<Check>> = groups.iter().map(group).collect();
-        // A group without checks is passed by all. That no agent passes can't be said, and needn't.
+        // Every agent passes a group without checks. A superset that no agent passes can't be expressed and isn't
+        // needed.
         let everything = groups.iter().any(Vec::is_empty);
         Superset { groups: if everything { Vec::new() } else { groups } }
     }
 }
 
 impl Superset {
-    /// The groups: an agent has to pass all checks of one of them. None of them is empty. If there are none, every
-    /// agent passes.
+    /// Returns the groups of checks. An agent must pass all checks of at least one group. No group is empty. If there
+    /// are no groups, every agent passes.
     #[must_use]
     pub fn groups(&self) -> &[Vec<Check>] {
         &self.groups
     }
 
-    /// Whether every agent passes.
+    /// Returns whether every agent passes.
     #[must_use]
     pub fn is_everything(&self) -> bool {
         self.groups.is_empty()
@@ -130,7 +131,7 @@ impl Superset {
 }
 
 impl Check {
-    /// How long what it says is.
+    /// The size of the check's texts, in bytes.
     fn bytes(&self) -> usize {
         let name = match &self.subject {
             Subject::Attribute(name) => name.len(),
@@ -147,7 +148,7 @@ impl Check {
     }
 }
 
-/// What follows when a condition holds, or when it doesn't: as exactly as it can be said, and in one group.
+/// The checks that follow if a condition holds, or if it doesn't: as exactly as possible, and weakened to one group.
 struct Consequence {
     exact: Either,
     plain: CheckGroup,
@@ -159,8 +160,8 @@ struct Translator {
 }
 
 impl Translator {
-    /// What an agent passes that meets a program. From the last step to the first: what has to be passed from a step on
-    /// is known when the steps before it ask.
+    /// Returns checks that every agent passes that meets the program. Works from the last step to the first, because
+    /// the checks of a step depend on those of the steps that it leads to.
     fn program(&mut self, program: &Program) -> Either {
         let steps = program.steps();
         let mut first_use = vec![usize::MAX; steps.len()];
@@ -175,7 +176,7 @@ impl Translator {
         for (at, step) in steps.iter().enumerate().rev() {
             let Some(condition) = program.condition(step.condition) else { return always() };
             let groups = self.step(condition, step, &from);
-            // What no earlier step asks for isn't kept.
+            // Results that no earlier step needs are dropped.
             for next in [step.then, step.otherwise] {
                 if first_use.get(next as usize) == Some(&at)
                     && let Some(done) = from.get_mut(next as usize)
@@ -200,8 +201,8 @@ impl Translator {
         if otherwise.is_empty() && groups::are_full(&then) {
             return then;
         }
-        // If what is asked otherwise is asked anyway, it doesn't matter that the condition doesn't hold, and the other
-        // way round. What passes without the condition needn't be asked with it again.
+        // If the checks of one branch imply those of the other, that branch needs no check of the condition itself: its
+        // agents pass in either case. Groups of the other branch that imply one of that branch are then redundant.
         let nothing = || Consequence { exact: always(), plain: CheckGroup::default() };
         let (free, freed) = (implies(&otherwise, &then), implies(&then, &otherwise));
         let held = if freed { nothing() } else { self.of(condition, true) };
@@ -229,7 +230,7 @@ impl Translator {
         if holds != condition.negated { self.some(condition) } else { self.none(condition) }
     }
 
-    /// That some value of the subject passes the test.
+    /// Returns checks that an agent passes if some value of the subject passes the test.
     fn some(&mut self, Condition { subject, test, .. }: &Condition) -> Consequence {
         let one =
             matches!(self.repeats, Repeats::RuledOut) || !matches!(subject, Subject::Attribute(_));
@@ -247,7 +248,7 @@ impl Translator {
         self.all_of(subject, exact)
     }
 
-    /// That the one value, if it is a text, is one of these.
+    /// Returns checks that an agent passes if the only value, if it is a text, is one of these.
     fn one_of(&mut self, subject: &Subject, values: &Values) -> Consequence {
         let plain = match re2::one_of(&values.texts) {
             Some(expression) => Predicate::TextMatches(expression.into()),
@@ -261,10 +262,11 @@ impl Translator {
         Consequence { exact: equal.map(|it| self.group(subject, vec![it])).collect(), plain }
     }
 
-    /// That no value of the subject passes the test; the first then doesn't either.
+    /// Returns checks that an agent passes if no value of the subject passes the test; then the first one doesn't
+    /// either.
     fn none(&mut self, Condition { subject, test, .. }: &Condition) -> Consequence {
         let is_place = !matches!(subject, Subject::Attribute(_));
-        // A place that isn't known may be the empty text to the master.
+        // The master may treat an unknown host name, region or zone as the empty text.
         let unlike = |whole: Option<Re2Pattern>, likes_nothing: bool| {
             let whole = whole.filter(|_| !(is_place && likes_nothing));
             whole.map(none_like).into_iter().collect()
@@ -316,7 +318,7 @@ fn none_like(whole: Re2Pattern) -> Predicate {
 }
 
 impl fmt::Display for Superset {
-    /// In one line, for people.
+    /// Writes all groups in one line, for display.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.groups.is_empty() {
             return f.write_str("everything");

@@ -1,34 +1,34 @@
-//! Patterns as RE2 reads them, as far as they surely mean the same there.
+//! Translation of globs and regular expressions to RE2, as far as they certainly mean the same there.
 //!
-//! A master refuses a framework whose expression compiles to more than 100 instructions or 4 KiB (its default
-//! limits), so what an expression costs at most is counted along. The real cost, asked of a Mesos 1.11 master: 4 for
-//! any expression, 1 a byte, 1 for ASCII classes and `\C*`, 7 for `(?s:.)`, 8 for `.`, 2 a pair of parentheses that
-//! capture, 1 a choice.
+//! A master rejects a framework if an expression compiles to more than 100 instructions or 4 KiB (its default limits),
+//! so an upper bound of the cost is computed. The real cost, measured with a Mesos 1.11 master: 4 for any expression, 1
+//! per byte, 1 for ASCII classes and `\C*`, 7 for `(?s:.)`, 8 for `.`, 2 per pair of capturing parentheses, 1 per
+//! alternative.
 
 use std::fmt::Write as _;
 
 use crate::constraint::glob::{self, GlobPart};
 
-/// The most that an expression may cost, a little less than what masters take.
+/// The maximum cost of an expression, in RE2 instructions; a little less than masters accept.
 const COST_MAX: usize = 90;
-/// What any expression costs.
+/// The base cost of any expression.
 const COST_OF_ANY: usize = 4;
 
-/// What RE2 calls special outside of classes.
+/// The characters that are special in RE2 outside of classes.
 const MARKS: &str = "\\.+*?()|[]{}^$";
 
-/// A pattern for all of a text.
+/// A pattern for a whole text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Re2Pattern {
-    /// Every text is like that.
+    /// Matches every text.
     Any,
-    /// This one is.
+    /// Matches exactly this text.
     Literal(String),
-    /// Those that the expression matches.
+    /// Matches the texts that the RE2 expression matches.
     Expression(String),
 }
 
-/// An expression that is being written.
+/// An RE2 expression under construction, with its cost.
 struct Expression {
     text: String,
     cost: usize,
@@ -46,7 +46,7 @@ impl Expression {
 
     fn literal(&mut self, letter: char) {
         if letter.is_ascii_control() {
-            // Writing to a string doesn't fail.
+            // Writing to a `String` can't fail.
             let _ = write!(self.text, "\\x{{{:x}}}", u32::from(letter));
         } else {
             if MARKS.contains(letter) {
@@ -62,7 +62,7 @@ impl Expression {
     }
 }
 
-/// A glob. `None` if it costs too much.
+/// Translates a glob. Returns `None` if it costs too much.
 pub(super) fn of_glob(glob: &str) -> Option<Re2Pattern> {
     let mut expression = Expression::new();
     let (mut literal, mut after_any) = (Some(String::new()), false);
@@ -70,7 +70,8 @@ pub(super) fn of_glob(glob: &str) -> Option<Re2Pattern> {
         let any = matches!(part, GlobPart::Any);
         match part {
             GlobPart::Any if after_any => {}
-            // Bytes, which are cheaper, and the same: what comes next begins at a letter.
+            // Matches bytes, which costs less than characters and is equivalent, because the next part begins at a
+            // character boundary.
             GlobPart::Any => expression.push("\\C*", 2),
             GlobPart::One => expression.push("(?s:.)", 8),
             GlobPart::Letter(letter) => {
@@ -90,7 +91,7 @@ pub(super) fn of_glob(glob: &str) -> Option<Re2Pattern> {
     })
 }
 
-/// Texts of which one is it. `None` if they cost too much, or there are none.
+/// Translates a choice of texts. Returns `None` if it costs too much or there are no texts.
 pub(super) fn one_of(texts: &[Box<str>]) -> Option<String> {
     let bytes: usize = texts.iter().map(|text| text.len() + 1).sum();
     if texts.is_empty() || bytes > COST_MAX {
@@ -106,22 +107,22 @@ pub(super) fn one_of(texts: &[Box<str>]) -> Option<String> {
     expression.affordable()
 }
 
-/// What came last in an expression.
+/// The last element of an expression.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Last {
-    /// Nothing that could be repeated.
+    /// Nothing that can be repeated.
     Begin,
-    /// A letter, a class.
+    /// A character or a class.
     Atom,
     /// A group in parentheses.
     Group,
-    /// Something that is repeated.
+    /// A repetition.
     Repeated,
 }
 
-/// A regular expression in the syntax of the crate `regex` that means the same to RE2. `None` if it costs too much or
-/// has anything that might mean something else there: flags, anchors, counts, named classes, classes of other than a
-/// few ASCII characters, repeated groups.
+/// Translates a regular expression in the syntax of the `regex` crate. Returns `None` if it costs too much or contains
+/// anything that might have another meaning in RE2: flags, anchors, counts, named classes, classes other than of a few
+/// ASCII characters, repeated groups.
 pub(super) fn of_regex(regex: &str) -> Option<Re2Pattern> {
     if regex.len() > COST_MAX * 4 {
         return None;
@@ -163,7 +164,8 @@ pub(super) fn of_regex(regex: &str) -> Option<Re2Pattern> {
     (cost <= COST_MAX).then(|| Re2Pattern::Expression(regex.to_owned()))
 }
 
-/// The bytes of a class of ASCII letters, digits, `_` and `.`, at the begin of a text.
+/// Returns the length in bytes of the class at the start of the text, if it consists only of ASCII letters, digits, `_`
+/// and `.`.
 fn class(text: &str) -> Option<usize> {
     let inside = text.strip_prefix('[')?.split_once(']')?.0;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.';
@@ -189,8 +191,8 @@ mod tests {
         Some(Re2Pattern::Expression(text.to_owned()))
     }
 
-    /// Goal: globs become what RE2 takes for the same. Method: each kind of part, marks of RE2's, letters of several
-    /// bytes, and one that is too long.
+    /// Goal: globs are translated to equivalent RE2 expressions. Method: each kind of part, special characters of RE2,
+    /// characters of several bytes, and a glob that is too long.
     #[test]
     fn globs_are_translated() {
         for (glob, wanted) in [
@@ -209,8 +211,8 @@ mod tests {
         }
     }
 
-    /// Goal: only those regular expressions go through that mean the same to RE2. Method: one of each kind that does
-    /// and that doesn't.
+    /// Goal: only regular expressions with the same meaning in RE2 are translated. Method: one of each kind that is
+    /// accepted and that isn't.
     #[test]
     fn doubtful_expressions_are_kept_back() {
         for same in ["r[0-9]+", "a.*b", "(a|bc)?d", "(?:east|west)-1[ab]", "a\\.b\\-c", "x|"] {

@@ -1,5 +1,5 @@
-//! What common constraints become, and what limits do. That nothing is hidden that would match is checked in
-//! `tests/constraints/`.
+//! Tests of the translation of common constraints and of its limits. `tests/constraints/` checks that no matching agent
+//! is hidden.
 
 use super::*;
 use crate::constraint::CONSTRAINT_BYTES_MAX;
@@ -8,7 +8,7 @@ fn of(text: &str, repeats: Repeats) -> Superset {
     Constraint::parse(text).unwrap_or_else(|error| panic!("{text:?}: {error}")).superset(repeats)
 }
 
-/// Constraints that people write, and what the master is asked for: if names may repeat, and if they don't.
+/// Common constraints, and the checks for the master if names may repeat and if they don't.
 const COMMON: [(&str, &str, &str); 21] = [
     ("", "everything", "everything"),
     ("rack:", "`rack` exists", "`rack` exists"),
@@ -65,8 +65,8 @@ const COMMON: [(&str, &str, &str); 21] = [
     ("expr:: @zone != '' and not @zone like *", "everything", "everything"),
 ];
 
-/// Goal: what can be checked is checked. Method: the constraints that people write, with and without repeats, and what
-/// the master is asked for.
+/// Goal: everything that the master can check is sent to it. Method: compare the checks for common constraints, with
+/// and without repeats.
 #[test]
 fn common_constraints_are_pushed_down() {
     for (text, with_repeats, without) in COMMON {
@@ -84,8 +84,8 @@ fn common_constraints_are_pushed_down() {
     }
 }
 
-/// Goal: regular expressions go through if RE2 reads them alike, and only then. Method: one that does and one that
-/// doesn't, both ways.
+/// Goal: regular expressions are passed on only if RE2 gives them the same meaning. Method: one that is and one that
+/// isn't, plain and negated.
 #[cfg(feature = "regex")]
 #[test]
 fn regular_expressions_are_pushed_down_if_they_are_plain() {
@@ -105,8 +105,8 @@ fn sizes(superset: &Superset) -> (usize, usize) {
     (superset.groups().len(), superset.groups().iter().map(Vec::len).sum())
 }
 
-/// Goal: nothing makes it large or slow, and what is too much becomes less, not nothing. Method: constraints with many
-/// entries, values and alternatives, up to the longest that are read.
+/// Goal: supersets stay small and fast to compute, and if a limit is exceeded, the checks are weakened rather than
+/// dropped. Method: constraints with many entries, values and alternatives, up to the maximum length.
 #[test]
 fn supersets_are_bounded() {
     let list =
@@ -121,7 +121,7 @@ fn supersets_are_bounded() {
     for (text, groups, checks) in [
         (entries, 1, 256),
         (format!("zone:{values}"), 20, 20),
-        // As values of one and exists of the other.
+        // The values of one attribute, and the existence of the other.
         (format!("rack:{values};zone:{values}"), 20, 40),
         (format!("zone:{many}"), 1, 1),
         (format!("expr:: {either}"), 1, 2),
