@@ -19,15 +19,15 @@ use crate::status::{TaskState, UpdateReason};
 
 /// The number of the only subscription. It lasts as long as the cluster.
 const EPOCH: u64 = 1;
-/// The most messages that are handled before offers are made again.
+/// The maximum number of messages that are handled before offers are made again.
 const MESSAGES_PER_ROUND_MAX: usize = 256;
-/// The most offers in one event.
+/// The maximum number of offers in one event.
 const OFFERS_PER_EVENT_MAX: usize = 1000;
-/// How long a stop waits for executors to end after SIGKILL. A process that the kernel can't end must not delay it
-/// further.
+/// The maximum time that a stop waits for executors to end after SIGKILL. A process that the operating system can't end
+/// must not delay it further.
 const KILLED_WAIT: Duration = Duration::from_secs(5);
 
-/// Why executors are not started during a stop.
+/// The reason that is reported for executors that are not started because of a stop.
 const STOPPING: &str = "not started: the cluster stops";
 
 /// The state of the thread.
@@ -184,7 +184,7 @@ impl Actor {
         }
     }
 
-    /// Starts queued executors as long as there is room, and none during a stop.
+    /// Starts queued executors as long as there is room. Starts none during a stop.
     fn start_queued(&mut self) {
         let now = Instant::now();
         while self.starting.has_room(now) && !self.stopping.is_set() {
@@ -284,7 +284,7 @@ impl Actor {
         }
     }
 
-    /// Reports the state of the executors that were asked about, or of all.
+    /// Reports the state of the requested executors, or of all if none is named.
     fn reconcile(&mut self, requests: &[ReconcileRequest]) {
         if requests.is_empty() {
             self.running.iter().for_each(|executor| self.report_running(executor));
@@ -419,7 +419,7 @@ impl Actor {
     }
 }
 
-/// Kills an executor whose start was given up before, and reaps it on a thread of its own.
+/// Kills an executor whose start was given up earlier, and reaps it on a thread of its own.
 fn discard(mut group: ProcessGroup) {
     group.kill();
     let reap = move || {

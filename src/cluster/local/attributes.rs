@@ -1,4 +1,4 @@
-//! [`AgentAttributes`], parsed from a line such as `zone:east|zone:west;rack:r%d`.
+//! [`AgentAttributes`]: the attributes of all agents, parsed from a line such as `zone:east|zone:west;rack:r%d`.
 
 use crate::error::Error;
 use crate::offer::attributes::{OwnedAttribute, OwnedAttributeValue, is_readable};
@@ -8,7 +8,7 @@ const ALLOWED: &str = "NAME:VALUE[|VALUE...][;...], where a value is a number, [
 
 /// The attributes of all agents of a cluster.
 ///
-/// `;` separates attributes. `|` separates values that are given to agents in turn; the name may be repeated before
+/// `;` separates attributes. `|` separates values that are assigned to agents in turn; the name may be repeated before
 /// each: `zone:east|west` is the same as `zone:east|zone:west`. `%d` is replaced by the agent's number, counted from 0.
 /// Values are parsed as in [`crate::attributes`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct AgentAttributes {
     attributes: Vec<Alternating>,
 }
 
-/// One attribute, with the values that are given to agents in turn.
+/// One attribute, with the values that are assigned to agents in turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Alternating {
     name: String,
@@ -28,7 +28,7 @@ impl AgentAttributes {
     /// Parses the line. An empty line means no attributes.
     ///
     /// # Errors
-    /// When an attribute has no name or no value, contains control characters, or has an invalid interval.
+    /// If an attribute has no name or no value, contains control characters, or has an invalid interval.
     pub fn parse(text: &str) -> Result<AgentAttributes, Error> {
         if !is_readable(text) {
             let shown: String = text.chars().take(80).collect();
@@ -46,10 +46,10 @@ impl AgentAttributes {
         Ok(parsed)
     }
 
-    /// The attributes of the agent with this number.
+    /// Returns the attributes of the agent with this number.
     ///
     /// # Errors
-    /// When the agent's number makes an interval invalid, as 6 does in `[%d-5]`.
+    /// If the agent's number makes an interval invalid, as 6 does in `[%d-5]`.
     pub fn of_agent(&self, agent: usize) -> Result<Vec<OwnedAttribute>, Error> {
         let attributes = self.attributes.iter().map(|one| one.of_agent(agent));
         attributes.collect::<Option<Vec<_>>>().ok_or_else(|| parse_error(&self.text))
@@ -100,8 +100,8 @@ mod tests {
         (name.to_owned(), OwnedAttributeValue::Text(value.to_owned()))
     }
 
-    /// Goal: agents get values in turn, with the name repeated or not, and numbers are filled in. Method: three agents
-    /// of one line, in both spellings.
+    /// Goal: agents get values in turn, with the name repeated or not, and `%d` is replaced. Method: three agents of
+    /// one line, in both spellings.
     #[test]
     fn values_alternate_over_agents() {
         for line in ["zone:east|zone:west;rack:r%d", " zone : east | west ; rack:r%d; "] {
@@ -113,8 +113,8 @@ mod tests {
         assert!(of_agent("", 0).is_empty());
     }
 
-    /// Goal: what can't be read is refused in a sentence. Method: each kind of mistake, a late one
-    /// included.
+    /// Goal: invalid lines are rejected with an error that contains the allowed form. Method: each kind of mistake,
+    /// including one that only a later agent has.
     #[test]
     fn mistakes_are_refused() {
         for line in [

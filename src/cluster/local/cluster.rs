@@ -35,10 +35,10 @@ pub struct LocalCluster {
 }
 
 impl LocalCluster {
-    /// A cluster that is not started yet.
+    /// Creates a cluster that is not started.
     ///
     /// # Errors
-    /// When the value of a setting isn't allowed.
+    /// If the value of a setting isn't allowed.
     pub fn new(config: LocalConfig) -> Result<LocalCluster, Error> {
         config.check()?;
         let master = &config.master;
@@ -60,8 +60,8 @@ impl LocalCluster {
 
     /// Removes an agent as if its machine had failed: its executors are killed and reported gone, and its offer is
     /// rescinded. Has no effect on an agent that is lost already. Agents are numbered from 0.
-    ///
     /// # Errors
+    /// If there is no agent with this number, or the cluster isn't running.
     /// When there is no agent with this number, or the cluster isn't running.
     pub fn lose_agent(&self, agent: usize) -> Result<(), Error> {
         self.check_number(agent)?;
@@ -71,7 +71,7 @@ impl LocalCluster {
     /// Registers a lost agent again, under a new id. Has no effect on an agent that isn't lost.
     ///
     /// # Errors
-    /// When there is no agent with this number, or the cluster isn't running.
+    /// If there is no agent with this number, or the cluster isn't running.
     pub fn restore_agent(&self, agent: usize) -> Result<(), Error> {
         self.check_number(agent)?;
         self.send(ActorMessage::RestoreAgent(agent))
@@ -140,8 +140,8 @@ impl ClusterManager for LocalCluster {
         ActorMessage::from_call(call).map_or(Ok(()), |message| self.send(message))
     }
 
-    /// Ends all executors within the configured grace, reports their ends, and ends the cluster's thread: no event
-    /// comes after that. Can be called again; only the first call waits, unless the receiver of an event makes it.
+    /// Ends all executors within the configured grace, reports their ends, and ends the cluster's thread: no event is
+    /// sent after that. Can be called again; only the first call waits, unless it is made by the receiver of an event.
     fn stop(&self) {
         if self.inbox.get().is_some() {
             self.stopping.set();

@@ -12,7 +12,7 @@ use crate::resources::PortRange;
 const INTERVAL_MIN: Duration = Duration::from_millis(10);
 const INTERVAL_MAX: Duration = Duration::from_secs(60);
 const GRACE_MAX: Duration = Duration::from_secs(3600);
-/// How long the start of an executor may take before it counts as failed.
+/// The maximum duration of an executor's start. A start that takes longer counts as failed.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The settings of a [`LocalCluster`](super::LocalCluster). All but the master have defaults.
@@ -27,7 +27,7 @@ pub struct LocalConfig {
     pub(super) interval: Duration,
     pub(super) ports: PortRange,
     pub(super) environment: EnvironmentBase,
-    /// The shell that runs wardens, and how long a start may take. Only tests change them.
+    /// The shell that runs wardens, and the maximum duration of a start. Only tests change them.
     pub(super) shell: PathBuf,
     pub(super) start_timeout: Duration,
 }
@@ -72,8 +72,7 @@ impl LocalConfig {
         self
     }
 
-    /// How long an agent waits at least from one offer to its next: 200 ms unless said otherwise,
-    /// Sets the least time between two offers of an agent: from 10 ms to 60 s, by default 200 ms.
+    /// Sets the minimum time between two offers of an agent: from 10 ms to 60 s, by default 200 ms.
     #[must_use]
     pub fn allocation_interval(mut self, interval: Duration) -> LocalConfig {
         self.interval = interval;
@@ -112,7 +111,7 @@ impl LocalConfig {
         Ok(())
     }
 
-    /// The ports that the agent with this number offers: none if there are fewer ports than agents.
+    /// The ports that the agent with this number offers. `None` if there are fewer ports than agents.
     pub(super) fn ports_of(&self, agent: usize) -> Option<PortRange> {
         let count = self.ports.end - self.ports.begin + 1;
         let share = count / self.master.agents() as u64;

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::engine::cluster_manager::{Event, EventSink, Update};
 use crate::status::{TaskState, UpdateReason};
 
-/// Sends events. As in Mesos, updates of executors bear an acknowledgement token, and updates of the cluster itself
+/// Sends events. As in Mesos, updates of executors have an acknowledgement token, and updates of the cluster itself
 /// don't. No update is sent twice, because events can't get lost inside one process.
 pub(super) struct EventReporter {
     events: EventSink,

@@ -1,4 +1,4 @@
-//! [`LocalMaster`], which master strings are parsed into: `local`, `local[*]`, `local[N]`,
+//! [`LocalMaster`]: the size of the embedded cluster, parsed from `local`, `local[*]`, `local[N]` or
 //! `local-cluster[AGENTS,CORES,MEM_MB]`.
 
 use std::ops::RangeInclusive;
@@ -17,8 +17,8 @@ const ALLOWED: &str = "local, local[*], local[CORES] or local-cluster[AGENTS,COR
 
 /// The number of agents, and the cores and memory of each, parsed from a master string.
 ///
-/// * `local` and `local[*]`: one agent, with the cores that this process may use and the machine's
-///   memory less 1 GiB (512 MiB at least);
+/// * `local` and `local[*]`: one agent, with the cores that this process may use and the machine's memory less 1 GiB
+///   (512 MiB at least);
 /// * `local[8]`: the same with 8 cores, whatever the machine has;
 /// * `local-cluster[3,2,1024]`: three agents of 2 cores and 1024 MiB each.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct LocalMaster {
 enum HostNames {
     /// The machine's host name, for a single agent.
     Machine,
-    /// `agent-` and the agent's number: agents stand for machines of their own.
+    /// `agent-` and the agent's number: each agent stands for a machine of its own.
     Numbered,
 }
 
@@ -78,7 +78,7 @@ impl FromStr for LocalMaster {
     /// Parses a master string.
     ///
     /// # Errors
-    /// When it has none of the forms above, or a number is out of bounds.
+    /// If it has none of the forms above, or a number is out of bounds.
     fn from_str(text: &str) -> Result<LocalMaster, Error> {
         parse(text.trim()).ok_or_else(|| Error::setting("master", text, ALLOWED))
     }
@@ -103,12 +103,12 @@ fn parse(text: &str) -> Option<LocalMaster> {
     numbers.next().is_none().then_some(LocalMaster { agents, cores, memory, hosts })
 }
 
-/// The inside of `name[...]`.
+/// The text between the brackets of `name[...]`.
 fn bracketed<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.strip_prefix(name)?.strip_prefix('[')?.strip_suffix(']')
 }
 
-/// A decimal number without a sign, spaces around it tolerated.
+/// Parses a decimal number without a sign. Spaces around it are allowed.
 fn within(text: &str, bounds: &RangeInclusive<u64>) -> Option<u64> {
     let digits = text.trim();
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -143,8 +143,8 @@ mod tests {
         }
     }
 
-    /// Goal: anything else is refused in a sentence with the value and what is allowed.
-    /// Method: malformed strings and numbers beyond each bound.
+    /// Goal: other texts are rejected with an error that contains the value and the allowed forms. Method: malformed
+    /// strings, and numbers beyond each bound.
     #[test]
     fn anything_else_is_refused() {
         for text in [

@@ -64,7 +64,7 @@ pub(super) struct LaunchRequest {
     pub(super) command: Command,
 }
 
-/// An executor whose state is asked for, and the agent that it was started on.
+/// An executor to reconcile, and the agent on which it was started.
 #[derive(Debug)]
 pub(super) struct ReconcileRequest {
     pub(super) executor: String,

@@ -1,13 +1,14 @@
 //! The embedded cluster: agents in this process, executors as processes of this machine.
 //!
-//! To a framework it looks like any cluster: agents offer what is free, hold declined resources back, run executors in
+//! To a framework it looks like any cluster: agents offer free resources, withhold declined resources, run executors in
 //! sandboxes, report how they end, get lost and come back under a new id. Executors are not confined: cores and memory
 //! are counted, not enforced.
 //!
 //! One thread owns all state. Calls, ends of processes and the owner's requests reach it as messages, so there are no
 //! locks to order. Each executor is in a process group of its own with a *warden*, a small shell that waits for the end
 //! of a pipe whose other end only this program holds. When the program ends for any reason, the warden kills the group.
-//! The heads of `process/warden.rs` and `process/group.rs` argue why this leaves no gap, and list what is out of reach.
+//! The module documentation of `process/warden.rs` and `process/group.rs` argues why this leaves no gap, and lists what
+//! is out of reach.
 
 mod actor;
 mod attributes;

@@ -1,5 +1,5 @@
-//! Executors that have processes, from the end of their start until they are reaped: kills, graces, and replacement of
-//! their wardens.
+//! Executors that have processes, from the end of their start until they are reaped: kills, grace periods, and the
+//! replacement of their wardens.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -14,7 +14,7 @@ use crate::cluster::process::{Exit, ProcessGroup, ProcessOptions, Warden};
 use crate::cluster::worker_offers::CpuMemory;
 use crate::status::TaskState;
 
-/// The longest grace of a kill.
+/// The maximum grace period of a kill.
 const GRACE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 /// The time between two checks that all wardens are alive.
 const WARDEN_CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -32,7 +32,7 @@ pub(super) struct RunningExecutor {
     awaits_warden: bool,
 }
 
-/// How far the end of an executor has come.
+/// The phases of an executor that has processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RunPhase {
     Running,
@@ -100,7 +100,7 @@ impl RunningExecutor {
     }
 }
 
-/// All executors with processes, by number: the end of a process finds its executor even if the id was used again.
+/// All executors with processes, by number: the end of a process finds its executor even if the id was reused.
 pub(super) struct RunningExecutors {
     /// How wardens are started.
     options: ProcessOptions,
@@ -217,7 +217,7 @@ impl RunningExecutors {
         }
     }
 
-    /// Kills executors whose grace is over, and replaces wardens that have ended.
+    /// Kills executors whose grace period is over, and replaces wardens that have ended.
     pub(super) fn run_due(&mut self, now: Instant) {
         for executor in self.executors.values_mut() {
             executor.kill_if_due(now);
@@ -233,7 +233,7 @@ impl RunningExecutors {
         }
     }
 
-    /// When [`RunningExecutors::run_due`] has work.
+    /// The next time at which [`RunningExecutors::run_due`] has work.
     pub(super) fn next_due(&self) -> Option<Instant> {
         let kills = self.executors.values().filter_map(|executor| match executor.phase {
             RunPhase::Terminating { force_at } => Some(force_at),

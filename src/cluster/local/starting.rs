@@ -1,9 +1,9 @@
 //! Executors that are being started, each on a thread of its own, because a file system or a warden may block.
 //!
 //! A start that hangs delays no other executor, no kill and not the stop. It is given up when its time is over, or when
-//! the grace of a kill that came meanwhile is; the executor's end is reported then. If such a start succeeds later, its
-//! processes are killed at once. Its thread can't be ended; when too many threads hang, no executor is started until
-//! some of them return.
+//! the grace period of a kill that came in the meantime is over; the executor's end is reported then. If such a start
+//! succeeds later, its processes are killed at once. Its thread can't be ended; when too many threads hang, no executor
+//! is started until some of them return.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use crate::cluster::process::{
 };
 use crate::cluster::worker_offers::CpuMemory;
 
-/// The most starts in progress, without those that have taken longer than [`SLOW_AFTER`].
+/// The maximum number of starts in progress, not counting those that have taken longer than [`SLOW_AFTER`].
 const CONCURRENT_STARTS_MAX: usize = 8;
 /// The time after which a start no longer counts towards [`CONCURRENT_STARTS_MAX`].
 const SLOW_AFTER: Duration = Duration::from_secs(1);
-/// The most threads of starts that were given up and haven't returned.
+/// The maximum number of threads of starts that were given up and haven't returned.
 const HANGING_MAX: usize = 64;
-/// The longest grace of a kill.
+/// The maximum grace period of a kill.
 const GRACE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// An executor that is being started.
@@ -35,7 +35,7 @@ pub(super) struct StartingExecutor {
     pub(super) agent_id: String,
     pub(super) amounts: CpuMemory,
     pub(super) port: Option<u16>,
-    /// When it is ended by force, if it was killed meanwhile.
+    /// When it is ended by force, if it was killed in the meantime.
     pub(super) force_at: Option<Instant>,
     /// The executor has ended already.
     pub(super) has_ended: bool,
@@ -76,7 +76,7 @@ impl StartingExecutors {
     /// Begins to start an executor.
     ///
     /// # Errors
-    /// Why it can't be started, and the executor.
+    /// The reason for which it can't be started, and the executor.
     pub(super) fn begin(
         &mut self,
         launch: QueuedLaunch,
@@ -116,7 +116,7 @@ impl StartingExecutors {
         self.recent(now).count() < CONCURRENT_STARTS_MAX
     }
 
-    /// When another start may begin or one is given up, if no other event comes first.
+    /// The next time at which another start may begin or a start is given up, if no other event comes first.
     pub(super) fn next_due(&self, now: Instant) -> Option<Instant> {
         let room_at = self.recent(now).map(|start| start.started_at + SLOW_AFTER).min();
         let room_at = room_at.filter(|_| !self.has_room(now));
@@ -139,14 +139,14 @@ impl StartingExecutors {
         self.starting.values()
     }
 
-    /// Has an executor ended within `grace`, whether its start succeeds or not. Returns whether this is the first kill,
-    /// or `None` if the executor isn't being started.
+    /// Ends an executor within `grace`, whether its start succeeds or not. Returns whether this is the first kill, or
+    /// `None` if the executor isn't being started.
     pub(super) fn kill(&mut self, id: &str, grace: Duration, now: Instant) -> Option<bool> {
         let executor = self.starting.get_mut(self.numbers.get(id)?)?;
         Some(executor.kill(grace, now))
     }
 
-    /// Has all executors ended within `grace`.
+    /// Ends all executors within `grace`.
     pub(super) fn kill_all(&mut self, grace: Duration, now: Instant) {
         for executor in self.starting.values_mut() {
             executor.kill(grace, now);
@@ -212,7 +212,7 @@ impl ExecutorStarter {
     fn start_and_report(self, number: u64, request: &LaunchRequest, agent_id: &str) {
         let started = self.start(number, request, agent_id);
         let sent = self.inbox.send(ActorMessage::Started { number, started });
-        // The cluster has stopped meanwhile.
+        // The cluster has stopped in the meantime.
         if let Err(SendError(ActorMessage::Started { started: Ok(mut group), .. })) = sent {
             let _how = group.reap();
         }

@@ -1,4 +1,4 @@
-//! A cluster on the test bench: its events in a queue, its calls in short.
+//! A cluster for tests: its events in a queue, and short forms of its calls.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::offer::Offer;
 use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use crate::status::TaskState;
 
-/// Nothing here takes that long unless it is broken.
+/// A timeout that is only exceeded if something is broken.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 pub(super) const EPOCH: u64 = 1;
 
@@ -28,7 +28,7 @@ impl Events for Queue {
     }
 }
 
-/// A folder that goes with its owner.
+/// A folder that is removed when its owner is dropped.
 pub(super) struct Folder(pub(super) PathBuf);
 
 impl Folder {
@@ -48,14 +48,14 @@ impl Drop for Folder {
 pub(super) struct Bench {
     pub(super) cluster: LocalCluster,
     events: Receiver<Event>,
-    /// Events that came while another was waited for.
+    /// Events that arrived while another one was waited for.
     passed: RefCell<Vec<Event>>,
     pub(super) framework_id: String,
     pub(super) folder: Folder,
 }
 
 impl Bench {
-    /// A started cluster of `master`; `name` has to be the test's own.
+    /// Starts a cluster of `master`; `name` must be unique to the test.
     pub(super) fn new(name: &str, master: &str) -> Bench {
         Bench::with(name, master, |config| config)
     }
@@ -83,7 +83,7 @@ impl Bench {
         bench
     }
 
-    /// The first event that `pick` wants; those before it are kept for later.
+    /// Waits for the first event that `pick` accepts. Earlier events are kept for later.
     pub(super) fn expect<T>(&self, what: &str, pick: impl Fn(&Event) -> Option<T>) -> T {
         self.try_expect(PATIENCE, pick).unwrap_or_else(|| {
             panic!("{what} never came, but {:?}", self.passed.borrow());
@@ -112,19 +112,19 @@ impl Bench {
         }
     }
 
-    /// The next batch of offers.
+    /// Waits for the next batch of offers.
     pub(super) fn offers(&self) -> Vec<OwnedOffer> {
         self.expect("an offer", offers)
     }
 
-    /// The next batch, which has to be of one offer.
+    /// Waits for the next batch, which must have one offer.
     pub(super) fn offer(&self) -> OwnedOffer {
         let mut offers = self.offers();
         assert_eq!(offers.len(), 1);
         offers.remove(0)
     }
 
-    /// An offer of so many thousandths of a core; those of fewer are declined.
+    /// Waits for an offer of exactly `cores` thousandths of a core. Other offers are declined.
     pub(super) fn offer_of(&self, cores: u64) -> OwnedOffer {
         loop {
             let offer = self.offer();
@@ -135,12 +135,12 @@ impl Bench {
         }
     }
 
-    /// Whether offers come within `patience`.
+    /// Whether offers arrive within `patience`.
     pub(super) fn is_offered(&self, patience: Duration) -> bool {
         self.try_expect(patience, offers).is_some()
     }
 
-    /// The update that brings `executor` into `state`.
+    /// Waits for the update that reports `executor` in `state`.
     pub(super) fn update(&self, executor: &str, state: TaskState) -> Update {
         self.expect(&format!("{executor} {state:?}"), |event| match event {
             Event::Update(update) if update.executor == executor && update.state == state => {
@@ -150,14 +150,14 @@ impl Bench {
         })
     }
 
-    /// Runs `argv` as `executor` on the next offer, and refuses the rest for `refuse`.
+    /// Runs `argv` as `executor` on the next offer. The rest of the offer is refused for no time.
     pub(super) fn run(&self, executor: &str, argv: &[&str]) -> OwnedOffer {
         let offer = self.offer();
         self.accept(&offer, &[launch(executor, argv)], Duration::ZERO);
         offer
     }
 
-    /// Runs a line of shell as `executor`, and waits until it has said `ready`.
+    /// Runs a line of shell as `executor`, and waits until it has printed `ready`.
     pub(super) fn run_until_ready(&self, executor: &str, line: &str) -> OwnedOffer {
         let offer = self.run(executor, &["sh", "-c", line]);
         self.update(executor, TaskState::Running);
@@ -209,7 +209,7 @@ impl Bench {
         self.folder.0.join("sandboxes")
     }
 
-    /// What an executor has written.
+    /// Reads an output file of an executor.
     pub(super) fn output(&self, offer: &OwnedOffer, executor: &str, file: &str) -> String {
         std::fs::read_to_string(self.sandbox(offer, executor).join(file)).unwrap()
     }
@@ -239,7 +239,7 @@ pub(super) fn launch<'a>(executor: &'a str, argv: &[&str]) -> Launch<'a> {
     }
 }
 
-/// An offer's scalar, in thousandths.
+/// An offer's scalar resource, in thousandths.
 pub(super) fn scalar(offer: &OwnedOffer, name: &str) -> u64 {
     match offer.resources.iter().find(|resource| resource.name == name).map(|it| &it.value) {
         Some(OwnedValue::Scalar(scalar)) => scalar.thousandths(),
@@ -247,7 +247,7 @@ pub(super) fn scalar(offer: &OwnedOffer, name: &str) -> u64 {
     }
 }
 
-/// Waits until `is_so`.
+/// Waits until `is_so` returns `true`.
 pub(super) fn until(what: &str, is_so: impl Fn() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !is_so() {
@@ -256,7 +256,7 @@ pub(super) fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// The processes that work in or below `folder`, wardens included.
+/// The processes whose working directory is `folder` or below it, including wardens.
 #[cfg(target_os = "linux")]
 pub(super) fn processes_in(folder: &Path) -> Vec<i32> {
     let all = std::fs::read_dir("/proc").unwrap().flatten();

@@ -10,8 +10,8 @@ use crate::status::{TaskState, UpdateReason};
 
 const LONG: Duration = Duration::from_secs(600);
 
-/// Goal: an executor starts, runs in its sandbox with its variables and arguments, and finishes;
-/// what it held is offered again. Method: a shell that prints where it is and what it has.
+/// Goal: an executor starts, runs in its sandbox with its variables and arguments, and finishes; its resources are
+/// offered again. Method: a shell that prints its folder, variables and arguments.
 #[test]
 fn an_executor_runs_and_finishes() {
     let bench = Bench::new("runs", "local-cluster[1,2,512]");
@@ -39,7 +39,7 @@ fn an_executor_runs_and_finishes() {
     assert!(sandbox.join("stdout").exists(), "sandboxes are left in place");
 }
 
-/// Goal: executors have the program's variables, or none of them if so configured. Method: PATH.
+/// Goal: executors inherit the program's variables unless configured otherwise. Method: `PATH`.
 #[test]
 fn the_environment_is_inherited_or_not() {
     for (clean, expected) in [(false, "inherited own\n"), (true, " own\n")] {
@@ -47,7 +47,7 @@ fn the_environment_is_inherited_or_not() {
             if clean { it.clean_environment() } else { it }
         });
         let offer = bench.offer();
-        // A shell may give itself a PATH that it doesn't export, so `env` is asked.
+        // A shell may set a PATH that it doesn't export, so the line calls `env`.
         let line = "echo \"$(env | grep -q ^PATH= && echo inherited) $OWN\"";
         let mut print = launch("print", &["/bin/sh", "-c", line]);
         print.command.environment.push(("OWN".into(), "own".into()));
@@ -57,7 +57,7 @@ fn the_environment_is_inherited_or_not() {
     }
 }
 
-/// Goal: ends that aren't good are failures, with the code or signal in words. Method: one of each.
+/// Goal: bad ends are reported as failures, with the exit code or signal in words. Method: one of each.
 #[test]
 fn failures_say_how() {
     let bench = Bench::new("failures", "local-cluster[1,8,4096]");
@@ -79,8 +79,8 @@ fn failures_say_how() {
     bench.offer_of(8000);
 }
 
-/// Goal: a kill is polite and its end is KILLED, whatever the exit code. Method: a shell that
-/// tidies up on SIGTERM.
+/// Goal: a kill lets the executor end by itself, and is reported as KILLED whatever the exit code. Method: a shell that
+/// cleans up on SIGTERM.
 #[test]
 fn a_kill_lets_the_executor_end_by_itself() {
     let bench = Bench::new("polite", "local-cluster[1,1,512]");
@@ -95,8 +95,8 @@ fn a_kill_lets_the_executor_end_by_itself() {
     assert_eq!(bench.update("tidy", TaskState::Gone).uuid, None);
 }
 
-/// Goal: who doesn't end within the grace is ended by force, and a later, shorter grace counts.
-/// Method: a shell that ignores SIGTERM, killed with a grace of ten minutes, then of none.
+/// Goal: an executor that doesn't end within the grace period is ended by force, and a later, shorter grace period
+/// takes effect. Method: a shell that ignores SIGTERM, killed with a grace period of ten minutes, then of zero.
 #[test]
 fn a_kill_ends_by_force_what_ignores_it() {
     let bench = Bench::new("force", "local-cluster[1,2,512]");
@@ -110,8 +110,8 @@ fn a_kill_ends_by_force_what_ignores_it() {
     assert_eq!(killed.message, expected);
 }
 
-/// Goal: what an executor has started ends with it. Method: a shell that leaves a deaf grandchild
-/// behind, and one that is killed together with its own.
+/// Goal: an executor's child processes end with it. Method: a shell that leaves a grandchild that ignores signals, and
+/// one that is killed together with its own.
 #[cfg(target_os = "linux")]
 #[test]
 fn grandchildren_end_too() {
@@ -127,7 +127,7 @@ fn grandchildren_end_too() {
     until("killed", || super::bench::processes_in(&bench.sandboxes()).is_empty());
 }
 
-/// Goal: an executor that leaves its process group can be killed all the same. Method: `setsid`.
+/// Goal: an executor that leaves its process group can be killed. Method: `setsid`.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_executor_that_leaves_its_group_is_killed() {
@@ -138,8 +138,8 @@ fn an_executor_that_leaves_its_group_is_killed() {
     until("killed", || super::bench::processes_in(&bench.sandboxes()).is_empty());
 }
 
-/// Goal: nobody gets more than was offered, or starts under an id that isn't one; the rest of the
-/// accept holds. Method: an accept with one executor of each kind of mistake and one without.
+/// Goal: an executor that needs more than was offered, or has an invalid id, is refused; the rest of the accept is
+/// carried out. Method: an accept with one executor for each kind of mistake and a valid one.
 #[test]
 fn unfit_executors_are_refused_one_by_one() {
     let bench = Bench::new("unfit", "local-cluster[1,2,512]");
@@ -160,8 +160,8 @@ fn unfit_executors_are_refused_one_by_one() {
     bench.update("fit", TaskState::Finished);
 }
 
-/// Goal: what isn't there is refused and not left out, and a shell gives arguments on as they are.
-/// Method: commands with a container and a URI; one for a shell, whose exit code its argument is.
+/// Goal: commands that need unsupported features are refused instead of run without them, and a shell passes arguments
+/// on unchanged. Method: commands with a container and a URI; a command for a shell whose exit code is its argument.
 #[test]
 fn what_takes_more_than_processes_is_refused() {
     let bench = Bench::new("setup", "local-cluster[1,4,512]");
@@ -191,8 +191,8 @@ fn what_takes_more_than_processes_is_refused() {
     assert!(message.contains('3'), "{message}");
 }
 
-/// Goal: offers work once, in their own subscription, on their own agent. Method: an offer used
-/// again, of another subscription, of another agent, and one that never was.
+/// Goal: an offer can be used once, in its own subscription, on its own agent. Method: an offer that was used, of
+/// another subscription, of another agent, and one that never existed.
 #[test]
 fn invalid_offers_start_nothing() {
     let bench = Bench::new("invalid", "local-cluster[1,1,512]");
@@ -218,8 +218,8 @@ fn invalid_offers_start_nothing() {
     bench.offer();
 }
 
-/// Goal: reconciliation tells how things stand. Method: one that runs and one that doesn't, by
-/// name, then all.
+/// Goal: reconciliation reports the present state. Method: an executor that runs and one that doesn't, by name; then
+/// all.
 #[test]
 fn reconciliation_tells_how_things_stand() {
     let bench = Bench::new("reconcile", "local-cluster[1,1,512]");
@@ -233,8 +233,8 @@ fn reconciliation_tells_how_things_stand() {
     bench.update("here", TaskState::Killed);
 }
 
-/// Goal: the end of the cluster is the end of its processes and of its events, and calls after it
-/// are refused. Method: stop twice with executors that mind SIGTERM and that don't.
+/// Goal: a stop ends the cluster's processes and events, and later calls are rejected. Method: stop twice, with an
+/// executor that ends on SIGTERM and one that ignores it.
 #[cfg(target_os = "linux")]
 #[test]
 fn stop_ends_everything_and_can_be_repeated() {

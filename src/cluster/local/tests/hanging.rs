@@ -1,4 +1,4 @@
-//! Starts that hang, or take long: in a warden that doesn't answer, or in a file of the sandbox.
+//! Starts that hang or take long: because of a warden that doesn't answer, or a file of the sandbox.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -9,12 +9,13 @@ use super::bench::{Bench, launch, until};
 use crate::engine::cluster_manager::{ClusterManager, Event, OwnedOffer};
 use crate::status::TaskState;
 
-/// Longer than any of these tests waits for.
+/// Longer than any of these tests waits.
 const LONG: Duration = Duration::from_secs(600);
-/// Much less than that; more than anything here takes on a slow machine.
+/// Much shorter than [`LONG`], and longer than any step here takes on a slow machine.
 const SOON: Duration = Duration::from_secs(20);
 
-/// A cluster of one large agent, whose wardens never answer in a sandbox called `mute`, and late in one called `late`.
+/// A cluster of one large agent. Its wardens never answer in a sandbox called `mute`, and answer late in one called
+/// `late`.
 fn bench(name: &str, within: Duration) -> Bench {
     Bench::with(name, "local-cluster[1,8,1024]", |mut config| {
         let shell = config.work_dir.join("shell");
@@ -32,7 +33,7 @@ fn bench(name: &str, within: Duration) -> Bench {
     })
 }
 
-/// Makes a pipe of an executor's output that is to be: whoever opens it waits for a reader.
+/// Makes a pipe in place of the output file of a future executor: opening it blocks until there is a reader.
 fn stuff(bench: &Bench, offer: &OwnedOffer, executor: &str) -> std::path::PathBuf {
     let sandbox = bench.sandbox(offer, executor);
     std::fs::create_dir_all(&sandbox).unwrap();
@@ -45,9 +46,9 @@ fn has_processes(folder: &Path) -> bool {
     cfg!(target_os = "linux") && !super::bench::processes_in(folder).is_empty()
 }
 
-/// Goal: a start that hangs delays neither other starts, nor answers, nor kills, nor the stop; of each the end is told.
-/// Method: a warden that never answers and a file that can't be opened, before others in one accept; one of the two is
-/// killed, the other is there when the cluster stops.
+/// Goal: a start that hangs delays neither other starts, nor answers, nor kills, nor the stop; the end of each executor
+/// is reported. Method: a warden that never answers and a file whose opening blocks, before other executors in one
+/// accept; one of the two is killed, the other still hangs when the cluster stops.
 #[test]
 fn a_start_that_hangs_delays_nothing() {
     let bench = bench("hanging", LONG);
@@ -71,15 +72,16 @@ fn a_start_that_hangs_delays_nothing() {
     assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
     bench.update("two", TaskState::Killed);
     bench.update("stuffed", TaskState::Killed);
-    // Its thread gets on now, and finds nobody any more.
+    // The thread of the start continues now, after the cluster has stopped.
     let _reader = std::fs::File::open(&pipe).unwrap();
     let sandbox = bench.sandbox(&offer, "stuffed");
     std::thread::sleep(Duration::from_millis(500));
     until("the late start is ended", || !has_processes(&sandbox));
 }
 
-/// Goal: a start that takes too long has failed, what it held is offered again, and what it brings forth later is ended
-/// without a word. Method: a warden that never answers, and a file that is opened after the time was over.
+/// Goal: a start that takes too long counts as failed, its resources are offered again, and processes that it starts
+/// later are ended without a report. Method: a warden that never answers, and a file whose opening succeeds after the
+/// time is over.
 #[test]
 fn a_start_that_hangs_has_failed() {
     let bench = bench("failing", Duration::from_secs(2));
@@ -103,8 +105,9 @@ fn a_start_that_hangs_has_failed() {
     assert!(bench.try_expect(Duration::from_millis(200), update).is_none());
 }
 
-/// Goal: a warden that answers late is good enough, a kill meanwhile holds, and so does an agent's loss. Method: four
-/// times one that takes two seconds: left alone, killed, with its agent lost, and stopped.
+/// Goal: a warden that answers late is accepted, and a kill or the loss of the agent in the meantime takes effect.
+/// Method: four starts that take two seconds: one undisturbed, one killed, one whose agent is lost, and one that is
+/// stopped.
 #[test]
 fn a_start_that_takes_long() {
     let alone = bench("late", SOON);

@@ -1,4 +1,4 @@
-//! The whole cluster, with real processes, driven over the seam.
+//! Tests of the whole embedded cluster with real processes, through the `ClusterManager` trait.
 
 mod bench;
 mod executors;

@@ -1,4 +1,4 @@
-//! What agents offer, and when.
+//! Which resources agents offer, and when.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::resources::PortRange;
 use crate::status::{TaskState, UpdateReason};
 
 const LONG: Duration = Duration::from_secs(600);
-/// Many allocation intervals.
+/// A duration of many allocation intervals.
 const A_WHILE: Duration = Duration::from_millis(400);
 
 fn ports(resources: &[OwnedResource]) -> &[PortRange] {
@@ -22,8 +22,8 @@ fn ports(resources: &[OwnedResource]) -> &[PortRange] {
     }
 }
 
-/// Goal: every agent offers what it has, with its own name, attributes and ports. Method: the first
-/// batch of three.
+/// Goal: each agent offers all its resources, with its own name, attributes and ports. Method: the first batch of three
+/// agents.
 #[test]
 fn agents_offer_what_they_have() {
     let bench =
@@ -43,8 +43,8 @@ fn agents_offer_what_they_have() {
     assert!(!bench.is_offered(A_WHILE), "one open offer an agent");
 }
 
-/// Goal: what runs is not offered, the rest is, and a port is given out once. Method: an executor
-/// with a port, then the offers while it runs and after.
+/// Goal: resources in use are not offered, the rest is, and a port is assigned once. Method: an executor with a port,
+/// and the offers while it runs and after it.
 #[test]
 fn what_is_left_is_offered() {
     let bench = Bench::new("left", "local-cluster[1,2,512]");
@@ -64,8 +64,7 @@ fn what_is_left_is_offered() {
     assert_eq!(ports(&whole.resources), [PortRange::new(31_000, 32_000)]);
 }
 
-/// Goal: refusals hold for their time or until revived; suppression until revived. Method: each in
-/// turn.
+/// Goal: refusals last for their duration or until a revive; suppression lasts until a revive. Method: each in turn.
 #[test]
 fn refusals_and_suppression_hold() {
     let bench = Bench::new("refusals", "local-cluster[1,1,512]");
@@ -90,8 +89,8 @@ fn refusals_and_suppression_hold() {
     assert!(!bench.is_offered(A_WHILE), "an accept refuses what it leaves");
 }
 
-/// Goal: a lost agent takes its offer and its executors along and comes back as another. Method:
-/// lose one of two agents, twice, and restore it, twice.
+/// Goal: the loss of an agent ends its offer and its executors, and the agent comes back under another id. Method: lose
+/// one of two agents, twice, and restore it, twice.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_agent_is_lost_and_comes_back() {
@@ -155,8 +154,7 @@ impl Events for Deaf {
     }
 }
 
-/// Goal: bad settings are refused before anything starts. Method: each setting, and a work folder
-/// below a file.
+/// Goal: invalid settings are rejected before anything starts. Method: each setting, and a work folder below a file.
 #[test]
 fn bad_settings_start_nothing() {
     let config = || LocalConfig::new("local-cluster[7,1,512]".parse().unwrap());
@@ -183,7 +181,7 @@ fn bad_settings_start_nothing() {
     cluster.stop();
 }
 
-/// Goal: no executor gets a port that another agent's may have. Method: more agents than ports.
+/// Goal: no executor gets a port that belongs to another agent. Method: more agents than ports.
 #[test]
 fn agents_without_a_share_of_the_ports_offer_none() {
     let bench = Bench::with("portless", "local-cluster[3,1,512]", |it| {

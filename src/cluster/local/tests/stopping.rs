@@ -1,4 +1,4 @@
-//! What comes of executors when the cluster stops, and of those that were not started yet.
+//! What happens to executors when the cluster stops, including those that have not been started.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock, Weak};
@@ -10,11 +10,11 @@ use crate::engine::cluster_manager::{Accept, Call, ClusterManager, Event, Events
 use crate::offer::Offer;
 use crate::status::{TaskState, UpdateReason};
 
-/// Starting that many takes a good while.
+/// A number of executors whose starts take a long time.
 const MANY: usize = 600;
 
-/// Goal: the ends of executors that the stop ended are told, and nothing is told after it. Method:
-/// one that minds SIGTERM, one that doesn't, and one that ended by itself just before.
+/// Goal: the ends of executors that a stop ends are reported, and no event follows the stop. Method: an executor that
+/// ends on SIGTERM, one that ignores it, and one that ended by itself just before.
 #[test]
 fn ends_are_told_before_stop_returns() {
     let bench =
@@ -38,8 +38,8 @@ fn ends_are_told_before_stop_returns() {
     assert_eq!(bench.try_expect(Duration::ZERO, update), None, "each end is told once");
 }
 
-/// Goal: neither a kill nor a stop waits for the start of everything that was accepted, and each
-/// executor's end is told. Method: very many in one accept, the last of them killed, then a stop.
+/// Goal: neither a kill nor a stop waits until all accepted executors are started, and each executor's end is reported.
+/// Method: very many executors in one accept, of which the last is killed; then a stop.
 #[test]
 fn kills_and_stops_overtake_starts() {
     let bench = Bench::new("overtake", &format!("local-cluster[1,{MANY},65536]"));
@@ -71,7 +71,7 @@ fn kills_and_stops_overtake_starts() {
     assert!(dropped > 0, "all were started");
 }
 
-/// Runs an executor on the first offer, and stops the cluster whenever one ends.
+/// Runs an executor on the first offer, and stops the cluster when one ends.
 struct Stopper {
     cluster: OnceLock<Weak<LocalCluster>>,
     told: Sender<TaskState>,
@@ -101,8 +101,8 @@ impl Events for Stopper {
     }
 }
 
-/// Goal: a stop from an event's receiver does not wait for one that waits for that receiver.
-/// Method: stop on a thread of its own; the executor's end then stops the cluster once more.
+/// Goal: a stop that is called by an event's receiver doesn't wait for a stop that waits for that receiver. Method:
+/// stop on a thread of its own; the executor's end then stops the cluster again.
 #[test]
 fn stops_do_not_wait_for_each_other() {
     let folder = Folder::new("stops");

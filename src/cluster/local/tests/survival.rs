@@ -1,5 +1,4 @@
-//! That no executor survives the program. The test binary runs itself as the program that is
-//! killed.
+//! Tests that no executor survives the program. The test binary runs itself as the program that is killed.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -13,22 +12,21 @@ use crate::status::TaskState;
 
 const FOLDER: &str = "OFFERMILL_TEST_VICTIM_FOLDER";
 const LEAVERS: &str = "OFFERMILL_TEST_VICTIM_LEAVERS";
-/// Where the victim says that all its executors run.
+/// The name of the file that the victim writes when all its executors run.
 const READY: &str = "ready";
 const EXECUTORS: usize = 64;
 
-/// Lines of shell that executors of the victim run, one each in turn: an obedient one, one that
-/// ignores what can be ignored, and one with a family.
+/// Lines of shell that the victim's executors run in turn: one that ends on signals, one that ignores all signals that
+/// can be ignored, and one with child processes.
 const LINES: [&str; 3] = [
     "exec sleep 1000",
     "trap '' TERM HUP INT; while :; do sleep 0.1; done",
     "sleep 1000 & (sleep 1000 & sleep 1000) & wait",
 ];
-/// One that leaves its process group. Until its warden was told its number, it is out of reach.
+/// A line that leaves its process group. Its warden can't reach it before it gets the new group's number.
 const LEAVER: &str = "exec setsid sleep 1000";
 
-/// Not a test by itself: the program that is killed, when the tests below run it. It starts
-/// executors until it is.
+/// Not a test by itself: the program that the tests below run and kill. It starts executors until it is killed.
 #[test]
 fn victim() {
     let Ok(folder) = std::env::var(FOLDER) else { return };
@@ -47,7 +45,7 @@ fn victim() {
     std::thread::sleep(Duration::from_secs(600));
 }
 
-/// The program that is killed; not left behind by a test that fails before.
+/// The program that is killed. It is also killed if the test fails earlier.
 struct Victim(Child);
 
 impl Victim {
@@ -55,12 +53,12 @@ impl Victim {
         Victim(victim_of(folder).spawn().unwrap())
     }
 
-    /// One whose executors run.
+    /// Starts a victim, and waits until its executors run.
     fn start_ready(folder: &Path) -> Victim {
         Victim::start(folder).until_ready(folder)
     }
 
-    /// One whose executors run, among them such as leave their process group.
+    /// Starts a victim of which some executors leave their process group, and waits until its executors run.
     fn start_ready_with_leavers(folder: &Path) -> Victim {
         Victim(victim_of(folder).env(LEAVERS, "yes").spawn().unwrap()).until_ready(folder)
     }
@@ -95,8 +93,8 @@ fn expect_nobody(folder: &Path, when: &str) {
     until(&format!("nobody left {when}"), || processes_in(folder).is_empty());
 }
 
-/// Goal: SIGKILL of the program ends every executor, at whatever moment of their start it comes.
-/// Method: kill the program again and again, each time a little later in its work.
+/// Goal: SIGKILL of the program ends every executor, at any stage of its start. Method: kill the program again and
+/// again, each time a little later.
 #[test]
 fn executors_end_with_a_program_that_is_killed() {
     for round in 0..12 {
@@ -109,8 +107,7 @@ fn executors_end_with_a_program_that_is_killed() {
     }
 }
 
-/// Goal: the program ends its executors as well when it ends in another way. Method: SIGTERM, which
-/// it doesn't handle.
+/// Goal: the program's executors also end if it ends in another way. Method: SIGTERM, which the program doesn't handle.
 #[test]
 fn executors_end_with_a_program_that_is_terminated() {
     let folder = Folder::new("terminated");
@@ -119,8 +116,8 @@ fn executors_end_with_a_program_that_is_terminated() {
     expect_nobody(&folder.0, "after SIGTERM");
 }
 
-/// Goal: an executor that was asked to end is still watched until it has. Method: the warden of one
-/// that takes its time, a while after the signal to the group that both are in.
+/// Goal: an executor that was asked to end is still watched until it has ended. Method: the warden of an executor that
+/// ends slowly, some time after the signal to the process group of both.
 #[test]
 fn wardens_outlast_a_polite_kill() {
     let bench = Bench::new("polite-warden", "local-cluster[1,1,512]");
@@ -142,9 +139,8 @@ fn is_warden(pid: &i32) -> bool {
         .is_ok_and(|line| String::from_utf8_lossy(&line).contains(WARDEN_NAME))
 }
 
-/// Goal: wardens can't be got rid of. Method: kill all of them, wait for those in their place, stop
-/// one group, then kill the program. The kernel wakes stopped processes that nobody is left to
-/// wake.
+/// Goal: wardens that are killed are replaced. Method: kill all of them, wait for their replacements, stop one process
+/// group, then kill the program. The operating system wakes stopped processes that no living process could wake.
 #[test]
 fn wardens_that_are_killed_are_replaced() {
     let folder = Folder::new("wardens");

@@ -9,7 +9,7 @@ use crate::cluster::simulated::wire::SimOffer;
 pub(super) struct OutstandingOffers {
     /// The number of the first offer in the window.
     first: u64,
-    /// From the oldest that may be open to the newest, with the moment when it was made.
+    /// The offers from the oldest that may be open to the newest, each with the time at which it was made.
     window: VecDeque<Option<(u64, SimOffer)>>,
 }
 

@@ -159,7 +159,7 @@ impl Scenario {
                     ..Fault::new(FaultKind::ExecutorsCrash)
                 },
                 2 => {
-                    // As if the framework had started so long before: soon all are asked about.
+                    // As if the framework had started earlier: all executors will soon be reconciled.
                     let amount = ALL_ASKED_EVERY.saturating_sub(within.as_millis());
                     self.faults.push(Fault { amount, ..Fault::new(FaultKind::ClockJumps) });
                     continue;
