@@ -1,4 +1,5 @@
-//! The policy's memory: the limit, how it grows, and which executors are idle since when.
+//! The allocator: the state of the policy, which is the executor limit, its growth, and how long each executor has been
+//! idle.
 
 use std::collections::BTreeMap;
 
@@ -8,41 +9,41 @@ use super::tracked::{ShuffleData, Tracked};
 use crate::ids::ExecutorId;
 use crate::time::Timestamp;
 
-/// What a step advises. Set the limit first: an executor that ends below it would be replaced.
+/// The result of [`Allocator::step`]. Set the limit first; otherwise an executor that ends may be replaced.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct Advice {
-    /// The executor limit from now on, if it has changed.
+    /// The new executor limit, if it has changed.
     pub limit: Option<u32>,
-    /// Idle executors that should be asked to end, in the order of their ids. The limit is not lowered by their end:
-    /// it was before, by the load, and they are beyond it. They count as leaving and are not named again.
+    /// The idle executors that should be asked to end, in the order of their ids. They exceed the limit, which isn't
+    /// lowered because of them. They count as leaving from now on and aren't returned again.
     pub kill: Vec<ExecutorId>,
-    /// How many executors the load could keep busy, whatever the rule's bounds are.
+    /// The number of executors that the load could keep busy, regardless of the rule's bounds.
     pub needed: u32,
 }
 
-/// Follows a load: see the [module](super).
+/// Computes the executor limit from a load; see the [module documentation](super).
 ///
-/// All that happens is told with the moment at which it does. Should time go backwards, what waits for a moment waits
-/// no longer than its timeout from then on; should it jump ahead, what is due is due.
+/// Every event is reported with its time. If the clock goes backwards, no deadline is further away than its timeout. If
+/// the clock jumps ahead, everything that is due by then is done.
 #[derive(Clone, Debug)]
 pub struct Allocator {
     rule: Rule,
     limit: u32,
     executors: BTreeMap<ExecutorId, Tracked>,
-    /// How many of them are being ended.
+    /// How many of them are leaving.
     leaving: u32,
-    /// By how much the limit grows next.
+    /// The next increment of the limit.
     growth: u32,
-    /// When it grows next; `None` while nothing waits.
+    /// When the limit may grow next; `None` while no task waits.
     grow_at: Option<Timestamp>,
-    /// No load has come yet, and no executor was idle for too long.
+    /// Whether no load has arrived yet and no executor has been idle for too long.
     is_starting: bool,
     last: Timestamp,
 }
 
 impl Allocator {
-    /// At the initial limit and without executors.
+    /// Creates an allocator at the initial limit and without executors.
     #[must_use]
     pub fn new(rule: Rule, now: Timestamp) -> Allocator {
         Allocator {
@@ -57,44 +58,45 @@ impl Allocator {
         }
     }
 
-    /// The settings.
+    /// Returns the settings.
     #[must_use]
     pub fn rule(&self) -> &Rule {
         &self.rule
     }
 
-    /// The limit as it was advised last; at first the initial one.
+    /// Returns the current limit; at first the initial one.
     #[must_use]
     pub fn limit(&self) -> u32 {
         self.limit
     }
 
-    /// How many executors are there, without those that are being ended.
+    /// Returns the number of executors, without those that are leaving.
     #[must_use]
     pub fn executors(&self) -> usize {
         self.executors.len() - self.leaving as usize
     }
 
-    /// Since when an executor has no tasks. `None` if it has, or isn't known.
+    /// Returns when an executor became idle. `None` if it has tasks or is unknown.
     #[must_use]
     pub fn idle_since(&self, executor: ExecutorId) -> Option<Timestamp> {
         self.executors.get(&executor)?.idle_since
     }
 
-    /// An executor has come, and has no tasks. One that is known already stays as it is.
+    /// Adds an executor without tasks. An executor that is already known stays as it is.
     pub fn added(&mut self, executor: ExecutorId, now: Timestamp) {
         self.pass(now);
         self.executors.entry(executor).or_insert(Tracked::new(now));
     }
 
-    /// An executor has gone.
+    /// Removes an executor that has ended. Does nothing if it is unknown.
     pub fn removed(&mut self, executor: ExecutorId) {
         if let Some(tracked) = self.executors.remove(&executor) {
             self.leaving -= u32::from(tracked.is_leaving);
         }
     }
 
-    /// Somebody else asked an executor to end: it counts no more when others are looked for that may go.
+    /// Marks an executor as leaving because something other than the allocator asked it to end. It no longer counts
+    /// when executors to end are selected.
     pub fn leaving(&mut self, executor: ExecutorId) {
         if let Some(tracked) = self.executors.get_mut(&executor) {
             self.leaving += u32::from(!tracked.is_leaving);
@@ -102,23 +104,23 @@ impl Allocator {
         }
     }
 
-    /// An executor has tasks. Returns whether it is known, as do those that follow.
+    /// Reports that an executor has tasks. Returns whether the executor is known, like the methods below.
     pub fn busy(&mut self, executor: ExecutorId) -> bool {
         self.change(executor, |tracked| tracked.idle_since = None)
     }
 
-    /// An executor has no more tasks. One that had none is as idle as before.
+    /// Reports that an executor has no more tasks. If it had none before, its idle time continues.
     pub fn idle(&mut self, executor: ExecutorId, now: Timestamp) -> bool {
         self.pass(now);
         self.change(executor, |tracked| tracked.idle_since = tracked.idle_since.or(Some(now)))
     }
 
-    /// An executor holds cached blocks, or none any more.
+    /// Sets whether an executor holds cached blocks.
     pub fn cached(&mut self, executor: ExecutorId, has_cached: bool) -> bool {
         self.change(executor, |tracked| tracked.has_cached = has_cached)
     }
 
-    /// An executor holds shuffle data, or none any more. Don't tell if it outlives the executor.
+    /// Sets whether an executor holds shuffle data. Don't report shuffle data that outlives the executor.
     pub fn shuffle(&mut self, executor: ExecutorId, data: ShuffleData) -> bool {
         self.change(executor, |tracked| tracked.shuffle = data)
     }
@@ -127,8 +129,8 @@ impl Allocator {
         self.executors.get_mut(&executor).map(change).is_some()
     }
 
-    /// Looks at the load and at the clock, and says what to do. Call it each 100 ms or so, as Spark does: nothing
-    /// happens between two steps. O(executors) when some are beyond the limit.
+    /// Updates the limit and selects executors to end. Call it every 100 ms or so, as Spark does: nothing happens
+    /// between two steps. Takes O(executors) time if there are more executors than the limit.
     pub fn step(&mut self, now: Timestamp, load: &Load) -> Advice {
         self.pass(now);
         let present = u32::try_from(self.executors.len()).unwrap_or(u32::MAX);
@@ -149,7 +151,7 @@ impl Allocator {
         Advice { limit: (self.limit != before).then_some(self.limit), kill, needed }
     }
 
-    /// Moves the limit.
+    /// Lowers or raises the limit.
     fn follow(&mut self, needed: u32, present: u32, now: Timestamp) {
         let Rule { min, max, sustained_timeout, .. } = self.rule;
         if needed < self.limit {
@@ -159,19 +161,20 @@ impl Allocator {
         if self.grow_at.is_none_or(|at| now < at) {
             return;
         }
-        // There is no use in growing step by step to what is there already. (Spark counts those that leave, too.)
+        // Growing step by step up to the executors that already exist would have no effect. (Spark also counts those
+        // that are leaving.)
         let wanted = self.limit.max(present).saturating_add(self.growth);
         let limit = wanted.min(needed).min(max).max(self.limit);
         let grown = limit - self.limit;
         self.growth = if grown == self.growth { grown.saturating_mul(2) } else { 1 };
-        // What could not grow tries again with each step, and so grows at once when more is needed.
+        // If the limit couldn't grow, each step tries again, so that it grows at once when more is needed.
         if grown > 0 {
             self.limit = limit;
             self.grow_at = Some(now.plus(sustained_timeout));
         }
     }
 
-    /// Takes leave of idle executors that neither the limit nor the load asks for.
+    /// Selects idle executors that neither the limit nor the load needs, and marks them as leaving.
     fn spare(&mut self, needed: u32, now: Timestamp) -> Vec<ExecutorId> {
         let kept = self.limit.max(needed.min(self.rule.max));
         let spare = self.executors().saturating_sub(kept as usize);
@@ -189,8 +192,8 @@ impl Allocator {
         kill
     }
 
-    /// Time passes. If it goes backwards, no moment that was noted may lie ahead, or something would wait for longer
-    /// than its timeout.
+    /// Advances the clock. If time goes backwards, all recorded times are moved back to at most `now`, so that nothing
+    /// waits for longer than its timeout.
     fn pass(&mut self, now: Timestamp) {
         if now < self.last {
             for tracked in self.executors.values_mut() {

@@ -1,46 +1,47 @@
-//! Dynamic allocation: how many executors a load of tasks needs, which of those that are idle may go, and when.
+//! Dynamic allocation: computes the executor limit from the load of tasks, and selects idle executors to end.
 //!
-//! A policy and nothing else: no thread, no clock, no I/O. Whoever knows the tasks tells an [`Allocator`] how many wait
-//! and run ([`Load`]) and what its executors do; each [`step`](Allocator::step) returns the executor limit to set and
-//! the executors to end. It is the policy of Spark 3.5 (`spark.dynamicAllocation.*`), step for step:
+//! This module is only a policy: it has no thread, clock or I/O. The host reports the numbers of waiting and running
+//! tasks ([`Load`]) and the state of each executor to an [`Allocator`]; each [`step`](Allocator::step) returns the
+//! executor limit to set and the executors to end. The policy is that of Spark 3.5 (`spark.dynamicAllocation.*`):
 //!
 //! * The load needs `ceil(tasks × ratio ÷ slots)` executors, where tasks are those that wait and those that run.
-//! * The limit begins at `initial` and stays there until a load comes or an executor has been idle for too long: a
-//!   first job finds its executors there.
-//! * Is less needed than the limit, it falls to that at once, but not below `min`. A fallen limit ends nobody.
-//! * Have tasks waited for `backlog_timeout`, the limit grows by 1, then after each `sustained_timeout` by 2, 4, 8, up
-//!   to what is needed and at most `max`. Growth begins at 1 again when it could not be had in full, when the limit
-//!   falls, and when nothing waits.
-//! * An executor without tasks for `idle_timeout` is to end if as many as the limit are left without it; one that holds
-//!   cached blocks after `cached_idle_timeout`; one that holds shuffle data after `shuffle_timeout`, and not at all as
-//!   long as a job needs the data.
+//! * The limit starts at `initial` and stays there until a load arrives or an executor has been idle for too long, so
+//!   that a first job finds its executors there.
+//! * If less is needed than the limit, the limit falls to the need at once, but not below `min`. A lower limit ends no
+//!   executor by itself.
+//! * When tasks have waited for `backlog_timeout`, the limit grows by 1, then after each `sustained_timeout` by 2, 4,
+//!   8, up to the need and at most `max`. Growth starts again at 1 if a step can't be made in full, if the limit falls,
+//!   or if no task waits.
+//! * An executor without tasks for `idle_timeout` is ended if at least as many as the limit remain without it. The
+//!   timeout is `cached_idle_timeout` if it holds cached blocks and `shuffle_timeout` if it holds shuffle data. It
+//!   isn't ended while a job needs its shuffle data.
 //!
-//! One difference is ours: an executor that the load needs isn't ended even while the limit has not grown yet to what
-//! is needed; Spark would end it, and start another soon after. An executor counts from [`Allocator::added`] on: in
-//! Spark that is when it has registered with the driver.
+//! One rule differs from Spark's: an executor that the load needs isn't ended even if the limit has not yet grown to
+//! the need; Spark would end it and soon start another. An executor counts from [`Allocator::added`] on; in Spark, that
+//! is when it has registered with the driver.
 //!
 //! ```
 //! use std::time::Duration;
 //! use offermill::allocation::{Allocator, Load, Rule};
 //! use offermill::{Config, IdScheme, Kernel, Timestamp};
 //!
-//! // Four tasks at a time run on an executor.
+//! // An executor runs four tasks at a time.
 //! let rule = Rule::builder().min(1).max(40).slots(4).idle_timeout(Duration::from_secs(60)).build()?;
 //! let kernel = Kernel::new(Config::builder().build()?, IdScheme::unique("etl", 1)?);
 //! let mut allocator = Allocator::new(rule, Timestamp::ORIGIN);
 //! kernel.set_executor_limit(Some(allocator.limit()))?;
 //!
-//! // Each 100 ms or so, and besides `added`, `busy`, `idle` and `removed` as executors' tasks come and go:
+//! // Call this every 100 ms or so, besides `added`, `busy`, `idle` and `removed` when executors and tasks come and go:
 //! let mut steps = 0;
 //! let mut step = |millis: u64, load: &Load| -> Result<(), offermill::Error> {
 //!     let advice = allocator.step(Timestamp::from_millis(millis), load);
-//!     // First the limit, so that no executor that ends is replaced.
+//!     // Set the limit first, so that no executor that ends is replaced.
 //!     if let Some(limit) = advice.limit {
 //!         kernel.set_executor_limit(Some(limit))?;
 //!         steps += 1;
 //!     }
 //!     for target in kernel.kill_executors(advice.kill) {
-//!         // Here a framework sends a KILL to the cluster, and again until the end is reported.
+//!         // Here a framework sends KILL to the cluster, and repeats it until the executor's end is reported.
 //!         println!("{} on {}", kernel.executor_name(target.id), target.agent_id);
 //!     }
 //!     Ok(())
@@ -55,7 +56,7 @@
 //! # Ok::<(), offermill::Error>(())
 //! ```
 //!
-//! An [`Engine`] sends the kills itself, and again: tell it with [`Engine::kill`].
+//! An [`Engine`] sends and repeats the kills itself: call [`Engine::kill`].
 //!
 //! [`Engine`]: super::engine::Engine
 //! [`Engine::kill`]: super::engine::Engine::kill

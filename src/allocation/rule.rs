@@ -1,11 +1,11 @@
-//! The settings of dynamic allocation: validated once.
+//! The validated settings of dynamic allocation, and their builder.
 
 use std::time::Duration;
 
 use crate::error::Error;
 use crate::limits;
 
-/// The validated settings of an [`Allocator`](super::Allocator). Made by [`Rule::builder`].
+/// The validated settings of an [`Allocator`](super::Allocator). Create one with [`Rule::builder`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
     pub(super) min: u32,
@@ -21,25 +21,25 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Starts with every setting at its default, which is Spark's.
+    /// Returns a builder with every setting at its default, which is Spark's.
     #[must_use]
     pub fn builder() -> RuleBuilder {
         RuleBuilder::default()
     }
 
-    /// The fewest executors.
+    /// Returns the minimum number of executors.
     #[must_use]
     pub fn min(&self) -> u32 {
         self.min
     }
 
-    /// The most executors.
+    /// Returns the maximum number of executors.
     #[must_use]
     pub fn max(&self) -> u32 {
         self.max
     }
 
-    /// The limit at the start.
+    /// Returns the initial executor limit.
     #[must_use]
     pub fn initial(&self) -> u32 {
         self.initial
@@ -58,7 +58,7 @@ impl Rule {
     }
 }
 
-/// Collects settings; [`RuleBuilder::build`] checks them.
+/// Builder for [`Rule`]; [`RuleBuilder::build`] validates the settings.
 #[derive(Clone, Debug)]
 pub struct RuleBuilder {
     min: u32,
@@ -91,30 +91,30 @@ impl Default for RuleBuilder {
 }
 
 impl RuleBuilder {
-    /// The fewest executors (`spark.dynamicAllocation.minExecutors`). Default 0.
+    /// Sets the minimum number of executors (`spark.dynamicAllocation.minExecutors`). Default 0.
     #[must_use]
     pub fn min(mut self, executors: u32) -> Self {
         self.min = executors;
         self
     }
 
-    /// The most executors, at least 1 (`spark.dynamicAllocation.maxExecutors`). Default and most:
-    /// [`limits::EXECUTORS_MAX`], which a larger number stands for: Spark's default is the largest number it has.
+    /// Sets the maximum number of executors, at least 1 (`spark.dynamicAllocation.maxExecutors`). Values above
+    /// [`limits::EXECUTORS_MAX`] mean that limit, which is also the default: Spark's default is the largest `Int`.
     #[must_use]
     pub fn max(mut self, executors: u32) -> Self {
         self.max = executors.min(limits::EXECUTORS_MAX);
         self
     }
 
-    /// The limit at the start (`spark.dynamicAllocation.initialExecutors`, or `spark.executor.instances` if that is
-    /// more). Default and least: [`RuleBuilder::min`].
+    /// Sets the initial executor limit (`spark.dynamicAllocation.initialExecutors`, or `spark.executor.instances` if
+    /// that is larger). The default, and the minimum, is [`RuleBuilder::min`].
     #[must_use]
     pub fn initial(mut self, executors: u32) -> Self {
         self.initial = executors;
         self
     }
 
-    /// Which part of the executors that would run all tasks at once is wanted, above 0 and up to 1
+    /// Sets the fraction of the executors that could run all tasks at once, above 0 and at most 1
     /// (`spark.dynamicAllocation.executorAllocationRatio`). Default 1.
     #[must_use]
     pub fn ratio(mut self, ratio: f64) -> Self {
@@ -122,7 +122,7 @@ impl RuleBuilder {
         self
     }
 
-    /// How many tasks run on an executor at a time, at least 1 (`spark.executor.cores ÷ spark.task.cpus`, rounded
+    /// Sets how many tasks an executor runs at a time, at least 1 (`spark.executor.cores ÷ spark.task.cpus`, rounded
     /// down). Default 1.
     #[must_use]
     pub fn slots(mut self, slots: u32) -> Self {
@@ -130,23 +130,24 @@ impl RuleBuilder {
         self
     }
 
-    /// How long tasks wait before the limit grows, above 0 (`spark.dynamicAllocation.schedulerBacklogTimeout`). To a
-    /// millisecond, like all. Default 1 s.
+    /// Sets how long tasks wait before the limit grows (`spark.dynamicAllocation.schedulerBacklogTimeout`), at least 1
+    /// ms. Like all timeouts here, it has a resolution of one millisecond. Default 1 s.
     #[must_use]
     pub fn backlog_timeout(mut self, timeout: Duration) -> Self {
         self.backlog_timeout = timeout;
         self
     }
 
-    /// How long they wait on before it grows again, above 0
-    /// (`spark.dynamicAllocation.sustainedSchedulerBacklogTimeout`). Default: [`RuleBuilder::backlog_timeout`].
+    /// Sets how long tasks continue to wait before the limit grows again
+    /// (`spark.dynamicAllocation.sustainedSchedulerBacklogTimeout`), at least 1 ms. `None`, the default, means
+    /// [`RuleBuilder::backlog_timeout`].
     #[must_use]
     pub fn sustained_timeout(mut self, timeout: Option<Duration>) -> Self {
         self.sustained_timeout = timeout;
         self
     }
 
-    /// How long an executor that holds nothing stays without tasks
+    /// Sets how long an executor without cached blocks and shuffle data may be idle
     /// (`spark.dynamicAllocation.executorIdleTimeout`). Default 60 s.
     #[must_use]
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
@@ -154,17 +155,18 @@ impl RuleBuilder {
         self
     }
 
-    /// How long one that holds cached blocks does (`spark.dynamicAllocation.cachedExecutorIdleTimeout`). Default:
-    /// `None`, for ever.
+    /// Sets how long an executor with cached blocks may be idle (`spark.dynamicAllocation.cachedExecutorIdleTimeout`).
+    /// `None`, the default, means forever.
     #[must_use]
     pub fn cached_idle_timeout(mut self, timeout: Option<Duration>) -> Self {
         self.cached_idle_timeout = timeout;
         self
     }
 
-    /// How long one that holds shuffle data which no job needs does
-    /// (`spark.dynamicAllocation.shuffleTracking.timeout`). Means something only where [`Allocator::shuffle`] is told;
-    /// with an external shuffle service there is no reason to. Default: `None`, for ever.
+    /// Sets how long an executor with shuffle data that no running job needs may be idle
+    /// (`spark.dynamicAllocation.shuffleTracking.timeout`). It has no effect unless shuffle data is reported to
+    /// [`Allocator::shuffle`], which is unnecessary with an external shuffle service. `None`, the default, means
+    /// forever.
     ///
     /// [`Allocator::shuffle`]: super::Allocator::shuffle
     #[must_use]
@@ -173,10 +175,11 @@ impl RuleBuilder {
         self
     }
 
-    /// Checks the settings, each by itself and against the others.
+    /// Validates the settings and builds the rule.
     ///
     /// # Errors
-    /// The first setting whose value isn't allowed.
+    /// Fails for the first invalid setting: a maximum of 0 executors, a minimum or initial number above the maximum, a
+    /// ratio outside of (0, 1], 0 task slots, or a backlog timeout below 1 ms.
     pub fn build(self) -> Result<Rule, Error> {
         let RuleBuilder { min, max, ratio, slots, .. } = self;
         if max == 0 {

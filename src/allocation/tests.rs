@@ -1,4 +1,4 @@
-//! Known behaviour as a table of short histories, then properties over random ones.
+//! Tests of the allocator: tables of short histories, then properties over random ones.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -26,21 +26,21 @@ fn tasks(pending: u64, running: u64) -> Load {
     Load { pending, running, ..Load::default() }
 }
 
-/// An allocator with executors 0, 1, … from the beginning on.
+/// An allocator with executors 0, 1, … from the start.
 fn allocator(rule: RuleBuilder, executors: u32) -> Allocator {
     let mut allocator = Allocator::new(rule.build().unwrap(), at(0));
     (0..executors).for_each(|number| allocator.added(id(number), at(0)));
     allocator
 }
 
-/// The limit after each tenth of a second up to `until`, where it changes.
+/// Steps every 100 ms from `from` to `until`. Returns the times at which the limit changes, with the new limit.
 fn limits(allocator: &mut Allocator, load: Load, from: u64, until: u64) -> Vec<(u64, u32)> {
     let steps = (from..=until).step_by(100);
     steps.filter_map(|now| Some((now, allocator.step(at(now), &load).limit?))).collect()
 }
 
-/// Goal: the limit doubles its growth while tasks wait, from one timeout to the next, up to what is needed. Method: a
-/// backlog of 40 tasks, two an executor, from the first moment on.
+/// Goal: growth of the limit doubles with each timeout while tasks wait, up to the need. Method: a backlog of 40 tasks,
+/// two per executor, from the start.
 #[test]
 fn growth_doubles_up_to_what_is_needed() {
     let rule = Rule::builder().slots(2).max(100).sustained_timeout(Some(seconds(2)));
@@ -51,7 +51,7 @@ fn growth_doubles_up_to_what_is_needed() {
     assert_eq!(seen, [(30_100, 21), (32_100, 23)], "what is needed anew comes at once, from 1 on");
 }
 
-/// Goal: growth stops at the maximum, and begins at 1 again when there is room. Method: a huge load, then less, then
+/// Goal: growth stops at the maximum, and starts again at 1 when there is room. Method: a huge load, then less, then
 /// more again.
 #[test]
 fn growth_stops_at_the_maximum() {
@@ -64,8 +64,8 @@ fn growth_stops_at_the_maximum() {
     assert_eq!(seen, [(9_600, 4), (10_600, 6)]);
 }
 
-/// Goal: nothing grows without a backlog, and a backlog that ends for a moment waits for its timeout again. Method:
-/// tasks that only run; then tasks that wait for nearly a second, twice.
+/// Goal: the limit doesn't grow without a backlog, and a backlog that ends briefly waits for its whole timeout again.
+/// Method: tasks that only run; then tasks that wait for almost a second, twice.
 #[test]
 fn only_a_lasting_backlog_counts() {
     let mut allocator = allocator(Rule::builder().max(100), 0);
@@ -75,8 +75,8 @@ fn only_a_lasting_backlog_counts() {
     assert_eq!(limits(&mut allocator, tasks(1, 50), 6_200, 7_300), [(7_200, 1)]);
 }
 
-/// Goal: there is no growing step by step to executors that are there. Method: a limit that has fallen below the
-/// number of executors, then a backlog.
+/// Goal: growth starts from the number of executors that exist. Method: a limit that has fallen below the number of
+/// executors, then a backlog.
 #[test]
 fn growth_begins_at_the_executors_there_are() {
     let rule = Rule::builder().max(100).initial(8).idle_timeout(seconds(600));
@@ -86,7 +86,7 @@ fn growth_begins_at_the_executors_there_are() {
     assert_eq!(seen, [(2_000, 9), (3_000, 10), (4_000, 12)], "a leap isn't doubled");
 }
 
-/// Goal: the initial limit waits for the first load. Method: none for long, then less than the limit.
+/// Goal: the initial limit stays until the first load. Method: no load for a long time, then a load below the limit.
 #[test]
 fn the_first_load_finds_the_initial_executors() {
     let rule = || Rule::builder().min(1).initial(5).max(10);
@@ -94,7 +94,7 @@ fn the_first_load_finds_the_initial_executors() {
     assert_eq!(first.limit(), 5);
     assert_eq!(limits(&mut first, Load::default(), 0, 59_900), []);
     assert_eq!(limits(&mut first, tasks(2, 0), 59_950, 59_950), [(59_950, 2)]);
-    // Or for the first executor that was idle for too long.
+    // It also ends when the first executor has been idle for too long.
     let mut second = allocator(rule(), 5);
     assert_eq!(limits(&mut second, Load::default(), 0, 60_000), [(60_000, 1)]);
     let mut third = allocator(rule(), 0);
@@ -102,7 +102,7 @@ fn the_first_load_finds_the_initial_executors() {
 }
 
 /// Goal: idle executors end after the timeout, in order, down to the limit or the minimum. Method: six executors, one
-/// of them busy, with a load for one and with none.
+/// of them busy, with a load for one and without load.
 #[test]
 fn idle_executors_end_down_to_the_limit() {
     let mut allocator = allocator(Rule::builder().min(2).initial(6).max(10), 6);
@@ -113,7 +113,7 @@ fn idle_executors_end_down_to_the_limit() {
     assert_eq!(allocator.step(at(60_000), &load).kill, [0, 2, 3, 4].map(id));
     assert_eq!(allocator.executors(), 2);
     assert!(allocator.step(at(60_100), &load).kill.is_empty(), "the minimum");
-    // The last two: one that died is not missed among those that leave.
+    // The last two: an executor that died no longer counts as leaving.
     allocator.removed(id(3));
     allocator.removed(id(1));
     assert_eq!(allocator.executors(), 1);
@@ -123,8 +123,8 @@ fn idle_executors_end_down_to_the_limit() {
     assert!(allocator.step(at(999_999), &Load::default()).kill.is_empty());
 }
 
-/// Goal: the kind of idleness says how long it may last. Method: a row each, with the moment at which the executor
-/// ends.
+/// Goal: the idle timeout depends on the data that an executor holds. Method: one row per case, with the time at which
+/// the executor ends.
 #[test]
 fn what_an_executor_holds_keeps_it() {
     use ShuffleData::{Kept, Needed, None as Nothing};
@@ -155,7 +155,8 @@ fn what_an_executor_holds_keeps_it() {
     }
 }
 
-/// Goal: a task starts idleness anew, and its report twice doesn't. Method: busy and idle at known moments.
+/// Goal: a task restarts the idle time, and a repeated idle report doesn't. Method: reports of busy and idle at known
+/// times.
 #[test]
 fn tasks_start_idleness_anew() {
     let mut allocator = allocator(Rule::builder(), 1);
@@ -170,8 +171,8 @@ fn tasks_start_idleness_anew() {
     assert!(!allocator.busy(id(9)) && !allocator.cached(id(9), true), "unknown");
 }
 
-/// Goal: an executor that the load needs stays, though the limit lags behind. Method: a load that comes in the moment
-/// in which five executors beyond the limit have been idle for too long.
+/// Goal: an executor that the load needs stays, even if the limit hasn't grown yet. Method: a load that arrives at the
+/// moment when five executors beyond the limit have been idle for too long.
 #[test]
 fn needed_executors_stay() {
     let mut allocator = allocator(Rule::builder().initial(5), 5);
@@ -180,7 +181,7 @@ fn needed_executors_stay() {
     assert_eq!((advice.limit, advice.kill), (None, vec![id(0), id(1)]));
 }
 
-/// Goal: what is needed is counted as Spark counts. Method: a row each.
+/// Goal: the number of needed executors is Spark's. Method: one row per case.
 #[test]
 fn the_needed_executors_are_counted_as_spark_does() {
     let rows = [
@@ -204,7 +205,8 @@ fn the_needed_executors_are_counted_as_spark_does() {
     }
 }
 
-/// Goal: rules that contradict themselves are refused with a sentence; what is large is cut. Method: a row each.
+/// Goal: contradictory rules are rejected with a sentence; values that are too large are reduced. Method: one row per
+/// case.
 #[test]
 fn wrong_rules_are_refused() {
     let rule = Rule::builder;
@@ -228,7 +230,7 @@ fn wrong_rules_are_refused() {
     assert_eq!((rule.max(), rule.initial()), (crate::limits::EXECUTORS_MAX, 2));
 }
 
-/// What happens to an allocator.
+/// An event for an allocator.
 #[derive(Clone, Debug)]
 enum Event {
     Pass(u64),
@@ -279,7 +281,7 @@ fn rules() -> impl Strategy<Value = Rule> {
     )
 }
 
-/// A plain account of executors, kept from the events alone.
+/// A simple model of an executor, updated from the events alone.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     idle_since: Option<u64>,
@@ -288,7 +290,7 @@ struct Known {
     leaving: bool,
 }
 
-/// Applies an event to an allocator and, where it tells of an executor, to the account.
+/// Applies an event to an allocator and, if it concerns an executor, to the model.
 fn tell(event: &Event, now: u64, allocator: &mut Allocator, known: &mut BTreeMap<u32, Known>) {
     match *event {
         Event::Pass(_) | Event::Load(_) => {}
@@ -327,7 +329,7 @@ fn tell(event: &Event, now: u64, allocator: &mut Allocator, known: &mut BTreeMap
     }
 }
 
-/// Whether an executor was without tasks for as long as its kind of idleness may last.
+/// Whether an executor has been idle for at least its timeout.
 fn may_end(known: &Known, rule: &Rule, now: u64) -> bool {
     let Some(since) = known.idle_since else { return false };
     let mut timeouts = Vec::new();
@@ -347,10 +349,10 @@ fn may_end(known: &Known, rule: &Rule, now: u64) -> bool {
 }
 
 proptest! {
-    /// Goal: the limit stays within its bounds; it falls at once to what is needed and no further; growth doubles or
-    /// begins at 1, and comes when its timeout is over, up to what is needed. Nobody ends before their time, twice, or
-    /// below what the limit and the load ask for; all who may go, go. Method: any history, each step judged from the
-    /// events alone.
+    /// Goal: the limit stays within its bounds; it falls at once to the need and no further; growth doubles or starts
+    /// at 1, and happens when its timeout has passed, up to the need. No executor is ended before its timeout, twice,
+    /// or below the limit and the load's need; all other overdue executors are ended. Method: random histories, each
+    /// step compared with a model of the events.
     #[test]
     fn advice_is_sound(rule in rules(), events in events()) {
         let mut allocator = Allocator::new(rule.clone(), at(0));
@@ -411,9 +413,9 @@ proptest! {
         }
     }
 
-    /// Goal: equal histories give equal advice, however far ahead time jumps or goes back; and once time passes as it
-    /// should, nothing waits longer than its timeout. Method: random moments for two allocators alike, then a backlog
-    /// and an idle executor in ordinary time.
+    /// Goal: equal histories give equal advice, however far the clock jumps ahead or back; and when the clock is
+    /// regular again, nothing waits longer than its timeout. Method: random times for two equal allocators, then a
+    /// backlog and an idle executor with a regular clock.
     #[test]
     fn wild_time_is_harmless(
         rule in rules(),

@@ -1,39 +1,39 @@
-//! One executor, as far as its idleness goes.
+//! The allocator's state of one executor: idle time, cached blocks and shuffle data.
 
 use super::rule::Rule;
 use crate::time::Timestamp;
 
-/// Shuffle data on an executor, where it is tracked.
+/// Whether an executor holds shuffle data, if shuffle data is tracked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ShuffleData {
-    /// There is none.
+    /// No shuffle data.
     #[default]
     None,
-    /// There is some, and no job that runs needs it.
+    /// Shuffle data that no running job needs.
     Kept,
-    /// A job that runs needs it.
+    /// Shuffle data that a running job needs.
     Needed,
 }
 
-/// An executor.
+/// The state of one executor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tracked {
-    /// Since when it has no tasks; `None` while it has.
+    /// When it became idle; `None` while it has tasks.
     pub(super) idle_since: Option<Timestamp>,
     pub(super) has_cached: bool,
     pub(super) shuffle: ShuffleData,
-    /// Whether it is being ended.
+    /// Whether it is being ended or was asked to end.
     pub(super) is_leaving: bool,
 }
 
 impl Tracked {
-    /// One that has just come.
+    /// A new executor, which has no tasks.
     pub(super) fn new(now: Timestamp) -> Tracked {
         let shuffle = ShuffleData::None;
         Tracked { idle_since: Some(now), has_cached: false, shuffle, is_leaving: false }
     }
 
-    /// Whether it has been idle for as long as the rule allows one like it.
+    /// Whether it has been idle for at least the timeout that the rule sets for an executor with its data.
     pub(super) fn is_overdue(&self, rule: &Rule, now: Timestamp) -> bool {
         let Some(since) = self.idle_since.filter(|_| !self.is_leaving) else { return false };
         let timeout = match (self.has_cached, self.shuffle) {
@@ -41,7 +41,7 @@ impl Tracked {
             (false, ShuffleData::None) => Some(rule.idle_timeout),
             (true, ShuffleData::None) => rule.cached_idle_timeout,
             (false, ShuffleData::Kept) => rule.shuffle_timeout,
-            // As in Spark the shorter counts.
+            // As in Spark, the shorter timeout applies.
             (true, ShuffleData::Kept) => {
                 let both = [rule.cached_idle_timeout, rule.shuffle_timeout];
                 both.into_iter().flatten().min()

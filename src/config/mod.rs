@@ -56,7 +56,7 @@ impl Config {
         Mebibytes::new(self.executor_memory.get() + self.memory_overhead.get())
     }
 
-    /// Returns the executor's memory without the overhead, which the executor is told.
+    /// Returns the memory that is advertised to the executor, which excludes the overhead.
     #[must_use]
     pub fn executor_memory(&self) -> Mebibytes {
         self.executor_memory

@@ -1,5 +1,4 @@
-//! Files of settings in the syntax of `spark-defaults.conf`, which is that of Java's properties
-//! files.
+//! Parser for properties files in the syntax of `spark-defaults.conf`, which is that of Java's properties files.
 
 use std::collections::HashMap;
 use std::iter::Peekable;
@@ -7,24 +6,23 @@ use std::str::Chars;
 
 use crate::error::Error;
 
-/// The largest properties file that is read, in bytes.
+/// The maximum size of a properties file, in bytes.
 pub const PROPERTIES_BYTES_MAX: usize = 1024 * 1024;
 
-/// Reads a properties file into its keys and values, in the order of each key's first line.
+/// Parses a properties file into its keys and values, in the order of each key's first line.
 ///
-/// A line is `key value`, `key=value` or `key: value`. Lines that are blank or begin with `#` or
-/// `!` are skipped. A backslash at the end of a line continues it on the next one, whose
-/// indentation is dropped. Within a line `\t`, `\n`, `\r`, `\f` and `\uXXXX` stand for the
-/// character, and a backslash before any other character for that character. Values lose the white
-/// space around them, but not the line breaks that were written as escapes. Of a key that is given
-/// twice the last value counts.
+/// A line is `key value`, `key=value` or `key: value`. Lines that are blank or begin with `#` or `!` are skipped. A
+/// backslash at the end of a line continues it on the next line, whose indentation is dropped. Within a line, `\t`, `
+/// `, `\r`, `\f` and `\uXXXX` are escapes for a character; a backslash before any other character stands for that
+/// character. White space around values is dropped, except line breaks that were written as escapes. If a key occurs
+/// twice, the last value is used.
 ///
-/// A byte order mark at the start is skipped, which Java does not do.
+/// A byte order mark at the start is skipped, unlike in Java.
 ///
 /// # Errors
-/// When `\u` is not followed by four hexadecimal digits, when such escapes make no character (half
-/// of a surrogate pair), or when the text is larger than [`PROPERTIES_BYTES_MAX`]. Errors name the
-/// line and never repeat it: it may hold a secret.
+/// Fails if `\u` isn't followed by four hexadecimal digits, if such an escape isn't a character (half of a surrogate
+/// pair), or if the text is larger than [`PROPERTIES_BYTES_MAX`]. Errors contain the line number but never the line,
+/// which may contain a secret.
 pub fn parse_properties(text: &str) -> Result<Vec<(String, String)>, Error> {
     if text.len() > PROPERTIES_BYTES_MAX {
         let allowed = format!("at most {PROPERTIES_BYTES_MAX} bytes long");
@@ -50,26 +48,26 @@ pub fn parse_properties(text: &str) -> Result<Vec<(String, String)>, Error> {
     Ok(properties)
 }
 
-/// Drops white space and control characters around a value, but not line breaks: these can only
-/// have been written as escapes, and so on purpose.
+/// Drops white space and control characters around a value, but not line breaks, which can only have been written as
+/// escapes and are therefore intended.
 fn trim(value: &str) -> &str {
     value.trim_matches(|c| c <= ' ' && c != '\r' && c != '\n')
 }
 
-/// A character of a key or value: one that was escaped ends no key.
+/// A character of a key or value. An escaped character doesn't end a key.
 struct PropertyChar {
     char: char,
     escaped: bool,
 }
 
-/// Reads characters, joining continued lines and undoing escapes.
+/// Reads characters, joins continued lines and decodes escapes.
 struct PropertiesReader<'a> {
     chars: Peekable<Chars<'a>>,
     line: usize,
 }
 
 impl PropertiesReader<'_> {
-    /// The next key and value, or `None` at the end of the text.
+    /// Returns the next key and value, or `None` at the end of the text.
     fn property(&mut self) -> Result<Option<(String, String)>, Error> {
         if !self.skip_to_property() {
             return Ok(None);
@@ -89,12 +87,12 @@ impl PropertiesReader<'_> {
                 PropertyChar { char, .. } => key.push(char),
             }
         }
-        // The end of the key is the end of the line unless a separator came.
+        // Without a separator, the key extends to the end of the line.
         let Some(mut separated) = separator else { return Ok(Some((key, value))) };
         while let Some(unit) = self.unit()? {
             match unit {
                 PropertyChar { char, escaped: false } if value.is_empty() && is_blank(char) => {}
-                // One `=` or `:` may follow the white space after a key; a second is of the value.
+                // One `=` or `:` may follow the white space after a key; a second one belongs to the value.
                 PropertyChar { char: '=' | ':', escaped: false }
                     if !separated && value.is_empty() =>
                 {
@@ -109,7 +107,7 @@ impl PropertiesReader<'_> {
         Ok(Some((key, value)))
     }
 
-    /// Goes to the first character of the next key, past blank lines and comments.
+    /// Skips blank lines and comments up to the next key. Returns `false` at the end of the text.
     fn skip_to_property(&mut self) -> bool {
         while let Some(char) = self.chars.peek() {
             match char {
@@ -124,7 +122,7 @@ impl PropertiesReader<'_> {
         false
     }
 
-    /// The next character of the line; `None` at its end, which is taken.
+    /// Returns the next character of the line, or `None` at its end, which it consumes.
     fn unit(&mut self) -> Result<Option<PropertyChar>, Error> {
         loop {
             match self.chars.peek() {
@@ -136,7 +134,7 @@ impl PropertiesReader<'_> {
                 Some('\\') => {
                     self.chars.next();
                     match self.chars.peek() {
-                        // A backslash that ends the text counts for nothing.
+                        // A backslash at the end of the text is ignored.
                         None => return Ok(None),
                         Some('\n' | '\r') => {
                             self.end_line();
@@ -156,7 +154,7 @@ impl PropertiesReader<'_> {
         }
     }
 
-    /// The character that is written after a backslash.
+    /// Decodes the escape after a backslash.
     fn escape(&mut self) -> Result<char, Error> {
         match self.chars.next().unwrap_or('\\') {
             't' => Ok('\t'),
@@ -168,8 +166,8 @@ impl PropertiesReader<'_> {
         }
     }
 
-    /// The character that is written as one UTF-16 unit after `\u`, or as two of them with another
-    /// `\u` between.
+    /// Decodes a character that is written as one UTF-16 unit after `\u`, or as two units with another `\u` between
+    /// them.
     fn utf16(&mut self) -> Result<char, Error> {
         let first = self.hex4()?;
         if let Some(char) = char::from_u32(u32::from(first)) {
@@ -210,7 +208,7 @@ impl PropertiesReader<'_> {
         Error::setting(name, found, allowed)
     }
 
-    /// Takes the end of a line, which may be two characters.
+    /// Consumes the end of a line, which may be two characters.
     fn end_line(&mut self) {
         if self.chars.next() == Some('\r') {
             self.chars.next_if_eq(&'\n');

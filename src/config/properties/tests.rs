@@ -1,4 +1,4 @@
-//! Tests of the reader of properties files.
+//! Tests of the parser for properties files.
 
 use super::*;
 use proptest::prelude::*;
@@ -11,8 +11,8 @@ fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 
-/// Goal: an ordinary `spark-defaults.conf` reads as Spark reads it. Method: all three separators,
-/// comments, blank lines, each kind of line end, a repeated key.
+/// Goal: an ordinary `spark-defaults.conf` is parsed as Spark parses it. Method: all three separators, comments, blank
+/// lines, each kind of line end, a repeated key.
 #[test]
 fn an_ordinary_file_is_read() {
     let text = "\u{feff}# defaults\r\n  ! more\rspark.cores.max    8\n\nspark.a=1\r\n\
@@ -28,7 +28,7 @@ fn an_ordinary_file_is_read() {
     assert_eq!(read(text), pairs(&expected));
 }
 
-/// Goal: separators are those of Java. Method: each with white space and doubled.
+/// Goal: separators are Java's. Method: each separator, with white space and doubled.
 #[test]
 fn separators_are_javas() {
     for (text, key, value) in [
@@ -51,8 +51,8 @@ fn separators_are_javas() {
     }
 }
 
-/// Goal: continued lines join as in Java. Method: indentation, blank and comment lines after a
-/// backslash, even backslashes, a backslash at the very end.
+/// Goal: continued lines are joined as in Java. Method: indentation, blank lines and comments after a backslash, an
+/// even number of backslashes, a backslash at the very end.
 #[test]
 fn continued_lines_are_joined() {
     assert_eq!(read("k = a,\\\n    b,\\\r\n\tc\nl m"), pairs(&[("k", "a,b,c"), ("l", "m")]));
@@ -64,15 +64,15 @@ fn continued_lines_are_joined() {
     assert_eq!(read("# not continued \\\nk v"), pairs(&[("k", "v")]));
 }
 
-/// Goal: escapes are undone. Method: one of each, a surrogate pair.
+/// Goal: escapes are decoded. Method: one of each, and a surrogate pair.
 #[test]
 fn escapes_are_undone() {
     let text = "k=a\\tb\\u00e9\\uD83D\\uDE00\\q\\\"x";
     assert_eq!(read(text), pairs(&[("k", "a\tb\u{e9}\u{1f600}q\"x")]));
 }
 
-/// Goal: bad files are refused with their line and without the line's text. Method: each error, a
-/// secret on the same line.
+/// Goal: errors in invalid files contain the line number but not the line's text. Method: each error, with a secret on
+/// the same line.
 #[test]
 fn errors_name_the_line_and_keep_secrets() {
     for escape in ["\\u12", "\\u12g4", "\\ud800", "\\udc00x", "\\ud800\\u0041", "\\u"] {
@@ -87,7 +87,7 @@ fn errors_name_the_line_and_keep_secrets() {
     assert!(parse_properties(&"x\n".repeat(PROPERTIES_BYTES_MAX / 2)).is_ok());
 }
 
-/// Escapes everything that could mean something.
+/// Escapes every character that could be special.
 fn escaped(text: &str) -> String {
     let mut units = [0; 2];
     text.chars()
@@ -97,14 +97,13 @@ fn escaped(text: &str) -> String {
 }
 
 proptest! {
-    /// Goal: no text makes the reader panic. Method: arbitrary texts, and texts of nothing but
-    /// marks.
+    /// Goal: the parser never panics. Method: arbitrary texts, and texts that consist of special characters.
     #[test]
     fn reader_is_total(text in prop_oneof![any::<String>(), "[\\\\u0d8=: \t\r\n#ab]{0,60}"]) {
         let _ = parse_properties(&text);
     }
 
-    /// Goal: any key and value can be written. Method: escape all of both and read them back.
+    /// Goal: any key and value can be expressed. Method: escape every character of both and parse them back.
     #[test]
     fn what_is_escaped_is_read_back(key: String, value: String) {
         let read = read(&format!("{}={}", escaped(&key), escaped(&value)));

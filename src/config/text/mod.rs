@@ -1,8 +1,7 @@
-//! Settings as people write them: durations, memory, cores, counts, ratios, switches.
+//! Parsers for settings written as text: durations, memory, cores, counts, ratios, booleans.
 //!
-//! Every reader takes the setting's name and its text, and answers a bad text with an error that
-//! says which setting it is, what it says and what it may say. White space around a text is
-//! dropped.
+//! Every parser takes the setting's name and its text. The error for an invalid text contains the name, the text and
+//! what is allowed. White space around a text is ignored.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -11,16 +10,16 @@ use std::time::Duration;
 use crate::error::Error;
 use crate::resources::{Mebibytes, MilliCpus, Scalar};
 
-/// The longest duration that is read, 100 years: adding it to any clock's time can't overflow.
+/// The maximum duration, 100 years. Adding it to any clock's time can't overflow.
 pub const DURATION_MAX: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// The most memory that is read, in MiB: what an offer's fixed-point scalar can hold.
+/// The maximum memory, in MiB: what an offer's fixed-point scalar can hold.
 const MEBIBYTES_MAX: u64 = Scalar::MAX.thousandths() / 1000;
 
-/// How much of a bad text an error repeats, in characters.
+/// The maximum length of an invalid text in an error, in characters. The rest is cut off.
 const SHOWN_MAX: usize = 80;
 
-/// A unit of time, for bare numbers.
+/// A unit of time. [`parse_duration`] takes one for numbers without a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeUnit {
     /// `us`
@@ -73,11 +72,11 @@ impl TimeUnit {
     }
 }
 
-/// Reads a duration: a whole number and `us`, `ms`, `s`, `m`, `min`, `h` or `d`, in capitals or
-/// not. A bare number is in `bare_unit`.
+/// Parses a duration: a whole number followed by `us`, `ms`, `s`, `m`, `min`, `h` or `d`, in upper or lower case. A
+/// number without a unit is in `bare_unit`.
 ///
 /// # Errors
-/// When it is anything else, or longer than [`DURATION_MAX`].
+/// Fails if the text is anything else, or longer than [`DURATION_MAX`].
 pub fn parse_duration(setting: &str, text: &str, bare_unit: TimeUnit) -> Result<Duration, Error> {
     let lower = text.trim().to_ascii_lowercase();
     let (digits, suffix) = split_number(&lower);
@@ -107,12 +106,13 @@ fn bad_duration(setting: &str, text: &str, bare_unit: TimeUnit, fraction: bool) 
     bad(setting, text, allowed)
 }
 
-/// Reads an amount of memory: a whole number and `b`, `k`, `m`, `g`, `t` or `p`, each but the first
-/// also with a `b` after it, in capitals or not; all are powers of 1024. A bare number is in MiB.
-/// Parts of a MiB are dropped.
+/// Parses an amount of memory: a whole number followed by `b`, `k`, `m`, `g`, `t` or `p`, each except `b` optionally
+/// followed by another `b`, in upper or lower case. The units are powers of 1024. A number without a unit is in MiB.
+/// The result is rounded down to whole MiB.
 ///
 /// # Errors
-/// When it is anything else, more than an offer can hold, or something that would become nothing.
+/// Fails if the text is anything else, more than an offer can hold, or an amount other than 0 that would be rounded
+/// down to 0.
 pub fn parse_memory(setting: &str, text: &str) -> Result<Mebibytes, Error> {
     const ALLOWED: &str =
         "a whole number and one of b, k, m, g, t, p, such as 512m (a bare number is in MiB)";
@@ -134,7 +134,7 @@ pub fn parse_memory(setting: &str, text: &str) -> Result<Mebibytes, Error> {
     let (Some(shift), false) = (shift, digits.is_empty()) else {
         return Err(bad(setting, text, ALLOWED));
     };
-    // A number of 64 bits shifted by 50 fits into 128.
+    // A 64-bit number shifted left by 50 fits into 128 bits.
     let number = digits.parse::<u64>().ok().map(u128::from);
     let mebibytes = number.map(|number| (number << shift) >> 20);
     match mebibytes.and_then(|mebibytes| u64::try_from(mebibytes).ok()) {
@@ -144,7 +144,7 @@ pub fn parse_memory(setting: &str, text: &str) -> Result<Mebibytes, Error> {
     }
 }
 
-/// Reads a whole number within `allowed`.
+/// Parses a whole number within `allowed`.
 ///
 /// # Errors
 /// When it is anything else.
@@ -161,19 +161,19 @@ pub fn parse_count(setting: &str, text: &str, allowed: RangeInclusive<u64>) -> R
     }
 }
 
-/// Reads a number from 0 to 1.
+/// Parses a number from 0 to 1.
 ///
 /// # Errors
 /// When it is anything else.
 pub fn parse_ratio(setting: &str, text: &str) -> Result<f64, Error> {
     match text.trim().parse() {
-        // Adding zero makes nothing of the sign of -0.
+        // Adding zero turns -0 into 0.
         Ok(ratio) if (0.0..=1.0).contains(&ratio) => Ok(ratio + 0.0),
         _ => Err(bad(setting, text, "a number from 0 to 1, such as 0.8")),
     }
 }
 
-/// Reads `true` or `false`, in capitals or not.
+/// Parses `true` or `false`, in upper or lower case.
 ///
 /// # Errors
 /// When it is anything else.
@@ -188,10 +188,10 @@ pub fn parse_bool(setting: &str, text: &str) -> Result<bool, Error> {
     }
 }
 
-/// Reads a number of cores above zero with up to three decimals: `2`, `0.5`.
+/// Parses a number of cores above zero with up to three decimals: `2`, `0.5`.
 ///
 /// # Errors
-/// When it is anything else, or more than an offer can hold.
+/// Fails if the text is anything else, or more than an offer can hold.
 pub fn parse_cores(setting: &str, text: &str) -> Result<MilliCpus, Error> {
     let number = text.trim();
     let (whole, decimals) = match number.split_once('.') {
@@ -215,8 +215,7 @@ fn bad_cores(setting: &str, text: &str) -> Error {
     bad(setting, text, "a number of cores above 0 with at most 3 decimals, such as 2 or 0.5")
 }
 
-/// A duration as people say it, in its one or two largest units: `5 s`, `1.5 s`, `11 min 20 s`, `1
-/// h`. What is smaller is dropped.
+/// Formats a duration in its one or two largest units: `5 s`, `1.5 s`, `11 min 20 s`, `1 h`. Smaller units are dropped.
 #[must_use]
 pub fn format_duration(duration: Duration) -> String {
     let (seconds, nanos) = (duration.as_secs(), duration.subsec_nanos());
@@ -242,7 +241,7 @@ fn two_units(larger: u64, larger_unit: &str, smaller: u64, smaller_unit: &str) -
     }
 }
 
-/// The digits at the start, and what follows them without the space between.
+/// Splits a text into the digits at its start and the rest, without the white space between.
 fn split_number(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, suffix) = text.split_at(end);

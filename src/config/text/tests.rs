@@ -1,9 +1,9 @@
-//! Tests of the readers of settings.
+//! Tests of the parsers of settings.
 
 use super::*;
 use proptest::prelude::*;
 
-/// Texts of the shape of numbers with a unit.
+/// Pattern of texts that resemble a number with a unit.
 const NEARLY_RIGHT: &str = "[ +-]?[0-9]{0,22}[., ]?[0-9]{0,4} ?[a-zA-Z]{0,3}";
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -13,8 +13,7 @@ fn message<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
     error.to_string()
 }
 
-/// Goal: durations read as Spark reads them. Method: each unit, bare numbers, capitals, white
-/// space.
+/// Goal: durations are parsed as Spark parses them. Method: each unit, bare numbers, upper case, white space.
 #[test]
 fn durations_take_all_units() {
     let read = |text| parse_duration("x", text, TimeUnit::Seconds).unwrap();
@@ -31,7 +30,7 @@ fn durations_take_all_units() {
     assert_eq!(parse_duration("x", "1", TimeUnit::Days).unwrap(), 86_400 * SECOND);
 }
 
-/// Goal: a bad duration is answered with its setting, itself and what is allowed. Method: one of a
+/// Goal: the error for an invalid duration contains the setting, the text and what is allowed. Method: one of each
 /// kind.
 #[test]
 fn bad_durations_are_explained() {
@@ -48,7 +47,7 @@ fn bad_durations_are_explained() {
     assert!(read(&"9".repeat(1 << 20)).len() < 400);
 }
 
-/// Goal: memory reads as Spark reads it, in MiB. Method: each unit, rounding, edges, errors.
+/// Goal: memory is parsed as Spark parses it, in MiB. Method: each unit, rounding, edge cases, errors.
 #[test]
 fn memory_takes_all_units() {
     let read = |text| parse_memory("spark.executor.memory", text);
@@ -77,7 +76,7 @@ fn memory_takes_all_units() {
     }
 }
 
-/// Goal: cores keep three decimals and nothing slips through. Method: forms and edges.
+/// Goal: cores keep three decimals, and invalid numbers are rejected. Method: each form and edge cases.
 #[test]
 fn cores_take_up_to_three_decimals() {
     for (text, millis) in [("2", 2_000), ("0.5", 500), (".25", 250), (" 1.005 ", 1_005)] {
@@ -91,7 +90,7 @@ fn cores_take_up_to_three_decimals() {
     assert!(parse_cores("x", &"9".repeat(100_000)).is_err());
 }
 
-/// Goal: counts, ratios and switches refuse what they must. Method: edges of each.
+/// Goal: invalid counts, ratios and booleans are rejected. Method: edge cases of each.
 #[test]
 fn counts_ratios_and_switches_have_edges() {
     assert_eq!(parse_count("x", " 3 ", 1..=3).unwrap(), 3);
@@ -107,7 +106,7 @@ fn counts_ratios_and_switches_have_edges() {
     assert!(message(parse_bool("x", "yes")).ends_with("must be true or false"));
 }
 
-/// Goal: people read durations at a glance. Method: one of each shape.
+/// Goal: formatted durations are easy to read. Method: one of each form.
 #[test]
 fn durations_print_in_their_largest_units() {
     for (micros, text) in [
@@ -130,8 +129,8 @@ fn durations_print_in_their_largest_units() {
 }
 
 proptest! {
-    /// Goal: no text makes a reader panic or gives an error without the setting's name. Method:
-    /// arbitrary texts, half of them close to right.
+    /// Goal: no parser panics, and every error contains the setting's name. Method: arbitrary texts, half of them
+    /// almost valid.
     #[test]
     fn readers_are_total(text in prop_oneof![any::<String>(), NEARLY_RIGHT]) {
         let results = [
@@ -147,7 +146,7 @@ proptest! {
         }
     }
 
-    /// Goal: what cores print, they read. Method: all sizes.
+    /// Goal: printed cores parse back. Method: random numbers of cores.
     #[test]
     fn cores_read_what_they_print(millis in 1..=Scalar::MAX.thousandths()) {
         let cores = MilliCpus::from_millis(millis);
