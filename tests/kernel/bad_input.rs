@@ -1,6 +1,6 @@
-//! Offers that no sane cluster makes: no panic, no over-commitment, linear time.
+//! Invalid and extreme offers: they cause no panic and no over-commitment, and take linear time.
 //!
-//! Sizes are such that quadratic work would take minutes; no time is asserted.
+//! The sizes are chosen so that quadratic work would take minutes; no time is asserted.
 
 use offermill::limits::{EXECUTOR_CORES_MAX, EXECUTORS_PER_AGENT_MAX, TOTAL_CORES_MAX};
 use offermill::resources::PortRange;
@@ -29,7 +29,7 @@ fn kernel(setup: &Setup) -> Kernel {
     Kernel::new(setup.config(), IdScheme::plain())
 }
 
-/// Every offer is answered once, and no more is taken of a resource than it is.
+/// Checks that each offer is answered once, and that no more of a resource is taken than was offered.
 fn expect_sound(offers: &[Offer<'_>], decisions: &Decisions) {
     let mut answers = vec![0u32; offers.len()];
     decisions.declines().iter().for_each(|row| answers[row.offer as usize] += 1);
@@ -56,8 +56,8 @@ fn expect_sound(offers: &[Offer<'_>], decisions: &Decisions) {
     }
 }
 
-/// Goal: numbers that are no quantities count as nothing, huge ones are no trouble, and no cap breaks. Method: all
-/// pairs of strange numbers as cores and memory, under each kind of setting.
+/// Goal: numbers that aren't quantities count as zero, huge ones do no harm, and no cap is exceeded. Method: all pairs
+/// of unusual numbers as cores and memory, under each kind of setting.
 #[test]
 fn strange_numbers_are_harmless() {
     let setups = [
@@ -91,8 +91,8 @@ fn strange_numbers_are_harmless() {
     }
 }
 
-/// Goal: an agent that offers the world gets as many executors as the kernel can count on one agent, not more.
-/// Method: two such offers, for the smallest executors that there are.
+/// Goal: an agent that offers unlimited resources gets as many executors as the kernel can count per agent, and no
+/// more. Method: two such offers, for the smallest possible executors.
 #[test]
 fn an_endless_agent_is_filled_once() {
     let kernel = kernel(&Setup { executor_cores: Some(1), memory: 1, ..Setup::default() });
@@ -114,8 +114,8 @@ fn an_endless_agent_is_filled_once() {
     kernel.check().unwrap();
 }
 
-/// Goal: an offer may have any number of resources and intervals. Method: 200 000 slivers that make up 50 executors;
-/// 200 000 intervals around the port that is asked for.
+/// Goal: an offer may have any number of resources and intervals. Method: 200 000 slivers that add up to 50 executors;
+/// 200 000 intervals around the requested port.
 #[test]
 fn slivers_add_up_in_linear_time() {
     let kernel = kernel(&Setup { port: Some(7337), limit: Some(99), ..Setup::default() });
@@ -141,8 +141,8 @@ fn slivers_add_up_in_linear_time() {
     kernel.check().unwrap();
 }
 
-/// Goal: an agent may come any number of times in a batch, with one role or with as many. Method: 100 000 offers of
-/// one agent, each a hundredth of an executor.
+/// Goal: an agent may occur any number of times in a batch, with one role or with a role per offer. Method: 100 000
+/// offers of one agent, each a hundredth of an executor.
 #[test]
 fn one_agent_may_fill_a_batch() {
     let resources = [Resource::scalar("cpus", 0.01), Resource::scalar("mem", 1.0)];
@@ -162,7 +162,7 @@ fn one_agent_may_fill_a_batch() {
     }
 }
 
-/// Goal: names may be empty, long, alike and of any script. Method: such names, in one batch and the next.
+/// Goal: names may be empty, long, equal and in any script. Method: such names, in one batch and the next.
 #[test]
 fn names_are_only_names() {
     let long = "x".repeat(1 << 20);

@@ -1,4 +1,4 @@
-//! Updates in batches do what the same updates do one by one.
+//! Batches of updates have the same effect as the same updates one by one.
 
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ use crate::world::{Entry, Setup, Sheet, at, lend, secs};
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Agents offer; one executor a core.
+    /// Offers of agents; each core has room for one executor.
     Offers(Vec<(u8, u8)>),
-    /// Reports about executors, by number, or about somebody unknown.
+    /// Updates about executors, by number; numbers without an executor are unknown executors.
     Updates(Vec<(usize, TaskState, UpdateReason)>),
     Kill(usize),
     AgentLost(u8),
@@ -36,7 +36,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A kernel, and all executors that it ever placed.
+/// A kernel, and all executors that it has placed.
 struct Side {
     kernel: Kernel,
     handler: Handler,
@@ -53,7 +53,7 @@ impl Side {
         Side { kernel, handler, decisions, placed: Vec::new(), now: 0, batched }
     }
 
-    /// Plays a step; returns what can be seen of it.
+    /// Plays a step. Returns everything that is visible of the kernel.
     fn play(&mut self, step: &Step) -> String {
         let Side { kernel, handler, decisions, placed, now, batched } = self;
         let seen = match step {
@@ -111,9 +111,9 @@ impl Side {
 }
 
 proptest! {
-    /// Goal: a batch of updates has the outcomes, and leaves the kernel in the state, of the same updates one by one:
-    /// also when an executor returns into the room that another of the batch left. Method: random histories under
-    /// tight caps, played to two kernels; all that can be seen is compared after each step.
+    /// Goal: a batch of updates has the same outcomes, and leaves the kernel in the same state, as the same updates one
+    /// by one, even if an executor returns to capacity that another update of the batch freed. Method: random histories
+    /// under tight caps, played to two kernels, whose visible state is compared after each step.
     #[test]
     fn a_batch_is_its_updates_one_by_one(
         limit in prop::option::of(1u32..12), gpu_cap in prop_oneof![Just(0u32), 1u32..20], plain in any::<bool>(),
@@ -131,9 +131,9 @@ proptest! {
         prop_assert_eq!(format!("{:?}", reports[0]), format!("{:?}", reports[1]));
     }
 
-    /// Goal: an executor that returns after its cores were given to others finds the room of those that ended before
-    /// it in the same batch, and of no others. Method: executors stay unreachable until others are placed under the
-    /// cap in their stead; one batch, in a random order, reports that these have failed and that the first ones run.
+    /// Goal: an executor that returns after its cores were given to others can use the capacity of executors that ended
+    /// earlier in the same batch, and of no others. Method: executors stay unreachable until others are placed under
+    /// the cap instead; one batch, in random order, reports that these have failed and that the first ones run.
     #[test]
     fn the_returning_find_the_room_of_those_that_ended_before_them(
         (count, order) in (1u8..6).prop_flat_map(|count| {

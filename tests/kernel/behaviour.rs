@@ -1,4 +1,4 @@
-//! The kernel's documented behaviour, one readable example a sentence.
+//! Tests of the kernel's documented behaviour: one readable example per sentence.
 
 mod adopting;
 mod conduct;
@@ -17,7 +17,7 @@ use offermill::{
 
 use crate::world::{Setup, Sheet, at, lend};
 
-/// A kernel with one handler, told things in few words. Times are in milliseconds.
+/// A kernel with one handler, with short forms of its calls. Times are in milliseconds.
 struct Fixture {
     kernel: Kernel,
     handler: Handler,
@@ -34,7 +34,7 @@ impl Fixture {
         Fixture { handler: kernel.handler(), kernel, decisions: Decisions::new() }
     }
 
-    /// Offers the sheets; the executors placed, in the order of their numbers.
+    /// Offers the sheets. Returns the placed executors in the order of their numbers.
     fn offer(&mut self, sheets: &[Sheet], now: u64) -> Vec<ExecutorId> {
         let Fixture { handler, decisions, .. } = self;
         lend(sheets, |offers| handler.resource_offers(offers, at(now), decisions));
@@ -47,14 +47,14 @@ impl Fixture {
         placed
     }
 
-    /// Offers an agent with room for one executor of the default setup, and expects one.
+    /// Offers an agent with room for one executor of the default setup, and expects one to be placed.
     fn start_on(&mut self, agent: &str, now: u64) -> ExecutorId {
         let placed = self.offer(&[Sheet::new(agent, 1.0, 100.0)], now);
         assert_eq!(placed.len(), 1, "{:?}", self.decisions.declines());
         placed[0]
     }
 
-    /// Why an agent with room for one executor is declined.
+    /// Offers an agent with room for one executor. Returns the reason for which it is declined.
     fn refused_on(&mut self, agent: &str, now: u64) -> Reason {
         let placed = self.offer(&[Sheet::new(agent, 1.0, 100.0)], now);
         assert_eq!(placed, []);

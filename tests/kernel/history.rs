@@ -1,5 +1,5 @@
-//! Histories of events: inputs of a kernel, and the reference's answers. Generators of histories (the state
-//! machine at random, the fuzz target from bytes) lets a [`Scene`] play each step first and then a [`Subject`].
+//! Histories of events: the inputs of a kernel, and the reference model's answers. The generators of histories (the
+//! state machine at random, the fuzz target from bytes) have a [`Scene`] play each step first, and then a [`Subject`].
 
 mod compare;
 pub(crate) mod corners;
@@ -14,18 +14,18 @@ use crate::world::{Setup, Sheet};
 use corners::Corner;
 pub(crate) use subject::Subject;
 
-/// The number of handlers which answer offers.
+/// The number of handlers that answer offers.
 pub(crate) const HANDLERS: usize = 3;
 
-/// Whom an update is about.
+/// The executor of an update.
 #[derive(Clone, Debug)]
 pub(crate) enum Whom {
     Number(u64),
-    /// An id that the kernel never gave.
+    /// An id that the kernel never assigned.
     Text(&'static str),
 }
 
-/// An executor that a former run has left.
+/// An executor of a former run.
 #[derive(Clone, Debug)]
 pub(crate) struct Relic {
     pub(crate) name: &'static str,
@@ -35,21 +35,21 @@ pub(crate) struct Relic {
     pub(crate) gpus: u64,
 }
 
-/// How often a storm of settings changes them.
+/// The number of changes in a storm of settings.
 const STORM: u32 = 300;
 
-/// The limits of a storm of settings that ends with `last`.
+/// The executor limits of a storm of settings that ends with `last`.
 pub(crate) fn storm(last: Option<u32>) -> impl Iterator<Item = Option<u32>> {
     let others = (1..STORM).map(|number| Some(1_000 + number % 2));
     others.chain(std::iter::once(last))
 }
 
-/// A generator of histories need not use all.
+/// The events. Generators of histories need not use all of them.
 #[allow(dead_code)]
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
     Adopt(Vec<Relic>),
-    /// The executor limit changes so often that a small counter of changes wraps.
+    /// The executor limit changes often enough that a small counter of changes wraps around.
     Storm(Option<u32>),
     /// Two threads call `tick` in turn: one with the current time, the other this number of milliseconds behind.
     Drivers {
@@ -59,11 +59,11 @@ pub(crate) enum Event {
         handler: usize,
         sheets: Vec<Sheet>,
     },
-    /// A handler's last answers have left for the cluster.
+    /// A handler's last answers have been sent to the cluster.
     Sent {
         handler: usize,
     },
-    /// A handler makes room for a new one.
+    /// A handler is replaced by a new one.
     Replaced {
         handler: usize,
     },
@@ -87,7 +87,7 @@ pub(crate) enum Event {
     Drain,
 }
 
-/// An event, and the milliseconds since the one before.
+/// An event, and the milliseconds since the previous one.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) after: i64,
@@ -95,14 +95,14 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// An event at the moment of the one before.
+    /// An event at the time of the previous one.
     #[allow(dead_code)]
     pub(crate) fn now(event: Event) -> Step {
         Step { after: 0, event }
     }
 }
 
-/// What the kernel must answer to the last event.
+/// The kernel's expected answer to the last event.
 #[derive(Clone, Debug)]
 pub(crate) enum Expected {
     Nothing,
@@ -112,14 +112,14 @@ pub(crate) enum Expected {
     Flag(bool),
     Call(Option<DemandCall>),
     Aged(BTreeSet<u64>, BTreeSet<u64>),
-    /// Who was adopted, unless adoption is over.
+    /// The adopted executors. `None` if adoption is no longer possible.
     Adopted(Option<Vec<Option<u64>>>),
-    /// What each of two drivers was told: by a tick and by a poll.
+    /// For each of two drivers, the expected results of a tick and of a poll.
     Driven([(BTreeSet<u64>, BTreeSet<u64>); 2], [Option<DemandCall>; 2]),
     Drained(bool, BTreeMap<u64, Fate>),
 }
 
-/// The reference, the time, and what the last event led to.
+/// The reference model, the time, and the expected results of the last event.
 #[derive(Clone, Debug)]
 pub(crate) struct Scene {
     pub(crate) model: Model,
@@ -127,18 +127,18 @@ pub(crate) struct Scene {
     pub(crate) now: Timestamp,
     latest: u64,
     back_ms_max: u64,
-    /// What the last answer of each handler was given on.
+    /// The state under which each handler's last answer was given.
     said: [Said; HANDLERS],
     pub(crate) expected: Expected,
-    /// How many storms of settings there were, also when each handler answered last.
+    /// The number of storms of settings, in all and until each handler's last answer.
     storms: u64,
     storms_said: [u64; HANDLERS],
-    /// What the last event reached.
+    /// The corner cases that the last event reached.
     pub(crate) corners: Vec<Corner>,
 }
 
 impl Scene {
-    /// The start of a history in which the clock never goes back further than `back_ms_max`.
+    /// Creates the start of a history in which the clock never goes back by more than `back_ms_max`.
     pub(crate) fn new(setup: Setup, plain_ids: bool, back_ms_max: u64) -> Scene {
         Scene {
             model: Model::new(setup),
@@ -154,7 +154,7 @@ impl Scene {
         }
     }
 
-    /// The moments, relative to the present one, around which time alone changes an executor out of sight.
+    /// The times, relative to now, around which an unreachable executor changes by time alone.
     #[allow(dead_code)]
     pub(crate) fn deadlines(&self) -> Vec<i64> {
         let mut moments = Vec::new();
@@ -168,7 +168,7 @@ impl Scene {
         moments
     }
 
-    /// When an executor out of sight is given up, or one that is given up is forgotten.
+    /// When an unreachable executor is given up, or one that is given up is forgotten.
     pub(crate) fn deadline(&self, number: u64) -> Option<Timestamp> {
         let executor = &self.model.executors[number as usize];
         let rule = self.model.setup.unreachable;
@@ -179,13 +179,13 @@ impl Scene {
         }
     }
 
-    /// The moment of a driver that is behind.
+    /// The time of a driver that is behind.
     pub(crate) fn behind(&self, behind: u64) -> Timestamp {
         let earliest = self.latest.saturating_sub(self.back_ms_max);
         Timestamp::from_millis(self.now.as_millis().saturating_sub(behind).max(earliest))
     }
 
-    /// When the second of two drivers acts.
+    /// The time of the second of two drivers.
     fn moment_of_second(&self, event: &Event) -> Timestamp {
         match event {
             Event::Drivers { behind } => self.behind(*behind),
@@ -193,7 +193,7 @@ impl Scene {
         }
     }
 
-    /// Whether a step means anything here, and the documentation says what.
+    /// Whether a step is possible now and its result is documented.
     pub(crate) fn admits(&self, step: &Step) -> bool {
         let placed = self.model.executors.len() as u64;
         let known = |number: &u64| *number < placed;
@@ -208,7 +208,7 @@ impl Scene {
             Event::Limit(limit) | Event::Storm(limit) => {
                 limit.is_some() || self.model.setup.core_cap.is_some()
             }
-            // The kernel needs to know for certain whether an agent has been forgotten.
+            // The reference must know for certain whether an agent has been forgotten.
             Event::Adopt(relics) => {
                 !self.plain_ids
                     && relics.iter().all(|relic| {
@@ -220,13 +220,13 @@ impl Scene {
         }
     }
 
-    /// The moment of the next step.
+    /// The time of the next step.
     pub(crate) fn now_after(&self, step: &Step) -> Timestamp {
         let now = self.now.as_millis().saturating_add_signed(step.after);
         Timestamp::from_millis(now.max(self.latest.saturating_sub(self.back_ms_max)))
     }
 
-    /// Notes what the kernel must answer.
+    /// Plays a step on the reference model, and records the kernel's expected answer.
     pub(crate) fn play(&mut self, step: &Step) {
         let now = self.now_after(step);
         self.latest = self.latest.max(now.as_millis());

@@ -1,16 +1,17 @@
-//! Are the answers of concurrent calls those of some order of them?
+//! Linearizability tests: the answers of concurrent calls must be those of some sequential order.
 //!
-//! Four threads make a few calls each. Each call is stamped before and after; each history is then judged by a search
-//! (Wing and Gong's, with a memory of what led nowhere) for an order of the calls' effects that respects the stamps and
-//! that a ledger without threads explains: who was placed, what was freed, which totals and pictures were seen.
+//! Four threads make a few calls each. Each call is stamped before and after. For each history, a search (Wing and
+//! Gong's algorithm, which remembers failed states) looks for an order of the calls' effects that respects the stamps
+//! and that a sequential ledger explains: placed executors, freed resources, and the totals and snapshots that were
+//! read.
 //!
-//! Three calls have two effects, not one, and the ledger says so. A batch is planned by what it saw at one instant and
-//! admitted at a later one, by a smaller plan at most. An end is decided at one instant, after which a duplicate frees
-//! nothing, and leaves the totals at a later one. A new limit may be followed from one instant on, and must be from a
-//! later one on, before the call returns.
+//! Three calls have two effects instead of one, and so does the ledger. A batch is planned with the state at one
+//! instant and admitted at a later one, with a plan that is at most smaller. An end is decided at one instant, after
+//! which a duplicate frees nothing, and leaves the totals at a later one. A new limit may be applied from one instant
+//! on, and must be applied from a later one on, before the call returns.
 //!
-//! Which calls are made follows from a seed, which is printed (`OFFERMILL_SEED` sets another); how threads interleave
-//! does not.
+//! A seed determines the calls, and is printed (`OFFERMILL_SEED` sets another). How the threads interleave is not
+//! determined.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -28,7 +29,7 @@ const HISTORIES: u64 = 4_000;
 const CAP: u32 = 4;
 const LIMIT: u32 = 3;
 
-/// A call and what it answered. Executors are bits.
+/// A call and its answer. Sets of executors are bit masks.
 #[derive(Clone, Debug)]
 enum Call {
     /// Offers with room for this number of executors, and the executors that were placed.
@@ -36,7 +37,7 @@ enum Call {
         room: u32,
         placed: u64,
     },
-    /// The end of one was reported; whether it freed anything.
+    /// The end of one executor is reported; `freed` is whether that freed anything.
     End {
         executor: u64,
         freed: bool,
@@ -47,14 +48,14 @@ enum Call {
         executors: u32,
         closed: bool,
     },
-    /// An exact picture.
+    /// An exact snapshot.
     Snapshot {
         executors: u64,
         closed: bool,
     },
 }
 
-/// A call between two stamps.
+/// A call between its two stamps.
 #[derive(Clone, Debug)]
 struct Stamped {
     from: u64,
@@ -62,7 +63,7 @@ struct Stamped {
     call: Call,
 }
 
-/// What has an instant of its own.
+/// An effect, which happens at one instant.
 #[derive(Clone, Debug)]
 enum Effect {
     Planned { room: u32, placed: u64 },
@@ -76,13 +77,13 @@ enum Effect {
     Snapshot { executors: u64, closed: bool },
 }
 
-/// The kernel, as one thread would have it.
+/// The sequential model of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Ledger {
     alive: u64,
     counted: u32,
     limit: u32,
-    /// The limit before, as long as a batch may still follow it.
+    /// The previous limit, as long as a batch may still apply it.
     fading: Option<u32>,
     closed: bool,
 }
@@ -92,14 +93,14 @@ impl Ledger {
         Ledger { alive: 0, counted: 0, limit: LIMIT, fading: None, closed: false }
     }
 
-    /// How many more executors there is room for: by the limit, or by the one before.
+    /// The number of further executors that are allowed: by the limit, and by the previous one.
     fn rooms(&self) -> impl Iterator<Item = u32> {
         let limits = [Some(self.limit), self.fading].into_iter().flatten();
         let (counted, closed) = (self.counted, self.closed);
         limits.map(move |limit| if closed { 0 } else { limit.min(CAP).saturating_sub(counted) })
     }
 
-    /// The ledger after `effect`; none if that can't be its answer now.
+    /// Returns the ledger after `effect`. `None` if the effect is not possible now.
     fn after(&self, effect: &Effect) -> Option<Ledger> {
         let mut next = self.clone();
         let possible = match *effect {
@@ -144,7 +145,7 @@ impl Ledger {
     }
 }
 
-/// An effect, the stamps that it lies between, and the effect of the same call that comes before it.
+/// An effect, the stamps between which it happens, and the index of the effect of the same call that precedes it.
 struct Event {
     from: u64,
     to: u64,
@@ -176,7 +177,7 @@ fn events(history: &[Stamped]) -> Vec<Event> {
     events
 }
 
-/// Whether some order explains `history`.
+/// Whether some sequential order explains `history`.
 fn explained(history: &[Stamped]) -> bool {
     fn search(
         events: &[Event],
@@ -192,7 +193,7 @@ fn explained(history: &[Stamped]) -> bool {
         }
         let is_done = |at: usize| done & 1 << at != 0;
         let open = || events.iter().enumerate().filter(|(at, _)| !is_done(*at));
-        // Nothing comes before what had returned when it was called.
+        // No effect precedes the effects of calls that had returned when its call began.
         let first_return = open().map(|(_, event)| event.to).min().unwrap_or_default();
         for (at, event) in open() {
             let next = event.from < first_return && event.after.is_none_or(is_done);
@@ -207,17 +208,17 @@ fn explained(history: &[Stamped]) -> bool {
     search(&events(history), 0, &Ledger::new(), &mut HashSet::new())
 }
 
-/// What the threads of a history share.
+/// The state that the threads of a history share.
 struct Yard {
     kernel: Kernel,
     stamps: AtomicU64,
     ready: AtomicUsize,
-    /// Executors whose placement has been answered.
+    /// Executors whose placement has been returned.
     known: Mutex<Vec<ExecutorId>>,
 }
 
 fn bit(id: ExecutorId) -> u64 {
-    // An order of planning has gaps, but not sixty of them with so few calls.
+    // The sequence of planned executors has gaps, but doesn't reach sixty with so few calls.
     1u64.checked_shl(id.sequence() as u32).expect("too many executors")
 }
 
@@ -263,7 +264,7 @@ impl Yard {
         Call::Offer { room, placed: ids.into_iter().fold(0, |all, id| all | bit(id)) }
     }
 
-    /// One thread's calls.
+    /// Makes one thread's calls.
     fn run(&self, thread: usize, mut dice: Dice) -> Vec<Stamped> {
         let mut handler = self.kernel.handler();
         let agent = format!("S{thread}");
@@ -308,7 +309,7 @@ impl Yard {
     }
 }
 
-/// How many pairs of calls overlapped.
+/// The number of pairs of calls that overlap.
 fn overlaps(history: &[Stamped]) -> usize {
     let pairs = history.iter().enumerate().flat_map(|(at, one)| {
         history[at + 1..].iter().filter(|other| one.from < other.to && other.from < one.to)
@@ -316,7 +317,7 @@ fn overlaps(history: &[Stamped]) -> usize {
     pairs.count()
 }
 
-/// Goal: what concurrent calls answer is what some order of them would have, each at an instant between call and
+/// Goal: concurrent calls return what some sequential order of them would return, each at an instant between call and
 /// return. Method: thousands of short histories of four threads on a small kernel, each searched for such an order.
 #[test]
 fn histories_are_explained_by_an_order() {
@@ -345,8 +346,8 @@ fn histories_are_explained_by_an_order() {
     assert!(overlapping > 500, "the test has to test something");
 }
 
-/// Goal: the judge condemns what no order explains, and nothing else. Method: histories by hand, in pairs: one that
-/// can't be, and one that differs by a stamp or an answer and can.
+/// Goal: the search rejects histories that no order explains, and accepts all others. Method: pairs of hand-written
+/// histories: one that is impossible, and one that differs by a stamp or an answer and is possible.
 #[test]
 fn the_judge_knows_right_from_wrong() {
     let stamped = |from, to, call| Stamped { from, to, call };

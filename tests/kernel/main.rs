@@ -1,16 +1,16 @@
-//! The kernel as a whole, from outside: against a sequential reference model, under threads, by its memory, with
-//! bad input, and by example.
+//! Tests of the whole kernel through its public API: against a sequential reference model, with threads, with its
+//! memory counted, with bad input, and by example.
 //!
 //! | module | question |
 //! |---|---|
-//! | [`algebra`] | are cut pieces and what is left exactly what was offered? |
+//! | [`algebra`] | do the taken pieces and the rest add up to exactly what was offered? |
 //! | [`behaviour`] | does it do what its documentation says, sentence by sentence? |
-//! | [`state_machine`] | does any [`history`] of events take it away from [`reference`]? |
-//! | [`batched_updates`] | is a batch of updates the same as its updates one by one? |
+//! | [`state_machine`] | does any [`history`] of events make it differ from [`reference`]? |
+//! | [`batched_updates`] | does a batch of updates have the effect of its updates one by one? |
 //! | [`spark`] | what would Spark's own backend answer? |
-//! | [`threads`] | do its promises hold while threads race? |
-//! | [`linearizability`] | are the answers of concurrent calls those of some order of them? |
-//! | [`memory`] | what does it allocate, when, and does it give it back? |
+//! | [`threads`] | do its guarantees hold while threads race? |
+//! | [`linearizability`] | are the answers of concurrent calls those of some sequential order? |
+//! | [`memory`] | what does it allocate, when, and is it freed? |
 //! | [`bad_input`] | does any offer make it panic, over-commit or hang? |
 //!
 //! The binary counts allocations (the crate `allocation-counter` brings the allocator).

@@ -1,6 +1,6 @@
-//! What the kernel allocates, when, and whether it gives it back.
+//! Tests of the kernel's allocations: how much it allocates, when, and whether it is freed.
 //!
-//! Allocations are counted on the calling thread alone, so that tests that run at the same time don't disturb.
+//! Only allocations of the calling thread are counted, so that concurrent tests don't interfere.
 
 use std::fmt::Write as _;
 
@@ -18,7 +18,7 @@ fn kernel(setup: &Setup) -> Kernel {
     Kernel::new(setup.config(), IdScheme::unique("memory", 36).unwrap())
 }
 
-/// Tells ends without allocating: the name is written into memory that it keeps.
+/// Reports the ends of executors without allocating: the name is written into a reused string.
 #[derive(Default)]
 struct Clerk {
     name: String,
@@ -32,8 +32,9 @@ impl Clerk {
     }
 }
 
-/// Goal: a million agents that come and go leave nothing behind. Method: twelve virtual days with ten new agents every
-/// ten seconds, some with an executor that ends, half of these badly; the last 900 000 must cost nothing.
+/// Goal: a million agents that come and go leave no memory behind. Method: twelve virtual days with ten new agents
+/// every ten seconds, some with an executor that ends, half of these with a failure; the last 900 000 must not allocate
+/// anything that remains.
 #[test]
 fn a_million_agents_leave_nothing_behind() {
     let kernel = kernel(&Setup { limit: Some(1000), ..Setup::default() });
@@ -68,9 +69,9 @@ fn a_million_agents_leave_nothing_behind() {
     kernel.check().unwrap();
 }
 
-/// Goal: an agent costs at most 256 bytes, texts aside, what a handler keeps of it included; each further handler that
-/// knows it costs at most 128 more. Method: 100 000 of them, all candidates; what goes with the handler is the
-/// handler's.
+/// Goal: an agent takes at most 256 bytes without texts, including a handler's memory of it; each further handler that
+/// knows it takes at most 128 more. Method: 100 000 agents, all of them candidates; the memory that is freed with the
+/// handler is the handler's.
 #[test]
 fn an_agent_costs_at_most_256_bytes() {
     const AGENTS: usize = 100_000;
@@ -101,7 +102,7 @@ fn an_agent_costs_at_most_256_bytes() {
     assert!(handlers <= 128, "{handlers} bytes in a handler");
 }
 
-/// Goal: an executor costs at most 128 bytes. Method: 100 000 of them on 100 agents.
+/// Goal: an executor takes at most 128 bytes. Method: 100 000 executors on 100 agents.
 #[test]
 fn an_executor_costs_at_most_128_bytes() {
     const EACH: usize = 1000;
@@ -128,7 +129,7 @@ fn an_executor_costs_at_most_128_bytes() {
     }
 }
 
-/// Offers of `agents` agents, in batches, repeated.
+/// Offers the same offers in batches, again and again.
 struct Round<'a> {
     kernel: &'a Kernel,
     handler: &'a mut Handler,
@@ -138,7 +139,7 @@ struct Round<'a> {
 }
 
 impl Round<'_> {
-    /// Offers everything once; ends what was started. Returns how many executors there were.
+    /// Offers everything once, and ends the launched executors. Returns their number.
     fn run(&mut self, offers: &[Offer<'_>], now: u64) -> usize {
         let mut executors = 0;
         for batch in offers.chunks(100) {
@@ -158,7 +159,7 @@ impl Round<'_> {
     }
 }
 
-/// Runs rounds of offers until memory has its size, and then counts the allocations of more.
+/// Runs rounds of offers until all memory has its final size, and then counts the allocations of further rounds.
 fn allocations(setup: &Setup, offers: &[Offer<'_>], executors: usize) -> (u64, Decisions) {
     allocations_of(&kernel(setup), offers, executors)
 }
@@ -173,7 +174,7 @@ fn allocations_of(kernel: &Kernel, offers: &[Offer<'_>], executors: usize) -> (u
     }
     let cost = measure(|| {
         for now in 3..10 {
-            // Seconds apart, so that whatever is done now and then is done as well.
+            // The rounds are seconds apart, so that periodic work is included.
             assert_eq!(round.run(offers, now * 20_000), executors);
         }
     });
@@ -182,8 +183,8 @@ fn allocations_of(kernel: &Kernel, offers: &[Offer<'_>], executors: usize) -> (u
 }
 
 /// Goal: the offer path allocates nothing in the steady state. Method: offers of 10 000 agents that are declined by
-/// constraint, declined for being small, some less than others, declined at a cap, and accepted and freed again; the
-/// nearest misses are noted anew in each round.
+/// constraint, declined for being small, some smaller than others, declined at a cap, and accepted and freed again; the
+/// nearest misses are recorded anew in each round.
 #[test]
 fn the_steady_state_allocates_nothing() {
     let agents: Vec<String> = (0..10_000).map(|number| format!("agent-{number}")).collect();
@@ -224,8 +225,8 @@ fn the_steady_state_allocates_nothing() {
     assert_eq!(count, 0, "accepted whole, under a constraint");
 }
 
-/// Goal: a batch of updates allocates nothing, once its outcomes have their memory. Method: 200 executors that end, are
-/// killed, run and repeat themselves in one batch, twice.
+/// Goal: a batch of updates allocates nothing once the list of outcomes has its final size. Method: 200 executors that
+/// end, are killed, run, and have repeated updates in one batch, twice.
 #[test]
 fn a_batch_of_updates_allocates_nothing() {
     let kernel = kernel(&Setup::default());
@@ -251,7 +252,7 @@ fn a_batch_of_updates_allocates_nothing() {
     }
 }
 
-/// Goal: to mind wanted hosts allocates nothing in the steady state. Method: offers of 1000 agents, half of them on
+/// Goal: waiting for wanted hosts allocates nothing in the steady state. Method: offers of 1000 agents, half of them on
 /// wanted hosts, during the wait and after it.
 #[test]
 fn waiting_for_hosts_allocates_nothing() {

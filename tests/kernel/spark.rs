@@ -1,6 +1,6 @@
-//! What Spark 3.5's coarse-grained Mesos backend does with offers: its loop told anew, as plainly as can be.
+//! A reference model of Spark 3.5's coarse-grained Mesos backend: its offer loop, written as plainly as possible.
 //!
-//! One offer at a time, sums and scans for everything, amounts in thousandths.
+//! It takes one offer at a time, sums and scans for everything, and counts in thousandths.
 
 use std::collections::HashMap;
 
@@ -15,11 +15,11 @@ pub(crate) struct Launch {
     pub(crate) host: String,
     pub(crate) cores: u64,
     pub(crate) gpus: u64,
-    /// Pieces: which resource of the offer, and how many thousandths of it; or the port.
+    /// The taken pieces: the index of the offer's resource, and the amount in thousandths or the port.
     pub(crate) pieces: Vec<(usize, u64)>,
 }
 
-/// Why an offer wasn't used, as far as Spark tells it apart.
+/// The reason for which an offer isn't used, as far as Spark distinguishes reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     UnmetConstraint,
@@ -36,7 +36,7 @@ pub(crate) struct Spark<'a> {
     limit: Option<u32>,
     /// The hosts on which executors are wanted.
     wanted: Vec<String>,
-    /// When the wait for them began, in milliseconds.
+    /// When the wait for wanted hosts began, in milliseconds.
     clock: u64,
     launching: bool,
 }
@@ -54,7 +54,7 @@ impl<'a> Spark<'a> {
         }
     }
 
-    /// The core cap, a multiple of an executor's cores.
+    /// The core cap, rounded to a multiple of an executor's cores.
     fn cores_max(&self) -> u64 {
         let cap = self.setup.core_cap.unwrap_or(2_147_483_647_000) / 1000;
         cap - cap % self.setup.executor_cores.map_or(1, |cores| cores / 1000)
@@ -68,7 +68,7 @@ impl<'a> Spark<'a> {
         self.limit.is_some_and(|limit| self.live.len() >= limit as usize)
     }
 
-    /// A request for a number of executors, on these hosts if offers from them arrive soon.
+    /// Requests a number of executors, on these hosts if offers from them arrive in time.
     pub(crate) fn request(&mut self, limit: Option<u32>, wanted: &[String], now: u64) {
         (self.limit, self.wanted, self.clock) = (limit, wanted.to_vec(), now);
     }
@@ -80,7 +80,7 @@ impl<'a> Spark<'a> {
         is_wanted || wait.is_none_or(|wait| u128::from(now - self.clock) > wait.as_millis())
     }
 
-    /// Answers a batch: what is launched, in order, and for each offer why it isn't used if so.
+    /// Answers a batch: the launches in order, and for each offer the reason if it isn't used.
     pub(crate) fn offers(
         &mut self,
         batch: &[Sheet],
@@ -127,7 +127,7 @@ impl<'a> Spark<'a> {
         (launches, refusals)
     }
 
-    /// One executor on what is left of an offer, if it can be.
+    /// Launches one executor on the rest of an offer, if that is possible.
     fn launch(&self, offer: usize, sheet: &Sheet, left: &mut [Entry], now: u64) -> Option<Launch> {
         let offered = sum(left, "cpus") / 1000;
         let fixed = self.setup.executor_cores.map(|cores| cores / 1000);
@@ -162,7 +162,7 @@ impl<'a> Spark<'a> {
         Some(Launch { offer, agent, host, cores, gpus, pieces })
     }
 
-    /// An executor, by its position among those that live, ends.
+    /// Ends an executor, given by its position among the live ones.
     pub(crate) fn end(&mut self, which: usize, failed: bool) {
         let launch = self.live.remove(which);
         if failed {
@@ -178,7 +178,7 @@ fn thousandths(entry: &Entry) -> u64 {
     }
 }
 
-/// The sum of all resources of a name, whomever they are reserved for.
+/// The sum of all resources with this name, whatever role they are reserved for.
 fn sum(entries: &[Entry], name: &str) -> u64 {
     entries.iter().filter(|entry| entry.name == name).map(thousandths).sum()
 }
@@ -192,7 +192,7 @@ fn has_port(entry: &Entry, port: u64) -> bool {
     }
 }
 
-/// Takes an amount from the resources of a name, in their order.
+/// Takes an amount from the resources with this name, in their order.
 fn take(entries: &mut [Entry], name: &str, mut amount: u64, pieces: &mut Vec<(usize, u64)>) {
     for (at, entry) in entries.iter_mut().enumerate().filter(|(_, entry)| entry.name == name) {
         let piece = amount.min(thousandths(entry));

@@ -1,8 +1,8 @@
-//! The whole kernel under threads: its guarantees must hold at every moment, and its accounts whenever all threads
-//! pause.
+//! Stress tests of the whole kernel with threads: its guarantees must hold at all times, and its totals must be exact
+//! when all threads pause.
 //!
-//! What each thread does follows from a seed, which a failure prints (`OFFERMILL_SEED` sets another); how the threads
-//! interleave does not.
+//! A seed determines what each thread does; a failure prints it (`OFFERMILL_SEED` sets another). How the threads
+//! interleave is not determined.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
@@ -26,7 +26,7 @@ const BATCHES: usize = 150;
 /// The number of executors of a former run that are adopted during the first round.
 const FORMER: usize = 12;
 
-/// Splitmix64: small, and good enough to choose by.
+/// A random number generator: Splitmix64, small and good enough for choices.
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -50,24 +50,24 @@ pub(crate) fn seed() -> u64 {
     seed
 }
 
-/// What the threads share.
+/// The state that the threads share.
 struct Yard {
     kernel: Kernel,
-    /// What all settings of the round have in common.
+    /// The settings that all threads of the round have in common.
     base: Setup,
     /// Virtual time, in milliseconds.
     clock: AtomicU64,
-    /// Executors that an update may be about, ended ones included.
+    /// Executors that updates may be about, including ended ones.
     known: Mutex<Vec<ExecutorId>>,
-    /// Every executor that was placed; each once.
+    /// All placed executors. Each may be placed once.
     placed: Mutex<HashSet<u64>>,
-    /// Every executor that an update or the tick ended; each once.
+    /// All executors that an update or a tick ended. Each may end once.
     ended: Mutex<HashSet<u64>>,
-    /// How often time gave an executor up or had it forgotten.
+    /// The number of executors that were given up or forgotten by time.
     aged: AtomicU64,
     /// Set once a close has returned.
     closed: AtomicBool,
-    /// Set when the workers of a round are done.
+    /// Set when the workers of a round have finished.
     done: AtomicBool,
 }
 
@@ -152,7 +152,7 @@ fn offer(yard: &Yard, handler: &mut Handler, mut dice: Dice) {
     }
 }
 
-/// One update thread's part of a round: any update for anybody, old ones included.
+/// One update thread's part of a round: any update about any executor, including outdated ones.
 fn update(yard: &Yard, mut dice: Dice) {
     const STATES: [TaskState; 8] = [
         TaskState::Running,
@@ -170,7 +170,7 @@ fn update(yard: &Yard, mut dice: Dice) {
             thread::yield_now();
             continue;
         }
-        // As if no executor were young.
+        // Late enough that no executor is young.
         let later = yard.now().plus(Scope::YOUNG_FOR);
         let live = yard.kernel.reconcile(Scope::All, later);
         let mut reports: Vec<Report> = Vec::new();
@@ -206,7 +206,7 @@ fn drive(yard: &Yard, behind: u64) {
     }
 }
 
-/// Adopts executors of a former run, while offers are answered. Those that there is no room for are left out.
+/// Adopts executors of a former run while offers are answered. Executors for which there is no capacity are left out.
 fn adopt(yard: &Yard) {
     let names: Vec<String> = (0..FORMER).map(|number| format!("former-{number}")).collect();
     let agents: Vec<String> = (0..FORMER).map(|number| format!("S{}", number % 12)).collect();
@@ -230,10 +230,10 @@ fn adopt(yard: &Yard) {
     }
 }
 
-/// What is said of whom, and why.
+/// An update: executor, state and reason.
 type Report = (ExecutorId, TaskState, UpdateReason);
 
-/// Tells one report by itself and more in a batch.
+/// Sends a single report by itself, and several as a batch.
 fn tell(yard: &Yard, reports: &[Report]) {
     let name = |(id, ..): &Report| yard.kernel.executor_name(*id).to_string();
     let names: Vec<String> = reports.iter().map(name).collect();
@@ -255,12 +255,12 @@ fn tell(yard: &Yard, reports: &[Report]) {
     }
 }
 
-/// Changes limit and settings, and sees to it that nothing is placed beyond a limit once it is in force.
+/// Changes the executor limit and the settings, and checks that nothing is placed beyond a limit that is in force.
 fn govern(yard: &Yard, mut dice: Dice) {
     while !yard.done.load(Ordering::Relaxed) {
         let limit = dice.roll(u64::from(LIMIT_MAX) + 1) as u32;
         if dice.roll(16) == 0 {
-            // So often that a batch may meet the same number of a small counter of changes again.
+            // Often enough that a batch may meet the same value of a small counter of changes again.
             let changes = dice.pick(&[256, 300]);
             for change in 1..changes {
                 yard.kernel.set_executor_limit(Some(LIMIT_MAX - change % 2)).unwrap();
@@ -283,7 +283,7 @@ fn govern(yard: &Yard, mut dice: Dice) {
     }
 }
 
-/// Looks at totals and snapshots all the time. Returns how many snapshots were exact.
+/// Reads totals and snapshots all the time. Returns the number of exact snapshots.
 fn observe(yard: &Yard) -> u64 {
     let (mut number, mut exact) = (0, 0);
     while !yard.done.load(Ordering::Relaxed) {
@@ -312,7 +312,7 @@ fn adds_up(snapshot: &offermill::Snapshot) {
     assert_eq!(cores, snapshot.totals.cores.millis());
 }
 
-/// Runs everybody until the handlers have offered what they have. Returns how many snapshots were exact.
+/// Runs all threads until the handlers have answered all their batches. Returns the number of exact snapshots.
 fn run_round(yard: &Yard, handlers: &mut [Handler], adopts: bool, seed: u64) -> u64 {
     yard.done.store(false, Ordering::Relaxed);
     thread::scope(|scope| {
@@ -342,7 +342,7 @@ fn fates(report: &DrainReport) -> BTreeMap<u64, Fate> {
     report.executors.iter().map(|row| (row.executor.id.sequence(), row.fate)).collect()
 }
 
-/// The last round: two threads close and drain while the others go on; updates end the remaining executors.
+/// The last round: two threads close and drain while the others continue; updates end the remaining executors.
 fn end(yard: &Yard, handlers: &mut [Handler], seed: u64) {
     let kill = || {
         let left = yard.kernel.close();
@@ -363,7 +363,7 @@ fn end(yard: &Yard, handlers: &mut [Handler], seed: u64) {
     assert!(one.drained && other.drained);
     let last = yard.kernel.drain(Duration::ZERO);
     assert!(last.executors.iter().all(|row| row.fate != Fate::Alive), "{last:?}");
-    // Who was out of sight when the first report was made may have ended since.
+    // Executors that were unreachable in the first report may have ended since.
     for report in [one, other] {
         let (early, late) = (fates(&report), fates(&last));
         assert!(early.keys().eq(late.keys()), "the reports name the same executors");
@@ -396,9 +396,9 @@ fn stress(scheme: IdScheme, base: Setup, adopts: bool, seed: u64) {
     assert_eq!(yard.kernel.unknown_updates(), 0);
 }
 
-/// Goal: caps, limits, ids, ends, snapshots and the drain hold while everybody races. Method: four handlers, two
-/// update threads, two that let time pass, one that adopts, one that governs, one that observes; the accounts are
-/// checked at each standstill; the end comes from two threads in the middle of work.
+/// Goal: caps, limits, ids, ends, snapshots and the drain are correct while all threads race. Method: four handlers,
+/// two update threads, two threads that call `tick`, one that adopts, one that changes settings, one that observes; the
+/// totals are checked at each pause; two threads close and drain in the middle of work.
 #[test]
 fn promises_hold_while_threads_race() {
     stress(IdScheme::unique("race", 36).unwrap(), Setup::default(), true, seed());
@@ -410,8 +410,8 @@ fn promises_hold_with_plain_ids() {
     stress(IdScheme::plain(), Setup::default(), false, seed() + 7);
 }
 
-/// Goal: the same with Spark's conduct, and while hosts are wanted for a while, again and again. Method: the same; who
-/// governs requests executors on half of the hosts.
+/// Goal: the same with Spark's conduct, and while hosts are wanted for a while, again and again. Method: the same; the
+/// thread that changes settings requests executors on half of the hosts.
 #[test]
 fn promises_hold_while_hosts_are_wanted() {
     let locality_wait = Some(Duration::from_millis(100));
@@ -419,8 +419,8 @@ fn promises_hold_while_hosts_are_wanted() {
     stress(IdScheme::plain(), base, false, seed() + 14);
 }
 
-/// Goal: agents that are met by several handlers at the same moment, while others are forgotten, are entered once.
-/// Method: handlers whose clock stands meet fresh agents; another thread's clock is far ahead and sweeps.
+/// Goal: agents that several handlers meet at the same time, while others are forgotten, are registered once. Method:
+/// handlers whose clock stands still meet new agents; another thread's clock is far ahead and forgets agents.
 #[test]
 fn agents_may_be_forgotten_while_they_are_met() {
     const AGENTS: u64 = 30_000;

@@ -1,4 +1,4 @@
-//! Owned offers and settings: what the kernel and its reference are both told.
+//! Owned offers and settings, from which the inputs of both the kernel and its reference model are made.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub(crate) fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// One entry of an offer's resources.
+/// One resource of an offer.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) name: &'static str,
@@ -62,7 +62,7 @@ impl Entry {
     }
 }
 
-/// An offer that owns what it says.
+/// An offer that owns its data.
 #[derive(Clone, Debug)]
 pub(crate) struct Sheet {
     pub(crate) id: String,
@@ -99,7 +99,7 @@ impl Sheet {
     }
 }
 
-/// Lends the sheets as the offers that a kernel takes.
+/// Borrows the sheets as the kernel's offers, and calls `use_them` with these.
 pub(crate) fn lend<R>(sheets: &[Sheet], use_them: impl FnOnce(&[Offer<'_>]) -> R) -> R {
     let resources: Vec<Vec<Resource<'_>>> =
         sheets.iter().map(|sheet| sheet.entries.iter().map(Entry::lend).collect()).collect();
@@ -118,22 +118,22 @@ pub(crate) fn lend<R>(sheets: &[Sheet], use_them: impl FnOnce(&[Offer<'_>]) -> R
     use_them(&offers)
 }
 
-/// The settings, readable. Cores are in thousandths.
+/// The settings in a readable form. Cores are in thousandths.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Setup {
     pub(crate) core_cap: Option<u64>,
-    /// None: the whole offer.
+    /// `None` takes the whole offer.
     pub(crate) executor_cores: Option<u64>,
     pub(crate) memory: u64,
     pub(crate) overhead: u64,
     pub(crate) extra_cores: u32,
     pub(crate) gpu_cap: u32,
-    /// None: what there is.
+    /// `None` takes the GPUs of the offer.
     pub(crate) executor_gpus: Option<u32>,
     pub(crate) limit: Option<u32>,
     pub(crate) port: Option<u16>,
     pub(crate) revocable: bool,
-    /// The zones that will do; empty: no constraint.
+    /// The zones that meet the constraint. Empty means no constraint.
     pub(crate) zones: Vec<&'static str>,
     pub(crate) refuse: RefuseDurations,
     pub(crate) exclusion: Option<ExclusionRule>,
@@ -146,7 +146,7 @@ pub(crate) struct Setup {
 }
 
 impl Default for Setup {
-    /// Executors of one core and 100 MiB, no caps, the rest as a builder has it.
+    /// Executors of one core and 100 MiB, without caps; otherwise the builder's defaults.
     fn default() -> Setup {
         Setup {
             core_cap: None,

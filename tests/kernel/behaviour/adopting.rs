@@ -1,4 +1,4 @@
-//! Executors of a former run.
+//! Adoption of executors of a former run.
 
 use offermill::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use offermill::{Change, Fate, IdScheme, Recovered, Scope, StatusUpdate, TaskState};
@@ -26,8 +26,8 @@ fn update(fixture: &Fixture, executor: &str, state: TaskState) -> offermill::Out
     fixture.kernel.status_update(&StatusUpdate::new(executor, state), at(5))
 }
 
-/// Goal: an adopted executor is like any other: counted, asked about, named by its old name, freed once. Method: its
-/// life, by the old name.
+/// Goal: an adopted executor is like any other: counted, reconciled, named by its old name, freed once. Method: its
+/// whole life, by the old name.
 #[test]
 fn adopted_executors_live_on_under_their_old_names() {
     let fixture = Fixture::new(&Setup { limit: Some(2), ..Setup::default() });
@@ -56,7 +56,7 @@ fn adopted_executors_live_on_under_their_old_names() {
     assert_eq!(left, ["old-1"]);
 }
 
-/// Goal: a kernel with plain ids finds its own executors by number and adopted ones by name, and its accounts agree.
+/// Goal: a kernel with plain ids finds its own executors by number and adopted ones by name, and its totals agree.
 /// Method: adopt one, place one, and end both.
 #[test]
 fn adopted_executors_live_beside_plain_ids() {
@@ -74,8 +74,8 @@ fn adopted_executors_live_beside_plain_ids() {
     }
 }
 
-/// Goal: who can't be adopted is a stray: killed when heard of. Method: one beyond the limit, one name twice, and a
-/// name of the kernel's own making.
+/// Goal: an executor that can't be adopted is unknown: it is killed when an update reports it. Method: one beyond the
+/// limit, one name twice, and a name of the kernel's own scheme.
 #[test]
 fn who_is_not_adopted_is_a_stray() {
     let fixture = Fixture::with_ids(
@@ -99,8 +99,8 @@ fn who_is_not_adopted_is_a_stray() {
     fixture.kernel.check().unwrap();
 }
 
-/// Goal: an executor of a size that can't be is not adopted, and nothing overflows. Method: the largest numbers, after
-/// an executor that fits.
+/// Goal: an executor of an impossible size is not adopted, and nothing overflows. Method: the largest numbers, after an
+/// executor that fits.
 #[test]
 fn what_is_too_large_is_not_adopted() {
     let fixture = Fixture::new(&Setup::default());
@@ -119,8 +119,8 @@ fn what_is_too_large_is_not_adopted() {
 }
 
 proptest! {
-    /// Goal: whatever is adopted, the caps hold and the accounts agree, at once and after all have ended. Method:
-    /// random former executors under random caps; ends in a random order, some twice.
+    /// Goal: whatever is adopted, the caps hold and the totals agree, at once and after all executors have ended.
+    /// Method: random former executors under random caps; ends in random order, some of them twice.
     #[test]
     fn adoption_keeps_the_books(
         cores in prop::collection::vec((1_u64..5, 0_usize..4), 0..20),

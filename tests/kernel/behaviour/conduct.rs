@@ -1,4 +1,4 @@
-//! The ways in which schedulers differ.
+//! The conducts: the ways in which schedulers differ.
 
 use offermill::config::{Conduct, ExclusionRule};
 use offermill::{Amount, ExecutorId, ReasonKind, TaskState};
@@ -11,7 +11,7 @@ use crate::world::{Entry, Setup, Sheet, at};
 
 const PORT: u16 = 31_000;
 
-/// The settings that Spark has, and its conduct.
+/// Spark's settings and conduct.
 pub(super) fn spark_setup() -> Setup {
     let rule = ExclusionRule { failures: 2, window: Duration::MAX, expiry: None };
     Setup { conduct: Conduct::SPARK_3_5, exclusion: Some(rule), ..Setup::default() }
@@ -61,12 +61,12 @@ fn sheets() -> impl Strategy<Value = Sheet> {
     )
 }
 
-/// What happens.
+/// An operation on the kernel and on the model of Spark.
 #[derive(Clone, Debug)]
 enum Step {
     Offer(Vec<Sheet>),
     End(prop::sample::Index, bool),
-    /// An executor limit and wanted hosts.
+    /// A new executor limit and wanted hosts.
     Request(Option<u32>, Vec<String>),
     /// Milliseconds pass.
     Wait(u64),
@@ -87,7 +87,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..16)
 }
 
-/// What the kernel's last answer launches, in order, with the ids.
+/// The launches of the kernel's last answer, in order, with their ids.
 pub(super) fn launched(fixture: &Fixture, sheets: &[Sheet]) -> Vec<(ExecutorId, Launch)> {
     let mut all = Vec::new();
     for accept in fixture.decisions.accepts() {
@@ -113,7 +113,7 @@ pub(super) fn launched(fixture: &Fixture, sheets: &[Sheet]) -> Vec<(ExecutorId, 
     all
 }
 
-/// Why the offers of the kernel's last answer aren't used.
+/// The reasons for which offers of the kernel's last answer aren't used.
 pub(super) fn refused(fixture: &Fixture, offers: usize) -> Vec<Option<Refusal>> {
     let mut all = vec![None; offers];
     for decline in fixture.declines() {
@@ -131,8 +131,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     /// Goal: with Spark's conduct the kernel places and refuses as Spark does, piece by piece, and waits for wanted
-    /// hosts as long. Method: random batches, ends of executors and requests under random settings, with two agents a
-    /// host, against Spark's loop told anew.
+    /// hosts equally long. Method: random batches, ends of executors and requests under random settings, with two
+    /// agents per host, compared with the model of Spark's loop.
     #[test]
     fn spark_would_do_the_same(setup in setups(), steps in steps()) {
         let mut fixture = Fixture::new(&setup);

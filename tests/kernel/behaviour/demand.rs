@@ -1,4 +1,4 @@
-//! Suppress and revive.
+//! Suppress and revive calls.
 
 use offermill::DemandCall::{Revive, Suppress};
 use offermill::{ExecutorId, TaskState};
@@ -15,8 +15,8 @@ fn full_fixture() -> (Fixture, Vec<ExecutorId>) {
     (fixture, placed)
 }
 
-/// Goal: suppress when nothing can be placed, once; revive when something can again, once, however many end. Method:
-/// all executors end at a time, twice.
+/// Goal: suppress is sent once when nothing can be placed; revive is sent once when something can be placed again,
+/// however many executors end. Method: all executors end at the same time, twice.
 #[test]
 fn many_ends_make_one_revive() {
     let (mut fixture, placed) = full_fixture();
@@ -38,8 +38,8 @@ fn many_ends_make_one_revive() {
     assert_eq!(fixture.kernel.poll_demand(at(99_999)), None);
 }
 
-/// Goal: offers that arrive while suppressed are declined, and suppression is sent again, at most each second.
-/// Method: strays at the limit, and after the close.
+/// Goal: offers that arrive while suppressed are declined, and suppress is sent again, at most once per second. Method:
+/// offers at the limit, and after the close.
 #[test]
 fn stray_offers_are_suppressed_again() {
     let (mut fixture, _) = full_fixture();
@@ -53,7 +53,7 @@ fn stray_offers_are_suppressed_again() {
     assert_eq!(fixture.kernel.poll_demand(at(9500)), Some(Suppress));
 }
 
-/// Goal: a higher limit and new settings revive, a lower limit doesn't. Method: each.
+/// Goal: a higher limit and new settings cause a revive, a lower limit doesn't. Method: each.
 #[test]
 fn demand_follows_the_settings() {
     let (fixture, _) = full_fixture();
@@ -68,7 +68,7 @@ fn demand_follows_the_settings() {
     assert_eq!(fixture.kernel.poll_demand(at(99_999)), None, "nothing changed");
 }
 
-/// Goal: a new subscription offers by itself, and is suppressed anew. Method: register while suppressed.
+/// Goal: a new subscription starts with offers, and suppress is sent again. Method: register while suppressed.
 #[test]
 fn a_new_subscription_is_told_anew() {
     let (mut fixture, placed) = full_fixture();
@@ -104,8 +104,8 @@ fn a_revive_that_overtook_refusals_is_repeated() {
     assert_eq!(fixture.kernel.poll_demand(at(8)), None);
 }
 
-/// Goal: refusals under an old policy don't stay unnoticed, however often the policy changed since. Method: between a
-/// batch and the word that its answers were sent, a multiple of 256 changes, and a revive.
+/// Goal: refusals under an old policy are noticed, however often the policy has changed since. Method: between a batch
+/// and the report that its answers were sent, a multiple of 256 changes, and a revive.
 #[test]
 fn answers_of_a_policy_long_gone_are_noticed() {
     let setup = Setup { revive_interval: std::time::Duration::ZERO, ..Setup::default() };
@@ -124,8 +124,8 @@ fn answers_of_a_policy_long_gone_are_noticed() {
     assert_eq!(fixture.kernel.poll_demand(at(3)), None);
 }
 
-/// Goal: a host that drops the calls of earlier subscriptions gets none that the kernel takes for said. Method: polls
-/// for a subscription that is over, and for the one in force.
+/// Goal: a host that drops the calls of earlier subscriptions gets no call for these that the kernel regards as sent.
+/// Method: polls for a subscription that has ended, and for the present one.
 #[test]
 fn calls_are_for_one_subscription() {
     let fixture = Fixture::new(&Setup { limit: Some(0), ..Setup::default() });
@@ -139,8 +139,8 @@ fn calls_are_for_one_subscription() {
     assert_eq!(fixture.kernel.poll_demand_in(third, at(1)), Some(Suppress));
 }
 
-/// Goal: a revive that was lost on its way is not the end of all offers. Method: room, and a cluster that says nothing
-/// for longer than any refusal; then one that offers.
+/// Goal: a lost revive doesn't end all offers. Method: executors are wanted, and a cluster makes no offers for longer
+/// than any refusal; then one that makes offers.
 #[test]
 fn a_lost_revive_is_repeated() {
     let mut fixture = Fixture::new(&Setup { limit: Some(3), ..Setup::default() });

@@ -1,4 +1,4 @@
-//! The end.
+//! Close and drain.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,8 +15,8 @@ fn fates(report: &DrainReport) -> Vec<(ExecutorId, Fate)> {
     fates
 }
 
-/// Goal: a drain names each executor's fate, returns at its deadline if some are left, and may be repeated. Method:
-/// one executor of each fate.
+/// Goal: a drain reports each executor's fate, returns at its timeout if some executors are left, and can be repeated.
+/// Method: one executor of each fate.
 #[test]
 fn a_drain_tells_each_fate() {
     let mut fixture = Fixture::new(&Setup::default());
@@ -46,8 +46,8 @@ fn a_drain_tells_each_fate() {
     assert_eq!(fates(&report)[3..], [(ids[3], Fate::Killed), (ids[4], Fate::Lost)]);
 }
 
-/// Goal: two drains at a time wait for the last end, however late, and agree. Method: two threads, and an end while
-/// they wait.
+/// Goal: two concurrent drains wait for the last end, however late, and return the same report. Method: two threads,
+/// and an end while they wait.
 #[test]
 fn two_drains_wait_and_agree() {
     let mut fixture = Fixture::new(&Setup::default());
@@ -68,7 +68,7 @@ fn two_drains_wait_and_agree() {
     }
 }
 
-/// Goal: an empty kernel drains at once, whatever the timeout. Method: the longest timeout that there is.
+/// Goal: an empty kernel drains at once, whatever the timeout. Method: the longest possible timeout.
 #[test]
 fn nothing_drains_at_once() {
     let fixture = Fixture::new(&Setup::default());

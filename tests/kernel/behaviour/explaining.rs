@@ -1,4 +1,4 @@
-//! Why nothing more is placed: the nearest misses.
+//! Explanations of why nothing is placed, and the nearest misses.
 
 use offermill::config::ExclusionRule;
 use offermill::{
@@ -11,19 +11,19 @@ use proptest::prelude::*;
 use super::Fixture;
 use crate::world::{Setup, Sheet, at, lend, secs};
 
-/// The nearest miss of a kind.
+/// The nearest miss of this kind.
 fn nearest(explanation: &Explanation, kind: ReasonKind) -> Option<Miss> {
     let declined = explanation.declined.iter().find(|declined| declined.kind == kind)?;
     declined.nearest.clone()
 }
 
-/// The lines for people.
+/// The explanation's lines as text.
 fn lines(fixture: &Fixture, now: u64) -> Vec<String> {
     fixture.kernel.explain(at(now)).to_string().lines().map(str::to_owned).collect()
 }
 
-/// Goal: people are told what is waited for, whether offers come, and what was nearest. Method: a kernel in each of
-/// its states, and its words.
+/// Goal: the text explains what the kernel waits for, whether offers arrive, and what the nearest miss was. Method: a
+/// kernel in each of its states, and the expected text.
 #[test]
 fn it_reads_well() {
     let exclusion = Some(ExclusionRule { failures: 1, ..ExclusionRule::default() });
@@ -69,7 +69,7 @@ fn it_reads_well() {
     fixture.update(placed[0], TaskState::Finished, 65_000);
 }
 
-/// Goal: an explanation says in numbers what its words say. Method: a cap, an exclusion for ever, an agent that is
+/// Goal: an explanation contains the numbers of its text. Method: a cap, an exclusion without expiry, an agent that is
 /// suspect.
 #[test]
 fn it_has_the_numbers() {
@@ -99,8 +99,8 @@ fn it_has_the_numbers() {
     let Some(Reason::CoreCap { .. }) = fixture.kernel.explain(at(20)).cap else { panic!("no cap") };
 }
 
-/// Goal: what was near under other settings is not near now. Method: ask for more memory, then for less, with offers
-/// in between and without.
+/// Goal: near misses under earlier settings are dropped. Method: require more memory, then less, with offers in between
+/// and without.
 #[test]
 fn other_settings_have_other_misses() {
     let mut fixture = Fixture::new(&Setup { memory: 4096, ..Setup::default() });
@@ -119,8 +119,8 @@ fn other_settings_have_other_misses() {
     assert_eq!(near(&fixture).as_deref(), Some("agent S2: memory 100 of 8192 MiB"), "still asked");
 }
 
-/// Goal: what a handler noted outlives it, and the nearest of several handlers' is named. Method: three handlers, two
-/// of which go.
+/// Goal: the near misses of a handler outlive it, and the nearest of several handlers' is reported. Method: three
+/// handlers, two of which are dropped.
 #[test]
 fn misses_outlive_their_handlers() {
     let kernel = Kernel::new(Setup { memory: 900, ..Setup::default() }.config(), IdScheme::plain());
@@ -140,14 +140,15 @@ fn misses_outlive_their_handlers() {
     assert_eq!(near(99_000).as_deref(), Some("agent S200: memory 200 of 900 MiB"), "the last");
 }
 
-/// What happens to a kernel that places hardly anything.
+/// An operation on a kernel that places hardly any executors.
 #[derive(Clone, Debug)]
 enum Step {
-    /// So much later a handler is offered this, of agents by number: cores, memory, and whether the zone will do.
+    /// After this number of milliseconds a handler gets offers of agents by number: cores, memory, and whether the zone
+    /// is allowed.
     Offers(u64, usize, Vec<(u8, u8, u8, bool)>),
     /// A handler is replaced.
     Leave(usize),
-    /// Executors of so much memory are asked for.
+    /// The executors' memory changes to this number of MiB.
     Ask(u64),
 }
 
@@ -161,7 +162,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A decline, as it was seen outside.
+/// A decline as the caller saw it.
 #[derive(Clone, Debug)]
 struct Seen {
     agent: String,
@@ -181,7 +182,7 @@ impl Seen {
     }
 }
 
-/// What an explanation may say of one kind, of whose declines `seen` are those under the settings in force.
+/// Checks the reported miss of one kind. `seen` are the declines of that kind under the present settings.
 fn judge(miss: Option<Miss>, seen: &[&Seen]) {
     let Some(miss) = miss else {
         assert!(seen.is_empty(), "nothing is named of {seen:?}");
@@ -203,8 +204,8 @@ fn judge(miss: Option<Miss>, seen: &[&Seen]) {
 }
 
 proptest! {
-    /// Goal: of each kind of reason the nearest miss is named, and it was one. Method: any offers to two handlers that
-    /// come and go, under settings that change; all declines are kept, and judge each answer.
+    /// Goal: for each kind of reason a nearest miss is reported, and it did occur. Method: random offers to two
+    /// handlers that are replaced at times, under settings that change; each report is compared with all declines.
     #[test]
     fn the_nearest_miss_is_named(steps in vec(step(), 1..40)) {
         let setup = |memory| Setup {

@@ -1,4 +1,4 @@
-//! Waiting for wanted hosts.
+//! The locality wait: waiting for offers of wanted hosts.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -23,7 +23,7 @@ fn request(fixture: &Fixture, hosts: &[&str], now: u64) {
     fixture.kernel.request_executors(None, hosts.iter().copied(), at(now)).unwrap();
 }
 
-/// How many executors each offer got.
+/// The number of executors that each offer got.
 fn placed(fixture: &mut Fixture, sheets: &[Sheet], now: u64) -> Vec<usize> {
     fixture.offer(sheets, now);
     let mut each = vec![0; sheets.len()];
@@ -129,8 +129,8 @@ fn a_host_is_free_when_its_last_executor_ends() {
     assert_eq!(placed(&mut fixture, &[sheet("S1", "b")], 6), [0]);
 }
 
-/// Goal: many agents of one host, and agents that are forgotten, do no harm. Method: a hundred agents of a wanted host,
-/// in one batch and in many, then others after these were forgotten.
+/// Goal: many agents on one host, and forgotten agents, are handled correctly. Method: a hundred agents of a wanted
+/// host, in one batch and in many, then others after these were forgotten.
 #[test]
 fn a_host_may_have_many_agents() {
     let mut fixture = Fixture::new(&waiting(u64::MAX));
@@ -148,13 +148,13 @@ fn a_host_may_have_many_agents() {
     assert_eq!(fixture.declines()[0].refuse, secs(5));
 }
 
-/// One batch: agents by number, two of them a host; then how many of the executors end, and how long nothing happens.
+/// One batch: agents by number, two per host; then the number of executors that end, and the time until the next batch.
 type Turn = (Vec<u8>, usize, u64);
 
 proptest! {
-    /// Goal: in whatever conduct and placement, while the wait lasts each wanted host that has no executor gets one if
-    /// it is offered, and no other host does; after it, and without it, all that is offered is used. Method: random
-    /// batches and ends, against the rule.
+    /// Goal: in any conduct and placement, during the wait each wanted host without an executor gets one if it is
+    /// offered, and no other host gets one; after it, and without it, all that is offered is used. Method: random
+    /// batches and ends, compared with this rule.
     #[test]
     fn a_wanted_host_gets_one(
         merge in any::<bool>(),

@@ -1,4 +1,4 @@
-//! From offers to executors.
+//! Placement: from offers to executors.
 
 use offermill::constraint::{Mismatch, Unmet};
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
@@ -13,13 +13,13 @@ fn cores(cores: u64) -> Option<u64> {
     Some(cores * 1000)
 }
 
-/// How many executors each accept has.
+/// The number of executors of each accept.
 fn counts(fixture: &Fixture) -> Vec<usize> {
     fixture.decisions.accepts().map(|accept| accept.executors.len()).collect()
 }
 
-/// Goal: each offer is answered once, and placement is round robin or consolidated as asked. Method: three agents of
-/// different size under a cap, both ways.
+/// Goal: each offer is answered once, and placement is round robin or consolidated as configured. Method: three agents
+/// of different sizes under a cap, both ways.
 #[test]
 fn executors_go_round_or_fill_up() {
     let sheets = [4.0, 1.0, 4.0].map(|cpus| Sheet::new(&format!("S{cpus}"), cpus, 9000.0));
@@ -34,7 +34,7 @@ fn executors_go_round_or_fill_up() {
     assert_eq!(counts(&fixture), [4, 1, 1]);
 }
 
-/// Goal: an offer is partitioned by constraint first, and told so. Method: two zones, one wanted.
+/// Goal: offers are checked against the constraint first, and declined for it. Method: two zones, one of them allowed.
 #[test]
 fn only_agents_that_meet_the_constraint_are_used() {
     let mut fixture = Fixture::new(&Setup { zones: vec!["east"], ..Setup::default() });
@@ -48,8 +48,8 @@ fn only_agents_that_meet_the_constraint_are_used() {
     assert_eq!(fixture.kernel.agents_known(), 1, "an agent that doesn't match is not remembered");
 }
 
-/// Goal: the whole offer means all its whole cores that the cap leaves, one executor an offer. Method: 2.5 and 8
-/// cores under a cap of 7.
+/// Goal: an executor of the whole offer takes all its whole cores that the cap leaves, one executor per offer. Method:
+/// 2.5 and 8 cores under a cap of 7.
 #[test]
 fn the_whole_offer_is_taken_within_the_cap() {
     let mut fixture =
@@ -66,8 +66,8 @@ fn the_whole_offer_is_taken_within_the_cap() {
     assert_eq!(fixture.refused_on("S3", 0).kind(), ReasonKind::CoreCap);
 }
 
-/// Goal: reserved resources go first, and each piece names the resource, and so the role, that it is cut from.
-/// Method: cores in three resources over two offers of one agent.
+/// Goal: reserved resources are taken first, and each piece names the resource, and thereby the role, from which it is
+/// taken. Method: cores in three resources over two offers of one agent.
 #[test]
 fn reserved_resources_are_taken_first() {
     let mut fixture = Fixture::new(&Setup { executor_cores: cores(3), ..Setup::default() });
@@ -93,7 +93,8 @@ fn reserved_resources_are_taken_first() {
     assert_eq!(pieces, [(1, 1, 1500), (0, 0, 1500), (0, 1, 100_000)]);
 }
 
-/// Goal: what is reserved for a role above the offer's is used, what is for another isn't. Method: an offer with both.
+/// Goal: resources reserved for a role above the offer's role are used, those for other roles aren't. Method: an offer
+/// with both.
 #[test]
 fn only_reservations_of_the_role_and_those_above_are_used() {
     let mut fixture = Fixture::new(&Setup { executor_cores: cores(2), ..Setup::default() });
@@ -104,8 +105,8 @@ fn only_reservations_of_the_role_and_those_above_are_used() {
     assert_eq!(fixture.offer(&[above], 0).len(), 1);
 }
 
-/// Goal: revocable resources are left alone unless asked for, and mixed with others never. Method: two executors' worth
-/// of cores, in halves of both.
+/// Goal: revocable resources are not used unless configured, and are never mixed with others. Method: cores for two
+/// executors, half of them revocable.
 #[test]
 fn nothing_revocable_is_mixed_with_the_rest() {
     let revocable = |cpus| Entry::scalar("cpus", cpus).standing(Revocability::Revocable);
@@ -129,7 +130,7 @@ fn offers_to_different_roles_are_not_merged() {
     assert_eq!(fixture.offer(&[half.clone(), half], 0).len(), 1);
 }
 
-/// Goal: extra cores are told to the executor, and neither taken nor counted. Method: a cap that leaves room for
+/// Goal: the executor is told extra cores, which are neither taken nor counted. Method: a cap that leaves room for
 /// exactly the cores without the extra ones.
 #[test]
 fn extra_cores_are_only_advertised() {
@@ -142,7 +143,7 @@ fn extra_cores_are_only_advertised() {
     assert_eq!(fixture.kernel.totals().cores, MilliCpus::from_cores(2));
 }
 
-/// Goal: memory includes the overhead. Method: an offer that lacks one MiB of it.
+/// Goal: memory includes the overhead. Method: an offer that is one MiB too small for it.
 #[test]
 fn memory_is_taken_with_its_overhead() {
     let mut fixture = Fixture::new(&Setup { memory: 512, overhead: 384, ..Setup::default() });
@@ -152,8 +153,8 @@ fn memory_is_taken_with_its_overhead() {
     assert_eq!(fixture.offer(&[Sheet::new("S1", 1.0, 896.0)], 0).len(), 1);
 }
 
-/// Goal: a fixed port is asked for, taken, given once an agent, and freed. Method: an agent with room for many
-/// executors and one such port.
+/// Goal: a fixed port is required, taken, used once per agent, and freed. Method: an agent with room for many executors
+/// and one such port.
 #[test]
 fn a_fixed_port_means_one_executor_an_agent() {
     let mut fixture = Fixture::new(&Setup { port: Some(7337), ..Setup::default() });
@@ -168,8 +169,8 @@ fn a_fixed_port_means_one_executor_an_agent() {
     assert_eq!((freed.port, freed.cores), (Some(7337), MilliCpus::from_cores(1)));
 }
 
-/// Goal: the GPU cap holds, and reaching it in the middle of a batch is told as such. Method: one GPU an executor, a
-/// cap of two, three agents.
+/// Goal: the GPU cap holds, and is the reported reason when it is reached in the middle of a batch. Method: one GPU per
+/// executor, a cap of two, three agents.
 #[test]
 fn the_gpu_cap_is_a_cap() {
     let mut fixture =
@@ -188,8 +189,8 @@ fn the_gpu_cap_is_a_cap() {
     assert_eq!(fixture.offer(&sheets[..1], 1).len(), 1);
 }
 
-/// Goal: without a number the first executor of an offer takes the GPUs that the cap leaves. Method: three GPUs
-/// offered, two allowed, room for two executors.
+/// Goal: without a configured number the first executor of an offer takes the GPUs that the cap leaves. Method: three
+/// GPUs offered, two allowed, room for two executors.
 #[test]
 fn the_first_executor_takes_the_gpus_that_there_are() {
     let mut fixture = Fixture::new(&Setup { gpu_cap: 2, ..Setup::default() });
@@ -200,8 +201,8 @@ fn the_first_executor_takes_the_gpus_that_there_are() {
     assert_eq!(gpus, [2, 0]);
 }
 
-/// Goal: what is left of an accepted offer is refused for long when a cap is reached, briefly otherwise, and is asked
-/// for again when the cap has room. Method: one of two cores, then a higher limit before anybody polled.
+/// Goal: the rest of an accepted offer is refused for long if a cap is reached, for a short time otherwise, and is
+/// requested again when the cap has room. Method: one of two cores, then a higher limit before any poll.
 #[test]
 fn leftovers_refused_at_a_cap_are_revived() {
     let mut fixture = Fixture::new(&Setup { limit: Some(1), ..Setup::default() });
@@ -228,8 +229,8 @@ fn offers_without_names_are_malformed() {
     assert_eq!(fixture.kernel.offer_counts().declined(ReasonKind::Malformed), 2);
 }
 
-/// Goal: nothing is started on an agent whose maintenance is near or has begun, and the offer says when. Method: each
-/// side of the lead, and both sides of its beginning.
+/// Goal: no executor is placed on an agent whose maintenance is near or has begun, and the reason says when it begins.
+/// Method: both sides of the lead time, and both sides of the beginning.
 #[test]
 fn agents_near_their_maintenance_are_left_alone() {
     let lead = secs(600);

@@ -1,4 +1,4 @@
-//! Exclusion, limits and what may be changed while executors run.
+//! Exclusion of agents, limits, and settings that change while executors run.
 
 use offermill::config::ExclusionRule;
 use offermill::constraint::{Mismatch, Unmet};
@@ -9,7 +9,7 @@ use crate::world::{Setup, Sheet, at, secs};
 
 const HOUR: u64 = 3_600_000;
 
-/// Goal: two failures within an hour exclude an agent for an hour, and it is told until when. Method: the default
+/// Goal: two failures within an hour exclude an agent for an hour, and the reason says until when. Method: the default
 /// rule, to the millisecond.
 #[test]
 fn two_failures_exclude_for_an_hour() {
@@ -29,7 +29,7 @@ fn two_failures_exclude_for_an_hour() {
 }
 
 /// Goal: a duplicate failure counts once, and ends that are not the agent's fault don't count. Method: many of them,
-/// then the one failure that is still missing.
+/// then the one failure that is missing.
 #[test]
 fn only_failures_of_the_agent_count_and_each_once() {
     let mut fixture = Fixture::new(&Setup::default());
@@ -75,8 +75,8 @@ fn an_exclusion_can_be_for_ever() {
     assert_eq!(fixture.kernel.agents_known(), 1, "nor is it forgotten");
 }
 
-/// Goal: failures count as long as their window says, even on an agent that no offer came from for long. Method: two
-/// failures with half an hour between, and a tick.
+/// Goal: failures count for the whole window, even on an agent without offers for a long time. Method: two failures
+/// half an hour apart, and a tick.
 #[test]
 fn failures_outlive_the_memory_of_an_idle_agent() {
     let mut fixture = Fixture::new(&Setup::default());
@@ -88,8 +88,8 @@ fn failures_outlive_the_memory_of_an_idle_agent() {
     assert_eq!(fixture.kernel.tick(at(4 * HOUR)).agents_forgotten, 1);
 }
 
-/// Goal: a limit of 0 at the start waits for demand; lowering the limit kills no executor; no limit is no limit.
-/// Method: up and down.
+/// Goal: a limit of 0 at the start waits for demand; a lower limit kills no executor; no limit means unlimited. Method:
+/// raise and lower the limit.
 #[test]
 fn the_executor_limit_rules_starts_only() {
     let mut fixture = Fixture::new(&Setup { limit: Some(0), ..Setup::default() });
@@ -158,7 +158,8 @@ fn a_lost_agent_is_left_alone_for_ten_seconds() {
     fixture.start_on("S1", 11_000);
 }
 
-/// Goal: a dead subscription's offers are declined, and a new one numbers itself. Method: disconnect and return.
+/// Goal: offers of an ended subscription are declined, and a new subscription has a new number. Method: disconnect and
+/// register.
 #[test]
 fn subscriptions_end_and_begin() {
     let mut fixture = Fixture::new(&Setup::default());

@@ -1,4 +1,4 @@
-//! What becomes of executors.
+//! Status updates and their effect on executors.
 
 use offermill::config::UnreachableRule;
 use offermill::resources::MilliCpus;
@@ -10,7 +10,7 @@ use offermill::{
 use super::Fixture;
 use crate::world::{Setup, at, secs};
 
-/// Goal: resources are freed exactly once. Method: an end, then each further end there is.
+/// Goal: resources are freed exactly once. Method: an end, then each kind of further end.
 #[test]
 fn ends_free_once() {
     let mut fixture = Fixture::new(&Setup::default());
@@ -26,7 +26,8 @@ fn ends_free_once() {
     assert_eq!((fixture.executors(), fixture.kernel.unknown_updates()), (0, 0));
 }
 
-/// Goal: unknown executors are tolerated, counted, and killed if they live. Method: unknown ids.
+/// Goal: updates about unknown executors are tolerated, counted, and cause a kill if the executor is alive. Method:
+/// unknown ids.
 #[test]
 fn strangers_are_counted_and_killed() {
     let fixture = Fixture::new(&Setup::default());
@@ -40,7 +41,7 @@ fn strangers_are_counted_and_killed() {
     assert!(!fixture.kernel.status_update(&ended, at(0)).kill);
 }
 
-/// Goal: with plain ids, too, a late update is about somebody known. Method: a duplicate end.
+/// Goal: with plain ids, too, a late update is about a known executor. Method: a duplicate end.
 #[test]
 fn plain_ids_of_the_ended_are_no_strangers() {
     let mut fixture = Fixture::with_ids(&Setup::default(), IdScheme::plain());
@@ -53,7 +54,7 @@ fn plain_ids_of_the_ended_are_no_strangers() {
     assert_eq!(fixture.kernel.executor_name(next).to_string(), "1", "numbers are not reused");
 }
 
-/// Goal: ids are unique over restarts. Method: two kernels of different epochs; an update for the other's executor.
+/// Goal: ids are unique across restarts. Method: two kernels of different epochs; an update for the other's executor.
 #[test]
 fn ids_differ_between_epochs() {
     let ids = |epoch| IdScheme::unique("job", epoch).unwrap();
@@ -99,8 +100,8 @@ fn out_of_sight_is_not_gone() {
     assert_eq!((outcome.change, outcome.kill), (Change::Nothing, true), "killed even then");
 }
 
-/// Goal: readmission asks whether the caps have room for this executor, not for one of the present size. Method: a
-/// small executor comes back after executors became large.
+/// Goal: readmission checks whether the caps have room for this executor, not for one of the present size. Method: a
+/// small executor comes back after the configured size was increased.
 #[test]
 fn readmission_is_for_the_size_that_it_has() {
     let rule = UnreachableRule { release_after: Some(secs(0)), forget_after: secs(20) };
@@ -114,7 +115,7 @@ fn readmission_is_for_the_size_that_it_has() {
     assert_eq!(fixture.update(stays, TaskState::Running, 2).change, Change::Running);
 }
 
-/// Goal: `TASK_LOST` is an end or not, by its reason. Method: each reason.
+/// Goal: `TASK_LOST` is an end or not, depending on its reason. Method: each reason.
 #[test]
 fn lost_by_partition_is_not_an_end() {
     for reason in
@@ -131,7 +132,8 @@ fn lost_by_partition_is_not_an_end() {
     assert_eq!((outcome.change, outcome.excluded), (Change::Ended(Fate::Lost), None));
 }
 
-/// Goal: each executor in doubt is reconciled until an update reports it. Method: each way into doubt, and out of it.
+/// Goal: each executor in doubt is reconciled until an update reports it. Method: each cause of doubt, and each end of
+/// it.
 #[test]
 fn the_doubtful_are_reconciled() {
     let setup = Setup { launch_timeout: secs(100), ..Setup::default() };
@@ -178,7 +180,7 @@ fn the_young_are_not_asked_about() {
     assert_eq!(asked(&fixture, 30), 2, "it is in doubt");
 }
 
-/// Goal: doubt ends when somebody who was given up is heard of again. Method: doubt an executor that was given up.
+/// Goal: doubt ends when an executor that was given up is reported again. Method: doubt an executor that was given up.
 #[test]
 fn doubt_ends_with_readmission() {
     let rule = UnreachableRule { release_after: Some(secs(0)), forget_after: secs(20) };
@@ -203,7 +205,7 @@ fn a_ghost_does_not_stop_the_clock_of_its_successor() {
     assert_eq!(fixture.kernel.reconcile(Scope::Doubtful, at(100_000)).len(), 1);
 }
 
-/// Goal: what was asked to end is named, once it has not ended. Method: kill a live and an ended one.
+/// Goal: a request to end executors returns those that have not ended. Method: kill a live and an ended one.
 #[test]
 fn kills_name_those_that_live() {
     let mut fixture = Fixture::new(&Setup { limit: Some(5), ..Setup::default() });
@@ -215,9 +217,9 @@ fn kills_name_those_that_live() {
     assert_eq!(fixture.kernel.executor_limit(), Some(5), "the limit stays");
 }
 
-/// Goal: executors that finish lower the executor limit once each, if so told, and nothing else does. Method: each end
-/// there is, finished ones twice, one after the other and in batches with duplicates; the last limit set is what they
-/// lower, and it stops at 0.
+/// Goal: executors that finish lower the executor limit once each, if so configured, and nothing else does. Method:
+/// each kind of end, finished ones twice, one after the other and in batches with duplicates; they lower the limit that
+/// was set last, and it stops at 0.
 #[test]
 fn finished_executors_count_the_limit_down() {
     for in_batches in [false, true] {
@@ -260,8 +262,8 @@ fn finished_executors_count_the_limit_down() {
     }
 }
 
-/// Goal: one that finishes after it was given up lowers the limit too: the work is done. Method: out of sight, given
-/// up, finished.
+/// Goal: an executor that finishes after it was given up lowers the limit too, because its work is done. Method:
+/// unreachable, given up, finished.
 #[test]
 fn the_given_up_count_the_limit_down() {
     let rule = UnreachableRule { release_after: Some(secs(0)), forget_after: secs(20) };

@@ -1,4 +1,4 @@
-//! What "the same" means.
+//! Comparisons of the kernel's answers and state with those of the reference model.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use crate::world::Sheet;
 pub(crate) struct Ids {
     all: Vec<ExecutorId>,
     numbers: BTreeMap<u64, u64>,
-    /// How many executors of a former run were not adopted: each may have left a gap in the sequence.
+    /// The number of executors of a former run that were not adopted. Each may have left a gap in the sequence.
     pub(crate) refused: u64,
 }
 
@@ -38,7 +38,7 @@ impl Ids {
         self.numbers[&id.sequence()]
     }
 
-    /// The numbers of some executors.
+    /// The numbers of these executors.
     pub(crate) fn numbers(&self, targets: &[Target]) -> BTreeSet<u64> {
         let numbers: BTreeSet<u64> = targets.iter().map(|it| self.number(it.id)).collect();
         assert_eq!(numbers.len(), targets.len(), "one is named twice: {targets:?}");
@@ -46,7 +46,7 @@ impl Ids {
     }
 }
 
-/// Compares decisions with the answer; notes the ids of new executors.
+/// Compares decisions with the expected answer, and records the ids of new executors.
 pub(crate) fn expect_answer(
     decisions: &Decisions,
     answer: &Answer,
@@ -91,7 +91,7 @@ pub(crate) fn expect_answer(
     }
 }
 
-/// Compares what an update did.
+/// Compares the outcome of an update.
 pub(crate) fn expect_outcome(outcome: &Outcome, effect: &Effect, whom: &Whom, ids: &Ids) {
     let excluded = outcome
         .excluded
@@ -107,7 +107,7 @@ pub(crate) fn expect_outcome(outcome: &Outcome, effect: &Effect, whom: &Whom, id
     }
 }
 
-/// Compares what is counted.
+/// Compares the totals and counters.
 pub(crate) fn expect_same_sums(kernel: &Kernel, model: &Model) {
     let totals = kernel.totals();
     let (executors, cores) = model.totals();
@@ -117,7 +117,7 @@ pub(crate) fn expect_same_sums(kernel: &Kernel, model: &Model) {
     assert_eq!(u64::from(kernel.wanted()), model.wanted(), "wanted");
 }
 
-/// Compares everything else that can be seen.
+/// Compares all other visible state.
 pub(crate) fn expect_same_state(
     kernel: &Kernel,
     snapshot: &Snapshot,

@@ -1,4 +1,4 @@
-//! Corners that histories must reach, and how often they did.
+//! Corner cases that histories must reach, and counters of how often they do.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -6,20 +6,20 @@ use std::time::Duration;
 use super::{Change, Event, Expected, Knowing, Scene, Whom};
 use offermill::Timestamp;
 
-/// So close to a deadline something is at it.
+/// An event at most this far from a deadline counts as being at the deadline.
 const CLOSE: Duration = Duration::from_secs(1);
 /// Agents are forgotten after this time.
 pub(crate) const LONG: Duration = Duration::from_secs(900);
 
 macro_rules! corners {
     ($($corner:ident = $text:literal,)+) => {
-        /// What histories must reach.
+        /// A corner case.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Corner {
             $($corner,)+
         }
 
-        /// In words, in the order of [`Corner`].
+        /// The descriptions, in the order of [`Corner`].
         const TEXTS: &[&str] = &[$($text,)+];
     };
 }
@@ -48,7 +48,7 @@ corners! {
 
 static REACHED: [AtomicU64; TEXTS.len()] = [const { AtomicU64::new(0) }; TEXTS.len()];
 
-/// Counts what the scene's last event reached.
+/// Counts the corner cases that the scene's last event reached.
 #[allow(dead_code)]
 pub(crate) fn count(scene: &Scene) {
     for corner in &scene.corners {
@@ -56,7 +56,8 @@ pub(crate) fn count(scene: &Scene) {
     }
 }
 
-/// Prints how often each corner was reached. In a run with the usual number of histories each must have been reached.
+/// Prints how often each corner case was reached. If there were at least 4000 histories, fails if one was never
+/// reached.
 #[allow(dead_code)]
 pub(crate) fn expect_reached(histories: u32) {
     let reached = || TEXTS.iter().zip(&REACHED);
@@ -70,7 +71,7 @@ pub(crate) fn expect_reached(histories: u32) {
     assert!(histories < 4_000 || missed.is_empty(), "never reached: {missed:?}");
 }
 
-/// What has to be known of the scene before an event.
+/// The state of the scene before an event.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Before {
     deadline: Option<Timestamp>,

@@ -1,4 +1,4 @@
-//! The real kernel, made to follow a history.
+//! [`Subject`]: the real kernel, which follows a history and is compared with the scene.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +12,11 @@ use super::compare::{Ids, expect_answer, expect_outcome, expect_same_state, expe
 use super::{Event, Expected, HANDLERS, Relic, Scene, Whom, storm};
 use crate::world::lend;
 
-/// The kernel and what its users hold in their hands.
+/// The kernel and its handlers.
 #[derive(Debug)]
 pub(crate) struct Subject {
     kernel: Kernel,
-    /// Each with its last answers.
+    /// The handlers, each with its last decisions.
     handlers: Vec<(Handler, Decisions)>,
     ids: Ids,
     last_snapshot: u64,
@@ -38,7 +38,7 @@ impl Subject {
         }
     }
 
-    /// By the one door or by the other: it must make no difference.
+    /// Applies an update by itself or as a batch of one, in turn: both must have the same effect.
     fn tell(&self, update: &StatusUpdate<'_>, now: Timestamp) -> Outcome {
         if now.as_millis().is_multiple_of(2) {
             return self.kernel.status_update(update, now);
@@ -81,7 +81,7 @@ impl Subject {
         }
     }
 
-    /// Plays the event that the scene has just played; the answer must be what the scene expects.
+    /// Applies the event that the scene has just played. The answer must be the one that the scene expects.
     pub(crate) fn apply(&mut self, scene: &Scene, event: &Event) {
         let now = scene.now;
         match (event, &scene.expected) {
@@ -145,7 +145,7 @@ impl Subject {
         }
     }
 
-    /// Events that nothing is answered to.
+    /// Applies an event that has no answer.
     fn tell_of(&mut self, event: &Event, epoch: u64) {
         let kernel = &self.kernel;
         match event {
@@ -164,7 +164,7 @@ impl Subject {
         }
     }
 
-    /// Two drivers let time pass by turns.
+    /// Two drivers call `tick` and `poll_demand` in turn.
     fn let_drivers_drive(
         &self,
         moments: [Timestamp; 2],
@@ -177,13 +177,13 @@ impl Subject {
         }
     }
 
-    /// The accounts agree with each other and with the model.
+    /// Compares the kernel's totals with each other and with the model's.
     pub(crate) fn expect_sums_like(&self, scene: &Scene) {
         self.kernel.check().unwrap();
         expect_same_sums(&self.kernel, &scene.model);
     }
 
-    /// Compares everything that can be seen.
+    /// Compares everything that is visible.
     pub(crate) fn expect_like(&mut self, scene: &Scene) {
         let (now, model) = (scene.now, &scene.model);
         self.expect_sums_like(scene);
