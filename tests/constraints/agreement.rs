@@ -1,5 +1,5 @@
-//! Properties of all constraints: they are read as the grammar says, print what reads back, and
-//! match as a naive matcher says.
+//! Property tests of constraints: they are parsed according to the grammar, their canonical form parses back, and they
+//! match like a naive matcher.
 
 use offermill::constraint::Memo;
 use offermill::resources::PortRange;
@@ -9,10 +9,10 @@ use proptest::prelude::*;
 
 use crate::naive;
 
-/// Lists of values, many of them numbers of some sort.
+/// Pattern of lists of values, many of which are numbers in some syntax.
 const VALUES: &str = "([a1 3]{0,2}|[0-4]d?)(,([a1 ]{0,2}|[0-9])){0,3}";
 
-/// Tokens of expressions and their pieces.
+/// Tokens of expressions, and parts of tokens.
 fn token() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "a", "b", "1", "2.5", "1-3", "3-1", "a*", "?b", "and", "or", "not", "in", "like",
@@ -95,7 +95,7 @@ fn value() -> impl Strategy<Value = OwnedValue> {
     ]
 }
 
-/// An agent as offers show it.
+/// An agent's attributes and place, as offers show them.
 #[derive(Clone, Debug)]
 pub(crate) struct Agent {
     attributes: Vec<(String, OwnedValue)>,
@@ -117,14 +117,14 @@ pub(crate) fn agent() -> impl Strategy<Value = Agent> {
 }
 
 impl Agent {
-    /// The same agent with the first attribute of each name only.
+    /// Returns the same agent with only the first attribute of each name.
     pub(crate) fn without_repeats(mut self) -> Agent {
         let mut seen = std::collections::BTreeSet::new();
         self.attributes.retain(|(name, _)| seen.insert(name.clone()));
         self
     }
 
-    /// Calls `with` with the offer that the agent makes, which has `more` attributes of no concern.
+    /// Calls `with` with an offer of the agent that has `more` irrelevant attributes.
     pub(crate) fn offer<T>(&self, more: usize, with: impl FnOnce(&Offer<'_>) -> T) -> T {
         let items: Vec<Vec<&str>> = self
             .attributes
@@ -152,8 +152,8 @@ impl Agent {
 }
 
 proptest! {
-    /// Goal: reading is total, what is printed reads back the same, errors point into the text, and
-    /// what they propose is valid. Method: arbitrary strings and strings of nothing but marks.
+    /// Goal: parsing never panics, the canonical form parses back to the same constraint, errors point into the text,
+    /// and the suggested repairs are valid. Method: arbitrary strings, and strings of special characters only.
     #[test]
     fn printing_reads_back(text in prop_oneof![
         any::<String>(),
@@ -176,7 +176,7 @@ proptest! {
                 let message = error.to_string();
                 prop_assert!(message.chars().all(|c| c == '\n' || !c.is_control()), "{message:?}");
                 let proposed = message.split_once("nearest valid form: ");
-                // What was abbreviated or escaped can't be read back.
+                // Abbreviated or escaped texts don't parse back.
                 if let Some((_, valid)) = proposed.filter(|(_, text)| !text.contains(['…', '\\']))
                     && !valid.starts_with("the empty string")
                 {
@@ -186,8 +186,8 @@ proptest! {
         }
     }
 
-    /// Goal: exactly what the grammar admits is read. Method: strings of tokens, valid ones and
-    /// those with something inserted, against a reader by recursion.
+    /// Goal: exactly the texts that the grammar allows are parsed. Method: compare with a recursive parser for
+    /// sequences of tokens, valid expressions, and valid expressions with an insertion.
     #[test]
     fn reading_agrees_with_the_grammar(
         text in prop_oneof![
@@ -208,10 +208,9 @@ proptest! {
         prop_assert_eq!(read.is_ok(), naive::read(&text).is_some(), "{}: {:?}", text, read);
     }
 
-    /// Goal: matching agrees with the rules as written, by each way of matching. Method: random
-    /// constraints and agents over few names and values, so that about half of the pairs match,
-    /// against the naive matcher; once as they are and once among enough other attributes that the
-    /// other way of matching is taken.
+    /// Goal: both matching algorithms agree with the documented rules. Method: compare with the naive matcher for
+    /// random constraints and agents with few names and values, so that about half of the pairs match; once alone and
+    /// once among enough other attributes to use the second algorithm.
     #[test]
     fn matching_agrees_with_a_naive_matcher(text in constraint(), agent in agent()) {
         let constraint = Constraint::parse(&text).unwrap();
@@ -235,8 +234,8 @@ proptest! {
         }
     }
 
-    /// Goal: what is remembered is never the answer to another question. Method: one memo, asked by
-    /// random constraints about random agents, against asking afresh.
+    /// Goal: a memo never returns the result of another question. Method: use one memo for random constraints and
+    /// random agents, and compare with results computed without it.
     #[test]
     fn memory_answers_what_is_asked(
         texts in vec(constraint(), 1..3),

@@ -1,4 +1,4 @@
-//! The extended syntax: what it means, how it prints, and what is said of mistakes.
+//! Tests of the expression syntax: meaning, canonical form, and error messages.
 
 use offermill::constraint::{CONSTRAINT_BYTES_MAX, Mismatch, Unmet};
 use offermill::resources::PortRange;
@@ -14,7 +14,7 @@ fn refused(text: &str) -> Error {
     error
 }
 
-/// Conditions that hold for the agent of the test below.
+/// Conditions that hold for the agent of `each_condition_means_what_is_documented`.
 const HOLD: &[&str] = &[
     "zone",
     "zone = us-east-1b",
@@ -51,7 +51,7 @@ const HOLD: &[&str] = &[
     "zone NOT IN {a} AND Not rack",
 ];
 
-/// Conditions that don't.
+/// Conditions that don't hold for that agent.
 const FAIL: &[&str] = &[
     "rack",
     "zone = us-east",
@@ -81,7 +81,7 @@ const FAIL: &[&str] = &[
     "not (zone or rack)",
 ];
 
-/// Goal: each condition means what its row of the documentation says. Method: one agent with an
+/// Goal: each condition has the meaning that its row in the documentation describes. Method: one agent with an
 /// attribute of each type, and conditions that hold and that don't.
 #[test]
 fn each_condition_means_what_is_documented() {
@@ -108,13 +108,13 @@ fn each_condition_means_what_is_documented() {
     for text in FAIL {
         assert!(parse(&format!("expr:: {text}")).check(&offer).is_err(), "{text}");
     }
-    // Nothing is known of the place.
+    // Host name, region and zone are unknown.
     assert!(!parse("expr:: @zone").matches(&attributes));
     assert!(!parse("expr:: @hostname").matches(&attributes));
 }
 
-/// Goal: regular expressions match the whole of a text. Method: alternatives of which the first is
-/// shorter, anchors, sets.
+/// Goal: regular expressions must match the whole text. Method: alternatives of which the first is shorter, anchors,
+/// sets.
 #[cfg(feature = "regex")]
 #[test]
 fn regular_expressions_match_the_whole() {
@@ -148,7 +148,8 @@ fn regular_expressions_match_the_whole() {
     assert!(refused(&format!("expr:: {many}")).to_string().contains("no more than 32"));
 }
 
-/// Goal: whatever means the same up to spelling prints the same. Method: spellings and the one form.
+/// Goal: expressions that differ only in spelling have the same canonical form. Method: several spellings and the
+/// canonical form.
 #[test]
 fn one_form_for_all_spellings() {
     for (text, canonical) in [
@@ -180,7 +181,7 @@ fn one_form_for_all_spellings() {
     assert_ne!(parse("expr:: rack"), parse("rack:"));
 }
 
-/// Goal: the one who decides is named, with how. Method: each kind of mismatch, in both syntaxes.
+/// Goal: a mismatch reports the deciding condition and how it fails. Method: each kind of mismatch, in both syntaxes.
 #[test]
 fn a_mismatch_is_named() {
     let slots = AttributeValue::Ranges(&[PortRange::new(1, 5)]);
@@ -212,7 +213,7 @@ fn a_mismatch_is_named() {
     assert_eq!(parse("rack:").condition(1), None);
 }
 
-/// Goal: each condition's part is told. Method: the whole text for one agent.
+/// Goal: a verdict reports the result of each condition. Method: compare the whole text for one agent.
 #[test]
 fn a_verdict_reads_well() {
     let slots = [PortRange::new(1, 9)];
@@ -233,8 +234,8 @@ no match";
     assert_eq!(Constraint::none().examine(&offer).to_string(), "match");
 }
 
-/// Goal: a mistake is shown with its place, what was expected there and what was perhaps meant.
-/// Method: the mistakes that people make, with the caret's column, and the repair if there is one.
+/// Goal: a syntax error shows its position, what was expected, and what was probably meant. Method: common mistakes,
+/// with the column of the caret and the repair if there is one.
 #[test]
 fn mistakes_are_explained() {
     for (text, offset, expected, repaired) in [
@@ -279,7 +280,7 @@ fn mistakes_are_explained() {
         ("expr:: @rack = 1", 7, "@hostname, @region or @zone", None),
         ("expr:: zone not east", 16, "`in`, `like`", None),
         ("expr:: zone not = east", 16, "`in`, `like`", None),
-        // Spark's syntax was not what was meant.
+        // The text has Spark's syntax, but an expression was meant.
         ("tier >= 3", 9, "expr:: before", Some("expr:: tier >= 3")),
         ("tier >= 3; rack:r1", 9, "expr:: before", Some("expr:: tier >= 3 and  rack = r1")),
         ("zone = a and not rack", 21, "expr:: before", Some("expr:: zone = a and not rack")),
@@ -296,9 +297,9 @@ fn mistakes_are_explained() {
     }
 }
 
-/// Goal: whatever its size and depth, an expression is read and asked in linear time, without
-/// recursion and in bounded memory. Method: the deepest, widest and longest that fit, on a thread
-/// with a small stack; a quadratic reader would take minutes in a debug build.
+/// Goal: an expression of any size and depth is parsed and evaluated in linear time, without recursion and in bounded
+/// memory. Method: the deepest, widest and longest allowed expressions, on a thread with a small stack; a quadratic
+/// parser would take minutes in a debug build.
 #[test]
 fn large_expressions_take_linear_time() {
     let work = || {

@@ -1,4 +1,4 @@
-//! Constraints in both syntaxes, against the documented rules.
+//! Tests of constraints in both syntaxes against the documented rules.
 
 #![allow(clippy::panic, clippy::expect_used, reason = "tests panic when they fail")]
 

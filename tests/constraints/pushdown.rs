@@ -1,4 +1,4 @@
-//! What a Mesos master is asked to check of a constraint hides no agent that meets it.
+//! Tests that the offer constraints sent to a Mesos master hide no agent that meets the constraint.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::agreement::{agent, constraint};
 
-/// What a predicate is asked about.
+/// The value that a predicate is applied to.
 enum Asked<'a> {
     Nothing,
     Text(&'a str),
@@ -16,8 +16,8 @@ enum Asked<'a> {
     Other,
 }
 
-/// What the master does: of attributes the first counts, and those that aren't text pass checks of text. A host name is
-/// always there, if perhaps empty.
+/// Evaluates a check like the master: only the first attribute of a name counts, and attributes that aren't text pass
+/// text checks. The host name always exists, but may be empty.
 fn passes(check: &Check, offer: &Offer<'_>) -> bool {
     let place = |place: Option<_>| place.map_or(Asked::Nothing, Asked::Text);
     let asked = match &check.subject {
@@ -52,7 +52,7 @@ fn lets_pass(superset: &Superset, offer: &Offer<'_>) -> bool {
     superset.is_everything() || superset.groups().iter().any(group)
 }
 
-/// So much of RE2's syntax as supersets use, by all ends that there can be.
+/// A matcher for the part of RE2's syntax that supersets use. It computes the set of all possible ends of a match.
 struct Reader<'a> {
     rest: &'a str,
     text: &'a [u8],
@@ -150,13 +150,14 @@ impl Reader<'_> {
         self.step(from, |left| left.starts_with(wanted.as_bytes()).then_some(wanted.len()))
     }
 
-    /// All ends after one more step, which takes this number of the remaining bytes.
+    /// Returns all ends after one more step. `taken` returns how many of the remaining bytes the step consumes, if it
+    /// matches.
     fn step(&self, from: &Ends, taken: impl Fn(&[u8]) -> Option<usize>) -> Ends {
         from.iter().filter_map(|at| Some(at + taken(&self.text[*at..])?)).collect()
     }
 }
 
-/// The bytes of the letter that a text begins with, if it begins with one.
+/// Returns the length in bytes of the first character of a text, if the text begins with a character.
 fn letter(text: &[u8]) -> Option<usize> {
     (1..=4).find(|bytes| text.get(..*bytes).is_some_and(|one| str::from_utf8(one).is_ok()))
 }
@@ -169,7 +170,8 @@ fn in_class(class: &[u8], byte: u8) -> bool {
     }
 }
 
-/// Globs and regular expressions over letters of one and of several bytes, as the only condition.
+/// Globs, regular expressions and lists with characters of one and of several bytes, each as the only condition, and a
+/// host name.
 fn pattern_alone() -> impl Strategy<Value = (String, String)> {
     let glob = "[a*?é.\\\\]{0,6}".prop_map(|glob| format!("like {}", quoted(&glob)));
     let regex = "[ab.](\\[[ab]-?[bc]\\]|[a.é][*+?]?|\\(a\\|b?\\)\\??|\\\\\\.){0,4}"
@@ -185,9 +187,9 @@ fn quoted(text: &str) -> String {
 }
 
 proptest! {
-    /// Goal: no agent is hidden that meets the constraint. Method: random constraints in both syntaxes and random
-    /// agents, with attributes of all types and names twice, against what the master does; without repeats those
-    /// agents' first attributes only. Named attributes of different types and unknown places come up often.
+    /// Goal: no agent that meets the constraint is hidden. Method: random constraints in both syntaxes and random
+    /// agents with attributes of all types and repeated names, compared with a model of the master; without repeats,
+    /// only the agents' first attributes. Attributes of different types and unknown places are frequent.
     #[test]
     fn what_matches_is_never_hidden(text in constraint(), agent in agent()) {
         let constraint = Constraint::parse(&text).unwrap();
@@ -203,8 +205,8 @@ proptest! {
         prop_assert!(!met.0 || met.1, "{} asks for {} without repeats", text, superset);
     }
 
-    /// Goal: where something is checked of a text, it is checked exactly. Method: a random pattern or list, as itself
-    /// and negated, and a random text as the host name: what is checked at all agrees with the constraint.
+    /// Goal: if a text is checked at all, it is checked exactly. Method: a random pattern or list, plain and negated,
+    /// with a random text as the host name; every check that is made agrees with the constraint.
     #[test]
     fn patterns_mean_the_same_to_the_master((question, hostname) in pattern_alone()) {
         for (constraint, known) in [

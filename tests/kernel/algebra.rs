@@ -1,4 +1,4 @@
-//! The resource algebra: random offers and settings against the naive implementation.
+//! Property test of resource allocation: random offers and settings against a naive implementation.
 
 use offermill::Revocability;
 use offermill::resources::PortRange;
@@ -98,14 +98,14 @@ fn settings() -> impl Strategy<Value = Settings> {
 }
 
 proptest! {
-    /// Goal: executors get what they must, from what may be taken, and what is used and left is what was offered:
-    /// for each resource, role and reservation. Method: random offers of all forms through a handler; the answer is
-    /// the naive one's, piece by piece, and each promise holds by itself.
+    /// Goal: executors take the required amounts from usable resources, and used and remaining amounts add up to the
+    /// offered ones for each resource, role and reservation. Method: random offers of all forms through a handler;
+    /// compare the decisions with the naive ones piece by piece, and check each guarantee separately.
     #[test]
     fn used_and_left_are_what_was_offered(settings in settings(), offers in vec(offers(), 0..6)) {
         let case = Case { settings, offers };
         if std::panic::catch_unwind(|| judge(&case)).is_err() {
-            // As the fuzz target reads it.
+            // In the syntax of the fuzz target.
             return Err(TestCaseError::fail(case.to_string()));
         }
         let text = case.to_string();

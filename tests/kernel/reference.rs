@@ -1,7 +1,7 @@
-//! The reference: the whole kernel as one thread, vectors and maps would do it, written from its documentation.
+//! Reference model of the whole kernel: single-threaded, with vectors and maps, written from the documentation.
 //!
-//! It answers each event with what the kernel must answer. Executors are known by their numbers, agents by their ids.
-//! What is left open by the documentation is open here too: when exactly an idle agent is forgotten (see
+//! For each event it returns what the kernel must return. Executors are identified by their numbers, agents by their
+//! ids. If the documentation leaves something open, the model does too: when exactly an idle agent is forgotten (see
 //! [`Knowing`]).
 
 mod adopting;
@@ -20,7 +20,7 @@ use crate::world::{Setup, secs};
 pub(crate) use offers::{Answer, Said, Started};
 pub(crate) use updates::Effect;
 
-/// Where in its life an executor is.
+/// The stage of an executor's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Life {
     Launching,
@@ -40,7 +40,7 @@ impl Life {
     }
 }
 
-/// An executor that was placed.
+/// An executor that was placed or adopted.
 #[derive(Clone, Debug)]
 pub(crate) struct Executor {
     pub(crate) agent: String,
@@ -50,13 +50,13 @@ pub(crate) struct Executor {
     pub(crate) port: Option<u16>,
     pub(crate) life: Life,
     pub(crate) placed_at: Timestamp,
-    /// When it went out of sight, or was given up.
+    /// When it became unreachable, or was given up.
     pub(crate) since: Timestamp,
     asked_to_end: bool,
     doubtful: bool,
-    /// Of a former run.
+    /// Whether it was adopted from an earlier run.
     pub(crate) adopted: bool,
-    /// It was out of sight and came back.
+    /// Whether it was unreachable and has returned.
     pub(crate) returned: bool,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Executor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Knowing {
     Yes,
-    /// It may have been forgotten: it was idle for almost as long as agents are kept.
+    /// It may have been forgotten, because it was idle for almost as long as agents are kept.
     Perhaps,
 }
 
@@ -75,10 +75,10 @@ pub(crate) struct Agent {
     pub(crate) excluded_until: Option<Timestamp>,
     suspect_until: Timestamp,
     failures: Vec<Timestamp>,
-    /// As long as the last of the failures may count.
+    /// The time until which the last failure may count.
     failed_until: Timestamp,
     candidate_at: Timestamp,
-    /// When an executor failed that none was placed after.
+    /// When an executor failed on the agent, if none has been placed there since.
     failed: Option<Timestamp>,
 }
 
@@ -104,17 +104,18 @@ struct Demand {
     suppressed_at: Timestamp,
     revived_at: Option<Timestamp>,
     revives: u64,
-    /// Since when no offer was answered, and how many were until then; unknown after calls and registrations.
+    /// The time since which no offer was answered, and the number of offers answered before. Unknown after calls and
+    /// registrations.
     silent: Option<(Timestamp, u64)>,
 }
 
-/// So long an offer can be refused at most.
+/// The maximum time for which an offer can be refused.
 fn longest(refuse: &RefuseDurations) -> Duration {
     let two = refuse.unmet_constraint.max(refuse.reached_cap);
     two.max(refuse.other).max(refuse.stopping)
 }
 
-/// What the kernel must have counted.
+/// The counters that the kernel must report.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) batches: u64,
@@ -125,26 +126,26 @@ pub(crate) struct Counts {
     pub(crate) strays: u64,
 }
 
-/// The kernel, sequentially.
+/// The sequential model of the kernel.
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
     pub(crate) setup: Setup,
-    /// The executor limit in force.
+    /// The current executor limit.
     pub(crate) limit: Option<u32>,
-    /// Every executor ever placed, by its number.
+    /// Every executor that was ever placed, by its number.
     pub(crate) executors: Vec<Executor>,
     pub(crate) agents: BTreeMap<String, Agent>,
     pub(crate) counts: Counts,
     pub(crate) epoch: u64,
     pub(crate) closed: bool,
     pub(crate) connected: bool,
-    /// Who lived when the kernel was closed.
+    /// The executors that lived when the kernel was closed.
     roll: Vec<u64>,
     demand: Demand,
     swept_at: Timestamp,
-    /// How often limit and settings changed.
+    /// The number of changes of limit and settings.
     version: u64,
-    /// Executors of a former run were adopted, which is possible once.
+    /// Whether executors of an earlier run were adopted, which is possible only once.
     adopted: bool,
 }
 
@@ -192,7 +193,7 @@ impl Model {
         self.connected = false;
     }
 
-    /// Who is left to be asked to end.
+    /// Closes the kernel. Returns the executors that must still be asked to end.
     pub(crate) fn close(&mut self) -> BTreeSet<u64> {
         if !self.closed {
             self.closed = true;
@@ -201,7 +202,7 @@ impl Model {
         self.roll.iter().copied().filter(|number| self.life(*number).live()).collect()
     }
 
-    /// Whether all have ended, and how each on the roll did.
+    /// Returns whether all executors have ended, and the fate of each that lived at the close.
     pub(crate) fn drain(&mut self) -> (bool, BTreeMap<u64, Fate>) {
         self.close();
         let fate = |number: &u64| match self.life(*number) {
@@ -254,7 +255,7 @@ impl Model {
         Some(DemandCall::Suppress)
     }
 
-    /// An answer has left for the cluster: perhaps after a revive that followed it.
+    /// An answer was sent to the cluster, possibly after a revive that came later.
     pub(crate) fn answers_sent(&mut self, said: Said) {
         if self.demand.revives != said.revives {
             self.demand.refused |= said.refused;
@@ -262,7 +263,7 @@ impl Model {
         }
     }
 
-    /// How many more executors the caps leave room for.
+    /// Returns how many more executors the caps allow.
     pub(crate) fn wanted(&self) -> u64 {
         if self.closed || self.cap_reached().is_some() {
             return 0;
@@ -295,12 +296,12 @@ impl Model {
         self.executors[number as usize].life
     }
 
-    /// The numbers of all that have not ended.
+    /// Returns the numbers of all executors that have not ended.
     pub(crate) fn living(&self) -> impl Iterator<Item = u64> + '_ {
         (0..).zip(&self.executors).filter(|(_, executor)| executor.life.live()).map(|(n, _)| n)
     }
 
-    /// How many live on an agent.
+    /// Returns how many executors live on an agent.
     pub(crate) fn on_agent(&self, agent: &str) -> u32 {
         let here = |number: &u64| self.executors[*number as usize].agent == agent;
         self.living().filter(here).count() as u32

@@ -1,5 +1,5 @@
-//! Constraints by the book: read by recursion, character by character, and asked one value at a
-//! time. Shares no code with the crate; the fuzz targets use it too.
+//! A naive implementation of constraints: a recursive, character-by-character parser, and a matcher that examines one
+//! value at a time. It shares no code with the crate, and is also used by the fuzz targets.
 
 mod numbers;
 
@@ -7,10 +7,10 @@ use offermill::{Attribute, AttributeValue, Offer};
 
 use numbers::{javas_number, plain_number};
 
-/// What was read.
+/// A parsed constraint.
 #[derive(Clone, Debug)]
 pub(crate) enum Naive {
-    /// Name and values of each entry.
+    /// The name and values of each entry.
     Entries(Vec<(String, Vec<String>)>),
     Expression(Tree),
 }
@@ -39,7 +39,7 @@ pub(crate) enum Question {
     Matches(String),
 }
 
-/// Reads a constraint; `None` if the documented grammar doesn't admit it.
+/// Parses a constraint. Returns `None` if the documented grammar doesn't allow it.
 pub(crate) fn read(text: &str) -> Option<Naive> {
     if text.len() > 65_536 {
         return None;
@@ -86,7 +86,7 @@ impl Reader<'_> {
         self.rest = self.rest.trim_start();
     }
 
-    /// Takes `mark` if it is next.
+    /// Consumes `mark` if it is next.
     fn mark(&mut self, mark: &str) -> bool {
         self.space();
         match self.rest.strip_prefix(mark) {
@@ -98,7 +98,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Takes a word of the syntax if it is next.
+    /// Consumes a keyword if it is next.
     fn keyword(&mut self, keyword: &str) -> bool {
         self.space();
         let word: String = self.rest.chars().take_while(|c| in_word(*c)).collect();
@@ -129,7 +129,7 @@ impl Reader<'_> {
         let mut negated = false;
         loop {
             self.space();
-            // `!=` negates nothing.
+            // `!=` isn't a negation.
             if self.rest.starts_with("!=") {
                 return None;
             }
@@ -171,7 +171,7 @@ impl Reader<'_> {
             }
         }
         self.space();
-        // A single `!` after a name is the word `not`.
+        // A single `!` after a name is the keyword `not`.
         let mut ahead = Reader { rest: self.rest, patterns: 0, pattern_bytes: 0 };
         let negated = ahead.mark("!") || ahead.keyword("not");
         let listed = ["in", "like", "matches"].iter().any(|word| {
@@ -239,7 +239,7 @@ impl Reader<'_> {
         (begin <= end).then_some((begin, end))
     }
 
-    /// A text that is no glob unless it is in quotation marks.
+    /// Parses a text that contains no `*` or `?` unless it is in quotation marks.
     fn value(&mut self) -> Option<String> {
         self.space();
         let bare = !self.rest.starts_with(['"', '\'']);
@@ -278,7 +278,8 @@ fn in_word(c: char) -> bool {
 
 #[cfg(feature = "regex")]
 fn is_pattern(pattern: &str) -> bool {
-    // The same bounds on memory, or only one of them would reject some as too large.
+    // The memory limits must equal those of the crate; otherwise only one of the two would reject some patterns as too
+    // large.
     let build = |text: &str| {
         let mut builder = regex::RegexBuilder::new(text);
         builder.size_limit(256 * 1024).build().is_ok()
@@ -292,7 +293,7 @@ fn matches_pattern(pattern: &str, text: &str) -> bool {
     whole.is_some_and(|whole| whole.is_match(text))
 }
 
-/// The pattern for all of a text; a comment in it ends with a line.
+/// The patterns for a whole text, without and with a line break at the end, which ends a comment in the pattern.
 #[cfg(feature = "regex")]
 fn whole(pattern: &str) -> [String; 2] {
     [format!("\\A(?:{pattern})\\z"), format!("\\A(?:{pattern}\n)\\z")]
@@ -434,7 +435,8 @@ fn compare(mark: &str, number: f64, bound: f64) -> bool {
     }
 }
 
-/// Row by row, whether the beginning of the glob is like each beginning of the text.
+/// Matches a glob by dynamic programming: a row holds, for one prefix of the glob, whether it matches each prefix of
+/// the text.
 fn like(glob: &[char], text: &[char]) -> bool {
     let mut row: Vec<bool> = (0..=text.len()).map(|length| length == 0).collect();
     let mut at = 0;

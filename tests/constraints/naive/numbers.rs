@@ -1,14 +1,13 @@
-//! Numbers by their grammars.
+//! Naive parsers of numbers, according to their grammars.
 
-/// Sign, digits with a point, exponent; finite.
+/// Parses a finite number: sign, digits with a point, exponent.
 pub(crate) fn plain_number(text: &str) -> Option<f64> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let number = magnitude(unsigned)?;
     number.is_finite().then_some(if text.starts_with('-') { -number } else { number })
 }
 
-/// Java's decimal numbers by their grammar: white space, sign, digits with a point, exponent,
-/// suffix.
+/// Parses a decimal number according to Java's grammar: white space, sign, digits with a point, exponent, suffix.
 pub(crate) fn javas_number(text: &str) -> Option<f64> {
     let text = text.trim_matches(|c| c <= '\u{20}');
     let (sign, rest) = match text.chars().next()? {

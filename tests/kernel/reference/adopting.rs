@@ -1,4 +1,4 @@
-//! Executors of a former run.
+//! Adoption of executors of an earlier run in the reference model.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,8 @@ use super::{Agent, Executor, Life, Model};
 use crate::history::Relic;
 
 impl Model {
-    /// The number of each that is adopted; none if adoption is over.
+    /// Returns the number of each executor that is adopted. Returns `None` if executors were adopted before, because
+    /// that is possible only once.
     pub(crate) fn adopt(&mut self, relics: &[Relic], now: Timestamp) -> Option<Vec<Option<u64>>> {
         if std::mem::replace(&mut self.adopted, true) {
             return None;
@@ -40,13 +41,13 @@ impl Model {
             placed_at: now,
             since: now,
             asked_to_end: false,
-            // Nobody knows how it fared.
+            // Its state is unknown.
             doubtful: true,
             adopted: true,
             returned: false,
         };
         if let Some(agent) = self.agents.get_mut(relic.agent) {
-            // It had run out.
+            // The exclusion had expired.
             agent.excluded_until = None;
         }
         let room = self.has_room_for(&executor);

@@ -1,4 +1,4 @@
-//! Sums and caps, each worked out from scratch.
+//! The totals and caps of the reference model, each computed from scratch.
 
 use offermill::limits::{EXECUTORS_MAX, TOTAL_CORES_MAX};
 use offermill::resources::{Gpus, MilliCpus};
@@ -11,12 +11,12 @@ impl Model {
         self.executors.iter().filter(|executor| executor.life.counted())
     }
 
-    /// Executors and cores that count against the caps.
+    /// The number of executors, and their cores, that count against the caps.
     pub(crate) fn totals(&self) -> (u64, u64) {
         (self.counted().count() as u64, self.counted().map(|executor| executor.cores).sum())
     }
 
-    /// GPUs that count against their cap.
+    /// The GPUs that count against their cap.
     pub(crate) fn gpus(&self) -> u64 {
         self.counted().map(|executor| executor.gpus).sum()
     }
@@ -33,7 +33,7 @@ impl Model {
         self.setup.executor_cores.unwrap_or(1000)
     }
 
-    /// The cap that leaves no room for any executor.
+    /// The cap that leaves no room for another executor, if there is one.
     pub(super) fn cap_reached(&self) -> Option<Reason> {
         let (executors, cores) = self.totals();
         if executors >= self.limit_in_force() {
@@ -60,7 +60,7 @@ impl Model {
         }
     }
 
-    /// Whether an executor that was given up may be counted again.
+    /// Whether the caps allow an executor that was given up to be counted again.
     pub(super) fn has_room_for(&self, executor: &Executor) -> bool {
         let (executors, cores) = self.totals();
         let gpus =
@@ -71,7 +71,7 @@ impl Model {
             && gpus
     }
 
-    /// Until when an agent is excluded, as a report at `now` shows it.
+    /// The time until which an agent is excluded, if it still is at `now`.
     pub(crate) fn excluded_until(&self, agent: &str, now: Timestamp) -> Option<Timestamp> {
         self.agents.get(agent)?.excluded_until.filter(|until| now < *until)
     }

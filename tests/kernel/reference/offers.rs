@@ -1,4 +1,4 @@
-//! Offers: one pass after the other, one executor at a time.
+//! Placement on offers in the reference model: repeated passes that place one executor at a time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::updates::CLOCK_MAX;
 use super::{Agent, Executor, Knowing, Life, Model};
 use crate::world::{Amount, Entry, Sheet};
 
-/// What the kernel must answer to a batch.
+/// The decisions that the kernel must return for a batch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answer {
     /// In the order of their first offers.
@@ -22,10 +22,10 @@ pub(crate) struct Answer {
     pub(crate) said: Said,
 }
 
-/// What an answer was given on.
+/// The state on which the decisions are based.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Said {
-    /// Offers were refused for a cap's sake, or the close's.
+    /// Whether offers were refused because of a cap or because the kernel is closed.
     pub(super) refused: bool,
     pub(super) revives: u64,
     pub(super) version: u64,
@@ -42,19 +42,19 @@ pub(crate) struct Accept {
 #[derive(Clone, Debug)]
 pub(crate) struct Started {
     pub(crate) number: u64,
-    /// Offer, resource and how much of it; in the order of the offers and their resources.
+    /// Offer, resource and amount, in the order of the offers and their resources.
     pub(crate) pieces: Vec<(u32, u32, Piece)>,
 }
 
-/// The offers of one agent and role, and what is left of them.
+/// The offers of one agent and role, with their remaining resources.
 struct Pot {
     agent: String,
     role: &'static str,
     offers: Vec<u32>,
-    /// What is left in each resource, in thousandths.
+    /// The remaining amount of each resource, in thousandths.
     left: Vec<Vec<u64>>,
     too_small: Option<Reason>,
-    /// An executor failed on the agent: others come first.
+    /// Whether the agent comes last because an executor failed on it.
     last: bool,
     executors: Vec<Started>,
 }
@@ -71,11 +71,11 @@ impl Model {
         }
         for (reason, _) in answer.declines.values() {
             self.count_decline(reason.kind());
-            // Offers that come although nothing can be placed have to be suppressed again.
+            // Offers arrive though nothing can be placed: suppress must be sent again.
             refused |= reason.is_cap() || *reason == Reason::Stopping;
         }
         if !answer.accepts.is_empty() && self.cap_reached().is_some() {
-            // What is left of the accepted offers is refused for the cap's sake, too.
+            // The rest of the accepted offers is refused because of the cap, too.
             refused = true;
         }
         self.demand.refused |= refused;
@@ -125,7 +125,7 @@ impl Model {
         answer
     }
 
-    /// Why an offer can't be used whatever it holds.
+    /// Why an offer can't be used regardless of its resources, if there is such a reason.
     fn unusable(&mut self, sheet: &Sheet, now: Timestamp) -> Option<Reason> {
         if sheet.id.is_empty() || sheet.agent.is_empty() {
             return Some(Reason::Malformed);
@@ -161,7 +161,7 @@ impl Model {
         }
     }
 
-    /// What of an untouched pot is too little for one executor.
+    /// Which resource of an untouched pot doesn't suffice for one executor, if there is one.
     fn too_small(&self, pot: &Pot, batch: &[Sheet]) -> Option<Reason> {
         let cpus = pot.most("cpus", batch);
         if cpus < self.cores_at_least() {
@@ -185,7 +185,7 @@ impl Model {
         self.setup.memory + self.setup.overhead
     }
 
-    /// One pass over the pots; whether anything was placed.
+    /// Makes one pass over the pots. Returns whether any executor was placed.
     fn pass(&mut self, pots: &mut [Pot], batch: &[Sheet], now: Timestamp) -> bool {
         let mut placed = false;
         for last in [false, true] {
@@ -201,7 +201,7 @@ impl Model {
         placed
     }
 
-    /// Places one executor from a pot, if it and the caps allow.
+    /// Places one executor on a pot if its resources and the caps allow it.
     fn place(&mut self, pot: &mut Pot, batch: &[Sheet], now: Timestamp) -> bool {
         let first = pot.executors.is_empty();
         let cpus = pot.most("cpus", batch);
@@ -237,7 +237,7 @@ impl Model {
         pieces.sort_by_key(|piece| (piece.0, piece.1));
         pot.executors.push(Started { number: self.executors.len() as u64, pieces });
         if let Some(agent) = self.agents.get_mut(&pot.agent) {
-            // It had run out, or nothing would be placed here.
+            // The exclusion has expired; otherwise nothing would be placed here.
             agent.excluded_until = None;
             agent.failed = None;
         }
@@ -305,7 +305,7 @@ impl Model {
     }
 }
 
-/// What there is to take of a scalar: of GPUs whole ones.
+/// The usable amount of a scalar, in thousandths; of GPUs only whole ones.
 fn thousandths(entry: &Entry) -> u64 {
     let Amount::Scalar(value) = entry.amount else { return 0 };
     let thousandths = Scalar::from_f64_lenient(value).thousandths();
@@ -313,8 +313,8 @@ fn thousandths(entry: &Entry) -> u64 {
 }
 
 impl Pot {
-    /// Every resource with its places in the batch and in `left`: revocable ones last, and before that reserved ones
-    /// first.
+    /// Returns every resource with its positions in the batch and in `left`: non-revocable before revocable, and within
+    /// each, reserved before unreserved.
     fn resources<'b>(&self, batch: &'b [Sheet]) -> Vec<(u32, usize, usize, &'b Entry)> {
         let mut all = Vec::new();
         for (index, offer) in self.offers.iter().enumerate() {
@@ -334,7 +334,7 @@ impl Pot {
         named.fold(0, |sum, (_, index, place, _)| sum + self.left[index][place])
     }
 
-    /// The most that one executor can have: it mixes nothing revocable with others.
+    /// The maximum that one executor can take. It can't mix revocable and other resources.
     fn most(&self, name: &str, batch: &[Sheet]) -> u64 {
         self.sum(name, false, batch).max(self.sum(name, true, batch))
     }

@@ -1,4 +1,4 @@
-//! Status updates, losses, kills and time.
+//! Status updates, losses, kills, reconciliation and timeouts in the reference model.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -8,18 +8,18 @@ use offermill::{Change, Fate, Scope, TaskState, Timestamp, UpdateReason};
 
 use super::{Executor, Knowing, Life, Model};
 
-/// An agent is kept for so long after its last offer …
+/// How long an idle agent is kept after its last offer.
 const KEPT_FOR: Duration = Duration::from_secs(900);
-/// … or for so much less: nobody writes down every offer.
+/// An idle agent may be forgotten earlier by this time, because the kernel doesn't record the time of every offer.
 const KEPT_LESS: Duration = Duration::from_secs(66);
-/// The last moment that the clocks of executors out of sight show: 8900 years after the origin.
+/// The maximum time that is recorded for unreachable executors: 8900 years after the origin.
 const ABSENCE_CLOCK_MAX: Timestamp = Timestamp::from_millis((1 << 48) - 1);
-/// What is noted of an agent in seconds is noted no later: 136 years after the origin.
+/// The maximum time that is recorded for agents in seconds: 136 years after the origin.
 pub(super) const CLOCK_MAX: Timestamp = Timestamp::from_millis(u32::MAX as u64 * 1000);
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
 const SUSPECT_FOR: Duration = Duration::from_secs(10);
 
-/// What an update must do.
+/// The required effect of a status update.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Effect {
     pub(crate) change: Change,
@@ -34,7 +34,7 @@ impl Effect {
     }
 }
 
-/// What a state says.
+/// The meaning of a reported state.
 enum Says {
     NotYet,
     Runs,
@@ -64,7 +64,7 @@ fn alive(state: TaskState) -> bool {
     matches!(state, Staging | Starting | Running | Killing)
 }
 
-/// Whether such an end is the agent's failure.
+/// Whether an end in this state counts as a failure of the agent.
 fn attributable(state: TaskState, reason: UpdateReason) -> bool {
     use UpdateReason::{AgentDraining, AgentRemoved, InvalidOffers, Preempted};
     let bad = matches!(state, TaskState::Failed | TaskState::Error | TaskState::Lost);
@@ -72,7 +72,7 @@ fn attributable(state: TaskState, reason: UpdateReason) -> bool {
 }
 
 impl Model {
-    /// `number` is none for ids that the kernel never gave.
+    /// Applies a status update. `number` is `None` for ids that the kernel never assigned.
     pub(crate) fn update(
         &mut self,
         number: Option<u64>,
@@ -153,7 +153,7 @@ impl Model {
         Some((name, agent.excluded_until?))
     }
 
-    /// Those of `numbers` that live.
+    /// Kills executors. Returns those of `numbers` that live.
     pub(crate) fn kill(&mut self, numbers: &[u64]) -> BTreeSet<u64> {
         let living = numbers.iter().copied().filter(|number| self.life(*number).live());
         let living: BTreeSet<u64> = living.collect();
@@ -161,7 +161,7 @@ impl Model {
         living
     }
 
-    /// Those that are in doubt now.
+    /// An agent is lost. Returns its executors, whose state is in doubt now.
     pub(crate) fn agent_lost(&mut self, agent: &str, now: Timestamp) -> BTreeSet<u64> {
         let Some(known) = self.agents.get_mut(agent) else { return BTreeSet::new() };
         known.suspect_until = known.suspect_until.max(now.plus(SUSPECT_FOR));
@@ -173,7 +173,7 @@ impl Model {
         here
     }
 
-    /// Whether it lives, and so is in doubt now.
+    /// An executor is lost. Returns whether it lives, in which case its state is in doubt now.
     pub(crate) fn executor_lost(&mut self, number: u64) -> bool {
         let live = self.life(number).live();
         self.it(number).doubtful |= live;
@@ -197,7 +197,7 @@ impl Model {
         self.living().filter(questioned).collect()
     }
 
-    /// Who was given up, and who forgotten.
+    /// Advances time. Returns the executors that were given up and those that were forgotten.
     pub(crate) fn tick(&mut self, now: Timestamp) -> (BTreeSet<u64>, BTreeSet<u64>) {
         let rule = self.setup.unreachable;
         let (mut given_up, mut forgotten) = (BTreeSet::new(), BTreeSet::new());

@@ -1,4 +1,4 @@
-//! Random settings, offers and events.
+//! Random settings, offers and events for the state machine test.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::world::{Amount, Entry, Setup, Sheet, secs};
 
 const AGENTS: [&str; 6] = ["S0", "S1", "S2", "S3", "S4", "S5"];
 const ROLES: [&str; 4] = [DEFAULT_ROLE, "etl", "etl/night", "ads"];
-/// The clock never goes back further.
+/// The maximum time by which the clock goes back, in milliseconds.
 const BACK_MS_MAX: u64 = 3_000;
 
 impl ReferenceStateMachine for Scene {
@@ -41,7 +41,7 @@ impl ReferenceStateMachine for Scene {
         let deadlines = scene.deadlines();
         let after = match deadlines.is_empty() {
             true => after.boxed(),
-            // Executors flap around each deadline.
+            // Concentrate events around the deadlines.
             false => prop_oneof![1 => after, 1 => select(deadlines)].boxed(),
         };
         (after, events(scene)).prop_map(|(after, event)| Step { after, event }).boxed()
@@ -101,7 +101,8 @@ fn setups() -> BoxedStrategy<Setup> {
                 },
                 exclusion: exclusion.map(|(failures, expiry)| ExclusionRule {
                     failures,
-                    // One window in all settings: when a failure is forgotten under changing ones is left open.
+                    // All settings have the same window, because it is unspecified when a failure is forgotten if the
+                    // window changes.
                     window: secs(1200),
                     expiry: expiry.map(secs),
                 }),
@@ -119,7 +120,7 @@ fn setups() -> BoxedStrategy<Setup> {
         .boxed()
 }
 
-/// A reported state: often one that changes something.
+/// A reported state, often one that changes something.
 pub(crate) fn states() -> impl Strategy<Value = TaskState> {
     select(vec![
         TaskState::Staging,
@@ -144,7 +145,7 @@ pub(crate) fn states() -> impl Strategy<Value = TaskState> {
     ])
 }
 
-/// Why it was reported.
+/// The reason of a status update.
 pub(crate) fn reasons() -> impl Strategy<Value = UpdateReason> {
     prop_oneof![
         3 => Just(UpdateReason::Other),
@@ -184,7 +185,7 @@ fn events(scene: &Scene) -> BoxedStrategy<Event> {
     let sent = (0usize..2).prop_map(|handler| Event::Sent { handler });
     let behind = prop_oneof![1 => Just(0u64), 1 => 1u64..2_000];
     let ends = match (scene.model.closed, scene.model.counts.batches) {
-        // An early end would hide too much.
+        // Closing early would hide too much.
         (false, 0..6) => Just(Event::Poll).boxed(),
         _ => select(vec![Event::Drain, Event::Close]).boxed(),
     };
@@ -211,7 +212,7 @@ fn events(scene: &Scene) -> BoxedStrategy<Event> {
     .boxed()
 }
 
-/// Executors of a former run; now and then two with one name.
+/// Executors of an earlier run; occasionally two with the same name.
 fn relics() -> impl Strategy<Value = Relic> {
     let name = select(vec!["old-0", "old-1", "old-2", "old-3", "former", "früher"]);
     (name, select(AGENTS.to_vec()), 0u64..4_000, option::weighted(0.3, 0u64..3)).prop_map(
@@ -219,7 +220,7 @@ fn relics() -> impl Strategy<Value = Relic> {
     )
 }
 
-/// Mostly one of those that live, sometimes one that has ended; none if none was ever placed.
+/// Mostly an executor that lives, sometimes one that has ended; `None` if none was ever placed.
 fn number(model: &Model) -> BoxedStrategy<Option<u64>> {
     let placed = model.executors.len() as u64;
     let living: Vec<u64> = model.living().collect();

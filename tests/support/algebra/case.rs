@@ -1,14 +1,14 @@
-//! Settings and offers as text: a line of settings, then a line an offer.
+//! Test cases as text: one line of settings, then one line per offer.
 //!
 //! ```text
 //! cores=1 memory=100 gpus=2 gpu-cap=4 port=31000 cap=20 limit=5 revocable consolidate
 //! S1 eng/etl cpus:4;cpus(etl,alice,why=so):2;mem<eng|eng/etl,bob>{revocable}:1024;ports:[31000-32000,5-1]
 //! ```
 //!
-//! Without `cores` executors take all whole ones, without `gpus` what there is. An offer names its agent and its role,
-//! then its resources: the name, the reservations, the standing, the value. In round brackets are reservations of the
-//! old form, in pointed ones a stack of the refined form; one that names a principal, perhaps an empty one, is dynamic,
-//! and labels follow. What can't be read is left out.
+//! Without `cores`, executors take all whole cores; without `gpus`, all available GPUs. An offer's line contains its
+//! agent, its role and its resources. A resource has a name, reservations, a revocability and a value. Reservations of
+//! the old format are in round brackets, a stack of refined reservations is in angle brackets. A reservation with a
+//! principal, which may be empty, is dynamic; labels may follow. Anything that can't be parsed is skipped.
 
 use std::fmt;
 
@@ -21,13 +21,13 @@ pub(crate) struct Case {
     pub(crate) offers: Vec<OfferLine>,
 }
 
-/// Cores are in thousandths.
+/// The settings of a case. Cores are in thousandths.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Settings {
-    /// None: all whole ones.
+    /// `None` means all whole cores.
     pub(crate) cores: Option<u64>,
     pub(crate) memory: u64,
-    /// None: what there is.
+    /// `None` means all available GPUs.
     pub(crate) gpus: Option<u32>,
     pub(crate) gpu_cap: u32,
     pub(crate) port: Option<u16>,
@@ -58,7 +58,7 @@ pub(crate) enum Reserved {
     Refined(Vec<Layer>),
 }
 
-/// One reservation; without a record it is static.
+/// One reservation. It is static if `by` is `None`.
 #[derive(Clone, Debug, PartialEq, PartialOrd)]
 pub(crate) struct Layer {
     pub(crate) role: String,
@@ -95,7 +95,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// A number of executors that is enough to show everything.
+    /// The maximum number of executors in a case, which is enough to exercise everything.
     pub(crate) const LIMIT_MAX: u32 = 64;
 
     fn parse(line: &str) -> Settings {
@@ -121,7 +121,7 @@ impl Settings {
         it.sound()
     }
 
-    /// The same, made such that a builder takes it.
+    /// Adjusts the settings so that the builder accepts them.
     pub(crate) fn sound(mut self) -> Settings {
         let cores = self.cores.unwrap_or(1000);
         self.cap = self.cap.map(|cap| cap.clamp(cores, 1 << 32));

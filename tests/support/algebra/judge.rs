@@ -1,4 +1,4 @@
-//! The kernel's answer to a case against the naive one, and against what is promised of any answer.
+//! Compares the kernel's decisions for a case with the naive ones, and checks what is guaranteed for any decisions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use offermill::{
 use super::case::{Amount, By, Case, Entry, Reserved, Settings};
 use super::naive::{self, Amounts, Naive};
 
-/// Puts the case to a kernel; panics if its answer is wrong.
+/// Runs the case in a kernel. Panics if its decisions are wrong.
 pub(crate) fn judge(case: &Case) {
     let kernel = Kernel::new(config(&case.settings), IdScheme::plain());
     let (mut handler, mut decisions) = (kernel.handler(), Decisions::new());
@@ -46,7 +46,7 @@ pub(crate) fn judge(case: &Case) {
     kernel.check().expect("the accounts agree");
 }
 
-/// Executors, pieces and reasons are the naive ones.
+/// Checks that executors, pieces and reasons equal the naive ones.
 fn expect_naive(case: &Case, decisions: &Decisions) {
     let naive = Naive::answer(case);
     let closed = naive.executors == 0 && naive.cap_reached();
@@ -89,7 +89,8 @@ fn expect_naive(case: &Case, decisions: &Decisions) {
     assert_eq!(accepted + decisions.declines().len(), case.offers.len());
 }
 
-/// An executor gets what it is said to get, of what may be taken, each name from one supply.
+/// Checks that the pieces of an executor add up to its resources, come from usable resources, and use one supply
+/// (revocable or not) per name.
 fn expect_promises(case: &Case, executor: &Placed, pieces: &[Piece]) {
     let settings = &case.settings;
     let mut sums: BTreeMap<&str, u128> = BTreeMap::new();
@@ -124,8 +125,8 @@ fn expect_promises(case: &Case, executor: &Placed, pieces: &[Piece]) {
     assert_eq!(ports, usize::from(settings.port.is_some()));
 }
 
-/// Nothing unreserved is used while something reserved of the same name and supply is left, and nothing revocable while
-/// the rest holds one more share.
+/// Checks the order of use: unreserved resources are used only if no reserved ones of the same name and supply are
+/// left, and revocable ones only if the others don't suffice for one more executor.
 fn expect_order(case: &Case, accepted: &Accepted<'_>, used: &Amounts) {
     let mut places = Vec::new();
     for offer in accepted.offers.iter().map(|offer| *offer as usize) {
@@ -169,7 +170,8 @@ fn expect_order(case: &Case, accepted: &Accepted<'_>, used: &Amounts) {
     }
 }
 
-/// What was used and what is left add up: for each resource, and for each name, reservation and standing.
+/// Checks that used and remaining amounts add up to the offered ones: for each resource, and for each name, reservation
+/// and revocability.
 fn expect_sums(
     case: &Case,
     accepted: &Accepted<'_>,
@@ -209,7 +211,7 @@ fn expect_sums(
     assert!(sums.values().all(|(one, other)| one == other));
 }
 
-/// Compares sets of numbers where they could begin to differ: at the ends of intervals and beside them.
+/// Compares sets of ports at the numbers where they can differ: at the ends of ranges and next to them.
 fn expect_ports(offered: &[PortRange], taken: Option<u64>, left: &[PortRange]) {
     let ends = offered.iter().chain(left).flat_map(|range| [range.begin, range.end]).chain(taken);
     for end in ends {
@@ -243,13 +245,13 @@ fn config(settings: &Settings) -> Config {
         .expect("sound settings")
 }
 
-/// What resources borrow besides their own texts.
+/// The data that a resource borrows besides its own texts.
 struct Loans<'a> {
     labels: Vec<Vec<Label<'a>>>,
     items: Vec<&'a str>,
 }
 
-/// Lends the case as the offers that a kernel takes.
+/// Calls `use_them` with the case's offers in the form that a kernel accepts.
 fn lend(case: &Case, use_them: impl FnOnce(&[Offer<'_>])) {
     let entries = || case.offers.iter().flat_map(|offer| &offer.entries);
     let loans: Vec<Loans<'_>> = entries().map(Loans::of).collect();
@@ -296,7 +298,7 @@ fn lend(case: &Case, use_them: impl FnOnce(&[Offer<'_>])) {
     use_them(&offers);
 }
 
-/// The records of an entry's reservations, one a layer.
+/// Returns the reservations of an entry, one per layer.
 fn layers(entry: &Entry) -> impl Iterator<Item = (&str, Option<&By>)> {
     let layers = match &entry.reserved {
         Reserved::Old(layer) => std::slice::from_ref(layer),

@@ -1,5 +1,5 @@
-//! The resource algebra against a naive one: cases as text, and a judge. The property test in `tests/kernel/` and the
-//! fuzz target `resource_algebra` share it.
+//! Checks of resource allocation against a naive implementation: cases written as text, and a judge. The property test
+//! in `tests/kernel/` and the fuzz target `resource_algebra` share them.
 
 pub(crate) mod case;
 mod judge;

@@ -1,5 +1,5 @@
-//! What a kernel without executors must answer to a first batch, told as the documentation tells it: one executor at
-//! a time, each amount counted anew.
+//! A naive model of how an empty kernel answers its first batch, written from the documentation: it places one executor
+//! at a time and recomputes every amount.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use offermill::{Reason, Revocability};
 
 use super::case::{Amount, Case, Entry, Reserved, Settings};
 
-/// By the positions of offer and resource.
+/// Amounts by the positions of offer and resource.
 pub(super) type Amounts = BTreeMap<(usize, usize), u128>;
 
 /// The offers of one agent and role.
@@ -17,9 +17,9 @@ pub(super) type Amounts = BTreeMap<(usize, usize), u128>;
 pub(super) struct Group {
     pub(super) offers: Vec<usize>,
     pub(super) executors: Vec<Executor>,
-    /// What is left to take of each scalar, in thousandths.
+    /// The remaining amount of each scalar, in thousandths.
     left: Amounts,
-    /// Why there was no room to begin with.
+    /// Why not even one executor fits.
     pub(super) too_small: Option<Reason>,
 }
 
@@ -28,11 +28,11 @@ pub(super) struct Executor {
     pub(super) cores: u128,
     pub(super) gpus: u128,
     pub(super) pieces: Amounts,
-    /// The place of the port.
+    /// The positions of offer and resource from which the port is taken.
     pub(super) port: Option<(usize, usize)>,
 }
 
-/// All groups, in the order of their first offers, and what the first batch puts on them.
+/// All groups, in the order of their first offers, with the executors that the batch places.
 pub(super) struct Naive<'a> {
     case: &'a Case,
     pub(super) groups: Vec<Group>,
@@ -41,7 +41,7 @@ pub(super) struct Naive<'a> {
     gpus: u128,
 }
 
-/// What of an entry may be taken as `name`, in thousandths.
+/// The usable amount of an entry, in thousandths.
 pub(super) fn takeable(entry: &Entry, role: &str, settings: &Settings) -> u128 {
     let Amount::Scalar(value) = entry.amount else { return 0 };
     if !usable(entry, role, settings) {
@@ -55,7 +55,7 @@ pub(super) fn takeable(entry: &Entry, role: &str, settings: &Settings) -> u128 {
     }
 }
 
-/// A wire's number as a quantity.
+/// Converts a number as Mesos sends it to thousandths.
 pub(super) fn thousandths(value: f64) -> u128 {
     let most = (1u64 << 53) as f64;
     if value.is_finite() { (value * 1000.0).round().clamp(0.0, most) as u128 } else { 0 }
@@ -115,7 +115,7 @@ impl<'a> Naive<'a> {
         &self.case.offers[offer].entries[place]
     }
 
-    /// One executor a group, or with consolidation as many as fit; whether there was any.
+    /// Places one executor per group or, with consolidation, as many as fit. Returns whether any was placed.
     fn pass(&mut self) -> bool {
         let mut placed = false;
         for at in 0..self.groups.len() {
@@ -129,7 +129,7 @@ impl<'a> Naive<'a> {
         placed
     }
 
-    /// What is left of a name that is revocable, or that isn't.
+    /// The remaining revocable or non-revocable amount of a name.
     fn sum(&self, group: &Group, name: &str, revocable: bool) -> u128 {
         let of_name = |place: (usize, usize)| {
             let entry = self.entry(place);
@@ -138,7 +138,7 @@ impl<'a> Naive<'a> {
         group.left.iter().filter(|(place, _)| of_name(**place)).map(|(_, amount)| amount).sum()
     }
 
-    /// The most that one executor could have of a name.
+    /// The maximum amount of a name that one executor could take.
     fn most(&self, group: &Group, name: &str) -> u128 {
         self.sum(group, name, false).max(self.sum(group, name, true))
     }
@@ -169,7 +169,7 @@ impl<'a> Naive<'a> {
         self.case.settings.cap.unwrap_or(TOTAL_CORES_MAX.millis()).into()
     }
 
-    /// Whether a cap leaves no room for any executor.
+    /// Whether a cap leaves no room for another executor.
     pub(super) fn cap_reached(&self) -> bool {
         let settings = &self.case.settings;
         let more = u128::from(settings.cores.unwrap_or(1000));
@@ -213,7 +213,8 @@ impl<'a> Naive<'a> {
         true
     }
 
-    /// Of those that stay if they suffice, else of the revocable ones; of reserved ones first.
+    /// Takes an amount from non-revocable resources if they suffice, otherwise from revocable ones; from reserved ones
+    /// first.
     fn take(&mut self, at: usize, name: &str, mut wanted: u128, pieces: &mut Amounts) {
         let revocable = self.sum(&self.groups[at], name, false) < wanted;
         for reserved in [true, false] {
