@@ -24,8 +24,8 @@ pub struct Advice {
 
 /// Computes the executor limit from a load; see the [module documentation](super).
 ///
-/// Every event is reported with its time. If the clock goes backwards, no deadline is further away than its timeout. If
-/// the clock jumps ahead, everything that is due by then is done.
+/// The caller passes the current time. If it goes backwards, no deadline is further away than its timeout. If it jumps
+/// ahead, everything that is due by then is done.
 #[derive(Clone, Debug)]
 pub struct Allocator {
     rule: Rule,

@@ -12,8 +12,8 @@ pub struct Load {
     pub speculative: u64,
     /// Running tasks, including speculative copies.
     pub running: u64,
-    /// Task sets that wait but may not run on any present executor, because they have failed on each. For every `slots
-    /// ÷ ratio` of them, one more executor than the present ones is needed.
+    /// Task sets that wait but may not run on any present executor, because they have failed on each. One more executor
+    /// than the present ones is needed for every `slots ÷ ratio` of them.
     pub unschedulable: u64,
 }
 
@@ -43,7 +43,8 @@ impl Load {
     }
 }
 
-/// Computed in floating point, as in Spark. Saturates at `u32::MAX`.
+/// Returns the number of executors for this many tasks, computed in floating point as in Spark. Saturates at
+/// `u32::MAX`.
 fn executors_for(tasks: u64, rule: &Rule) -> u32 {
     (tasks as f64 * rule.ratio / f64::from(rule.slots)).ceil() as u32
 }

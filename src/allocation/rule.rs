@@ -45,13 +45,13 @@ impl Rule {
         self.initial
     }
 
-    /// How many tasks run on an executor at a time.
+    /// Returns how many tasks an executor runs at a time.
     #[must_use]
     pub fn slots(&self) -> u32 {
         self.slots
     }
 
-    /// How long an executor that holds nothing stays without tasks.
+    /// Returns how long an executor without cached blocks and shuffle data may be idle.
     #[must_use]
     pub fn idle_timeout(&self) -> Duration {
         self.idle_timeout
@@ -130,8 +130,9 @@ impl RuleBuilder {
         self
     }
 
-    /// Sets how long tasks wait before the limit grows (`spark.dynamicAllocation.schedulerBacklogTimeout`), at least 1
-    /// ms. Like all timeouts here, it has a resolution of one millisecond. Default 1 s.
+    /// Sets how long tasks wait before the limit grows, at least 1 ms
+    /// (`spark.dynamicAllocation.schedulerBacklogTimeout`). Like all timeouts here, it has a resolution of one
+    /// millisecond. Default 1 s.
     #[must_use]
     pub fn backlog_timeout(mut self, timeout: Duration) -> Self {
         self.backlog_timeout = timeout;

@@ -1,4 +1,4 @@
-//! Behaviour in which schedulers differ, as flags. Each flag is read in one place.
+//! Flags for behaviour in which schedulers differ. Each flag is read in one place.
 
 /// How offers are evaluated and used where schedulers differ. The default is [`Conduct::OFFERMILL`].
 ///

@@ -184,14 +184,15 @@ impl Constraint {
         }
     }
 
-    /// Returns whether every agent meets the constraint because it is empty.
+    /// Returns whether this is the empty constraint, which every agent meets.
     #[must_use]
     pub const fn is_none(&self) -> bool {
         self.0.is_none()
     }
 
     /// Returns whether an agent with these attributes meets the constraint. The agent's host name, region and zone are
-    /// treated as unknown. Never allocates, except in regular expressions. Accepts any attributes.
+    /// treated as unknown. The attributes may be in any order and repeat names. Never allocates, except in regular
+    /// expressions.
     #[must_use]
     pub fn matches(&self, attributes: &[Attribute<'_>]) -> bool {
         self.decide(&OfferFacts::of_attributes(attributes)).is_ok()

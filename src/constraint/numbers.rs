@@ -18,8 +18,8 @@ pub(super) fn java_double(text: &str) -> Option<f64> {
     Some(if text.starts_with('-') { -magnitude } else { magnitude })
 }
 
-/// Parses a whole number with an optional sign, as Java's `Long.parseLong` does. Returns `None` for negative numbers,
-/// which ranges can't contain.
+/// Parses a whole number with an optional sign as Java's `Long.parseLong` does, but up to `u64::MAX`. Returns `None`
+/// for negative numbers, which ranges can't contain.
 pub(super) fn integer(text: &str) -> Option<u64> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let number = digits_only(digits)?;

@@ -12,8 +12,8 @@ pub const PROPERTIES_BYTES_MAX: usize = 1024 * 1024;
 /// Parses a properties file into its keys and values, in the order of each key's first line.
 ///
 /// A line is `key value`, `key=value` or `key: value`. Lines that are blank or begin with `#` or `!` are skipped. A
-/// backslash at the end of a line continues it on the next line, whose indentation is dropped. Within a line, `\t`, `
-/// `, `\r`, `\f` and `\uXXXX` are escapes for a character; a backslash before any other character stands for that
+/// backslash at the end of a line continues it on the next line, whose indentation is dropped. Within a line, `\t`,
+/// `\n`, `\r`, `\f` and `\uXXXX` are escapes for a character; a backslash before any other character stands for that
 /// character. White space around values is dropped, except line breaks that were written as escapes. If a key occurs
 /// twice, the last value is used.
 ///

@@ -147,7 +147,7 @@ pub fn parse_memory(setting: &str, text: &str) -> Result<Mebibytes, Error> {
 /// Parses a whole number within `allowed`.
 ///
 /// # Errors
-/// When it is anything else.
+/// Fails if the text is anything else.
 pub fn parse_count(setting: &str, text: &str, allowed: RangeInclusive<u64>) -> Result<u64, Error> {
     match text.trim().parse() {
         Ok(number) if allowed.contains(&number) => Ok(number),
@@ -164,7 +164,7 @@ pub fn parse_count(setting: &str, text: &str, allowed: RangeInclusive<u64>) -> R
 /// Parses a number from 0 to 1.
 ///
 /// # Errors
-/// When it is anything else.
+/// Fails if the text is anything else.
 pub fn parse_ratio(setting: &str, text: &str) -> Result<f64, Error> {
     match text.trim().parse() {
         // Adding zero turns -0 into 0.
@@ -176,7 +176,7 @@ pub fn parse_ratio(setting: &str, text: &str) -> Result<f64, Error> {
 /// Parses `true` or `false`, in upper or lower case.
 ///
 /// # Errors
-/// When it is anything else.
+/// Fails if the text is anything else.
 pub fn parse_bool(setting: &str, text: &str) -> Result<bool, Error> {
     let word = text.trim();
     if word.eq_ignore_ascii_case("true") {

@@ -63,7 +63,7 @@ pub enum Repeats {
     RuledOut,
 }
 
-/// Checks that every agent passes that meets a constraint. Returned by [`Constraint::superset`].
+/// Checks for a master. Every agent that meets the constraint passes them. Returned by [`Constraint::superset`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Superset {
     groups: Vec<Vec<Check>>,
@@ -160,8 +160,8 @@ struct Translator {
 }
 
 impl Translator {
-    /// Returns checks that every agent passes that meets the program. Works from the last step to the first, because
-    /// the checks of a step depend on those of the steps that it leads to.
+    /// Returns checks that are passed by every agent that meets the program. Works from the last step to the first,
+    /// because the checks of a step depend on those of the steps that it leads to.
     fn program(&mut self, program: &Program) -> Either {
         let steps = program.steps();
         let mut first_use = vec![usize::MAX; steps.len()];
