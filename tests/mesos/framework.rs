@@ -1,4 +1,5 @@
-//! A framework in this process: a kernel, an engine and the cluster manager for Mesos, whose books can be looked at.
+//! A framework in this process: a kernel, an engine and the cluster manager for Mesos, with access to the kernel's
+//! state.
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -14,18 +15,18 @@ use offermill::{Config, ConfigBuilder, Error, IdScheme, Kernel, Snapshot, Timest
 /// A running framework.
 #[derive(Debug)]
 pub(crate) struct Framework {
-    /// Its engine.
+    /// The engine.
     pub(crate) engine: Engine,
-    /// Its manager.
+    /// The cluster manager.
     pub(crate) cluster: Arc<MesosCluster>,
-    /// Its books.
+    /// The kernel.
     pub(crate) kernel: Kernel,
-    /// What it was told.
+    /// The notices of the engine.
     pub(crate) notices: Notices,
 }
 
 impl Framework {
-    /// Starts one that wants `config.executor_limit` executors, each of which runs `script` in a shell.
+    /// Starts a framework that wants `config.executor_limit` executors, each of which runs `script` in a shell.
     pub(crate) fn start(
         mesos: MesosConfig,
         config: Config,
@@ -35,7 +36,7 @@ impl Framework {
         Framework::launching(mesos, config, CommandTemplate::new(argv))
     }
 
-    /// The same, of this command.
+    /// The same, with this command.
     pub(crate) fn launching(
         mesos: MesosConfig,
         config: Config,
@@ -56,12 +57,12 @@ impl Framework {
         Ok(Framework { engine, cluster, kernel, notices })
     }
 
-    /// The books as they are.
+    /// A snapshot of the kernel.
     pub(crate) fn snapshot(&self) -> Snapshot {
         self.kernel.snapshot(self.engine.clock().now())
     }
 
-    /// The cluster's id for it, once it has one.
+    /// The cluster's id for the framework. Waits until there is one.
     #[track_caller]
     pub(crate) fn id(&self) -> String {
         self.notices.wait("registration", |notice| match notice {
@@ -91,7 +92,7 @@ pub(crate) fn small_executors(limit: u32) -> ConfigBuilder {
         .launch_timeout(Duration::from_secs(10))
 }
 
-/// What an engine told, in its order.
+/// The notices of an engine, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notices(Arc<Heard>);
 
@@ -109,14 +110,14 @@ impl Observer for Notices {
 }
 
 impl Notices {
-    /// Waits for the first one in which `find` finds something.
+    /// Waits up to a minute for the first notice for which `find` returns a value.
     #[track_caller]
     pub(crate) fn wait<T>(&self, what: &str, find: impl Fn(&Notice) -> Option<T>) -> T {
         let within = Duration::from_secs(60);
         self.wait_for(within, &find).unwrap_or_else(|| panic!("no {what} in {:#?}", self.all()))
     }
 
-    /// The same, for so long.
+    /// The same, with a timeout. Returns `None` if it passes.
     pub(crate) fn wait_for<T>(
         &self,
         within: Duration,
@@ -135,12 +136,12 @@ impl Notices {
         }
     }
 
-    /// All so far.
+    /// All notices so far.
     pub(crate) fn all(&self) -> Vec<(Timestamp, Notice)> {
         self.0.all.lock().unwrap().clone()
     }
 
-    /// How many there are so far of those that `is_it`.
+    /// The number of notices so far for which `is_it` holds.
     pub(crate) fn count(&self, is_it: impl Fn(&Notice) -> bool) -> usize {
         self.0.all.lock().unwrap().iter().filter(|(_, notice)| is_it(notice)).count()
     }

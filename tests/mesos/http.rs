@@ -1,4 +1,4 @@
-//! HTTP in a few lines, enough to look at a master and to play one.
+//! A minimal HTTP implementation, sufficient to query a master and to simulate one.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// How long an answer may take.
+/// The maximum time for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The head of a message and its body.
@@ -14,14 +14,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) struct Message {
     /// The first line.
     pub(crate) start: String,
-    /// Names in lower case, and values.
+    /// Names in lower case, and their values.
     pub(crate) headers: Vec<(String, String)>,
-    /// What came after the head, transfer coding undone.
+    /// The bytes after the head, with the transfer coding decoded.
     pub(crate) body: Vec<u8>,
 }
 
 impl Message {
-    /// Reads a request; `None` when the connection was closed instead.
+    /// Reads a request. `None` if the connection was closed instead.
     pub(crate) fn read_request(from: &mut impl BufRead) -> io::Result<Option<Message>> {
         let Some(mut message) = Message::read_head(from)? else { return Ok(None) };
         message.read_body(from, false)?;
@@ -51,7 +51,7 @@ impl Message {
         Ok(None)
     }
 
-    /// Reads the body; one without a length goes on to the end of the connection if `to_the_end`.
+    /// Reads the body. A body without a length extends to the end of the connection if `to_the_end`.
     fn read_body(&mut self, from: &mut impl BufRead, to_the_end: bool) -> io::Result<()> {
         if self.header("transfer-encoding") == Some("chunked") {
             loop {
@@ -78,7 +78,7 @@ impl Message {
     }
 }
 
-/// What `GET path` gives on this machine's `port`.
+/// The JSON response to `GET path` on this machine's `port`.
 pub(crate) fn get_json(port: u16, path: &str) -> io::Result<Value> {
     let answer = exchange(port, &format!("GET {path}"), "", b"")?;
     serde_json::from_slice(&answer.body).map_err(io::Error::other)

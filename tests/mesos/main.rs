@@ -1,5 +1,5 @@
-//! The cluster manager for Mesos, against a fake master for faults that a real one can't be made to show, and against a
-//! real one (ignored by a plain `cargo test`; `.ci/mesos` runs those).
+//! Tests of the cluster manager for Mesos: against a fake master for faults that a real one can't be made to have, and
+//! against a real one (ignored by a plain `cargo test`; `.ci/mesos` runs those).
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -1,4 +1,5 @@
-//! The wire against what a real master sent and took: `tests/support/mesos/captures` has it and tells where it is from.
+//! The encodings, compared with what a real master sent and accepted: `tests/support/mesos/captures` has the recordings
+//! and says where they are from.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,7 +16,7 @@ use serde_json::Value;
 const JSON: Codec = Codec::new(Encoding::Json);
 const PROTOBUF: Codec = Codec::new(Encoding::Protobuf);
 
-/// The files of a folder whose names end so, in order.
+/// The files of a folder whose names end with `end`, in order.
 fn files(folder: &str, end: &str) -> Vec<PathBuf> {
     let captures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/mesos/captures");
     let entries = fs::read_dir(captures.join(folder)).unwrap();
@@ -26,7 +27,7 @@ fn files(folder: &str, end: &str) -> Vec<PathBuf> {
     paths
 }
 
-/// The records of a stream, which ends between two of them.
+/// The records of a stream that ends between two records.
 fn records(path: &Path) -> Vec<Vec<u8>> {
     let mut reader = RecordReader::new(1 << 20);
     reader.push(&fs::read(path).unwrap());
@@ -41,7 +42,7 @@ fn events(codec: Codec, folder: &str) -> Vec<Event> {
     records.map(|record| codec.decode(&record).unwrap()).collect()
 }
 
-/// JSON in which all numbers are of one kind, 32 is 32.0, and empty lists are left out.
+/// Normalizes JSON: all numbers are of one kind, 32 becomes 32.0, and empty lists are left out.
 fn normal(value: Value) -> Value {
     match value {
         Value::Number(number) => number.as_f64().unwrap().into(),
@@ -54,8 +55,8 @@ fn normal(value: Value) -> Value {
     }
 }
 
-/// Goal: nothing that a master says in protobuf is lost. Method: every record is decoded and encoded again, which gives
-/// the very same bytes.
+/// Goal: nothing of a master's protobuf events is lost. Method: each record is decoded and encoded again, which must
+/// give the same bytes.
 #[test]
 fn protobuf_events_are_read_whole() {
     for folder in ["main-protobuf", "extras-protobuf"] {
@@ -66,7 +67,7 @@ fn protobuf_events_are_read_whole() {
     }
 }
 
-/// Goal: nothing that a master says in JSON is lost. Method: every record is decoded and written again, which gives
+/// Goal: nothing of a master's JSON events is lost. Method: each record is decoded and encoded again, which must give
 /// equal JSON.
 #[test]
 fn json_events_are_read_whole() {
@@ -88,8 +89,8 @@ fn json_events_are_read_whole() {
     }
 }
 
-/// Goal: calls are written in protobuf as those that a master took. Method: each is decoded and encoded again, which
-/// gives the very same bytes; `incomplete` too.
+/// Goal: calls in protobuf are encoded like those that a master accepted. Method: each is decoded and encoded again,
+/// which must give the same bytes; `incomplete` as well.
 #[test]
 fn protobuf_calls_are_written_as_recorded() {
     for path in ["main-protobuf", "extras-protobuf"].map(|folder| files(folder, ".pb")).concat() {
@@ -101,8 +102,8 @@ fn protobuf_calls_are_written_as_recorded() {
     }
 }
 
-/// Goal: calls are written in JSON as those that a master took. Method: each is read and written again, which gives
-/// equal JSON.
+/// Goal: calls in JSON are encoded like those that a master accepted. Method: each is decoded and encoded again, which
+/// must give equal JSON.
 #[test]
 fn json_calls_are_written_as_recorded() {
     for path in ["main-json", "extras-json"].map(|folder| files(folder, ".json")).concat() {
@@ -113,8 +114,8 @@ fn json_calls_are_written_as_recorded() {
     }
 }
 
-/// Goal: both encodings tell the same. Method: the same session once in each; what it tells of tasks and operations, in
-/// their order, is the same, and so are the kinds of events. (How often offers come depends on the moment.)
+/// Goal: both encodings give the same events. Method: the same session recorded in each; the events about tasks and
+/// operations, in order, are the same, and so are the kinds of events. (How often offers arrive depends on timing.)
 #[test]
 fn encodings_agree_on_a_session() {
     for session in ["main", "extras"] {
@@ -125,7 +126,7 @@ fn encodings_agree_on_a_session() {
     }
 }
 
-/// What a session told of tasks: of each, its states in order.
+/// The states of each task in a session, in order.
 fn told(events: &[Event]) -> Vec<(String, Vec<String>)> {
     let mut tasks: Vec<(String, Vec<String>)> = Vec::new();
     for status in events.iter().filter_map(|event| Some(&event.update.as_ref()?.status)) {
@@ -152,8 +153,8 @@ fn kinds(events: &[Event]) -> Vec<event::Type> {
     kinds
 }
 
-/// Goal: every kind of event that a test of the cluster manager may want is among the recorded ones. Method: the kinds
-/// of all sessions.
+/// Goal: the recordings contain each kind of event that a test of the cluster manager may need. Method: the kinds of
+/// all sessions.
 #[test]
 fn recordings_have_most_kinds() {
     let all =

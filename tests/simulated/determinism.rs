@@ -1,21 +1,21 @@
-//! One seed, one run.
+//! Equal scenarios give equal simulations.
 
 use offermill::cluster::simulated::{Checks, Scenario, Severity};
 
 use crate::play;
 
-/// Everything that a run shows, as text.
+/// The complete report of a simulation, as text.
 fn traces(scenario: Scenario, checks: Checks) -> String {
     format!("{:?}", play(scenario, checks).unwrap().report())
 }
 
-/// Goal: the same scenario gives the same run, bit for bit, and judging it changes nothing. Method: harsh worlds, twice
-/// unjudged and once judged, and once more from their text.
+/// Goal: equal scenarios give equal simulations, bit for bit, and checks don't change them. Method: harsh scenarios,
+/// twice with all checks, with fewer, without, and once more from their text.
 #[test]
 fn a_scenario_has_one_run() {
     for seed in 0..12 {
         let scenario = Scenario::generate(seed, Severity::Harsh);
-        // Unjudged, a run doesn't look whether it has recovered by every rule; what comes before must be the same.
+        // Without checks a simulation doesn't verify all conditions of recovery; its course must be the same.
         let judged = traces(scenario.clone(), Checks::EachStep);
         assert_eq!(traces(scenario.clone(), Checks::EachStep), judged);
         assert_eq!(traces(scenario.clone(), Checks::EverySecond), judged);
@@ -25,7 +25,7 @@ fn a_scenario_has_one_run() {
     }
 }
 
-/// Goal: the seed matters. Method: one world under two seeds.
+/// Goal: the seed matters. Method: one scenario with two seeds.
 #[test]
 fn another_seed_is_another_run() {
     let scenario = |seed: u64| -> Scenario {

@@ -1,8 +1,7 @@
-//! The simulated cluster: random worlds, judged after each step.
+//! Tests on the simulated cluster: random scenarios, checked after each step.
 //!
-//! A failure prints the seed, the rule that was broken and a shortened scenario; `offermill simulate --scenario FILE`
-//! plays that again. `OFFERMILL_SEEDS` says how many worlds of each severity are tried, `OFFERMILL_SEED` which is the
-//! first.
+//! A failure prints the seed, the violated invariant and a shortened scenario; `offermill simulate --scenario FILE`
+//! replays it. `OFFERMILL_SEEDS` sets the number of scenarios of each severity, `OFFERMILL_SEED` the first seed.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -13,17 +12,17 @@ mod worlds;
 
 use offermill::cluster::simulated::{Broken, Checks, Scenario, Simulation, shorten};
 
-/// A shortened scenario is looked for in so many runs.
+/// The maximum number of runs in search of a shortened scenario.
 const SHORTENING_RUNS: u32 = 300;
 
-/// Plays a scenario to its end.
+/// Runs a scenario to its end.
 fn play(scenario: Scenario, checks: Checks) -> Result<Simulation, Broken> {
     let mut simulation = Simulation::new(scenario, checks).unwrap();
     while simulation.advance(10_000)? {}
     Ok(simulation)
 }
 
-/// Plays a scenario in which no rule may be broken.
+/// Runs a scenario that must not violate an invariant.
 fn expect_sound(scenario: Scenario) -> Simulation {
     let played = play(scenario.clone(), Checks::EachStep);
     played.unwrap_or_else(|broken| {

@@ -1,9 +1,9 @@
-//! Scenarios that broke a rule once, shortened.
+//! Shortened scenarios that once violated an invariant.
 
 use crate::expect_sound;
 
-/// Goal: a revive that is lost on its way doesn't starve the framework. Method: the seconds in which it is sent, with
-/// calls lost. (It broke rule 9: room on an agent, executors wanted, and no offer ever.)
+/// Goal: a lost revive doesn't stop all offers. Method: the seconds in which it is sent, with calls lost. (It violated
+/// invariant 9: room on an agent, executors wanted, and no offers.)
 #[test]
 fn a_lost_revive() {
     let text = "seed=7 agents=1 agent-cores=8 agent-mib=9216 executors=4 executor-millicores=500 executor-mib=2048 \
@@ -12,9 +12,9 @@ fn a_lost_revive() {
     expect_sound(text.parse().unwrap());
 }
 
-/// Goal: an executor that was forgotten doesn't run on for ever beside its replacement. Method: an agent that is cut
-/// off until its executors are replaced, and that comes back under a new master, which has nothing to tell. (It broke
-/// rule 29: more executors ran than the kernel counted.)
+/// Goal: a forgotten executor doesn't run forever beside its replacement. Method: an agent that is cut off until its
+/// executors are replaced, and that comes back under a new master, which sends no update about it. (It violated
+/// invariant 29: more executors ran than the kernel counted.)
 #[test]
 fn a_forgotten_executor_that_came_back_without_a_word() {
     let text = "seed=3 agents=1 agent-cores=4 agent-mib=3072 executors=1 executor-millicores=0 executor-mib=256 \
@@ -25,10 +25,10 @@ fn a_forgotten_executor_that_came_back_without_a_word() {
     expect_sound(text.parse().unwrap());
 }
 
-/// Goal: nobody asks by name about an executor before the call that launches it: the cluster would say that it is gone,
-/// its place would be given to another, and both would run. Method: handlers whose calls leave up to 4 s after their
-/// batches are committed, while executors come and go and all are asked about. (It broke rule 19: executors whose
-/// launch was under way were asked about.)
+/// Goal: no executor is reconciled by name before the call that launches it: the cluster would report it as gone, it
+/// would be replaced, and both would run. Method: handlers whose calls are made up to 4 s after their batches are
+/// committed, while executors come and go and all are reconciled. (It violated invariant 19: executors whose launch had
+/// not been sent were reconciled.)
 #[test]
 fn a_question_that_overtakes_a_launch() {
     for seed in 1..=8 {

@@ -1,9 +1,9 @@
-//! How much memory a large world takes.
+//! The memory that a large simulation takes.
 
 use offermill::cluster::simulated::{Checks, Scenario, Severity, Simulation};
 
-/// Goal: a hundred thousand executors on ten thousand agents fit in a GiB. Method: count what is allocated until all of
-/// them are placed.
+/// Goal: a hundred thousand executors on ten thousand agents take less than a GiB. Method: count the allocated bytes
+/// until all executors are placed.
 #[test]
 fn a_hundred_thousand_executors_fit() {
     let duration = std::time::Duration::from_secs(60);

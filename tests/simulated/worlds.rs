@@ -1,4 +1,4 @@
-//! Worlds in which no rule may be broken.
+//! Scenarios that must not violate an invariant.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,11 +7,11 @@ use offermill::cluster::simulated::{Checks, Scenario, Severity};
 
 use crate::{expect_sound, number_from_environment, play};
 
-/// So many worlds of each severity CI tries at least: enough to come to each rare situation.
+/// The minimum number of scenarios of each severity in CI: enough to reach each corner case.
 const CI_SEEDS: u64 = 400;
 
-/// Goal: whatever goes wrong, no rule is broken, and when it is over the framework recovers. Method: random worlds of
-/// each severity, everything checked after each step. So many worlds as CI has come to each rare situation.
+/// Goal: whatever fails, no invariant is violated, and afterwards the framework recovers. Method: random scenarios of
+/// each severity, checked completely after each step. With as many scenarios as in CI each corner case must be reached.
 #[test]
 fn random_worlds_are_sound() {
     let first = number_from_environment("OFFERMILL_SEED", 1);
@@ -41,7 +41,7 @@ fn random_worlds_are_sound() {
     assert!(count < CI_SEEDS || missed.is_empty(), "never reached: {missed:?}");
 }
 
-/// Goal: a shutdown is orderly at any moment. Method: one harsh world, shut down at each of many moments.
+/// Goal: a shutdown is orderly at any time. Method: one harsh scenario, shut down at each of 60 times.
 #[test]
 fn any_moment_is_good_for_a_shutdown() {
     let harsh = Scenario::generate(number_from_environment("OFFERMILL_SEED", 5), Severity::Harsh);
@@ -56,8 +56,8 @@ fn any_moment_is_good_for_a_shutdown() {
     }
 }
 
-/// Goal: a larger world fills, loses part of its agents, and fills again. Method: a user's world, with all that is
-/// reported about it.
+/// Goal: a larger cluster fills, loses some of its agents, and fills again. Method: a scenario of a given size, and all
+/// measurements of its report.
 #[test]
 fn a_larger_world_recovers() {
     let duration = Duration::from_secs(300);
@@ -75,7 +75,7 @@ fn a_larger_world_recovers() {
     assert_eq!(report.drained.map(|drained| drained.left), Some(0));
 }
 
-/// Goal: what no kernel would take is refused. Method: an executor without memory.
+/// Goal: settings that no kernel accepts are rejected. Method: an executor without memory.
 #[test]
 fn impossible_settings_are_named() {
     let error = "seed=1 executor-mib=0".parse::<Scenario>().unwrap_err();

@@ -81,8 +81,8 @@ fn a_new_subscription_is_told_anew() {
     fixture.start_on("S1", 3);
 }
 
-/// Goal: refusals that a revive overtook on their way don't stay unnoticed. Method: a revive between a batch at the
-/// limit and the word that its answers were sent; and the same without one, where nothing more is due.
+/// Goal: refusals that a revive overtook are noticed. Method: a revive between a batch at the limit and the report that
+/// its answers were sent; and the same without a revive, where nothing more is due.
 #[test]
 fn a_revive_that_overtook_refusals_is_repeated() {
     let mut setup = Setup { limit: Some(1), ..Setup::default() };

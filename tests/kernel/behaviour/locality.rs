@@ -33,8 +33,8 @@ fn placed(fixture: &mut Fixture, sheets: &[Sheet], now: u64) -> Vec<usize> {
     each
 }
 
-/// Goal: while the wait lasts each wanted host gets one executor and others none, with the reason and until when; its
-/// last millisecond is part of it. Method: three hosts, one wanted, at both sides of the end.
+/// Goal: during the wait each wanted host gets one executor and other hosts none, with the reason and the end of the
+/// wait; the wait includes its last millisecond. Method: three hosts, one of them wanted, on both sides of the end.
 #[test]
 fn wanted_hosts_come_first_for_a_while() {
     let mut fixture = Fixture::new(&waiting(3000));
@@ -77,8 +77,8 @@ fn nothing_waits_unless_asked_to() {
     assert_eq!(placed(&mut fixture, &[sheet("S2", "b")], 0), [3]);
 }
 
-/// Goal: a new executor limit alone leaves hosts and wait; `set_locality` begins a wait with the next batch; a request
-/// that can't be changes nothing. Method: each, and offers of a host that isn't wanted.
+/// Goal: a new executor limit alone doesn't change the hosts and the wait; `set_locality` begins a wait with the next
+/// batch; an invalid request changes nothing. Method: each, and offers of a host that isn't wanted.
 #[test]
 fn each_call_begins_what_it_says() {
     let mut fixture = Fixture::new(&waiting(100));
@@ -101,8 +101,8 @@ fn each_call_begins_what_it_says() {
     assert_eq!((fixture.kernel.executor_limit(), fixture.kernel.wanted() > 100), (None, true));
 }
 
-/// Goal: an executor counts on its host, however it was placed, until it ends. Method: one adopted, one placed
-/// before the hosts were named; then their ends, by which the host is free for another agent.
+/// Goal: an executor counts on its host, however it was placed, until it ends. Method: one adopted, and one placed
+/// before the hosts were named; then their ends, after which the host can get an executor on another agent.
 #[test]
 fn a_host_is_free_when_its_last_executor_ends() {
     let mut fixture = Fixture::new(&waiting(1000));

@@ -57,7 +57,8 @@ fn only_failures_of_the_agent_count_and_each_once() {
     assert!(fixture.update(last, TaskState::Failed, 4).excluded.is_some());
 }
 
-/// Goal: an agent can be excluded for ever. Method: no expiry; an offer at the end of time; a later, shorter rule.
+/// Goal: an agent can be excluded without expiry. Method: no expiry; an offer at the end of time; a later rule with an
+/// expiry.
 #[test]
 fn an_exclusion_can_be_for_ever() {
     let rule = ExclusionRule { failures: 1, window: secs(1), expiry: None };
@@ -130,7 +131,8 @@ fn settings_change_while_executors_run() {
     fixture.kernel.check().unwrap();
 }
 
-/// Goal: resources are sufficient when enough of what may be had runs. Method: a cap, a limit, neither.
+/// Goal: resources are sufficient when the configured share of the possible executors runs. Method: a cap, a limit,
+/// neither.
 #[test]
 fn sufficient_is_a_share_of_what_may_be_had() {
     let mut fixture = Fixture::new(&Setup { core_cap: Some(4000), ..Setup::default() });
@@ -147,7 +149,7 @@ fn sufficient_is_a_share_of_what_may_be_had() {
     assert!(fixture.kernel.sufficient_resources_registered(1.0), "of nothing");
 }
 
-/// Goal: nothing is started for a while on an agent that was reported lost. Method: offers before and after.
+/// Goal: no executor is placed for a while on an agent that was reported lost. Method: offers before and after.
 #[test]
 fn a_lost_agent_is_left_alone_for_ten_seconds() {
     let mut fixture = Fixture::new(&Setup::default());

@@ -71,8 +71,8 @@ fn ids_differ_between_epochs() {
     assert_eq!(after.executors(), 1);
 }
 
-/// Goal: the unreachable keep their cores, are given up, may come back while there is room, and are killed if there
-/// is none. Method: that life, twice.
+/// Goal: unreachable executors keep their cores, are given up, may come back while there is room, and are killed if
+/// there is none. Method: this sequence, twice.
 #[test]
 fn out_of_sight_is_not_gone() {
     let rule = UnreachableRule { release_after: Some(secs(10)), forget_after: secs(20) };
@@ -164,8 +164,8 @@ fn the_doubtful_are_reconciled() {
     );
 }
 
-/// Goal: young executors are not asked about with all others, for their launch may not have left. Method: one that is
-/// young, the moment when it no longer is, and what makes it known before: an update, or doubt.
+/// Goal: young executors are not reconciled with all others, because their launch may not have been sent. Method: one
+/// that is young, the time at which it no longer is, and the events that confirm it earlier: an update, or doubt.
 #[test]
 fn the_young_are_not_asked_about() {
     let mut fixture = Fixture::new(&Setup::default());
@@ -193,8 +193,8 @@ fn doubt_ends_with_readmission() {
     assert_eq!(fixture.kernel.reconcile(Scope::Doubtful, at(4)), []);
 }
 
-/// Goal: a late update about an executor doesn't touch the one that has its cell now. Method: an unreachable ghost
-/// just before the launch timeout of its successor.
+/// Goal: a late update about an executor doesn't affect the one that now has its cell. Method: a late unreachable
+/// update just before the launch timeout of the successor.
 #[test]
 fn a_ghost_does_not_stop_the_clock_of_its_successor() {
     let mut fixture = Fixture::new(&Setup { launch_timeout: secs(100), ..Setup::default() });

@@ -1,4 +1,4 @@
-//! Acknowledgements of very many updates: several at a time, in their order, and none dropped.
+//! Acknowledgements of very many updates: several in flight at a time, in order, and none dropped.
 
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -22,8 +22,8 @@ fn acknowledged(call: &Call) -> (String, String) {
     (text(&it["task_id"]["value"]), text(&it["uuid"]))
 }
 
-/// Goal: a slow master is sent several acknowledgements at a time, and those of one task in their order. Method: each
-/// is answered when three more have come, or after a while; sixteen tasks have eight updates each.
+/// Goal: a slow master is sent several acknowledgements at a time, and those of one task in order. Method: each is
+/// answered when three more have arrived, or after a while; sixteen tasks have eight updates each.
 #[test]
 fn several_at_a_time() {
     const TOGETHER: usize = 4;
@@ -62,9 +62,9 @@ fn several_at_a_time() {
     assert!(most.load(Ordering::SeqCst) >= TOGETHER, "{most:?} at a time");
 }
 
-/// Goal: more updates than acknowledgements may wait are all acknowledged, however long the master takes for them: the
-/// stream is read no further meanwhile. Method: no acknowledgement is answered until 40 000 updates were written or
-/// nobody has read them for a while.
+/// Goal: if there are more updates than queued acknowledgements are allowed, all are acknowledged, however slow the
+/// master is: the stream is not read in the meantime. Method: no acknowledgement is answered until 40 000 updates were
+/// written or none has been read for a while.
 #[test]
 fn more_than_may_wait() {
     const UPDATES: usize = 40_000;
@@ -121,8 +121,8 @@ fn more_than_may_wait() {
     assert_eq!(framework.notices.count(refused), 0, "{:#?}", framework.notices.all());
 }
 
-/// Goal: a master that takes no acknowledgement at all, and yet sends updates, doesn't hold the framework up for ever:
-/// it subscribes anew. Method: silence on each acknowledgement of the first subscription.
+/// Goal: a master that sends updates but answers no acknowledgement doesn't block the framework forever: it subscribes
+/// again. Method: no answer to the acknowledgements of the first subscription.
 #[test]
 fn a_master_that_takes_none() {
     let first = super::script::stream_id(0);

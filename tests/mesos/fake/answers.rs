@@ -1,4 +1,4 @@
-//! Offers are answered, whatever happens to the answer: a master holds them until they are.
+//! Answers to offers: each offer is answered, whatever happens to the answer, because a master holds offers until then.
 
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -11,13 +11,13 @@ use super::master::FakeMaster;
 use super::script::{Answer, Call, Then, offers, sound, update};
 use super::{framework, mesos};
 
-/// The ids of the offers that a decline is about.
+/// The ids of the offers in a decline.
 fn declined(call: &Call) -> Vec<String> {
     let ids = call.body["decline"]["offer_ids"].as_array().unwrap();
     ids.iter().map(|id| id["value"].as_str().unwrap().to_owned()).collect()
 }
 
-/// A file of this process' own, in a folder of its own.
+/// The path of a file of this process, in a folder of its own.
 fn file_in_folder(name: &str) -> PathBuf {
     let name = format!("{name}-{}", std::process::id());
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -25,7 +25,7 @@ fn file_in_folder(name: &str) -> PathBuf {
     folder.join("framework")
 }
 
-/// Offers an agent again and again, as a master does, until an executor is launched there; the call that does it.
+/// Offers an agent again and again, as a master does, until an executor is launched there. Returns that call.
 fn offer_until_accepted(fake: &FakeMaster, agent: &str) -> Call {
     for number in 0..100 {
         fake.send(&offers(&format!("again-{number}"), agent, 4));
@@ -37,9 +37,9 @@ fn offer_until_accepted(fake: &FakeMaster, agent: &str) -> Call {
     fake.wait_for("ACCEPT", 0)
 }
 
-/// Goal: the offers of a launch that failed, or may have, come back. Method: an ACCEPT without an answer, and one that
-/// is refused for its form (`validation::scheduler::call::validate`); its offer is declined. (Of an offer that was used
-/// `Master::decline` takes no notice.)
+/// Goal: the offers of a launch that failed, or may have failed, are declined. Method: an ACCEPT without an answer, and
+/// one that is rejected for its form (`validation::scheduler::call::validate`). (`Master::decline` ignores offers that
+/// were used.)
 #[test]
 fn offers_of_failed_launches_are_declined() {
     for answer in
@@ -58,8 +58,8 @@ fn offers_of_failed_launches_are_declined() {
     }
 }
 
-/// Goal: offers that can't be declined don't stay with the framework for ever. Method: no DECLINE is answered, while
-/// the stream is sound; the framework subscribes anew, which ends all offers (`Master::failoverFramework`).
+/// Goal: offers that can't be declined don't stay with the framework forever. Method: no DECLINE is answered, while the
+/// stream is sound; the framework subscribes again, which ends all offers (`Master::failoverFramework`).
 #[test]
 fn declines_that_do_not_get_through() {
     let fake = FakeMaster::new(|call| match (call.kind.as_str(), call.number) {
@@ -73,8 +73,9 @@ fn declines_that_do_not_get_through() {
     assert_eq!(fake.calls_of("DECLINE").len(), 3);
 }
 
-/// Goal: nothing is launched that isn't written down, its offers are declined, and once the file can be written it goes
-/// on. Method: the folder of the file is gone when the framework is told its id, and comes back.
+/// Goal: nothing is launched that isn't written to the framework id file, its offers are declined, and launches
+/// continue once the file can be written. Method: the folder of the file is missing when the framework gets its id, and
+/// comes back.
 #[test]
 fn a_file_that_can_not_be_written() {
     let file = file_in_folder("unwritable");
@@ -104,9 +105,9 @@ fn a_file_that_can_not_be_written() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Goal: a disk that hangs holds up launches alone, and those not for ever; with the disk everything comes back.
-/// Method: the framework's id is to be written into a pipe that nobody reads; updates are acknowledged, an offer is
-/// declined; then the pipe is read and gone, and the next offer is used.
+/// Goal: a disk that hangs delays only launches, and not forever; when it works again, so do launches. Method: the
+/// framework's id must be written to a pipe without a reader; updates are acknowledged, an offer is declined; then the
+/// pipe is read and removed, and the next offer is used.
 #[test]
 fn a_file_that_hangs() {
     let file = file_in_folder("hanging");
@@ -137,7 +138,7 @@ fn a_file_that_hangs() {
     let mut read = std::fs::File::open(&pipe).unwrap();
     std::fs::remove_file(&pipe).unwrap();
     let _closed = read.read_to_end(&mut Vec::new()).unwrap();
-    // A pipe can't be forced to the disk; the file is written anew for the next launch.
+    // A pipe can't be synced to disk; the file is rewritten for the next launch.
     fake.send(&offers("O-2", "S-2", 4));
     fake.wait_for("ACCEPT", 0);
     let text = std::fs::read_to_string(&file).unwrap();
@@ -147,9 +148,9 @@ fn a_file_that_hangs() {
     std::fs::remove_dir_all(file.parent().unwrap()).unwrap();
 }
 
-/// Goal: nothing is launched before it is written, and no end is acknowledged before that is. Method: the framework's
-/// new id is to be written into a pipe that nobody reads for a while: no launch; then one, whose end is in the file
-/// when its acknowledgement comes.
+/// Goal: nothing is launched before it is written, and no end is acknowledged before that is written. Method: the
+/// framework's new id must be written to a pipe without a reader for a while: no launch; then a launch, whose end is in
+/// the file when its acknowledgement arrives.
 #[test]
 fn first_written_then_called() {
     let file = file_in_folder("ending");
@@ -158,7 +159,7 @@ fn first_written_then_called() {
     std::fs::write(&file, text).unwrap();
     let made = pipe.clone();
     let fake = FakeMaster::new(move |call| match (call.kind.as_str(), call.number) {
-        // Not the id of the former run: the file is written anew.
+        // Not the id of the former run: the file is rewritten.
         ("SUBSCRIBE", 0) => {
             assert!(Command::new("mkfifo").arg(&made).status().unwrap().success());
             Answer::stream(&super::script::stream_id(0)).event(&serde_json::json!({
@@ -185,8 +186,8 @@ fn first_written_then_called() {
     std::fs::remove_dir_all(file.parent().unwrap()).unwrap();
 }
 
-/// Goal: calls that wait don't keep the framework's end waiting. Method: many kills that a master is slow to answer;
-/// then the engine is dropped.
+/// Goal: queued calls don't delay the end of the framework. Method: many kills, which a master answers slowly; then the
+/// engine is dropped.
 #[test]
 fn the_end_does_not_wait_for_other_calls() {
     let fake = FakeMaster::new(|call| match call.kind.as_str() {
@@ -203,7 +204,7 @@ fn the_end_does_not_wait_for_other_calls() {
     fake.wait_for("TEARDOWN", 0);
 }
 
-/// Goal: a former run's executors are found again, those beyond the limit are ended, and all are asked about. Method: a
+/// Goal: executors of a former run are adopted, those beyond the limit are killed, and all are reconciled. Method: a
 /// file with two of them, and a limit of one; both run.
 #[test]
 fn former_executors_beyond_the_limit() {

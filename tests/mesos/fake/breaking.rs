@@ -1,6 +1,7 @@
-//! Parts of the manager that break down: the engine is told, instead of hearing nothing for ever.
+//! Panics in the manager's tasks: they are reported to the engine, which would otherwise wait for events forever.
 //!
-//! The receiver of events breaks them, as it is called on the manager's thread; nothing of Mesos would.
+//! They are caused by the receiver of events, which is called on the manager's thread; nothing that Mesos sends causes
+//! one.
 
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex};
@@ -13,7 +14,7 @@ use super::master::FakeMaster;
 use super::mesos;
 use super::script::{Answer, sound};
 
-/// Keeps what it is told, but panics on some events.
+/// Stores events, but panics on some.
 pub(super) struct Brittle {
     is_too_much: fn(&Event) -> bool,
     heard: Mutex<Vec<Event>>,
@@ -41,7 +42,7 @@ impl Brittle {
         Arc::new(Brittle { is_too_much, heard: Mutex::default(), more: Condvar::new() })
     }
 
-    /// Waits for the first event in which `find` finds something.
+    /// Waits for the first event for which `find` returns a value.
     #[track_caller]
     pub(super) fn wait<T>(&self, find: impl Fn(&Event) -> Option<T>) -> T {
         let heard = self.heard.lock().unwrap();
@@ -59,8 +60,8 @@ impl Brittle {
     }
 }
 
-/// Goal: a link that has broken down is told of, no subscription is taken to stand any more, and that the framework
-/// wasn't torn down is told as well. Method: the receiver panics on the first event of the subscription.
+/// Goal: a panic of the subscriber is reported, the subscription ends, and it is reported that the framework wasn't
+/// torn down. Method: the receiver panics on the first event of the subscription.
 #[test]
 fn the_link() {
     let fake = FakeMaster::new(sound);
@@ -75,7 +76,7 @@ fn the_link() {
     assert!(cluster.why_left().is_some());
 }
 
-/// Goal: a lane that has broken down is told of, later calls fail for the right reason, and the framework is torn down
+/// Goal: a panic of a call sender is reported, later calls fail with the right reason, and the framework is torn down
 /// nevertheless. Method: the receiver panics on the failure of a call.
 #[test]
 fn a_lane() {
@@ -97,7 +98,7 @@ fn a_lane() {
     assert_eq!(cluster.why_left(), None);
 }
 
-/// Goal: a manager that was stopped says so. Method: a message after the end.
+/// Goal: calls fail with the right reason after the manager was stopped. Method: a message after the stop.
 #[test]
 fn after_the_end() {
     let fake = FakeMaster::new(sound);

@@ -1,4 +1,4 @@
-//! Calls whose outcome isn't known, and calls that are refused.
+//! Calls with an unknown outcome, and calls that are refused.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use super::script::{Answer, Call, Then, offers, sound, stream_id, subscribed, up
 use super::streams::{Running, task_of};
 use super::{framework, mesos};
 
-/// Goal: a launch with an unknown outcome keeps its resources until the cluster has said what became of it. Method: the
+/// Goal: a launch with an unknown outcome keeps its resources until the cluster has reported its state. Method: the
 /// connection is closed in the middle of an ACCEPT, after it was read; nothing else is placed; then the task turns out
 /// to run, as it does when the master got the call and its answer was lost.
 #[test]
@@ -30,7 +30,7 @@ fn an_accept_without_an_answer() {
         fake.send(&offers("O-1", "S-1", 4));
         let task = task_of(&fake.wait_for("ACCEPT", 0));
         fake.send(&offers("O-2", "S-2", 4));
-        // The second offer is not used: the only executor that is wanted may well be starting.
+        // The second offer is not used: the only wanted executor may be starting.
         std::thread::sleep(Duration::from_secs(1));
         assert_eq!(fake.calls_of("ACCEPT").len(), 1, "an ACCEPT must not be sent twice");
         let executors = framework.snapshot().executors;
@@ -42,12 +42,12 @@ fn an_accept_without_an_answer() {
     }
 }
 
-/// Longer than a call may take.
+/// No answer for longer than the call timeout.
 fn silence() -> Answer {
     Answer::none().then(Then::Silence(Duration::from_secs(2)))
 }
 
-/// Goal: a launch with an unknown outcome is asked about, and given up when the cluster says that there is no such
+/// Goal: a launch with an unknown outcome is reconciled, and given up if the cluster reports that there is no such
 /// task. Method: as before, but the answer to RECONCILE is TASK_DROPPED without a uuid, which must not be acknowledged
 /// (PROTOCOL 14); the next offer is used.
 #[test]
@@ -69,7 +69,7 @@ fn an_accept_that_never_arrived() {
     assert_eq!(fake.calls_of("ACKNOWLEDGE").len(), 0);
 }
 
-/// Goal: a launch that is refused had no effect: its executor is placed anew. Method: 403 "Framework is not subscribed"
+/// Goal: a refused launch had no effect: its executor is placed again. Method: 403 "Framework is not subscribed"
 /// (`Master::Http::scheduler`) for the first ACCEPT; the next offer is used.
 #[test]
 fn an_accept_that_is_refused() {
@@ -82,7 +82,7 @@ fn an_accept_that_is_refused() {
     fake.send(&offers("O-1", "S-1", 4));
     let task = task_of(&fake.wait_for("ACCEPT", 0));
     let ready = |call: Option<Call>| call.is_some();
-    // It may have subscribed again, or not; either way it takes offers.
+    // It may have subscribed again or not; in both cases it uses offers.
     let give_up = Instant::now() + Duration::from_secs(15);
     let mut number = 2;
     while !ready(fake.calls_of("ACCEPT").into_iter().nth(1)) {
@@ -95,9 +95,9 @@ fn an_accept_that_is_refused() {
     framework.kernel.check().unwrap();
 }
 
-/// Goal: each copy of an update is acknowledged, once and in the order of its task's, after it was applied, if it has a
-/// uuid and only then; executors of others' making too. Method: copies with and without one, of known and unknown tasks
-/// (PROTOCOL 14, 15).
+/// Goal: each copy of an update is acknowledged once, in the order of its task's updates, after it was applied, if and
+/// only if it has a uuid; also updates of unknown executors. Method: copies with and without a uuid, of known and
+/// unknown tasks (PROTOCOL 14, 15).
 #[test]
 fn acknowledgements() {
     let running = Running::start(sound);
@@ -126,8 +126,8 @@ fn uuid_of(call: &Call) -> String {
     call.body["acknowledge"]["uuid"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Goal: a call that a restarting master can't take is no end. Method: 503 for every acknowledgement and decline; the
-/// subscription stays or is renewed, and the executor runs on.
+/// Goal: calls that a restarting master rejects don't end the framework. Method: 503 for every acknowledgement and
+/// decline; the subscription stays or is renewed, and the executor continues to run.
 #[test]
 fn calls_that_fail_for_a_while() {
     let is_failing = Arc::new(AtomicBool::new(false));
@@ -145,8 +145,8 @@ fn calls_that_fail_for_a_while() {
     assert_eq!(running.framework.snapshot().executors.len(), 1);
 }
 
-/// Goal: a 307 to a call, after the leader has changed, has a new subscription for a consequence, and the executor runs
-/// on. Method: as `Master::Http::redirect` answers all calls when it doesn't lead any more.
+/// Goal: a 307 in answer to a call, after the leader has changed, leads to a new subscription, and the executor
+/// continues to run. Method: as `Master::Http::redirect` answers all calls when it no longer leads.
 #[test]
 fn a_call_to_a_master_that_does_not_lead_any_more() {
     let second = FakeMaster::new(sound);
@@ -165,9 +165,9 @@ fn a_call_to_a_master_that_does_not_lead_any_more() {
     assert_eq!(second.calls_of("ACCEPT").len(), 0, "offers of one master are nothing to another");
 }
 
-/// Goal: a subscription that the master has forgotten is renewed. Method: calls are refused in the words of
-/// `Master::Http::scheduler`: for a stream id that isn't the newest, a framework that isn't subscribed, and one that
-/// isn't known (PROTOCOL 3). The executor runs on.
+/// Goal: a subscription that the master has forgotten is renewed. Method: calls are refused with the messages of
+/// `Master::Http::scheduler`: for a stream id that isn't the newest, a framework that isn't subscribed, and an unknown
+/// one (PROTOCOL 3). The executor continues to run.
 #[test]
 fn a_subscription_that_the_master_has_forgotten() {
     for (status, why) in [
@@ -190,7 +190,7 @@ fn a_subscription_that_the_master_has_forgotten() {
     }
 }
 
-/// Goal: many updates at once are all acknowledged. Method: two thousand of tasks that nobody knows.
+/// Goal: many updates at once are all acknowledged. Method: two thousand updates of unknown tasks.
 #[test]
 fn a_storm_of_updates() {
     let running = Running::start(sound);
@@ -204,8 +204,8 @@ fn a_storm_of_updates() {
 }
 
 /// Goal: a framework ends in time whatever the master does. Method: a master that answers no TEARDOWN, one that is
-/// gone, and one that has broken the stream off and takes no other; each is left, and shut down, with an executor that
-/// won't end.
+/// gone, and one that has closed the stream and accepts no new one; each is left, and shut down, with an executor that
+/// doesn't end.
 #[test]
 fn an_end_without_an_answer() {
     for shut_down in [false, true] {
@@ -236,8 +236,8 @@ fn an_end_without_an_answer() {
     }
 }
 
-/// Goal: what was said about demand in one subscription is not sent in the next, which begins with offers. Method: the
-/// first subscription stalls; a call of it comes when the second stands, and then one of the second's own.
+/// Goal: demand calls for one subscription are not sent in the next, which begins with offers. Method: the first
+/// subscription stalls; a call for it arrives when the second is active, and then one for the second.
 #[test]
 fn demand_of_an_ended_subscription() {
     let fake = FakeMaster::new(|call| match (call.kind.as_str(), call.number) {

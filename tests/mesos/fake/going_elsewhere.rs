@@ -1,7 +1,7 @@
-//! Masters that say that another one leads.
+//! Masters that redirect to another leader.
 //!
-//! As `Master::Http::redirect` does: 307, with a `Location` that begins with `//`, the leader's name and port, and the
-//! path of the request; 503 "No leader elected" without a leader.
+//! They behave like `Master::Http::redirect`: 307, with a `Location` that begins with `//`, the leader's name and port,
+//! and the path of the request; 503 "No leader elected" without a leader.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -15,8 +15,8 @@ fn redirect(location: &str) -> Answer {
     Answer::status("307 Temporary Redirect", &format!("Location: {location}\r\n"), "")
 }
 
-/// Goal: a redirect to a master that is listed is followed, and calls go where the subscription is. Method: two
-/// masters, of which the first says that the second leads, in each form that a location can have.
+/// Goal: a redirection to a configured master is followed, and calls go to the subscribed master. Method: two masters,
+/// of which the first redirects to the second, in each form of a location.
 #[test]
 fn to_a_master_that_is_listed() {
     for scheme in ["", "http:"] {
@@ -31,8 +31,8 @@ fn to_a_master_that_is_listed() {
     }
 }
 
-/// Goal: nobody is led away to a server that wasn't named, and the error says where to. Method: the only master says
-/// that another one leads; that one gets no call.
+/// Goal: redirections to servers that aren't configured are not followed, and the error names the target. Method: the
+/// only master redirects to another one, which gets no call.
 #[test]
 fn to_a_master_that_is_not_listed() {
     let stranger = FakeMaster::new(sound);
@@ -43,7 +43,7 @@ fn to_a_master_that_is_not_listed() {
     assert_eq!(stranger.calls().len(), 0, "it was followed");
 }
 
-/// Goal: no scheme is changed. Method: a redirect to the same master over TLS.
+/// Goal: a redirection doesn't change the scheme. Method: a redirection to the same master over TLS.
 #[test]
 fn to_another_scheme() {
     let port = Arc::new(AtomicU16::new(0));
@@ -56,8 +56,8 @@ fn to_another_scheme() {
     assert!(why.contains("https") || why.contains("redirect") || why.contains("307"), "{why}");
 }
 
-/// Goal: masters that each name the other don't keep a framework running in circles. Method: two of them; so few calls
-/// come in two seconds that there must have been waits between.
+/// Goal: masters that redirect to each other don't keep a framework busy. Method: two of them; few enough calls arrive
+/// in two seconds that there must have been waits between.
 #[test]
 fn in_circles() {
     let second_port = Arc::new(AtomicU16::new(0));
@@ -74,7 +74,7 @@ fn in_circles() {
     assert!(!why.is_empty());
 }
 
-/// Goal: a redirect to nowhere is an error, not a crash. Method: locations that name no master.
+/// Goal: a redirection to an invalid location is an error, not a crash. Method: locations that name no master.
 #[test]
 fn to_nowhere() {
     for location in
@@ -87,8 +87,8 @@ fn to_nowhere() {
     }
 }
 
-/// Goal: after the leader has changed the framework finds the new one with its old id. Method: a subscription at the
-/// first; then it is broken off, and the first says that the second leads.
+/// Goal: after a change of leader the framework finds the new one, and keeps its id. Method: a subscription at the
+/// first; then it is closed, and the first redirects to the second.
 #[test]
 fn to_the_next_leader() {
     let second = FakeMaster::new(sound);

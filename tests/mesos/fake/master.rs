@@ -1,4 +1,4 @@
-//! The fake master itself: a listener, and a thread a connection.
+//! The fake master: a listener, and a thread per connection.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,12 +16,12 @@ use serde_json::Value;
 use super::script::{Answer, Call, Then, chunk, record};
 use crate::http::Message;
 
-/// How long a call may take to come.
+/// The maximum time that a test waits for a call.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 type Script = dyn Fn(&Call) -> Answer + Send + Sync;
 
-/// A master that answers by a script. Dropped, it hangs up.
+/// A master that answers by a script. Dropping it closes all connections.
 #[derive(Debug)]
 pub(crate) struct FakeMaster {
     port: u16,
@@ -30,7 +30,7 @@ pub(crate) struct FakeMaster {
 
 struct Stage {
     script: Box<Script>,
-    /// Calls of this kind are counted, but not kept.
+    /// Calls of this kind are counted, but not stored.
     unkept: &'static str,
     seen: Mutex<Seen>,
     arrived: Condvar,
@@ -42,18 +42,18 @@ struct Stage {
 struct Seen {
     calls: Vec<Call>,
     counts: HashMap<String, usize>,
-    /// The streams that events can be sent on, in the order of subscriptions.
+    /// The streams on which events can be sent, in the order of subscriptions.
     streams: Vec<TcpStream>,
     connections: Vec<TcpStream>,
 }
 
 impl FakeMaster {
-    /// One that answers each call by `script`.
+    /// Starts a master that answers each call by `script`.
     pub(crate) fn new(script: impl Fn(&Call) -> Answer + Send + Sync + 'static) -> FakeMaster {
         FakeMaster::start(script, "")
     }
 
-    /// The same, for very many acknowledgements: they are not kept.
+    /// The same, for very many acknowledgements: they are not stored.
     pub(crate) fn counting(script: impl Fn(&Call) -> Answer + Send + Sync + 'static) -> FakeMaster {
         FakeMaster::start(script, "ACKNOWLEDGE")
     }
@@ -85,7 +85,7 @@ impl FakeMaster {
         FakeMaster { port, stage }
     }
 
-    /// Its port on this machine.
+    /// The port on this machine.
     pub(crate) fn port(&self) -> u16 {
         self.port
     }
@@ -123,13 +123,13 @@ impl FakeMaster {
         self.send_bytes(&chunk(&record(event)));
     }
 
-    /// Sends bytes as they are on the newest stream.
+    /// Sends bytes on the newest stream.
     #[track_caller]
     pub(crate) fn send_bytes(&self, bytes: &[u8]) {
         self.newest_stream().write_all(bytes).unwrap();
     }
 
-    /// Sends the same bytes on the newest stream until nobody takes them any more.
+    /// Sends the same bytes on the newest stream until the client stops reading.
     #[track_caller]
     pub(crate) fn flood(&self, bytes: &[u8]) {
         let mut stream = self.newest_stream();
@@ -140,20 +140,20 @@ impl FakeMaster {
         }
     }
 
-    /// Breaks the newest stream off.
+    /// Closes the newest stream.
     #[track_caller]
     pub(crate) fn cut_stream(&self) {
         let _gone = self.newest_stream().shutdown(Shutdown::Both);
     }
 
-    /// The newest stream, to be written to by another thread.
+    /// The newest stream, for writing from another thread.
     #[track_caller]
     pub(crate) fn newest_stream(&self) -> TcpStream {
         let seen = self.stage.seen.lock().unwrap();
         seen.streams.last().expect("a subscription").try_clone().unwrap()
     }
 
-    /// How many bytes of floods were taken.
+    /// The number of bytes of floods that the client has read.
     pub(crate) fn flooded(&self) -> usize {
         self.stage.flooded.load(Ordering::SeqCst)
     }
@@ -167,7 +167,7 @@ impl fmt::Debug for Stage {
 
 impl Stage {
     fn serve(&self, connection: TcpStream) {
-        // Whoever calls may hang up at any time.
+        // The client may close the connection at any time.
         let _hung_up = self.converse(&connection);
         let _gone = connection.shutdown(Shutdown::Both);
     }
@@ -189,7 +189,7 @@ impl Stage {
                 Then::Next => {}
                 Then::Close => return Ok(()),
                 Then::Stream => {
-                    // Nothing more may come on this connection; its end is the caller's or the test's.
+                    // No further request may arrive on this connection; the client or the test closes it.
                     let _next = Message::read_request(&mut reader)?;
                     return Ok(());
                 }
@@ -220,7 +220,7 @@ impl Stage {
     }
 }
 
-/// What a call says, as JSON in any case.
+/// The body of a call as JSON, whatever its encoding.
 fn read(message: &Message) -> Value {
     if message.header("content-type") != Some("application/x-protobuf") {
         return serde_json::from_slice(&message.body).unwrap_or_default();
@@ -232,7 +232,7 @@ fn read(message: &Message) -> Value {
 impl Drop for FakeMaster {
     fn drop(&mut self) {
         self.stage.ended.store(true, Ordering::SeqCst);
-        // A test that failed may have poisoned it.
+        // A failed test may have poisoned the lock.
         let seen = self.stage.seen.lock();
         let mut seen = seen.unwrap_or_else(PoisonError::into_inner);
         for connection in seen.connections.drain(..) {

@@ -1,6 +1,6 @@
-//! A fake master, for faults that a real one can't be made to show. It speaks JSON, on this machine, without TLS; what
-//! it answers is for each scene to say. Each scene names the function of Mesos' sources that does the like, or says
-//! that no Mesos would.
+//! Tests against a fake master, for faults that a real one can't be made to have. It speaks JSON, on this machine,
+//! without TLS; each test determines its answers. Each test names the function in Mesos' sources that behaves like
+//! this, or says that no Mesos does.
 
 mod acknowledging;
 mod answers;
@@ -24,9 +24,9 @@ use offermill::engine::Notice;
 
 use crate::framework::{Framework, small_executors};
 
-/// The longest record that is allowed here.
+/// The maximum length of a record in these tests, in bytes.
 const RECORD_BYTES_MAX: usize = 64 * 1024;
-/// How long the first subscription may take.
+/// The maximum time until the first subscription.
 const SUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Settings for masters on this machine's `ports`, with short timeouts.
@@ -43,12 +43,12 @@ fn mesos(ports: &[u16]) -> MesosConfig {
     mesos
 }
 
-/// A framework that wants so many executors.
+/// Starts a framework that wants this number of executors.
 fn framework(mesos: MesosConfig, executors: u32) -> Result<Framework, Error> {
     Framework::start(mesos, small_executors(executors).build().unwrap(), "exec sleep 1")
 }
 
-/// Starts a framework that can't succeed, and returns what its owner is told, which must not take for ever.
+/// Starts a framework that can't succeed, and returns the reported reason. Fails if the report takes too long.
 #[track_caller]
 fn told_why(mesos: MesosConfig) -> String {
     let framework = match framework(mesos, 1) {

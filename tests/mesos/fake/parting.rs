@@ -1,4 +1,4 @@
-//! The end: TEARDOWN gets through whatever waits, is said again, and whoever ends is told if it wasn't heard.
+//! TEARDOWN: it overtakes queued calls, is repeated, and its failure is reported.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Stdio};
@@ -14,14 +14,14 @@ use super::script::{Answer, Call, Then, sound};
 use super::{framework, mesos};
 use crate::framework::Framework;
 
-/// Longer than the time within which the framework has to be torn down.
+/// Longer than the time within which the framework must be torn down.
 const LONG: Duration = Duration::from_secs(4);
 
 fn silence() -> Answer {
     Answer::none().then(Then::Silence(LONG))
 }
 
-/// Stops the framework; returns why the master may still have it, and whether that was told.
+/// Stops the framework. Returns why the master may still have it, and whether that was reported as a notice.
 fn stop(framework: Framework) -> (Option<String>, bool) {
     let Framework { engine, cluster, notices, .. } = framework;
     drop(engine);
@@ -32,8 +32,7 @@ fn stop(framework: Framework) -> (Option<String>, bool) {
     (cluster.why_left().map(str::to_owned), told == 1)
 }
 
-/// Goal: TEARDOWN doesn't wait for what waits. Method: a master that is silent on every other call, and a main lane
-/// that is full.
+/// Goal: TEARDOWN overtakes queued calls. Method: a master that doesn't answer REVIVE, and a full queue of calls.
 #[test]
 fn past_a_full_lane() {
     let fake = FakeMaster::new(|call| match call.kind.as_str() {
@@ -51,8 +50,8 @@ fn past_a_full_lane() {
     assert_eq!(fake.calls_of("TEARDOWN").len(), 1);
 }
 
-/// Goal: TEARDOWN is said again. Method: the first is not answered, is answered too late, and fails; the second is
-/// heard or finds no such framework any more, as the first was heard after all (`Master::Http::scheduler`).
+/// Goal: TEARDOWN is repeated. Method: the first is not answered, is answered too late, and fails; the second is
+/// accepted, or finds no such framework because the first was accepted after all (`Master::Http::scheduler`).
 #[test]
 fn said_again() {
     for first in [Answer::none(), silence(), Answer::status("500 Internal Server Error", "", "")] {
@@ -74,8 +73,8 @@ fn said_again() {
     }
 }
 
-/// Goal: without a subscription there is another, and then TEARDOWN. Method: the stream is cut before the end; and it
-/// is the master that doesn't know the first subscription any more (`Master::Http::scheduler`).
+/// Goal: without a subscription the manager subscribes again, and then sends TEARDOWN. Method: the stream is closed
+/// before the end; and the master no longer knows the first subscription (`Master::Http::scheduler`).
 #[test]
 fn under_the_next_subscription() {
     for is_cut in [true, false] {
@@ -102,8 +101,8 @@ fn under_the_next_subscription() {
     }
 }
 
-/// Goal: whoever ends is told that the master may keep the framework. Method: a master that is silent, refuses, has
-/// gone, and takes no subscription any more.
+/// Goal: the caller learns that the master may keep the framework. Method: a master that doesn't answer, one that
+/// refuses, one that has gone, and one that accepts no further subscription.
 #[test]
 fn failures_are_told() {
     let kinds = ["silent", "refuses", "gone", "cut"];
@@ -134,8 +133,8 @@ fn failures_are_told() {
     }
 }
 
-/// Goal: where there is nothing to tear down, nothing is, and nothing is told. Method: a framework that is to be left;
-/// one whose subscription was never taken; one that the master has refused.
+/// Goal: if there is nothing to tear down, no TEARDOWN is sent and nothing is reported. Method: a framework that is to
+/// be left; one whose subscription was never accepted; one that the master has refused.
 #[test]
 fn nothing_to_tear_down() {
     let fake = FakeMaster::new(sound);
@@ -161,8 +160,8 @@ fn nothing_to_tear_down() {
     assert_eq!(fake.calls_of("TEARDOWN").len() + strict.calls_of("TEARDOWN").len(), 0);
 }
 
-/// A run of the command line of which nothing is wanted, that is asked to stop once it has registered: its exit code,
-/// and what it told.
+/// Runs the command line without offers, and interrupts it once it has registered. Returns its exit code and its
+/// output.
 fn stopped_program(fake: &FakeMaster, flags: &[&str]) -> (Option<i32>, String) {
     let mut program = Command::new(env!("CARGO_BIN_EXE_offermill"));
     program.args(["run", "--num-executors", "1", "-c", "offermill.mesos.encoding=json"]);
@@ -183,8 +182,8 @@ fn stopped_program(fake: &FakeMaster, flags: &[&str]) -> (Option<i32>, String) {
     (ended.status.code(), told)
 }
 
-/// Goal: the command line says that the master may keep the framework, and its exit code does. Method: a run of which
-/// nothing is wanted, that is asked to stop; TEARDOWN is not answered, with and without a failover timeout, or it is.
+/// Goal: the command line reports in its output and its exit code that the master may keep the framework. Method: an
+/// interrupted run; TEARDOWN is not answered, with and without a failover timeout, or it is.
 #[test]
 fn the_command_line_tells() {
     for (failover, is_answered, code) in [("1h", false, 3), ("0s", false, 0), ("1h", true, 0)] {
@@ -201,9 +200,9 @@ fn the_command_line_tells() {
     }
 }
 
-/// Goal: the command line gives the TEARDOWN all the time that the call timeout allows, and its exit code tells what
-/// came of it. Method: a master that takes everything else and says nothing to TEARDOWN, and a call timeout of which
-/// two are longer than an engine waits for a manager's stop if it isn't told.
+/// Goal: the command line waits for TEARDOWN as long as the call timeout allows, and its exit code reports the outcome.
+/// Method: a master that doesn't answer TEARDOWN but accepts everything else, and a call timeout which, taken twice, is
+/// longer than an engine waits by default for a manager's stop.
 #[test]
 fn the_command_line_waits_for_a_slow_tear_down() {
     let fake = FakeMaster::new(move |call| match call.kind.as_str() {

@@ -1,4 +1,4 @@
-//! Servers that don't give a subscription.
+//! Servers that don't accept a subscription.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::{Duration, Instant};
@@ -9,12 +9,12 @@ use super::master::FakeMaster;
 use super::script::{Answer, Then, sound, subscribed};
 use super::{SUBSCRIBE_TIMEOUT, framework, mesos, told_why};
 
-/// A port that nobody listens on.
+/// A port without a listener.
 fn unused_port() -> u16 {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
 }
 
-/// Asserts that whoever starts a framework is told why it can't be had, in words that have all of `words`.
+/// Asserts that the reported reason contains all of `words`.
 #[track_caller]
 fn assert_told(ports: &[u16], words: &[&str]) {
     let begun = Instant::now();
@@ -26,32 +26,32 @@ fn assert_told(ports: &[u16], words: &[&str]) {
     assert!(begun.elapsed() < SUBSCRIBE_TIMEOUT * 2, "it took {:?}", begun.elapsed());
 }
 
-/// Goal: without a master the error says where none was found. Method: two ports that nobody listens on; the operating
-/// system refuses connections.
+/// Goal: without a master the error names the addresses that were tried. Method: two ports without listeners; the
+/// operating system refuses connections.
 #[test]
 fn no_master() {
     let (first, second) = (unused_port(), unused_port());
     assert_told(&[first, second], &[&first.to_string(), "refused"]);
 }
 
-/// Goal: a server that takes connections and says nothing is given up. Method: a listener that never answers (as a
-/// stopped process does, or a port behind a firewall that drops).
+/// Goal: a server that accepts connections and doesn't answer is given up. Method: a listener that never answers (like
+/// a stopped process, or a port behind a firewall that drops packets).
 #[test]
 fn a_server_that_says_nothing() {
     let fake = FakeMaster::new(|_| Answer::none().then(Then::Silence(Duration::from_secs(30))));
     assert_told(&[fake.port()], &[&fake.port().to_string(), "no answer"]);
 }
 
-/// Goal: a master that takes the subscription and then says nothing is given up in time. Method: the head of a stream
-/// and no event.
+/// Goal: a master that accepts the subscription and then sends nothing is given up in time. Method: the head of a
+/// stream and no event.
 #[test]
 fn a_stream_on_which_nothing_comes() {
     let fake = FakeMaster::new(|_| Answer::stream("s-1"));
     assert_told(&[fake.port()], &[&fake.port().to_string(), "no event"]);
 }
 
-/// Goal: a web server is told from a master. Method: a page with status 200, without a stream id, which every answer
-/// to SUBSCRIBE has (`Master::Http::scheduler`).
+/// Goal: a web server is distinguished from a master. Method: a page with status 200, without a stream id, which every
+/// answer to SUBSCRIBE has (`Master::Http::scheduler`).
 #[test]
 fn a_web_page() {
     let page = "<html><body>It works!</body></html>";
@@ -60,15 +60,15 @@ fn a_web_page() {
     assert_told(&[fake.port()], &["mesos"]);
 }
 
-/// Goal: the same for a page that isn't there. Method: 404, as any other web server gives.
+/// Goal: the same for a page that doesn't exist. Method: 404, as any other web server answers.
 #[test]
 fn no_such_page() {
     let fake = FakeMaster::new(|_| Answer::status("404 Not Found", "", "no such page"));
     assert_told(&[fake.port()], &["404"]);
 }
 
-/// Goal: what isn't HTTP is an error, not a crash. Method: an SSH server's greeting, then bytes at random, then nothing
-/// but a close.
+/// Goal: a server that doesn't speak HTTP is an error, not a crash. Method: an SSH server's greeting, then random
+/// bytes, then a closed connection.
 #[test]
 fn no_http() {
     for bytes in [&b"SSH-2.0-OpenSSH_9.2p1\r\n"[..], &[0xff, 0, 13, 10, 13, 10, 7], b""] {
@@ -78,7 +78,7 @@ fn no_http() {
     }
 }
 
-/// Goal: a head without an end takes no memory. Method: header lines for ever, with status 200.
+/// Goal: a head without an end takes no memory. Method: endless header lines, with status 200.
 #[test]
 fn an_endless_head() {
     let fake = FakeMaster::new(|_| {
@@ -89,8 +89,8 @@ fn an_endless_head() {
     assert!(fake.flooded() < tries * (16 << 20), "{} bytes in {tries} tries", fake.flooded());
 }
 
-/// Goal: a wrong credential is told as such, and not tried over and over. Method: 401, as libprocess'
-/// `BasicAuthenticatorProcess` gives; then 403, as `Master::Http::scheduler` does.
+/// Goal: a wrong credential is reported as such, and not retried. Method: 401, as libprocess'
+/// `BasicAuthenticatorProcess` answers; then 403, as `Master::Http::scheduler` does.
 #[test]
 fn not_let_in() {
     for (status, headers) in [
@@ -103,9 +103,9 @@ fn not_let_in() {
     }
 }
 
-/// Goal: a role that isn't allowed is told in the master's words, and the framework doesn't come again. Method: 200,
-/// then an ERROR and the last chunk in one go, as `Master::subscribe` does when `validateFramework` or the
-/// authorization of roles fails (PROTOCOL 4).
+/// Goal: a role that isn't allowed is reported with the master's message, and the framework doesn't retry. Method: 200,
+/// then an ERROR and the last chunk at once, as `Master::subscribe` does when `validateFramework` or the authorization
+/// of roles fails (PROTOCOL 4).
 #[test]
 fn a_refused_role() {
     let why = "Not authorized to use role 'analytics'";
@@ -119,8 +119,8 @@ fn a_refused_role() {
     assert_eq!(tries, 1);
 }
 
-/// Goal: a framework that was removed doesn't fight for its id. Method: a sound subscription, then ERROR "Framework has
-/// been removed", as `Master::failoverFramework` and `_subscribe` say it for a completed framework.
+/// Goal: a framework that was removed doesn't subscribe again with its id. Method: a sound subscription, then ERROR
+/// "Framework has been removed", as `Master::failoverFramework` and `_subscribe` send it for a completed framework.
 #[test]
 fn removed_later() {
     let fake = FakeMaster::new(sound);
@@ -136,8 +136,8 @@ fn removed_later() {
     assert_eq!(fake.calls_of("SUBSCRIBE").len(), 1, "it came again");
 }
 
-/// Goal: a master that isn't ready yet is waited for. Method: 503 twice, as `Master::Http::scheduler` gives until
-/// recovery has ended, then a subscription.
+/// Goal: the framework waits for a master that isn't ready yet. Method: 503 twice, as `Master::Http::scheduler` answers
+/// until recovery has ended, then a subscription.
 #[test]
 fn not_ready_yet() {
     let fake = FakeMaster::new(|call| match call.number {
@@ -149,8 +149,8 @@ fn not_ready_yet() {
     assert_eq!(fake.calls_of("SUBSCRIBE").len(), 3);
 }
 
-/// Goal: nor is a master that has just started taken for none. Method: 404 twice, as libprocess gives while the
-/// master's actor isn't there yet (seen with a real one), then a subscription.
+/// Goal: a master that has just started is not mistaken for another server. Method: 404 twice, as libprocess answers
+/// while the master's actor doesn't exist yet (observed with a real one), then a subscription.
 #[test]
 fn not_there_yet() {
     let fake = FakeMaster::new(|call| match call.number {
@@ -161,8 +161,8 @@ fn not_there_yet() {
     assert_eq!(framework.id(), "F-0001");
 }
 
-/// Goal: one master that is down doesn't matter if another one leads. Method: a port that nobody listens on, then a
-/// sound master.
+/// Goal: a master that is down doesn't matter if another one leads. Method: a port without a listener, then a sound
+/// master.
 #[test]
 fn the_second_master_will_do() {
     let fake = FakeMaster::new(sound);
@@ -170,8 +170,8 @@ fn the_second_master_will_do() {
     assert_eq!(framework.id(), "F-0001");
 }
 
-/// Goal: a stream id that can't be one isn't sent back. Method: none, one that is longer than the 128 bytes that Mesos'
-/// documents allow, and one with bytes that don't belong in a header. No Mesos gives these: its ids are UUIDs.
+/// Goal: an invalid stream id isn't sent back. Method: none, one that is longer than the 128 bytes that Mesos'
+/// documentation allows, and one with bytes that are invalid in a header. No Mesos sends these: its ids are UUIDs.
 #[test]
 fn a_stream_id_that_is_none() {
     let long = "x".repeat(4096);
@@ -188,8 +188,8 @@ fn a_stream_id_that_is_none() {
     }
 }
 
-/// Goal: a master that hangs up at once isn't asked without a pause. Method: each subscription is ended right after its
-/// first event; few come in three seconds, for waits double.
+/// Goal: subscriptions at a master that closes the stream at once are not repeated without waits. Method: each
+/// subscription is ended right after its first event; few arrive in three seconds, because waits double.
 #[test]
 fn a_master_that_hangs_up_at_once() {
     let fake = FakeMaster::new(|call| match call.kind.as_str() {

@@ -1,4 +1,4 @@
-//! Frameworks that return with an id that they kept in a file.
+//! Frameworks that return with an id from a file.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,7 +14,7 @@ use super::script::{Answer, Call, offers, sound, stream_id, subscribed, update};
 use super::streams::task_of;
 use super::{framework, mesos};
 
-/// A file that no other test has.
+/// A file that no other test uses.
 struct IdFile(PathBuf);
 
 impl IdFile {
@@ -58,8 +58,8 @@ fn error(message: &str) -> Value {
     json!({"type": "ERROR", "error": {"message": message}})
 }
 
-/// Goal: a return under the old id has the old executors in its books, asks about them, and uses no offer for others.
-/// Method: a framework that is left with one executor, and another with the same file.
+/// Goal: a framework that returns under its old id counts the old executors, reconciles them, and uses no offer for
+/// others. Method: a framework that is left with one executor, and another with the same file.
 #[test]
 fn executors_are_taken_over() {
     let file = IdFile::new();
@@ -86,9 +86,8 @@ fn executors_are_taken_over() {
     assert_eq!(fake.calls_of("ACCEPT").len(), 1);
 }
 
-/// Goal: a return when the framework has been removed begins anew, with a new id and no executors. Method: ERROR to the
-/// old id, in the words of `Master::subscribe` for a framework that is completed; a subscription without an id goes
-/// well.
+/// Goal: if the framework has been removed, the next run begins with a new id and no executors. Method: ERROR to the
+/// old id, with the message of `Master::subscribe` for a completed framework; a subscription without an id is accepted.
 #[test]
 fn a_former_id_that_is_buried() {
     let file = IdFile::new();
@@ -116,8 +115,8 @@ fn a_former_id_that_is_buried() {
     assert_eq!(accept.message.header("mesos-stream-id"), Some(stream_id(2).as_str()));
 }
 
-/// Goal: an executor that there is no room for any more is asked to end before anything is heard of it: its agent may
-/// be away. Method: a return that wants no executors; no update comes.
+/// Goal: an executor beyond the limit is killed before any update reports it, because its agent may be away. Method: a
+/// return that wants no executors; no update arrives.
 #[test]
 fn what_there_is_no_room_for_is_asked_to_end() {
     let file = IdFile::new();
@@ -131,8 +130,8 @@ fn what_there_is_no_room_for_is_asked_to_end() {
     assert!(begun.elapsed() < Duration::from_secs(5), "it took {:?}", begun.elapsed());
 }
 
-/// Goal: an executor that there is no room for is not forgotten before its end is known: a further run asks for it,
-/// too. Method: a return without room, which ends before anything is heard of the executor, and another.
+/// Goal: an executor beyond the limit is not forgotten before its end is known: a further run kills it, too. Method: a
+/// return without capacity, which ends before any update reports the executor, and another.
 #[test]
 fn what_there_is_no_room_for_is_not_forgotten() {
     let file = IdFile::new();
@@ -145,8 +144,8 @@ fn what_there_is_no_room_for_is_not_forgotten() {
     }
 }
 
-/// Goal: what of the old run nobody here has a place for ends. Method: the framework returns, and the cluster reports a
-/// task that isn't in the file, with a uuid: it is acknowledged, and killed.
+/// Goal: executors of the former run that are unknown to this one are killed. Method: the framework returns, and the
+/// cluster reports a task that isn't in the file, with a uuid: it is acknowledged, and killed.
 #[test]
 fn strays_are_killed() {
     let file = IdFile::new();
@@ -162,8 +161,8 @@ fn strays_are_killed() {
     fake.wait_for("ACKNOWLEDGE", 1);
 }
 
-/// Goal: two programs under one id would end each other's subscription for ever, so the second doesn't start. Method:
-/// the same file twice.
+/// Goal: two programs with one id would end each other's subscription forever, so the second doesn't start. Method: the
+/// same file twice.
 #[test]
 fn one_file_is_one_framework() {
     let file = IdFile::new();
@@ -175,7 +174,8 @@ fn one_file_is_one_framework() {
     assert_eq!(fake.calls_of("SUBSCRIBE").len(), 1);
 }
 
-/// Goal: a file that isn't one of these is left alone, and named. Method: a text and bytes; both are still there.
+/// Goal: a file of another format is not modified, and the error names it. Method: a text and bytes; both are
+/// unchanged.
 #[test]
 fn a_file_that_is_something_else() {
     for content in [&b"dear diary\n"[..], &[0xff, 0xfe, 0]] {

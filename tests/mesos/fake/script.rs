@@ -1,4 +1,4 @@
-//! What the fake master answers.
+//! The calls that the fake master receives, and its answers.
 
 use std::time::Duration;
 
@@ -6,23 +6,23 @@ use serde_json::{Value, json};
 
 use crate::http::Message;
 
-/// A call, as it came.
+/// A received call.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
-    /// Its type: `SUBSCRIBE` and so on; empty if the body isn't JSON.
+    /// The type: `SUBSCRIBE` and so on; empty if the body isn't JSON.
     pub(crate) kind: String,
-    /// How many of this kind came before.
+    /// The number of earlier calls of this kind.
     pub(crate) number: usize,
-    /// What it says.
+    /// The body.
     pub(crate) body: Value,
-    /// Head and bytes.
+    /// The HTTP message.
     pub(crate) message: Message,
 }
 
-/// An answer, and what becomes of the connection then.
+/// An answer, and what happens to the connection after it.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
-    /// Written one after the other.
+    /// The pieces are written one after the other.
     pub(crate) pieces: Vec<Vec<u8>>,
     pub(crate) then: Then,
 }
@@ -30,79 +30,79 @@ pub(crate) struct Answer {
 /// What follows an answer.
 #[derive(Clone, Debug)]
 pub(crate) enum Then {
-    /// The next request on the same connection.
+    /// The next request is read from the same connection.
     Next,
     /// The connection is closed.
     Close,
     /// The connection stays open, and the test may send events on it.
     Stream,
-    /// These bytes, over and over, for as long as they are taken.
+    /// These bytes are sent again and again until the client stops reading.
     Flood(Vec<u8>),
-    /// Nothing for so long, then the end.
+    /// Nothing is sent for this duration; then the connection is closed.
     Silence(Duration),
 }
 
 impl Answer {
-    /// Nothing at all.
+    /// No bytes at all.
     pub(crate) fn none() -> Answer {
         Answer { pieces: Vec::new(), then: Then::Close }
     }
 
-    /// Bytes as they are.
+    /// These bytes.
     pub(crate) fn bytes(bytes: impl Into<Vec<u8>>) -> Answer {
         Answer { pieces: vec![bytes.into()], then: Then::Close }
     }
 
-    /// A whole answer, after which the connection can be used again. `headers` end with a line end each.
+    /// A complete answer, after which the connection can be reused. Each of `headers` ends with a line end.
     pub(crate) fn status(status: &str, headers: &str, body: &str) -> Answer {
         let length = body.len();
         let text = format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {length}\r\n\r\n{body}");
         Answer { then: Then::Next, ..Answer::bytes(text) }
     }
 
-    /// A stream's head.
+    /// The head of an event stream.
     pub(crate) fn stream(stream_id: &str) -> Answer {
         let id = format!("Mesos-Stream-Id: {stream_id}\r\n");
         Answer::stream_with(&id)
     }
 
-    /// A stream's head with these headers, each with its line end.
+    /// The head of an event stream with these headers, each with its line end.
     pub(crate) fn stream_with(headers: &str) -> Answer {
         let kind = "Content-Type: application/json\r\nTransfer-Encoding: chunked";
         let text = format!("HTTP/1.1 200 OK\r\n{headers}{kind}\r\n\r\n");
         Answer { then: Then::Stream, ..Answer::bytes(text) }
     }
 
-    /// The answer to a subscription as Mesos gives it.
+    /// The answer to a subscription as Mesos sends it.
     pub(crate) fn subscribed(call: &Call) -> Answer {
         Answer::stream(&stream_id(call.number)).event(&subscribed(call, 15.0))
     }
 
-    /// Goes on with an event.
+    /// Appends an event.
     pub(crate) fn event(self, event: &Value) -> Answer {
         self.chunk(&record(event))
     }
 
-    /// Goes on with a chunk that need not be a record.
+    /// Appends a chunk that need not be a record.
     pub(crate) fn chunk(mut self, bytes: &[u8]) -> Answer {
         self.pieces.push(chunk(bytes));
         self
     }
 
-    /// Ends a stream as HTTP does, with the last chunk.
+    /// Ends the stream as HTTP does, with the last chunk.
     pub(crate) fn end(mut self) -> Answer {
         self.pieces.push(b"0\r\n\r\n".to_vec());
         self.then(Then::Close)
     }
 
-    /// What follows.
+    /// Sets what follows.
     pub(crate) fn then(mut self, then: Then) -> Answer {
         self.then = then;
         self
     }
 }
 
-/// What a Mesos without faults answers.
+/// The answer of a Mesos without faults.
 pub(crate) fn sound(call: &Call) -> Answer {
     match call.kind.as_str() {
         "SUBSCRIBE" => Answer::subscribed(call),
@@ -111,12 +111,12 @@ pub(crate) fn sound(call: &Call) -> Answer {
     }
 }
 
-/// The stream id that goes with the subscription of this number.
+/// The stream id of the subscription with this number.
 pub(crate) fn stream_id(number: usize) -> String {
     format!("6af1ca2d-673c-4a5f-ac72-{number:012}")
 }
 
-/// The event that begins a stream: under the framework's own id if it has one.
+/// The first event of a stream, with the framework's own id if the call has one.
 pub(crate) fn subscribed(call: &Call, heartbeat_seconds: f64) -> Value {
     let own = call.body["framework_id"]["value"].as_str();
     json!({"type": "SUBSCRIBED", "subscribed": {
@@ -127,7 +127,7 @@ pub(crate) fn subscribed(call: &Call, heartbeat_seconds: f64) -> Value {
     }})
 }
 
-/// Offers of so many cores of an agent.
+/// An event with an offer of an agent with this number of cores.
 pub(crate) fn offers(offer: &str, agent: &str, cores: u32) -> Value {
     let scalar = |name: &str, value: u32| {
         json!({"name": name, "type": "SCALAR", "scalar": {"value": value},
@@ -140,7 +140,7 @@ pub(crate) fn offers(offer: &str, agent: &str, cores: u32) -> Value {
     }]}})
 }
 
-/// A task's state, to be acknowledged if it has a `uuid`, which is base64.
+/// A task's update. It is to be acknowledged if it has a `uuid`, which is base64.
 pub(crate) fn update(task: &str, agent: &str, state: &str, uuid: Option<&str>) -> Value {
     let mut status = json!({"task_id": {"value": task}, "agent_id": {"value": agent}, "state": state,
         "source": "SOURCE_EXECUTOR"});
@@ -150,13 +150,13 @@ pub(crate) fn update(task: &str, agent: &str, state: &str, uuid: Option<&str>) -
     json!({"type": "UPDATE", "update": {"status": status}})
 }
 
-/// An event as RecordIO.
+/// An event in the RecordIO format.
 pub(crate) fn record(event: &Value) -> Vec<u8> {
     let text = event.to_string();
     format!("{}\n{text}", text.len()).into_bytes()
 }
 
-/// Bytes as a chunk of HTTP's.
+/// Bytes as an HTTP chunk.
 pub(crate) fn chunk(bytes: &[u8]) -> Vec<u8> {
     [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
 }

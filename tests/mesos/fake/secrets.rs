@@ -1,4 +1,4 @@
-//! A secret goes where it belongs and nowhere else.
+//! The secret is sent to the configured masters, and appears nowhere else.
 
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::{framework, mesos, told_why};
 
 const PRINCIPAL: &str = "scene-principal";
 const CANARY: &str = "canary-7hJx2-secret";
-/// `scene-principal:canary-7hJx2-secret` in base64, as it goes over the wire.
+/// `scene-principal:canary-7hJx2-secret` in base64, as it is sent.
 const CANARY_ON_THE_WIRE: &str = "c2NlbmUtcHJpbmNpcGFsOmNhbmFyeS03aEp4Mi1zZWNyZXQ=";
 
 fn with_secret(ports: &[u16]) -> MesosConfig {
@@ -30,8 +30,8 @@ fn assert_clean(what: &str, text: &str) {
     }
 }
 
-/// Goal: the secret is sent, with every call, and seen nowhere else. Method: a sound master, and all that can be
-/// printed of the settings, the cluster, the engine and what they told.
+/// Goal: the secret is sent with every call, and displayed nowhere. Method: a sound master, and the debug output of the
+/// settings, the cluster, the engine and its notices.
 #[test]
 fn it_is_sent_and_not_shown() {
     let fake = FakeMaster::new(sound);
@@ -56,8 +56,8 @@ fn it_is_sent_and_not_shown() {
     assert_clean("the arguments", &std::fs::read_to_string("/proc/self/cmdline").unwrap());
 }
 
-/// Goal: a server can't make a framework tell its secret. Method: servers that send back the head of the call, as some
-/// do to help with debugging, with each status, in the body and in headers.
+/// Goal: a server can't make a framework display its secret. Method: servers that send back the head of the call, as
+/// some do to help with debugging, with each status, in the body and in headers.
 #[test]
 fn a_server_that_repeats_it() {
     let repeat = |call: &Call| call.message.header("authorization").unwrap_or_default().to_owned();
@@ -75,8 +75,7 @@ fn a_server_that_repeats_it() {
     assert_clean("a redirect", &told_why(with_secret(&[fake.port()])));
 }
 
-/// Goal: the same for a server that repeats it in an event that can't be read. Method: a text where there should be
-/// more.
+/// Goal: the same for a server that sends it back in an invalid event. Method: a text in place of an object.
 #[test]
 fn a_record_that_repeats_it() {
     let bad = serde_json::json!({"type": "SUBSCRIBED", "subscribed": CANARY});
@@ -84,7 +83,7 @@ fn a_record_that_repeats_it() {
     assert_clean("the error", &told_why(with_secret(&[fake.port()])));
 }
 
-/// Goal: a server that gets the connection but isn't listed never gets the secret. Method: a redirect to a stranger.
+/// Goal: a server that isn't configured never gets the secret. Method: a redirection to another server.
 #[test]
 fn a_stranger_does_not_get_it() {
     let stranger = FakeMaster::new(sound);
@@ -108,14 +107,14 @@ fn it_is_not_sent_in_clear_unasked() {
     assert_eq!(fake.calls().len(), 0);
 }
 
-/// Goal: the command line keeps it, too. Method: a run with a secret file against a master that refuses it and repeats
-/// it; its arguments, its output and its errors.
+/// Goal: the command line doesn't display the secret either. Method: a run with a secret file against a master that
+/// refuses it and sends it back; its arguments, its output and its errors.
 #[test]
 fn the_command_line_keeps_it() {
     let fake = FakeMaster::new(|call| {
         let authorization = call.message.header("authorization").unwrap_or_default();
         let text = format!("no: {authorization}");
-        // Time for a look at the arguments.
+        // Leaves time to read the arguments.
         std::thread::sleep(Duration::from_millis(300));
         Answer::status("401 Unauthorized", "", &text)
     });

@@ -1,4 +1,5 @@
-//! Streams that go wrong once an executor runs: it must be asked about under the same framework, and still be there.
+//! Streams that fail while an executor runs: the framework must subscribe again with the same id and reconcile the
+//! executor, which must still run.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ use super::script::{Answer, Call, chunk, offers, record, sound, stream_id, subsc
 use super::{RECORD_BYTES_MAX, framework, mesos};
 use crate::framework::Framework;
 
-/// More than this may not be taken beyond what is allowed: what buffers on both sides hold.
+/// The maximum number of bytes that are read beyond the limit: the buffers on both sides.
 const SLACK: usize = 16 << 20;
 
 /// A framework whose only executor runs.
@@ -39,7 +40,7 @@ impl Running {
         running
     }
 
-    /// Asserts that the framework has subscribed for the second time, as it must, and its executor still runs.
+    /// Asserts that the framework has subscribed again with its id, and that its executor still runs.
     #[track_caller]
     pub(super) fn assert_subscribed_again(&self) {
         let again = self.fake.wait_for("SUBSCRIBE", 1);
@@ -93,9 +94,9 @@ pub(super) fn task_of(accept: &Call) -> String {
     launch["task_infos"][0]["task_id"]["value"].as_str().unwrap().to_owned()
 }
 
-/// Goal: a connection that ends, in whatever way and wherever in a record, is replaced, and nothing is lost. Method:
-/// the last chunk; a break between records; in the middle of one; in the middle of a chunk's head. As a master's crash,
-/// a failover or a firewall do it.
+/// Goal: a connection that ends, at any point of a record, is replaced, and nothing is lost. Method: the last chunk; a
+/// close between records; in the middle of one; in the middle of a chunk's head. A master's crash, a failover or a
+/// firewall cause these.
 #[test]
 fn a_stream_that_ends() {
     let half = chunk(&record(&json!({"type": "HEARTBEAT"})));
@@ -107,9 +108,9 @@ fn a_stream_that_ends() {
     }
 }
 
-/// Goal: what isn't a record ends the subscription, not the framework, and nothing after it is believed. Method:
-/// lengths that are none; a body that is no event; each followed by an event that would kill the executor. No Mesos
-/// sends these: `recordio::encode` writes decimal digits and a line end.
+/// Goal: an invalid record ends the subscription, not the framework, and nothing after it is processed. Method: invalid
+/// lengths; a body that is no event; each followed by an event that would kill the executor. No Mesos sends these:
+/// `recordio::encode` writes decimal digits and a line end.
 #[test]
 fn a_record_that_is_none() {
     for bad in [
@@ -130,7 +131,7 @@ fn a_record_that_is_none() {
     }
 }
 
-/// Goal: a record's length of endless digits takes no memory. Method: digits until the connection is closed.
+/// Goal: a record length of endless digits takes no memory. Method: digits until the connection is closed.
 #[test]
 fn a_length_without_end() {
     let running = Running::start(sound);
@@ -140,7 +141,7 @@ fn a_length_without_end() {
 }
 
 /// Goal: a record that is longer than allowed isn't read. Method: a length that is one byte too long, and one of a
-/// terabyte, each with as many bytes as are taken.
+/// terabyte, each with as many bytes as the client reads.
 #[test]
 fn a_record_over_the_limit() {
     for length in [RECORD_BYTES_MAX + 1, 1 << 40] {
@@ -152,8 +153,8 @@ fn a_record_over_the_limit() {
     }
 }
 
-/// Goal: a record that is just as long as allowed is read, in whatever pieces it comes. Method: an update padded to the
-/// limit, sent a thousand bytes at a time and with chunks that end elsewhere than the records.
+/// Goal: a record of exactly the allowed length is read, however it is split. Method: an update padded to the limit,
+/// sent a thousand bytes at a time and with chunks that end elsewhere than the records.
 #[test]
 fn a_record_at_the_limit() {
     let running = Running::start(sound);
@@ -170,9 +171,9 @@ fn a_record_at_the_limit() {
     assert_eq!(running.fake.calls_of("SUBSCRIBE").len(), 1);
 }
 
-/// Goal: a stream on which nothing comes any more is given up after as many heartbeats as may be missed. Method: a
-/// master that says that it sends one each 200 ms, and then is silent, as one that was stopped (PROTOCOL 13: the first
-/// one comes at once, then at their interval: `Heartbeater` in `master.hpp`).
+/// Goal: a stream without records is given up after the allowed number of missed heartbeats. Method: a master that
+/// announces one each 200 ms, and then is silent like a stopped one (PROTOCOL 13: the first one is sent at once, then
+/// at their interval: `Heartbeater` in `master.hpp`).
 #[test]
 fn a_stream_that_stalls() {
     let running = Running::start(|call| match (call.kind.as_str(), call.number) {
@@ -186,8 +187,8 @@ fn a_stream_that_stalls() {
     assert_eq!(running.framework.notices.count(lost), 1);
 }
 
-/// Goal: heartbeats alone keep a stream. Method: one each 100 ms where one each 200 ms was announced, for as long as
-/// five intervals.
+/// Goal: heartbeats alone keep a stream alive. Method: one each 100 ms where one each 200 ms was announced, for five
+/// intervals.
 #[test]
 fn a_stream_with_heartbeats_stays() {
     let fake = FakeMaster::new(|call| match call.kind.as_str() {
@@ -227,7 +228,7 @@ fn events_that_are_not_known() {
 }
 
 /// Goal: an answer that is cut in its head is no subscription. Method: half of it, then a close; the next try is
-/// answered in full.
+/// answered completely.
 #[test]
 fn half_a_head() {
     let fake = FakeMaster::new(|call| match (call.kind.as_str(), call.number) {
@@ -238,8 +239,8 @@ fn half_a_head() {
     assert_eq!(framework.id(), "F-0001");
 }
 
-/// Goal: a stream that ends before SUBSCRIBED is tried again. Method: 200 with a stream id and the last chunk; the next
-/// try is answered in full.
+/// Goal: if a stream ends before SUBSCRIBED, the framework tries again. Method: 200 with a stream id and the last
+/// chunk; the next try is answered completely.
 #[test]
 fn a_stream_without_a_beginning() {
     let fake = FakeMaster::new(|call| match (call.kind.as_str(), call.number) {

@@ -1,4 +1,4 @@
-//! What a framework wishes for and doesn't get.
+//! Requests of a framework that the master can't fulfil, and changes of its constraint.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use super::script::{Answer, offers, sound};
 use super::{framework, mesos};
 use crate::framework::{Framework, small_executors};
 
-/// Goal: a master that can't make anything of the constraint is subscribed to without it; the constraint still holds
-/// here. Method: ERROR as of `Master::subscribe` when `OfferConstraintsFilter::create` fails; then an offer that
-/// doesn't meet the constraint.
+/// Goal: if a master doesn't accept the constraint, the framework subscribes without it and checks it by itself.
+/// Method: the ERROR of `Master::subscribe` when `OfferConstraintsFilter::create` fails; then an offer that doesn't
+/// meet the constraint.
 #[test]
 fn a_master_that_does_not_take_the_constraint() {
     let why =
@@ -39,9 +39,9 @@ fn a_master_that_does_not_take_the_constraint() {
     assert_eq!(fake.calls_of("ACCEPT").len(), 0);
 }
 
-/// Goal: executors that can't be described to the cluster count as failed, and their offers go back: nothing is tried
-/// again and again as fast as offers come. Method: a command with a line end, in the form for a shell, twice on one
-/// agent; then the agent is excluded.
+/// Goal: executors that can't be expressed as tasks count as failed, and their offers are declined: they are not
+/// retried as fast as offers arrive. Method: a command with a line end, in the form for a shell, twice on one agent;
+/// then the agent is excluded.
 #[test]
 fn a_command_that_can_not_be_sent() {
     let fake = FakeMaster::new(sound);
@@ -71,7 +71,7 @@ fn a_command_that_can_not_be_sent() {
     assert_eq!(fake.calls_of("ACCEPT").len(), 0);
 }
 
-/// Goal: a new constraint is told to the master at once. Method: the manager follows a changed config.
+/// Goal: a new constraint is sent to the master at once. Method: the manager follows a changed config.
 #[test]
 fn a_constraint_that_changes() {
     let fake = FakeMaster::new(sound);

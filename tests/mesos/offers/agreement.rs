@@ -1,4 +1,4 @@
-//! The reader of offers and prost, held against each other. Used by tests and by a fuzz target.
+//! Compares the offer reader with prost. Used by tests and by a fuzz target.
 
 #![allow(unreachable_pub)]
 
@@ -12,12 +12,12 @@ use prost::Message;
 
 use super::mirror;
 
-/// The type of events that bring offers.
+/// The type of events that contain offers.
 pub const OFFERS: i32 = 2;
-/// The role that the reader is told to assume.
+/// The role that the reader assumes for offers that name none.
 pub const ROLE: &str = "etl";
 
-/// What an offer said, as text.
+/// The content of an offer as text, or the error.
 type Told = Result<(String, Option<Unavailability>), MalformedOffer>;
 
 /// Panics unless prost and the reader agree on `record`.
@@ -47,7 +47,7 @@ pub fn check(reader: &mut OfferReader, record: &[u8]) {
         if let Ok(offer) = &offer {
             let id = offer.id.as_ref().and_then(|id| id.value.as_deref()).unwrap_or_default();
             let found = &record[place.id.clone()];
-            // It may be the first of several, if the offer begins with it.
+            // If the offer begins with the id, it may be the first of several ids.
             let is_first = place.id.start == place.offer.start + 4 && !found.is_empty();
             assert!(found == id.as_bytes() || is_first);
         }
@@ -65,7 +65,7 @@ pub fn check(reader: &mut OfferReader, record: &[u8]) {
     assert!(!is_offers || event.is_ok() == whole, "{event:?}");
 }
 
-/// An offer as prost reads it where it lies: in a message in an event.
+/// Decodes an offer with prost in its context: in a message in an event.
 fn alone(offer: &[u8]) -> Result<mirror::Offer, prost::DecodeError> {
     let sized = |key: u8, bytes: &[u8]| {
         let mut message = vec![key];
@@ -78,7 +78,7 @@ fn alone(offer: &[u8]) -> Result<mirror::Offer, prost::DecodeError> {
     Ok(offers.offers.into_iter().next().expect("an offer"))
 }
 
-/// What the reader says of each offer.
+/// Returns the reader's result for each offer.
 fn read(reader: &mut OfferReader, offers: Vec<&[u8]>) -> Vec<Told> {
     let count = offers.len();
     let owned: Vec<Vec<u8>> = offers.into_iter().map(<[u8]>::to_vec).collect();
@@ -92,7 +92,7 @@ fn read(reader: &mut OfferReader, offers: Vec<&[u8]>) -> Vec<Told> {
     for (number, (place, offer)) in readable.into_iter().zip(batch.offers).enumerate() {
         let away = batch.unavailable.iter().find(|(offer, _)| *offer == number);
         assert!(offer.maintenance_in.is_none() || away.is_some());
-        // How long until then depends on the clock.
+        // The time until then depends on the clock.
         let mut offer = *offer;
         offer.maintenance_in = None;
         told[place] = Some(Ok((tell(&offer), away.map(|(_, away)| *away))));
@@ -102,12 +102,12 @@ fn read(reader: &mut OfferReader, offers: Vec<&[u8]>) -> Vec<Told> {
 
 fn tell(offer: &Offer<'_>) -> String {
     let mut offer = *offer;
-    // It depends on the moment; what it is made from is compared.
+    // Depends on the present time; the values from which it is computed are compared.
     offer.maintenance_in = None;
     format!("{offer:?}")
 }
 
-/// What the reader should say of an offer; why it should refuse it.
+/// The expected result of the reader for an offer, or the expected error.
 fn expected(
     offer: &mirror::Offer,
 ) -> Result<(String, Option<Unavailability>), Option<MalformedOffer>> {
@@ -136,7 +136,7 @@ fn expected(
     Ok((tell(&told), away))
 }
 
-/// What a resource or an attribute borrows beside its texts.
+/// The borrowed parts of a resource or an attribute, except its texts.
 struct Parts<'a> {
     ranges: Vec<PortRange>,
     items: Vec<&'a str>,

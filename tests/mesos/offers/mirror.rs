@@ -1,4 +1,4 @@
-//! The messages of an OFFERS event with just those fields that the reader of offers knows, for prost to read.
+//! The messages of an OFFERS event with only those fields that the offer reader knows, for prost to decode.
 
 #![allow(unreachable_pub)]
 
@@ -38,7 +38,7 @@ pub struct Offer {
     pub domain: Option<Domain>,
 }
 
-/// Ids, texts, names of regions and zones, roles.
+/// Ids, texts, names of regions and zones, and roles.
 #[derive(Clone, PartialEq, Message)]
 pub struct Text {
     #[prost(string, optional, tag = "1")]
@@ -167,6 +167,6 @@ pub struct Label {
     pub value: Option<String>,
 }
 
-/// A message whose fields nobody knows.
+/// A message of which all fields are unknown.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub struct Anything {}

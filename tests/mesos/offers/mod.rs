@@ -1,4 +1,4 @@
-//! Offers read straight from the wire, held against what prost reads.
+//! The offer reader, which reads encoded offers in place, compared with prost.
 
 mod agreement;
 mod mirror;
@@ -111,7 +111,7 @@ fn event() -> impl Strategy<Value = Event> {
     (kind, offers).prop_map(|(kind, offers)| Event { kind, offers })
 }
 
-/// A field that nobody knows, or one that is known with another type.
+/// An unknown field, or a known one with another type.
 fn stray() -> impl Strategy<Value = Vec<u8>> {
     let group = (1..200_usize, any::<bool>()).prop_map(|(deep, closed)| {
         let ends = if closed { deep } else { deep - 1 };
@@ -127,7 +127,7 @@ fn stray() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![1 => group, 4 => field]
 }
 
-/// What may happen to bytes.
+/// A change of encoded bytes.
 #[derive(Clone, Debug)]
 enum Damage {
     Put(prop::sample::Index, u8),
@@ -168,7 +168,7 @@ impl Damage {
     }
 }
 
-/// A message within a message.
+/// Encodes a message within a message.
 fn inside(key: u8, bytes: &[u8]) -> Vec<u8> {
     let mut message = vec![key];
     prost::encode_length_delimiter(bytes.len(), &mut message).unwrap();
@@ -176,7 +176,7 @@ fn inside(key: u8, bytes: &[u8]) -> Vec<u8> {
     message
 }
 
-/// An event with offers, each from its bytes.
+/// Encodes an event with offers, each given as bytes.
 fn event_of(offers: &[Vec<u8>]) -> Vec<u8> {
     let offers: Vec<u8> = offers.iter().flat_map(|offer| inside(0x0a, offer)).collect();
     [vec![8, 2], inside(0x1a, &offers)].concat()
@@ -194,14 +194,14 @@ fn config() -> ProptestConfig {
 proptest! {
     #![proptest_config(config())]
 
-    /// Goal: what is well-formed is read as prost reads it. Method: random messages with all fields, encoded.
+    /// Goal: valid events are read as prost reads them. Method: random messages with all fields, encoded.
     #[test]
     fn whole_events_are_read_as_prost_reads_them(event in event()) {
         check(&mut OfferReader::new(ROLE), &event.encode_to_vec());
     }
 
-    /// Goal: fields that come twice are merged as prost merges them, at each level. Method: two encodings in a row are
-    /// one message; resources and attributes likewise.
+    /// Goal: repeated fields are merged as prost merges them, at each level. Method: the concatenation of two encodings
+    /// is one message; likewise for resources and attributes.
     #[test]
     fn repeated_fields_are_merged(
         offers in vec((offer(), offer()), 1..3),
@@ -222,8 +222,8 @@ proptest! {
         check(&mut OfferReader::new(ROLE), &event_of(&merged));
     }
 
-    /// Goal: damaged bytes are refused when prost refuses them, offer by offer, and else read the same. Method: bytes
-    /// changed, inserted, cut and repeated, in the event or in one of its offers.
+    /// Goal: damaged bytes are rejected if prost rejects them, offer by offer, and otherwise read the same. Method:
+    /// bytes changed, inserted, cut and repeated, in the event or in one of its offers.
     #[test]
     fn damaged_events_are_refused_as_prost_refuses_them(
         event in event(),
@@ -249,8 +249,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Goal: what is remembered of offers that say the same changes nothing. Method: few entries, drawn again and
-    /// again, in runs that come at once, in parts or under longer keys; some of the offers can't be read.
+    /// Goal: the cache of repeated entries doesn't change any result. Method: few entries, drawn again and again, in
+    /// sequences that occur whole, in parts or under longer keys; some of the offers are malformed.
     #[test]
     fn entries_that_come_again_are_read_as_prost_reads_them(
         entries in (vec(resource(), 1..3), vec(attribute(), 1..3)),
@@ -278,7 +278,7 @@ proptest! {
     }
 }
 
-/// Goal: a record can't make memory grow to many times its length. Method: as many empty offers as are allowed, of two
+/// Goal: a record can't make memory grow to many times its length. Method: the maximum number of empty offers, of two
 /// bytes each, and one more.
 #[test]
 fn a_record_has_only_so_many_offers() {
@@ -293,7 +293,7 @@ fn a_record_has_only_so_many_offers() {
     assert_eq!(places, []);
 }
 
-/// Goal: in the steady state reading allocates nothing. Method: the same events again and again.
+/// Goal: reading allocates nothing in the steady state. Method: the same events again and again.
 #[test]
 fn reading_allocates_nothing_in_the_steady_state() {
     let mut offers = Vec::new();
@@ -317,7 +317,7 @@ fn reading_allocates_nothing_in_the_steady_state() {
     assert_eq!(allocation_counter::measure(|| read(100)).count_total, 0);
 }
 
-/// Goal: no offer makes the reader take much memory. Method: one with as many entries as it may have, and one more.
+/// Goal: no offer makes the reader take much memory. Method: one with the maximum number of entries, and one with more.
 #[test]
 fn offers_with_too_many_entries_are_refused() {
     for (entries, readable) in [(ENTRIES_MAX, true), (ENTRIES_MAX + 1, false)] {
