@@ -91,7 +91,7 @@ impl ConfigBuilder {
         self
     }
 
-    /// Sets how many cores an executor takes (`spark.executor.cores`). Default: all of its offer.
+    /// Sets how many cores an executor takes (`spark.executor.cores`). Default: [`ExecutorCores::WholeOffer`].
     #[must_use]
     pub fn executor_cores(mut self, cores: ExecutorCores) -> Self {
         self.executor_cores = cores;
@@ -130,7 +130,7 @@ impl ConfigBuilder {
         self
     }
 
-    /// Sets how many GPUs an executor takes. Default: all of its offer, within the cap.
+    /// Sets how many GPUs an executor takes. Default: [`ExecutorGpus::WhatThereIs`].
     #[must_use]
     pub fn executor_gpus(mut self, gpus: ExecutorGpus) -> Self {
         self.executor_gpus = gpus;
@@ -211,7 +211,8 @@ impl ConfigBuilder {
         self
     }
 
-    /// Sets what happens to unreachable executors.
+    /// Sets what happens to unreachable executors. Default: their cores count for 5 min, and they are forgotten after
+    /// another 10 min.
     #[must_use]
     pub fn unreachable(mut self, rule: UnreachableRule) -> Self {
         self.unreachable = rule;

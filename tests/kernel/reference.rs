@@ -255,7 +255,7 @@ impl Model {
         Some(DemandCall::Suppress)
     }
 
-    /// An answer was sent to the cluster, possibly after a revive that came later.
+    /// Records that decisions were sent to the cluster, possibly after a revive that was requested later.
     pub(crate) fn answers_sent(&mut self, said: Said) {
         if self.demand.revives != said.revives {
             self.demand.refused |= said.refused;

@@ -54,8 +54,8 @@ const VALUES_MAX: usize = 256;
 /// Whether an agent may have several attributes of one name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Repeats {
-    /// Repeated names are possible. Then the master can't check the text of attributes: it would hide agents that meet
-    /// the constraint by their second attribute.
+    /// Repeated names are possible. Then the master isn't asked whether an attribute has a certain text, because it
+    /// would hide agents that meet the constraint by their second attribute.
     #[default]
     Allowed,
     /// The operator of the cluster guarantees that no agent has repeated names. An agent that has them anyway may not
