@@ -1,4 +1,4 @@
-//! Agents that die, come back, and go silent while executors run on them.
+//! Agents that die, come back, and don't answer while executors run on them.
 
 use std::collections::BTreeSet;
 use std::thread::sleep;
@@ -12,7 +12,7 @@ use super::state::Tasks;
 use super::{SLEEP, books, eventually, mesos, sleepers};
 use crate::framework::{Framework, small_executors};
 
-/// Executors that were reported as anything but running.
+/// The number of updates about executors with any other state than running.
 fn troubles(framework: &Framework) -> usize {
     let trouble = |notice: &Notice| match notice {
         Notice::Updated { change, .. } => !matches!(change, Change::Nothing | Change::Running),
@@ -26,9 +26,9 @@ fn agents_of(tasks: &Tasks) -> BTreeSet<&str> {
     tasks.values().map(|task| task.agent_id.as_str()).collect()
 }
 
-/// Goal: an agent's crash and quick restart is nothing that executors or the framework notice. Method: `kill -9` of
-/// each agent in turn with the usual, long timeouts, each started again half a second later; the tasks are the same,
-/// and no update told of anything but running.
+/// Goal: executors and the framework don't notice an agent's crash and quick restart. Method: `kill -9` of each agent
+/// in turn with the usual, long timeouts, each restarted half a second later; the tasks are the same, and no update
+/// reports anything but running.
 #[test]
 #[ignore = "needs a real Mesos"]
 fn a_quick_restart_of_an_agent_is_invisible() {
@@ -40,7 +40,7 @@ fn a_quick_restart_of_an_agent_is_invisible() {
         sleep(Duration::from_millis(500));
         cluster.start_agent(i);
         cluster.wait_for_agents();
-        // Executors subscribe with their agent again within 2 s.
+        // Executors register with their agent again within 2 s.
         sleep(Duration::from_secs(3));
     }
     assert_eq!(books::agree(&cluster, &framework, 9), before);
@@ -50,7 +50,7 @@ fn a_quick_restart_of_an_agent_is_invisible() {
 }
 
 /// Goal: without checkpoints executors end with their agent, and are replaced. Method: `kill -9` of an agent and its
-/// quick restart; nine executors run in the end, of which the six on the other agents are the same.
+/// quick restart; nine executors run at the end, of which the six on the other agents are the same.
 #[test]
 #[ignore = "needs a real Mesos"]
 fn without_checkpoints_executors_end_with_their_agent() {
@@ -78,9 +78,9 @@ fn without_checkpoints_executors_end_with_their_agent() {
     cluster.assert_deserted();
 }
 
-/// Goal: executors of an agent that stays away are replaced elsewhere, and end when the agent comes back after all,
-/// for there are as many as there may be. Method: `kill -9`, wait for nine executors on the other two agents, start
-/// the agent again; the books agree, the replacements are the ones that stayed.
+/// Goal: executors of an agent that stays away are replaced elsewhere, and end when the agent comes back, because the
+/// executor limit is reached. Method: `kill -9`, wait for nine executors on the other two agents, restart the agent;
+/// kernel and master agree, and the replacements are the ones that stayed.
 #[test]
 #[ignore = "needs a real Mesos"]
 fn executors_of_an_agent_that_stays_away_are_replaced() {
@@ -105,7 +105,7 @@ fn executors_of_an_agent_that_stays_away_are_replaced() {
     assert_eq!(given_up, 3, "the executors on the lost agent");
     cluster.start_agent(1);
     cluster.wait_for_agents();
-    // The returners are told to end; only then there are nine again.
+    // The executors that came back are killed; only then there are nine again.
     eventually(Duration::from_secs(60), "an end of those that returned", || {
         let ended = cluster.master_state().completed_tasks(&id).len();
         if ended == 3 { Ok(()) } else { Err(format!("{ended} of 3 have ended")) }
@@ -115,9 +115,9 @@ fn executors_of_an_agent_that_stays_away_are_replaced() {
     cluster.assert_deserted();
 }
 
-/// Goal: an agent that was silent for longer than its timeout and comes back has its executors back in the books; none
-/// was replaced, if nothing is given up so soon. Method: SIGSTOP until the kernel has its executors out of sight, then
-/// SIGCONT; the same tasks run.
+/// Goal: after an agent didn't answer for longer than its timeout and comes back, its executors are counted again; none
+/// was replaced if executors are not given up that soon. Method: SIGSTOP until the kernel regards its executors as
+/// unreachable, then SIGCONT; the same tasks run.
 #[test]
 #[ignore = "needs a real Mesos"]
 fn executors_of_a_silent_agent_return_with_it() {
@@ -146,7 +146,7 @@ fn executors_of_a_silent_agent_return_with_it() {
     cluster.assert_deserted();
 }
 
-/// Goal: the tools do what these scenes rest on. Method: the master's own view after each.
+/// Goal: the tools on which these tests are based work. Method: the master's own view after each.
 #[test]
 #[ignore = "needs a real Mesos"]
 fn agents_can_be_killed_silenced_and_brought_back() {

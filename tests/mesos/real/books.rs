@@ -1,4 +1,4 @@
-//! The kernel's books beside the master's.
+//! Compares the kernel's state with the master's.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use super::eventually;
 use super::state::{Task, Tasks};
 use crate::framework::Framework;
 
-/// How long the two may take to agree once nothing is wrong: a lost agent has to be noticed, doubtful executors are
-/// asked about each 15 s, and kills that went lost are repeated after 15, 30, 60 and 120 s.
+/// The maximum time until both agree once all faults are over: a lost agent has to be noticed, executors in doubt are
+/// reconciled every 15 s, and lost kills are repeated after 15, 30, 60 and 120 s.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Waits until `executors` run, and nothing else does: the same ones, on the same agents, with the same resources, in
-/// the kernel, in the master and in the agents. Returns them.
+/// Waits until exactly `executors` run: the same ones, on the same agents, with the same resources, in the kernel, in
+/// the master and in the agents. Returns them.
 #[track_caller]
 pub(crate) fn agree(cluster: &RealCluster, framework: &Framework, executors: u32) -> Tasks {
     eventually(PATIENCE, "equal books", || compare(cluster, framework, executors))
@@ -52,7 +52,7 @@ fn compare(cluster: &RealCluster, framework: &Framework, executors: u32) -> Resu
     Ok(masters)
 }
 
-/// The executors of a kernel at one instant, all of which run.
+/// A snapshot of the kernel's executors. Fails unless all of them run.
 fn kernels(framework: &Framework) -> Result<Tasks, String> {
     let snapshot = framework.snapshot();
     if !snapshot.exact {

@@ -1,4 +1,4 @@
-//! A cable between a framework and a master, which can be cut.
+//! A proxy between a framework and a master, whose connections can be closed.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::spawn;
 
-/// Carries whatever comes to its port to the master's.
+/// Forwards connections to its port to the master's port.
 #[derive(Debug)]
 pub(crate) struct Cable {
     port: u16,
@@ -20,7 +20,7 @@ struct Carried {
 }
 
 impl Cable {
-    /// A cable to this machine's `port`.
+    /// Starts a proxy to this machine's `port`.
     pub(crate) fn to(port: u16) -> Cable {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let own = listener.local_addr().unwrap().port();
@@ -31,7 +31,7 @@ impl Cable {
                 if accepting.ended.load(Ordering::SeqCst) {
                     return;
                 }
-                // No master, no connection: the near end is closed.
+                // If there is no master, the accepted connection is closed.
                 if let Ok(far) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) {
                     let _gone = accepting.carry(near, far);
                 }
@@ -40,12 +40,12 @@ impl Cable {
         Cable { port: own, carried }
     }
 
-    /// Its near end.
+    /// The port on which it listens.
     pub(crate) fn port(&self) -> u16 {
         self.port
     }
 
-    /// Cuts what goes over it now. What comes later is carried.
+    /// Closes all present connections. Later ones are forwarded.
     pub(crate) fn cut(&self) {
         for connection in self.carried.connections.lock().unwrap().drain(..) {
             let _gone = connection.shutdown(Shutdown::Both);

@@ -1,4 +1,4 @@
-//! A real Mesos: a master and agents, each a process of its own, which end with the test.
+//! A real Mesos cluster: a master and agents, each a process, which end with the test.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
@@ -13,27 +13,27 @@ use super::eventually;
 use super::state::State;
 use crate::http::{get_json, post_json};
 
-/// Ports for clusters: below those that the system gives out by itself.
+/// The ports of clusters: below those that the operating system assigns by itself.
 const PORTS: std::ops::Range<u16> = 16_000..30_000;
-/// How long the master may be silent before that is a fault: it may have been killed and started just now.
+/// The maximum time that the master may take to answer: it may just have been killed and restarted.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a cluster is like.
+/// The properties of a cluster.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setup<'a> {
-    /// How many agents there are.
+    /// The number of agents.
     pub(crate) agents: u16,
-    /// How many share a process; those can't be harmed one by one.
+    /// The number of agents per process. Agents that share a process can't be harmed one by one.
     pub(crate) per_process: u16,
-    /// Their attributes, as `mesos-up --attributes` reads them.
+    /// The agents' attributes, in the form of `mesos-up --attributes`.
     pub(crate) attributes: &'a str,
-    /// Their host names, likewise.
+    /// The agents' host names, in the form of `mesos-up --hostnames`.
     pub(crate) hostnames: &'a str,
-    /// Each one's resources.
+    /// The resources of each agent.
     pub(crate) resources: &'a str,
-    /// Whether a lost agent is noticed in 3 seconds, not in 75.
+    /// Whether a lost agent is noticed after 3 seconds instead of 75.
     pub(crate) fast: bool,
-    /// Further flags of the master, as `name=value`.
+    /// Additional flags of the master, as `name=value`.
     pub(crate) master_flags: &'a [&'a str],
 }
 
@@ -51,7 +51,7 @@ impl Default for Setup<'_> {
     }
 }
 
-/// A running cluster. Dropped, it ends, with its tasks; its logs are kept if the test failed.
+/// A running cluster. Dropping it ends it and its tasks; its logs are kept if the test failed.
 #[derive(Debug)]
 pub(crate) struct RealCluster {
     folder: PathBuf,
@@ -60,7 +60,7 @@ pub(crate) struct RealCluster {
 }
 
 impl RealCluster {
-    /// Starts one, on free ports and in a folder of its own. Builds what it is made of, if that has not been done.
+    /// Starts a cluster on free ports and in a folder of its own. Builds its programs if that has not been done.
     pub(crate) fn start(setup: Setup<'_>) -> RealCluster {
         let port = free_ports(setup.agents + 1);
         let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
@@ -88,22 +88,22 @@ impl RealCluster {
         self.port
     }
 
-    /// As `--master` takes it.
+    /// The master's URL, in the form of `--master`.
     pub(crate) fn url(&self) -> String {
         format!("mesos://127.0.0.1:{}", self.port)
     }
 
-    /// How many agents there are, running or not.
+    /// The number of agents, running or not.
     pub(crate) fn agents(&self) -> u16 {
         self.agents
     }
 
-    /// Where everything about it is, sandboxes included.
+    /// The folder of the cluster's files, including sandboxes.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// What the master says of the cluster.
+    /// The master's state.
     pub(crate) fn master_state(&self) -> State {
         eventually(PATIENCE, "the master's state", || {
             get_json(self.port, "/state").map(State::new).map_err(|error| error.to_string())
@@ -117,12 +117,12 @@ impl RealCluster {
         assert!(answer.starts_with("HTTP/1.1 2"), "{call}: {answer}");
     }
 
-    /// What the master tells under `path`.
+    /// The master's JSON response under `path`.
     pub(crate) fn look(&self, path: &str) -> Value {
         get_json(self.port, path).unwrap()
     }
 
-    /// How many executors agent `i` says that it has running.
+    /// The number of executors that agent `i` reports as running.
     pub(crate) fn executors_of_agent(&self, i: u16) -> usize {
         let state = eventually(PATIENCE, "an agent's state", || {
             get_json(self.port + 1 + i, "/slave(1)/state").map_err(|error| error.to_string())
@@ -131,7 +131,7 @@ impl RealCluster {
         frameworks.iter().map(|one| one["executors"].as_array().map_or(0, Vec::len)).sum()
     }
 
-    /// Waits until all agents are registered, with one status for all that is running.
+    /// Waits until all agents are registered, and there is a status for everything that runs.
     pub(crate) fn wait_for_agents(&self) {
         let all = usize::from(self.agents);
         eventually(Duration::from_secs(90), "all agents registered", || {
@@ -142,54 +142,54 @@ impl RealCluster {
         });
     }
 
-    /// SIGKILL to agent `i`. Its executors run on without it.
+    /// Sends SIGKILL to agent `i`. Its executors continue to run without it.
     pub(crate) fn kill_agent(&self, i: u16) {
         self.control("kill", &agent(i));
     }
 
-    /// Starts agent `i` again, with its old state.
+    /// Restarts agent `i` with its old state.
     pub(crate) fn start_agent(&self, i: u16) {
         self.control("start", &agent(i));
     }
 
-    /// SIGSTOP to agent `i`: it goes silent, its connections stay.
+    /// Sends SIGSTOP to agent `i`: it no longer answers, and its connections stay open.
     pub(crate) fn pause_agent(&self, i: u16) {
         self.control("pause", &agent(i));
     }
 
-    /// SIGCONT to agent `i`.
+    /// Sends SIGCONT to agent `i`.
     pub(crate) fn resume_agent(&self, i: u16) {
         self.control("resume", &agent(i));
     }
 
-    /// SIGKILL to the master.
+    /// Sends SIGKILL to the master.
     pub(crate) fn kill_master(&self) {
         self.control("kill", "master");
     }
 
-    /// Starts the master again, with its old registry.
+    /// Restarts the master with its old registry.
     pub(crate) fn start_master(&self) {
         self.control("start", "master");
     }
 
-    /// SIGSTOP to the master.
+    /// Sends SIGSTOP to the master.
     pub(crate) fn pause_master(&self) {
         self.control("pause", "master");
     }
 
-    /// SIGCONT to the master.
+    /// Sends SIGCONT to the master.
     pub(crate) fn resume_master(&self) {
         self.control("resume", "master");
     }
 
-    /// What executors wrote to their standard output, in no particular order.
+    /// The standard output of each executor, in no particular order.
     pub(crate) fn outputs(&self) -> Vec<String> {
         let mut folders = vec![self.folder.join("agents")];
         let mut outputs = Vec::new();
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
                 let path = entry.path();
-                // There is a link to each sandbox, too.
+                // There is also a link to each sandbox.
                 if path.is_dir() && !path.is_symlink() {
                     folders.push(path);
                 } else if path.ends_with("stdout") {
@@ -200,7 +200,7 @@ impl RealCluster {
         outputs
     }
 
-    /// The processes whose working folder is in an executor's sandbox, and their command lines.
+    /// The processes whose working directory is in an executor's sandbox, and their command lines.
     pub(crate) fn executor_processes(&self) -> Vec<(u32, String)> {
         let numbers = fs::read_dir("/proc").unwrap().filter_map(|entry| {
             let number: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
@@ -212,7 +212,7 @@ impl RealCluster {
         numbers.collect()
     }
 
-    /// Waits until no executor's process is left.
+    /// Waits until no process of an executor is left.
     #[track_caller]
     pub(crate) fn assert_deserted(&self) {
         eventually(Duration::from_secs(20), "no process left in a sandbox", || {
@@ -248,7 +248,7 @@ fn tool(name: &str) -> Command {
     Command::new(tools.join(name))
 }
 
-/// Runs a tool, whose output is for whoever reads why it failed.
+/// Runs a tool. If it fails, the panic contains its output.
 #[track_caller]
 fn succeed(command: &mut Command) {
     let output = command.output().unwrap();
@@ -261,11 +261,11 @@ fn succeed(command: &mut Command) {
     );
 }
 
-/// The first of `count` ports in a row that nobody listens on, and that no other cluster of this process was given.
+/// The first of `count` consecutive ports that have no listener and were not given to another cluster of this process.
 fn free_ports(count: u16) -> u16 {
     static GIVEN: AtomicU16 = AtomicU16::new(0);
     let room = PORTS.end - PORTS.start - count;
-    // Another test process begins elsewhere.
+    // Another test process begins at another port.
     let begin = u16::try_from(std::process::id() % 997).unwrap() * 13;
     loop {
         let given = GIVEN.fetch_add(count, Ordering::Relaxed);

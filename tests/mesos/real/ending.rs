@@ -1,4 +1,4 @@
-//! Runs that end: by themselves, by a signal, by a shutdown.
+//! Ends of runs: by themselves, by a signal, by a shutdown.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use super::state::Tasks;
 use super::{SLEEP, books, eventually, mesos, sleepers};
 use crate::framework::{Framework, small_executors};
 
-/// Waits until nothing is left of a framework but its record.
+/// Waits until nothing is left of a framework but the record of its completion.
 #[track_caller]
 fn assert_gone(cluster: &RealCluster, id: &str) {
     let state = cluster.master_state();
@@ -20,8 +20,9 @@ fn assert_gone(cluster: &RealCluster, id: &str) {
     cluster.assert_deserted();
 }
 
-/// Goal: the whole way, from offers to the summary, with a constraint. Method: twenty executors over five agents, one
-/// of which doesn't meet it; all finish, as many on each of the four, and the master has seen the same twenty.
+/// Goal: a complete run with a constraint, from offers to the summary. Method: twenty executors over five agents, one
+/// of which doesn't meet the constraint; all finish, the same number on each of the four, and the master has seen the
+/// same twenty.
 #[test]
 #[ignore = "needs a real Mesos"]
 fn twenty_executors_run_to_the_end() {
@@ -47,7 +48,7 @@ fn twenty_executors_run_to_the_end() {
     assert_gone(&cluster, &id);
 }
 
-/// Goal: Ctrl-C leaves nothing behind. Method: SIGINT to a run with ten executors that would sleep for ever.
+/// Goal: Ctrl-C leaves nothing behind. Method: SIGINT to a run with ten executors that would sleep forever.
 #[test]
 #[ignore = "needs a real Mesos"]
 fn an_interrupt_leaves_no_task() {
@@ -59,8 +60,8 @@ fn an_interrupt_leaves_no_task() {
     assert_gone(&cluster, &id);
 }
 
-/// Goal: a shutdown lets executors end by themselves, and says how each ended. Method: executors that take a second to
-/// end when asked to; all are done well within the timeout, none by force.
+/// Goal: a shutdown lets executors end by themselves, and reports how each ended. Method: executors that take a second
+/// to end on request; all end well within the timeout, none by force.
 #[test]
 #[ignore = "needs a real Mesos"]
 fn a_shutdown_lets_executors_end() {
@@ -81,8 +82,8 @@ fn a_shutdown_lets_executors_end() {
     assert_gone(&cluster, &id);
 }
 
-/// Goal: a shutdown keeps to its timeout, whatever executors do, and leaves no task. Method: executors that won't end
-/// when asked to, and a timeout shorter than the kill grace.
+/// Goal: a shutdown respects its timeout, whatever executors do, and leaves no task. Method: executors that don't end
+/// on request, and a timeout shorter than the kill grace.
 #[test]
 #[ignore = "needs a real Mesos"]
 fn a_shutdown_keeps_to_its_timeout() {
@@ -98,8 +99,8 @@ fn a_shutdown_keeps_to_its_timeout() {
     assert_gone(&cluster, &id);
 }
 
-/// Goal: an engine that is dropped takes its connections with it. Method: the master sees that the framework is gone,
-/// or at least away, for it may return.
+/// Goal: an engine that is dropped closes its connections. Method: the master reports that the framework is gone, or at
+/// least disconnected, because it may return.
 #[test]
 #[ignore = "needs a real Mesos"]
 fn a_dropped_engine_is_disconnected() {

@@ -1,6 +1,6 @@
-//! Random faults for as long as wanted, after which the books must be the master's.
+//! Random faults for a configurable time, after which the kernel's state must agree with the master's.
 //!
-//! `OFFERMILL_FAULT_SECONDS` says for how long (600), `OFFERMILL_SEED` which faults.
+//! `OFFERMILL_FAULT_SECONDS` sets the time in seconds (default 600), `OFFERMILL_SEED` the seed of the faults.
 
 use std::collections::BTreeMap;
 use std::thread::sleep;
@@ -16,12 +16,12 @@ use super::{SLEEP, books, mesos};
 use crate::framework::{Framework, small_executors};
 
 const AGENTS: u16 = 5;
-/// The most executors that are ever wanted.
+/// The maximum executor limit while faults occur.
 const EXECUTORS_MAX: u32 = 30;
-/// And in the end.
+/// The executor limit at the end.
 const EXECUTORS: u32 = 20;
 
-/// Numbers that look random: xorshift64*.
+/// A random number generator: xorshift64*.
 struct Random(u64);
 
 impl Random {
@@ -37,7 +37,7 @@ impl Random {
     }
 }
 
-/// What is wrong with a process, and until when.
+/// The condition of a process, and when it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Condition {
     Well,
@@ -54,7 +54,7 @@ impl Condition {
     }
 }
 
-/// A framework that leaves its executors behind when it ends, for the next one to take over.
+/// Starts a framework that leaves its executors behind when it ends, for the next one to adopt.
 fn start(cluster: &RealCluster, cable: &Cable, config: &Config) -> Framework {
     let mut settings = mesos(cable.port());
     settings.at_end = AtEnd::Leave;
@@ -67,9 +67,9 @@ struct Scene {
     cluster: RealCluster,
     cable: Cable,
     config: Config,
-    /// There always is one, but for the moment between one and the next.
+    /// The present framework. `None` only while it is being replaced.
     running: Option<Framework>,
-    /// Of those before it.
+    /// The number of executors that earlier frameworks have placed.
     placed: usize,
     random: Random,
     agents: Vec<Condition>,
@@ -103,12 +103,12 @@ impl Scene {
         self.running.as_ref().unwrap()
     }
 
-    /// How many executors the framework that runs now has placed.
+    /// The number of executors that the present framework has placed.
     fn count_placed(&self) -> usize {
         self.framework().notices.count(|one| matches!(one, Notice::Placed(_)))
     }
 
-    /// Ends what has lasted long enough by `now`.
+    /// Ends the faults that have lasted long enough at `now`.
     fn heal(&mut self, now: Instant) {
         for (i, condition) in (0..AGENTS).zip(&mut self.agents) {
             if condition.is_over(now) {
@@ -128,11 +128,11 @@ impl Scene {
         }
     }
 
-    /// Does something bad.
+    /// Causes a random fault.
     fn harm(&mut self) {
         let i = self.random.below(u64::from(AGENTS)) as u16;
         let place = usize::from(i);
-        // From a moment to longer than the agent's timeout.
+        // From an instant to longer than the agent's timeout.
         let until = Instant::now() + self.random.milliseconds(100..8_000);
         let done = match self.random.below(13) {
             0..3 if self.agents[place] == Condition::Well => {
@@ -173,7 +173,7 @@ impl Scene {
             }
             11 => {
                 self.placed += self.count_placed();
-                // It leaves all as it is, like one that is killed.
+                // It leaves everything behind, like a killed one.
                 drop(self.running.take());
                 self.running = Some(start(&self.cluster, &self.cable, &self.config));
                 "frameworks restarted"
@@ -189,13 +189,13 @@ impl Scene {
         if !processes.is_empty() {
             let chosen = self.random.below(processes.len() as u64) as usize;
             let process = processes[chosen].0.to_string();
-            // It may have ended by itself.
+            // The process may have ended by itself.
             let _gone = std::process::Command::new("kill").args(["-9", &process]).output();
         }
         "processes killed"
     }
 
-    /// What must hold at any time.
+    /// Checks the conditions that hold at any time.
     fn judge(&self) {
         let totals = self.framework().kernel.totals();
         assert!(totals.executors <= EXECUTORS_MAX, "{totals:?}");
@@ -204,10 +204,10 @@ impl Scene {
     }
 }
 
-/// Goal: whatever happens, the kernel's books become the master's again. Method: kill and silence agents and the
-/// master, cut connections, restart the framework, kill executors, move the limit, all at random; then let everything
-/// live and compare: ids, agents, cores, memory, in the kernel, the master and the agents; in the end nothing is left
-/// running.
+/// Goal: after any faults the kernel's state agrees with the master's again. Method: kill and stop agents and the
+/// master, cut connections, restart the framework, kill executors, change the limit, all at random; then let everything
+/// recover and compare ids, agents, cores and memory in the kernel, the master and the agents; at the end nothing is
+/// left running.
 #[test]
 #[ignore = "needs a real Mesos"]
 fn the_books_are_the_masters_after_random_faults() {
@@ -240,7 +240,7 @@ fn the_books_are_the_masters_after_random_faults() {
     let id = scene.framework().id();
     let last = scene.running.take().unwrap();
     assert!(last.engine.shutdown(Duration::from_secs(30)).drained);
-    // Ends that were not acknowledged any more are listed still: the framework could return for them.
+    // Tasks whose ends were not acknowledged are still listed: the framework could return for them.
     let mut left = scene.cluster.master_state().tasks(&id);
     left.retain(|_, task| task.state != "TASK_KILLED");
     assert!(left.is_empty(), "{left:#?}");

@@ -1,4 +1,4 @@
-//! Masters that die, and connections that are cut, while executors run.
+//! Masters that die, and connections that are closed, while executors run.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -14,8 +14,8 @@ fn subscriptions(framework: &Framework) -> usize {
     framework.notices.count(|notice| matches!(notice, Notice::Registered { .. }))
 }
 
-/// Goal: a master's crash costs no executor, and afterwards all goes on. Method: `kill -9` of the master, its restart
-/// after two seconds; the same tasks run; then the limit is raised and three more run.
+/// Goal: a master's crash costs no executor, and afterwards everything continues. Method: `kill -9` of the master, and
+/// its restart after two seconds; the same tasks run; then the limit is raised and three more run.
 #[test]
 #[ignore = "needs a real Mesos"]
 fn a_masters_crash_costs_no_executor() {
@@ -46,8 +46,8 @@ fn a_masters_crash_costs_no_executor() {
     cluster.assert_deserted();
 }
 
-/// Goal: a connection that breaks is made again at once, with the same framework and the same executors. Method: cut
-/// all connections five times, in the middle of launches too.
+/// Goal: a broken connection is replaced at once, with the same framework and the same executors. Method: close all
+/// connections five times, also in the middle of launches.
 #[test]
 #[ignore = "needs a real Mesos"]
 fn a_cut_connection_costs_no_executor() {

@@ -1,4 +1,4 @@
-//! Scenes with a real Mesos on this machine. `tests/support/mesos/README.md` says what is real about it.
+//! Tests with a real Mesos on this machine. `tests/support/mesos/README.md` says which of its parts are real.
 
 mod agents;
 mod books;
@@ -25,10 +25,10 @@ use crate::framework::small_executors;
 use cluster::RealCluster;
 use eventually::eventually;
 
-/// What executors do: as little as can be, for longer than any test takes.
+/// The executors' command: it does nothing, for longer than any test takes.
 const SLEEP: &str = "exec sleep 100000";
 
-/// Settings for a framework that may be away for a while.
+/// Settings for a framework that may be disconnected for a while.
 fn mesos(port: u16) -> MesosConfig {
     let masters = format!("mesos://127.0.0.1:{port}").parse().unwrap();
     let mut mesos = MesosConfig::new(masters, "scene");
@@ -36,7 +36,7 @@ fn mesos(port: u16) -> MesosConfig {
     mesos
 }
 
-/// A framework with so many executors that do nothing, once they all run.
+/// Starts a framework with this number of executors that do nothing, and waits until they all run.
 #[track_caller]
 fn sleepers(cluster: &RealCluster, executors: u32) -> Framework {
     let config = small_executors(executors).build().unwrap();

@@ -1,4 +1,4 @@
-//! What a cluster's operators do: drain agents, plan maintenance, demand credentials.
+//! Actions of a cluster's operators: draining agents, planning maintenance, requiring credentials.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use super::cluster::{RealCluster, Setup};
 use super::{SLEEP, books, eventually, mesos, sleepers};
 use crate::framework::{Framework, small_executors};
 
-/// Goal: executors of an agent that is drained are replaced on others, and none of that counts as a failure. Method:
-/// DRAIN_AGENT; the books agree on nine executors on the other two agents, and no agent is excluded.
+/// Goal: executors of a drained agent are replaced on others, and none of that counts as a failure. Method:
+/// DRAIN_AGENT; kernel and master agree on nine executors on the other two agents, and no agent is excluded.
 #[test]
 #[ignore = "needs a real Mesos"]
 fn executors_move_off_an_agent_that_is_drained() {
@@ -34,9 +34,9 @@ fn executors_move_off_an_agent_that_is_drained() {
     assert!(framework.engine.shutdown(Duration::from_secs(20)).drained);
 }
 
-/// Goal: planned maintenance is answered, and executors go on. Method: a schedule that begins in an hour for one agent,
-/// which has the master send an inverse offer; its status shows that the framework has answered; the same nine
-/// executors run.
+/// Goal: planned maintenance is answered, and executors continue to run. Method: a schedule that begins in an hour for
+/// one agent, for which the master sends an inverse offer; its status shows that the framework has answered; the same
+/// nine executors run.
 #[test]
 #[ignore = "needs a real Mesos"]
 fn inverse_offers_are_answered() {
@@ -62,8 +62,9 @@ fn inverse_offers_are_answered() {
     assert!(framework.engine.shutdown(Duration::from_secs(20)).drained);
 }
 
-/// Goal: a master that wants to know who is there is told, and one that doesn't believe it is told about. Method:
-/// HTTP authentication with one credential; the right secret runs three executors, a wrong one and none get 401.
+/// Goal: the framework authenticates if the master requires it, and reports if the master rejects it. Method: HTTP
+/// authentication with one credential; the right secret runs three executors; a wrong secret, and no credential, get
+/// 401.
 #[test]
 #[ignore = "needs a real Mesos"]
 fn credentials() {

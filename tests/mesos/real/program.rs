@@ -1,4 +1,4 @@
-//! A run of the command line on a real cluster, under watch.
+//! A run of the command line on a real cluster, of which the tests read the events.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use super::cluster::RealCluster;
 
-/// How long an event may take: longer than a lost agent takes to be noticed.
+/// The maximum time that an event may take: longer than a lost agent takes to be noticed.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// A run. Dropped, it is killed.
+/// A run. Dropping it kills the process.
 #[derive(Debug)]
 pub(crate) struct Program {
     child: Child,
@@ -27,14 +27,14 @@ pub(crate) struct Program {
 pub(crate) struct Ended {
     /// The exit code, unless a signal ended it.
     pub(crate) code: Option<i32>,
-    /// All events, in their order.
+    /// All events, in order.
     pub(crate) events: Vec<Value>,
-    /// What it said on standard error.
+    /// The output on standard error.
     pub(crate) errors: String,
 }
 
 impl Program {
-    /// `offermill run` with small executors, `flags` and `command`.
+    /// Starts `offermill run` with small executors, `flags` and `command`.
     pub(crate) fn start(cluster: &RealCluster, flags: &[&str], command: &[&str]) -> Program {
         let mut program = Command::new(env!("CARGO_BIN_EXE_offermill"));
         program.args(["run", "--json", "--master", &cluster.url(), "--executor-cores", "1"]);
@@ -58,7 +58,7 @@ impl Program {
         Program { child, events, seen: Vec::new(), errors: Some(errors) }
     }
 
-    /// The next event for which `is_it`.
+    /// Waits for the next event for which `is_it` holds.
     #[track_caller]
     pub(crate) fn event(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
         let give_up = Instant::now() + PATIENCE;
@@ -76,14 +76,14 @@ impl Program {
         }
     }
 
-    /// The framework's id, once it is registered.
+    /// The framework's id. Waits until it is registered.
     #[track_caller]
     pub(crate) fn registered(&mut self) -> String {
         let event = self.event("registered", |event| event["event"] == "registered");
         event["framework_id"].as_str().unwrap().to_owned()
     }
 
-    /// Waits until so many executors were seen running.
+    /// Waits until this number of executors were reported running.
     #[track_caller]
     pub(crate) fn running(&mut self, executors: usize) {
         let already = self.seen.iter().filter(|event| event["event"] == "running").count();
@@ -92,18 +92,18 @@ impl Program {
         }
     }
 
-    /// The number of its process.
+    /// The process number.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// A signal, by its name.
+    /// Sends the signal with this name.
     pub(crate) fn signal(&self, name: &str) {
         let script = format!("kill -{name} {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
     }
 
-    /// Ctrl-C, and its end, which must be a good one.
+    /// Sends SIGINT (Ctrl-C), and waits for the end, which must be successful.
     #[track_caller]
     pub(crate) fn interrupt(self) -> Ended {
         self.signal("INT");
@@ -112,13 +112,13 @@ impl Program {
         ended
     }
 
-    /// SIGKILL.
+    /// Kills the process with SIGKILL.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Waits for its end.
+    /// Waits for the end.
     #[track_caller]
     pub(crate) fn end(mut self) -> Ended {
         let give_up = Instant::now() + PATIENCE;
@@ -143,7 +143,7 @@ impl Program {
         Ended { code: status.code(), events: std::mem::take(&mut self.seen), errors }
     }
 
-    /// What it said so far, for whoever reads a failure.
+    /// The output so far, for the messages of failures.
     fn told(&mut self) -> String {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -161,12 +161,12 @@ impl Drop for Program {
 }
 
 impl Ended {
-    /// The events of one name.
+    /// The events with this name.
     pub(crate) fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Value> {
         self.events.iter().filter(move |event| event["event"] == name)
     }
 
-    /// All that it said, for whoever reads a failure.
+    /// The complete output, for the messages of failures.
     pub(crate) fn told(&self) -> String {
         let lines: Vec<String> = self.events.iter().map(Value::to_string).collect();
         format!("exit code {:?}\n{}\n{}", self.code, lines.join("\n"), self.errors)

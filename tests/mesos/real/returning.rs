@@ -9,7 +9,7 @@ use super::eventually;
 use super::program::Program;
 use super::state::Tasks;
 
-/// So long a framework may be away.
+/// The options that keep a framework for 5 minutes after it has disconnected.
 const AWAY: [&str; 2] = ["--failover-timeout", "5m"];
 
 fn start(cluster: &RealCluster, executors: &str) -> Program {
@@ -17,7 +17,7 @@ fn start(cluster: &RealCluster, executors: &str) -> Program {
     Program::start(cluster, &[&AWAY[..], &flags[..]].concat(), &["sh", "-c", SLEEP])
 }
 
-/// Waits until so many tasks run and as many processes sleep; no others do.
+/// Waits until exactly this number of tasks run and of processes sleep.
 #[track_caller]
 fn settled(cluster: &RealCluster, id: &str, executors: usize) -> Tasks {
     eventually(Duration::from_secs(60), "settled", || {
@@ -34,9 +34,9 @@ fn settled(cluster: &RealCluster, id: &str, executors: usize) -> Tasks {
     })
 }
 
-/// Goal: a framework that was killed and returns finds its executors and starts no others; another SIGKILL changes
-/// nothing of that. Method: six executors, SIGKILL twice, the same command line each time; the same six tasks run all
-/// along, under one framework. SIGINT ends them.
+/// Goal: a framework that was killed and returns finds its executors and starts no others, also after a second SIGKILL.
+/// Method: six executors, SIGKILL twice, the same command line each time; the same six tasks run all the time, under
+/// one framework. SIGINT ends them.
 #[test]
 #[ignore = "needs a real Mesos"]
 fn a_framework_that_returns_adopts_its_executors() {
@@ -55,7 +55,7 @@ fn a_framework_that_returns_adopts_its_executors() {
         assert_eq!(cluster.master_state().tasks(&id), before, "while it is away");
         program = start(&cluster, "6");
         assert_eq!(program.registered(), id);
-        // Longer than it takes to place executors that it shouldn't.
+        // Longer than it takes to place executors that shouldn't be placed.
         std::thread::sleep(Duration::from_secs(5));
         assert_eq!(settled(&cluster, &id, 6), before);
     }
@@ -65,8 +65,8 @@ fn a_framework_that_returns_adopts_its_executors() {
     cluster.assert_deserted();
 }
 
-/// Goal: what a returning framework has no use for ends. Method: six executors, SIGKILL, return with room for four:
-/// four of the six stay, two are ended, none is new.
+/// Goal: a framework that returns kills executors beyond its limit. Method: six executors, SIGKILL, return with room
+/// for four: four of the six stay, two are killed, none is new.
 #[test]
 #[ignore = "needs a real Mesos"]
 fn a_framework_that_returns_kills_what_it_has_no_room_for() {
@@ -84,8 +84,8 @@ fn a_framework_that_returns_kills_what_it_has_no_room_for() {
     cluster.assert_deserted();
 }
 
-/// Goal: without a failover timeout a framework's executors end with it. Method: SIGKILL, and a look at the master and
-/// at the processes.
+/// Goal: without a failover timeout a framework's executors end with it. Method: SIGKILL; then the master's state and
+/// the processes.
 #[test]
 #[ignore = "needs a real Mesos"]
 fn without_a_failover_timeout_executors_end_with_their_framework() {
@@ -104,9 +104,9 @@ fn without_a_failover_timeout_executors_end_with_their_framework() {
     cluster.assert_deserted();
 }
 
-/// Goal: a framework that returns too late begins anew, and says so. Method: a failover timeout of a second, SIGKILL,
-/// and a return when the master has removed the framework and ended its executors: a new one, with executors of its
-/// own.
+/// Goal: a framework that returns too late begins with a new id, and reports it. Method: a failover timeout of a
+/// second, SIGKILL, and a return when the master has removed the framework and ended its executors: a new one, with
+/// executors of its own.
 #[test]
 #[ignore = "needs a real Mesos"]
 fn a_framework_that_returns_too_late_begins_anew() {
@@ -135,7 +135,7 @@ fn a_framework_that_returns_too_late_begins_anew() {
     cluster.assert_deserted();
 }
 
-/// Goal: what there is no room for ends even if nothing can be heard of it when the framework returns. Method: six
+/// Goal: executors beyond the limit end even if no update reports them when the framework returns. Method: six
 /// executors; SIGKILL to the framework, to all agents and to the master; a return with room for four at a new master,
 /// and only then the agents.
 #[test]

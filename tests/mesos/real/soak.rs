@@ -1,4 +1,4 @@
-//! Very many offers.
+//! Memory under very many offers.
 
 use std::fs;
 
@@ -7,20 +7,20 @@ use serde_json::Value;
 use super::cluster::{RealCluster, Setup};
 use super::program::Program;
 
-/// How much more memory a run may have after many offers than after some, in KiB. What an offer leaves behind, if only
-/// 160 bytes, would be more.
+/// The maximum growth of a run's memory between the two measurements, in KiB. If each offer left only 160 bytes behind,
+/// the growth would exceed it.
 const GROWTH_KIB_MAX: u64 = 12 * 1024;
 
-/// The memory that a process has, in KiB.
+/// The resident memory of a process, in KiB.
 fn resident(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// Goal: memory doesn't grow with the offers that were declined. Method: a hundred agents and a master that offers all
+/// Goal: memory doesn't grow with the number of declined offers. Method: a hundred agents and a master that offers all
 /// of them again each 20 ms, because they are declined without a refusal: none meets the constraint, which is about a
-/// number, so that the master can't know. Memory after 20 000 offers, and after 100 000 more.
+/// number and which the master therefore can't check. Memory after 20 000 offers, and after 100 000 more.
 #[test]
 #[ignore = "needs a real Mesos"]
 fn memory_stays_flat() {

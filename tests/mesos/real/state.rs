@@ -1,14 +1,14 @@
-//! A master's `/state`, read.
+//! Parses a master's `/state`.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// What a master said.
+/// The state as the master reports it.
 #[derive(Debug)]
 pub(crate) struct State(Value);
 
-/// A task, as the master has it.
+/// A task as the master reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Task {
     /// The id of its agent.
@@ -29,7 +29,7 @@ impl State {
         State(state)
     }
 
-    /// How many agents are registered and connected.
+    /// The number of agents that are registered and connected.
     pub(crate) fn active_agents(&self) -> usize {
         list(&self.0["slaves"]).filter(|agent| agent["active"] == true).count()
     }
@@ -39,33 +39,33 @@ impl State {
         list(&self.0["slaves"]).find(|agent| agent["hostname"] == hostname)?["id"].as_str()
     }
 
-    /// The ids of frameworks that are registered, connected or not.
+    /// The ids of registered frameworks, connected or not.
     pub(crate) fn frameworks(&self) -> Vec<&str> {
         list(&self.0["frameworks"]).filter_map(|framework| framework["id"].as_str()).collect()
     }
 
-    /// A framework that is registered.
+    /// A registered framework.
     pub(crate) fn framework(&self, id: &str) -> Option<&Value> {
         list(&self.0["frameworks"]).find(|framework| framework["id"] == id)
     }
 
-    /// A framework that is gone.
+    /// A framework that is completed.
     pub(crate) fn completed_framework(&self, id: &str) -> Option<&Value> {
         list(&self.0["completed_frameworks"]).find(|framework| framework["id"] == id)
     }
 
-    /// The tasks of a framework that have not ended, as far as the master knows, those on unreachable agents excepted.
+    /// The tasks of a framework that have not ended as far as the master knows, except those on unreachable agents.
     pub(crate) fn tasks(&self, framework: &str) -> Tasks {
         self.framework(framework).map(|framework| tasks(&framework["tasks"])).unwrap_or_default()
     }
 
-    /// Those on unreachable agents.
+    /// The tasks of a framework on unreachable agents.
     pub(crate) fn unreachable_tasks(&self, framework: &str) -> Tasks {
         let framework = self.framework(framework);
         framework.map(|framework| tasks(&framework["unreachable_tasks"])).unwrap_or_default()
     }
 
-    /// The tasks of a framework, gone or not, that have ended.
+    /// The tasks of a framework, completed or not, that have ended.
     pub(crate) fn completed_tasks(&self, framework: &str) -> Tasks {
         let framework = self.framework(framework).or_else(|| self.completed_framework(framework));
         framework.map(|framework| tasks(&framework["completed_tasks"])).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What a framework may ask a master for: roles, reserved resources, agents that meet a constraint, a port, JSON.
+//! Requests of a framework to a master: roles, reserved resources, agents that meet a constraint, a port, JSON.
 
 use std::collections::BTreeSet;
 use std::thread::sleep;
@@ -11,7 +11,8 @@ use super::cluster::{RealCluster, Setup};
 use super::{SLEEP, books, eventually, mesos};
 use crate::framework::{Framework, small_executors};
 
-/// Goal: both encodings are the same to a kernel. Method: nine executors over JSON, a master's crash, and the end.
+/// Goal: the kernel works equally with both encodings. Method: nine executors over JSON, a crash of the master, and the
+/// shutdown.
 #[test]
 #[ignore = "needs a real Mesos"]
 fn json_will_do() {
@@ -29,9 +30,9 @@ fn json_will_do() {
     cluster.assert_deserted();
 }
 
-/// Goal: what is reserved for a role is used by a framework of that role, and what isn't reserved too; nobody else gets
-/// it. Method: agents with four cores for `etl` and two for all: a framework of `etl` runs twelve executors on the two
-/// of them, and one without a role, four.
+/// Goal: resources reserved for a role, and unreserved ones, are used by a framework of that role; no other framework
+/// gets reserved resources. Method: agents with four cores for `etl` and two for all: a framework of `etl` runs twelve
+/// executors on two agents, and one without a role runs four.
 #[test]
 #[ignore = "needs a real Mesos"]
 fn reserved_resources_are_used_by_their_role() {
@@ -43,7 +44,7 @@ fn reserved_resources_are_used_by_their_role() {
         let config = small_executors(20).build().unwrap();
         let framework = Framework::start(settings, config, SLEEP).unwrap();
         books::agree(&cluster, &framework, executors);
-        // No more, however long one waits.
+        // Leaves time for further executors, of which there must be none.
         sleep(Duration::from_secs(3));
         books::agree(&cluster, &framework, executors);
         assert!(framework.engine.shutdown(Duration::from_secs(20)).drained);
@@ -67,9 +68,9 @@ fn two_roles() {
     cluster.assert_deserted();
 }
 
-/// Goal: the master doesn't offer what the constraint rules out, and offers all that meets it. Method: five agents, of
-/// which three are in zones that will do; the kernel never sees the others, and all three get executors. The master
-/// shows the constraint.
+/// Goal: the master doesn't offer agents that the constraint excludes, and offers all others. Method: five agents, of
+/// which three are in allowed zones; the kernel never sees the others, and all three get executors. The master shows
+/// the constraint.
 #[test]
 #[ignore = "needs a real Mesos"]
 fn constraints_are_the_masters_too() {
@@ -93,7 +94,7 @@ fn constraints_are_the_masters_too() {
     assert!(framework.engine.shutdown(Duration::from_secs(20)).drained);
 }
 
-/// Goal: a fixed port is taken once an agent, and told to the executor. Method: three agents, more executors wanted;
+/// Goal: a fixed port is taken once per agent, and passed to the executor. Method: three agents, more executors wanted;
 /// three run.
 #[test]
 #[ignore = "needs a real Mesos"]
@@ -112,8 +113,8 @@ fn a_fixed_port_is_taken_once_an_agent() {
     assert!(framework.engine.shutdown(Duration::from_secs(20)).drained);
 }
 
-/// Goal: a framework that has all it wants is not offered anything, and gets offers again when it wants more. Method:
-/// six executors; then few offers come for as long as five allocations; then twelve are wanted, and run.
+/// Goal: a framework that needs nothing more gets no offers, and gets offers again when it wants more. Method: six
+/// executors; then few offers arrive during five allocation intervals; then twelve are wanted, and run.
 #[test]
 #[ignore = "needs a real Mesos"]
 fn offers_come_when_they_are_wanted() {
