@@ -60,9 +60,9 @@ impl LocalCluster {
 
     /// Removes an agent as if its machine had failed: its executors are killed and reported gone, and its offer is
     /// rescinded. Has no effect on an agent that is lost already. Agents are numbered from 0.
+    ///
     /// # Errors
     /// If there is no agent with this number, or the cluster isn't running.
-    /// When there is no agent with this number, or the cluster isn't running.
     pub fn lose_agent(&self, agent: usize) -> Result<(), Error> {
         self.check_number(agent)?;
         self.send(ActorMessage::LoseAgent(agent))

@@ -72,8 +72,8 @@ pub(super) struct ReconcileRequest {
 }
 
 impl ActorMessage {
-    /// The call as a message. `None` for calls that have no effect here: agents make offers without being asked, and
-    /// updates are not sent again.
+    /// Converts a call to a message. `None` for calls that have no effect here: agents make offers without being asked,
+    /// and updates are not sent again.
     pub(super) fn from_call(call: Call<'_>) -> Option<ActorMessage> {
         Some(match call {
             Call::Accept(accept) => ActorMessage::Accept(AcceptRequest::new(&accept)),

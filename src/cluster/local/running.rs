@@ -86,7 +86,7 @@ impl RunningExecutor {
         let start = self.group.replacement_warden(options);
         let inbox = inbox.clone();
         let work = move || {
-            // If the cluster has stopped meanwhile, dropping the message ends the warden.
+            // If the cluster has stopped in the meantime, dropping the message ends the warden.
             let _stopped = inbox.send(ActorMessage::WardenReplaced { number, warden: start() });
         };
         Builder::new().name("offermill-warden".into()).spawn(work).is_ok()

@@ -217,9 +217,9 @@ impl ClusterManager for MesosCluster {
         Some(Box::new(OfferReader::new(self.config.only_role())))
     }
 
-    /// Tears the framework down, if the settings say so and this run has subscribed it, and ends the manager's thread.
-    /// TEARDOWN is tried for up to two call timeouts. If the master hasn't accepted it by then, an
-    /// [`Event::CallFailed`] and [`MesosCluster::why_left`] say so. Can be called again.
+    /// Tears the framework down, if configured and this run has subscribed it, and ends the manager's thread. TEARDOWN
+    /// is tried for up to two call timeouts. If the master hasn't accepted it by then, an [`Event::CallFailed`] and
+    /// [`MesosCluster::why_left`] report that. Can be called again.
     fn stop(&self) {
         let Some(running) = self.running.get() else { return };
         running.stopping.send_replace(true);

@@ -13,8 +13,8 @@
 //! ```
 //!
 //! A call becomes a message in a queue, with the number of the active subscription; when that subscription has ended,
-//! the message is dropped. `call_sender.rs` says what the failure of a call means, `state_file.rs` what the next run
-//! continues with, and `offer_constraints.rs` which constraints the master checks.
+//! the message is dropped. `call_sender.rs` describes what the failure of a call means, `state_file.rs` what the next
+//! run continues with, and `offer_constraints.rs` which constraints the master checks.
 
 mod active_subscription;
 mod call_queue;

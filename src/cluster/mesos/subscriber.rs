@@ -257,7 +257,7 @@ impl Subscriber {
                 }
                 DecodedEvent::Event(event) => self.forward(event),
                 DecodedEvent::Answer(call) => {
-                    // If there is no room now, the master asks again.
+                    // If there is no room now, the master sends its request again.
                     let _full = self.call_queue.enqueue(self.state.epoch, CallPayload::Plain(call));
                 }
                 DecodedEvent::Subscribed { .. } | DecodedEvent::Nothing => {}

@@ -109,8 +109,8 @@ fn the_executor_limit_rules_starts_only() {
     assert!(error.to_string().starts_with("executor limit is"), "{error}");
 }
 
-/// Goal: new settings are in force at once, and running executors keep what they have. Method: a new constraint,
-/// size and limit.
+/// Goal: new settings apply at once, and running executors keep their resources. Method: a new constraint, size and
+/// limit.
 #[test]
 fn settings_change_while_executors_run() {
     let mut fixture = Fixture::new(&Setup::default());

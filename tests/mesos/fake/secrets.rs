@@ -95,7 +95,8 @@ fn a_stranger_does_not_get_it() {
     assert_eq!(stranger.calls().len(), 0);
 }
 
-/// Goal: a secret isn't sent in clear unless that is allowed. Method: the same settings without that; no call is made.
+/// Goal: a secret isn't sent unencrypted unless that is allowed. Method: the same settings without the permission; no
+/// call is made.
 #[test]
 fn it_is_not_sent_in_clear_unasked() {
     let fake = FakeMaster::new(sound);

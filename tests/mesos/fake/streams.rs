@@ -204,8 +204,8 @@ fn a_stream_with_heartbeats_stays() {
     assert_eq!(fake.calls_of("SUBSCRIBE").len(), 1);
 }
 
-/// Goal: what a later Mesos may add is passed over. Method: an event of an unknown type, one without a type, and known
-/// ones with unknown fields and enum values (PROTOCOL 6, 7); afterwards an offer is still answered.
+/// Goal: additions of later Mesos versions are ignored. Method: an event of an unknown type, one without a type, and
+/// known ones with unknown fields and enum values (PROTOCOL 6, 7); afterwards an offer is still answered.
 #[test]
 fn events_that_are_not_known() {
     let fake = FakeMaster::new(sound);

@@ -171,7 +171,7 @@ impl Cluster {
         for task in tasks {
             let known = self.names.contains_key(&*task.executor);
             if known || !remaining.subtract(&task.amounts) {
-                // The task asks for more than was offered, or its id is in use.
+                // The task needs more than was offered, or its id is in use.
                 let (state, reason) = (TaskState::Error, UpdateReason::Other);
                 let update = master_update(&task.executor, agent, state, reason);
                 self.network.send_event(events, MasterEvent::Update(update));

@@ -26,7 +26,7 @@ pub struct Scenario {
     pub agent_memory: Mebibytes,
     /// The number of zones. Agents are assigned to them in turn, with the attribute `zone:z0`, `zone:z1` and so on.
     pub zones: u32,
-    /// The percentage of agents that reserve half of their resources for the framework's role.
+    /// The probability that an agent reserves half of its resources for the framework's role, in percent.
     pub reserved_percent: u8,
     /// The executor limit at the start.
     pub executors: u32,
@@ -36,7 +36,7 @@ pub struct Scenario {
     pub executor_memory: Mebibytes,
     /// The memory that an executor takes in addition to `executor_memory`.
     pub memory_overhead: Mebibytes,
-    /// The cores that an executor is told to have beyond those that it takes.
+    /// The cores that are passed to an executor in addition to those that it takes.
     pub extra_cores: u32,
     /// The GPUs of an executor; zero takes those of the offer, if the cap leaves any.
     pub executor_gpus: u32,
@@ -60,9 +60,9 @@ pub struct Scenario {
     pub queue: u32,
     /// The maximum number of offers that a handler answers at a time.
     pub batch: u32,
-    /// The mean lifetime of an executor until it ends by itself; zero means that it never does.
+    /// The mean lifetime of an executor until it ends by itself; zero means that executors never end by themselves.
     pub lifetime: Duration,
-    /// The percentage of executors that fail when they end by themselves.
+    /// The probability that an executor fails when it ends by itself, in percent.
     pub failures_percent: u8,
     /// When all faults end and the cluster is repaired, in virtual time.
     pub healed_at: Timestamp,
@@ -99,9 +99,9 @@ pub struct Fault {
     pub at: Timestamp,
     /// The kind of fault.
     pub kind: FaultKind,
-    /// The agent that it hits, counted from 0.
+    /// The agent that it hits, counted from 0, modulo the number of agents.
     pub agent: u32,
-    /// The percentage of messages, offers, batches or executors that it hits.
+    /// The probability with which it hits each message, offer, batch or executor, in percent.
     pub percent: u8,
     /// How long it lasts.
     pub lasts: Duration,
@@ -112,12 +112,12 @@ pub struct Fault {
 /// How many faults a scenario has, and how severe they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Severity {
-    /// No faults, except that executors end as the scenario says.
+    /// No faults, except that executors end as configured in the scenario.
     None,
     /// Faults as in a bad week of a large cluster: agents die and come back, launches fail, the master fails over.
     #[default]
     Mild,
-    /// All kinds of fault, often and together.
+    /// Many faults of all kinds, at the same time.
     Harsh,
 }
 
@@ -125,7 +125,8 @@ macro_rules! kinds {
     ($($(#[$docs:meta])* $kind:ident = $name:literal,)+) => {
         /// The kinds of fault.
         ///
-        /// In their descriptions `agent`, `percent`, `lasts` and `amount` are the fields of [`Fault`].
+        /// In their descriptions `agent`, `percent`, `lasts` and `amount` are the fields of [`Fault`]. A fault that
+        /// lasts replaces an earlier one of the same kind.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum FaultKind {
@@ -156,45 +157,45 @@ kinds! {
     MasterFailsOver = "master-fails-over",
     /// The framework's connection breaks; the framework subscribes again after `lasts`.
     ConnectionBreaks = "connection-breaks",
-    /// For `lasts`, `percent` of the messages between framework and master are lost.
+    /// For `lasts`, `percent` % of the messages between framework and master are lost.
     MessagesLost = "messages-lost",
-    /// For `lasts`, `percent` of the messages between framework and master arrive twice, except offers and accepts.
+    /// For `lasts`, `percent` % of the messages between framework and master arrive twice, except offers and accepts.
     MessagesDuplicated = "messages-duplicated",
-    /// For `lasts`, `percent` of the messages between framework and master take up to `amount` milliseconds longer, so
-    /// that others overtake them.
+    /// For `lasts`, `percent` % of the messages between framework and master take up to `amount` milliseconds longer,
+    /// so that others overtake them.
     MessagesReordered = "messages-reordered",
     /// For `lasts`, all messages between framework and master take `amount` milliseconds longer.
     MessagesDelayed = "messages-delayed",
-    /// For `lasts`, `percent` of offers are rescinded at about the time at which they are answered.
+    /// For `lasts`, `percent` % of offers are rescinded at about the time at which they are answered.
     OffersRescinded = "offers-rescinded",
-    /// `percent` of the running executors crash at once.
+    /// `percent` % of the running executors crash at the same time.
     ExecutorsCrash = "executors-crash",
-    /// For `lasts`, `percent` of the executors that start on every third agent crash at startup.
+    /// For `lasts`, `percent` % of the executors that start on every third agent crash at startup.
     LaunchesFail = "launches-fail",
-    /// For `lasts`, `percent` of the launched executors stay in startup until the cluster is repaired.
+    /// For `lasts`, `percent` % of the launched executors stay in startup until the cluster is repaired.
     LaunchesHang = "launches-hang",
-    /// For `lasts`, `percent` of the launched executors survive kills until the cluster is repaired.
+    /// For `lasts`, `percent` % of the launched executors survive kills until the cluster is repaired.
     KillsOutlived = "kills-outlived",
     /// The framework's clock jumps ahead by `amount` milliseconds.
     ClockJumps = "clock-jumps",
-    /// For `lasts`, `percent` of the batches are answered with a clock that is up to `amount` milliseconds behind.
+    /// For `lasts`, `percent` % of the batches are answered with a clock that is up to `amount` milliseconds behind.
     ClockLags = "clock-lags",
-    /// For `lasts`, `percent` of the batches are answered slowly: they are committed, and then their calls are made one
-    /// by one, the last one up to `amount` milliseconds later.
+    /// For `lasts`, `percent` % of the batches are answered slowly: they are committed, and then their calls are made
+    /// one by one, the last one up to `amount` milliseconds later.
     AnswersDelayed = "answers-delayed",
-    /// The master forgets all refusals and offers all free resources, `amount` times in a row.
+    /// The master forgets all refusals and offers all free resources, `amount` times in a row, at most 1000 times.
     OfferStorm = "offer-storm",
     /// The executor limit becomes `amount`.
     LimitChanges = "limit-changes",
-    /// The core cap becomes `amount` thousandths of a core.
+    /// The core cap becomes `amount` thousandths of a core; 0 means no cap.
     CoreCapChanges = "core-cap-changes",
     /// The constraint allows only the first `amount` zones from now on; 0 allows all.
     ConstraintChanges = "constraint-changes",
-    /// New executors have `amount` thousandths of a core from now on.
+    /// New executors have `amount` thousandths of a core from now on; 0 takes all cores of the offer.
     ExecutorCoresChange = "executor-cores-change",
-    /// The framework kills `percent` of its executors.
+    /// The framework kills `percent` % of its executors.
     ExecutorsKilled = "executors-killed",
-    /// `amount` updates arrive about executors that were never launched.
+    /// `amount` updates arrive about executors that were never launched, at most 1000.
     StrayUpdates = "stray-updates",
     /// The framework shuts down.
     Shutdown = "shutdown",

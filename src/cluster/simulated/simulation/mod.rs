@@ -191,7 +191,7 @@ impl Simulation {
         }
     }
 
-    /// Shuts the framework down now.
+    /// Shuts the framework down now, unless it is shutting down already.
     pub fn shut_down(&mut self) {
         if matches!(self.stage, Stage::Draining | Stage::Over) {
             return;
