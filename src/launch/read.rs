@@ -1,4 +1,4 @@
-//! The parts of a setup as text, in the forms that Spark gave them.
+//! Parsers for volumes, port mappings, container parameters, URIs and labels, in the formats of Spark's settings.
 //!
 //! ```text
 //! volumes       = volume *( "," volume )       volume    = [ host ":" ] container [ ":" ( "rw" | "ro" ) ]
@@ -8,25 +8,25 @@
 //! labels        = label *( "," label )         label     = key ":" value
 //! ```
 //!
-//! White space around items is dropped, but in labels, where a backslash takes a comma or a colon as it is. An empty
-//! text has no items. Spark leaves out items that it can't read; here they are errors. Whoever wants to leave them out
-//! reads a list item by item.
+//! White space around items is removed, except in labels. In labels, a backslash before a comma or a colon makes it
+//! part of the text. An empty text has no items. Spark skips items that it can't parse; here they are errors. To skip
+//! them, parse the list item by item.
 
 use super::{ContainerLabel, PortMapping, Protocol, Uri, Volume};
 use crate::error::Error;
 
-/// Reads volumes, which can be written unless they say `ro`.
+/// Parses volumes. They are writable unless they end with `:ro`.
 ///
 /// # Errors
-/// When one of them can't be read; the error shows it.
+/// If an item is malformed. The error contains the item.
 pub fn volumes(text: &str) -> Result<Vec<Volume>, Error> {
     all("volume", text, "[HOST_PATH:]CONTAINER_PATH[:rw|:ro]", volume)
 }
 
-/// Reads port mappings, of TCP unless they say otherwise.
+/// Parses port mappings. Their protocol is TCP by default.
 ///
 /// # Errors
-/// When one of them can't be read; the error shows it.
+/// If an item is malformed. The error contains the item.
 pub fn port_mappings(text: &str) -> Result<Vec<PortMapping>, Error> {
     all(
         "port mapping",
@@ -36,18 +36,18 @@ pub fn port_mappings(text: &str) -> Result<Vec<PortMapping>, Error> {
     )
 }
 
-/// Reads options for `docker run`, which are split at the first `=`.
+/// Parses options for `docker run`, which are split at the first `=`.
 ///
 /// # Errors
-/// When one of them can't be read; the error shows it.
+/// If an item is malformed. The error contains the item.
 pub fn parameters(text: &str) -> Result<Vec<(String, String)>, Error> {
     all("container parameter", text, "KEY=VALUE", parameter)
 }
 
-/// Reads URIs to fetch.
+/// Parses URIs to fetch.
 ///
 /// # Errors
-/// When one of them is empty or has white space in it.
+/// If an item is empty or contains white space.
 pub fn uris(text: &str) -> Result<Vec<Uri>, Error> {
     let uri = |item: &str| {
         let odd = |c: char| c.is_whitespace() || c.is_control();
@@ -56,10 +56,10 @@ pub fn uris(text: &str) -> Result<Vec<Uri>, Error> {
     all("URI", text, "a URI or a path, without spaces", uri)
 }
 
-/// Reads labels.
+/// Parses labels.
 ///
 /// # Errors
-/// When one of them can't be read; the error shows it.
+/// If an item is malformed. The error contains the item.
 pub fn labels(text: &str) -> Result<Vec<ContainerLabel>, Error> {
     if text.is_empty() {
         return Ok(Vec::new());
@@ -132,7 +132,7 @@ fn parameter(item: &str) -> Option<(String, String)> {
     (!key.is_empty()).then(|| (key.to_owned(), value.to_owned()))
 }
 
-/// Splits at marks that have no backslash before them.
+/// Splits `text` at each `mark` that has no backslash before it.
 fn unescaped(text: &str, mark: char) -> Vec<&str> {
     let (mut parts, mut begin) = (Vec::new(), 0);
     for (at, _) in text.match_indices(mark) {
@@ -155,7 +155,7 @@ mod tests {
         Volume { host: host.map(str::to_owned), container: container.to_owned(), read_only }
     }
 
-    /// Goal: the forms that Spark's users know are read. Method: each form.
+    /// Goal: the formats of Spark's settings are parsed. Method: each format.
     #[test]
     fn known_forms_are_read() {
         let wanted = [
@@ -189,7 +189,7 @@ mod tests {
         assert!(labels("").unwrap().is_empty());
     }
 
-    /// Goal: what can't be read is an error that shows it. Method: near misses, each after something that is fine.
+    /// Goal: a malformed item is an error that contains it. Method: near misses, each after a valid item.
     #[test]
     fn malformed_items_are_refused() {
         let error = port_mappings("80:8080,x").unwrap_err().to_string();
@@ -217,8 +217,8 @@ mod tests {
     }
 
     proptest! {
-        /// Goal: nothing that is read panics, and labels come back. Method: arbitrary texts of marks; labels of any
-        /// letters but backslashes, written with backslashes.
+        /// Goal: no text makes a parser panic, and labels survive a round trip. Method: arbitrary texts of separators;
+        /// labels of any characters but backslashes, written with backslashes.
         #[test]
         fn any_text_is_read_or_refused(
             text in "[ab0-9:,=\\\\ é/]{0,20}",

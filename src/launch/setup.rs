@@ -16,7 +16,8 @@ pub struct Setup {
     pub container: Option<Container>,
     /// Labels of its task.
     pub labels: Vec<ContainerLabel>,
-    /// The grace period between the request to terminate and the kill, unless a call overrides it.
+    /// The grace period between the request to terminate and the kill, unless a call overrides it. `None` means the
+    /// cluster's default.
     pub kill_grace: Option<Duration>,
     /// Secret environment variables, by name.
     pub secret_variables: Vec<(String, SecretSource)>,
@@ -165,8 +166,8 @@ pub struct Network {
 }
 
 impl Setup {
-    /// Returns the first part that needs more than starting a process, as a few words for an error message. `None` if
-    /// there is none.
+    /// Returns the first part of the setup that a plain process doesn't support, as a few words for an error message.
+    /// `None` if it supports all of them.
     #[must_use]
     pub fn beyond_a_process(&self) -> Option<&'static str> {
         let Setup {

@@ -1,26 +1,26 @@
-//! An argument list as a line for a shell.
+//! Conversion of a command's argument list to a quoted shell line.
 
 use super::{Command, Prelude};
 use crate::error::Error;
 
-/// What has no meaning to any shell, wherever it stands.
+/// Characters, besides ASCII letters and digits, that have no special meaning to a shell in any position.
 const PLAIN: &str = "%+,-./:=@_";
 
 impl Command {
-    /// A line that makes `/bin/sh -c` become this command, with just these arguments: nothing in them means anything
-    /// to the shell. The program begins after `exec`, so that none of the shell's own takes the place of the one
-    /// meant, and signals reach it.
+    /// Returns a line with which `/bin/sh -c` executes this command with exactly these arguments. All arguments are
+    /// quoted, so the shell interprets none of them. The program follows `exec`, so that no shell builtin of the same
+    /// name runs in its place, and so that signals reach the program.
     ///
     /// # Errors
-    /// When there is no program, its name begins with `-`, or something has a NUL or the end of a line in it.
+    /// If the program is missing or empty, if its name begins with `-`, or if any text contains a NUL or a line break.
     pub fn shell_line(&self) -> Result<String, Error> {
         self.line("exec ")
     }
 
-    /// The same line without `exec`, to show what is started; for a command in any form.
+    /// Returns the same line without `exec`, for display. Works for a command in any form.
     ///
     /// # Errors
-    /// When there is no line: see [`Command::shell_line`].
+    /// As for [`Command::shell_line`].
     pub fn shown_line(&self) -> Result<String, Error> {
         self.line("")
     }
@@ -46,7 +46,7 @@ impl Command {
         }
         let mut line = String::new();
         if let Some(folder) = folder {
-            // What begins with '-' would be an option.
+            // A name that begins with '-' would be parsed as an option.
             line.push_str(if folder.starts_with('-') { "cd ./" } else { "cd " });
             push_quoted(&mut line, folder);
             line.push_str("*; ");
@@ -73,7 +73,7 @@ fn push_quoted(line: &mut String, argument: &str) {
     }
     line.push('\'');
     for (index, part) in argument.split('\'').enumerate() {
-        // A single quotation mark ends the quotation, stands by itself, and begins it again.
+        // A quotation mark is written outside of the quotation: close it, escape the mark, open it again.
         line.push_str(if index > 0 { "'\\''" } else { "" });
         line.push_str(part);
     }
@@ -89,7 +89,7 @@ mod tests {
         Command { argv, ..Command::default() }.shell_line()
     }
 
-    /// Goal: lines are readable where they can be, and what can't be said is refused. Method: examples of each.
+    /// Goal: lines are not quoted where it isn't necessary, and invalid commands are refused. Method: examples of each.
     #[test]
     fn lines_are_plain_where_they_can_be() {
         let shown = line(&["./run", "--n=1", "a b", "", "it's", "$HOME", "*", "~"]).unwrap();
@@ -100,8 +100,8 @@ mod tests {
         }
     }
 
-    /// Goal: through a shell a program gets its arguments unchanged. Method: random lists of everything that means
-    /// something to shells, given to a program by way of `/bin/sh -c`, which prints them with NULs between.
+    /// Goal: a program that a shell starts receives its arguments unchanged. Method: `/bin/sh -c` starts a program that
+    /// prints its arguments separated by NULs, with random lists of all characters that are special to shells.
     #[cfg(unix)]
     #[test]
     fn arguments_come_through_a_shell_unchanged() {
@@ -127,7 +127,7 @@ mod tests {
         let mut runner = TestRunner::new(Config::with_cases(60));
         let arguments = prop::collection::vec(argument, 0..12);
         let result = runner.run(&arguments, |arguments| {
-            // A program called exactly so, of which every shell has one of its own with other ways.
+            // Exactly this name: every shell has a builtin `printf`, which behaves differently.
             let mut argv = vec!["printf".to_owned(), "%s\\000".to_owned()];
             argv.extend(arguments.iter().cloned());
             let line = Command { argv, ..Command::default() }.shell_line().unwrap();

@@ -1,16 +1,16 @@
-//! A plain command with placeholders.
+//! [`CommandTemplate`]: an argument list with placeholders for an executor's facts.
 
 use std::sync::Arc;
 
 use super::{Command, Facts, Form, Launcher, Prelude, Setup};
 
-/// An argument list in which `{{EXECUTOR_ID}}`, `{{APP_ID}}`, `{{AGENT_ID}}`, `{{HOSTNAME}}`, `{{CORES}}`,
-/// `{{MEMORY_MB}}` and `{{PORT}}` stand for an executor's own. The same facts are passed as environment variables
-/// `OFFERMILL_EXECUTOR_ID` and so on.
+/// An argument list in which the placeholders `{{EXECUTOR_ID}}`, `{{APP_ID}}`, `{{AGENT_ID}}`, `{{HOSTNAME}}`,
+/// `{{CORES}}`, `{{MEMORY_MB}}` and `{{PORT}}` are replaced by the facts of an executor. The same facts are passed as
+/// the environment variables `OFFERMILL_EXECUTOR_ID` and so on.
 ///
-/// Each argument stays one argument whatever is filled in: no shell reads it, or if one does, it is in quotation marks.
-/// Other text in double braces is left as it is. Without a fixed port, `{{PORT}}` is left as it is too, and there is no
-/// `OFFERMILL_PORT`.
+/// Each argument remains one argument for all values: either no shell is involved, or the argument is quoted. Other
+/// text in double braces is unchanged. Without a fixed port, `{{PORT}}` is unchanged as well, and `OFFERMILL_PORT` is
+/// not set.
 #[derive(Clone, Debug)]
 pub struct CommandTemplate {
     argv: Vec<String>,
@@ -20,27 +20,27 @@ pub struct CommandTemplate {
 }
 
 impl CommandTemplate {
-    /// A template of `argv`, with no variables of its own.
+    /// Creates a template of `argv` without variables of its own.
     #[must_use]
     pub fn new(argv: Vec<String>) -> CommandTemplate {
         CommandTemplate { argv, environment: Vec::new(), form: Form::default(), setup: None }
     }
 
-    /// The same template with a variable, in whose value placeholders are filled in too.
+    /// Adds an environment variable. Placeholders in its value are filled in.
     #[must_use]
     pub fn variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.environment.push((name.into(), value.into()));
         self
     }
 
-    /// The same template, whose arguments go to the cluster in this form.
+    /// Sets the form of the command.
     #[must_use]
     pub fn form(mut self, form: Form) -> Self {
         self.form = form;
         self
     }
 
-    /// The same template for executors that share `setup`. No placeholders are filled in there.
+    /// Sets the setup that the executors share. Placeholders in it are not filled in.
     #[must_use]
     pub fn setup(mut self, setup: Setup) -> Self {
         self.setup = Some(Arc::new(setup));
@@ -70,7 +70,7 @@ impl Launcher for CommandTemplate {
     }
 }
 
-/// Fills in placeholders in one pass, so that what is filled in is never read as a placeholder itself.
+/// Replaces placeholders in one pass, so that placeholders in the inserted values are never replaced.
 pub(super) fn fill(text: &str, known: &[(&str, impl AsRef<str>)]) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
@@ -111,8 +111,8 @@ mod tests {
         }
     }
 
-    /// Goal: each placeholder becomes its fact, once, and nothing else changes. Method: a value that looks like a
-    /// placeholder, a host name that looks like a command, unknown and unfinished placeholders.
+    /// Goal: each placeholder is replaced by its fact, once, and nothing else changes. Method: a value that looks like
+    /// a placeholder, a host name that looks like a command, unknown and unfinished placeholders.
     #[test]
     fn placeholders_are_filled_in_once_and_stay_one_argument() {
         let argv = [

@@ -1,3 +1,3 @@
-//! What Spark's own services are told about an application whose executors this crate places.
+//! Client for Spark's own services: the external shuffle service.
 
 pub mod shuffle;

@@ -1,4 +1,4 @@
-//! Spark's executors, as Spark's own backend for Mesos started them.
+//! [`SparkExecutor`]: the command line and environment of Spark's executors, as in Spark's own backend for Mesos.
 
 #[cfg(test)]
 mod tests;
@@ -9,13 +9,13 @@ use super::template::fill;
 use super::{Command, Facts, Form, Launcher, Prelude, Setup, Uri};
 use crate::error::Error;
 
-/// The program that an executor is, for Spark's launcher script.
+/// The main class of an executor, an argument of Spark's launcher script.
 const BACKEND: &str = "org.apache.spark.executor.CoarseGrainedExecutorBackend";
-/// The name under which executors find a driver.
+/// The name of the driver's endpoint that executors register with.
 const ENDPOINT: &str = "CoarseGrainedScheduler";
 
-/// The options without which newer Javas than 11 can't run Spark. Older ones pass them over. Spark's driver puts them
-/// before others by itself; executors that are started without one need them as well.
+/// Java options that Spark needs on Java versions above 11. Older versions ignore them. Spark's driver prepends them to
+/// other options itself; an executor that is started without a driver's options needs them as well.
 pub const MODULE_OPTIONS: &str = "-XX:+IgnoreUnrecognizedVMOptions \
     --add-opens=java.base/java.lang=ALL-UNNAMED \
     --add-opens=java.base/java.lang.invoke=ALL-UNNAMED \
@@ -32,14 +32,14 @@ pub const MODULE_OPTIONS: &str = "-XX:+IgnoreUnrecognizedVMOptions \
     --add-opens=java.base/sun.util.calendar=ALL-UNNAMED \
     --add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED";
 
-/// Starts executors of Spark, which register with a driver and take tasks from it.
+/// Builds the commands of Spark's executors, which register with a driver and run its tasks.
 ///
-/// The command is the one of Spark 3.5's backend for Mesos, with the same arguments in the same order, and the same
-/// variables. It is a list of arguments where Spark had a line for a shell; a shell is only taken where Spark has to be
-/// unpacked on the agent first, or a library path is put before the agent's own. No value is read as a part of its
-/// language.
+/// The command is that of Spark 3.5's backend for Mesos, with the same arguments in the same order and the same
+/// environment variables. Spark passes it as a shell line; here it is an argument list. A shell is only used if Spark
+/// must be unpacked on the agent first, or if a library path is prepended to the agent's own. All values are quoted, so
+/// the shell never interprets them.
 ///
-/// Drivers take only whole numbers as ids of executors: [`IdScheme::plain`](crate::IdScheme::plain).
+/// Drivers accept only whole numbers as executor ids: [`IdScheme::plain`](crate::IdScheme::plain).
 #[derive(Clone, Debug)]
 pub struct SparkExecutor {
     driver_url: String,
@@ -57,38 +57,39 @@ pub struct SparkExecutor {
     form: Form,
 }
 
-/// Where agents have Spark.
+/// The location of Spark on the agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Software {
-    /// In this folder.
+    /// An installation in this folder.
     Home(String),
-    /// In an archive to fetch.
+    /// An archive that is fetched and unpacked.
     Archive {
-        /// Where it is.
+        /// The archive's URI.
         uri: String,
-        /// Whether agents keep it for others.
+        /// Whether agents cache the archive for other executors.
         cache: bool,
     },
 }
 
-/// The name that an executor gives others to find it, and that it binds its port to.
+/// The host name that an executor advertises and binds its port to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Hostname {
-    /// Its agent's.
+    /// The agent's host name.
     #[default]
     OfAgent,
-    /// This one.
+    /// This host name.
     Fixed(String),
-    /// Whatever it finds itself, as in a container on a network of its own.
+    /// The name that the executor determines itself, for example in a container with its own network.
     Own,
 }
 
 impl SparkExecutor {
-    /// Executors of the driver at `driver_url`, such as `spark://CoarseGrainedScheduler@driver.example:7078`. Where
-    /// they are started is their host name; they are told the framework's id as the application's.
+    /// Creates a launcher for executors of the driver at `driver_url`, such as
+    /// `spark://CoarseGrainedScheduler@driver.example:7078`. By default they use their agent's host name, and the
+    /// framework's id as the application id.
     ///
     /// # Errors
-    /// When the URL isn't such a one, the home is empty, or the archive's URI names no file or has white space in it.
+    /// If the URL is malformed, the home is empty, or the archive's URI has no file name or contains white space.
     pub fn new(driver_url: &str, software: Software) -> Result<SparkExecutor, Error> {
         check_driver_url(driver_url)?;
         let (program, folder, archive) = match software {
@@ -116,79 +117,80 @@ impl SparkExecutor {
         .setup(Setup::default()))
     }
 
-    /// The URL of the driver that listens at this host and port.
+    /// Returns the URL of the driver that listens on this host and port.
     ///
     /// # Errors
-    /// When the host can't be one.
+    /// If the host is not a valid host name, or the port is zero.
     pub fn driver_url(host: &str, port: u16) -> Result<String, Error> {
         let url = format!("spark://{ENDPOINT}@{host}:{port}");
         check_driver_url(&url).map(|()| url)
     }
 
-    /// With this id of the application in place of the framework's.
+    /// Sets the application id, which is the framework's id by default.
     #[must_use]
     pub fn app_id(mut self, id: impl Into<String>) -> Self {
         self.app_id = Some(id.into());
         self
     }
 
-    /// With options for the executors' Java, in which `{{APP_ID}}` and `{{EXECUTOR_ID}}` are filled in.
+    /// Sets Java options for the executors. The placeholders `{{APP_ID}}` and `{{EXECUTOR_ID}}` are filled in.
     #[must_use]
     pub fn java_options(mut self, options: impl Into<String>) -> Self {
         self.java_options = options.into();
         self
     }
 
-    /// With this class path before Spark's own.
+    /// Sets a class path that comes before Spark's own.
     #[must_use]
     pub fn class_path(mut self, path: impl Into<String>) -> Self {
         self.class_path = Some(path.into());
         self
     }
 
-    /// With this path of libraries before the agent's own. A shell starts the executors then.
+    /// Sets a library path that comes before the agent's own. The executors are then started by a shell.
     #[must_use]
     pub fn library_path(mut self, path: impl Into<String>) -> Self {
         self.prelude.library_path = Some(Arc::from(path.into()));
         self
     }
 
-    /// With so many cores for a task: so many threads may libraries take that count cores themselves. One without this.
+    /// Sets the cores per task, which become `OMP_NUM_THREADS`: the number of threads for native libraries that would
+    /// otherwise use all cores. Default: 1.
     #[must_use]
     pub fn task_cores(mut self, cores: u32) -> Self {
         self.task_cores = cores;
         self
     }
 
-    /// With this user for Spark, who needn't be the one that executors run as.
+    /// Sets Spark's user (`SPARK_USER`), which can differ from the user that runs the executors.
     #[must_use]
     pub fn user(mut self, name: impl Into<String>) -> Self {
         self.user = Some(name.into());
         self
     }
 
-    /// With a variable. It counts more than what Spark itself sets, but for the user.
+    /// Sets an environment variable. It overrides Spark's own variables, but not the [user](SparkExecutor::user).
     #[must_use]
     pub fn variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.variables.push((name.into(), value.into()));
         self
     }
 
-    /// With these host names.
+    /// Sets which host names the executors use. Default: [`Hostname::OfAgent`].
     #[must_use]
     pub fn hostname(mut self, hostname: Hostname) -> Self {
         self.hostname = hostname;
         self
     }
 
-    /// With the command in this form where both are possible.
+    /// Sets the form of the command. It is always [`Form::Shell`] if the command needs a shell.
     #[must_use]
     pub fn form(mut self, form: Form) -> Self {
         self.form = form;
         self
     }
 
-    /// With what executors share. Spark's archive is fetched before all else.
+    /// Sets the setup that the executors share. Spark's archive is fetched before its other URIs.
     #[must_use]
     pub fn setup(mut self, mut setup: Setup) -> Self {
         if let Some(archive) = &self.archive {
@@ -198,7 +200,7 @@ impl SparkExecutor {
         self
     }
 
-    /// The variables, each once.
+    /// The environment variables. Each name occurs once.
     fn environment(&self, facts: &Facts<'_>, app_id: &str) -> Vec<(String, String)> {
         let known = [("APP_ID", app_id), ("EXECUTOR_ID", facts.executor)];
         let mut environment: Vec<(String, String)> = vec![
@@ -223,7 +225,7 @@ impl SparkExecutor {
 impl Launcher for SparkExecutor {
     fn command(&self, facts: &Facts<'_>) -> Command {
         let app_id = self.app_id.as_deref().unwrap_or(facts.app);
-        // Drivers count whole cores, and an executor with none would get no task.
+        // Drivers count whole cores, and an executor without a core would receive no tasks.
         let cores = (facts.cores.millis() / 1000).max(1).to_string();
         let mut argv = vec![self.program.clone(), BACKEND.to_owned()];
         let hostname = match &self.hostname {
@@ -264,7 +266,7 @@ fn check_driver_url(url: &str) -> Result<(), Error> {
     is_one.ok_or_else(|| Error::setting("driver URL", url, allowed))
 }
 
-/// The launcher script, as Java puts a path together.
+/// The path of the launcher script, normalized like Java's `File` does.
 fn script_in(home: &str) -> Result<String, Error> {
     if home.trim().is_empty() {
         return Err(Error::setting("Spark's home", home, "the folder of Spark on the agents"));
@@ -281,7 +283,7 @@ fn script_in(home: &str) -> Result<String, Error> {
     Ok(parts)
 }
 
-/// What the names of the folders in an archive begin with: its own name up to the first dot.
+/// The prefix of the folder names in an archive: the archive's file name up to the first dot.
 fn folder_of(uri: &str) -> Result<&str, Error> {
     let name = uri.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let folder = name.split('.').next().unwrap_or_default();

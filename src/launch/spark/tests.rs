@@ -1,4 +1,4 @@
-//! Commands of Spark's executors, against what Spark itself started and through real shells.
+//! Tests of the commands for Spark's executors: compared with recorded commands of Spark, and run through real shells.
 
 use proptest::prelude::*;
 
@@ -34,7 +34,7 @@ fn value_of<'a>(command: &'a Command, name: &str) -> Option<&'a str> {
     value
 }
 
-/// Goal: commands are Spark's own. Method: recorded ones, with a home, with a space in it, and with an archive.
+/// Goal: commands equal Spark's own. Method: recorded ones, with a home, with a space in it, and with an archive.
 #[test]
 fn commands_are_those_of_spark() {
     let command = at_home("/opt/spark/").command(&facts("5", "host2.example", 2));
@@ -82,8 +82,8 @@ fn commands_are_those_of_spark() {
     assert_eq!(uris, [("hdfs://nn.example/dist/spark-3.5.9-bin.tgz", true), ("/b", false)]);
 }
 
-/// Goal: each setting is where Spark had it, and the executors' own variables count more than Spark's. Method: all of
-/// them at once.
+/// Goal: each setting has the same effect as in Spark, and configured variables override Spark's. Method: all settings
+/// at once.
 #[test]
 fn settings_reach_the_executor() {
     let executor = at_home("/s")
@@ -114,7 +114,7 @@ fn settings_reach_the_executor() {
     assert!(line.ends_with("--cores 1 --app-id app-9 --hostname 127.0.0.1"), "{line}");
 }
 
-/// Goal: what no executor could start with is refused. Method: near misses of URLs, homes and archives.
+/// Goal: settings with which no executor could start are refused. Method: near misses of URLs, homes and archives.
 #[test]
 fn what_cannot_start_is_refused() {
     for url in [
@@ -142,9 +142,9 @@ fn what_cannot_start_is_refused() {
     }
 }
 
-/// Goal: no setting becomes a part of the shell's language. Method: random settings of everything that means something
-/// to shells, in a folder with what an archive would leave there, through each real shell; a program prints what it
-/// got.
+/// Goal: a shell never interprets a setting. Method: through each real shell, random settings of all characters that
+/// are special to shells, in a folder with the files that an unpacked archive would leave; a program prints what it
+/// received.
 #[cfg(unix)]
 #[test]
 fn settings_stay_values_in_a_shell() {

@@ -1,5 +1,6 @@
-//! One try at a registration: connects, registers, reads the answer. It blocks, for no longer than the registration
-//! timeout (and as long as the system takes to look up a name, which nothing can shorten).
+//! One attempt to register with a shuffle service: connects, sends the registration and reads the answer. It blocks for
+//! at most the registration timeout, plus the time that the system takes to resolve the host name, which can't be
+//! limited.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -9,12 +10,12 @@ use super::driver::DriverMessage;
 use super::frame::{FrameReader, ShuffleMessage};
 use super::options::ShuffleOptions;
 
-/// Why a registration failed.
+/// The reason why a registration failed.
 #[derive(Clone, Debug)]
 pub(super) struct Failure {
-    /// In a few words.
+    /// A short description.
     pub(super) why: String,
-    /// Whether the service said no. Otherwise it couldn't be reached, or made no sense.
+    /// Whether the service refused. Otherwise it could not be reached, or its answer was malformed.
     pub(super) is_refusal: bool,
 }
 
@@ -35,10 +36,10 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// So much of what a service says of a failure is passed on, in characters.
+/// The maximum length of a service's failure text in a report, in characters.
 const WORDS_MAX: usize = 200;
 
-/// Registers with the service on `host`. The connection that comes back no longer blocks.
+/// Registers with the service on `host`. The returned connection is non-blocking.
 pub(super) fn register(host: &str, options: &ShuffleOptions) -> Result<TcpStream, Failure> {
     let give_up = Instant::now() + options.registration_timeout;
     let mut stream = connect(host, options.port, give_up)?;
@@ -67,7 +68,7 @@ pub(super) fn register(host: &str, options: &ShuffleOptions) -> Result<TcpStream
     }
 }
 
-/// Connects to the first of the host's addresses that takes the connection.
+/// Connects to the first address of the host that accepts the connection.
 fn connect(host: &str, port: u16, give_up: Instant) -> Result<TcpStream, Failure> {
     let mut last = Failure::new("the host has no address");
     for address in (host, port).to_socket_addrs()? {
@@ -97,7 +98,7 @@ fn read(stream: &mut TcpStream, give_up: Instant) -> Result<ShuffleMessage, Fail
     }
 }
 
-/// How long there is left; some, as none would be for ever.
+/// Returns the time left, which is never zero because a socket timeout of zero is invalid. Fails if no time is left.
 fn left(give_up: Instant) -> Result<Duration, Failure> {
     let left = give_up.saturating_duration_since(Instant::now());
     if left.is_zero() { Err(Failure::new("no answer in time")) } else { Ok(left) }

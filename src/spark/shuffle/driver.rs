@@ -1,4 +1,4 @@
-//! What a driver tells a shuffle service: the bodies of requests and one-way messages.
+//! Messages from a driver to a shuffle service: the bodies of requests and one-way messages.
 //!
 //! ```text
 //! body         = type (1 byte), then by type:
@@ -6,8 +6,8 @@
 //! 5 heartbeat  = size (4), application id (UTF-8)
 //! ```
 //!
-//! A registration is a request and answered with an empty response; a heartbeat goes one way. (Sent as a request it
-//! would never be answered.)
+//! A registration is a request, and is answered with an empty response. A heartbeat is a one-way message; sent as a
+//! request it would never be answered.
 
 use std::time::Duration;
 
@@ -16,18 +16,18 @@ use super::frame::{Bytes, MalformedFrame};
 const REGISTER: u8 = 4;
 const HEARTBEAT: u8 = 5;
 
-/// What a driver tells a shuffle service.
+/// A message from a driver to a shuffle service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DriverMessage {
-    /// The application is there; its files are to be deleted when no heartbeat came for the timeout.
+    /// Registers the application. Its files are to be deleted if no heartbeat arrives for the timeout.
     Register {
-        /// The application's id, as its executors are told.
+        /// The application's id, as its executors receive it.
         app_id: String,
-        /// In milliseconds on the wire.
+        /// The heartbeat timeout, which is sent in milliseconds.
         heartbeat_timeout: Duration,
     },
-    /// The application still lives.
+    /// Reports that the application is still alive.
     Heartbeat {
         /// The application's id.
         app_id: String,
@@ -35,7 +35,7 @@ pub enum DriverMessage {
 }
 
 impl DriverMessage {
-    /// The body of the message that says it.
+    /// Returns the message's body in Spark's encoding.
     #[must_use]
     pub fn to_body(&self) -> Vec<u8> {
         let (kind, app_id, timeout) = match self {
@@ -44,7 +44,7 @@ impl DriverMessage {
             }
             DriverMessage::Heartbeat { app_id } => (HEARTBEAT, app_id, None),
         };
-        // An id this long makes a frame that can't be sent.
+        // A frame with an id of this length can't be sent anyway.
         let size = u32::try_from(app_id.len()).unwrap_or(u32::MAX);
         let mut body = vec![kind];
         body.extend(size.to_be_bytes());
@@ -56,10 +56,10 @@ impl DriverMessage {
         body
     }
 
-    /// Reads a body.
+    /// Decodes a body.
     ///
     /// # Errors
-    /// When it is something else: another type, cut short or too long, an id that is no UTF-8, a timeout below zero.
+    /// If the type is unknown, the body is truncated or too long, the id is not UTF-8, or the timeout is negative.
     pub fn read(body: &[u8]) -> Result<DriverMessage, MalformedFrame> {
         let mut rest = Bytes(body);
         let kind = rest.byte()?;
@@ -95,13 +95,13 @@ mod tests {
         digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect()
     }
 
-    /// What the client of Spark 3.5.9 sent when it registered the application `app-é-1` with a heartbeat timeout of
-    /// 120 s, and then.
+    /// Recorded from the client of Spark 3.5.9: the registration of the application `app-é-1` with a heartbeat timeout
+    /// of 120 s, and a heartbeat.
     const REGISTRATION: &str = "000000000000002a036df159c562806c170000001504000000086170702dc3a92d31\
                                 000000000001d4c0";
     const BEAT: &str = "000000000000001a090000000d05000000086170702dc3a92d31";
 
-    /// Goal: the bytes are Spark's. Method: what its own client sent is read, and the same is written.
+    /// Goal: the encoding is Spark's. Method: decodes what Spark's own client sent, and encodes the same messages.
     #[test]
     fn it_speaks_as_sparks_client_does() {
         let app_id = || "app-é-1".to_owned();
@@ -123,7 +123,7 @@ mod tests {
     }
 
     proptest! {
-        /// Goal: what is written is read. Method: random messages.
+        /// Goal: decoding reverses encoding. Method: random messages.
         #[test]
         fn what_is_written_is_read(app_id in ".{0,30}", millis in prop::option::of(0..=i64::MAX)) {
             let message = match millis {
@@ -136,8 +136,8 @@ mod tests {
             prop_assert_eq!(DriverMessage::read(&message.to_body()).unwrap(), message);
         }
 
-        /// Goal: any bytes are read without a panic, and what can be read is written as it came. Method: random bytes
-        /// that begin as a message does.
+        /// Goal: decoding never panics, and a decoded message encodes to the same bytes. Method: random bytes that
+        /// begin like a message.
         #[test]
         fn any_bytes_are_borne(
             kind in prop_oneof![4..6_u8, any::<u8>()],

@@ -1,34 +1,34 @@
-//! What a registrar reports of a service: registered, or failing.
+//! Events that a registrar reports about shuffle services, and the state of a registration.
 
-/// What there is to tell of a service, each once until the other happens.
+/// An event about a shuffle service. Each is reported once until the other one occurs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ShuffleEvent {
-    /// It took the registration.
+    /// The service accepted the registration.
     Registered {
-        /// The service's host.
+        /// The host of the service.
         host: String,
-        /// Whether it had been told of before: it works again, or was started again.
+        /// Whether the service was reported before: it works again, or was restarted.
         again: bool,
     },
-    /// It can't be had. It is tried again, without a further word, until it can.
+    /// The service can't be reached, or refuses. The registrar retries without further events until it succeeds.
     Failing {
-        /// The service's host.
+        /// The host of the service.
         host: String,
-        /// In a few words; others' ones, perhaps.
+        /// A short reason, perhaps in the service's own words.
         why: String,
-        /// Whether the service itself said no.
+        /// Whether the service itself refused the registration.
         is_refusal: bool,
     },
 }
 
-/// How a service stands.
+/// The state of an application's registration with a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RegistrationState {
-    /// Nothing was heard of it yet.
+    /// No call has ended yet.
     New,
     /// The application is registered.
     Registered,
-    /// It can't be had, and is tried again.
+    /// The last registration failed, and is retried.
     Failing,
 }

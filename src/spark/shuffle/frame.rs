@@ -1,19 +1,19 @@
-//! Spark's transport: messages in frames.
+//! Spark's transport protocol: messages in length-prefixed frames.
 //!
 //! ```text
 //! frame        = length (8 bytes, its own included), type (1 byte), then by type:
-//! 3 request    = number (8), size (4), body       asks for an answer with its number
+//! 3 request    = number (8), size (4), body       requires an answer with the same number
 //! 4 response   = number (8), size (4), body
-//! 5 failure    = number (8), size (4), text       of as many bytes, UTF-8
-//! 9 one way    = size (4), body                   nobody answers
+//! 5 failure    = number (8), size (4), text       size in bytes, UTF-8
+//! 9 one way    = size (4), body                   has no answer
 //! ```
 //!
-//! Numbers are big-endian. Spark has ten more types; none of them is for drivers.
+//! Numbers are big-endian. Spark has ten more types; drivers need none of them.
 
 use std::fmt;
 
-/// No frame that is read or written is longer, in bytes. Those that are due here have less than a hundred; only a
-/// failure, which holds a stack trace, has more.
+/// The maximum length of a frame, in bytes, for reading and writing. The frames used here are shorter than 100 bytes,
+/// except a failure, which contains a stack trace.
 pub const FRAME_MAX: usize = 1 << 20;
 
 const LENGTH: usize = 8;
@@ -22,39 +22,39 @@ const RESPONSE: u8 = 4;
 const FAILURE: u8 = 5;
 const ONE_WAY: u8 = 9;
 
-/// A message of Spark's transport.
+/// A message of Spark's transport protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ShuffleMessage {
-    /// Asks for an answer.
+    /// A request, which requires an answer.
     Request {
-        /// Of the asker's choosing; the answer has it, too.
+        /// The request's number, chosen by the sender. The answer repeats it.
         number: u64,
-        /// What is asked.
+        /// The encoded request.
         body: Vec<u8>,
     },
-    /// A good answer.
+    /// The answer to a request that succeeded.
     Response {
-        /// The request's.
+        /// The request's number.
         number: u64,
-        /// What is answered.
+        /// The encoded answer.
         body: Vec<u8>,
     },
-    /// A bad answer.
+    /// The answer to a request that failed.
     Failure {
-        /// The request's.
+        /// The request's number.
         number: u64,
-        /// What went wrong, in the other side's words: a stack trace, mostly.
+        /// The reason, in the words of the other side: usually a stack trace.
         text: String,
     },
-    /// Nobody answers this.
+    /// A message without an answer.
     OneWay {
-        /// What is said.
+        /// The encoded message.
         body: Vec<u8>,
     },
 }
 
-/// What came is no message.
+/// The error for bytes that are not a valid message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MalformedFrame(pub(super) &'static str);
 
@@ -67,10 +67,10 @@ impl fmt::Display for MalformedFrame {
 impl std::error::Error for MalformedFrame {}
 
 impl ShuffleMessage {
-    /// The whole frame.
+    /// Encodes the message as a whole frame.
     ///
     /// # Errors
-    /// When it would be longer than [`FRAME_MAX`].
+    /// If the frame would be longer than [`FRAME_MAX`].
     pub fn to_frame(&self) -> Result<Vec<u8>, MalformedFrame> {
         let (kind, number, content) = match self {
             ShuffleMessage::Request { number, body } => (REQUEST, Some(number), body.as_slice()),
@@ -91,7 +91,7 @@ impl ShuffleMessage {
         Ok(frame)
     }
 
-    /// Reads what stands in a frame behind its length.
+    /// Decodes the content of a frame after its length.
     fn read(content: &[u8]) -> Result<ShuffleMessage, MalformedFrame> {
         let mut rest = Bytes(content);
         let kind = rest.byte()?;
@@ -115,7 +115,7 @@ impl ShuffleMessage {
     }
 }
 
-/// Bytes that are read from their start.
+/// A cursor over bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
 
@@ -135,20 +135,20 @@ impl<'a> Bytes<'a> {
         Ok(self.take(8)?.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
     }
 
-    /// A size, and as many bytes.
+    /// Reads a size and that number of bytes.
     pub(super) fn with_size(&mut self) -> Result<&'a [u8], MalformedFrame> {
         let size = self.take(4)?.iter().fold(0, |sum: u32, byte| sum << 8 | u32::from(*byte));
         self.take(usize::try_from(size).unwrap_or(usize::MAX))
     }
 
-    /// A size, and as many bytes, behind which nothing comes.
+    /// Reads a size and that number of bytes, which must be the last ones.
     fn sized(&mut self) -> Result<&'a [u8], MalformedFrame> {
         let taken = self.with_size()?;
         self.end()?;
         Ok(taken)
     }
 
-    /// Complains about what comes behind the end.
+    /// Fails if bytes are left.
     pub(super) fn end(self) -> Result<(), MalformedFrame> {
         if self.0.is_empty() {
             Ok(())
@@ -158,10 +158,10 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// Puts messages together out of the pieces in which they come. It holds what came and was not read yet: never
-/// more than [`FRAME_MAX`] and the last piece, if it is read after each.
+/// Decodes messages from a byte stream that arrives in pieces. It buffers bytes until they are decoded: at most
+/// [`FRAME_MAX`] and the last piece, if messages are read after each piece.
 ///
-/// After an error nothing more is read: the next frame's beginning can't be known.
+/// After an error nothing more is decoded, because the start of the next frame is unknown.
 #[derive(Debug, Default)]
 pub struct FrameReader {
     held: Vec<u8>,
@@ -169,23 +169,23 @@ pub struct FrameReader {
 }
 
 impl FrameReader {
-    /// With nothing in it.
+    /// Creates an empty reader.
     #[must_use]
     pub fn new() -> FrameReader {
         FrameReader::default()
     }
 
-    /// Takes the next piece.
+    /// Appends the next piece of the stream. Has no effect after an error.
     pub fn push(&mut self, piece: &[u8]) {
         if !self.is_spoilt {
             self.held.extend(piece);
         }
     }
 
-    /// The next message, if all of it is there.
+    /// Returns the next message, or `None` if it is not complete yet.
     ///
     /// # Errors
-    /// When what came is no message.
+    /// If the bytes are not a valid message. All later calls fail as well.
     pub fn next_message(&mut self) -> Result<Option<ShuffleMessage>, MalformedFrame> {
         if self.is_spoilt {
             return Err(MalformedFrame("nothing is read after a mistake"));
@@ -231,8 +231,8 @@ mod tests {
     }
 
     proptest! {
-        /// Goal: what is written is read, whatever pieces it comes in. Method: random messages in one row of bytes,
-        /// cut at random; each byte is pushed once.
+        /// Goal: decoding reverses encoding, for any split into pieces. Method: random messages in one byte stream,
+        /// split at random places; each byte is pushed once.
         #[test]
         fn what_is_written_is_read(
             all in prop::collection::vec(messages(), 1..6),
@@ -255,8 +255,8 @@ mod tests {
             prop_assert!(reader.held.is_empty());
         }
 
-        /// Goal: any bytes are read without a panic, and what can be read is written as it came. Method: random
-        /// contents in frames of the right length, and random bytes.
+        /// Goal: decoding never panics, and a decoded message encodes to the same bytes. Method: random contents in
+        /// frames of the right length, and random bytes.
         #[test]
         fn any_bytes_are_borne(
             content in prop::collection::vec(any::<u8>(), 1..60),
@@ -278,7 +278,7 @@ mod tests {
         }
     }
 
-    /// Goal: no length makes it wait for more than the longest frame. Method: lengths at the bounds.
+    /// Goal: no length makes the reader wait for more than the longest frame. Method: lengths at the bounds.
     #[test]
     fn lengths_are_bounded() {
         for (length, is_fine) in [

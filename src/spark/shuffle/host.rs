@@ -1,4 +1,4 @@
-//! One host's service, as the registrar knows it.
+//! The state machine of one host's shuffle service: calls, heartbeats, retries and reported events.
 //!
 //! ```text
 //!        ┌───────────── failed: wait ◄──────────┐
@@ -7,11 +7,12 @@
 //!               └──────── failed
 //! ```
 //!
-//! A connection that is lost is made anew, and with it the registration: a service that was started again has forgotten
-//! the application, and nothing that it says would tell. One that still knows it only begins to count anew.
+//! A lost connection is opened again, and the application is registered again: a restarted service has forgotten the
+//! application, and its answers would not show this. A service that still knows the application only restarts its
+//! heartbeat timeout.
 //!
-//! A service that takes registrations and loses them at once fails, too: what was told of it is taken back only when a
-//! registration has lasted for a heartbeat interval, and its waits grow until then.
+//! A service that accepts registrations and drops them at once also counts as failing: a reported failure is only taken
+//! back after a registration has lasted for a heartbeat interval, and the waits between attempts grow until then.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -21,19 +22,19 @@ use super::call::Failure;
 use super::event::{RegistrationState, ShuffleEvent};
 use crate::backoff::Backoff;
 
-/// Connections are looked after this often, or with each heartbeat if those are more frequent.
+/// The maximum time between two checks of a connection. Heartbeats that are due earlier also check it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// A host's service.
+/// The service of one host.
 #[derive(Debug)]
 pub(super) struct Host {
     name: String,
     stage: HostStage,
     backoff: Backoff,
     told: RegistrationState,
-    /// Whether the last registration ended too soon.
+    /// Whether the last registration was lost within a heartbeat interval.
     was_brief: bool,
-    /// Whether an agent is there.
+    /// Whether an agent on this host is known.
     pub(super) is_wanted: bool,
 }
 
@@ -49,11 +50,11 @@ struct Heartbeats {
     stream: TcpStream,
     look_at: Instant,
     beat_at: Instant,
-    /// How many heartbeats were sent.
+    /// The number of heartbeats that were sent.
     beats: u64,
 }
 
-/// When heartbeats are due, and what they are.
+/// The heartbeat's interval, timeout and encoded message.
 #[derive(Clone, Debug)]
 pub(super) struct Pulse {
     pub(super) interval: Duration,
@@ -62,7 +63,7 @@ pub(super) struct Pulse {
 }
 
 impl Host {
-    /// To be called now.
+    /// Creates the state of a service that is to be called now.
     pub(super) fn new(name: &str, now: Instant) -> Host {
         Host {
             name: name.to_owned(),
@@ -74,7 +75,8 @@ impl Host {
         }
     }
 
-    /// When it is to be called: those that nothing was heard of first. `None` if it isn't to be.
+    /// When the service is to be called, or `None` if it is called already or registered. In the order of this key,
+    /// services that nothing was reported about come first.
     pub(super) fn due(&self) -> Option<(bool, Instant)> {
         match self.stage {
             HostStage::Due(at) => Some((self.told != RegistrationState::New, at)),
@@ -82,7 +84,7 @@ impl Host {
         }
     }
 
-    /// When there is something to do about its connection.
+    /// When its connection is to be checked next.
     pub(super) fn look_at(&self) -> Option<Instant> {
         match &self.stage {
             HostStage::Registered(link) => Some(link.look_at),
@@ -90,22 +92,22 @@ impl Host {
         }
     }
 
-    /// How it stands, as it was told.
+    /// The last reported state.
     pub(super) fn standing(&self) -> RegistrationState {
         self.told
     }
 
-    /// Whether it can be forgotten: no agent, no connection, no call.
+    /// Whether the service can be forgotten: no agent, no connection, no call.
     pub(super) fn is_idle(&self) -> bool {
         !self.is_wanted && matches!(self.stage, HostStage::Due(_))
     }
 
-    /// It is being called.
+    /// Records that a call was started.
     pub(super) fn calling(&mut self) {
         self.stage = HostStage::Calling;
     }
 
-    /// The call has ended.
+    /// Records the result of a call.
     pub(super) fn called(
         &mut self,
         result: Result<TcpStream, Failure>,
@@ -120,7 +122,7 @@ impl Host {
         if self.was_brief { None } else { Some(self.registered()) }
     }
 
-    /// Sends a heartbeat if it is time, and sees whether the connection still stands.
+    /// Sends a heartbeat if one is due, and checks whether the connection is still open.
     pub(super) fn look(&mut self, now: Instant, pulse: &Pulse) -> Option<ShuffleEvent> {
         let HostStage::Registered(link) = &mut self.stage else { return None };
         if now < link.look_at {
@@ -131,14 +133,14 @@ impl Host {
             return None;
         }
         let looked = link.look(now, pulse);
-        // With the second heartbeat it has lasted for an interval.
+        // When the second heartbeat is sent, the registration has lasted for an interval.
         let is_brief = link.beats < 2;
         if let Err(failure) = looked {
             if is_brief {
                 self.was_brief = true;
                 return self.failed(failure, now);
             }
-            // Most likely the service was started again. If it can't be had, that will be told.
+            // The service was probably restarted. If it can't be reached, the next call reports that.
             self.was_brief = false;
             self.backoff.reset();
             self.stage = HostStage::Due(now + self.backoff.next());
@@ -158,7 +160,7 @@ impl Host {
         ShuffleEvent::Registered { host: self.name.clone(), again }
     }
 
-    /// It is tried again later. That it fails is told once.
+    /// Schedules a retry. The failure is reported unless the last report was one.
     fn failed(&mut self, failure: Failure, now: Instant) -> Option<ShuffleEvent> {
         self.stage = HostStage::Due(now + self.backoff.next());
         if self.told == RegistrationState::Failing {
@@ -171,8 +173,8 @@ impl Host {
 }
 
 impl Heartbeats {
-    /// Whether no heartbeat was sent for the whole timeout, as when this program was stopped: the service has forgotten
-    /// the application by then.
+    /// Whether no heartbeat was sent for the whole timeout, for example because this program was suspended. The service
+    /// has forgotten the application by then.
     fn is_overdue(&self, now: Instant, pulse: &Pulse) -> bool {
         now.saturating_duration_since(self.beat_at) + pulse.interval >= pulse.timeout
     }
@@ -188,7 +190,7 @@ impl Heartbeats {
         Ok(())
     }
 
-    /// Nothing is due to come; the end may.
+    /// Checks for the end of the connection. The service is not expected to send anything.
     fn listen(&mut self) -> Result<(), Failure> {
         match self.stream.read(&mut [0; 64]) {
             Ok(0) => Err(Failure::new("it closed the connection")),
@@ -200,7 +202,7 @@ impl Heartbeats {
         }
     }
 
-    /// A heartbeat has room in any connection whose other side reads at all.
+    /// Sends a heartbeat. It fits into the send buffer of any connection whose other side reads.
     fn beat(&mut self, frame: &[u8]) -> Result<(), Failure> {
         match self.stream.write(frame) {
             Ok(count) if count == frame.len() => Ok(()),

@@ -1,14 +1,15 @@
-//! Registers an application with the external shuffle service of each agent that it has executors on.
+//! Client of Spark's external shuffle service: registers an application on each host that runs its executors.
 //!
 //! Spark's executors can leave their shuffle files to a service that runs on each agent, so that the files outlive
-//! them. The service can't know when the application is over; so whoever places executors registers the application
-//! with it and sends heartbeats as long as the application lives. When those have stopped for the heartbeat timeout,
-//! the service deletes the application's files.
+//! them. The service can't know when the application ends. Therefore the program that places the executors registers
+//! the application with the service and sends heartbeats while the application lives. If no heartbeat arrives for the
+//! heartbeat timeout, the service deletes the application's files.
 //!
-//! [`Registrar`] does that; [`DriverMessage`] is what is said, and [`ShuffleMessage`] and [`FrameReader`] are how it is
-//! written. All of it was compared, byte by byte, with what Spark 3.5's own client sends.
+//! [`Registrar`] registers and sends heartbeats. [`DriverMessage`] holds the content of the messages;
+//! [`ShuffleMessage`] and [`FrameReader`] encode and decode them. All messages were compared, byte by byte, with those
+//! that Spark 3.5's own client sends.
 //!
-//! What Spark's `spark.authenticate` asks for is not there: services that demand it refuse the registration.
+//! Authentication (`spark.authenticate`) is not supported: services that require it refuse the registration.
 
 mod call;
 mod driver;

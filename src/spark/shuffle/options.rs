@@ -1,32 +1,34 @@
-//! The options of a registrar.
+//! [`ShuffleOptions`]: the application, port, intervals and timeouts of a registrar.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::error::Error;
 
-/// The longest application id, in bytes.
+/// The maximum length of an application id, in bytes.
 const ID_MAX: usize = 4096;
 
-/// What a registrar has to know.
+/// The options of a [`Registrar`](super::Registrar).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ShuffleOptions {
-    /// The application's id, as its executors are told.
+    /// The application's id, as its executors receive it: 1 to 4096 bytes.
     pub app_id: String,
-    /// Where the services listen, on each host: `spark.shuffle.service.port`.
+    /// The port on which the services listen, on every host: `spark.shuffle.service.port`. Default: 7337.
     pub port: u16,
-    /// The time from one heartbeat to the next: `spark.executor.heartbeatInterval`. 10 s.
+    /// The time between two heartbeats: `spark.executor.heartbeatInterval`. Must be above zero and below the heartbeat
+    /// timeout. Default: 10 s.
     pub heartbeat_interval: Duration,
-    /// After so long without one the services delete the application's files:
-    /// `spark.storage.blockManagerHeartbeatTimeoutMs`, else `spark.network.timeout`. 120 s.
+    /// The time without a heartbeat after which a service deletes the application's files:
+    /// `spark.storage.blockManagerHeartbeatTimeoutMs`, or `spark.network.timeout`. Default: 120 s.
     pub heartbeat_timeout: Duration,
-    /// How long one try may take: `spark.shuffle.registration.timeout`. 5 s.
+    /// The time limit of one attempt to register: `spark.shuffle.registration.timeout`. Must be above zero. Default: 5
+    /// s.
     pub registration_timeout: Duration,
 }
 
 impl ShuffleOptions {
-    /// With Spark's defaults.
+    /// Creates options with Spark's defaults.
     #[must_use]
     pub fn new(app_id: impl Into<String>) -> ShuffleOptions {
         ShuffleOptions {

@@ -1,15 +1,16 @@
-//! The registrar: a thread that looks after all services, and a few for a moment that call them.
+//! [`Registrar`]: a thread that keeps registrations alive, and short-lived threads that call the services.
 //!
 //! ```text
-//!  running, lost ─► table: agents and their hosts ─► caller ─► news
+//!  running, lost ─► table: agents and their hosts ─► caller ─► events
 //!  services      ◄──────── states ◄──────────────┘  ▲ │
 //!                                                      │ ▼
 //!                                                callers, 8 at most
 //! ```
 //!
-//! The table is behind a mutex that nobody holds while he waits for a network: [`Registrar::running`] never does
-//! either. It has a row for each agent that is there, and so needs no bound of its own. Hosts that nothing was heard of
-//! are called before those that failed, so that dead ones delay others by one registration timeout at most.
+//! The table is behind a mutex that is never held during network operations, so [`Registrar::running`] never waits for
+//! the network. The table has one row per known agent, and therefore needs no limit of its own. Hosts that have not
+//! been called yet come before those that failed, so unreachable hosts delay the others by at most one registration
+//! timeout.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::TcpStream;
@@ -25,23 +26,23 @@ use super::host::{Host, Pulse};
 use super::options::ShuffleOptions;
 use crate::error::Error;
 
-/// So many services are called at a time.
+/// The maximum number of services that are called at the same time.
 const CALLS_MAX: usize = 8;
-/// With nothing to do the caller sleeps for so long.
+/// The time for which the caller sleeps if nothing is due.
 const IDLE: Duration = Duration::from_secs(3600);
 
-/// A service.
+/// A shuffle service and the state of its registration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Service {
-    /// Its host.
+    /// The host of the service.
     pub host: String,
-    /// How it stands.
+    /// The state of the registration.
     pub standing: RegistrationState,
 }
 
-/// Keeps an application registered with the shuffle service of each host that it has executors on.
+/// Keeps an application registered with the shuffle service of each host that runs its executors.
 ///
-/// Dropped, it stops as [`Registrar::stop`] does.
+/// Dropping it stops it like [`Registrar::stop`].
 #[derive(Debug)]
 pub struct Registrar {
     shared: Arc<Shared>,
@@ -56,13 +57,13 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct HostTable {
-    /// The host of each agent that is there.
+    /// The host of each known agent.
     agents: HashMap<String, String>,
-    /// How many agents are there, by host.
+    /// The number of known agents per host.
     hosts: BTreeMap<String, usize>,
-    /// Whether the caller has yet to see those.
+    /// Whether `hosts` has changed since the caller last read it.
     are_new: bool,
-    /// Calls that have ended: no more than there can be at a time.
+    /// Calls that have ended: at most [`CALLS_MAX`].
     called: Vec<(String, Result<TcpStream, Failure>)>,
     states: BTreeMap<String, RegistrationState>,
     is_stopping: bool,
@@ -75,7 +76,7 @@ impl Shared {
 }
 
 impl HostTable {
-    /// An agent of this host is there no more.
+    /// Removes an agent of `host`.
     fn left(&mut self, host: &str) {
         self.are_new = true;
         if let Some(agents) = self.hosts.get_mut(host) {
@@ -88,10 +89,11 @@ impl HostTable {
 }
 
 impl Registrar {
-    /// Starts without services. `tell` is called on a thread of the registrar's, with nothing held.
+    /// Starts the registrar without any services. It calls `tell` for each event, on its own thread and without holding
+    /// a lock.
     ///
     /// # Errors
-    /// When an option isn't allowed, or there can't be a thread.
+    /// If an option is invalid, or if the thread can't be started.
     pub fn start(
         options: ShuffleOptions,
         tell: impl FnMut(ShuffleEvent) + Send + 'static,
@@ -115,7 +117,9 @@ impl Registrar {
         Ok(Registrar { shared, caller: Some(thread) })
     }
 
-    /// An executor runs on this agent. The first time that its host is heard of, the application is registered there.
+    /// Records that an executor runs on this agent. If the host is new, the application is registered with its service.
+    ///
+    /// It never waits for the network.
     pub fn running(&self, agent_id: &str, host: &str) {
         let mut table = self.shared.table();
         match table.agents.get(agent_id).cloned() {
@@ -129,8 +133,8 @@ impl Registrar {
         self.shared.changed.notify_all();
     }
 
-    /// This agent is lost. A service that still listens on its host goes on to get heartbeats, as it still has the
-    /// files; one that doesn't is not tried again.
+    /// Records that this agent was lost. If the service on its host still listens, it continues to receive heartbeats,
+    /// because it still has the files. Otherwise it is not called again.
     pub fn lost(&self, agent_id: &str) {
         let mut table = self.shared.table();
         if let Some(host) = table.agents.remove(agent_id) {
@@ -139,7 +143,7 @@ impl Registrar {
         }
     }
 
-    /// How all services stand, by their hosts' names.
+    /// Returns the states of all services, ordered by host.
     #[must_use]
     pub fn services(&self) -> Vec<Service> {
         let table = self.shared.table();
@@ -149,8 +153,8 @@ impl Registrar {
             .collect()
     }
 
-    /// Closes all connections; nothing is told any more. Services delete the application's files when its heartbeat
-    /// timeout is over. Calls that are under way end within the registration timeout, unheard.
+    /// Closes all connections and reports no more events. The services delete the application's files after its
+    /// heartbeat timeout. Calls in progress end within the registration timeout, and their results are dropped.
     pub fn stop(mut self) {
         self.end();
     }
@@ -159,7 +163,7 @@ impl Registrar {
         self.shared.table().is_stopping = true;
         self.shared.changed.notify_all();
         if let Some(caller) = self.caller.take() {
-            // If it panicked, that was said already.
+            // If the thread panicked, the panic was reported already.
             let _panicked = caller.join();
         }
     }
@@ -199,7 +203,7 @@ impl HostCaller {
         }
     }
 
-    /// Takes in what stands on the table.
+    /// Reads the changes in the table, and takes the results of calls.
     fn read(&mut self, table: &mut HostTable) -> Vec<(String, Result<TcpStream, Failure>)> {
         if std::mem::take(&mut table.are_new) {
             let now = Instant::now();
@@ -213,7 +217,7 @@ impl HostCaller {
         std::mem::take(&mut table.called)
     }
 
-    /// Does what is due.
+    /// Processes the results of calls, sends due heartbeats and starts due calls.
     fn turn(&mut self, called: Vec<(String, Result<TcpStream, Failure>)>) -> Vec<ShuffleEvent> {
         let mut news = Vec::new();
         for (name, result) in called {
@@ -229,7 +233,7 @@ impl HostCaller {
         news
     }
 
-    /// Calls those that are due, as many as can be.
+    /// Starts calls to the services that are due, up to [`CALLS_MAX`] in total.
     fn call(&mut self) -> Vec<ShuffleEvent> {
         let now = Instant::now();
         let due = self.hosts.iter().filter_map(|(name, host)| Some((host.due()?, name)));
@@ -277,7 +281,7 @@ impl HostCaller {
         }
     }
 
-    /// When something is due next.
+    /// When the next call, heartbeat or check is due.
     fn wake_at(&self) -> Option<Instant> {
         let has_room = self.calls < CALLS_MAX;
         let times = self.hosts.values().filter_map(|host| match host.due() {
