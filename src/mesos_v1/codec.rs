@@ -1,4 +1,4 @@
-//! Messages as bytes, in either encoding.
+//! [`Codec`]: encodes calls and decodes events, as protocol buffers or JSON.
 
 use std::fmt;
 
@@ -6,31 +6,31 @@ use prost::Message as _;
 
 use super::messages::{Call, Event};
 
-/// How Mesos messages are encoded.
+/// The encoding of Mesos messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Encoding {
     /// Protocol buffers: compact and fast.
     #[default]
     Protobuf,
-    /// JSON, which is readable in a capture of the traffic. Slower to read; an event is limited to 8 MiB, which is
-    /// about 10 000 offers.
+    /// JSON, which is readable in a capture of the traffic, but slower to decode. An event is limited to 8 MiB, which
+    /// is about 10 000 offers.
     Json,
 }
 
-/// Writes calls and reads events in one encoding.
+/// Encodes calls and decodes events in one encoding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Codec {
     encoding: Encoding,
 }
 
 impl Codec {
-    /// For this encoding.
+    /// Creates a codec for this encoding.
     #[must_use]
     pub const fn new(encoding: Encoding) -> Codec {
         Codec { encoding }
     }
 
-    /// What HTTP calls the encoding. Without a character set: Mesos refuses one.
+    /// Returns the media type for HTTP headers. It has no character set, because Mesos rejects one.
     #[must_use]
     pub const fn content_type(self) -> &'static str {
         match self.encoding {
@@ -39,21 +39,21 @@ impl Codec {
         }
     }
 
-    /// The call as bytes. JSON has no numbers that aren't finite; Mesos refuses what is written in their place.
+    /// Encodes a call. JSON can't represent numbers that are not finite; Mesos rejects what is written in their place.
     #[must_use]
     pub fn encode(self, call: &Call) -> Vec<u8> {
         match self.encoding {
             Encoding::Protobuf => call.encode_to_vec(),
-            // Writing a message to memory can't fail: its keys are texts.
+            // Writing to memory can't fail, because all keys of maps are strings.
             Encoding::Json => serde_json::to_vec(call).unwrap_or_default(),
         }
     }
 
-    /// The event that a record is. What isn't known in it is skipped; nesting is limited. Memory isn't, but by the
-    /// record: where lists have empty elements, by 200 times its bytes.
+    /// Decodes a record to an event. Unknown fields are skipped, and the nesting depth is limited. Memory is limited
+    /// only by the record's length: lists of empty elements take up to 200 times as much.
     ///
     /// # Errors
-    /// When the bytes aren't an event of this encoding.
+    /// If the record is not an event in this encoding.
     pub fn decode(self, record: &[u8]) -> Result<Event, DecodeError> {
         match self.encoding {
             Encoding::Protobuf => {
@@ -66,12 +66,12 @@ impl Codec {
     }
 }
 
-/// A record that isn't an event. One sentence for people, of at most 250 characters.
+/// The error for a record that is not an event. Its message is one sentence of at most 250 characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeError(Box<str>);
 
 impl DecodeError {
-    /// So many characters of the reason are kept: parsers quote what they don't like.
+    /// The maximum length of a parser's reason, in characters. Parsers quote their input.
     const WHY_MAX: usize = 200;
 
     #[cold]

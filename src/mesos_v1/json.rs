@@ -1,7 +1,7 @@
-//! JSON as Mesos writes and reads it: enumerations by name, bytes as base64, fields that aren't set left out.
+//! Serde helpers for the JSON encoding of Mesos: enumerations by name, bytes as base64, unset fields omitted.
 //!
-//! The messages derive serde's traits; here is what serde has to be told about the fields it can't know: enumerations,
-//! which the messages keep as numbers, and bytes.
+//! The messages derive serde's traits. This module handles the fields that the derives can't: enumerations, which the
+//! messages store as numbers, and bytes.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,21 +12,21 @@ use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Unexpected, Visitor};
 use serde::ser::Serializer;
 
-/// Stands for a name that isn't known: no enumeration has a value of this number.
+/// Stands for an unknown name. No enumeration has a value with this number.
 pub const UNRECOGNIZED: i32 = -1;
 
 /// An enumeration whose values have names.
 pub trait Named: Copy + Into<i32> + TryFrom<i32> + 'static {
-    /// Its values with their names, in the order of their definition.
+    /// The values with their names, in the order of their definition.
     const NAMES: &'static [(Self, &'static str)];
 
-    /// The value's name.
+    /// Returns the value's name.
     fn name(self) -> &'static str {
         let number: i32 = self.into();
         Self::NAMES.iter().find(|(value, _)| (*value).into() == number).map_or("", |(_, name)| name)
     }
 
-    /// The value of this name, if there is one.
+    /// Returns the value with this name, if there is one.
     fn from_name(name: &str) -> Option<Self> {
         Self::NAMES.iter().find(|(_, known)| *known == name).map(|(value, _)| *value)
     }
@@ -54,14 +54,15 @@ macro_rules! names {
 }
 pub(crate) use names;
 
-/// A required enumeration.
+/// Serde adapter for a required enumeration.
 pub(crate) struct EnumName<E>(PhantomData<E>);
 
 impl<E: Named> EnumName<E> {
     pub(crate) fn serialize<S: Serializer>(number: &i32, serializer: S) -> Result<S::Ok, S::Error> {
         match E::try_from(*number) {
             Ok(value) => serializer.serialize_str(value.name()),
-            // What isn't known has no name. Readers that know it take the number as well.
+            // An unknown value has no name, so its number is written. Readers that know the value accept its number as
+            // well.
             Err(_) => serializer.serialize_i32(*number),
         }
     }
@@ -96,7 +97,7 @@ impl<'de, E: Named> Visitor<'de> for EnumName<E> {
     }
 }
 
-/// An optional enumeration.
+/// Serde adapter for an optional enumeration.
 pub(crate) struct OptionalName<E>(PhantomData<E>);
 
 impl<E: Named> OptionalName<E> {
@@ -137,13 +138,13 @@ impl<'de, E: Named> Visitor<'de> for OptionalName<E> {
     }
 }
 
-/// Base64 as everybody writes it; padding may be missing in what is read.
+/// Standard base64. Padding is written, and optional when reading.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Required bytes.
+/// Serde adapter for required bytes.
 pub(crate) struct Base64;
 
 impl Base64 {
@@ -170,7 +171,7 @@ impl Visitor<'_> for Base64 {
     }
 }
 
-/// Optional bytes.
+/// Serde adapter for optional bytes.
 pub(crate) struct OptionalBase64;
 
 impl OptionalBase64 {

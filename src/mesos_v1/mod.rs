@@ -1,11 +1,11 @@
 //! Mesos' v1 scheduler API as data: the messages, their protobuf and JSON encodings, RecordIO framing, and a reader of
 //! offers that borrows from the encoded bytes.
 //!
-//! **No stability promise.** This module is public only for this project's tests, benches and fuzz targets; it isn't
-//! part of the crate's API and may change in any release. What users of the Mesos manager need is exported by
+//! **No stability promise.** This module is public only for this project's tests, benches and fuzz targets. It isn't
+//! part of the crate's API and may change in any release. Users of the Mesos manager find all they need in
 //! `cluster::mesos`.
 //!
-//! It knows no connections and no threads: `cluster::mesos`, the client, adds them.
+//! It opens no connections and starts no threads; the client in `cluster::mesos` does.
 
 pub mod codec;
 pub mod json;

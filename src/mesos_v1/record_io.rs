@@ -1,21 +1,23 @@
-//! The framing of records in a stream: the length of each in decimal, a line break, and so many bytes.
+//! [`RecordReader`]: splits a stream of RecordIO frames into records. A frame is the record's length in decimal, a line
+//! break, and the record's bytes.
 //!
 //! ```text
 //! 20\n{"type":"HEARTBEAT"}20\n{"type":"HEARTBEAT"}
 //! ```
 //!
-//! Bytes come in pieces of any size, and what comes out doesn't depend on how they were cut.
+//! The stream arrives in pieces of any size. The records don't depend on how it is split.
 
 use std::collections::VecDeque;
 use std::fmt;
 
-/// The most digits of a length.
+/// The maximum number of digits of a length.
 const DIGITS_MAX: u32 = 20;
 
-/// Puts records together from pieces of a stream.
+/// Assembles records from the pieces of a stream.
 ///
-/// Keeps at most twice the bytes that it got, whatever lengths the stream claims, and copies each byte a constant
-/// number of times. After an error it ignores what else comes: nobody can know where the next record begins.
+/// It holds at most twice as many bytes as it received, for all lengths that the stream announces, and copies each byte
+/// a constant number of times. After an error it ignores all further input, because the start of the next record is
+/// unknown.
 ///
 /// ```
 /// use offermill::mesos_v1::record_io::RecordReader;
@@ -39,18 +41,18 @@ pub struct RecordReader {
 /// What the next byte belongs to.
 #[derive(Debug)]
 enum Parse {
-    /// To a length: what it is so far, and how many digits it has. It stops growing at the largest number.
+    /// A length: its value and number of digits so far. The value saturates at the largest number.
     Length { length: u64, digits: u32 },
-    /// To a record, which is complete with so many more bytes, at least one.
+    /// A record, and the number of missing bytes, which is at least one.
     Record { record: Vec<u8>, missing: usize },
-    /// To nothing: there was an error.
+    /// Nothing, because there was an error.
     Failed,
 }
 
 const BETWEEN_RECORDS: Parse = Parse::Length { length: 0, digits: 0 };
 
 impl RecordReader {
-    /// For a stream whose records have at most `record_bytes_max` bytes.
+    /// Creates a reader for a stream whose records have at most `record_bytes_max` bytes.
     #[must_use]
     pub fn new(record_bytes_max: usize) -> RecordReader {
         RecordReader {
@@ -61,7 +63,7 @@ impl RecordReader {
         }
     }
 
-    /// Takes the next piece of the stream. [`RecordReader::next`] gives the records that it completes.
+    /// Adds the next piece of the stream. [`RecordReader::next`] returns the records that it completes.
     pub fn push(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
         while let Some((&byte, after)) = rest.split_first() {
@@ -95,7 +97,7 @@ impl RecordReader {
         }
     }
 
-    /// The next record that is complete. After the last before an error comes the error, once.
+    /// Returns the next complete record. An error is returned once, after the records before it.
     #[allow(clippy::should_implement_trait, reason = "none yet doesn't mean that none will come")]
     pub fn next(&mut self) -> Option<Result<Vec<u8>, RecordError>> {
         match self.complete.pop_front() {
@@ -104,14 +106,14 @@ impl RecordReader {
         }
     }
 
-    /// Whether the stream may end here: no record has been begun.
+    /// Returns whether the stream may end here, because no record has begun.
     #[must_use]
     pub fn is_between_records(&self) -> bool {
         matches!(self.state, Parse::Length { digits: 0, .. })
     }
 }
 
-/// A length with one more byte; the whole length if that is the line break.
+/// Adds a byte to a length. Returns the whole length if the byte is the line break.
 fn length_with(
     byte: u8,
     length: &mut u64,
@@ -134,20 +136,21 @@ fn length_with(
     }
 }
 
-/// Makes room for `more` bytes. The room doubles, so that bytes are seldom moved, but not beyond the record's end.
+/// Reserves memory for `more` bytes. The capacity doubles, so that bytes are seldom moved, but never exceeds the
+/// record's length.
 fn reserve(record: &mut Vec<u8>, more: usize, missing: usize) {
     if record.capacity() - record.len() < more {
         record.reserve_exact(more.max(record.len()).min(missing));
     }
 }
 
-/// What is wrong with a stream.
+/// The error for a malformed stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RecordError {
-    /// Where a length should be, or go on, is something else.
+    /// A byte in the place of a length is not a digit.
     NoLength {
-        /// The byte that can't be part of a length.
+        /// The byte that is not a digit.
         byte: u8,
     },
     /// A length has more than 20 digits.
@@ -156,9 +159,9 @@ pub enum RecordError {
     Empty,
     /// A record is longer than allowed.
     Long {
-        /// Its length in bytes; the largest number for that and everything above.
+        /// The record's length in bytes. It saturates at the largest number.
         length: u64,
-        /// The most that is allowed, in bytes.
+        /// The maximum length, in bytes.
         record_bytes_max: usize,
     },
 }
@@ -196,7 +199,7 @@ mod tests {
 
     use super::*;
 
-    /// Everything that a stream has, given in pieces that end at `cuts`.
+    /// Reads a whole stream in pieces that end at `cuts`.
     fn read(
         stream: &[u8],
         record_bytes_max: usize,
@@ -220,7 +223,7 @@ mod tests {
     }
 
     proptest! {
-        /// Goal: what was framed comes out, however the stream is cut. Method: random records, random cuts.
+        /// Goal: decoding reverses framing, for any split of the stream. Method: random records, random cuts.
         #[test]
         fn framed_records_come_out(
             records in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..40), 0..8),
@@ -231,8 +234,8 @@ mod tests {
             prop_assert_eq!(found, Ok(records));
         }
 
-        /// Goal: pieces don't matter for streams with mistakes either. Method: random bytes of the kinds that matter,
-        /// whole, in random pieces and byte by byte.
+        /// Goal: the result doesn't depend on the split for malformed streams either. Method: random bytes of all
+        /// relevant kinds, in one piece, in random pieces and byte by byte.
         #[test]
         fn pieces_do_not_matter(
             stream in "[0-3\n x-]{0,60}",
@@ -247,7 +250,7 @@ mod tests {
         }
     }
 
-    /// Goal: each mistake is told apart, after the records before it. Method: one stream a mistake.
+    /// Goal: each error is reported as such, after the records before it. Method: one stream per error.
     #[test]
     fn mistakes() {
         let long = |length| RecordError::Long { length, record_bytes_max: 9 };
@@ -275,8 +278,8 @@ mod tests {
         assert_eq!(read(b"00000000000000000001\na", 9, &[]), [Ok(b"a".to_vec())]);
     }
 
-    /// Goal: a length alone takes no memory, and bytes at most twice theirs. Method: the largest length, then bytes in
-    /// pieces; the room after each.
+    /// Goal: a length alone takes no memory, and bytes take at most twice their number. Method: the largest length,
+    /// then bytes in pieces; the capacity after each.
     #[test]
     fn memory_follows_bytes() {
         let mut reader = RecordReader::new(usize::MAX);
@@ -293,8 +296,8 @@ mod tests {
         assert_eq!(reader.next(), None);
     }
 
-    /// Goal: a large record is put together without moving its bytes again and again. Method: 2.4 MB in pieces of
-    /// 16 KiB; the room changes a few times, and in the end it is just the record's.
+    /// Goal: a large record is assembled without moving its bytes repeatedly. Method: 2.4 MB in pieces of 16 KiB; the
+    /// capacity changes a few times, and finally equals the record's length.
     #[test]
     fn large_records_are_moved_seldom() {
         let record = vec![b'x'; 2_400_000];

@@ -1,4 +1,4 @@
-//! Random calls through both encodings, and what JSON may look like.
+//! Tests of the codec: random calls in both encodings, and unusual JSON.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
     vec(any::<u8>(), 0..20)
 }
 
-/// Numbers as Mesos has them. (With more than 15 digits JSON may miss the last bit.)
+/// Numbers as in Mesos. (With more than 15 digits JSON may lose the last bit.)
 fn number() -> impl Strategy<Value = f64> {
     any::<i32>().prop_map(|thousandths| f64::from(thousandths) / 1000.0)
 }
@@ -333,7 +333,7 @@ fn operation() -> BoxedStrategy<Operation> {
     .boxed()
 }
 
-/// The parts of a call; a real one has one of them, which doesn't matter here.
+/// The parts of a call. A real call has only one of them, which makes no difference here.
 fn a_call() -> BoxedStrategy<Call> {
     let filters =
         || option::of(option::of(number()).prop_map(|refuse_seconds| Filters { refuse_seconds }));
@@ -374,8 +374,7 @@ fn a_call() -> BoxedStrategy<Call> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// Goal: a call is what was meant, in either encoding. Method: random calls, read back from what was written; the
-    /// JSON has no null.
+    /// Goal: decoding reverses encoding, in both encodings. Method: random calls; the JSON contains no null.
     #[test]
     fn calls_come_back(call in a_call()) {
         prop_assert_eq!(&Call::decode(&PROTOBUF.encode(&call)[..]).unwrap(), &call);
@@ -384,7 +383,7 @@ proptest! {
         prop_assert!(!has_null(&serde_json::from_slice(&json).unwrap()));
     }
 
-    /// Goal: no record can make reading panic, and errors are short. Method: random bytes, and a real event with some
+    /// Goal: decoding never panics, and error messages are short. Method: random bytes, and a real event with some
     /// bytes changed.
     #[test]
     fn reading_is_total(
@@ -419,7 +418,7 @@ fn has_null(value: &serde_json::Value) -> bool {
     }
 }
 
-/// Goal: JSON may bring what this version doesn't know, and numbers of any kind. Method: one event with all of it.
+/// Goal: JSON may contain unknown fields and names, and numbers of any form. Method: one event with all of them.
 #[test]
 fn json_is_read_leniently() {
     let record = br#"{"type":"UPDATE","new":{"deep":[1,{}]},"update":{"more":null,"status":{"task_id":{"value":"t"},
@@ -437,8 +436,8 @@ fn json_is_read_leniently() {
     assert_eq!(JSON.decode(OFFERS).unwrap().offers.unwrap().offers[0].resources[0].role(), "*");
 }
 
-/// Goal: deep nesting can't overflow the stack. Method: containers in containers, refused in either encoding when they
-/// are too deep; a field that isn't known may be as deep as it likes, for it is skipped.
+/// Goal: deep nesting can't overflow the stack. Method: nested containers, which both encodings reject if they are too
+/// deep; an unknown field may be of any depth, because it is skipped.
 #[test]
 fn nesting_is_limited() {
     let skipped = format!("{{\"new\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
@@ -461,7 +460,7 @@ impl ContainerId {
     }
 }
 
-/// Goal: every name leads back to its value. Method: all values of the enumerations that events bring.
+/// Goal: every name maps back to its value. Method: all values of the enumerations that events contain.
 #[test]
 fn names_are_unique() {
     fn check<E: Named + PartialEq + std::fmt::Debug>() {
@@ -480,7 +479,7 @@ fn names_are_unique() {
     check::<ValueType>();
 }
 
-/// Goal: a secret can't get into a log. Method: print one.
+/// Goal: a secret can't be logged by accident. Method: print one.
 #[test]
 fn secrets_are_not_printed() {
     let secret = SecretValue { data: b"hunter2".to_vec() };

@@ -1,4 +1,4 @@
-//! Where a batch is put together: an arena that is used again for each.
+//! The arena-backed buffers in which a batch of decoded offers is built.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
@@ -9,30 +9,30 @@ use super::unavailability::Unavailability;
 use crate::offer::{Attribute, Offer, Resource};
 use crate::resources::PortRange;
 
-/// The most resources, attributes, intervals, items, reservations and labels of one offer together. (An agent whose
-/// every other port of a thousand is taken has 500 intervals.)
+/// The maximum number of resources, attributes, intervals, items, reservations and labels of one offer in total. (An
+/// agent with every other one of 1000 ports taken has 500 intervals.)
 pub const ENTRIES_MAX: usize = 8192;
 
-/// Room for a batch, and scratch for the resource or attribute that is read.
+/// Buffers for a batch, and scratch for the resource or attribute that is being decoded.
 pub(super) struct OfferBatch<'a> {
     pub(super) arena: &'a Bump,
-    /// Those that could be read.
+    /// The offers that were decoded successfully.
     pub(super) offers: Vec<'a, Offer<'a>>,
-    /// What of `resources` and `attributes` each of the offers has.
+    /// For each offer, its spans in `resources` and `attributes`.
     shares: Vec<'a, (Span, Span)>,
-    /// Places in `offers`, and when their agents are away.
+    /// Positions in `offers` of those whose agents have planned maintenance, and when it is.
     pub(super) unavailable: Vec<'a, (usize, Unavailability)>,
     pub(super) resources: Interner<'a, Resource<'a>>,
     pub(super) attributes: Interner<'a, Attribute<'a>>,
-    /// Of the value that is read.
+    /// Scratch: the intervals of the current value.
     pub(super) ranges: Vec<'a, PortRange>,
-    /// Of the value that is read.
+    /// Scratch: the items of the current value.
     pub(super) items: Vec<'a, &'a str>,
-    /// So many entries more may the offer have.
+    /// The number of entries that the current offer may still have.
     room: usize,
 }
 
-/// How much a desk had to hold.
+/// The numbers of entries that a batch held.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Extent {
     pub(super) resources: usize,
@@ -54,7 +54,7 @@ impl<'a> OfferBatch<'a> {
         }
     }
 
-    /// The next offer begins.
+    /// Begins the next offer.
     #[inline(always)]
     pub(super) fn begin(&mut self) {
         self.room = ENTRIES_MAX;
@@ -66,57 +66,58 @@ impl<'a> OfferBatch<'a> {
         Extent { resources: self.resources.len(), attributes: self.attributes.len() }
     }
 
-    /// The offer that is read is this, but for its resources and attributes.
+    /// Ends the current offer, whose resources and attributes are set later.
     #[inline(always)]
     pub(super) fn end(&mut self, offer: Offer<'a>) {
         self.offers.push(offer);
         self.shares.push((self.resources.share(), self.attributes.share()));
     }
 
-    /// Drops the offer that began when there was as much as `before`.
+    /// Drops the current offer. `before` is the extent at its beginning.
     #[cold]
     pub(super) fn drop_since(&mut self, before: Extent) {
         self.resources.cut(before.resources);
         self.attributes.cut(before.attributes);
     }
 
-    /// An entry comes.
+    /// Counts an entry. Fails if the offer has too many.
     #[inline(always)]
     pub(super) fn count(&mut self) -> Result<()> {
         self.count_all(1)
     }
 
-    /// So many entries come.
+    /// Counts several entries. Fails if the offer has too many.
     #[inline(always)]
     pub(super) fn count_all(&mut self, count: usize) -> Result<()> {
         self.room = self.room.checked_sub(count).ok_or(MalformedOffer::TooMany)?;
         Ok(())
     }
 
-    /// So many entries more may the offer have.
+    /// Returns the number of entries that the current offer may still have.
     #[inline(always)]
     pub(super) fn room(&self) -> usize {
         self.room
     }
 
-    /// The next value begins.
+    /// Begins the next value.
     #[inline(always)]
     pub(super) fn begin_value(&mut self) {
         self.ranges.clear();
         self.items.clear();
     }
 
-    /// The intervals of the value that was read.
+    /// Copies the intervals of the current value to the arena.
     pub(super) fn take_ranges(&self) -> &'a [PortRange] {
         self.arena.alloc_slice_copy(&self.ranges)
     }
 
-    /// The items of the value that was read.
+    /// Copies the items of the current value to the arena.
     pub(super) fn take_items(&self) -> &'a [&'a str] {
         self.arena.alloc_slice_copy(&self.items)
     }
 
-    /// Gives each offer its resources and attributes. Returns the offers, and those whose agents are away.
+    /// Sets the resources and attributes of all offers. Returns the offers, and the planned maintenance of their
+    /// agents.
     pub(super) fn hand_out(mut self) -> (&'a [Offer<'a>], &'a [(usize, Unavailability)]) {
         let (resources, attributes) = (self.resources.into_slice(), self.attributes.into_slice());
         for (offer, (of_resources, of_attributes)) in self.offers.iter_mut().zip(&self.shares) {

@@ -1,29 +1,29 @@
-//! What is left of a message's bytes, and how protobuf is read off it.
+//! [`WireCursor`]: reads the protobuf wire format from borrowed bytes.
 //!
-//! Reads what prost reads and refuses what prost refuses: varints of up to ten bytes that hold 64 bits, known fields
-//! of the wrong wire type, groups that aren't closed or nest too deep.
+//! It accepts and rejects the same input as prost: varints of up to ten bytes that hold 64 bits, known fields of the
+//! wrong wire type, groups that aren't closed or nest too deep.
 
 use std::fmt;
 
-/// Why bytes are not the message that they should be.
+/// The reason why bytes are not a valid offer or record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MalformedOffer {
-    /// Something ends before its time.
+    /// The bytes end in the middle of a value.
     Truncated,
-    /// A number of more than 64 bits.
+    /// A varint has more than 64 bits.
     TooLong,
-    /// A field's key is none, or a known field has another type.
+    /// A field's key is invalid, or a known field has the wrong wire type.
     Field,
-    /// A group ends that didn't begin, or the other way around, or too many are open.
+    /// A group's start and end don't match, or the nesting is too deep.
     Group,
-    /// Text that isn't UTF-8.
+    /// A text is not UTF-8.
     Text,
-    /// An offer without its id, or with an empty one.
+    /// The offer's id is missing or empty.
     NoId,
-    /// An offer without the id of its agent, or with an empty one.
+    /// The agent's id is missing or empty.
     NoAgent,
-    /// An offer with more than [`ENTRIES_MAX`](super::ENTRIES_MAX) entries, or a record with more than
+    /// An offer has more than [`ENTRIES_MAX`](super::ENTRIES_MAX) entries, or a record has more than
     /// [`OFFERS_MAX`](super::OFFERS_MAX) offers.
     TooMany,
 }
@@ -47,7 +47,7 @@ impl std::error::Error for MalformedOffer {}
 
 pub(super) type Result<T> = std::result::Result<T, MalformedOffer>;
 
-/// Messages and groups may nest so deep, the outermost counted.
+/// The maximum nesting depth of messages and groups, including the outermost message.
 const DEPTH_MAX: u8 = 100;
 
 /// The key of a field with a varint.
@@ -60,12 +60,12 @@ pub(super) const fn fixed64(field: u32) -> u32 {
     field << 3 | 1
 }
 
-/// The key of a field with a length: a message or a text.
+/// The key of a length-delimited field: a message or a text.
 pub(super) const fn sized(field: u32) -> u32 {
     field << 3 | 2
 }
 
-/// The set of these fields, as [`WireCursor::skip`] takes it. They must be below 32.
+/// The set of these fields, for [`WireCursor::skip`]. Field numbers must be below 32.
 pub(super) const fn known(keys: &[u32]) -> u32 {
     let (mut set, mut at) = (0, 0);
     while at < keys.len() {
@@ -75,26 +75,26 @@ pub(super) const fn known(keys: &[u32]) -> u32 {
     set
 }
 
-/// What is left of a message.
+/// The unread bytes of a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WireCursor<'a> {
     rest: &'a [u8],
-    /// So many messages and groups more may be inside of each other.
+    /// How many more messages and groups may be nested.
     depth: u8,
 }
 
 impl<'a> WireCursor<'a> {
-    /// A message that lies in `above` others.
+    /// Creates a cursor for a message that is nested in `above` others.
     pub(super) fn new(message: &'a [u8], above: u8) -> WireCursor<'a> {
         WireCursor { rest: message, depth: DEPTH_MAX - above.min(DEPTH_MAX) }
     }
 
-    /// How many bytes are left.
+    /// Returns the number of unread bytes.
     pub(super) fn left(&self) -> usize {
         self.rest.len()
     }
 
-    /// The key of the next field; `None` at the end.
+    /// Reads the key of the next field. Returns `None` at the end.
     #[inline(always)]
     pub(super) fn key(&mut self) -> Result<Option<u32>> {
         match self.rest {
@@ -130,7 +130,7 @@ impl<'a> WireCursor<'a> {
         Ok(number)
     }
 
-    /// An enum's number: the low half of a varint.
+    /// Reads an enum's number: the low 32 bits of a varint.
     #[inline(always)]
     pub(super) fn number(&mut self) -> Result<i32> {
         Ok(self.varint()? as i32)
@@ -143,7 +143,7 @@ impl<'a> WireCursor<'a> {
         Ok(f64::from_le_bytes(*bytes))
     }
 
-    /// What lies behind a length.
+    /// Reads a length and that number of bytes.
     #[inline(always)]
     pub(super) fn bytes(&mut self) -> Result<&'a [u8]> {
         let length = self.varint()?;
@@ -158,7 +158,7 @@ impl<'a> WireCursor<'a> {
         Ok(own)
     }
 
-    /// Reads past `bytes`, if they are next.
+    /// Skips `bytes` if they come next.
     #[inline(always)]
     pub(super) fn strip(&mut self, bytes: &[u8]) -> bool {
         let rest = self.rest.strip_prefix(bytes);
@@ -171,13 +171,13 @@ impl<'a> WireCursor<'a> {
         text(self.bytes()?)
     }
 
-    /// A message in this one.
+    /// Reads a nested message.
     #[inline(always)]
     pub(super) fn message(&mut self) -> Result<WireCursor<'a>> {
         Ok(WireCursor { rest: self.bytes()?, depth: self.depth - 1 })
     }
 
-    /// The text of a message that is one short text in field 1, which most such messages are.
+    /// If the message consists of one short text in field 1, as most do, returns the text.
     #[inline(always)]
     pub(super) fn only_text(self) -> Option<&'a [u8]> {
         match self.rest {
@@ -188,8 +188,8 @@ impl<'a> WireCursor<'a> {
         }
     }
 
-    /// Where the text is of a message that begins with a message, field 1, that is one short text in its field 1: where
-    /// it begins, and its length, which isn't zero.
+    /// If the message begins with a message in field 1 that consists of one short text in its field 1, returns the
+    /// text's position and length. The length isn't zero.
     #[inline(always)]
     pub(super) fn first_text(&self) -> Option<(usize, usize)> {
         match self.rest {
@@ -205,7 +205,8 @@ impl<'a> WireCursor<'a> {
         }
     }
 
-    /// A message that is a short name in field 1, a type, one byte, in field 2, and other fields: these, too.
+    /// If the message is a short name in field 1, a one-byte type in field 2, and other fields, returns the three
+    /// parts.
     #[inline(always)]
     pub(super) fn name_and_type(self) -> Option<(&'a [u8], u8, WireCursor<'a>)> {
         let [0x0a, length, rest @ ..] = self.rest else { return None };
@@ -218,7 +219,7 @@ impl<'a> WireCursor<'a> {
         }
     }
 
-    /// Whether nothing is left but for one short field with this key.
+    /// Whether exactly one short field with this key is left.
     #[inline(always)]
     pub(super) fn is_only(&self, key: u8) -> bool {
         match self.rest {
@@ -229,20 +230,20 @@ impl<'a> WireCursor<'a> {
         }
     }
 
-    /// Behind the next `bytes`, or at the end.
+    /// Returns a cursor after the next `bytes`, or at the end if there are fewer.
     #[inline(always)]
     pub(super) fn past(self, bytes: usize) -> WireCursor<'a> {
         WireCursor { rest: self.rest.get(bytes..).unwrap_or_default(), ..self }
     }
 
-    /// What was read since `self` was what `later` is now.
+    /// Returns the bytes between `self` and the later state of the same cursor.
     #[inline(always)]
     pub(super) fn until(self, later: &WireCursor<'a>) -> &'a [u8] {
         let length = self.rest.len() - later.rest.len();
         self.rest.get(..length).unwrap_or_default()
     }
 
-    /// The number of a message that is one number in field 1.
+    /// If the message consists of one number in field 1, returns the number.
     #[inline(always)]
     pub(super) fn only_double(self) -> Option<f64> {
         match self.rest {
@@ -251,7 +252,7 @@ impl<'a> WireCursor<'a> {
         }
     }
 
-    /// Reads past a field that isn't `known`; one that is should have had another wire type.
+    /// Skips an unknown field. Fails if the field is `known`, because then its wire type is wrong.
     #[inline(always)]
     pub(super) fn skip(&mut self, key: u32, known: u32) -> Result<()> {
         let field = key >> 3;
@@ -265,7 +266,7 @@ impl<'a> WireCursor<'a> {
         Ok(())
     }
 
-    /// What comes behind a value. (By value: what is lent away can't stay in registers.)
+    /// Returns a cursor after a value. (It takes `self` by value: a borrowed cursor can't stay in registers.)
     fn past_value(mut self, key: u32) -> Result<WireCursor<'a>> {
         match key & 7 {
             0 => self.varint().map(drop)?,
@@ -278,7 +279,7 @@ impl<'a> WireCursor<'a> {
         Ok(self)
     }
 
-    /// What comes behind the rest of the group of `field`.
+    /// Returns a cursor after the rest of the group of `field`.
     #[cold]
     fn past_group(mut self, field: u32) -> Result<WireCursor<'a>> {
         let mut open = [0; DEPTH_MAX as usize];
@@ -295,7 +296,7 @@ impl<'a> WireCursor<'a> {
                 }
                 4 => return Err(MalformedOffer::Group),
                 _ if field == 0 => return Err(MalformedOffer::Field),
-                // A field at this depth: prost looks at the depth before it looks at the field.
+                // A field at this depth: prost checks the depth before it checks the field.
                 _ if deep + 1 >= most => return Err(MalformedOffer::Group),
                 3 => {
                     deep += 1;
@@ -306,7 +307,7 @@ impl<'a> WireCursor<'a> {
         }
     }
 
-    /// Reads past everything.
+    /// Reads all fields without using them, to validate them.
     pub(super) fn skip_all(mut self) -> Result<()> {
         while let Some(key) = self.key()? {
             self.skip(key, 0)?;
@@ -315,7 +316,7 @@ impl<'a> WireCursor<'a> {
     }
 }
 
-/// A varint and what comes behind it.
+/// Reads a varint, and returns the bytes after it.
 #[inline(never)]
 fn long_varint(bytes: &[u8]) -> Result<(u64, &[u8])> {
     let mut number = 0;
@@ -331,7 +332,7 @@ fn long_varint(bytes: &[u8]) -> Result<(u64, &[u8])> {
     Err(MalformedOffer::Truncated)
 }
 
-/// Bytes as text.
+/// Checks that bytes are UTF-8.
 #[inline(always)]
 pub(super) fn text(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(bytes).map_err(|_| MalformedOffer::Text)

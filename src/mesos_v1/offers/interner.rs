@@ -1,45 +1,45 @@
-//! Where entries of one kind, resources or attributes, are put, those of a whole batch.
+//! [`Interner`]: storage for a batch's resources or attributes, which shares identical runs of entries between offers.
 //!
-//! Agents of one make say the same of themselves, byte for byte. So runs of entries are remembered by their bytes, and
-//! an offer that brings a run again shares the entries that the run became.
+//! Agents of one kind send the same resources and attributes, byte for byte. Therefore the encoded bytes of recent runs
+//! are remembered, and an offer that repeats a run shares the decoded entries.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
 
 use super::cursor::WireCursor;
 
-/// So many runs are remembered: agents of several makes offer in turn.
+/// The number of runs that are remembered. It is above one because agents of several kinds send offers in turn.
 const RUNS: usize = 4;
 
-/// After so many runs in a row that weren't there before, no more are looked for in this batch.
+/// The number of consecutive new runs after which no more are looked up in this batch.
 const PATIENCE: u8 = 16;
 
-/// Some entries on a shelf, one after the other.
+/// A range of consecutive entries.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Span {
     start: usize,
     end: usize,
 }
 
-/// A run of entries that was read before.
+/// A run of entries that was decoded before.
 #[derive(Clone, Copy, Default)]
 struct Run<'a> {
-    /// From behind the key of the first entry; empty if there is none.
+    /// The encoded bytes after the key of the first entry. Empty if there is no run.
     bytes: &'a [u8],
     share: Span,
-    /// How many entries it counts for, intervals and the like included.
+    /// The number of entries that it counts for, including intervals and the like.
     count: usize,
 }
 
 pub(super) struct Interner<'a, T> {
     all: Vec<'a, T>,
     runs: [Run<'a>; RUNS],
-    /// Which run is forgotten next.
+    /// The index, modulo [`RUNS`], of the run to replace next.
     oldest: usize,
     patience: u8,
-    /// What the offer has that is read.
+    /// The entries of the current offer.
     share: Span,
-    /// What the offer before it had.
+    /// The entries of the previous offer.
     before: Span,
 }
 
@@ -59,20 +59,20 @@ impl<'a, T: Copy> Interner<'a, T> {
         self.all.len()
     }
 
-    /// Whether the offer has none so far.
+    /// Whether the current offer has no entries yet.
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
         self.share.start == self.share.end
     }
 
-    /// The next offer begins.
+    /// Begins the next offer.
     #[inline(always)]
     pub(super) fn begin(&mut self) {
         let end = self.all.len();
         (self.before, self.share) = (self.share, Span { start: end, end });
     }
 
-    /// What the offer has that was read.
+    /// Returns the entries of the current offer.
     #[inline(always)]
     pub(super) fn share(&self) -> Span {
         self.share
@@ -87,7 +87,7 @@ impl<'a, T: Copy> Interner<'a, T> {
         self.share.end = self.all.len();
     }
 
-    /// Entries are to come behind a run that isn't the last on the shelf: the offer gets a copy of that.
+    /// Copies the entries of the current offer to the end, because a shared run can only be extended there.
     #[cold]
     fn own(&mut self) {
         let start = self.all.len();
@@ -97,13 +97,14 @@ impl<'a, T: Copy> Interner<'a, T> {
         self.share = Span { start, end: self.all.len() };
     }
 
-    /// Most likely what comes next: what the offer before had at the same place.
+    /// Returns the entry that probably comes next: the previous offer's entry at the same position.
     #[inline(always)]
     pub(super) fn guess(&self) -> Option<&T> {
         self.all.get(self.before.start + (self.share.end - self.share.start))
     }
 
-    /// Reads past a run that is remembered; returns for how many entries it counts.
+    /// Skips a remembered run, whose entries become those of the offer. Returns the number of entries that it counts
+    /// for.
     #[inline(always)]
     pub(super) fn recall(&mut self, message: &mut WireCursor<'a>) -> Option<usize> {
         if self.patience == 0 || !self.is_empty() {
@@ -114,7 +115,7 @@ impl<'a, T: Copy> Interner<'a, T> {
         Some(run.count)
     }
 
-    /// All entries of the offer so far are the run that these bytes are.
+    /// Remembers `bytes` as the encoding of all entries of the offer so far.
     #[inline(always)]
     pub(super) fn remember(&mut self, bytes: &'a [u8], count: usize) {
         if self.patience > 0 {
@@ -124,7 +125,7 @@ impl<'a, T: Copy> Interner<'a, T> {
         }
     }
 
-    /// Drops the entries of an offer that can't be read: those from `length` on.
+    /// Drops the entries from `length` on, which belong to an offer that can't be decoded.
     #[cold]
     pub(super) fn cut(&mut self, length: usize) {
         self.all.truncate(length);
@@ -141,7 +142,7 @@ impl<'a, T: Copy> Interner<'a, T> {
 }
 
 impl Span {
-    /// These of all entries.
+    /// Returns the entries of this range.
     #[inline(always)]
     pub(super) fn of<'a, T>(&self, all: &'a [T]) -> &'a [T] {
         all.get(self.start..self.end).unwrap_or_default()

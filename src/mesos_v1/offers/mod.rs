@@ -1,21 +1,21 @@
-//! Offers straight from the wire: the bytes of an OFFERS event become [`Offer`](crate::Offer)s that borrow from them,
-//! without messages in between.
+//! Zero-copy decoding of offers: the bytes of an OFFERS event become [`Offer`](crate::Offer)s that borrow from them,
+//! without intermediate messages.
 //!
 //! ```text
-//! record ─► split ─► where each offer and its id lie ─► OfferReader ─► Offers, borrowed from the record and an arena
+//! record ─► split ─► positions of offers and ids ─► OfferReader ─► Offers, borrowed from the record and an arena
 //! ```
 //!
-//! # What is read
+//! # Fields
 //!
-//! What the kernel needs to know: ids, host name, resources, attributes, the allocated role, the fault domain, planned
-//! maintenance. All other fields are passed over without a look inside.
+//! The fields that the kernel needs are decoded: ids, host name, resources, attributes, the allocated role, the fault
+//! domain, planned maintenance. All other fields are skipped without validating their content.
 //!
-//! Of a field that comes twice the last one counts; messages are merged, and their repeated fields are joined, as prost
-//! does. Ids that are missing or empty make an offer unreadable; anything else that is missing is empty or zero. A
-//! value of a type that has no place here is an empty set. A resource without any word of reservations is taken to be
-//! in the form that has a stack of them, with an empty one.
+//! If a field occurs more than once, the last value counts; messages are merged, and their repeated fields are joined,
+//! as in prost. An offer with a missing or empty id is unreadable; any other missing field is empty or zero. A value of
+//! a type that is invalid in its place is an empty set. A resource without any reservation field is taken to have the
+//! form with a reservation stack, which is empty.
 //!
-//! The tests hold it against prost: what prost refuses, this refuses, and else both read the same.
+//! The tests compare this reader with prost: it rejects the same input, and decodes the same values.
 
 mod batch;
 mod cursor;

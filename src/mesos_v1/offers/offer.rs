@@ -1,4 +1,4 @@
-//! One offer.
+//! Decoding of one offer.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use super::value::{read_nanoseconds, read_role, read_text};
 use crate::offer::Offer;
 
 const ID: u32 = sized(1);
-/// Is passed over.
+/// Skipped.
 const FRAMEWORK_ID: u32 = sized(2);
 const AGENT_ID: u32 = sized(3);
 const HOSTNAME: u32 = sized(4);
@@ -39,10 +39,10 @@ const ZONE: u32 = sized(2);
 const START: u32 = sized(1);
 const DURATION: u32 = sized(2);
 
-/// An offer lies in the message `Offers`, and that in an `Event`.
+/// The nesting depth of an offer: it is in an `Offers` message, which is in an `Event`.
 const ABOVE: u8 = 2;
 
-/// What is said of an offer beside its resources and attributes.
+/// The fields of an offer, except its resources and attributes.
 #[derive(Default)]
 struct OfferDraft<'a> {
     id: Option<&'a str>,
@@ -54,7 +54,7 @@ struct OfferDraft<'a> {
     unavailability: Option<Unavailability>,
 }
 
-/// Reads an offer and puts it on the desk.
+/// Decodes an offer and adds it to the batch.
 pub(super) fn read_offer<'a>(
     bytes: &'a [u8],
     default_role: &'a str,
@@ -102,17 +102,17 @@ pub(super) fn read_offer<'a>(
     Ok(())
 }
 
-/// How an offer begins.
+/// The first fields of an offer.
 struct OfferHead<'a> {
     id: &'a str,
     agent_id: &'a str,
     hostname: &'a str,
 }
 
-/// Reads how most offers begin: with the ids of the offer, the framework and the agent, and the host name, all short.
-/// Returns how long that is, too.
+/// Decodes the usual beginning of an offer: the ids of the offer, the framework and the agent, and the host name, all
+/// short. Also returns its length.
 ///
-/// Keys and short lengths are letters as far as UTF-8 is concerned; so one look at all of it will do.
+/// Keys and short lengths are ASCII, so one UTF-8 check covers the whole beginning.
 #[inline(always)]
 fn read_head(bytes: &[u8]) -> Option<(OfferHead<'_>, usize)> {
     let (id, framework_id_at) = boxed_text(bytes, 0, ID)?;
@@ -129,7 +129,7 @@ fn read_head(bytes: &[u8]) -> Option<(OfferHead<'_>, usize)> {
     Some((OfferHead { id, agent_id, hostname }, end))
 }
 
-/// Where the text lies of the message at `at` that is one short text, and where that ends; if its key is `key`.
+/// If the message at `at` has the key `key` and consists of one short text, returns the text's range and its end.
 #[inline(always)]
 fn boxed_text(bytes: &[u8], at: usize, key: u32) -> Option<(Range<usize>, usize)> {
     let &[first, outer, 0x0a, inner] = bytes.get(at..)?.first_chunk()? else { return None };

@@ -1,4 +1,4 @@
-//! A batch of offers from their bytes.
+//! [`OfferReader`]: decodes a batch of offers.
 
 use std::time::SystemTime;
 
@@ -12,27 +12,27 @@ use super::unavailability::Unavailability;
 use crate::engine::cluster_manager::{EncodedOffer, ReadBatch, ReadOffers};
 use crate::offer::{DEFAULT_ROLE, Offer};
 
-/// An arena that has grown beyond this is given back.
+/// The arena's maximum size between batches, in bytes. A larger arena is freed.
 const ARENA_BYTES_KEPT: usize = 8 << 20;
 
-/// Reads offers in the form of the wire, a batch at a time, into memory that it uses again: in the steady state it
-/// allocates nothing.
+/// Decodes offers from the protobuf wire format, one batch at a time, into memory that it reuses. In the steady state
+/// it allocates nothing.
 #[derive(Debug)]
 pub struct OfferReader {
     arena: Bump,
     default_role: Box<str>,
-    /// What the last batch held.
+    /// The size of the last batch.
     expected: Extent,
 }
 
-/// A batch of offers that was decoded. It borrows from the encoded bytes and from the reader's arena.
+/// A decoded batch of offers. It borrows from the encoded bytes and from the reader's arena.
 #[derive(Clone, Copy, Debug)]
 pub struct DecodedOffers<'a> {
-    /// The offers that could be read, in the order of the batch.
+    /// The offers that were decoded, in the order of the batch.
     pub offers: &'a [Offer<'a>],
-    /// The positions in the batch of the offers that can't be read, ascending, and why they can't.
+    /// The positions in the batch of the offers that can't be decoded, in ascending order, and the reasons.
     pub unreadable: &'a [(usize, MalformedOffer)],
-    /// Positions in `offers` of those whose agents have planned maintenance, and when it is.
+    /// The positions in `offers` of those whose agents have planned maintenance, and when it is.
     pub unavailable: &'a [(usize, Unavailability)],
 }
 
@@ -43,8 +43,8 @@ impl Default for OfferReader {
 }
 
 impl OfferReader {
-    /// A reader for a framework with this role: offers that don't say their own have it. [`DEFAULT_ROLE`] leaves open
-    /// whose resources are taken, see [`Offer::role`].
+    /// Creates a reader for a framework with this role, which applies to offers without a role of their own. With
+    /// [`DEFAULT_ROLE`], it stays open whose resources are used, see [`Offer::role`].
     #[must_use]
     pub fn new(default_role: &str) -> OfferReader {
         OfferReader {
@@ -54,9 +54,10 @@ impl OfferReader {
         }
     }
 
-    /// Reads offers, each the bytes of an `Offer` message. The arena is used again when the returned batch is dropped.
+    /// Decodes offers, each from the bytes of an `Offer` message. The arena is reused after the returned batch is
+    /// dropped.
     ///
-    /// An offer that can't be read doesn't spoil the others.
+    /// An offer that can't be decoded doesn't affect the others.
     pub fn decode<'r>(
         &'r mut self,
         offers: impl ExactSizeIterator<Item = &'r [u8]>,
@@ -86,7 +87,7 @@ impl OfferReader {
     }
 }
 
-/// Tells offers when their agents' maintenance begins.
+/// Sets in each offer when its agent's maintenance begins.
 #[cold]
 fn plan_around(offers: &mut [Offer<'_>], unavailable: &[(usize, Unavailability)]) {
     let now = SystemTime::now();

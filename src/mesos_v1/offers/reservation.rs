@@ -1,4 +1,4 @@
-//! Who reserved a resource, and for whom.
+//! Decoding of reservations: the role and principal that a resource is reserved for.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
@@ -21,7 +21,7 @@ const LABEL_VALUE: u32 = sized(2);
 /// `ReservationInfo.Type`.
 const TYPE_STATIC: i32 = 1;
 
-/// A reservation that is being read. One that comes twice is merged.
+/// A reservation that is being decoded. A message that occurs more than once is merged.
 pub(super) struct ReservationDraft<'a> {
     kind: i32,
     role: &'a str,
@@ -71,7 +71,7 @@ impl<'a> ReservationDraft<'a> {
         Ok(())
     }
 
-    /// The reservation. Without a kind it counts as dynamic, which the form without a stack of them always is.
+    /// Returns the reservation. Without a type it is dynamic, as reservations outside of a stack always are.
     pub(super) fn finish(self) -> Reservation<'a> {
         let kind = match self.kind {
             TYPE_STATIC => ReservationKind::Static,

@@ -1,4 +1,4 @@
-//! Resources and attributes.
+//! Decoding of resources and attributes.
 
 use super::batch::OfferBatch;
 use super::cursor::{Result, WireCursor, known, sized, text, varint};
@@ -24,7 +24,7 @@ mod key {
     pub(super) const RESERVATION: u32 = sized(8);
     pub(super) const REVOCABLE: u32 = sized(9);
     pub(super) const SHARED: u32 = sized(10);
-    /// Is passed over.
+    /// Skipped.
     pub(super) const ALLOCATION_INFO: u32 = sized(11);
     pub(super) const RESERVATIONS: u32 = sized(13);
     pub(super) const KNOWN: u32 = known(&[
@@ -55,7 +55,7 @@ mod attribute {
     pub(super) const KNOWN: u32 = known(&[NAME, TYPE, SCALAR, RANGES, TEXT, SET]);
 }
 
-/// What is known of a resource's reservation, in either form.
+/// The reservation fields of a resource, in both forms.
 #[derive(Default)]
 struct Reserved<'a> {
     role: Option<&'a str>,
@@ -63,8 +63,8 @@ struct Reserved<'a> {
     stack: Option<bumpalo::collections::Vec<'a, crate::offer::Reservation<'a>>>,
 }
 
-/// Reads resources, one right behind the other, and puts them on the desk. The first one's key was read: it is `key`,
-/// which must be one byte.
+/// Decodes consecutive resources and adds them to the batch. `key` is the key of the first one, which was read already
+/// and must be one byte.
 #[inline(always)]
 pub(super) fn read_resources<'a>(
     message: &mut WireCursor<'a>,
@@ -93,7 +93,7 @@ pub(super) fn read_resources<'a>(
     Ok(())
 }
 
-/// A scalar that is written as most are: a name that is known, and a number; allocated, but not reserved.
+/// Fast path for the usual scalar: a known name and a number, allocated but not reserved.
 #[inline(always)]
 fn plain_resource(mut message: WireCursor<'_>) -> Option<Resource<'static>> {
     let (name, kind) = if message.strip(b"\n\x04cpus\x10\0\x1a\x09\x09") {
@@ -111,7 +111,7 @@ fn plain_resource(mut message: WireCursor<'_>) -> Option<Resource<'static>> {
     is_plain.then_some(Resource { name, kind, standing, reservations, value })
 }
 
-/// Reads a resource and puts it on the desk.
+/// Decodes a resource and adds it to the batch.
 #[inline(never)]
 fn read_resource<'a>(mut message: WireCursor<'a>, desk: &mut OfferBatch<'a>) -> Result<()> {
     desk.count()?;
@@ -164,7 +164,7 @@ fn read_resource<'a>(mut message: WireCursor<'a>, desk: &mut OfferBatch<'a>) -> 
 }
 
 impl<'a> Reserved<'a> {
-    /// A stack is the new form, and so is nothing at all.
+    /// Returns the reservations. A stack is the new form, and so is a resource without reservation fields.
     #[inline(always)]
     fn finish(self, desk: &OfferBatch<'a>) -> Reservations<'a> {
         match self {
@@ -178,7 +178,7 @@ impl<'a> Reserved<'a> {
     }
 }
 
-/// A name that most likely is one of a few.
+/// Decodes a name that is probably one of a few known ones.
 #[inline(always)]
 fn known_text(bytes: &[u8]) -> Result<&str> {
     Ok(match bytes {
@@ -192,8 +192,8 @@ fn known_text(bytes: &[u8]) -> Result<&str> {
     })
 }
 
-/// Reads attributes, one right behind the other, and puts them on the desk. The first one's key was read: it is `key`,
-/// which must be one byte.
+/// Decodes consecutive attributes and adds them to the batch. `key` is the key of the first one, which was read already
+/// and must be one byte.
 #[inline(always)]
 pub(super) fn read_attributes<'a>(
     message: &mut WireCursor<'a>,
@@ -222,8 +222,8 @@ pub(super) fn read_attributes<'a>(
     Ok(())
 }
 
-/// An attribute that is written as most are: a name and a short text or a number. If its texts are those of `guess`
-/// there is no need to look at their letters.
+/// Fast path for the usual attribute: a name and a short text or a number. If its texts equal those of `guess`, their
+/// UTF-8 check is skipped.
 #[inline(always)]
 fn plain_attribute<'a>(
     message: WireCursor<'a>,
@@ -254,7 +254,7 @@ fn plain_attribute<'a>(
     Ok(Some(Attribute { name, value }))
 }
 
-/// Reads an attribute and puts it on the desk.
+/// Decodes an attribute and adds it to the batch.
 #[inline(never)]
 fn read_attribute<'a>(mut message: WireCursor<'a>, desk: &mut OfferBatch<'a>) -> Result<()> {
     desk.count()?;

@@ -1,4 +1,4 @@
-//! Where the offers of a record lie: a walk past everything else.
+//! [`split()`]: finds the positions of the offers in a record, without decoding them.
 
 use super::cursor::{MalformedOffer, Result, WireCursor, known, sized, varint};
 use crate::engine::cluster_manager::OfferPlace;
@@ -8,29 +8,29 @@ const TYPE: u32 = varint(1);
 /// `Event.offers`.
 const OFFERS: u32 = sized(3);
 const EVENT: u32 = known(&[TYPE, OFFERS]);
-/// The type of events that bring offers.
+/// The type of events that contain offers.
 const TYPE_OFFERS: i32 = 2;
 
-/// `Offers.offers`.
+/// `Offer.id`.
 const OFFER: u32 = sized(1);
 /// `Offer.id`.
 const ID: u32 = sized(1);
 /// `OfferID.value`.
 const VALUE: u32 = sized(1);
 
-/// So many offers may be in one record. A large cluster has some ten thousand agents; what has more offers is made to
-/// cost memory.
+/// The maximum number of offers in one record. A large cluster has about 10 000 agents, so a record with more offers is
+/// an attempt to exhaust memory.
 pub const OFFERS_MAX: usize = 1 << 20;
 
-/// Finds the offers in `record`, an event, and puts their places into `places`, whose former content is gone. Returns
-/// whether it is an event of type `OFFERS`; of others there are no places.
+/// Finds the offers in `record`, an encoded event. Replaces the content of `places` with their positions. Returns
+/// whether the event's type is `OFFERS`; other events have no positions.
 ///
-/// Looks at nothing in an offer but for its id, and no further than to there if that comes first. (Of an offer with
-/// several ids the kernel goes by the last one; then its place may be that of the first.) An offer whose id can't be
-/// found for some flaw has an empty one.
+/// It reads only the ids of offers, and stops at the id if it comes first. (The kernel uses the last id of an offer
+/// that has several; the position may be that of the first.) If an offer's id can't be found because the offer is
+/// malformed, its position is empty.
 ///
 /// # Errors
-/// When the record is no event, its offers can't be told apart, or there are more than [`OFFERS_MAX`].
+/// If the record is not an event, if its offers can't be separated, or if there are more than [`OFFERS_MAX`].
 pub fn split(
     record: &[u8],
     places: &mut Vec<OfferPlace>,
@@ -43,7 +43,7 @@ pub fn split(
     kind.map(|kind| kind == TYPE_OFFERS)
 }
 
-/// Finds the offers; returns the event's type.
+/// Finds the offers, and returns the event's type.
 fn walk(record: &[u8], places: &mut Vec<OfferPlace>) -> Result<i32> {
     let mut kind = 0;
     let mut event = WireCursor::new(record, 0);
@@ -60,7 +60,7 @@ fn walk(record: &[u8], places: &mut Vec<OfferPlace>) -> Result<i32> {
     Ok(kind)
 }
 
-/// The offers of a message that ends at `end`.
+/// Finds the offers of an `Offers` message that ends at `end`.
 fn each_offer(mut offers: WireCursor<'_>, end: usize, places: &mut Vec<OfferPlace>) -> Result<()> {
     while let Some(key) = offers.key()? {
         if key == OFFER {
@@ -74,7 +74,7 @@ fn each_offer(mut offers: WireCursor<'_>, end: usize, places: &mut Vec<OfferPlac
             match offer.first_text() {
                 // Masters begin with the id.
                 Some((at, length)) => id = start + at..start + at + length,
-                // What is wrong with an offer, its reader will say.
+                // If the offer is malformed, its reader reports the error.
                 None => drop(find_id(offer, end, &mut id)),
             }
             places.push(OfferPlace { offer: start..end, id });
@@ -85,7 +85,8 @@ fn each_offer(mut offers: WireCursor<'_>, end: usize, places: &mut Vec<OfferPlac
     Ok(())
 }
 
-/// Where the id is of an offer that ends at `end` and doesn't begin with it: the last one, as everywhere in protobuf.
+/// Finds the id of an offer that ends at `end` and doesn't begin with its id. If there are several, the last one
+/// counts, as always in protobuf.
 fn find_id(
     mut offer: WireCursor<'_>,
     end: usize,

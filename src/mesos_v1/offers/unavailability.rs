@@ -1,18 +1,18 @@
-//! When an agent is away for maintenance.
+//! [`Unavailability`]: the planned maintenance of an agent.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// When an agent's resources may be away, for maintenance.
+/// The time of an agent's planned maintenance, during which its resources may be unavailable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unavailability {
-    /// From when, in nanoseconds since 1970.
+    /// The start, in nanoseconds since 1970.
     pub start_ns: i64,
-    /// For how long, in nanoseconds; `None` is for ever.
+    /// The duration, in nanoseconds. `None` means without an end.
     pub duration_ns: Option<i64>,
 }
 
 impl Unavailability {
-    /// How long after `now` it begins: zero if it has begun, `None` if it is over.
+    /// Returns the time from `now` until it begins: zero if it has begun, `None` if it is over.
     #[must_use]
     pub fn begins_in(&self, now: SystemTime) -> Option<Duration> {
         let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();

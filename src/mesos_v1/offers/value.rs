@@ -1,4 +1,4 @@
-//! The parts of resources' and attributes' values. A part that comes twice is merged.
+//! Decoding of the values of resources and attributes: scalars, ranges, sets and texts. A message that occurs more than once is merged.
 
 use super::batch::OfferBatch;
 use super::cursor::{self, Result, WireCursor, fixed64, known, sized, varint};
@@ -23,7 +23,7 @@ const END: u32 = varint(2);
 const ITEM: u32 = sized(1);
 const NANOSECONDS: u32 = varint(1);
 
-/// A message of one text, its first field.
+/// Decodes a message whose first field is its text.
 #[inline(always)]
 pub(super) fn read_text<'a>(message: WireCursor<'a>, text: &mut Option<&'a str>) -> Result<()> {
     if let Some(only) = message.only_text() {
@@ -34,7 +34,7 @@ pub(super) fn read_text<'a>(message: WireCursor<'a>, text: &mut Option<&'a str>)
     Ok(())
 }
 
-/// A role: most likely that of nobody in particular.
+/// Decodes a role. The fast path is for the default role.
 #[inline(always)]
 pub(super) fn read_role<'a>(message: WireCursor<'a>, role: &mut Option<&'a str>) -> Result<()> {
     if message.only_text() == Some(DEFAULT_ROLE.as_bytes()) {
@@ -44,7 +44,7 @@ pub(super) fn read_role<'a>(message: WireCursor<'a>, role: &mut Option<&'a str>)
     read_text(message, role)
 }
 
-/// One with other fields, or without one.
+/// Decodes a message with other fields, or without a text.
 #[cold]
 fn read_any_text<'a>(
     mut message: WireCursor<'a>,
@@ -118,7 +118,7 @@ pub(super) fn read_set<'a>(mut message: WireCursor<'a>, desk: &mut OfferBatch<'a
     Ok(())
 }
 
-/// A time or a duration.
+/// Decodes a time or a duration, in nanoseconds.
 pub(super) fn read_nanoseconds(mut message: WireCursor<'_>, nanoseconds: &mut i64) -> Result<()> {
     while let Some(key) = message.key()? {
         match key {
