@@ -198,7 +198,7 @@ impl Actor {
         }
     }
 
-    /// Gives up starts, kills executors and replaces wardens whose time has come.
+    /// Gives up starts, kills executors and replaces wardens that are due.
     fn run_due(&mut self, now: Instant) {
         for executor in self.starting.give_up_due(now) {
             let why = match executor.force_at {

@@ -232,7 +232,7 @@ impl ClusterManager for MesosCluster {
         let is_first = thread.is_some();
         match thread.map(JoinHandle::join) {
             Some(Ok(TearDownOutcome::TornDown)) => {
-                // The framework is gone, so its id is of no use.
+                // The framework has been removed, so its id is of no use.
                 let _kept = running.state_file.remove();
                 return;
             }

@@ -6,16 +6,18 @@
 //!  start ─► subscribing ──── no, not now, elsewhere ──────────┤
 //!              │    └─────── refused, or not Mesos ─► the end │
 //!              ▼                                              │
-//!          subscribed ────── the stream ends, stalls, is odd ─┘
+//!          subscribed ────── the stream ends, stalls, is bad ─┘
 //!              └──────────── ERROR ─► the end
 //! ```
 //!
 //! No events are read while too many acknowledgements wait to be sent: see `call_queue.rs`.
 //!
-//! The subscriber goes on while the manager is being stopped, because TEARDOWN needs a subscription. The engine gets no
+//! The subscriber continues while the manager is being stopped, because TEARDOWN needs a subscription. The engine gets
+//! no
 //! events of new subscriptions then.
 //!
-//! Each subscription has a new number, and calls of earlier ones are dropped. Executors run on; they are reconciled
+//! Each subscription has a new number, and calls of earlier ones are dropped. Executors keep running; they are
+//! reconciled
 //! after each subscription.
 
 use std::sync::{Arc, OnceLock};

@@ -10,7 +10,7 @@ use crate::engine::Notice;
 use crate::engine::cluster_manager::Call;
 use crate::kernel::Change;
 
-/// How close to a deadline an executor must come back to count, in milliseconds.
+/// The maximum distance from a deadline at which an executor counts as back at the deadline, in milliseconds.
 const CLOSE_MS: u64 = 1_500;
 
 macro_rules! corners {
@@ -40,7 +40,7 @@ corners! {
     UnreachableAgain = "an executor is out of sight again after it came back",
 }
 
-/// How many events have happened that may come between the steps of an answer.
+/// Counts of the events that may occur between the steps of an answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct EventCounts {
     updates: u64,
@@ -102,7 +102,7 @@ impl Corners {
         self.record(Corner::Stale, stale);
     }
 
-    /// A call is made of a batch that was committed when `committed` had happened.
+    /// Records that a call of a batch is made. `committed` are the counts at the commit of the batch.
     pub(super) fn call_made(&mut self, committed: EventCounts) {
         let seen = self.seen;
         self.record(Corner::Update, seen.updates > committed.updates);

@@ -17,7 +17,7 @@ pub(super) enum SimEvent {
     CallArrives { stream: u64, call: FrameworkCall },
     /// The framework tries to subscribe.
     Subscribe,
-    /// An offer handler checks the offer queue, or goes on with its batch.
+    /// An offer handler checks the offer queue, or continues its batch.
     Answer { handler: usize },
     /// The framework's control thread wakes up.
     Poll,

@@ -28,7 +28,7 @@ pub struct Report {
     /// The distribution of executors over agents when there were most executors: pairs of a number of executors and the
     /// number of agents that held that number, in ascending order, 0 included.
     pub spread: Vec<(u32, u32)>,
-    /// Virtual time of [`spread`](Self::spread).
+    /// Virtual time of [`spread`](Report::spread).
     pub spread_at: Timestamp,
     /// The number of answered offers.
     pub offers: u64,

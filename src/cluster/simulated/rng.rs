@@ -32,7 +32,7 @@ impl Rng {
         least + self.below(most.saturating_sub(least) + 1)
     }
 
-    /// True with a probability of `percent`. Draws a number only if the result isn't certain.
+    /// Returns `true` with a probability of `percent` %. Draws a number only if the result isn't certain.
     pub(super) fn percent(&mut self, percent: u8) -> bool {
         match percent {
             0 => false,

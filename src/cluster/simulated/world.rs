@@ -1,4 +1,4 @@
-//! What the framework acts on in a simulation: virtual time, the cluster, and the observers.
+//! The part of a simulation on which the framework acts: virtual time, the cluster, and the observers.
 
 use super::checker::Checker;
 use super::cluster::Cluster;

@@ -130,7 +130,7 @@ fn offers_to_different_roles_are_not_merged() {
     assert_eq!(fixture.offer(&[half.clone(), half], 0).len(), 1);
 }
 
-/// Goal: the executor is told extra cores, which are neither taken nor counted. Method: a cap that leaves room for
+/// Goal: extra cores are passed to the executor, and neither taken nor counted. Method: a cap that leaves room for
 /// exactly the cores without the extra ones.
 #[test]
 fn extra_cores_are_only_advertised() {

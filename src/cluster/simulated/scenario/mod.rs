@@ -12,7 +12,14 @@ use crate::time::Timestamp;
 
 /// Everything that a simulation depends on: equal scenarios give equal simulations, bit for bit.
 ///
-/// Its text (`Display`, `FromStr`) has a line of settings and a line per fault.
+/// Its text form (`Display`, `FromStr`) has a line of settings and a line per fault. Times in it are in seconds, with
+/// up to three decimals. When parsed, settings that are left out have default values (one agent, one executor), and
+/// empty lines and lines that begin with `#` are ignored.
+///
+/// ```text
+/// seed=7 agents=5 agent-cores=8
+/// 12.5s agent-dies agent=3 lasts=60s amount=1
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Scenario {

@@ -5,8 +5,8 @@
 //! 12.5s agent-dies agent=3 lasts=60s amount=1
 //! ```
 //!
-//! The first line sets what differs from the default scenario; each further line is a fault. Empty lines and lines that
-//! begin with `#` are ignored.
+//! The first line contains settings; settings that are left out have the values of the default scenario. Each further
+//! line is a fault. Empty lines and lines that begin with `#` are ignored.
 
 use std::fmt;
 use std::str::FromStr;

@@ -107,7 +107,7 @@ pub struct Simulation {
     most_running: u32,
 }
 
-/// How long the simulation goes on after the drain, in milliseconds, so that delayed messages arrive.
+/// How long the simulation continues after the drain, in milliseconds, so that delayed messages arrive.
 const AFTERMATH_MS: u64 = 5_000;
 /// The number of samples until faults are over.
 const SAMPLES: u64 = 400;
