@@ -13,12 +13,10 @@
 //! No events are read while too many acknowledgements wait to be sent: see `call_queue.rs`.
 //!
 //! The subscriber continues while the manager is being stopped, because TEARDOWN needs a subscription. The engine gets
-//! no
-//! events of new subscriptions then.
+//! no events of new subscriptions then.
 //!
 //! Each subscription has a new number, and calls of earlier ones are dropped. Executors keep running; they are
-//! reconciled
-//! after each subscription.
+//! reconciled after each subscription.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

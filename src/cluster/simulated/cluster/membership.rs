@@ -160,7 +160,7 @@ impl Cluster {
                 MasterEvent::Update(master_update(&task.name, agent, state, reason))
             };
             if task.phase == TaskPhase::Ordered {
-                // The launch was lost on its way.
+                // The launch was lost in transit.
                 if task.visible {
                     let dropped = event(task, TaskState::Dropped);
                     self.network.send_event(events, dropped);

@@ -91,7 +91,7 @@ pub(super) struct Machine {
     pub(super) view: MasterView,
     pub(super) zone: u32,
     pub(super) capacity: Amounts,
-    /// What is neither used nor offered, as the master counts it.
+    /// The resources that are neither used nor offered, as the master counts them.
     pub(super) free: Amounts,
     refuse_until: u64,
     /// Changes whenever `link` does.
@@ -117,9 +117,9 @@ struct SimTask {
     agent: AgentRef,
     amounts: Amounts,
     phase: TaskPhase,
-    /// It never gets beyond starting.
+    /// Whether it stays in startup.
     hung: bool,
-    /// Kills don't end it.
+    /// Whether it survives kills.
     outlives: bool,
     /// Whether the master knows the task.
     visible: bool,

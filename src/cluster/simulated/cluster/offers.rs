@@ -31,7 +31,7 @@ impl Cluster {
         }
     }
 
-    /// Offers what is free, even if suppressed.
+    /// Offers all free resources, even if suppressed.
     pub(super) fn offer(&mut self, events: &mut EventQueue) {
         if !self.leads || !self.subscribed {
             return;

@@ -60,7 +60,7 @@ impl Framework {
         }
     }
 
-    /// Has a handler answer a batch from the offer queue, or make the next call of its open batch.
+    /// Makes a handler answer a batch from the offer queue, or make the next call of its open batch.
     pub(in super::super) fn answer(&mut self, handler: usize, world: &mut World<'_>) {
         if let Some(slow) = self.handlers[handler].slow.take() {
             return self.make_next_call(handler, slow, world);
@@ -151,7 +151,7 @@ impl Framework {
         world.events.after(after, SimEvent::Answer { handler });
     }
 
-    /// A further step: makes the next call, or ends the batch after the last one.
+    /// A later step: makes the next call, or ends the batch after the last one.
     fn make_next_call(&mut self, handler: usize, mut slow: SlowAnswer, world: &mut World<'_>) {
         let now = self.now(world.events);
         let answerer = &self.handlers[handler].answerer;
@@ -190,7 +190,7 @@ impl Framework {
         }
     }
 
-    /// Answers all batches, those in the queue included, at the present virtual time.
+    /// Answers all batches, including those in the queue, at the present virtual time.
     pub(super) fn finish_batches(&mut self, world: &mut World<'_>) {
         self.slow = Default::default();
         for handler in 0..self.handlers.len() {

@@ -48,7 +48,7 @@ pub(super) struct Framework {
     pub(super) buffer: OfferBuffer,
     pub(super) controller: Controller,
     pub(super) options: EngineOptions,
-    /// The number of the subscription's stream, if there is a subscription, and how many there have been.
+    /// The number of the subscription's stream, if there is a subscription; then the number of subscriptions so far.
     pub(super) stream: Option<u64>,
     streams: u32,
     /// How far the framework's clock is ahead of virtual time, in milliseconds.

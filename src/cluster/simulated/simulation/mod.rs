@@ -30,7 +30,7 @@ pub enum Checks {
     EachStep,
 }
 
-/// A violated invariant.
+/// A violated invariant, where the simulation stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Broken {
@@ -71,19 +71,19 @@ pub enum Stage {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Virtual time.
+    /// The present virtual time.
     pub now: Timestamp,
-    /// When faults are over.
+    /// When faults are over, in virtual time.
     pub healed_at: Timestamp,
     /// The present stage.
     pub stage: Stage,
-    /// Offers answered.
+    /// The number of answered offers.
     pub offers: u64,
-    /// Executors that the kernel counts.
+    /// The number of executors that the kernel counts.
     pub executors: u32,
-    /// The executor limit.
+    /// The executor limit in force.
     pub limit: u32,
-    /// Events processed.
+    /// The number of processed events.
     pub steps: u64,
 }
 
@@ -231,7 +231,7 @@ impl Simulation {
         }
     }
 
-    /// Borrows the framework, and separately what it acts on.
+    /// Borrows the framework, and separately the world on which it acts.
     fn split(&mut self) -> (&mut Framework, World<'_>) {
         let Simulation { events, cluster, checker, recorder, corners, framework, .. } = self;
         (framework, World { events, cluster, checker, recorder, corners })
