@@ -1,4 +1,4 @@
-//! A framework of one's own: offers from four threads, one kernel, and the caps hold.
+//! Embeds the kernel in a framework of your own: four threads answer offers, and the caps hold.
 //!
 //! Run it with `cargo run --example embed`.
 
@@ -35,8 +35,8 @@ fn main() -> Result<(), offermill::Error> {
                     let agent = format!("agent-{thread}");
                     let offers = [Offer::new(&id, &agent, "host", &resources, &zone)];
                     handler.resource_offers(&offers, now(), &mut decisions);
-                    // Here a framework sends an ACCEPT for each of `decisions.accepts()`, a DECLINE for the rest,
-                    // and later reports what became of the executors:
+                    // Here a framework sends an ACCEPT for each of `decisions.accepts()` and a DECLINE for the rest,
+                    // and later reports the executors' status updates:
                     for executor in decisions.accepts().flat_map(|accepted| accepted.executors) {
                         let name = kernel.executor_name(executor.id).to_string();
                         kernel.status_update(&StatusUpdate::new(&name, TaskState::Running), now());

@@ -1,4 +1,4 @@
-//! Runs a few executors on a Mesos cluster until all have finished: the whole of a framework.
+//! Runs a few executors on a Mesos cluster until all have finished: a complete framework.
 //!
 //! `cargo run --example on_mesos --features mesos -- mesos://127.0.0.1:5050`
 
@@ -13,7 +13,7 @@ use offermill::launch::CommandTemplate;
 use offermill::resources::{Mebibytes, MilliCpus};
 use offermill::{Change, Config, Fate, IdScheme, Kernel, Timestamp};
 
-/// Passes on what happens.
+/// Forwards notices to the main thread.
 struct Watcher(Sender<Notice>);
 
 impl Observer for Watcher {

@@ -1,8 +1,8 @@
-//! Attributes as text: reading is total and admits what the grammar does, what was read prints as
-//! what reads back, and an offer's attributes are the same when they are lent and looked at by a
-//! constraint.
+//! Attributes as text. Parsing never panics and accepts exactly the grammar; a parsed value prints as text that parses
+//! to the same value; the attributes of an offer keep their values when they are borrowed, and a constraint matches
+//! them.
 //!
-//! Input: attributes as `--attributes` takes them.
+//! Input: attributes in the format of `--attributes`.
 
 #![cfg_attr(fuzzing, no_main)]
 
@@ -42,7 +42,7 @@ fn check(data: &[u8]) {
 /// The maximum number of attributes that are looked up one by one.
 const ASKED_FOR: usize = 20;
 
-/// An expression that an agent with this attribute meets.
+/// Returns an expression that an agent with this attribute meets.
 fn asking_for(attribute: &OwnedAttribute) -> String {
     let quoted = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
     let name = quoted(&attribute.name);
@@ -72,7 +72,7 @@ fn same(owned: &OwnedAttributeValue, lent: &AttributeValue<'_>) -> bool {
     }
 }
 
-/// Whether the documented grammar admits the text.
+/// Whether the text conforms to the documented grammar.
 fn valid_naively(text: &str) -> bool {
     let valid_attribute = |attribute: &str| {
         let Some(colon) = attribute.find(':') else { return false };

@@ -1,9 +1,9 @@
-//! Constraints in both syntaxes: reading is total and admits what the grammar does, printing reads
-//! back, and matching agrees with a naive matcher, asked afresh and from memory.
+//! Constraints in both syntaxes. Parsing never panics and accepts exactly the grammar; a printed constraint parses to
+//! the same constraint; matching agrees with a naive matcher, both with and without a memo.
 //!
-//! Input: a constraint, and after the last line break the agent to hold it against, as
-//! `name:text;name:#number;name:[begin-end,begin-end];name:{item,item}`, with `@hostname:`,
-//! `@region:` and `@zone:` for its place.
+//! Input: a constraint, and after the last line break the agent to match, as
+//! `name:text;name:#number;name:[begin-end,begin-end];name:{item,item}`, with `@hostname:`, `@region:` and `@zone:` for
+//! its location.
 
 #![cfg_attr(fuzzing, no_main)]
 
@@ -14,10 +14,10 @@ use offermill::constraint::Memo;
 use offermill::resources::PortRange;
 use offermill::{Attribute, AttributeValue, Constraint, Offer};
 
-/// Deeper parentheses and longer negations are not compared: the naive reader recurses.
+/// The maximum nesting depth that is compared. The naive parser recurses for parentheses and negations.
 const DEPTH_MAX: usize = 200;
 
-/// An attribute with what its borrowed form borrows.
+/// An attribute and the memory that its borrowed form refers to.
 struct Owned<'a> {
     name: &'a str,
     kind: Kind<'a>,
@@ -34,7 +34,7 @@ fn check(data: &[u8]) {
     let Ok(input) = std::str::from_utf8(data) else { return };
     let (text, agent) = input.rsplit_once('\n').unwrap_or((input, ""));
     let read = Constraint::parse(text);
-    // What an expression comes to when written out is not the naive reader's business.
+    // The naive parser doesn't check the expanded size of an expression.
     let judged = text.matches('(').count() <= DEPTH_MAX && text.len() < 32_768;
     let book = if judged { naive::read(text) } else { None };
     let constraint = match read {
@@ -57,8 +57,8 @@ fn check(data: &[u8]) {
     check_matches(&constraint, &again, book.as_ref(), &owned, data.len().is_multiple_of(4));
 }
 
-/// `many`: also among many other attributes, so that the other way of matching is taken. It is slow,
-/// and no name holds a line break.
+/// If `many` is set, matches among many other attributes as well, to use the other matching algorithm. That is slow. No
+/// name contains a line break.
 fn check_matches(
     constraint: &Constraint,
     again: &Constraint,
@@ -78,7 +78,7 @@ fn check_matches(
         }
         assert_eq!(again.check(&offer), verdict, "{constraint} on {offer:?}");
         assert_eq!(constraint.check_with(&mut memo, &offer), verdict);
-        // The answer is neither another constraint's nor an old one.
+        // The memo returns neither another constraint's result nor an old one.
         let other = Offer::new("o", "a", "other", &[], attributes.get(1..).unwrap_or_default());
         assert_eq!(constraint.check_with(&mut memo, &other), constraint.check(&other));
         assert_eq!(constraint.check_with(&mut memo, &offer), verdict);
@@ -91,7 +91,7 @@ fn check_matches(
     }
 }
 
-/// The agent's offer; attributes named as places are its place.
+/// Creates the agent's offer. Attributes with the names of locations become its location.
 fn offer<'a>(attributes: &'a [Attribute<'a>]) -> Offer<'a> {
     let place = |name: &str| {
         attributes.iter().find_map(|attribute| match attribute.value {
@@ -110,7 +110,7 @@ fn check_error(text: &str, message: &str, offset: Option<usize>) {
     assert!(message.len() < 8_000, "{message}");
     assert!(message.chars().all(|c| c == '\n' || !c.is_control()), "{message:?}");
     let repaired = message.split_once("\nnearest valid form: ").map(|(_, repaired)| repaired);
-    // What was abbreviated or escaped can't be read back.
+    // Abbreviated or escaped text can't be parsed again.
     if let Some(repaired) = repaired.filter(|text| !text.contains(['…', '\\']))
         && repaired != "the empty string, for no constraint"
     {

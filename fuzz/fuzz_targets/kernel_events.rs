@@ -1,17 +1,18 @@
-//! Histories of events through the whole kernel: whatever happens, in whatever order, it answers as its documentation
-//! says, and its accounts agree.
+//! Random histories of events, applied to the whole kernel and to a reference model: for every order of events the
+//! kernel answers as documented, and its accounts are consistent.
 //!
-//! The input is a script, read in full whatever it holds: see [`script`]. After each event
-//! * the answer is what the reference model of `tests/kernel/reference` worked out beforehand, from its own memory and
-//!   without a look at the kernel. So: each offer is answered once; caps, limit, constraint, exclusion, close and
-//!   subscription hold for what is placed; pieces are cut from what was offered; ends free once; ids are new; demand,
-//!   reconciliation, drain and the ageing of executors and agents follow their rules;
-//! * `check()` succeeds, and the accounts equal the model's: executors, cores, and how many are wanted.
+//! The input is a script. Every byte string is a valid script: see [`script`]. After each event
+//! * the answer equals that of the reference model in `tests/kernel/reference`, which computes it in advance, from its
+//! own memory and without access to the kernel. This covers: each offer is answered once; caps, limit, constraint,
+//! exclusion, close and subscription hold for all placed executors; pieces are cut from offered resources; an end frees
+//! resources once; ids are new; demand, reconciliation, drain and the expiry of executors and agents follow their
+//! rules;
+//! * `check()` succeeds, and the accounts equal the model's: executors, cores, and the number of wanted executors.
 //!
-//! Now and then, and at the end, snapshot and counters are the model's. At last every executor ends, and then nothing
-//! must be counted and no executor be waited for.
+//! Periodically and at the end, snapshot and counters are compared with the model. Finally every executor ends; then
+//! nothing may be counted, and no executor may be waited for.
 //!
-//! `cargo run --bin kernel_events -- --print FILE` shows a script as the events that it stands for.
+//! `cargo run --bin kernel_events -- --print FILE` prints the events of a script.
 
 #![cfg_attr(fuzzing, no_main)]
 
@@ -27,13 +28,13 @@ mod script;
 
 use offermill::{TaskState, UpdateReason};
 
-// Where these modules look for each other.
+// The modules refer to each other by these names.
 use kernel::{history, reference, world};
 
 use history::{Event, Scene, Step, Subject, Whom};
 use script::Script;
 
-/// Later events are left aside.
+/// The maximum number of events that are played. Later ones are ignored.
 const EVENTS_MAX: usize = 500;
 /// The number of events between two full comparisons, which take much longer than an event.
 const LOOK_EVERY: u32 = 8;
@@ -42,7 +43,7 @@ fn check(data: &[u8]) {
     play(data, |_, _| {});
 }
 
-/// Prints each event before it is played: of a script that fails, those up to the failure.
+/// Prints each event before it is played. For a script that fails, these are the events up to the failure.
 fn show(data: &[u8]) {
     println!("{:?}", Script::new(data).setup);
     let scene = play(data, |scene, step| {
@@ -51,7 +52,7 @@ fn show(data: &[u8]) {
     println!("{} executors were placed", scene.model.executors.len());
 }
 
-/// Plays a script; `watch` sees each step before it is taken, and the scene before it.
+/// Plays a script. Calls `watch` before each step, with the step and the scene.
 fn play(data: &[u8], watch: impl Fn(&Scene, &Step)) -> Scene {
     let script = Script::new(data);
     let mut scene = Scene::new(script.setup.clone(), script.plain_ids, u64::MAX);

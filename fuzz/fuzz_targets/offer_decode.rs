@@ -1,5 +1,5 @@
-//! OFFERS events: the reader of offers, which makes no messages, says what prost says, offer by offer, and refuses what
-//! prost refuses; the whole messages of the wire, wherever prost can read those, have the same ids, names and roles.
+//! OFFERS events. The zero-copy reader of offers decodes and rejects the same offers as prost; and if prost can decode
+//! the complete Mesos messages, they have the same ids, names and roles.
 //!
 //! Input: the record of an event, in protobuf.
 
@@ -17,7 +17,7 @@ use offermill::mesos_v1::offers::{OfferReader, split};
 use prost::Message;
 
 thread_local! {
-    /// One for all inputs: none may leave anything to the next.
+    /// One reader for all inputs, because no input may affect the next one.
     static READER: RefCell<OfferReader> = RefCell::new(OfferReader::new(agreement::ROLE));
 }
 
@@ -28,7 +28,7 @@ fn check(data: &[u8]) {
     });
 }
 
-/// Messages with all fields: prost refuses more of those, for flaws in fields that the reader passes over.
+/// Compares with complete messages. Prost rejects more of them, because of malformed fields that the reader skips.
 fn whole_messages(reader: &mut OfferReader, data: &[u8]) {
     let Ok(event) = Event::decode(data) else { return };
     let mut places = Vec::new();
@@ -57,7 +57,7 @@ fn whole_messages(reader: &mut OfferReader, data: &[u8]) {
     }
 }
 
-/// Prints what prost makes of the record.
+/// Prints the record as decoded by prost.
 fn show(data: &[u8]) {
     println!("{:#?}", mirror::Event::decode(data));
 }

@@ -1,8 +1,8 @@
-//! A master's stream: however it is cut, its records and its mistakes are those that a naive reader finds in the whole;
-//! each record is an event or is refused, and an event that was read is written as what reads the same.
+//! A master's event stream. For every split into pieces, its records and errors equal those that a naive reader finds
+//! in the whole stream; each record decodes to an event or is rejected, and a decoded event survives a round trip.
 //!
-//! Input: a line of numbers, the longest record that is allowed and then how long each piece is, the last for all
-//! others; after it the stream.
+//! Input: a line of numbers, which are the maximum length of a record and the length of each piece (the last one
+//! applies to all further pieces); after it the stream.
 
 #![cfg_attr(fuzzing, no_main)]
 
@@ -51,13 +51,13 @@ fn check(data: &[u8]) {
     found.iter().for_each(|record| events(record));
 }
 
-/// How a stream ends.
+/// The end of a stream.
 struct Ending {
     mistake: Option<Kind>,
     between_records: bool,
 }
 
-/// Mistakes, as the naive reader tells them apart.
+/// The kinds of errors that the naive reader distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     NoLength,
@@ -75,7 +75,7 @@ fn kind(error: RecordError) -> Kind {
     }
 }
 
-/// The records of a stream, and how it ends: with all of it at hand.
+/// Reads the records of a complete stream, and its end.
 fn read_naively(stream: &[u8], record_bytes_max: usize) -> (Vec<&[u8]>, Ending) {
     let mut records = Vec::new();
     let mut rest = stream;
@@ -107,7 +107,7 @@ fn read_naively(stream: &[u8], record_bytes_max: usize) -> (Vec<&[u8]>, Ending) 
     }
 }
 
-/// A record as an event of either encoding.
+/// Decodes a record as an event in both encodings.
 fn events(record: &[u8]) {
     for encoding in [Encoding::Json, Encoding::Protobuf] {
         match Codec::new(encoding).decode(record) {
@@ -117,8 +117,8 @@ fn events(record: &[u8]) {
     }
 }
 
-/// What is written reads as what was written: by its bytes, for a number may be none. JSON may be nested a little
-/// deeper than protobuf is read.
+/// Checks that an encoded event decodes to the same event. Compares bytes, because a number may be NaN. The nesting
+/// depth limit of JSON is a little higher than that of protobuf.
 fn reads_back(event: &Event, from: Encoding) {
     let written = event.encode_to_vec();
     match Codec::new(Encoding::Protobuf).decode(&written) {

@@ -1,6 +1,7 @@
-//! The resource algebra: what executors take and what is left is what was offered, and every answer is the naive one's.
+//! The resource algebra: executors' resources and the leftovers add up to the offers, and every result equals that of a
+//! naive implementation.
 //!
-//! Input: a line of settings, then a line an offer; `tests/support/algebra/case.rs` has the grammar and
+//! Input: a line of settings, then one line per offer. `tests/support/algebra/case.rs` documents the grammar, and
 //! `tests/support/algebra/judge.rs` the checks.
 
 #![cfg_attr(fuzzing, no_main)]

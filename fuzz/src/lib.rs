@@ -1,11 +1,12 @@
-//! What all targets share: one line makes a check a fuzz target, and on stable Rust a program that replays files.
+//! Shared by all targets: a macro that turns a check into a fuzz target, or on stable Rust into a program that replays
+//! files.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs, io};
 
-/// Makes a target of a check, `fn(&[u8])`, which panics where something is wrong. A second one, for inputs that people
-/// can't read as they are, prints what an input stands for.
+/// Turns a check, `fn(&[u8])`, which panics if it fails, into a fuzz target. The optional second function prints the
+/// meaning of an input, for inputs that aren't readable text.
 #[macro_export]
 macro_rules! harness {
     ($check:path) => {
@@ -17,7 +18,7 @@ macro_rules! harness {
         #[cfg(fuzzing)]
         const _: fn(&[u8]) = $show;
 
-        /// Without a fuzzer: replays files.
+        /// Without a fuzzer, the target replays files.
         #[cfg(not(fuzzing))]
         fn main() -> std::process::ExitCode {
             $crate::replay(env!("CARGO_BIN_NAME"), $check, $show)
@@ -25,10 +26,10 @@ macro_rules! harness {
     };
 }
 
-/// Replays the files that the command line names, and those of the folders that it names; without a name the target's
-/// corpus and whatever it failed on here. With `--print` before the names it prints what is in the files.
+/// Replays the files named on the command line and the files in the folders named there. Without names, replays the
+/// target's corpus and its recorded failures. With `--print` before the names, prints the content of the files instead.
 ///
-/// A panic goes on after the name of the file. Fails when a file can't be read or when there is none.
+/// A panic continues after the file's name is printed. Fails if a file can't be read or if there is none.
 pub fn replay(target: &str, check: fn(&[u8]), show: fn(&[u8])) -> ExitCode {
     let mut names: Vec<PathBuf> = env::args_os().skip(1).map(PathBuf::from).collect();
     let print = names.first().is_some_and(|name| name == Path::new("--print"));
@@ -65,7 +66,7 @@ pub fn replay(target: &str, check: fn(&[u8]), show: fn(&[u8])) -> ExitCode {
     if replayed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The file that is being replayed.
+/// Prints the file's name when a check panics.
 struct At<'a>(&'a Path);
 
 impl Drop for At<'_> {
@@ -76,7 +77,7 @@ impl Drop for At<'_> {
     }
 }
 
-/// Files in the order of their names, so that two replays are alike.
+/// Calls `each` for the files in the order of their names, so that replays are reproducible.
 fn walk(path: &Path, each: &mut dyn FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
     if !path.is_dir() {
         return each(path);

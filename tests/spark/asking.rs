@@ -1,4 +1,4 @@
-//! Generated scenarios, played to Spark's own backend and then to Offermill.
+//! Generated scenarios, played against Spark's own backend and then against Offermill.
 
 mod dice;
 mod drafts;
@@ -30,9 +30,9 @@ fn write_drafts(folder: &Path, seed: u64, count: u64) {
     }
 }
 
-/// Goal: in the compatible mode the decisions are Spark's own, in generated scenarios. Method: random drafts
-/// (`OFFERMILL_SCENARIOS`, 300 of them; `OFFERMILL_SEED`, else by the clock), played to Spark 3.5's own backend, whose
-/// answers are expected of `offermill replay`.
+/// Goal: in the compatible mode the decisions equal Spark's own. Method: random drafts (`OFFERMILL_SCENARIOS` of them,
+/// 300 by default; seeded by `OFFERMILL_SEED`, or by the clock), played against Spark 3.5's own backend, whose answers
+/// `offermill replay` must repeat.
 #[test]
 #[ignore = "needs Java and Spark: .ci/spark"]
 fn spark_itself_answers_as_offermill_does() {

@@ -1,10 +1,10 @@
-//! What has to do with Spark's own programs.
+//! Tests with Spark's own programs.
 //!
 //! | module | question |
 //! |---|---|
-//! | [`asking`] | does Spark's own backend decide as `offermill replay` says it would? (ignored, too) |
-//! | [`shuffle`] | are shuffle services registered with, however they misbehave? |
-//! | [`real`] | do Spark's own executors run Spark's own jobs, where Offermill places them? (ignored by a plain `cargo test`; `.ci/spark` runs them) |
+//! | [`asking`] | does Spark's own backend make the decisions that `offermill replay` predicts? (ignored, too) |
+//! | [`shuffle`] | does the application register with shuffle services, even if they misbehave? |
+//! | [`real`] | do Spark's own executors run Spark's own jobs if Offermill places them? (ignored by a plain `cargo test`; `.ci/spark` runs them) |
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

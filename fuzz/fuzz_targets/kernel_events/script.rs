@@ -1,14 +1,14 @@
-//! Scripts: bytes to events. All bytes mean something, and a line is one event, so that what a fuzzer puts in or takes
-//! out changes one event and not all that follow.
+//! The script format: parses bytes to events. Every byte string is valid, and each line is one event, so that a
+//! fuzzer's insertion or deletion changes one event and not all later ones.
 //!
-//! The first line is the settings, each further one an event: a letter, then one character a value. `0` to `9`, `a` to
-//! `z`, `A` to `Z` stand for 0 to 61, any other byte for its number; where a value is one of a list, the list begins
-//! anew at its end. What is missing is 0.
+//! The first line contains the settings. Each further line is an event: a letter, then one character per value. `0` to
+//! `9`, `a` to `z`, `A` to `Z` stand for 0 to 61, and any other byte for its number. If a value is one of a list, its
+//! index wraps around at the end of the list. Missing values are 0.
 //!
 //! | line | event |
 //! |---|---|
 //! | `w` jump | time passes, or goes back: [`JUMPS`] |
-//! | `o` handler, then words: agent, role, zone, cores, memory, GPUs, ports, and threes of resource, amount, role | offers, one a word |
+//! | `o` handler, then words: agent, role, zone, cores, memory, GPUs, ports, and triples of resource, amount, role | offers, one per word |
 //! | `u` whom, state, reason | an update: [`STATES`], [`REASONS`] |
 //! | `k` whom … | executors are asked to end |
 //! | `l` agent, `x` whom | an agent or an executor is reported lost |
@@ -19,12 +19,12 @@
 //! | `s` handler, `h` handler | answers were sent, the handler is replaced |
 //! | `z`, `Z` | close, drain |
 //!
-//! Settings, a character each: whether ids are plain (in the first line only), an executor's cores, core cap, memory,
+//! Settings, one character each: whether ids are plain (in the first line only), an executor's cores, core cap, memory,
 //! overhead, extra cores, GPU cap, an executor's GPUs plus one, limit plus one, port, zones, failures before exclusion,
 //! its expiry, release and forgetting of the unreachable, launch timeout, revive interval, whether to consolidate.
 //!
-//! Whom: a digit or small letter is one of those who live, a capital one of all who were placed, anything else somebody
-//! whom the kernel never placed.
+//! Whom: a digit or lower-case letter selects a live executor, an upper-case letter any executor that was placed, and
+//! any other byte an executor that the kernel never placed.
 
 use offermill::config::{ExclusionRule, RefuseDurations, UnreachableRule};
 use offermill::resources::PortRange;
@@ -52,7 +52,7 @@ const STRANGERS: [&str; 8] = [
     "test-10-00.0",
     "18446744073709551616",
 ];
-/// No quantities, or unlikely ones.
+/// Invalid and extreme quantities.
 const ODD: [f64; 12] = [
     f64::NAN,
     f64::INFINITY,
@@ -97,8 +97,8 @@ const JUMPS: [i64; 26] = [
     i64::MAX,
     i64::MIN,
 ];
-/// The clock goes back further only where all agents are known to be known: how long an idle one is remembered is left
-/// open.
+/// The maximum backward jump of the clock, in milliseconds, unless every agent is certainly remembered: it is
+/// unspecified how long an idle agent is remembered.
 const BACK_MS_MAX: i64 = 3_000;
 
 const STATES: [(u8, TaskState); 14] = [
@@ -128,7 +128,7 @@ const REASONS: [(u8, UpdateReason); 7] = [
 ];
 const EVENTS: &[u8] = b"ouwkpltxmcrdqshzZ";
 
-/// A script, and what its first line says.
+/// A script with its parsed first line.
 pub(crate) struct Script<'a> {
     pub(crate) setup: Setup,
     pub(crate) plain_ids: bool,
@@ -144,13 +144,13 @@ impl<'a> Script<'a> {
         Script { setup: setup(&mut values), plain_ids, events }
     }
 
-    /// One for each event.
+    /// Returns the lines, one per event.
     pub(crate) fn lines(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         self.events.split(|byte| *byte == b'\n').filter(|line| !line.is_empty())
     }
 }
 
-/// What is left of a line.
+/// The unread rest of a line.
 #[derive(Clone, Copy)]
 struct Values<'a>(&'a [u8]);
 
@@ -194,7 +194,7 @@ fn number(byte: u8) -> usize {
     }
 }
 
-/// A setting that isn't read here is at its default.
+/// Parses settings. A setting that isn't listed here has its default.
 #[allow(clippy::needless_update)]
 fn setup(values: &mut Values<'_>) -> Setup {
     let executor_cores =
@@ -215,7 +215,8 @@ fn setup(values: &mut Values<'_>) -> Setup {
     let expiry = values.one_of(&[None, Some(10), Some(600), Some(4000)]).map(secs);
     let release_after = values.one_of(&[None, Some(0), Some(5), Some(60), Some(300)]).map(secs);
     let forget_after = secs(values.one_of(&[1, 60, 600]));
-    // One window in all settings: when a failure is forgotten under changing ones is left open.
+    // The window is the same in all settings, because it is unspecified when a failure is forgotten if the window
+    // changes.
     let rule = ExclusionRule { failures, window: secs(1200), expiry };
     Setup {
         core_cap,
@@ -225,7 +226,7 @@ fn setup(values: &mut Values<'_>) -> Setup {
         extra_cores,
         gpu_cap,
         executor_gpus,
-        // Something has to bound how many executors there are, or scripts would be slow.
+        // The number of executors must be limited, or scripts would be slow.
         limit: if core_cap.is_none() { limit.or(Some(20)) } else { limit },
         port,
         zones,
@@ -245,7 +246,7 @@ fn setup(values: &mut Values<'_>) -> Setup {
     }
 }
 
-/// The event that a line stands for.
+/// Parses the event of a line.
 pub(crate) fn step(line: &[u8], scene: &Scene) -> Step {
     let mut values = Values(line);
     let name = values.byte().unwrap_or(b'p');
@@ -281,7 +282,7 @@ pub(crate) fn step(line: &[u8], scene: &Scene) -> Step {
     })
 }
 
-/// Time passes, and an offer is rescinded, of which nothing comes.
+/// Time passes, and an offer is rescinded, which has no effect.
 fn wait(values: &mut Values<'_>, scene: &Scene) -> Step {
     let after = values.one_of(&JUMPS);
     let open = scene.model.agents.values().any(|agent| agent.knowing == Knowing::Perhaps);
@@ -306,7 +307,7 @@ fn whom(values: &mut Values<'_>, scene: &Scene) -> Whom {
     }
 }
 
-/// Each at most once.
+/// Each number occurs at most once.
 fn kills(mut values: Values<'_>, scene: &Scene) -> Vec<u64> {
     let mut numbers = Vec::new();
     while !values.0.is_empty() && numbers.len() < KILLS_MAX {
@@ -333,7 +334,7 @@ fn sheet(mut values: Values<'_>) -> Sheet {
         1 => entries.push(Entry::ports(31_003, 31_008)),
         _ => {}
     }
-    // An offer without an id is one whose agent has a long name and no zone.
+    // An offer has no id if its agent has a long name and no zone.
     let id = if agent.len() > 2 && zone.is_none() { "" } else { "offer" }.to_owned();
     while !values.0.is_empty() && entries.len() < ENTRIES_MAX {
         entries.push(entry(&mut values));
@@ -355,7 +356,7 @@ fn entry(values: &mut Values<'_>) -> Entry {
         b'g' => Entry::scalar("gpus", quantity),
         b'p' => Entry::scalar("ports", quantity),
         b'r' => Entry::ports(begin, begin + 12),
-        // Not in order, and not overlapping by accident only.
+        // Unordered and overlapping on purpose.
         b'R' => {
             let ranges = vec![
                 PortRange::new(begin + 9, begin),

@@ -1,4 +1,5 @@
-//! Decoding of the values of resources and attributes: scalars, ranges, sets and texts. A message that occurs more than once is merged.
+//! Decoding of the values of resources and attributes: scalars, ranges, sets and texts. A message that occurs more than
+//! once is merged.
 
 use super::batch::OfferBatch;
 use super::cursor::{self, Result, WireCursor, fixed64, known, sized, varint};

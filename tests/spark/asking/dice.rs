@@ -1,9 +1,9 @@
-//! Numbers that look random: splitmix64.
+//! A pseudo-random number generator: splitmix64.
 
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    /// Below `sides`, which is not 0.
+    /// Returns a number below `sides`, which must not be 0.
     pub(crate) fn roll(&mut self, sides: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -16,7 +16,7 @@ impl Dice {
         least + self.roll(most - least + 1)
     }
 
-    /// True with this probability in percent.
+    /// Returns `true` with this probability in percent.
     pub(crate) fn percent(&mut self, percent: usize) -> bool {
         self.roll(100) < percent
     }

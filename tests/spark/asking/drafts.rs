@@ -1,4 +1,4 @@
-//! Drafts of scenarios: what may happen, at random. The player of a draft chooses the task that an event is about.
+//! Random drafts of scenarios. The player of a draft chooses the task that an event is about.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ const CPUS: &[f64] = &[0.0, 0.5, 0.999, 1.0, 1.001, 2.0, 2.5, 3.0, 4.0, 7.9, 8.0
 const ROLES_CPUS: &[f64] = &[0.0, 0.5, 0.999, 1.0, 2.0, 2.5, 3.0, 4.0, 7.9, 16.0];
 const MEMORY: &[f64] =
     &[0.0, 100.0, 896.0, 895.999, 1408.0, 1400.0, 2432.0, 2816.0, 4000.5, 8192.0, 20_000.0];
-/// Whole ones, as Mesos has them.
+/// Whole numbers, as in Mesos.
 const GPUS: &[f64] = &[0.0, 1.0, 2.0, 4.0, 8.0];
 
 struct Agent {
@@ -44,7 +44,7 @@ struct Writer<'a> {
     is_stopped: bool,
 }
 
-/// The lines of a draft, head included.
+/// Returns the lines of a draft, including its head.
 pub(crate) fn draft(name: &str, seed: u64) -> Vec<String> {
     let mut dice = Dice(seed);
     let theme = *dice.pick(&Theme::ALL);
@@ -53,7 +53,7 @@ pub(crate) fn draft(name: &str, seed: u64) -> Vec<String> {
     let count = dice.between(1, 8);
     let agents = (1..=count).map(|number| Agent {
         id: format!("a{number}"),
-        // Now and then two agents of one host.
+        // Sometimes two agents have the same host.
         host: format!("host{}.example", if dice.percent(5) { 1 } else { number }),
         attributes: if has_attributes { attributes(&mut dice) } else { Vec::new() },
     });
@@ -135,7 +135,7 @@ impl Writer<'_> {
         &self.agents[at]
     }
 
-    /// Tasks that would like to run on some hosts.
+    /// Tasks with preferred hosts.
     fn local(&mut self) -> Value {
         let mut local = serde_json::Map::new();
         for _ in 0..self.dice.roll(4) {
@@ -193,7 +193,7 @@ impl Writer<'_> {
         };
         let dice = &mut *self.dice;
         if dice.percent(95) {
-            // Of several roles Spark adds up doubles, and finds less than the 2 cores of 1.001 and 0.999.
+            // Spark adds the amounts of several roles as doubles, and computes less than 2 cores for 1.001 and 0.999.
             let cpus = if self.theme == Theme::Roles { ROLES_CPUS } else { CPUS };
             put("cpus", "scalar", dice.number(cpus).into());
         }

@@ -1,10 +1,10 @@
-//! What a scenario's settings may be.
+//! Random settings of a scenario.
 
 use serde_json::{Map, Value};
 
 use super::dice::Dice;
 
-/// What a scenario is mostly about.
+/// The main subject of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Theme {
     Any,
@@ -46,7 +46,8 @@ impl Theme {
     }
 }
 
-/// A setting: the percentage of scenarios of its theme, and of others, that have one of these values.
+/// A setting: its name, its theme, the percentages of scenarios of this theme and of others that contain it, and its
+/// values.
 struct Row(&'static str, Theme, [usize; 2], &'static [&'static str]);
 
 const MEMORY: &[&str] = &["512m", "1g", "2g", "600m", "1536m"];
@@ -138,7 +139,7 @@ const ROWS: &[Row] = &[
     Row("spark.mesos.network.labels", Theme::Command, [20, 0], &["a:b", "k:v,l:w"]),
 ];
 
-/// The settings of one scenario.
+/// Returns the settings of one scenario.
 pub(crate) fn settings(theme: Theme, dice: &mut Dice) -> Map<String, Value> {
     let mut settings = Map::new();
     let mut set = |key: &str, value: &str| settings.insert(key.to_owned(), value.into());

@@ -1,29 +1,30 @@
-//! A driver of Spark without executors of its own.
+//! A Spark driver without executors of its own.
 
 use std::net::TcpListener;
 
 use super::process::Watched;
 
-/// A driver. Dropped, it ends.
+/// A driver. Dropping it ends it.
 #[derive(Debug)]
 pub(crate) struct Driver {
     watched: Watched,
-    /// Where Spark is.
+    /// Spark's home folder.
     pub(crate) home: String,
-    /// Where executors register.
+    /// The URL that executors register at.
     pub(crate) url: String,
-    /// Its application's id.
+    /// The id of its application.
     pub(crate) app_id: String,
 }
 
-/// Ports without a listener.
+/// Returns ports without a listener.
 pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
     let all = [(); N].map(|()| TcpListener::bind(("0.0.0.0", 0)).unwrap());
     all.each_ref().map(|one| one.local_addr().unwrap().port())
 }
 
 impl Driver {
-    /// Starts one that begins to work when executors with two cores have registered, and waits until they can.
+    /// Starts a driver, which begins to work when executors with two cores have registered, and waits until they can
+    /// register.
     pub(crate) fn start(flags: &[&str]) -> Driver {
         let [port, master_port] = free_ports().map(|port| port.to_string());
         let ports = ["--port", &port, "--master-port", &master_port, "--wait-cores", "2"];
@@ -34,7 +35,8 @@ impl Driver {
         Driver { watched, home, url, app_id }
     }
 
-    /// `offermill run` on `master` with two executors of this driver, until both have finished.
+    /// The arguments of `offermill run` on `master` with two executors of this driver, which ends when both have
+    /// finished.
     pub(crate) fn arguments<'a>(&'a self, master: &'a str, home: &'a str) -> Vec<&'a str> {
         vec![
             "run",
@@ -59,20 +61,20 @@ impl Driver {
         ]
     }
 
-    /// Waits until another round of jobs has been right.
+    /// Waits until another round of jobs had the right results.
     #[track_caller]
     pub(crate) fn round(&mut self) {
         let round = self.watched.line("ROUND ");
         assert!(round.ends_with(" ok"), "{round}");
     }
 
-    /// Waits for its end, which must be a good one.
+    /// Waits for the driver's end, which must be successful.
     #[track_caller]
     pub(crate) fn succeed(mut self) {
         assert_eq!(self.watched.line("RESULT "), "ok");
         assert_eq!(self.watched.end(), Some(0));
         let rounds = self.watched.seen().iter().filter(|line| line.starts_with("ROUND ")).count();
-        // `.ci/spark` counts these.
+        // `.ci/spark` counts these lines.
         println!("jobs: {rounds} rounds");
     }
 }

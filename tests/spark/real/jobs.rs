@@ -1,4 +1,4 @@
-//! Real jobs on executors that Offermill placed. Spark's driver checks their answers.
+//! Real jobs on executors that Offermill placed. Spark's driver checks their results.
 
 use std::fs;
 use std::process::Command;
@@ -14,8 +14,8 @@ use crate::support::{Ended, Folder, Run, finish, send_signal};
 
 const LOCAL: &str = "local-cluster[2,2,2048]";
 
-/// A Mesos with room for two executors on each of two agents, whose names are addresses of this machine: executors
-/// listen there, and shuffle services are looked for there.
+/// A Mesos cluster with room for two executors on each of two agents. The agents' names are addresses of this machine,
+/// because executors and shuffle services listen there.
 fn mesos() -> RealCluster {
     let resources = "cpus:2;mem:2048;disk:20000;ports:[31000-32000]";
     let hostnames = "127.0.1%d.1";
@@ -26,7 +26,7 @@ fn home(driver: &Driver) -> String {
     format!("spark.mesos.executor.home={}", driver.home)
 }
 
-/// The process of a driver's executor.
+/// Returns the process id of a driver's executor.
 fn process_of(driver: &Driver, executor: &str) -> u32 {
     eventually(Duration::from_secs(30), "an executor's process", || {
         let is_it = |number: &u32| {
@@ -35,7 +35,7 @@ fn process_of(driver: &Driver, executor: &str) -> u32 {
             let words: Vec<&str> = words.split('\0').collect();
             let has = |pair: [&str; 2]| words.windows(2).any(|two| two == pair);
             let is_java = words.first().is_some_and(|program| program.ends_with("java"));
-            // One with the same words works out how the executor is to be started.
+            // The launcher has the same arguments; it computes the executor's command line.
             let is_launcher = words.contains(&"org.apache.spark.launcher.Main");
             is_java
                 && !is_launcher
@@ -49,7 +49,7 @@ fn process_of(driver: &Driver, executor: &str) -> u32 {
     })
 }
 
-/// The states in which executors ended, in the order of the alphabet.
+/// The final states of the executors, in alphabetical order.
 fn ends(ended: &Ended) -> Vec<String> {
     let events = ended.events();
     let ends = events.iter().filter(|event| event["event"] == "ended");
@@ -76,8 +76,8 @@ fn run_a_job(master: &str) {
     assert_good(&run.end(), &["finished", "finished"]);
 }
 
-/// Runs a driver's jobs, kills an executor while they are at it, and goes on until another has worked in its place.
-/// `conf` is for the driver and for the run, `flags` for the run alone.
+/// Runs a driver's jobs, kills an executor during them, and continues until its replacement has worked. `conf` is for
+/// the driver and for the run, `flags` for the run alone.
 fn run_a_job_and_kill(folder: &Folder, master: &str, conf: &[&str], flags: &[&str]) {
     let until = folder.0.join("enough").display().to_string();
     let for_driver = [&["--rounds", "4", "--until", &until], conf].concat();
@@ -90,7 +90,7 @@ fn run_a_job_and_kill(folder: &Folder, master: &str, conf: &[&str], flags: &[&st
     let placed = run.event(|event| event["event"] == "placed" && event["replaces"] != Value::Null);
     assert_eq!((&placed["replaces"], &placed["executor"]), (&"0".into(), &"2".into()));
     run.event_named("running");
-    // Its driver has it when it has worked.
+    // An executor has a Python worker when it has run tasks of its driver.
     let newcomer = process_of(&driver, "2");
     eventually(Duration::from_secs(120), "a Python worker of the new executor", || {
         let output = Command::new("pgrep").args(["-P", &newcomer.to_string(), "python"]).output();
@@ -104,7 +104,7 @@ fn run_a_job_and_kill(folder: &Folder, master: &str, conf: &[&str], flags: &[&st
     assert_good(&run.end(), &["failed", "finished", "finished"]);
 }
 
-/// Plays a run again from its journal, and compares.
+/// Replays a run from its journal, and compares.
 #[track_caller]
 fn play_again(folder: &Folder) {
     let replayed = finish(folder, &["replay", "journal", "--expect", "journal.answers"]);
@@ -112,16 +112,16 @@ fn play_again(folder: &Folder) {
     println!("replayed: {}", replayed.output.lines().last().unwrap_or_default());
 }
 
-/// Goal: Spark's executors, placed on local agents, do Spark's jobs and end well with them. Method: two executors for a
-/// driver that has none, until they have finished.
+/// Goal: Spark's executors, placed on local agents, run Spark's jobs and end successfully with them. Method: two
+/// executors for a driver without its own, until they have finished.
 #[test]
 #[ignore = "needs Spark"]
 fn a_job_runs_on_local_agents() {
     run_a_job(LOCAL);
 }
 
-/// Goal: an executor that is killed is replaced, the job's answers stay right, and the run can be played again from its
-/// journal. Method: SIGKILL after the first round; the driver goes on until the replacement has worked; a replay.
+/// Goal: a killed executor is replaced, the job's results stay right, and the run can be replayed from its journal.
+/// Method: SIGKILL after the first round; the driver continues until the replacement has worked; a replay.
 #[test]
 #[ignore = "needs Spark"]
 fn a_killed_executor_is_replaced_on_local_agents() {
@@ -139,8 +139,8 @@ fn a_job_runs_on_mesos() {
     cluster.assert_deserted();
 }
 
-/// Goal: the same on a real Mesos, with shuffle files in the hands of the real shuffle service, which is told of the
-/// application on each agent, and forgets it when it is over. Method: the same; the service's log.
+/// Goal: the same on a real Mesos with the real shuffle service, with which the application is registered on each
+/// agent, and which forgets the application after its end. Method: the same; the service's log.
 #[test]
 #[ignore = "needs Spark"]
 fn a_killed_executor_is_replaced_on_mesos() {

@@ -1,4 +1,4 @@
-//! Scenes with Spark's own driver, executors and shuffle service. `tests/support/spark/README.md` says what they are.
+//! Tests with Spark's own driver, executors and shuffle service, which `tests/support/spark/README.md` describes.
 
 #[path = "../../mesos/real/cluster.rs"]
 #[allow(dead_code)]

@@ -1,4 +1,4 @@
-//! A program of `tests/support/spark` under watch.
+//! Runs a program of `tests/support/spark` and reads its output.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -8,10 +8,10 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
-/// Far beyond what anything here takes, once Spark is installed; and that is done before.
+/// The time limit of each wait. It is far above what any step takes once Spark is installed, which happens before.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A program and what it started, a process group of their own. Dropped, it is ended.
+/// A program and its child processes, in a process group of their own. Dropping it kills the group.
 #[derive(Debug)]
 pub(crate) struct Watched {
     name: &'static str,
@@ -20,7 +20,7 @@ pub(crate) struct Watched {
     seen: Vec<String>,
 }
 
-/// Where Spark is installed.
+/// The folder in which Spark is installed.
 pub(crate) fn build_folder() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("spark-build")
 }
@@ -39,7 +39,7 @@ impl Watched {
         Watched { name, child, lines, seen: Vec::new() }
     }
 
-    /// What follows `beginning` in the next line that has it.
+    /// Waits for the next line that contains `beginning`, and returns the text after it.
     #[track_caller]
     pub(crate) fn line(&mut self, beginning: &str) -> String {
         let found = self.find(PATIENCE, |line| line.find(beginning).map(|at| at + beginning.len()));
@@ -48,7 +48,7 @@ impl Watched {
         })
     }
 
-    /// The text after the match of `look` in the next line that matches, if one arrives within the given time.
+    /// Returns the text after the match of `look` in the next line that matches, if one arrives within the given time.
     fn find(&mut self, within: Duration, look: impl Fn(&str) -> Option<usize>) -> Option<String> {
         let give_up = Instant::now() + within;
         loop {
@@ -67,7 +67,7 @@ impl Watched {
         &self.seen
     }
 
-    /// Waits for its end; returns its exit code.
+    /// Waits for the program's end. Returns its exit code.
     #[track_caller]
     pub(crate) fn end(&mut self) -> Option<i32> {
         let give_up = Instant::now() + PATIENCE;

@@ -1,4 +1,4 @@
-//! `offermill run` and the real shuffle service.
+//! `offermill run` with the real shuffle service.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -7,9 +7,9 @@ use super::driver::free_ports;
 use super::service::ShuffleService;
 use crate::support::{Folder, Run, small};
 
-/// Goal: the real service is registered with as soon as it is there, again when it was started anew, kept from deleting
-/// files as long as the run lives and let do it afterwards. Method: a run whose service is down at first, comes, stays
-/// for longer than its patience, goes, and comes again; its log.
+/// Goal: a run registers with the real service as soon as it is up, and again after it was restarted; the service
+/// deletes no files during the run, and deletes them afterwards. Method: a run whose service is down at first, starts,
+/// stays up for longer than its timeout, stops, and starts again; its log.
 #[test]
 #[ignore = "needs Spark"]
 fn the_real_service_is_registered_with() {

@@ -1,4 +1,4 @@
-//! The registrar, and runs with one, against stand-ins of the shuffle service.
+//! Tests of the registrar, and of runs with one, against fakes of the shuffle service.
 
 mod registering;
 mod running;

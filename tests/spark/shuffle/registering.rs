@@ -1,4 +1,4 @@
-//! What the registrar does with services that do as they should, and with those that don't.
+//! Tests of the registrar with correct and with misbehaving services.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::sleep;
@@ -14,7 +14,7 @@ use crate::eventually;
 const INTERVAL: Duration = Duration::from_millis(100);
 const TIMEOUT: Duration = Duration::from_millis(1_500);
 const REGISTRATION: Duration = Duration::from_millis(500);
-/// Far beyond what anything here takes.
+/// The time limit of each wait, far above what any step takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn options(port: u16) -> ShuffleOptions {
@@ -54,8 +54,8 @@ fn beats(service: &FakeService, count: usize) {
     });
 }
 
-/// Goal: each host's service gets one registration and then heartbeats in time, however many agents and executors there
-/// are. Method: three hosts, two agents on one of them, several executors on each.
+/// Goal: each host's service receives one registration and then timely heartbeats, for any number of agents and
+/// executors. Method: three hosts, two agents on one of them, several executors on each.
 #[test]
 fn each_host_is_registered_with_once() {
     let port = free_port();
@@ -89,8 +89,8 @@ fn each_host_is_registered_with_once() {
     assert_eq!(news.recv_timeout(PATIENCE), Err(RecvTimeoutError::Disconnected));
 }
 
-/// Goal: a service that comes late, and one that is started again, are registered with when they are there; each is
-/// told once. Method: no listener, then one, then none, then one.
+/// Goal: services that start late, or are restarted, are registered with when they are up; each change is reported
+/// once. Method: no listener, then one, then none, then one.
 #[test]
 fn services_come_and_go() {
     let port = free_port();
@@ -113,8 +113,8 @@ fn services_come_and_go() {
     assert!(news.try_recv().is_err(), "told once");
 }
 
-/// Goal: whatever a service does wrong is told once, in a sentence, and it is tried until it does right. Method: one
-/// for each way, left alone for several tries, then made good.
+/// Goal: each failure of a service is reported once, in a sentence, and the registration is retried until it succeeds.
+/// Method: one service per kind of failure, which fails several attempts and then works.
 #[test]
 fn what_goes_wrong_is_told_once() {
     let wrong = [
@@ -145,8 +145,8 @@ fn what_goes_wrong_is_told_once() {
     }
 }
 
-/// Goal: a service that takes registrations and closes makes neither a storm of them nor of news. Method: one that does
-/// for a while, then no more.
+/// Goal: a service that accepts registrations and closes the connection causes neither many attempts nor many events.
+/// Method: one that does so for a while and then stops.
 #[test]
 fn a_service_that_takes_and_closes_fails() {
     let port = free_port();
@@ -161,15 +161,15 @@ fn a_service_that_takes_and_closes_fails() {
     assert!(news.try_recv().is_err(), "told once");
     service.behave(Manner::Good);
     assert_eq!(next(&news), registered(1, true));
-    // A connection that was made before may still be closed.
+    // A connection that was opened before may still be closed.
     eventually(PATIENCE, "the service is registered with", || {
         let standing = registrar.services()[0].standing;
         (standing == RegistrationState::Registered).then_some(()).ok_or(format!("{standing:?}"))
     });
 }
 
-/// Goal: hosts that don't answer delay one that does by one registration timeout at most, and the end by nothing.
-/// Method: more mute ones than are called at a time, known for long, then a good one; then the end.
+/// Goal: hosts that don't answer delay one that does by at most one registration timeout, and don't delay the stop.
+/// Method: more mute hosts than calls at a time, known for long, then a good one; then the stop.
 #[test]
 fn mute_hosts_delay_no_other() {
     let port = free_port();
@@ -192,8 +192,8 @@ fn mute_hosts_delay_no_other() {
     assert!(began.elapsed() < REGISTRATION / 2, "took {:?}", began.elapsed());
 }
 
-/// Goal: a program that was stopped for longer than the timeout registers anew, as the service has deleted its files by
-/// then. Method: the notice about a second service blocks the registrar's thread for that time.
+/// Goal: a program that was suspended for longer than the timeout registers again, because the service has deleted its
+/// files by then. Method: the event about a second service blocks the registrar's thread for that time.
 #[test]
 fn after_a_long_silence_it_registers_again() {
     let port = free_port();
@@ -216,7 +216,7 @@ fn after_a_long_silence_it_registers_again() {
     services.iter().for_each(|service| assert_eq!(service.registrations(), 2));
 }
 
-/// Goal: of a host without agents a service that listens goes on to get heartbeats, and one that doesn't is forgotten.
+/// Goal: on a host without agents, a service that listens still receives heartbeats, and one that doesn't is forgotten.
 /// Method: agents on both are lost.
 #[test]
 fn lost_agents_are_let_go() {
@@ -244,7 +244,7 @@ fn lost_agents_are_let_go() {
     beats(&service, 1);
 }
 
-/// Goal: options that make no sense are refused. Method: one of each.
+/// Goal: invalid options are refused. Method: one of each.
 #[test]
 fn senseless_options_are_refused() {
     let refused = |change: fn(&mut ShuffleOptions)| {

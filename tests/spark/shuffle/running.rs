@@ -1,4 +1,4 @@
-//! `offermill run` where agents have shuffle services.
+//! `offermill run` with shuffle services on its agents.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use offermill::spark::shuffle::DriverMessage;
 use super::service::{FakeService, Manner, free_port};
 use crate::support::{Folder, Run, small};
 
-/// Goal: a run registers with its agents' services by the framework's id if it has no other, tells once that one is
-/// down and once that it is there, and goes on either way. Method: a stand-in that comes late and refuses at first; two
-/// local agents, which share it; the events, the summary, and what the stand-in heard.
+/// Goal: a run registers with its agents' services, by default under the framework's id, reports once that a service is
+/// down and once that it is up, and continues in both cases. Method: a fake that starts late and refuses at first; two
+/// local agents, which share it; the events, the summary, and the messages that the fake received.
 #[test]
 fn a_run_registers_as_its_framework() {
     let port = free_port();
@@ -27,7 +27,7 @@ fn a_run_registers_as_its_framework() {
     let framework_id = run.event_named("registered")["framework_id"].clone();
     let failing = run.event_named("shuffle_failing");
     assert_eq!((&failing["host"], &failing["refused"]), (&"127.0.0.1".into(), &false.into()));
-    // All of this machine's addresses would do; agents here are looked for at this one.
+    // Local agents' services are expected at this one of the machine's loopback addresses.
     let service = FakeService::start(0, port, Manner::Good);
     let registered = run.event_named("shuffle_registered");
     assert_eq!((&registered["port"], &registered["again"]), (&port.into(), &true.into()));
@@ -52,7 +52,7 @@ fn a_run_registers_as_its_framework() {
     assert_eq!(*services, serde_json::json!({ "registered": 1, "failing": 0, "new": 0 }));
 }
 
-/// Goal: without the setting nothing is registered. Method: a stand-in where it would be looked for, which hears
+/// Goal: without the setting nothing is registered. Method: a fake at the address that a run would use, which receives
 /// nothing.
 #[test]
 fn services_are_left_alone_unless_asked_for() {

@@ -1,4 +1,4 @@
-//! A stand-in for the shuffle service, which can misbehave.
+//! A fake of the shuffle service, which can misbehave.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -8,30 +8,30 @@ use std::time::{Duration, Instant};
 
 use offermill::spark::shuffle::{DriverMessage, FrameReader, ShuffleMessage};
 
-/// What it does with a registration.
+/// How it handles a registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// It takes it, and heartbeats.
+    /// It accepts the registration and heartbeats.
     Good,
-    /// It says no, in Java's way.
+    /// It refuses with a Java exception.
     Refuses,
-    /// It closes the connection before anything comes.
+    /// It closes the connection without reading.
     Closes,
-    /// It says nothing.
+    /// It never answers.
     Mute,
-    /// It says what is no message.
+    /// It answers with an invalid message.
     Garbage,
-    /// It answers a question that was not put.
+    /// It answers with the number of another request.
     Confused,
     /// It announces an answer of 4 EiB.
     Boasts,
-    /// A byte of its answer every 100 ms.
+    /// It sends one byte of its answer every 100 ms.
     Slow,
-    /// It takes the registration and closes the connection.
+    /// It accepts the registration and closes the connection.
     TakesAndCloses,
 }
 
-/// What it heard.
+/// A message that it received.
 #[derive(Clone, Debug)]
 pub(crate) struct Heard {
     pub(crate) at: Instant,
@@ -43,12 +43,12 @@ struct Shared {
     manner: Manner,
     heard: Vec<Heard>,
     connections: Vec<TcpStream>,
-    /// Connections that the other side has closed.
+    /// The number of connections that the other side has closed.
     closed: usize,
     is_over: bool,
 }
 
-/// A service on one address of this machine. Dropped, it is gone with all of its connections.
+/// A service on one loopback address. Dropping it closes all of its connections.
 #[derive(Debug)]
 pub(crate) struct FakeService {
     pub(crate) host: String,
@@ -56,12 +56,12 @@ pub(crate) struct FakeService {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Any of the addresses that all mean this machine, by a number; 0 is the one that local agents are looked for at.
+/// Returns one of the machine's loopback addresses. Number 0 is the address of local agents.
 pub(crate) fn host(number: u8) -> String {
     Ipv4Addr::new(127, 0, number, 1).to_string()
 }
 
-/// A port without a listener.
+/// Returns a port without a listener.
 pub(crate) fn free_port() -> u16 {
     TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap().local_addr().unwrap().port()
 }
@@ -98,7 +98,7 @@ impl FakeService {
         self.shared.lock().unwrap().heard.clone()
     }
 
-    /// How many connections the other side has closed.
+    /// Returns the number of connections that the other side has closed.
     pub(crate) fn closed(&self) -> usize {
         self.shared.lock().unwrap().closed
     }
@@ -170,7 +170,7 @@ fn answer(stream: &mut TcpStream, manner: Manner, number: u64) {
             ShuffleMessage::Response { number: number + 1, body: Vec::new() }.to_frame().unwrap()
         }
     };
-    // Who is answered may have gone away.
+    // The other side may have closed the connection.
     if manner == Manner::Slow {
         for byte in bytes {
             let _ = stream.write_all(&[byte]);
