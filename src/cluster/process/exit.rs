@@ -11,7 +11,7 @@ pub(crate) enum Exit {
     Code(i32),
     /// A signal with this number ended it.
     Signal(i32),
-    /// Not known: another part of the program has collected the exit status.
+    /// Unknown, because another part of the program has collected the exit status.
     Unknown,
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for Exit {
     }
 }
 
-/// The name of a signal that ends processes.
+/// Returns the name of a signal that ends processes.
 fn signal_name(signal: i32) -> Option<&'static str> {
     const NAMES: [(Signal, &str); 18] = [
         (Signal::HUP, "SIGHUP"),
@@ -67,7 +67,7 @@ fn signal_name(signal: i32) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    /// Goal: exit statuses read well in a sentence. Method: each kind, and a signal without a name.
+    /// Goal: exit statuses are readable phrases. Method: each kind, and a signal without a name.
     #[test]
     fn exit_statuses_read_as_phrases() {
         assert_eq!(Exit::Code(3).to_string(), "exit code 3");

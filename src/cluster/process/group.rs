@@ -57,14 +57,14 @@ pub(crate) struct StartError {
     pub(crate) kind: StartErrorKind,
 }
 
-/// The kinds of [`StartError`].
+/// The kind of a [`StartError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StartErrorKind {
-    /// The executor, or the agent that it was to run on, is at fault.
+    /// The failure is the executor's or the agent's.
     Failed,
     /// The command needs a feature that processes don't have, such as a container.
     Unsupported,
-    /// The program or the machine has too few open files or processes left at the moment.
+    /// The program or the machine has no more open files or processes available at the moment.
     LimitReached,
 }
 
@@ -94,17 +94,18 @@ pub(crate) struct ProcessGroup {
     sandbox: PathBuf,
     /// Leads the group, dead or alive, until the group is reaped.
     first_warden: Option<Arc<Warden>>,
-    /// The warden that watches since the first one was killed.
+    /// The latest replacement of a warden that was killed.
     replacement: Option<Warden>,
     waiter: Option<JoinHandle<()>>,
     reaped: bool,
 }
 
 impl ProcessGroup {
-    /// Starts `command` in `sandbox`. `ended` is called on a thread of its own as soon as the executor has ended.
+    /// Starts `command` in `sandbox`. `ended` is called on a separate thread as soon as the executor has ended.
     ///
     /// # Errors
-    /// Why nothing was started.
+    /// If the command is empty or needs more than a process, or if the warden, the program or the thread can't be
+    /// started.
     pub(crate) fn start(
         options: &ProcessOptions,
         command: &Command,
@@ -172,12 +173,12 @@ impl ProcessGroup {
         }
     }
 
-    /// The executor's process number.
+    /// Returns the executor's process id.
     pub(crate) fn pid(&self) -> i32 {
         self.executor.as_raw_pid()
     }
 
-    /// The executor's folder.
+    /// Returns the executor's sandbox.
     pub(crate) fn sandbox(&self) -> &Path {
         &self.sandbox
     }
@@ -203,15 +204,15 @@ impl ProcessGroup {
         }
     }
 
-    /// Whether the executor made a group of its own. Returns `false` if other code of this program has reaped the
-    /// executor, because its number may belong to another process by now.
+    /// Whether the executor has moved to another process group. Returns `false` if other code of this program has
+    /// reaped the executor, because its process id may belong to another process by now.
     fn executor_left(&self) -> bool {
         let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
         waitid(WaitId::Pid(self.executor), how).is_ok()
             && getpgid(Some(self.executor)) != Ok(self.leader)
     }
 
-    /// Whether the last warden has ended. The executor must be given another one.
+    /// Whether the last warden has ended. The executor then needs a replacement.
     pub(crate) fn needs_warden(&self) -> bool {
         let last = self.replacement.as_ref().or(self.first_warden.as_deref());
         last.is_some_and(|warden| !warden.is_alive())
@@ -233,7 +234,7 @@ impl ProcessGroup {
         }
     }
 
-    /// Has `warden` watch the executor from now on.
+    /// Makes `warden` the one that watches the executor from now on.
     pub(crate) fn replace_warden(&mut self, mut warden: Warden) {
         warden.watch(self.executor);
         self.replacement = Some(warden);
@@ -290,7 +291,7 @@ fn spawn_error(program: &str, error: &io::Error) -> StartError {
 mod tests {
     use super::*;
 
-    /// Goal: a limit that is reached for now is told from a failure of the agent. Method: system errors of both kinds.
+    /// Goal: a temporary limit is distinguished from a failure of the agent. Method: system errors of both kinds.
     #[test]
     fn limits_are_told_from_failures() {
         for (errno, kind) in [

@@ -5,32 +5,32 @@ use std::thread::available_parallelism;
 
 use crate::resources::Mebibytes;
 
-/// Memory that is never offered: it is left to the system and to this program. In MiB.
+/// Memory that is never offered, but left to the system and to this program, in MiB.
 const RESERVED_MIB: u64 = 1024;
-/// The least memory that an agent offers, however small the machine. In MiB.
+/// The minimum memory that an agent offers, even on a small machine, in MiB.
 const OFFERED_MIB_MIN: u64 = 512;
-/// The memory that is assumed if the system doesn't report it. In MiB.
+/// The memory that is assumed if the system doesn't report it, in MiB.
 const ASSUMED_MIB: u64 = 4096;
 
-/// The cores that this process may use.
+/// Returns the number of cores that this process may use.
 pub(crate) fn cores() -> u32 {
     available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX))
 }
 
-/// The memory that an agent on this machine may offer: all but 1 GiB, and no less than 512 MiB.
+/// Returns the memory that an agent on this machine may offer: all but 1 GiB, and at least 512 MiB.
 pub(crate) fn offerable_memory() -> Mebibytes {
     let total = fs::read_to_string("/proc/meminfo").ok().and_then(|text| total_memory(&text));
     Mebibytes::new(total.unwrap_or(ASSUMED_MIB).saturating_sub(RESERVED_MIB).max(OFFERED_MIB_MIN))
 }
 
-/// Reads the machine's memory, in MiB, from the text of `/proc/meminfo`.
+/// Parses the machine's total memory, in MiB, from the text of `/proc/meminfo`.
 fn total_memory(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kibibytes / 1024)
 }
 
-/// The machine's host name.
+/// Returns the machine's host name.
 pub(crate) fn hostname() -> String {
     let found = ["/proc/sys/kernel/hostname", "/etc/hostname"]
         .iter()
@@ -46,8 +46,8 @@ pub(crate) fn hostname() -> String {
 mod tests {
     use super::*;
 
-    /// Goal: memory is read if the system reports it, and nothing else is taken for it.
-    /// Method: a real excerpt, then malformed texts.
+    /// Goal: memory is parsed if the system reports it, and malformed text is rejected. Method: a real excerpt, then
+    /// malformed texts.
     #[test]
     fn memory_is_read_from_meminfo() {
         assert_eq!(total_memory("MemTotal:       24682416 kB\nMemFree: 1 kB\n"), Some(24_103));

@@ -1,7 +1,7 @@
 //! Executors as child processes of this machine: process groups, their wardens, sandboxes, exit statuses, and the
 //! machine's cores and memory.
 //!
-//! It knows no offers and no cluster: cluster managers that run executors on this machine build on it.
+//! It is independent of offers and clusters: cluster managers that run executors on this machine build on it.
 
 mod exit;
 mod group;

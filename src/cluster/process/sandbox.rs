@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::Error;
 
-/// How many frameworks of one process can be given an id in the same millisecond.
+/// The maximum number of frameworks of one process that can receive an id in the same millisecond.
 const SAME_MILLISECOND_MAX: u32 = 1000;
 
 /// The folder of one framework's sandboxes.
@@ -21,10 +21,10 @@ pub(crate) struct Sandboxes {
 }
 
 impl Sandboxes {
-    /// Makes the folder of a new framework. The folder's name is the framework's id; making it reserves the id.
+    /// Creates the folder of a new framework. The folder's name is the framework's id; creating it reserves the id.
     ///
     /// # Errors
-    /// When the folder can't be made.
+    /// If the folder can't be created.
     pub(crate) fn create(work_dir: &Path) -> Result<Sandboxes, Error> {
         Self::reserve(work_dir).map_err(|error| {
             let allowed = format!("a folder in which sandboxes can be made ({error})");
@@ -57,7 +57,7 @@ impl Sandboxes {
         &self.framework_id
     }
 
-    /// Makes the sandbox of an executor.
+    /// Creates the sandbox of an executor, with empty output files.
     pub(crate) fn make(&self, agent_id: &str, executor: &str) -> io::Result<Sandbox> {
         let path = self.root.join(agent_id).join(executor);
         fs::create_dir_all(&path)?;
@@ -75,7 +75,7 @@ pub(crate) struct Sandbox {
     pub(super) stderr: File,
 }
 
-/// Whether a folder can be named after an executor's id. Mesos refuses the same ids.
+/// Whether an executor's id is a valid folder name. Mesos refuses the same ids.
 pub(crate) fn is_valid_name(executor: &str) -> bool {
     let allowed = |c: char| !c.is_control() && c != '/' && c != '\\';
     (1..=255).contains(&executor.len())
@@ -88,7 +88,7 @@ pub(crate) fn is_valid_name(executor: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Goal: no id leads out of its sandbox. Method: ids that would, and a valid one.
+    /// Goal: no id leads out of the sandboxes. Method: ids that would, and a valid one.
     #[test]
     fn ids_stay_inside() {
         for id in ["", ".", "..", "../x", "a/b", "a\\b", "a\0b", "a\nb", &"x".repeat(256)] {

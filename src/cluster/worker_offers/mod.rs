@@ -1,8 +1,8 @@
 //! Offers made from workers' free resources: one open offer per worker, declines that hold resources back for a time,
 //! suppress and revive.
 //!
-//! It knows no connections and no processes: cluster managers whose workers are known by name build on it. In offers, a
-//! worker is called an agent.
+//! It is independent of connections and processes: cluster managers whose workers are known by name build on it. In
+//! offers, a worker is called an agent.
 
 mod offers;
 mod worker;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::worker::{CpuMemory, OpenOffer, Worker, WorkerSpec};
 use crate::engine::cluster_manager::OwnedOffer;
 
-/// All workers, by index. When a worker is lost its entry stays empty; it comes back under another id.
+/// All workers, by index. The entry of a lost worker stays empty until it registers again under another id.
 pub(crate) struct WorkerOffers {
     framework_id: String,
     interval: Duration,
@@ -60,7 +60,7 @@ impl WorkerOffers {
         }
     }
 
-    /// Removes a worker. `None` if it was not registered.
+    /// Removes a worker. Returns `None` if it was not registered.
     pub(crate) fn remove(&mut self, index: usize) -> Option<LostWorker> {
         let mut worker = self.workers.get_mut(index)?.take()?;
         let offer = worker.close_offer().map(|offered| offered.id);
@@ -70,7 +70,7 @@ impl WorkerOffers {
         Some(LostWorker { id: worker.id, offer })
     }
 
-    /// The worker with this index, if it is still registered under this id.
+    /// Returns the worker with this index, if it is still registered under this id.
     fn worker(&mut self, index: usize, id: &str) -> Option<&mut Worker> {
         self.workers.get_mut(index)?.as_mut().filter(|worker| worker.id == id)
     }
@@ -93,7 +93,7 @@ impl WorkerOffers {
         offers
     }
 
-    /// When the next offer can be made, if no other event comes first.
+    /// Returns the earliest time of the next offer, if no other event comes first.
     pub(crate) fn next_offer_at(&self) -> Option<Instant> {
         let workers = self.workers.iter().flatten().filter(|_| !self.suppressed);
         workers.filter_map(Worker::offerable_at).min()
@@ -113,17 +113,18 @@ impl WorkerOffers {
         self.suppressed = true;
     }
 
-    /// Makes offers again, also of resources that were declined.
+    /// Makes offers again, including resources that were declined.
     pub(crate) fn revive(&mut self) {
         self.suppressed = false;
         self.workers.iter_mut().flatten().for_each(Worker::revive);
     }
 
-    /// Closes the offers that an accept names. As in Mesos, all must be open and of the agent that the accept names, or
-    /// none is used. As a worker has one open offer at most, the result is one offer and its worker's index.
+    /// Closes the offers that an accept names. As in Mesos, all of them must be open and belong to the agent that the
+    /// accept names, or none is used. As a worker has at most one open offer, the result is one offer and its worker's
+    /// index.
     ///
     /// # Errors
-    /// One sentence that names an offer that is not valid.
+    /// One sentence that names an invalid offer. The valid ones are closed as well.
     pub(crate) fn accept(
         &mut self,
         offers: &[String],
@@ -153,7 +154,7 @@ impl WorkerOffers {
         Some((worker, offered))
     }
 
-    /// Holds what an accept left of its offer back for `refuse`.
+    /// Holds the unused rest of an accepted offer back for `refuse`.
     pub(crate) fn refuse(
         &mut self,
         index: usize,

@@ -1,4 +1,4 @@
-//! One worker's resources: its total, what its executors hold, its open offer, and what was declined.
+//! One worker's resources: its total, the resources in use, its open offer, and declined resources.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -34,13 +34,13 @@ impl CpuMemory {
         }
     }
 
-    /// Whether an executor could run in it: that takes both cores and memory.
+    /// Whether an executor could run on it, which requires both cores and memory.
     fn is_usable(self) -> bool {
         self.cores > MilliCpus::ZERO && self.memory > Mebibytes::ZERO
     }
 }
 
-/// What stays the same when a worker is lost and comes back under another id.
+/// The properties of a worker that stay the same when it is lost and comes back under another id.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkerSpec {
     pub(crate) hostname: String,
@@ -61,7 +61,7 @@ impl OpenOffer {
     /// Allocates an executor's resources.
     ///
     /// # Errors
-    /// What is missing. Nothing is allocated then.
+    /// The missing resource. Nothing is allocated then.
     pub(crate) fn allocate(&mut self, amounts: CpuMemory, port: Option<u16>) -> Result<(), String> {
         if !self.amounts.covers(amounts) {
             return Err(format!(
@@ -81,7 +81,7 @@ impl OpenOffer {
     }
 }
 
-/// Resources that were declined: no offer of these or less is made until the time.
+/// Declined resources: no offer of these amounts or less is made until the given time.
 #[derive(Debug)]
 struct OfferFilter {
     amounts: CpuMemory,
@@ -129,7 +129,7 @@ impl Worker {
 
     /// When the worker can make its next offer. `None` while an offer is open or nothing is free.
     ///
-    /// Declined resources are held back until their time, unless more than these has become free since.
+    /// Declined resources are held back until their time, unless more than these amounts has become free since.
     pub(super) fn offerable_at(&self) -> Option<Instant> {
         let free = self.free();
         if self.open_offer.is_some() || !free.is_usable() {
@@ -183,7 +183,7 @@ impl Worker {
         self.filters.push(OfferFilter { amounts, until });
     }
 
-    /// Forgets what was declined.
+    /// Drops all filters of declined resources.
     pub(super) fn revive(&mut self) {
         self.filters.clear();
     }
@@ -203,7 +203,7 @@ impl Worker {
     }
 }
 
-/// The interval without `number`: up to two intervals.
+/// Returns the range without `number`: up to two ranges.
 fn without(range: PortRange, number: u64) -> impl Iterator<Item = PortRange> {
     let parts = if range.contains(number) {
         let below = (number > range.begin).then(|| PortRange::new(range.begin, number - 1));
@@ -232,8 +232,8 @@ mod tests {
         Worker::new("a".into(), spec, now)
     }
 
-    /// Goal: declined resources are held back until their time, and no longer if more becomes free. Method: a decline,
-    /// then an executor's end, at times that the test sets.
+    /// Goal: declined resources are held back until their time, and offered earlier if more becomes free. Method: a
+    /// decline, then an executor's end, at times that the test sets.
     #[test]
     fn declines_hold_back_no_more_than_was_declined() {
         let start = Instant::now();
@@ -258,8 +258,8 @@ mod tests {
         assert_eq!(worker.offerable_at(), Some(start + 2 * SECOND));
     }
 
-    /// Goal: resources are allocated once, and never more than there are. Method: allocate, reserve and release, ports
-    /// included.
+    /// Goal: resources are allocated only once, and never more than there are. Method: allocate, reserve and release,
+    /// including ports.
     #[test]
     fn resources_are_allocated_once() {
         let start = Instant::now();

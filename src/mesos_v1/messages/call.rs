@@ -1,4 +1,4 @@
-//! What a framework sends.
+//! Calls: the messages that a framework sends to the master.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,15 +8,15 @@ use super::{
 };
 use crate::mesos_v1::json::{Base64, OptionalName, names};
 
-/// What a framework sends; the field that `type` names is set, if that has one.
+/// A message from a framework to the master. The field named by `type` is set, if there is one.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Call {
-    /// Who sends it; not with the first subscription.
+    /// The id of the framework. Unset in the first subscription.
     #[prost(message, optional, tag = "1")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub framework_id: Option<FrameworkId>,
-    /// Its kind.
+    /// The type of the call.
     #[prost(enumeration = "Type", optional, tag = "2")]
     #[serde(with = "OptionalName::<Type>", skip_serializing_if = "Option::is_none")]
     pub r#type: Option<i32>,
@@ -87,65 +87,65 @@ pub struct Call {
 }
 
 names! {
-    /// What a call asks for.
+    /// The type of a call.
     pub enum Type {
-        /// Not said, or not known to whoever wrote the message.
+        /// Unset, or a value that the sender didn't know.
         Unknown = 0, "UNKNOWN";
-        /// To get events.
+        /// Subscribes to events.
         Subscribe = 1, "SUBSCRIBE";
-        /// To end all tasks and forget the framework.
+        /// Ends all tasks and removes the framework.
         Teardown = 2, "TEARDOWN";
-        /// To use offers.
+        /// Uses offers.
         Accept = 3, "ACCEPT";
-        /// To give offers back.
+        /// Declines offers.
         Decline = 4, "DECLINE";
-        /// To agree to an agent's absence.
+        /// Accepts inverse offers: agrees to agents' maintenance.
         AcceptInverseOffers = 13, "ACCEPT_INVERSE_OFFERS";
-        /// Not to agree to it.
+        /// Declines inverse offers: doesn't agree to agents' maintenance.
         DeclineInverseOffers = 14, "DECLINE_INVERSE_OFFERS";
-        /// To be offered everything again.
+        /// Removes filters and suppression, so that all resources are offered again.
         Revive = 5, "REVIVE";
-        /// To end a task.
+        /// Kills a task.
         Kill = 6, "KILL";
-        /// To end an executor.
+        /// Shuts an executor down.
         Shutdown = 7, "SHUTDOWN";
-        /// To be told no more of a status.
+        /// Acknowledges a task's status, which is then no longer resent.
         Acknowledge = 8, "ACKNOWLEDGE";
-        /// To be told no more of an operation's status.
+        /// Acknowledges an operation's status, which is then no longer resent.
         AcknowledgeOperationStatus = 15, "ACKNOWLEDGE_OPERATION_STATUS";
-        /// To be told what became of tasks.
+        /// Requests the current states of tasks.
         Reconcile = 9, "RECONCILE";
-        /// To be told what became of operations.
+        /// Requests the current states of operations.
         ReconcileOperations = 16, "RECONCILE_OPERATIONS";
-        /// To tell an executor something.
+        /// Sends data to an executor.
         Message = 10, "MESSAGE";
-        /// To be offered something.
+        /// Requests resources.
         Request = 11, "REQUEST";
-        /// To be offered nothing.
+        /// Suppresses offers.
         Suppress = 12, "SUPPRESS";
-        /// To be another framework than was said.
+        /// Changes the framework's description.
         UpdateFramework = 17, "UPDATE_FRAMEWORK";
     }
 }
 
-/// To get events.
+/// Subscribes to events.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Subscribe {
-    /// The framework; with the call's `framework_id` if it has one.
+    /// The framework. Its id equals the call's `framework_id`, if there is one.
     #[prost(message, required, tag = "1")]
     pub framework_info: FrameworkInfo,
-    /// Roles that are offered nothing for now.
+    /// The roles that are suppressed, and receive no offers.
     #[prost(string, repeated, tag = "2")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub suppressed_roles: Vec<String>,
-    /// Which agents are offered.
+    /// Constraints on the agents that are offered.
     #[prost(message, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offer_constraints: Option<OfferConstraints>,
 }
 
-/// To use offers, all of one agent.
+/// Uses offers, which must all be of one agent.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Accept {
@@ -153,17 +153,17 @@ pub struct Accept {
     #[prost(message, repeated, tag = "1")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub offer_ids: Vec<OfferId>,
-    /// What is done with them, in this order.
+    /// The operations on the offers, in order.
     #[prost(message, repeated, tag = "2")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub operations: Vec<Operation>,
-    /// How what isn't used is treated.
+    /// The filter for the unused resources.
     #[prost(message, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filters: Option<Filters>,
 }
 
-/// To give offers back.
+/// Declines offers.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Decline {
@@ -171,13 +171,13 @@ pub struct Decline {
     #[prost(message, repeated, tag = "1")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub offer_ids: Vec<OfferId>,
-    /// How they are treated.
+    /// The filter for the declined resources.
     #[prost(message, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filters: Option<Filters>,
 }
 
-/// To agree to agents' absence.
+/// Accepts inverse offers: agrees to agents' maintenance.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AcceptInverseOffers {
@@ -185,13 +185,13 @@ pub struct AcceptInverseOffers {
     #[prost(message, repeated, tag = "1")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub inverse_offer_ids: Vec<OfferId>,
-    /// For how long it isn't asked again.
+    /// The filter, which limits how soon inverse offers are repeated.
     #[prost(message, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filters: Option<Filters>,
 }
 
-/// Not to agree to agents' absence.
+/// Declines inverse offers: doesn't agree to agents' maintenance.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DeclineInverseOffers {
@@ -199,80 +199,80 @@ pub struct DeclineInverseOffers {
     #[prost(message, repeated, tag = "1")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub inverse_offer_ids: Vec<OfferId>,
-    /// For how long it isn't asked again.
+    /// The filter, which limits how soon inverse offers are repeated.
     #[prost(message, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filters: Option<Filters>,
 }
 
-/// To be offered everything again that was declined or suppressed.
+/// Removes filters and suppression, so that all resources are offered again.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Revive {
-    /// For which roles; all if empty.
+    /// The roles. Empty means all roles.
     #[prost(string, repeated, tag = "1")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub roles: Vec<String>,
 }
 
-/// To end a task.
+/// Kills a task.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Kill {
     /// The task.
     #[prost(message, required, tag = "1")]
     pub task_id: TaskId,
-    /// Where it is, if that is known.
+    /// The agent that it runs on, if known.
     #[prost(message, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
-    /// How, if not as the task said.
+    /// The kill policy, if it differs from the task's own.
     #[prost(message, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kill_policy: Option<KillPolicy>,
 }
 
-/// To end an executor.
+/// Shuts an executor down.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Shutdown {
     /// The executor.
     #[prost(message, required, tag = "1")]
     pub executor_id: ExecutorId,
-    /// Where it is.
+    /// The agent that it runs on.
     #[prost(message, required, tag = "2")]
     pub agent_id: AgentId,
 }
 
-/// To be told no more of a status.
+/// Acknowledges a task's status, which is then no longer resent.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Acknowledge {
-    /// Where the task is.
+    /// The agent that the task runs on.
     #[prost(message, required, tag = "1")]
     pub agent_id: AgentId,
     /// The task.
     #[prost(message, required, tag = "2")]
     pub task_id: TaskId,
-    /// The status.
+    /// The UUID of the status.
     #[prost(bytes = "vec", required, tag = "3")]
     #[serde(with = "Base64")]
     pub uuid: Vec<u8>,
 }
 
-/// To be told no more of an operation's status.
+/// Acknowledges an operation's status, which is then no longer resent.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AcknowledgeOperationStatus {
-    /// Where it was done.
+    /// The agent of the operation.
     #[prost(message, optional, tag = "1")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
-    /// At which resource provider.
+    /// The resource provider of the operation.
     #[prost(message, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_provider_id: Option<ResourceProviderId>,
-    /// The status.
+    /// The UUID of the status.
     #[prost(bytes = "vec", required, tag = "3")]
     #[serde(with = "Base64")]
     pub uuid: Vec<u8>,
@@ -281,104 +281,104 @@ pub struct AcknowledgeOperationStatus {
     pub operation_id: OperationId,
 }
 
-/// To be told what became of tasks.
+/// Requests the current states of tasks.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reconcile {
-    /// Which; all that the master knows to live if empty.
+    /// The tasks. Empty means all tasks that the master knows to be alive.
     #[prost(message, repeated, tag = "1")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<ReconcileTask>,
 }
 
-/// A task that is asked about.
+/// A task to reconcile.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ReconcileTask {
     /// The task.
     #[prost(message, required, tag = "1")]
     pub task_id: TaskId,
-    /// Where it should be.
+    /// The agent that it is expected on.
     #[prost(message, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
 }
 
-/// To be told what became of operations.
+/// Requests the current states of operations.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ReconcileOperations {
-    /// Which; all if empty.
+    /// The operations. Empty means all operations.
     #[prost(message, repeated, tag = "1")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub operations: Vec<ReconcileOperation>,
 }
 
-/// An operation that is asked about.
+/// An operation to reconcile.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ReconcileOperation {
     /// The operation.
     #[prost(message, required, tag = "1")]
     pub operation_id: OperationId,
-    /// Where it should have been done.
+    /// The agent that it is expected on.
     #[prost(message, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
-    /// At which resource provider.
+    /// The resource provider of the operation.
     #[prost(message, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_provider_id: Option<ResourceProviderId>,
 }
 
-/// To tell an executor something; it may get lost.
+/// Sends data to an executor. Delivery is not guaranteed.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Message {
-    /// Where the executor is.
+    /// The agent that the executor runs on.
     #[prost(message, required, tag = "1")]
     pub agent_id: AgentId,
     /// The executor.
     #[prost(message, required, tag = "2")]
     pub executor_id: ExecutorId,
-    /// What.
+    /// The data.
     #[prost(bytes = "vec", required, tag = "3")]
     #[serde(with = "Base64")]
     pub data: Vec<u8>,
 }
 
-/// To be offered something. Mesos' own allocator doesn't listen.
+/// Requests resources. Mesos' own allocator ignores it.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Request {
-    /// What.
+    /// The requested resources.
     #[prost(message, repeated, tag = "1")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<ResourceRequest>,
 }
 
-/// To be offered nothing.
+/// Suppresses offers.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Suppress {
-    /// For which roles; all if empty.
+    /// The roles. Empty means all roles.
     #[prost(string, repeated, tag = "1")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub roles: Vec<String>,
 }
 
-/// To be another framework than was said.
+/// Changes the framework's description.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct UpdateFramework {
-    /// What it is now.
+    /// The new description.
     #[prost(message, required, tag = "1")]
     pub framework_info: FrameworkInfo,
-    /// Roles that are offered nothing for now.
+    /// The roles that are suppressed, and receive no offers.
     #[prost(string, repeated, tag = "2")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub suppressed_roles: Vec<String>,
-    /// Which agents are offered.
+    /// Constraints on the agents that are offered.
     #[prost(message, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offer_constraints: Option<OfferConstraints>,

@@ -1,61 +1,61 @@
-//! Checks of tasks.
+//! Health checks and other checks of tasks.
 
 use serde::{Deserialize, Serialize};
 
 use super::{CommandInfo, Protocol};
 use crate::mesos_v1::json::{OptionalName, names};
 
-/// How Mesos finds out whether a task is healthy; the field that `type` names is set.
+/// A health check of a task. The field named by `type` is set.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HealthCheck {
-    /// After so long it begins. Default 15.
+    /// The delay before the first check, in seconds. Default: 15.
     #[prost(double, optional, default = "15", tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_seconds: Option<f64>,
-    /// Between two checks. Default 10.
+    /// The interval between two checks, in seconds. Default: 10.
     #[prost(double, optional, default = "10", tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval_seconds: Option<f64>,
-    /// A check that takes longer has failed; 0 for no limit. Default 20.
+    /// The time after which a check has failed, in seconds. 0 means no limit. Default: 20.
     #[prost(double, optional, default = "20", tag = "4")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<f64>,
-    /// So many in a row end the task. Default 3.
+    /// The number of consecutive failures after which the task is killed. Default: 3.
     #[prost(uint32, optional, default = "3", tag = "5")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consecutive_failures: Option<u32>,
-    /// For so long after the start failures don't count. Default 10.
+    /// The time after the start during which failures don't count, in seconds. Default: 10.
     #[prost(double, optional, default = "10", tag = "6")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grace_period_seconds: Option<f64>,
-    /// Its kind.
+    /// The kind; it determines which other field is set.
     #[prost(enumeration = "HealthCheckType", optional, tag = "8")]
     #[serde(with = "OptionalName::<HealthCheckType>", skip_serializing_if = "Option::is_none")]
     pub r#type: Option<i32>,
-    /// A command that has to succeed.
+    /// A command that must succeed.
     #[prost(message, optional, tag = "7")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandInfo>,
-    /// A page that has to be there.
+    /// An HTTP request that must succeed.
     #[prost(message, optional, tag = "1")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http: Option<HealthCheckHttp>,
-    /// A port that has to be open.
+    /// A TCP port that must accept connections.
     #[prost(message, optional, tag = "9")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp: Option<HealthCheckTcp>,
 }
 
-/// A page that has to be there.
+/// An HTTP request that must succeed.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HealthCheckHttp {
-    /// Which IP. Default 4.
+    /// The IP version. Default: IPv4.
     #[prost(enumeration = "Protocol", optional, default = "Ipv4", tag = "5")]
     #[serde(with = "OptionalName::<Protocol>", skip_serializing_if = "Option::is_none")]
     pub protocol: Option<i32>,
-    /// `http` or `https`.
+    /// The scheme: `http` or `https`.
     #[prost(string, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheme: Option<String>,
@@ -66,17 +66,17 @@ pub struct HealthCheckHttp {
     #[prost(string, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// What counts as there.
+    /// The HTTP status codes that count as success.
     #[prost(uint32, repeated, packed = "false", tag = "4")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub statuses: Vec<u32>,
 }
 
-/// A port that has to be open.
+/// A TCP port that must accept connections.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HealthCheckTcp {
-    /// Which IP. Default 4.
+    /// The IP version. Default: IPv4.
     #[prost(enumeration = "Protocol", optional, default = "Ipv4", tag = "2")]
     #[serde(with = "OptionalName::<Protocol>", skip_serializing_if = "Option::is_none")]
     pub protocol: Option<i32>,
@@ -86,24 +86,24 @@ pub struct HealthCheckTcp {
 }
 
 names! {
-    /// How health is checked.
+    /// The type of a health check.
     pub enum HealthCheckType {
-        /// Not said, or not known to whoever wrote the message.
+        /// Unset, or a value that the sender didn't know.
         Unknown = 0, "UNKNOWN";
-        /// By a command.
+        /// Runs a command.
         Command = 1, "COMMAND";
-        /// By a page.
+        /// Sends an HTTP request.
         Http = 2, "HTTP";
-        /// By a port.
+        /// Connects to a TCP port.
         Tcp = 3, "TCP";
     }
 }
 
-/// What Mesos looks at without drawing conclusions; the field that `type` names is set.
+/// A check whose results are only reported. The field named by `type` is set.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CheckInfo {
-    /// Its kind.
+    /// The kind; it determines which other field is set.
     #[prost(enumeration = "CheckType", optional, tag = "1")]
     #[serde(with = "OptionalName::<CheckType>", skip_serializing_if = "Option::is_none")]
     pub r#type: Option<i32>,
@@ -111,29 +111,29 @@ pub struct CheckInfo {
     #[prost(message, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<CheckCommand>,
-    /// A page.
+    /// An HTTP request.
     #[prost(message, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http: Option<CheckHttp>,
-    /// A port.
+    /// A TCP connection.
     #[prost(message, optional, tag = "7")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp: Option<CheckTcp>,
-    /// After so long it begins. Default 15.
+    /// The delay before the first check, in seconds. Default: 15.
     #[prost(double, optional, default = "15", tag = "4")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_seconds: Option<f64>,
-    /// Between two checks. Default 10.
+    /// The interval between two checks, in seconds. Default: 10.
     #[prost(double, optional, default = "10", tag = "5")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval_seconds: Option<f64>,
-    /// A check that takes longer has no result; 0 for no limit. Default 20.
+    /// The time after which a check has no result, in seconds. 0 means no limit. Default: 20.
     #[prost(double, optional, default = "20", tag = "6")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<f64>,
 }
 
-/// A command to be looked at.
+/// A check that runs a command.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CheckCommand {
@@ -142,7 +142,7 @@ pub struct CheckCommand {
     pub command: CommandInfo,
 }
 
-/// A page to be looked at.
+/// A check that sends an HTTP request.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CheckHttp {
@@ -155,7 +155,7 @@ pub struct CheckHttp {
     pub path: Option<String>,
 }
 
-/// A port to be looked at.
+/// A check that connects to a TCP port.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CheckTcp {
@@ -165,66 +165,66 @@ pub struct CheckTcp {
 }
 
 names! {
-    /// What is looked at.
+    /// The type of a check.
     pub enum CheckType {
-        /// Not said, or not known to whoever wrote the message.
+        /// Unset, or a value that the sender didn't know.
         Unknown = 0, "UNKNOWN";
         /// A command.
         Command = 1, "COMMAND";
-        /// A page.
+        /// An HTTP request.
         Http = 2, "HTTP";
-        /// A port.
+        /// A TCP connection.
         Tcp = 3, "TCP";
     }
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CheckStatusInfo {
-    /// Its kind.
+    /// The kind; it determines which other field is set.
     #[prost(enumeration = "CheckType", optional, tag = "1")]
     #[serde(with = "OptionalName::<CheckType>", skip_serializing_if = "Option::is_none")]
     pub r#type: Option<i32>,
-    /// Of a command.
+    /// The result of a command.
     #[prost(message, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<CheckStatusCommand>,
-    /// Of a page.
+    /// The result of an HTTP request.
     #[prost(message, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http: Option<CheckStatusHttp>,
-    /// Of a port.
+    /// The result of a TCP connection.
     #[prost(message, optional, tag = "4")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp: Option<CheckStatusTcp>,
 }
 
-/// What became of a command.
+/// The result of a command.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CheckStatusCommand {
-    /// Its exit code; none if it didn't end in time.
+    /// The exit code. Unset if the command didn't end in time.
     #[prost(int32, optional, tag = "1")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
 }
 
-/// What became of a page.
+/// The result of an HTTP request.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CheckStatusHttp {
-    /// Its status; none if there was no answer in time.
+    /// The HTTP status. Unset if there was no answer in time.
     #[prost(uint32, optional, tag = "1")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_code: Option<u32>,
 }
 
-/// What became of a port.
+/// The result of a TCP connection.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CheckStatusTcp {
-    /// Whether it was open; none if it couldn't be told in time.
+    /// Whether the connection succeeded. Unset if it took too long.
     #[prost(bool, optional, tag = "1")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub succeeded: Option<bool>,

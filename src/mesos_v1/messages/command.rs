@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::mesos_v1::json::{Base64, OptionalName, names};
 
-/// What is run, and what is fetched before.
+/// The program to run, and the files to fetch before.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CommandInfo {
-    /// Fetched into the sandbox first.
+    /// Files that are fetched into the sandbox first.
     #[prost(message, repeated, tag = "1")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub uris: Vec<Uri>,
@@ -16,44 +16,44 @@ pub struct CommandInfo {
     #[prost(message, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub environment: Option<Environment>,
-    /// Whether `value` is for a shell. Default yes.
+    /// Whether `value` is a shell command line. Default: true.
     #[prost(bool, optional, default = "true", tag = "6")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shell: Option<bool>,
-    /// The shell's command line, or the program.
+    /// The shell command line, or the program.
     #[prost(string, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// Without a shell: the arguments, from the program's own name on.
+    /// Without a shell: the arguments, starting with the program's own name.
     #[prost(string, repeated, tag = "7")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<String>,
-    /// Who it runs as, if not the framework's user.
+    /// The user that runs it, if not the framework's.
     #[prost(string, optional, tag = "5")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
 }
 
-/// A file to be fetched into the sandbox.
+/// A file to fetch into the sandbox.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Uri {
-    /// Where it is.
+    /// The file's URI.
     #[prost(string, required, tag = "1")]
     pub value: String,
     /// Whether it is made executable.
     #[prost(bool, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub executable: Option<bool>,
-    /// Whether an archive is unpacked. Default yes.
+    /// Whether an archive is extracted. Default: true.
     #[prost(bool, optional, default = "true", tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extract: Option<bool>,
-    /// Whether the agent may keep it for the next.
+    /// Whether the agent caches the file.
     #[prost(bool, optional, tag = "4")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<bool>,
-    /// What it is called in the sandbox, if not by its own name.
+    /// The file name in the sandbox, if it differs from the URI's.
     #[prost(string, optional, tag = "5")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_file: Option<String>,
@@ -73,10 +73,10 @@ pub struct Environment {
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Variable {
-    /// Its name.
+    /// The name.
     #[prost(string, required, tag = "1")]
     pub name: String,
-    /// Whether it is a secret. Default no.
+    /// Whether the value is plain or a secret. Default: plain.
     #[prost(enumeration = "VariableType", optional, default = "Value", tag = "3")]
     #[serde(with = "OptionalName::<VariableType>", skip_serializing_if = "Option::is_none")]
     pub r#type: Option<i32>,
@@ -91,72 +91,72 @@ pub struct Variable {
 }
 
 names! {
-    /// How an environment variable is given.
+    /// The type of an environment variable.
     pub enum VariableType {
-        /// Not said, or not known to whoever wrote the message.
+        /// Unset, or a value that the sender didn't know.
         Unknown = 0, "UNKNOWN";
-        /// Plainly.
+        /// A plain value.
         Value = 1, "VALUE";
-        /// As a secret.
+        /// A secret.
         Secret = 2, "SECRET";
     }
 }
 
-/// A secret: itself or where it is kept.
+/// A secret: its value, or a reference to a secret store.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Secret {
-    /// Which of them.
+    /// The type of the secret.
     #[prost(enumeration = "SecretType", optional, tag = "1")]
     #[serde(with = "OptionalName::<SecretType>", skip_serializing_if = "Option::is_none")]
     pub r#type: Option<i32>,
-    /// Where it is kept.
+    /// The reference to a secret store.
     #[prost(message, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<SecretReference>,
-    /// The secret.
+    /// The secret's value.
     #[prost(message, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<SecretValue>,
 }
 
 names! {
-    /// How a secret is given.
+    /// The type of a secret.
     pub enum SecretType {
-        /// Not said, or not known to whoever wrote the message.
+        /// Unset, or a value that the sender didn't know.
         Unknown = 0, "UNKNOWN";
-        /// By where it is kept.
+        /// A reference to a secret store.
         Reference = 1, "REFERENCE";
-        /// Itself.
+        /// The value itself.
         Value = 2, "VALUE";
     }
 }
 
-/// Where a secret is kept.
+/// A reference to a secret in a secret store.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SecretReference {
-    /// The name that the store knows.
+    /// The secret's name in the store.
     #[prost(string, required, tag = "1")]
     pub name: String,
-    /// Which part of it.
+    /// The key of a part of the secret.
     #[prost(string, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
 
-/// A secret itself.
+/// The value of a secret.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 #[prost(skip_debug)]
 pub struct SecretValue {
-    /// The secret.
+    /// The secret's value.
     #[prost(bytes = "vec", required, tag = "1")]
     #[serde(with = "Base64")]
     pub data: Vec<u8>,
 }
 
-/// Without the secret, so that it can't get into a log.
+/// Omits the secret, so that it can't be logged.
 impl std::fmt::Debug for SecretValue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("SecretValue(..)")

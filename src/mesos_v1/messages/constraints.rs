@@ -1,4 +1,4 @@
-//! Which agents a framework wants to be offered, as the master evaluates it.
+//! Offer constraints: restrictions on the offered agents, which the master evaluates.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::mesos_v1::json::{OptionalName, names};
 
-/// Which agents are offered, by role; a role that isn't there is offered all.
+/// Constraints by role. A role without an entry is offered all agents.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OfferConstraints {
@@ -16,39 +16,39 @@ pub struct OfferConstraints {
     pub role_constraints: BTreeMap<String, RoleConstraints>,
 }
 
-/// Which agents a role is offered.
+/// The constraints of one role.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RoleConstraints {
-    /// Agents that meet one of them, at least one.
+    /// The groups, of which an agent must meet at least one. At least one group is required.
     #[prost(message, repeated, tag = "1")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<ConstraintGroup>,
 }
 
-/// Demands on an agent.
+/// A group of constraints.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ConstraintGroup {
-    /// Agents that meet all of them.
+    /// The constraints, all of which an agent must meet.
     #[prost(message, repeated, tag = "1")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attribute_constraints: Vec<AttributeConstraint>,
 }
 
-/// A demand on an attribute.
+/// A constraint on an attribute.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AttributeConstraint {
-    /// Which attribute.
+    /// The selected attribute.
     #[prost(message, required, tag = "1")]
     pub selector: Selector,
-    /// What is demanded.
+    /// The predicate that the attribute must meet.
     #[prost(message, required, tag = "2")]
     pub predicate: Predicate,
 }
 
-/// Which attribute; one of the fields is set.
+/// Selects an attribute. One of the fields is set.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Selector {
@@ -56,65 +56,65 @@ pub struct Selector {
     #[prost(string, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attribute_name: Option<String>,
-    /// Something else that an agent has.
+    /// A property of the agent that isn't an attribute.
     #[prost(enumeration = "Pseudoattribute", optional, tag = "1")]
     #[serde(with = "OptionalName::<Pseudoattribute>", skip_serializing_if = "Option::is_none")]
     pub pseudoattribute_type: Option<i32>,
 }
 
 names! {
-    /// Something that each agent has, or may have, beside its attributes.
+    /// A property of an agent that isn't an attribute.
     pub enum Pseudoattribute {
-        /// Not said, or not known to whoever wrote the message.
+        /// Unset, or a value that the sender didn't know.
         Unknown = 0, "UNKNOWN";
-        /// Its host name.
+        /// The host name.
         Hostname = 1, "HOSTNAME";
-        /// Its region.
+        /// The region.
         Region = 2, "REGION";
-        /// Its zone.
+        /// The zone.
         Zone = 3, "ZONE";
     }
 }
 
-/// What is demanded; one of the fields is set.
+/// A predicate on an attribute. One of the fields is set.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Predicate {
-    /// That there is one.
+    /// The attribute exists.
     #[prost(message, optional, tag = "1")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exists: Option<Exists>,
-    /// That there is none.
+    /// The attribute doesn't exist.
     #[prost(message, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_exists: Option<NotExists>,
-    /// That a text is this one.
+    /// The text equals this one.
     #[prost(message, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text_equals: Option<TextEquals>,
-    /// That a text is another one.
+    /// The text differs from this one.
     #[prost(message, optional, tag = "4")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text_not_equals: Option<TextNotEquals>,
-    /// That a text matches.
+    /// The text matches a pattern.
     #[prost(message, optional, tag = "5")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text_matches: Option<TextMatches>,
-    /// That a text doesn't match.
+    /// The text doesn't match a pattern.
     #[prost(message, optional, tag = "6")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text_not_matches: Option<TextNotMatches>,
 }
 
-/// That there is one.
+/// The attribute exists.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 pub struct Exists {}
 
-/// That there is none.
+/// The attribute doesn't exist.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 pub struct NotExists {}
 
-/// A text to be.
+/// Requires equality with a text.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TextEquals {
@@ -123,7 +123,7 @@ pub struct TextEquals {
     pub value: String,
 }
 
-/// A text not to be.
+/// Requires inequality with a text.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TextNotEquals {
@@ -132,20 +132,20 @@ pub struct TextNotEquals {
     pub value: String,
 }
 
-/// A pattern to match.
+/// Requires a match of a pattern.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TextMatches {
-    /// An RE2 pattern for the whole text.
+    /// An RE2 pattern, which is matched against the whole text.
     #[prost(string, required, tag = "1")]
     pub regex: String,
 }
 
-/// A pattern not to match.
+/// Requires that a pattern doesn't match.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TextNotMatches {
-    /// An RE2 pattern for the whole text.
+    /// An RE2 pattern, which is matched against the whole text.
     #[prost(string, required, tag = "1")]
     pub regex: String,
 }

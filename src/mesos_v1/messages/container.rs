@@ -5,62 +5,62 @@ use serde::{Deserialize, Serialize};
 use super::{Labels, Parameter, Parameters, Secret};
 use crate::mesos_v1::json::{EnumName, OptionalName, names};
 
-/// A container to be made; the field that `type` names is set.
+/// A container to create. The field named by `type` is set.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ContainerInfo {
-    /// Who makes it.
+    /// The containerizer.
     #[prost(enumeration = "ContainerType", required, tag = "1")]
     #[serde(with = "EnumName::<ContainerType>")]
     pub r#type: i32,
-    /// What it sees of other files.
+    /// The mounted volumes.
     #[prost(message, repeated, tag = "2")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub volumes: Vec<Volume>,
-    /// Its host name.
+    /// The host name in the container.
     #[prost(string, optional, tag = "4")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
-    /// What Docker is told.
+    /// Options for Docker.
     #[prost(message, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub docker: Option<DockerInfo>,
-    /// What Mesos is told.
+    /// Options for the Mesos containerizer.
     #[prost(message, optional, tag = "5")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mesos: Option<MesosInfo>,
-    /// Its networks.
+    /// The networks that it joins.
     #[prost(message, repeated, tag = "7")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub network_infos: Vec<NetworkInfo>,
 }
 
 names! {
-    /// Who makes a container.
+    /// The type of a containerizer.
     pub enum ContainerType {
         /// Docker.
         Docker = 1, "DOCKER";
-        /// Mesos.
+        /// The Mesos containerizer.
         Mesos = 2, "MESOS";
     }
 }
 
-/// What Docker is told.
+/// Options for Docker.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DockerInfo {
     /// The image.
     #[prost(string, required, tag = "1")]
     pub image: String,
-    /// Its network. Default the host's.
+    /// The network mode. Default: the host's network.
     #[prost(enumeration = "DockerNetwork", optional, default = "Host", tag = "2")]
     #[serde(with = "OptionalName::<DockerNetwork>", skip_serializing_if = "Option::is_none")]
     pub network: Option<i32>,
-    /// Ports of the host that lead to it.
+    /// The published ports.
     #[prost(message, repeated, tag = "3")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub port_mappings: Vec<DockerPortMapping>,
-    /// Whether it may do what the host may. Default no.
+    /// Whether the container is privileged. Default: false.
     #[prost(bool, optional, default = "false", tag = "4")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub privileged: Option<bool>,
@@ -68,61 +68,61 @@ pub struct DockerInfo {
     #[prost(message, repeated, tag = "5")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parameters: Vec<Parameter>,
-    /// Whether the image is fetched even if it is there.
+    /// Whether the image is pulled even if the agent has it.
     #[prost(bool, optional, tag = "6")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub force_pull_image: Option<bool>,
-    /// Who makes its volumes; volumes say it themselves now.
+    /// The volume driver. Deprecated: volumes have their own.
     #[prost(string, optional, tag = "7")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volume_driver: Option<String>,
 }
 
 names! {
-    /// A network of Docker's.
+    /// The network mode of a Docker container.
     pub enum DockerNetwork {
-        /// The host's.
+        /// The host's network.
         Host = 1, "HOST";
-        /// Behind a bridge.
+        /// A bridge network.
         Bridge = 2, "BRIDGE";
-        /// None.
+        /// No network.
         None = 3, "NONE";
-        /// The one that `network_infos` names.
+        /// The user network named in `network_infos`.
         User = 4, "USER";
     }
 }
 
-/// A port of the host that leads to a container.
+/// A container port that is published on the host.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DockerPortMapping {
-    /// The host's.
+    /// The host's port.
     #[prost(uint32, required, tag = "1")]
     pub host_port: u32,
-    /// The container's.
+    /// The container's port.
     #[prost(uint32, required, tag = "2")]
     pub container_port: u32,
-    /// `tcp` or `udp`.
+    /// The protocol: `tcp` or `udp`.
     #[prost(string, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
 }
 
-/// What Mesos is told.
+/// Options for the Mesos containerizer.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MesosInfo {
-    /// The image; none for the host's files.
+    /// The image. Unset means the host's file system.
     #[prost(message, optional, tag = "1")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<Image>,
 }
 
-/// An image; the field that `type` names is set.
+/// An image. The field named by `type` is set.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Image {
-    /// Its kind.
+    /// The kind; it determines which other field is set.
     #[prost(enumeration = "ImageType", required, tag = "1")]
     #[serde(with = "EnumName::<ImageType>")]
     pub r#type: i32,
@@ -134,18 +134,18 @@ pub struct Image {
     #[prost(message, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub docker: Option<DockerImage>,
-    /// Whether one that is there is taken. Default yes.
+    /// Whether a cached image may be used. Default: true.
     #[prost(bool, optional, default = "true", tag = "4")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cached: Option<bool>,
 }
 
 names! {
-    /// What an image is made as.
+    /// The format of an image.
     pub enum ImageType {
-        /// As Appc defines it.
+        /// Appc.
         Appc = 1, "APPC";
-        /// As Docker defines it.
+        /// Docker.
         Docker = 2, "DOCKER";
     }
 }
@@ -154,14 +154,14 @@ names! {
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AppcImage {
-    /// Its name.
+    /// The name.
     #[prost(string, required, tag = "1")]
     pub name: String,
-    /// Its hash.
+    /// The hash.
     #[prost(string, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Its labels.
+    /// The labels.
     #[prost(message, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<Labels>,
@@ -171,63 +171,63 @@ pub struct AppcImage {
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DockerImage {
-    /// Registry, name, tag.
+    /// The registry, name and tag.
     #[prost(string, required, tag = "1")]
     pub name: String,
-    /// A Docker configuration with what the registry asks for.
+    /// A Docker configuration with the registry's credentials.
     #[prost(message, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config: Option<Secret>,
 }
 
-/// Other files that a container sees.
+/// A volume that is mounted into a container.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Volume {
-    /// Whether it may write to them.
+    /// Whether the mount is writable.
     #[prost(enumeration = "VolumeMode", required, tag = "3")]
     #[serde(with = "EnumName::<VolumeMode>")]
     pub mode: i32,
-    /// Where it sees them.
+    /// The path in the container.
     #[prost(string, required, tag = "1")]
     pub container_path: String,
-    /// Where they are on the host, if nothing below says it.
+    /// The path on the host, unless `image` or `source` is set.
     #[prost(string, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_path: Option<String>,
-    /// The image that they come from.
+    /// The image that the volume contains.
     #[prost(message, optional, tag = "4")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<Image>,
-    /// Where else they come from.
+    /// Another source of the volume.
     #[prost(message, optional, tag = "5")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<VolumeSource>,
 }
 
 names! {
-    /// Whether files may be written to.
+    /// The access mode of a volume.
     pub enum VolumeMode {
-        /// Yes.
+        /// Read and write.
         Rw = 1, "RW";
-        /// No.
+        /// Read only.
         Ro = 2, "RO";
     }
 }
 
-/// Where files come from; the field that `type` names is set.
+/// The source of a volume. The field named by `type` is set.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VolumeSource {
-    /// Its kind.
+    /// The kind; it determines which other field is set.
     #[prost(enumeration = "VolumeSourceType", optional, tag = "1")]
     #[serde(with = "OptionalName::<VolumeSourceType>", skip_serializing_if = "Option::is_none")]
     pub r#type: Option<i32>,
-    /// A volume of Docker's.
+    /// A Docker volume.
     #[prost(message, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub docker_volume: Option<DockerVolume>,
-    /// A path of the host.
+    /// A path on the host.
     #[prost(message, optional, tag = "5")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_path: Option<HostPath>,
@@ -242,58 +242,58 @@ pub struct VolumeSource {
 }
 
 names! {
-    /// Where files come from.
+    /// The type of a volume's source.
     pub enum VolumeSourceType {
-        /// Not said, or not known to whoever wrote the message.
+        /// Unset, or a value that the sender didn't know.
         Unknown = 0, "UNKNOWN";
-        /// A volume of Docker's.
+        /// A Docker volume.
         DockerVolume = 1, "DOCKER_VOLUME";
-        /// The host.
+        /// A path on the host.
         HostPath = 4, "HOST_PATH";
-        /// A sandbox.
+        /// A path in a sandbox.
         SandboxPath = 2, "SANDBOX_PATH";
         /// A secret.
         Secret = 3, "SECRET";
-        /// A volume of a storage plug-in.
+        /// A volume of a CSI plug-in.
         CsiVolume = 5, "CSI_VOLUME";
     }
 }
 
-/// A volume of Docker's.
+/// A Docker volume.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DockerVolume {
-    /// Who makes it.
+    /// The containerizer.
     #[prost(string, optional, tag = "1")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
-    /// Its name.
+    /// The name.
     #[prost(string, required, tag = "2")]
     pub name: String,
-    /// What its driver is told.
+    /// Options for the driver.
     #[prost(message, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver_options: Option<Parameters>,
 }
 
-/// A path of the host.
+/// A path on the host.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HostPath {
     /// The path.
     #[prost(string, required, tag = "1")]
     pub path: String,
-    /// Whether later mounts are seen.
+    /// Propagation of mounts that are made later.
     #[prost(message, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mount_propagation: Option<MountPropagation>,
 }
 
-/// Whether later mounts are seen.
+/// Propagation of mounts that are made later.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MountPropagation {
-    /// In which direction.
+    /// The direction of propagation.
     #[prost(enumeration = "MountPropagationMode", optional, tag = "1")]
     #[serde(
         with = "OptionalName::<MountPropagationMode>",
@@ -303,13 +303,13 @@ pub struct MountPropagation {
 }
 
 names! {
-    /// In which direction later mounts are seen.
+    /// The direction in which later mounts are propagated.
     pub enum MountPropagationMode {
-        /// Not said, or not known to whoever wrote the message.
+        /// Unset, or a value that the sender didn't know.
         Unknown = 0, "UNKNOWN";
-        /// The container sees the host's.
+        /// From the host to the container.
         HostToContainer = 1, "HOST_TO_CONTAINER";
-        /// Each sees the other's.
+        /// In both directions.
         Bidirectional = 2, "BIDIRECTIONAL";
     }
 }
@@ -318,7 +318,7 @@ names! {
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SandboxPath {
-    /// Whose.
+    /// The owner of the sandbox.
     #[prost(enumeration = "SandboxPathType", optional, tag = "1")]
     #[serde(with = "OptionalName::<SandboxPathType>", skip_serializing_if = "Option::is_none")]
     pub r#type: Option<i32>,
@@ -328,48 +328,48 @@ pub struct SandboxPath {
 }
 
 names! {
-    /// Whose sandbox.
+    /// The owner of a sandbox.
     pub enum SandboxPathType {
-        /// Not said, or not known to whoever wrote the message.
+        /// Unset, or a value that the sender didn't know.
         Unknown = 0, "UNKNOWN";
         /// The container's own.
         Own = 1, "SELF";
-        /// The one of the container around it.
+        /// The parent container's.
         Parent = 2, "PARENT";
     }
 }
 
-/// A network of a container: what is wanted, or what it got.
+/// A network of a container, as requested or as assigned.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NetworkInfo {
-    /// Its addresses.
+    /// The IP addresses.
     #[prost(message, repeated, tag = "5")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ip_addresses: Vec<IpAddress>,
-    /// Its name.
+    /// The name.
     #[prost(string, optional, tag = "6")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Who it may talk to.
+    /// The network groups that the container belongs to.
     #[prost(string, repeated, tag = "3")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
-    /// What the network's maker is told.
+    /// Labels for the network's provider.
     #[prost(message, optional, tag = "4")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<Labels>,
-    /// Ports of the host that lead to it.
+    /// The published ports.
     #[prost(message, repeated, tag = "7")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub port_mappings: Vec<PortMapping>,
 }
 
-/// An address.
+/// An IP address.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct IpAddress {
-    /// Which IP. Default 4.
+    /// The IP version. Default: IPv4.
     #[prost(enumeration = "Protocol", optional, default = "Ipv4", tag = "1")]
     #[serde(with = "OptionalName::<Protocol>", skip_serializing_if = "Option::is_none")]
     pub protocol: Option<i32>,
@@ -380,7 +380,7 @@ pub struct IpAddress {
 }
 
 names! {
-    /// Which IP.
+    /// The IP version.
     pub enum Protocol {
         /// IPv4.
         Ipv4 = 1, "IPv4";
@@ -389,17 +389,17 @@ names! {
     }
 }
 
-/// A port of the host that leads to a container.
+/// A container port that is published on the host.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PortMapping {
-    /// The host's.
+    /// The host's port.
     #[prost(uint32, required, tag = "1")]
     pub host_port: u32,
-    /// The container's.
+    /// The container's port.
     #[prost(uint32, required, tag = "2")]
     pub container_port: u32,
-    /// `tcp` or `udp`.
+    /// The protocol: `tcp` or `udp`.
     #[prost(string, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,

@@ -1,4 +1,4 @@
-//! What a framework gets.
+//! Events: the messages that the master sends to a framework.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,11 +8,11 @@ use super::{
 };
 use crate::mesos_v1::json::{Base64, OptionalName, names};
 
-/// What a framework gets; the field that `type` names is set, if that has one.
+/// A message from the master to a framework. The field named by `type` is set, if there is one.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Event {
-    /// Its kind.
+    /// The type of the event.
     #[prost(enumeration = "Type", optional, tag = "1")]
     #[serde(with = "OptionalName::<Type>", skip_serializing_if = "Option::is_none")]
     pub r#type: Option<i32>,
@@ -59,53 +59,53 @@ pub struct Event {
 }
 
 names! {
-    /// What an event tells.
+    /// The type of an event.
     pub enum Type {
-        /// Not said, or not known to whoever wrote the message.
+        /// Unset, or a value that the sender didn't know.
         Unknown = 0, "UNKNOWN";
-        /// That events follow.
+        /// The subscription succeeded.
         Subscribed = 1, "SUBSCRIBED";
-        /// What there is.
+        /// New offers.
         Offers = 2, "OFFERS";
-        /// What is wanted back.
+        /// New inverse offers.
         InverseOffers = 9, "INVERSE_OFFERS";
-        /// That an offer isn't valid any more.
+        /// An offer is no longer valid.
         Rescind = 3, "RESCIND";
-        /// That an inverse offer isn't valid any more.
+        /// An inverse offer is no longer valid.
         RescindInverseOffer = 10, "RESCIND_INVERSE_OFFER";
-        /// What became of a task.
+        /// A task's status changed.
         Update = 4, "UPDATE";
-        /// What became of an operation.
+        /// An operation's status changed.
         UpdateOperationStatus = 11, "UPDATE_OPERATION_STATUS";
-        /// What an executor says.
+        /// Data from an executor.
         Message = 5, "MESSAGE";
-        /// That an agent or an executor is lost.
+        /// An agent or an executor was lost.
         Failure = 6, "FAILURE";
-        /// That the subscription has ended, and why.
+        /// The subscription has ended because of an error.
         Error = 7, "ERROR";
-        /// That the master is there.
+        /// The connection is alive.
         Heartbeat = 8, "HEARTBEAT";
     }
 }
 
-/// The first event.
+/// The first event of a subscription, which confirms it.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Subscribed {
-    /// Who the framework is.
+    /// The framework's id.
     #[prost(message, required, tag = "1")]
     pub framework_id: FrameworkId,
-    /// How often a heartbeat comes.
+    /// The interval between heartbeats, in seconds.
     #[prost(double, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub heartbeat_interval_seconds: Option<f64>,
-    /// Who sends the events.
+    /// The master that sends the events.
     #[prost(message, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub master_info: Option<MasterInfo>,
 }
 
-/// What there is.
+/// New offers.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Offers {
@@ -115,7 +115,7 @@ pub struct Offers {
     pub offers: Vec<Offer>,
 }
 
-/// What is wanted back.
+/// New inverse offers.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct InverseOffers {
@@ -125,7 +125,7 @@ pub struct InverseOffers {
     pub inverse_offers: Vec<InverseOffer>,
 }
 
-/// An offer isn't valid any more.
+/// An offer is no longer valid.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Rescind {
@@ -134,7 +134,7 @@ pub struct Rescind {
     pub offer_id: OfferId,
 }
 
-/// An inverse offer isn't valid any more.
+/// An inverse offer is no longer valid.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RescindInverseOffer {
@@ -143,41 +143,41 @@ pub struct RescindInverseOffer {
     pub inverse_offer_id: OfferId,
 }
 
-/// What became of a task.
+/// A task's status changed.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Update {
-    /// Its status.
+    /// The new status.
     #[prost(message, required, tag = "1")]
     pub status: TaskStatus,
 }
 
-/// What became of an operation.
+/// An operation's status changed.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct UpdateOperationStatus {
-    /// Its status.
+    /// The new status.
     #[prost(message, required, tag = "1")]
     pub status: OperationStatus,
 }
 
-/// What an executor says.
+/// Data from an executor.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Message {
-    /// Where it is.
+    /// The agent that the executor runs on.
     #[prost(message, required, tag = "1")]
     pub agent_id: AgentId,
     /// The executor.
     #[prost(message, required, tag = "2")]
     pub executor_id: ExecutorId,
-    /// What.
+    /// The data.
     #[prost(bytes = "vec", required, tag = "3")]
     #[serde(with = "Base64")]
     pub data: Vec<u8>,
 }
 
-/// An agent is lost or, if there is an executor, that one.
+/// An agent was lost, or only its executor if `executor_id` is set.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Failure {
@@ -189,17 +189,17 @@ pub struct Failure {
     #[prost(message, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub executor_id: Option<ExecutorId>,
-    /// What waiting for its process gave.
+    /// The exit status of the executor's process, as returned by `wait`.
     #[prost(int32, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<i32>,
 }
 
-/// The subscription has ended.
+/// The subscription has ended because of an error.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Error {
-    /// Why.
+    /// The reason.
     #[prost(string, required, tag = "1")]
     pub message: String,
 }

@@ -1,4 +1,4 @@
-//! Frameworks and masters.
+//! Descriptions of frameworks and masters, and their capabilities.
 
 use std::collections::BTreeMap;
 
@@ -7,49 +7,49 @@ use serde::{Deserialize, Serialize};
 use super::{Address, DomainInfo, FrameworkId, Labels, Scalar};
 use crate::mesos_v1::json::{OptionalName, names};
 
-/// A framework, as it presents itself.
+/// The description of a framework.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FrameworkInfo {
-    /// Who its tasks run as.
+    /// The user that runs its tasks.
     #[prost(string, required, tag = "1")]
     pub user: String,
-    /// A name, for people.
+    /// A human-readable name.
     #[prost(string, required, tag = "2")]
     pub name: String,
-    /// Its id, once it has one.
+    /// The id, if the master has assigned one.
     #[prost(message, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<FrameworkId>,
-    /// For so many seconds its tasks are kept when it is gone. Default 0.
+    /// The time for which its tasks are kept after it disconnects, in seconds. Default: 0.
     #[prost(double, optional, default = "0", tag = "4")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failover_timeout: Option<f64>,
-    /// Whether agents write down what they run of it. Default no.
+    /// Whether agents checkpoint its tasks, which then survive a restart of the agent. Default: false.
     #[prost(bool, optional, default = "false", tag = "5")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<bool>,
-    /// Its role, without [`CapabilityType::MultiRole`]. Default `*`.
+    /// The role, without [`CapabilityType::MultiRole`]. Default: `*`.
     #[prost(string, optional, default = "*", tag = "6")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// Its roles, with [`CapabilityType::MultiRole`].
+    /// The roles, with [`CapabilityType::MultiRole`].
     #[prost(string, repeated, tag = "12")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub roles: Vec<String>,
-    /// Where it runs, for people.
+    /// The host that it runs on, for display.
     #[prost(string, optional, tag = "7")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
-    /// Who it is.
+    /// The principal that it authenticates as.
     #[prost(string, optional, tag = "8")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub principal: Option<String>,
-    /// A page about it.
+    /// The URL of its web interface.
     #[prost(string, optional, tag = "9")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub webui_url: Option<String>,
-    /// What it understands.
+    /// The capabilities.
     #[prost(message, repeated, tag = "10")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<Capability>,
@@ -57,120 +57,120 @@ pub struct FrameworkInfo {
     #[prost(message, optional, tag = "11")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<Labels>,
-    /// What it wants to be offered, by role.
+    /// Offer filters by role.
     #[prost(btree_map = "string, message", tag = "13")]
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub offer_filters: BTreeMap<String, OfferFilters>,
 }
 
-/// Something that a framework understands.
+/// A capability of a framework.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Capability {
-    /// What.
+    /// The type of the capability.
     #[prost(enumeration = "CapabilityType", optional, tag = "1")]
     #[serde(with = "OptionalName::<CapabilityType>", skip_serializing_if = "Option::is_none")]
     pub r#type: Option<i32>,
 }
 
 names! {
-    /// What a framework understands.
+    /// The type of a framework's capability.
     pub enum CapabilityType {
-        /// Not said, or not known to whoever wrote the message.
+        /// Unset, or a value that the sender didn't know.
         Unknown = 0, "UNKNOWN";
-        /// Resources that Mesos may take back.
+        /// Accepts revocable resources.
         RevocableResources = 1, "REVOCABLE_RESOURCES";
-        /// That a task is being ended.
+        /// Understands the state `TASK_KILLING`.
         TaskKillingState = 2, "TASK_KILLING_STATE";
-        /// GPUs; others aren't offered agents that have some.
+        /// Uses GPUs. Other frameworks are not offered agents with GPUs.
         GpuResources = 3, "GPU_RESOURCES";
-        /// Resources that several tasks use.
+        /// Accepts shared resources.
         SharedResources = 4, "SHARED_RESOURCES";
-        /// That a task can't be reached, or is gone.
+        /// Understands partitions: the states for unreachable and gone tasks.
         PartitionAware = 5, "PARTITION_AWARE";
-        /// Several roles.
+        /// Has several roles.
         MultiRole = 6, "MULTI_ROLE";
-        /// Reservations that refine others.
+        /// Understands refined reservations.
         ReservationRefinement = 7, "RESERVATION_REFINEMENT";
-        /// Agents in other regions than the master's.
+        /// Accepts agents in other regions than the master's.
         RegionAware = 8, "REGION_AWARE";
     }
 }
 
-/// What a role wants to be offered.
+/// The offer filters of a role.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OfferFilters {
-    /// Only offers of so much.
+    /// The minimum resources of an offer.
     #[prost(message, optional, tag = "1")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_allocatable_resources: Option<MinAllocatableResources>,
 }
 
-/// The least that is worth an offer.
+/// The minimum resources of an offer.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MinAllocatableResources {
-    /// Any one of them will do; with none, any offer will.
+    /// Alternative minimums, of which an offer must meet one. Empty means no minimum.
     #[prost(message, repeated, tag = "1")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub quantities: Vec<ResourceQuantities>,
 }
 
-/// How much of each resource.
+/// Quantities of resources.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ResourceQuantities {
-    /// How much, by the resource's name.
+    /// The quantity per resource name.
     #[prost(btree_map = "string, message", tag = "1")]
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub quantities: BTreeMap<String, Scalar>,
 }
 
-/// A master.
+/// The description of a master.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MasterInfo {
-    /// Its id, a new one with each start.
+    /// The id, which changes with each start.
     #[prost(string, required, tag = "1")]
     pub id: String,
-    /// Its IPv4 address, a number in network order.
+    /// The IPv4 address in network byte order.
     #[prost(uint32, required, tag = "2")]
     pub ip: u32,
-    /// Its port.
+    /// The port.
     #[prost(uint32, required, default = "5050", tag = "3")]
     pub port: u32,
-    /// Its name to other parts of Mesos.
+    /// The libprocess address.
     #[prost(string, optional, tag = "4")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<String>,
-    /// Its host name.
+    /// The host name.
     #[prost(string, optional, tag = "5")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
-    /// Its version.
+    /// The version.
     #[prost(string, optional, tag = "6")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Where it listens.
+    /// The address that it listens on.
     #[prost(message, optional, tag = "7")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<Address>,
-    /// Where it is.
+    /// The fault domain.
     #[prost(message, optional, tag = "8")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub domain: Option<DomainInfo>,
-    /// What it understands.
+    /// The capabilities.
     #[prost(message, repeated, tag = "9")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<MasterCapability>,
 }
 
-/// Something that a master understands.
+/// A capability of a master.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MasterCapability {
-    /// What.
+    /// The type of the capability.
     #[prost(enumeration = "MasterCapabilityType", optional, tag = "1")]
     #[serde(
         with = "OptionalName::<MasterCapabilityType>",
@@ -180,13 +180,13 @@ pub struct MasterCapability {
 }
 
 names! {
-    /// What a master understands.
+    /// The type of a master's capability.
     pub enum MasterCapabilityType {
-        /// Not said, or not known to whoever wrote the message.
+        /// Unset, or a value that the sender didn't know.
         Unknown = 0, "UNKNOWN";
-        /// Agents that change what they have.
+        /// Agents can change their resources.
         AgentUpdate = 1, "AGENT_UPDATE";
-        /// Agents that are being emptied.
+        /// Agents can be drained.
         AgentDraining = 2, "AGENT_DRAINING";
     }
 }

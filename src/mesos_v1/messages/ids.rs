@@ -1,10 +1,10 @@
-//! Identifiers, and other small things that many messages hold.
+//! Identifiers, times, labels, addresses and other small messages.
 
 use serde::{Deserialize, Serialize};
 
 use crate::mesos_v1::json::Base64;
 
-/// A framework, as the master named it.
+/// A framework's id, assigned by the master.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FrameworkId {
@@ -13,7 +13,7 @@ pub struct FrameworkId {
     pub value: String,
 }
 
-/// An offer or an inverse offer.
+/// The id of an offer or an inverse offer.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OfferId {
@@ -22,7 +22,7 @@ pub struct OfferId {
     pub value: String,
 }
 
-/// An agent, as the master named it.
+/// An agent's id, assigned by the master.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentId {
@@ -31,16 +31,16 @@ pub struct AgentId {
     pub value: String,
 }
 
-/// A task, as the framework named it.
+/// A task's id, chosen by the framework.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskId {
-    /// The identifier: no slashes.
+    /// The identifier, which must not contain slashes.
     #[prost(string, required, tag = "1")]
     pub value: String,
 }
 
-/// An executor, as the framework named it.
+/// An executor's id, chosen by the framework.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ExecutorId {
@@ -49,20 +49,20 @@ pub struct ExecutorId {
     pub value: String,
 }
 
-/// A container, as the agent named it.
+/// A container's id, chosen by the agent.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ContainerId {
     /// The identifier.
     #[prost(string, required, tag = "1")]
     pub value: String,
-    /// The container around it.
+    /// The parent container.
     #[prost(message, optional, boxed, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<Box<ContainerId>>,
 }
 
-/// A resource provider.
+/// The id of a resource provider.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ResourceProviderId {
@@ -71,7 +71,7 @@ pub struct ResourceProviderId {
     pub value: String,
 }
 
-/// An operation whose outcome the framework asked to be told.
+/// The id of an operation whose status the framework wants to receive.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OperationId {
@@ -99,7 +99,7 @@ pub struct TimeInfo {
     pub nanoseconds: i64,
 }
 
-/// A length of time.
+/// A duration.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DurationInfo {
@@ -108,11 +108,11 @@ pub struct DurationInfo {
     pub nanoseconds: i64,
 }
 
-/// Labels, which Mesos hands on and shows but never reads.
+/// Labels. Mesos passes them on and shows them, but doesn't interpret them.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Labels {
-    /// In the order they were given.
+    /// The list, in its original order.
     #[prost(message, repeated, tag = "1")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<Label>,
@@ -122,10 +122,10 @@ pub struct Labels {
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Label {
-    /// Its name.
+    /// The key or name.
     #[prost(string, required, tag = "1")]
     pub key: String,
-    /// Its value, if it has one.
+    /// The value, if there is one.
     #[prost(string, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
@@ -135,25 +135,25 @@ pub struct Label {
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Parameters {
-    /// In the order they were given.
+    /// The list, in its original order.
     #[prost(message, repeated, tag = "1")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parameter: Vec<Parameter>,
 }
 
-/// A parameter for some other program.
+/// A parameter for another program.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Parameter {
-    /// Its name.
+    /// The key or name.
     #[prost(string, required, tag = "1")]
     pub key: String,
-    /// Its value.
+    /// The value.
     #[prost(string, required, tag = "2")]
     pub value: String,
 }
 
-/// Where something listens.
+/// A network address.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Address {
@@ -174,13 +174,13 @@ pub struct Address {
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Url {
-    /// Such as `http`.
+    /// The scheme, such as `http`.
     #[prost(string, required, tag = "1")]
     pub scheme: String,
-    /// Host and port.
+    /// The host and port.
     #[prost(message, required, tag = "2")]
     pub address: Address,
-    /// The path, from the slash on.
+    /// The path, including the leading slash.
     #[prost(string, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
@@ -194,7 +194,7 @@ pub struct Url {
     pub fragment: Option<String>,
 }
 
-/// Makes identifiers of texts.
+/// Implements conversions from text for identifiers.
 macro_rules! from_text {
     ($($id:ident),*) => {
         $(

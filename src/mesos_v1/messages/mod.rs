@@ -1,12 +1,11 @@
-//! The messages of Mesos' v1 scheduler API, as far as a framework meets them: what it sends, [`Call`], and what it
-//! gets, [`Event`].
+//! The messages of Mesos' v1 scheduler API that a framework uses: it sends [`Call`]s and receives [`Event`]s.
 //!
-//! The names, numbers and types of all fields are those of Mesos 1.11. Fields that aren't listed here are skipped when
-//! they are read. Missing required fields read as their defaults: whoever needs one checks for it.
+//! The names, numbers and types of all fields are those of Mesos 1.11. Fields that aren't defined here are skipped when
+//! decoding. Missing required fields decode to their defaults; code that needs such a field checks for it.
 //!
-//! Enumerations are kept as the numbers they travel as, so that a value from a newer Mesos isn't an error. The method
-//! of the same name as the field gives the known value, or the default for an unknown one; `TryFrom<i32>` tells those
-//! apart.
+//! Enumerations are stored as numbers, so that an unknown value from a newer Mesos isn't an error. The method with the
+//! name of the field returns the known value, or the default for an unknown one; `TryFrom<i32>` distinguishes these
+//! cases.
 
 pub mod call;
 mod check;

@@ -1,4 +1,4 @@
-//! Offers, what asks them back, and where agents are.
+//! Offers, inverse offers, unavailability and fault domains.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,27 +11,27 @@ use super::{
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Offer {
-    /// Which offer it is.
+    /// The offer's id.
     #[prost(message, required, tag = "1")]
     pub id: OfferId,
-    /// Who it is for.
+    /// The framework that receives it.
     #[prost(message, required, tag = "2")]
     pub framework_id: FrameworkId,
-    /// Whose resources they are.
+    /// The agent that has the resources.
     #[prost(message, required, tag = "3")]
     pub agent_id: AgentId,
     /// The agent's host name.
     #[prost(string, required, tag = "4")]
     pub hostname: String,
-    /// Where the agent listens.
+    /// The URL of the agent.
     #[prost(message, optional, tag = "8")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<Url>,
-    /// Where the agent is.
+    /// The fault domain of the agent.
     #[prost(message, optional, tag = "11")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub domain: Option<DomainInfo>,
-    /// What is offered.
+    /// The offered resources.
     #[prost(message, repeated, tag = "5")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<Resource>,
@@ -39,78 +39,78 @@ pub struct Offer {
     #[prost(message, repeated, tag = "7")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attributes: Vec<Attribute>,
-    /// The framework's executors that run there.
+    /// The framework's executors on the agent.
     #[prost(message, repeated, tag = "6")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub executor_ids: Vec<ExecutorId>,
-    /// When the agent is expected to be gone.
+    /// The agent's planned maintenance.
     #[prost(message, optional, tag = "9")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailability: Option<Unavailability>,
-    /// Which role it is for.
+    /// The role that the resources are allocated to.
     #[prost(message, optional, tag = "10")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allocation_info: Option<AllocationInfo>,
 }
 
-/// A wish to have an agent's resources back.
+/// A request to return an agent's resources.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct InverseOffer {
-    /// Which inverse offer it is.
+    /// The inverse offer's id.
     #[prost(message, required, tag = "1")]
     pub id: OfferId,
-    /// Where the agent listens.
+    /// The URL of the agent.
     #[prost(message, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<Url>,
-    /// Who is asked.
+    /// The framework that receives it.
     #[prost(message, required, tag = "3")]
     pub framework_id: FrameworkId,
-    /// Which agent; all of them if not said.
+    /// The agent. Unset means all agents.
     #[prost(message, optional, tag = "4")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
-    /// When they are wanted.
+    /// The time of the maintenance.
     #[prost(message, required, tag = "5")]
     pub unavailability: Unavailability,
-    /// What is wanted; all of it if empty.
+    /// The requested resources. Empty means all.
     #[prost(message, repeated, tag = "6")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<Resource>,
 }
 
-/// When an agent is expected to be gone.
+/// The time of an agent's planned maintenance.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Unavailability {
-    /// From when on.
+    /// The start.
     #[prost(message, required, tag = "1")]
     pub start: TimeInfo,
-    /// For how long; for good if not said.
+    /// The duration. Unset means without an end.
     #[prost(message, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<DurationInfo>,
 }
 
-/// Where an agent or a master is.
+/// The domain of an agent or a master.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DomainInfo {
-    /// What it fails together with.
+    /// The fault domain.
     #[prost(message, optional, tag = "1")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault_domain: Option<FaultDomain>,
 }
 
-/// What fails together.
+/// A fault domain: machines that are likely to fail together.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FaultDomain {
     /// The region.
     #[prost(message, required, tag = "1")]
     pub region: RegionInfo,
-    /// The zone in it.
+    /// The zone in the region.
     #[prost(message, required, tag = "2")]
     pub zone: ZoneInfo,
 }
@@ -119,7 +119,7 @@ pub struct FaultDomain {
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RegionInfo {
-    /// Its name.
+    /// The name.
     #[prost(string, required, tag = "1")]
     pub name: String,
 }
@@ -128,16 +128,16 @@ pub struct RegionInfo {
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ZoneInfo {
-    /// Its name, within the region.
+    /// The name, which is unique in the region.
     #[prost(string, required, tag = "1")]
     pub name: String,
 }
 
-/// How a declined offer is treated.
+/// The filter for declined resources.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Filters {
-    /// For so long its resources aren't offered again, at most a year. Default 5.
+    /// The time for which the resources aren't offered again, in seconds, at most a year. Default: 5.
     #[prost(double, optional, default = "5", tag = "1")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refuse_seconds: Option<f64>,

@@ -1,77 +1,77 @@
-//! What a framework does with an offer.
+//! Operations on offers, and their statuses.
 
 use serde::{Deserialize, Serialize};
 
 use super::{AgentId, ExecutorInfo, OperationId, Resource, ResourceProviderId, TaskInfo, Uuid};
 use crate::mesos_v1::json::{EnumName, OptionalName, names};
 
-/// A step in what is done with an offer; the field that `type` names is set.
+/// An operation on an offer. The field named by `type` is set.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Operation {
-    /// Its kind.
+    /// The type of the operation.
     #[prost(enumeration = "OperationType", optional, tag = "1")]
     #[serde(with = "OptionalName::<OperationType>", skip_serializing_if = "Option::is_none")]
     pub r#type: Option<i32>,
-    /// Set if the framework wants to be told what became of it; not for launches.
+    /// The operation's id. If it is set, the framework receives statuses. Not for launches.
     #[prost(message, optional, tag = "12")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<OperationId>,
-    /// Tasks to be started.
+    /// Launches tasks.
     #[prost(message, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub launch: Option<Launch>,
-    /// Tasks to be started together.
+    /// Launches a group of tasks.
     #[prost(message, optional, tag = "7")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub launch_group: Option<LaunchGroup>,
-    /// Resources to be reserved.
+    /// Reserves resources.
     #[prost(message, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reserve: Option<Reserve>,
-    /// Resources whose reservation ends.
+    /// Removes a reservation.
     #[prost(message, optional, tag = "4")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unreserve: Option<Unreserve>,
-    /// Persistent disks to be made.
+    /// Creates persistent volumes.
     #[prost(message, optional, tag = "5")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub create: Option<Create>,
-    /// Persistent disks to be removed.
+    /// Destroys persistent volumes.
     #[prost(message, optional, tag = "6")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destroy: Option<Destroy>,
 }
 
 names! {
-    /// What is done with an offer.
+    /// The type of an operation.
     pub enum OperationType {
-        /// Not said, or not known to whoever wrote the message.
+        /// Unset, or a value that the sender didn't know.
         Unknown = 0, "UNKNOWN";
-        /// Start tasks.
+        /// Launches tasks.
         Launch = 1, "LAUNCH";
-        /// Start tasks that belong together.
+        /// Launches a group of tasks.
         LaunchGroup = 6, "LAUNCH_GROUP";
-        /// Reserve resources.
+        /// Reserves resources.
         Reserve = 2, "RESERVE";
-        /// Give up a reservation.
+        /// Removes a reservation.
         Unreserve = 3, "UNRESERVE";
-        /// Make persistent disks.
+        /// Creates persistent volumes.
         Create = 4, "CREATE";
-        /// Remove persistent disks.
+        /// Destroys persistent volumes.
         Destroy = 5, "DESTROY";
-        /// Make a disk larger.
+        /// Grows a volume.
         GrowVolume = 11, "GROW_VOLUME";
-        /// Make a disk smaller.
+        /// Shrinks a volume.
         ShrinkVolume = 12, "SHRINK_VOLUME";
-        /// Make a disk of raw storage.
+        /// Creates a disk from raw storage.
         CreateDisk = 13, "CREATE_DISK";
-        /// Make raw storage of a disk.
+        /// Destroys a disk, which becomes raw storage.
         DestroyDisk = 14, "DESTROY_DISK";
     }
 }
 
-/// Tasks to be started.
+/// Launches tasks.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Launch {
@@ -81,11 +81,11 @@ pub struct Launch {
     pub task_infos: Vec<TaskInfo>,
 }
 
-/// Tasks to be started together, or not at all.
+/// Launches a group of tasks, either all or none.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LaunchGroup {
-    /// Who runs them.
+    /// The executor that runs them.
     #[prost(message, required, tag = "1")]
     pub executor: ExecutorInfo,
     /// The tasks.
@@ -93,7 +93,7 @@ pub struct LaunchGroup {
     pub task_group: TaskGroupInfo,
 }
 
-/// Tasks that belong together.
+/// A group of tasks.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskGroupInfo {
@@ -103,106 +103,106 @@ pub struct TaskGroupInfo {
     pub tasks: Vec<TaskInfo>,
 }
 
-/// Resources to be reserved.
+/// Reserves resources.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reserve {
-    /// What they are reserved as now.
+    /// The resources with their current reservations.
     #[prost(message, repeated, tag = "2")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub source: Vec<Resource>,
-    /// What they shall be reserved as.
+    /// The resources with their new reservations.
     #[prost(message, repeated, tag = "1")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<Resource>,
 }
 
-/// Resources whose last reservation ends.
+/// Removes the last reservation of resources.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Unreserve {
-    /// The resources, as they are.
+    /// The resources in their current form.
     #[prost(message, repeated, tag = "1")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<Resource>,
 }
 
-/// Persistent disks to be made.
+/// Creates persistent volumes.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Create {
-    /// The disks, as they shall be.
+    /// The volumes to create.
     #[prost(message, repeated, tag = "1")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub volumes: Vec<Resource>,
 }
 
-/// Persistent disks to be removed.
+/// Destroys persistent volumes.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Destroy {
-    /// The disks, as they are.
+    /// The volumes to destroy.
     #[prost(message, repeated, tag = "1")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub volumes: Vec<Resource>,
 }
 
-/// What became of an operation.
+/// The status of an operation.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OperationStatus {
-    /// Which operation.
+    /// The operation's id.
     #[prost(message, optional, tag = "1")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation_id: Option<OperationId>,
-    /// Its state.
+    /// The state.
     #[prost(enumeration = "OperationState", required, tag = "2")]
     #[serde(with = "EnumName::<OperationState>")]
     pub state: i32,
-    /// Why, for people.
+    /// A human-readable message.
     #[prost(string, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// What the resources have become.
+    /// The resources that resulted from the operation.
     #[prost(message, repeated, tag = "4")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub converted_resources: Vec<Resource>,
-    /// To be acknowledged with it; without one it isn't to be acknowledged.
+    /// The UUID for the acknowledgement. If it is unset, the status must not be acknowledged.
     #[prost(message, optional, tag = "5")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uuid: Option<Uuid>,
-    /// On which agent.
+    /// The agent.
     #[prost(message, optional, tag = "6")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
-    /// At which resource provider.
+    /// The resource provider.
     #[prost(message, optional, tag = "7")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_provider_id: Option<ResourceProviderId>,
 }
 
 names! {
-    /// What became of an operation.
+    /// The status of an operation.
     pub enum OperationState {
-        /// Not said, or not known to whoever wrote the message.
+        /// Unset, or a value that the sender didn't know.
         Unsupported = 0, "OPERATION_UNSUPPORTED";
-        /// Under way.
+        /// The operation is in progress.
         Pending = 1, "OPERATION_PENDING";
-        /// Done.
+        /// The operation succeeded.
         Finished = 2, "OPERATION_FINISHED";
-        /// It couldn't be done.
+        /// The operation failed.
         Failed = 3, "OPERATION_FAILED";
-        /// It wasn't described rightly.
+        /// The operation was invalid.
         Error = 4, "OPERATION_ERROR";
-        /// It got lost on its way; another try may do.
+        /// The operation was lost on its way. A retry may succeed.
         Dropped = 5, "OPERATION_DROPPED";
-        /// Its agent can't be reached.
+        /// The agent is unreachable.
         Unreachable = 6, "OPERATION_UNREACHABLE";
-        /// Its agent is gone, says the operator.
+        /// The operator marked the agent as gone.
         GoneByOperator = 7, "OPERATION_GONE_BY_OPERATOR";
-        /// Its agent hasn't come back to a new master yet.
+        /// The agent hasn't reregistered with a new master yet.
         Recovering = 8, "OPERATION_RECOVERING";
-        /// Nobody knows of it.
+        /// The operation is unknown to the master.
         Unknown = 9, "OPERATION_UNKNOWN";
     }
 }

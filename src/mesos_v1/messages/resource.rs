@@ -1,23 +1,23 @@
-//! Resources: how much of what, whose, and on what disk.
+//! Resources, reservations and disks.
 
 use serde::{Deserialize, Serialize};
 
 use super::{AgentId, Labels, Ranges, ResourceProviderId, Scalar, Set, ValueType, Volume};
 use crate::mesos_v1::json::{EnumName, OptionalName, names};
 
-/// An amount of one resource. Reserved ones come in one of two forms: with `reservations`, to frameworks that
-/// understand refined reservations, else with `role` and `reservation`.
+/// An amount of one resource. Frameworks that understand refined reservations receive reservations in `reservations`,
+/// others in `role` and `reservation`.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Resource {
-    /// Who provides it, if not the agent itself.
+    /// The resource provider, if it is not the agent itself.
     #[prost(message, optional, tag = "12")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider_id: Option<ResourceProviderId>,
-    /// Such as `cpus`, `mem` (in MiB), `disk` (in MiB), `gpus` or `ports`.
+    /// The name, such as `cpus`, `mem` (in MiB), `disk` (in MiB), `gpus` or `ports`.
     #[prost(string, required, tag = "1")]
     pub name: String,
-    /// Its kind.
+    /// The kind; it determines which other field is set.
     #[prost(enumeration = "ValueType", required, tag = "2")]
     #[serde(with = "EnumName::<ValueType>")]
     pub r#type: i32,
@@ -33,37 +33,37 @@ pub struct Resource {
     #[prost(message, optional, tag = "5")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub set: Option<Set>,
-    /// The old form: who it is reserved for; `*` for nobody.
+    /// The old form: the role that it is reserved for. `*` means unreserved.
     #[prost(string, optional, default = "*", tag = "6")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// Which of the framework's roles it is offered to.
+    /// The framework's role that it is allocated to.
     #[prost(message, optional, tag = "11")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allocation_info: Option<AllocationInfo>,
-    /// The old form: how it was reserved, if it was while the agent ran.
+    /// The old form: the dynamic reservation, if there is one.
     #[prost(message, optional, tag = "8")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reservation: Option<ReservationInfo>,
-    /// The newer form: each refines the one before it; none for nobody's.
+    /// The new form: the stack of reservations, each of which refines the one before it. Empty means unreserved.
     #[prost(message, repeated, tag = "13")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reservations: Vec<ReservationInfo>,
-    /// What is special about a disk.
+    /// Properties of a disk.
     #[prost(message, optional, boxed, tag = "7")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disk: Option<Box<DiskInfo>>,
-    /// Present if Mesos may take it back.
+    /// Set if Mesos may revoke the resource.
     #[prost(message, optional, tag = "9")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revocable: Option<RevocableInfo>,
-    /// Present if several tasks may use it at once.
+    /// Set if several tasks may use the resource at the same time.
     #[prost(message, optional, tag = "10")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared: Option<SharedInfo>,
 }
 
-/// What resources are offered for.
+/// The allocation of a resource.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AllocationInfo {
@@ -77,15 +77,15 @@ pub struct AllocationInfo {
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ReservationInfo {
-    /// Who made it; the newer form only.
+    /// Whether it is static or dynamic. Only in the new form.
     #[prost(enumeration = "ReservationType", optional, tag = "4")]
     #[serde(with = "OptionalName::<ReservationType>", skip_serializing_if = "Option::is_none")]
     pub r#type: Option<i32>,
-    /// For whom; the newer form only.
+    /// The role. Only in the new form.
     #[prost(string, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// Who made it.
+    /// The principal that created it.
     #[prost(string, optional, tag = "1")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub principal: Option<String>,
@@ -96,53 +96,53 @@ pub struct ReservationInfo {
 }
 
 names! {
-    /// How a reservation was made.
+    /// The type of a reservation.
     pub enum ReservationType {
-        /// Not said, or not known to whoever wrote the message.
+        /// Unset, or a value that the sender didn't know.
         Unknown = 0, "UNKNOWN";
-        /// When the agent was started.
+        /// Static: configured when the agent was started.
         Static = 1, "STATIC";
-        /// While the agent ran.
+        /// Dynamic: made while the agent runs.
         Dynamic = 2, "DYNAMIC";
     }
 }
 
-/// What is special about a disk.
+/// Properties of a disk.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DiskInfo {
-    /// Present if its contents are kept when tasks end.
+    /// Set if the content is kept when tasks end.
     #[prost(message, optional, tag = "1")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub persistence: Option<Persistence>,
-    /// Where a task sees it.
+    /// The volume: the path in the task's container.
     #[prost(message, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volume: Option<Volume>,
-    /// What it is made of, if it isn't the agent's own disk.
+    /// The source of the disk, if it is not the agent's own disk.
     #[prost(message, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<DiskSource>,
 }
 
-/// A disk whose contents are kept.
+/// A persistent volume.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Persistence {
-    /// Which one, unique on an agent in a role.
+    /// The id, which is unique per agent and role.
     #[prost(string, required, tag = "1")]
     pub id: String,
-    /// Who made it.
+    /// The principal that created it.
     #[prost(string, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub principal: Option<String>,
 }
 
-/// What a disk is made of.
+/// The source of a disk.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DiskSource {
-    /// Its kind.
+    /// The kind; it determines which other field is set.
     #[prost(enumeration = "DiskSourceType", required, tag = "1")]
     #[serde(with = "EnumName::<DiskSourceType>")]
     pub r#type: i32,
@@ -154,36 +154,36 @@ pub struct DiskSource {
     #[prost(message, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mount: Option<DiskMount>,
-    /// Who the volume comes from.
+    /// The vendor of the volume.
     #[prost(string, optional, tag = "7")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vendor: Option<String>,
-    /// The volume.
+    /// The id of the volume.
     #[prost(string, optional, tag = "4")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// What its maker says about it.
+    /// The vendor's metadata.
     #[prost(message, optional, tag = "5")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Labels>,
-    /// The operator's name for its kind.
+    /// The profile: the operator's name for its kind.
     #[prost(string, optional, tag = "6")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
 }
 
 names! {
-    /// What a disk is made of.
+    /// The source of a disk.
     pub enum DiskSourceType {
-        /// Not said, or not known to whoever wrote the message.
+        /// Unset, or a value that the sender didn't know.
         Unknown = 0, "UNKNOWN";
-        /// A folder, which may be shared out.
+        /// A folder, which can be divided.
         Path = 1, "PATH";
-        /// A mounted file system, which is taken whole.
+        /// A mounted file system, which can't be divided.
         Mount = 2, "MOUNT";
         /// A block device.
         Block = 3, "BLOCK";
-        /// Storage that isn't made into a disk yet.
+        /// Raw storage that isn't a disk yet.
         Raw = 4, "RAW";
     }
 }
@@ -192,7 +192,7 @@ names! {
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DiskPath {
-    /// Where.
+    /// The path.
     #[prost(string, optional, tag = "1")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
@@ -202,29 +202,29 @@ pub struct DiskPath {
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DiskMount {
-    /// Where.
+    /// The path.
     #[prost(string, optional, tag = "1")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
 }
 
-/// Its presence makes a resource revocable.
+/// Marks a resource as revocable by its presence.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 pub struct RevocableInfo {}
 
-/// Its presence makes a resource shared.
+/// Marks a resource as shared by its presence.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 pub struct SharedInfo {}
 
-/// A wish for resources.
+/// A request for resources.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ResourceRequest {
-    /// Where; anywhere if not said.
+    /// The agent. Unset means any agent.
     #[prost(message, optional, tag = "1")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
-    /// What.
+    /// The resources.
     #[prost(message, repeated, tag = "2")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<Resource>,

@@ -1,4 +1,4 @@
-//! What became of a task.
+//! The status of a task.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,54 +8,54 @@ use super::{
 };
 use crate::mesos_v1::json::{EnumName, OptionalBase64, OptionalName, names};
 
-/// What became of a task.
+/// The status of a task.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskStatus {
-    /// Which task.
+    /// The task's id.
     #[prost(message, required, tag = "1")]
     pub task_id: TaskId,
-    /// Its state.
+    /// The state.
     #[prost(enumeration = "TaskState", required, tag = "2")]
     #[serde(with = "EnumName::<TaskState>")]
     pub state: i32,
-    /// Why, for people.
+    /// A human-readable message.
     #[prost(string, optional, tag = "4")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Who says so.
+    /// The source of the status.
     #[prost(enumeration = "Source", optional, tag = "9")]
     #[serde(with = "OptionalName::<Source>", skip_serializing_if = "Option::is_none")]
     pub source: Option<i32>,
-    /// Why.
+    /// The reason.
     #[prost(enumeration = "Reason", optional, tag = "10")]
     #[serde(with = "OptionalName::<Reason>", skip_serializing_if = "Option::is_none")]
     pub reason: Option<i32>,
-    /// Bytes from its executor.
+    /// Data from the executor.
     #[prost(bytes = "vec", optional, tag = "3")]
     #[serde(with = "OptionalBase64", skip_serializing_if = "Option::is_none")]
     pub data: Option<Vec<u8>>,
-    /// Where it is.
+    /// The agent that the task runs on.
     #[prost(message, optional, tag = "5")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
-    /// Who runs it.
+    /// The executor that runs the task.
     #[prost(message, optional, tag = "7")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub executor_id: Option<ExecutorId>,
-    /// When, in seconds since 1970.
+    /// The time of the status, in seconds since 1970.
     #[prost(double, optional, tag = "6")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<f64>,
-    /// To be acknowledged with it; without one it isn't to be acknowledged.
+    /// The UUID for the acknowledgement. If it is unset, the status must not be acknowledged.
     #[prost(bytes = "vec", optional, tag = "11")]
     #[serde(with = "OptionalBase64", skip_serializing_if = "Option::is_none")]
     pub uuid: Option<Vec<u8>>,
-    /// Whether its health check succeeded.
+    /// Whether the health check succeeded.
     #[prost(bool, optional, tag = "8")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub healthy: Option<bool>,
-    /// What its check found.
+    /// The result of the check.
     #[prost(message, optional, tag = "15")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check_status: Option<CheckStatusInfo>,
@@ -63,56 +63,56 @@ pub struct TaskStatus {
     #[prost(message, optional, tag = "12")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<Labels>,
-    /// About its container.
+    /// The status of the container.
     #[prost(message, optional, tag = "13")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container_status: Option<ContainerStatus>,
-    /// Since when its agent can't be reached.
+    /// The time since which the agent is unreachable.
     #[prost(message, optional, tag = "14")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unreachable_time: Option<TimeInfo>,
-    /// Which limit it hit.
+    /// The limit that the task exceeded.
     #[prost(message, optional, tag = "16")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limitation: Option<TaskResourceLimitation>,
 }
 
 names! {
-    /// A task's state.
+    /// The state of a task.
     pub enum TaskState {
-        /// On its way to the agent.
+        /// The task is on its way to the agent.
         Staging = 6, "TASK_STAGING";
-        /// Its executor has it.
+        /// The executor has received the task.
         Starting = 0, "TASK_STARTING";
-        /// It runs.
+        /// The task runs.
         Running = 1, "TASK_RUNNING";
-        /// It is being ended.
+        /// The task is being killed.
         Killing = 8, "TASK_KILLING";
-        /// It ended by itself and succeeded. Final.
+        /// The task ended successfully. Final.
         Finished = 2, "TASK_FINISHED";
-        /// It ended by itself and failed. Final.
+        /// The task failed. Final.
         Failed = 3, "TASK_FAILED";
-        /// It was ended. Final.
+        /// The task was killed. Final.
         Killed = 4, "TASK_KILLED";
-        /// It wasn't described rightly. Final.
+        /// The task's description was invalid. Final.
         Error = 7, "TASK_ERROR";
-        /// Lost, to frameworks that can't deal with partitions. It may come back.
+        /// The task was lost. Sent to frameworks that don't understand partitions. It may come back.
         Lost = 5, "TASK_LOST";
-        /// It got lost on its way and never ran. Final.
+        /// The task was lost on its way and never ran. Final.
         Dropped = 9, "TASK_DROPPED";
-        /// Its agent can't be reached. It may come back.
+        /// The agent is unreachable. The task may come back.
         Unreachable = 10, "TASK_UNREACHABLE";
-        /// Its agent has none of it. Final.
+        /// The agent doesn't have the task. Final.
         Gone = 11, "TASK_GONE";
-        /// Its agent is gone, says the operator. It may come back all the same.
+        /// The operator marked the agent as gone. The task may come back nevertheless.
         GoneByOperator = 12, "TASK_GONE_BY_OPERATOR";
-        /// The master knows nothing of it.
+        /// The task is unknown to the master.
         Unknown = 13, "TASK_UNKNOWN";
     }
 }
 
 names! {
-    /// Who says what became of a task.
+    /// The source of a task's status.
     pub enum Source {
         /// The master.
         Master = 0, "SOURCE_MASTER";
@@ -124,104 +124,104 @@ names! {
 }
 
 names! {
-    /// Why a task is in its state.
+    /// The reason for a task's state.
     pub enum Reason {
-        /// Mesos' executor failed.
+        /// Mesos' command executor failed.
         CommandExecutorFailed = 0, "REASON_COMMAND_EXECUTOR_FAILED";
-        /// Its container couldn't be made.
+        /// The container couldn't be launched.
         ContainerLaunchFailed = 21, "REASON_CONTAINER_LAUNCH_FAILED";
-        /// It hit a limit.
+        /// The container exceeded a limit.
         ContainerLimitation = 19, "REASON_CONTAINER_LIMITATION";
-        /// It took too much disk.
+        /// The container exceeded its disk limit.
         ContainerLimitationDisk = 20, "REASON_CONTAINER_LIMITATION_DISK";
-        /// It took too much memory.
+        /// The container exceeded its memory limit.
         ContainerLimitationMemory = 8, "REASON_CONTAINER_LIMITATION_MEMORY";
-        /// Its resources were taken back.
+        /// The container was preempted.
         ContainerPreempted = 17, "REASON_CONTAINER_PREEMPTED";
-        /// Its container couldn't be changed.
+        /// The container couldn't be updated.
         ContainerUpdateFailed = 22, "REASON_CONTAINER_UPDATE_FAILED";
-        /// It ran for longer than it may.
+        /// The task exceeded its maximum run time.
         MaxCompletionTimeReached = 33, "REASON_MAX_COMPLETION_TIME_REACHED";
-        /// Its executor didn't report in time.
+        /// The executor didn't register in time.
         ExecutorRegistrationTimeout = 23, "REASON_EXECUTOR_REGISTRATION_TIMEOUT";
-        /// Its executor didn't report back in time.
+        /// The executor didn't reregister in time.
         ExecutorReregistrationTimeout = 24, "REASON_EXECUTOR_REREGISTRATION_TIMEOUT";
-        /// Its executor ended.
+        /// The executor ended.
         ExecutorTerminated = 1, "REASON_EXECUTOR_TERMINATED";
-        /// Its executor never reported; not used any more.
+        /// The executor never registered. No longer used.
         ExecutorUnregistered = 2, "REASON_EXECUTOR_UNREGISTERED";
         /// The framework was removed.
         FrameworkRemoved = 3, "REASON_FRAMEWORK_REMOVED";
-        /// The agent couldn't keep its folder.
+        /// The agent couldn't exclude the task's folder from garbage collection.
         GcError = 4, "REASON_GC_ERROR";
-        /// The framework isn't known.
+        /// The framework is unknown.
         InvalidFrameworkid = 5, "REASON_INVALID_FRAMEWORKID";
-        /// The offers weren't valid any more.
+        /// The offers were no longer valid.
         InvalidOffers = 6, "REASON_INVALID_OFFERS";
-        /// What carries its output ended.
+        /// The server of the container's output ended.
         IoSwitchboardExited = 27, "REASON_IO_SWITCHBOARD_EXITED";
-        /// There was no master.
+        /// The master was disconnected.
         MasterDisconnected = 7, "REASON_MASTER_DISCONNECTED";
-        /// The framework asked.
+        /// The status answers a reconciliation.
         Reconciliation = 9, "REASON_RECONCILIATION";
-        /// Its agent hasn't got such resources.
+        /// The resources are unknown to the agent.
         ResourcesUnknown = 18, "REASON_RESOURCES_UNKNOWN";
-        /// Its agent isn't connected.
+        /// The agent is disconnected.
         AgentDisconnected = 10, "REASON_AGENT_DISCONNECTED";
-        /// Its agent is being emptied.
+        /// The agent is draining.
         AgentDraining = 34, "REASON_AGENT_DRAINING";
-        /// Its agent was removed.
+        /// The agent was removed.
         AgentRemoved = 11, "REASON_AGENT_REMOVED";
-        /// Its agent was removed by the operator.
+        /// The operator removed the agent.
         AgentRemovedByOperator = 31, "REASON_AGENT_REMOVED_BY_OPERATOR";
-        /// Its agent came back.
+        /// The agent reregistered.
         AgentReregistered = 32, "REASON_AGENT_REREGISTERED";
-        /// Its agent was restarted.
+        /// The agent was restarted.
         AgentRestarted = 12, "REASON_AGENT_RESTARTED";
-        /// Its agent isn't known.
+        /// The agent is unknown.
         AgentUnknown = 13, "REASON_AGENT_UNKNOWN";
-        /// It was ended before it ran.
+        /// The task was killed during its launch.
         TaskKilledDuringLaunch = 30, "REASON_TASK_KILLED_DURING_LAUNCH";
-        /// Its check found something new.
+        /// The result of the check changed.
         TaskCheckStatusUpdated = 28, "REASON_TASK_CHECK_STATUS_UPDATED";
-        /// Its health changed.
+        /// The result of the health check changed.
         TaskHealthCheckStatusUpdated = 29, "REASON_TASK_HEALTH_CHECK_STATUS_UPDATED";
-        /// Its group wasn't described rightly.
+        /// The task group was invalid.
         TaskGroupInvalid = 25, "REASON_TASK_GROUP_INVALID";
-        /// Its group isn't allowed.
+        /// The task group wasn't authorized.
         TaskGroupUnauthorized = 26, "REASON_TASK_GROUP_UNAUTHORIZED";
-        /// It wasn't described rightly.
+        /// The task was invalid.
         TaskInvalid = 14, "REASON_TASK_INVALID";
-        /// It isn't allowed.
+        /// The task wasn't authorized.
         TaskUnauthorized = 15, "REASON_TASK_UNAUTHORIZED";
-        /// It isn't known.
+        /// The task is unknown.
         TaskUnknown = 16, "REASON_TASK_UNKNOWN";
     }
 }
 
-/// About a task's container.
+/// The status of a task's container.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ContainerStatus {
-    /// Which container.
+    /// The container's id.
     #[prost(message, optional, tag = "4")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container_id: Option<ContainerId>,
-    /// Its networks.
+    /// The container's networks.
     #[prost(message, repeated, tag = "1")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub network_infos: Vec<NetworkInfo>,
-    /// Its executor's process.
+    /// The process id of the executor.
     #[prost(uint32, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub executor_pid: Option<u32>,
 }
 
-/// Which limit a task hit.
+/// The limit that a task exceeded.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskResourceLimitation {
-    /// The resources it took too much of.
+    /// The resources whose limits were exceeded.
     #[prost(message, repeated, tag = "1")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<Resource>,

@@ -1,4 +1,4 @@
-//! Tasks and executors as they are asked for.
+//! Descriptions of tasks and executors to launch.
 
 use std::collections::BTreeMap;
 
@@ -10,48 +10,48 @@ use super::{
 };
 use crate::mesos_v1::json::{EnumName, OptionalBase64, OptionalName, names};
 
-/// A task to be started, with either a command or an executor.
+/// A task to launch, with either a command or an executor.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskInfo {
-    /// A name, for people.
+    /// A human-readable name.
     #[prost(string, required, tag = "1")]
     pub name: String,
-    /// Its id, unique among the framework's living tasks.
+    /// The id, which must be unique among the framework's live tasks.
     #[prost(message, required, tag = "2")]
     pub task_id: TaskId,
-    /// Where: the agent of the offer.
+    /// The agent of the offer.
     #[prost(message, required, tag = "3")]
     pub agent_id: AgentId,
-    /// What it takes, out of the offer.
+    /// The task's resources, which are taken from the offer.
     #[prost(message, repeated, tag = "4")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<Resource>,
-    /// Who runs it, if not Mesos' own executor.
+    /// The executor that runs it, if not Mesos' own.
     #[prost(message, optional, tag = "5")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub executor: Option<ExecutorInfo>,
-    /// What it runs.
+    /// The command.
     #[prost(message, optional, tag = "7")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandInfo>,
-    /// In what container.
+    /// The container.
     #[prost(message, optional, boxed, tag = "9")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<Box<ContainerInfo>>,
-    /// How Mesos finds out whether it is healthy.
+    /// The health check.
     #[prost(message, optional, tag = "8")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub health_check: Option<HealthCheck>,
-    /// What else Mesos looks at.
+    /// A check whose results are only reported.
     #[prost(message, optional, tag = "13")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<CheckInfo>,
-    /// How it is ended.
+    /// The kill policy.
     #[prost(message, optional, tag = "12")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kill_policy: Option<KillPolicy>,
-    /// Bytes for its executor.
+    /// Data for the executor.
     #[prost(bytes = "vec", optional, tag = "6")]
     #[serde(with = "OptionalBase64", skip_serializing_if = "Option::is_none")]
     pub data: Option<Vec<u8>>,
@@ -59,15 +59,15 @@ pub struct TaskInfo {
     #[prost(message, optional, tag = "10")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<Labels>,
-    /// What service discovery is told.
+    /// Information for service discovery.
     #[prost(message, optional, tag = "11")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub discovery: Option<DiscoveryInfo>,
-    /// It is ended when it has run for so long.
+    /// The maximum run time, after which the task is killed.
     #[prost(message, optional, tag = "14")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_completion_time: Option<DurationInfo>,
-    /// More than it asked for that it may use, by resource; infinity for no limit.
+    /// Limits above the requested resources, by resource name. Infinity means no limit.
     #[prost(btree_map = "string, message", tag = "15")]
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: BTreeMap<String, Scalar>,
@@ -77,46 +77,46 @@ pub struct TaskInfo {
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ExecutorInfo {
-    /// Its kind.
+    /// The type of the executor.
     #[prost(enumeration = "ExecutorType", optional, tag = "15")]
     #[serde(with = "OptionalName::<ExecutorType>", skip_serializing_if = "Option::is_none")]
     pub r#type: Option<i32>,
-    /// Its id.
+    /// The id.
     #[prost(message, required, tag = "1")]
     pub executor_id: ExecutorId,
-    /// Whose it is.
+    /// The framework that it belongs to.
     #[prost(message, optional, tag = "8")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub framework_id: Option<FrameworkId>,
-    /// What it runs; none for the default executor.
+    /// The command. Unset for the default executor.
     #[prost(message, optional, tag = "7")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandInfo>,
-    /// In what container.
+    /// The container.
     #[prost(message, optional, boxed, tag = "11")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<Box<ContainerInfo>>,
-    /// What it takes for itself.
+    /// The executor's own resources.
     #[prost(message, repeated, tag = "5")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<Resource>,
-    /// A name, for people.
+    /// A human-readable name.
     #[prost(string, optional, tag = "9")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Where it came from; labels are used for that now.
+    /// The origin of the executor. Deprecated: use labels.
     #[prost(string, optional, tag = "10")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Bytes for it.
+    /// Data for the executor.
     #[prost(bytes = "vec", optional, tag = "4")]
     #[serde(with = "OptionalBase64", skip_serializing_if = "Option::is_none")]
     pub data: Option<Vec<u8>>,
-    /// What service discovery is told.
+    /// Information for service discovery.
     #[prost(message, optional, tag = "12")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub discovery: Option<DiscoveryInfo>,
-    /// For how long it may shut down.
+    /// The grace period for its shutdown.
     #[prost(message, optional, tag = "13")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shutdown_grace_period: Option<DurationInfo>,
@@ -127,52 +127,52 @@ pub struct ExecutorInfo {
 }
 
 names! {
-    /// Whose program an executor is.
+    /// The type of an executor.
     pub enum ExecutorType {
-        /// Not said, or not known to whoever wrote the message.
+        /// Unset, or a value that the sender didn't know.
         Unknown = 0, "UNKNOWN";
-        /// Mesos' own.
+        /// Mesos' own executor.
         Default = 1, "DEFAULT";
-        /// The framework's.
+        /// The framework's executor.
         Custom = 2, "CUSTOM";
     }
 }
 
-/// How a task is ended.
+/// How a task is killed.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct KillPolicy {
-    /// For how long it may end by itself after SIGTERM, before SIGKILL.
+    /// The grace period between SIGTERM and SIGKILL.
     #[prost(message, optional, tag = "1")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grace_period: Option<DurationInfo>,
 }
 
-/// What service discovery is told.
+/// Information for service discovery.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DiscoveryInfo {
-    /// Who may see it.
+    /// The visibility.
     #[prost(enumeration = "Visibility", required, tag = "1")]
     #[serde(with = "EnumName::<Visibility>")]
     pub visibility: i32,
-    /// The service.
+    /// The name of the service.
     #[prost(string, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Such as production or test.
+    /// The environment, such as production or test.
     #[prost(string, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub environment: Option<String>,
-    /// Such as a region.
+    /// The location, such as a region.
     #[prost(string, optional, tag = "4")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
-    /// Such as 2.1.
+    /// The version, such as 2.1.
     #[prost(string, optional, tag = "5")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Its ports.
+    /// The ports of the service.
     #[prost(message, optional, tag = "6")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ports: Option<Ports>,
@@ -183,13 +183,13 @@ pub struct DiscoveryInfo {
 }
 
 names! {
-    /// Who may see a service.
+    /// The visibility of a service.
     pub enum Visibility {
-        /// The framework.
+        /// Visible to the framework.
         Framework = 0, "FRAMEWORK";
-        /// The cluster.
+        /// Visible in the cluster.
         Cluster = 1, "CLUSTER";
-        /// Everybody.
+        /// Visible everywhere.
         External = 2, "EXTERNAL";
     }
 }
@@ -208,18 +208,18 @@ pub struct Ports {
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Port {
-    /// Its number.
+    /// The port number.
     #[prost(uint32, required, tag = "1")]
     pub number: u32,
-    /// Its name.
+    /// The name.
     #[prost(string, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Such as `tcp`.
+    /// The protocol, such as `tcp`.
     #[prost(string, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
-    /// Who may see it, if it differs.
+    /// The visibility, if it differs from the service's.
     #[prost(enumeration = "Visibility", optional, tag = "4")]
     #[serde(with = "OptionalName::<Visibility>", skip_serializing_if = "Option::is_none")]
     pub visibility: Option<i32>,

@@ -1,11 +1,11 @@
-//! What resources and attributes hold.
+//! Values of resources and attributes.
 
 use serde::{Deserialize, Serialize};
 
 use crate::mesos_v1::json::{EnumName, names};
 
 names! {
-    /// What kind of value it is.
+    /// The type of a value.
     pub enum ValueType {
         /// A number.
         Scalar = 0, "SCALAR";
@@ -22,7 +22,7 @@ names! {
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Scalar {
-    /// Mesos keeps three decimals.
+    /// The number. Mesos keeps three decimals.
     #[prost(double, required, tag = "1")]
     pub value: f64,
 }
@@ -31,10 +31,10 @@ pub struct Scalar {
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Range {
-    /// The first.
+    /// The first number.
     #[prost(uint64, required, tag = "1")]
     pub begin: u64,
-    /// The last, which is part of it.
+    /// The last number, inclusive.
     #[prost(uint64, required, tag = "2")]
     pub end: u64,
 }
@@ -68,11 +68,11 @@ pub struct Text {
     pub value: String,
 }
 
-/// A value; the field that `type` names is set.
+/// A value. The field named by `type` is set.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Value {
-    /// Its kind.
+    /// The kind; it determines which other field is set.
     #[prost(enumeration = "ValueType", required, tag = "1")]
     #[serde(with = "EnumName::<ValueType>")]
     pub r#type: i32,
@@ -94,14 +94,14 @@ pub struct Value {
     pub text: Option<Text>,
 }
 
-/// An attribute of an agent; the field that `type` names is set.
+/// An attribute of an agent. The field named by `type` is set.
 #[derive(Clone, PartialEq, ::prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Attribute {
-    /// Its name, which isn't unique.
+    /// The name, which isn't unique.
     #[prost(string, required, tag = "1")]
     pub name: String,
-    /// Its kind.
+    /// The kind; it determines which other field is set.
     #[prost(enumeration = "ValueType", required, tag = "2")]
     #[serde(with = "EnumName::<ValueType>")]
     pub r#type: i32,
