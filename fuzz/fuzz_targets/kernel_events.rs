@@ -3,10 +3,10 @@
 //!
 //! The input is a script. Every byte string is a valid script: see [`script`]. After each event
 //! * the answer equals that of the reference model in `tests/kernel/reference`, which computes it in advance, from its
-//! own memory and without access to the kernel. This covers: each offer is answered once; caps, limit, constraint,
-//! exclusion, close and subscription hold for all placed executors; pieces are cut from offered resources; an end frees
-//! resources once; ids are new; demand, reconciliation, drain and the expiry of executors and agents follow their
-//! rules;
+//!   own memory and without access to the kernel. This covers: each offer is answered once; caps, limit, constraint,
+//!   exclusion, close and subscription hold for all placed executors; pieces are cut from offered resources; an end
+//!   frees resources once; ids are new; demand, reconciliation, drain and the expiry of executors and agents follow
+//!   their rules;
 //! * `check()` succeeds, and the accounts equal the model's: executors, cores, and the number of wanted executors.
 //!
 //! Periodically and at the end, snapshot and counters are compared with the model. Finally every executor ends; then
