@@ -33,16 +33,16 @@ pub struct Command {
     pub form: Form,
     /// The setup that executors share, if any.
     pub setup: Option<Arc<Setup>>,
-    /// What a shell does before it starts the program. Only for [`Form::Shell`].
+    /// Steps that a shell performs before it starts the program. Only for [`Form::Shell`].
     pub prelude: Prelude,
 }
 
-/// What a shell does before it starts the program. All values are quoted, so the shell never interprets them.
+/// Steps that a shell performs before it starts the program. All values are quoted, so the shell never interprets them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prelude {
-    /// Changes into the first folder whose name begins with this.
+    /// Changes into the first folder with a name that begins with this text.
     pub folder: Option<Arc<str>>,
-    /// Is prepended to `LD_LIBRARY_PATH`.
+    /// A path that is prepended to `LD_LIBRARY_PATH`.
     pub library_path: Option<Arc<str>>,
 }
 
@@ -52,8 +52,8 @@ pub enum Form {
     /// As a list, without a shell.
     #[default]
     Argv,
-    /// As a fully quoted line for `/bin/sh -c`: [`Command::shell_line`]. For containers whose entry point is a shell,
-    /// agents that accept nothing else, and commands with a [`Prelude`].
+    /// As a fully quoted line for `/bin/sh -c`: [`Command::shell_line`]. For containers with a shell as entry point,
+    /// for agents that accept nothing else, and for commands with a [`Prelude`].
     Shell,
 }
 
@@ -78,6 +78,7 @@ pub struct Facts<'a> {
 
 /// Builds the commands of executors. Handler threads call it once per executor, without holding a lock.
 pub trait Launcher: Send + Sync {
-    /// Returns the command of the executor that `facts` describe.
+    /// Returns the command of the executor that `facts` describe. It must not block for long, because the handler
+    /// thread waits for it.
     fn command(&self, facts: &Facts<'_>) -> Command;
 }

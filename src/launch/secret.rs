@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// A secret such as a password. It has no `Display`, and its `Debug` hides the text. This crate writes it only into the
-/// header or the task that it is for.
+/// A secret such as a password. It has no `Display`, and its `Debug` hides the text. This crate writes the text only
+/// into the header or the task that needs it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Box<str>);
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Secret;
 
-/// The setup that executors share, besides their commands. The default is empty.
+/// The setup that executors share, in addition to their commands. The default is empty.
 ///
 /// A cluster that doesn't support a part of it rejects the launch with a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

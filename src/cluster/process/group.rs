@@ -52,7 +52,7 @@ pub(crate) enum EnvironmentBase {
 /// Why an executor was not started.
 #[derive(Debug)]
 pub(crate) struct StartError {
-    /// One sentence for people.
+    /// One sentence for error messages.
     pub(crate) why: String,
     pub(crate) kind: StartErrorKind,
 }
@@ -86,7 +86,7 @@ impl StartError {
     }
 }
 
-/// A started executor and everything in its group. Dropping it kills what is left.
+/// A started executor and all other processes of its group. Dropping it kills the remaining processes.
 #[derive(Debug)]
 pub(crate) struct ProcessGroup {
     leader: Pid,
@@ -240,7 +240,8 @@ impl ProcessGroup {
         self.replacement = Some(warden);
     }
 
-    /// Kills what is left of the group, reaps it, and returns how the executor ended. Waits for the executor's end.
+    /// Kills the remaining processes of the group, reaps it, and returns how the executor ended. Blocks until the
+    /// executor has ended.
     pub(crate) fn reap(&mut self) -> Exit {
         self.kill();
         self.reaped = true;

@@ -104,7 +104,7 @@ impl Warden {
         if line == *READY { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
     }
 
-    /// The warden's process number.
+    /// Returns the warden's process id.
     pub(super) fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }

@@ -49,7 +49,7 @@ pub(crate) struct WorkerSpec {
     pub(crate) ports: Option<PortRange>,
 }
 
-/// An offer, or what is left of it after some executors were allocated.
+/// An open offer, or its rest after some executors were allocated.
 #[derive(Debug)]
 pub(crate) struct OpenOffer {
     pub(super) id: String,

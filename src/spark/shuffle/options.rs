@@ -14,7 +14,7 @@ const ID_MAX: usize = 4096;
 pub struct ShuffleOptions {
     /// The application's id, as its executors receive it: 1 to 4096 bytes.
     pub app_id: String,
-    /// The port on which the services listen, on every host: `spark.shuffle.service.port`. Default: 7337.
+    /// The port on which the services listen, on every host: `spark.shuffle.service.port`. At least 1. Default: 7337.
     pub port: u16,
     /// The time between two heartbeats: `spark.executor.heartbeatInterval`. Must be above zero and below the heartbeat
     /// timeout. Default: 10 s.
@@ -22,8 +22,7 @@ pub struct ShuffleOptions {
     /// The time without a heartbeat after which a service deletes the application's files:
     /// `spark.storage.blockManagerHeartbeatTimeoutMs`, or `spark.network.timeout`. Default: 120 s.
     pub heartbeat_timeout: Duration,
-    /// The time limit of one attempt to register: `spark.shuffle.registration.timeout`. Must be above zero. Default: 5
-    /// s.
+    /// The time limit of one attempt to register, above zero: `spark.shuffle.registration.timeout`. Default: 5 s.
     pub registration_timeout: Duration,
 }
 
