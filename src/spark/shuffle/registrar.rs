@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!  running, lost ─► table: agents and their hosts ─► caller ─► events
-//!  services      ◄──────── states ◄──────────────┘  ▲ │
+//!  services      ◄─ table: states ◄──────────────────┘ ▲ │
 //!                                                      │ ▼
-//!                                                callers, 8 at most
+//!                                                calls, 8 at most
 //! ```
 //!
 //! The table is behind a mutex that is never held during network operations, so [`Registrar::running`] never waits for
