@@ -7,8 +7,8 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::support::case::{Amount, By, Case, Entry, Layer, OfferLine, Reserved, Settings};
-use crate::support::judge;
+use crate::placement::case::{Amount, By, Case, Entry, Layer, OfferLine, Reserved, Settings};
+use crate::placement::check;
 
 const ROLES: [&str; 6] = ["*", "eng", "eng/etl", "eng/etl/night", "ads", "en"];
 
@@ -104,7 +104,7 @@ proptest! {
     #[test]
     fn used_and_left_are_what_was_offered(settings in settings(), offers in vec(offers(), 0..6)) {
         let case = Case { settings, offers };
-        if std::panic::catch_unwind(|| judge(&case)).is_err() {
+        if std::panic::catch_unwind(|| check(&case)).is_err() {
             // In the syntax of the fuzz target.
             return Err(TestCaseError::fail(case.to_string()));
         }

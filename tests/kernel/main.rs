@@ -24,10 +24,10 @@ mod behaviour;
 mod history;
 mod linearizability;
 mod memory;
+#[path = "../support/placement/mod.rs"]
+mod placement;
 mod reference;
 mod spark;
 mod state_machine;
-#[path = "../support/algebra/mod.rs"]
-mod support;
 mod threads;
 mod world;

@@ -1,10 +1,13 @@
 //! The baseline: a plain loop on one thread that makes the kernel's decisions on the benches' offers.
 //!
-//! It is the single-threaded loop: no atomics, fields instead of words, a table from agent id to all
-//! that is known of the agent. It has the kernel's own table, hash and memo of the constraint's answers, so that what
-//! differs is the kernel's part: sharing, and what the benches' offers don't ask for. For it leaves that out: GPUs,
-//! ports, executors without a size, several offers of one agent in a batch, failures that exclude only together,
-//! unreachable executors, shutdown, change of policy. Each of these costs the kernel at least a look.
+//! It is as fast as a single-threaded loop can be: no atomics, fields instead of words, and a table from an agent's id
+//! to all that is known of the agent. It has the kernel's own table, hash and memo of the constraint's answers, so that
+//! the difference is what the kernel adds: sharing, and what the benches' offers don't ask for. The loop leaves that
+//! out: GPUs, ports, executors without a size, several offers of one agent in a batch, failures that exclude only
+//! together, unreachable executors, shutdown, change of policy. Each of these costs the kernel at least a test.
+//!
+//! The naive placement of the tests (`tests/support/placement/naive.rs`) is another one on purpose: it recomputes every
+//! amount, which a fair baseline must not do. [`super::agreement`] proves that the loop decides as the kernel does.
 
 mod agents;
 mod picture;

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use offermill::config::{ExecutorCores, ExecutorGpus, Placement};
+use offermill::config::{ExecutorCores, ExecutorGpus, Placement as Policy};
+use offermill::limits::TOTAL_CORES_MAX;
 use offermill::resources::{Gpus, Mebibytes, MilliCpus, PortRange};
 use offermill::{
     Accepted, Amount as Cut, Config, Decisions, IdScheme, Kernel, Label, Left, Offer, Piece,
@@ -11,10 +12,10 @@ use offermill::{
 };
 
 use super::case::{Amount, By, Case, Entry, Reserved, Settings};
-use super::naive::{self, Amounts, Naive};
+use super::naive::{self, Amounts, Caps, Placement, Room};
 
 /// Runs the case in a kernel. Panics if its decisions are wrong.
-pub(crate) fn judge(case: &Case) {
+pub(crate) fn check(case: &Case) {
     let kernel = Kernel::new(config(&case.settings), IdScheme::plain());
     let (mut handler, mut decisions) = (kernel.handler(), Decisions::new());
     lend(case, |offers| {
@@ -46,17 +47,54 @@ pub(crate) fn judge(case: &Case) {
     kernel.check().expect("the accounts agree");
 }
 
+/// The executors of a case that was placed in an empty kernel.
+struct Totals<'a> {
+    settings: &'a Settings,
+    executors: u64,
+    cores: u64,
+    gpus: u64,
+}
+
+impl Caps for Totals<'_> {
+    fn room(&self, _agent: &str) -> Room {
+        let cap = self.settings.cap.unwrap_or(TOTAL_CORES_MAX.millis());
+        Room {
+            executors: u64::from(self.settings.limit) - self.executors,
+            cores: cap - self.cores,
+            gpus: u64::from(self.settings.gpu_cap) - self.gpus,
+        }
+    }
+
+    fn add(&mut self, _agent: &str, cores: u64, gpus: u64) -> u64 {
+        self.executors += 1;
+        self.cores += cores;
+        self.gpus += gpus;
+        self.executors - 1
+    }
+}
+
+fn place<'a>(case: &'a Case, caps: &mut Totals<'_>) -> Placement<'a> {
+    let mut placement = Placement::new(case.settings.request());
+    for (position, offer) in case.offers.iter().enumerate() {
+        let resources = offer.entries.iter().map(Entry::offered);
+        placement.add(position, &offer.agent, &offer.role, resources);
+    }
+    placement.place(caps);
+    placement
+}
+
 /// Checks that executors, pieces and reasons equal the naive ones.
 fn expect_naive(case: &Case, decisions: &Decisions) {
-    let naive = Naive::answer(case);
-    let closed = naive.executors == 0 && naive.cap_reached();
+    let mut totals = Totals { settings: &case.settings, executors: 0, cores: 0, gpus: 0 };
+    let has_room = case.settings.request().is_allowed(totals.room(""));
+    let naive = place(case, &mut totals);
     let mut accepts = decisions.accepts();
     for group in &naive.groups {
         if group.executors.is_empty() {
             for offer in &group.offers {
                 let mut rows = decisions.declines().iter();
                 let row = rows.find(|row| row.offer as usize == *offer).expect("an answer");
-                match group.too_small.filter(|_| !closed) {
+                match group.shortage.filter(|_| has_room) {
                     Some(reason) => assert_eq!(row.reason, reason),
                     None => assert!(row.reason.is_cap(), "{:?}", row.reason),
                 }
@@ -68,8 +106,8 @@ fn expect_naive(case: &Case, decisions: &Decisions) {
         assert_eq!(offers, group.offers);
         assert_eq!(accepted.executors.len(), group.executors.len());
         for (placed, expected) in accepted.executors.iter().zip(&group.executors) {
-            assert_eq!(u128::from(placed.resources.cores.millis()), expected.cores);
-            assert_eq!(u128::from(placed.resources.gpus.get()), expected.gpus);
+            assert_eq!(placed.resources.cores.millis(), expected.cores);
+            assert_eq!(u64::from(placed.resources.gpus.get()), expected.gpus);
             let (mut pieces, mut port) = (Amounts::new(), None);
             for piece in accepted.pieces(placed) {
                 let place = (piece.offer as usize, piece.resource as usize);
@@ -98,7 +136,10 @@ fn expect_promises(case: &Case, executor: &Placed, pieces: &[Piece]) {
     for piece in pieces {
         let offer = &case.offers[piece.offer as usize];
         let entry = &offer.entries[piece.resource as usize];
-        assert!(naive::usable(entry, &offer.role, settings), "{entry} has to be left alone");
+        assert!(
+            entry.offered().is_usable(&offer.role, &settings.request()),
+            "{entry} has to be left alone"
+        );
         supplies.entry(&entry.name).or_default().insert(entry.standing == Revocability::Revocable);
         match piece.amount {
             Cut::Scalar(scalar) => {
@@ -108,7 +149,7 @@ fn expect_promises(case: &Case, executor: &Placed, pieces: &[Piece]) {
                 *sums.entry(&entry.name).or_default() += u128::from(scalar.thousandths());
             }
             Cut::Port(port) => {
-                assert!(naive::has_port(entry, port) && settings.port == Some(port), "{entry}");
+                assert!(entry.offered().has_port(port) && settings.port == Some(port), "{entry}");
             }
         }
     }
@@ -132,17 +173,11 @@ fn expect_order(case: &Case, accepted: &Accepted<'_>, used: &Amounts) {
     for offer in accepted.offers.iter().map(|offer| *offer as usize) {
         let line = &case.offers[offer];
         for (at, entry) in line.entries.iter().enumerate() {
-            let there = naive::takeable(entry, &line.role, &case.settings);
+            let offered = entry.offered();
+            let usable = offered.usable_amount(&line.role, &case.settings.request());
             let taken = used.get(&(offer, at)).copied().unwrap_or_default();
-            let left = there.checked_sub(taken).expect("no more than there is");
-            let reserved = naive::effective_role(entry) != "*";
-            places.push((
-                &*entry.name,
-                entry.standing == Revocability::Revocable,
-                reserved,
-                taken,
-                left,
-            ));
+            let left = usable.checked_sub(taken).expect("no more than there is");
+            places.push((&*entry.name, offered.is_revocable(), offered.is_reserved(), taken, left));
         }
     }
     for name in ["cpus", "mem", "gpus"] {
@@ -228,8 +263,7 @@ fn expect_ports(offered: &[PortRange], taken: Option<u64>, left: &[PortRange]) {
 fn config(settings: &Settings) -> Config {
     let cores = |millis| ExecutorCores::Fixed(MilliCpus::from_millis(millis));
     let gpus = |gpus| ExecutorGpus::Exactly(Gpus::new(gpus));
-    let placement =
-        if settings.consolidate { Placement::Consolidate } else { Placement::RoundRobin };
+    let placement = if settings.consolidate { Policy::Consolidate } else { Policy::RoundRobin };
     Config::builder()
         .executor_cores(settings.cores.map_or(ExecutorCores::WholeOffer, cores))
         .executor_memory(Mebibytes::new(settings.memory))

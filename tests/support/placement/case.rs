@@ -15,6 +15,8 @@ use std::fmt;
 use offermill::Revocability;
 use offermill::resources::PortRange;
 
+use super::naive::{self, Offered, Request};
+
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Case {
     pub(crate) settings: Settings,
@@ -98,6 +100,17 @@ impl Settings {
     /// The maximum number of executors in a case, which is enough to exercise everything.
     pub(crate) const LIMIT_MAX: u32 = 64;
 
+    pub(crate) fn request(&self) -> Request {
+        Request {
+            cores: self.cores,
+            memory: self.memory,
+            gpus: self.gpus,
+            port: self.port,
+            revocable: self.revocable,
+            consolidate: self.consolidate,
+        }
+    }
+
     fn parse(line: &str) -> Settings {
         let mut it = Settings::default();
         for word in line.split_whitespace() {
@@ -148,6 +161,20 @@ impl OfferLine {
 }
 
 impl Entry {
+    /// Returns the resource in the form of the naive placement. It is reserved for the last role of a stack.
+    pub(crate) fn offered(&self) -> Offered<'_> {
+        let role = match &self.reserved {
+            Reserved::Old(layer) => &layer.role,
+            Reserved::Refined(stack) => stack.last().map_or("*", |layer| &layer.role),
+        };
+        let amount = match &self.amount {
+            Amount::Scalar(value) => naive::Amount::Scalar(*value),
+            Amount::Ranges(ranges) => naive::Amount::Ranges(ranges),
+            Amount::Set(_) => naive::Amount::Set,
+        };
+        Offered { name: &self.name, role, standing: self.standing, amount }
+    }
+
     fn parse(text: &str) -> Option<Entry> {
         let start = text.find(['(', '<', '{', ':'])?;
         let (name, rest) = text.split_at(start);
