@@ -17,8 +17,8 @@ use crate::offer::{Attribute, AttributeValue, Offer};
 pub(super) struct Fingerprints {
     /// Random, so that it identifies the constraint.
     key: u64,
-    /// Further random keys: `number` for scalars with short names, `turn` for all other attributes.
-    turn: u64,
+    /// Further random keys: `number` for scalars with short names, `other` for all other attributes.
+    other: u64,
     number: u64,
     names: Names,
     place: bool,
@@ -28,8 +28,8 @@ impl Fingerprints {
     /// For a constraint that examines these subjects.
     pub(super) fn new<'a>(subjects: impl Iterator<Item = &'a Subject>) -> Fingerprints {
         let random = RandomState::default();
-        let [key, turn, number] = [0, 1, 2].map(|which: u64| random.hash_one(which));
-        let mut fingerprints = Fingerprints { key, turn, number, names: Names(0), place: false };
+        let [key, other, number] = [0, 1, 2].map(|which: u64| random.hash_one(which));
+        let mut fingerprints = Fingerprints { key, other, number, names: Names(0), place: false };
         for subject in subjects {
             match subject {
                 Subject::Attribute(name) => fingerprints.names.add(name),
@@ -64,7 +64,7 @@ impl Fingerprints {
             match attribute.value {
                 AttributeValue::Text(text) => {
                     if let Some(text) = short_word(text) {
-                        return mix(state ^ name, text ^ self.turn);
+                        return mix(state ^ name, text ^ self.other);
                     }
                 }
                 AttributeValue::Scalar(scalar) => {
@@ -73,7 +73,7 @@ impl Fingerprints {
                 AttributeValue::Ranges(_) | AttributeValue::Set(_) => {}
             }
         }
-        mix(state ^ self.long(attribute), self.turn)
+        mix(state ^ self.long(attribute), self.other)
     }
 
     fn long(&self, attribute: &Attribute<'_>) -> u64 {

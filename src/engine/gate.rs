@@ -32,9 +32,9 @@ struct GateState {
 }
 
 /// A call under way; dropped when it has returned or panicked.
-struct Passage<'a>(&'a Gate);
+struct CallGuard<'a>(&'a Gate);
 
-impl Drop for Passage<'_> {
+impl Drop for CallGuard<'_> {
     fn drop(&mut self) {
         let mut state = lock(&self.0.state);
         state.is_calling = false;
@@ -56,12 +56,12 @@ impl Gate {
         manager: &dyn ClusterManager,
         call: Call<'_>,
     ) -> Option<Result<(), Error>> {
-        let _passage = self.enter(&call)?;
+        let _guard = self.enter(&call)?;
         Some(manager.call(call))
     }
 
-    /// Begins a call, which lasts until the passage is dropped.
-    fn enter(&self, call: &Call<'_>) -> Option<Passage<'_>> {
+    /// Begins a call, which lasts until the guard is dropped.
+    fn enter(&self, call: &Call<'_>) -> Option<CallGuard<'_>> {
         let launches = matches!(call, Call::Accept(_));
         let needed = if launches { Open::Everything } else { Open::NoLaunches };
         let mut state = lock(&self.state);
@@ -69,7 +69,7 @@ impl Gate {
             return None;
         }
         state.is_calling = true;
-        Some(Passage(self))
+        Some(CallGuard(self))
     }
 
     /// Lets only `open` pass from now on.

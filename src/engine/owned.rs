@@ -47,8 +47,8 @@ pub struct OwnedResource {
     pub reservations: OwnedReservations,
     /// Its quantity or intervals.
     pub value: OwnedValue,
-    /// See [`Resource::standing`].
-    pub standing: Revocability,
+    /// See [`Resource::revocability`].
+    pub revocability: Revocability,
 }
 
 /// [`Reservations`] that own their parts.
@@ -109,7 +109,12 @@ impl OwnedResource {
 
     fn new(name: &str, value: OwnedValue) -> OwnedResource {
         let reservations = OwnedReservations::Old { role: DEFAULT_ROLE.to_owned(), dynamic: None };
-        OwnedResource { name: name.to_owned(), reservations, value, standing: Revocability::Firm }
+        OwnedResource {
+            name: name.to_owned(),
+            reservations,
+            value,
+            revocability: Revocability::Firm,
+        }
     }
 
     fn borrow<'a>(&'a self, reservations: Reservations<'a>) -> Resource<'a> {
@@ -117,7 +122,7 @@ impl OwnedResource {
             OwnedValue::Scalar(scalar) => Value::Scalar(*scalar),
             OwnedValue::Ranges(ranges) => Value::Ranges(ranges),
         };
-        let resource = Resource::new(&self.name, value).with_standing(self.standing);
+        let resource = Resource::new(&self.name, value).with_revocability(self.revocability);
         resource.with_reservations(reservations)
     }
 }
@@ -139,10 +144,10 @@ impl OwnedReservations {
     }
 }
 
-/// Memory for the borrowed form of one batch of owned offers; [`borrow_offers`] fills it. Each part borrows from those
-/// before it.
+/// Memory for the borrowed form of one batch of [`OwnedOffer`]s, for example of
+/// [`Operation::batch`](super::journal::Operation::batch). Each part borrows from those before it.
 #[derive(Debug, Default)]
-pub(super) struct BorrowedParts<'a> {
+pub struct BorrowedParts<'a> {
     labels: OnceCell<Vec<Label<'a>>>,
     reserved_by: OnceCell<Vec<ReservedBy<'a>>>,
     stacks: OnceCell<Vec<Reservation<'a>>>,
@@ -273,7 +278,7 @@ impl From<&Resource<'_>> for OwnedResource {
                 // Executors take nothing of a set, which only keeps the positions of the others right.
                 Value::Set(_) => OwnedValue::Ranges(Vec::new()),
             },
-            standing: resource.standing,
+            revocability: resource.revocability,
         }
     }
 }

@@ -53,8 +53,8 @@ impl RecordedKernel {
         &self.kernel
     }
 
-    /// Runs one operation. With a journal, `run` is given the moment of the operation's turn, and `entry` describes the
-    /// operation and its outcome for the record.
+    /// Runs one operation. With a journal, `run` is given the time at which the operation takes effect, and `entry`
+    /// describes the operation and its outcome for the record.
     #[inline]
     fn record<R>(
         &self,
@@ -63,10 +63,10 @@ impl RecordedKernel {
         entry: impl FnOnce(&R) -> (Operation, OperationOutcome),
     ) -> R {
         let Some(recording) = &self.recording else { return run(now) };
-        let mut turn = recording.turn(now);
-        let result = run(turn.at());
+        let mut guard = recording.lock_at(now);
+        let result = run(guard.at());
         let (operation, outcome) = entry(&result);
-        turn.record(&self.kernel, operation, outcome);
+        guard.record(&self.kernel, operation, outcome);
         result
     }
 
@@ -82,22 +82,22 @@ impl RecordedKernel {
             handler.resource_offers(offers, now, decisions);
             return DueRevives(None);
         };
-        // The batch is copied before its turn, so that other operations don't wait for that.
+        // The batch is copied before the lock is taken, so that other operations don't wait for that.
         let operation = Operation::offers(offers);
-        let mut turn = recording.turn(now);
-        handler.resource_offers(offers, turn.at(), decisions);
-        turn.record(&self.kernel, operation, OperationOutcome::answers(&self.kernel, decisions));
-        DueRevives(Some(turn.revives()))
+        let mut guard = recording.lock_at(now);
+        handler.resource_offers(offers, guard.at(), decisions);
+        guard.record(&self.kernel, operation, OperationOutcome::answers(&self.kernel, decisions));
+        DueRevives(Some(guard.revives()))
     }
 
     /// [`Kernel::answers_sent`], after the last batch's answers were sent. Recorded only if a revive was due meanwhile;
     /// otherwise it changes nothing.
     pub(crate) fn answers_sent(&self, decisions: &Decisions, answered: DueRevives, now: Timestamp) {
         let Some(recording) = &self.recording else { return self.kernel.answers_sent(decisions) };
-        let mut turn = recording.turn(now);
-        if answered.0 != Some(turn.revives()) {
+        let mut guard = recording.lock_at(now);
+        if answered.0 != Some(guard.revives()) {
             self.kernel.answers_sent(decisions);
-            turn.record(&self.kernel, Operation::AnswersLeftLate, OperationOutcome::Done);
+            guard.record(&self.kernel, Operation::AnswersLeftLate, OperationOutcome::Done);
         }
     }
 
@@ -209,11 +209,11 @@ impl RecordedKernel {
     /// [`Kernel::close`]. Recorded only the first time; closing again changes nothing.
     pub(crate) fn close(&self, now: Timestamp) -> Vec<Target> {
         let Some(recording) = &self.recording else { return self.kernel.close() };
-        let mut turn = recording.turn(now);
+        let mut guard = recording.lock_at(now);
         let was_closed = self.kernel.totals().closed;
         let left = self.kernel.close();
         if !was_closed {
-            turn.record(
+            guard.record(
                 &self.kernel,
                 Operation::Close,
                 OperationOutcome::targets(&self.kernel, &left),

@@ -99,7 +99,7 @@ pub enum Reason {
         port: u16,
     },
     /// Another thread used or removed the agent between plan and commit. Its next offer is considered again.
-    Raced,
+    Contended,
     /// Executors are wanted on other hosts, or the agent's host has an executor or gets one in the same batch.
     Locality {
         /// When the wait ends.
@@ -143,8 +143,8 @@ pub enum ReasonKind {
     Gpus,
     /// See [`Reason::Port`].
     Port,
-    /// See [`Reason::Raced`].
-    Raced,
+    /// See [`Reason::Contended`].
+    Contended,
     /// See [`Reason::Locality`].
     Locality,
 }
@@ -168,7 +168,7 @@ impl ReasonKind {
         ReasonKind::Memory,
         ReasonKind::Gpus,
         ReasonKind::Port,
-        ReasonKind::Raced,
+        ReasonKind::Contended,
         ReasonKind::Locality,
     ];
 
@@ -192,7 +192,7 @@ impl ReasonKind {
             ReasonKind::Memory => "too little memory",
             ReasonKind::Gpus => "too few GPUs",
             ReasonKind::Port => "port not offered",
-            ReasonKind::Raced => "raced",
+            ReasonKind::Contended => "raced",
             ReasonKind::Locality => "other hosts wanted",
         }
     }
@@ -221,7 +221,7 @@ impl Reason {
             Reason::Memory { .. } => ReasonKind::Memory,
             Reason::Gpus { .. } => ReasonKind::Gpus,
             Reason::Port { .. } => ReasonKind::Port,
-            Reason::Raced => ReasonKind::Raced,
+            Reason::Contended => ReasonKind::Contended,
             Reason::Locality { .. } => ReasonKind::Locality,
         }
     }

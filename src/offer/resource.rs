@@ -12,7 +12,7 @@ pub struct Resource<'a> {
     /// The kind of resource. Executors never use resources of kind [`ResourceKind::Other`].
     pub kind: ResourceKind,
     /// Whether the resource is revocable, shared or a disk.
-    pub standing: Revocability,
+    pub revocability: Revocability,
     /// The reservations.
     pub reservations: Reservations<'a>,
     /// The quantity, intervals or items.
@@ -24,8 +24,8 @@ impl<'a> Resource<'a> {
     #[must_use]
     pub fn new(name: &'a str, value: Value<'a>) -> Resource<'a> {
         let kind = ResourceKind::of(name, &value);
-        let (standing, reservations) = (Revocability::Firm, Reservations::NONE);
-        Resource { name, kind, standing, reservations, value }
+        let (revocability, reservations) = (Revocability::Firm, Reservations::NONE);
+        Resource { name, kind, revocability, reservations, value }
     }
 
     /// Creates an unreserved scalar such as `cpus`. A number that isn't a valid quantity becomes zero, see
@@ -62,8 +62,8 @@ impl<'a> Resource<'a> {
 
     /// Sets the revocability.
     #[must_use]
-    pub const fn with_standing(mut self, standing: Revocability) -> Resource<'a> {
-        self.standing = standing;
+    pub const fn with_revocability(mut self, revocability: Revocability) -> Resource<'a> {
+        self.revocability = revocability;
         self
     }
 

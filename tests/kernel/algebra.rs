@@ -45,15 +45,15 @@ fn entries() -> impl Strategy<Value = Entry> {
         .prop_map(|(name, ranges)| (name, Amount::Ranges(ranges)));
     let set = Just(("cpus", Amount::Set(vec!["a".to_owned(), "b".to_owned()])));
     let named = prop_oneof![6 => scalar, 4 => memory, 2 => ranges, 1 => set];
-    let standing = prop_oneof![
+    let revocability = prop_oneof![
         6 => Just(Revocability::Firm),
         4 => Just(Revocability::Revocable),
         1 => select(vec![Revocability::Shared, Revocability::Disk]),
     ];
-    (named, reserved(), standing).prop_map(|((name, amount), reserved, standing)| Entry {
+    (named, reserved(), revocability).prop_map(|((name, amount), reserved, revocability)| Entry {
         name: name.to_owned(),
         reserved,
-        standing,
+        revocability,
         amount,
     })
 }
@@ -68,7 +68,7 @@ fn offers() -> impl Strategy<Value = OfferLine> {
     ];
     let firm = |(name, amount): (&str, Amount)| {
         let (name, reserved) = (name.to_owned(), Reserved::none());
-        Entry { name, reserved, standing: Revocability::Firm, amount }
+        Entry { name, reserved, revocability: Revocability::Firm, amount }
     };
     let usual: Vec<Entry> = usual.into_iter().map(firm).collect();
     let entries = (any::<bool>(), vec(entries(), 0..12)).prop_map(move |(with_usual, mut more)| {

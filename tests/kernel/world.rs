@@ -25,7 +25,7 @@ pub(crate) struct Entry {
     pub(crate) name: &'static str,
     pub(crate) amount: Amount,
     pub(crate) role: &'static str,
-    pub(crate) standing: Revocability,
+    pub(crate) revocability: Revocability,
 }
 
 #[derive(Clone, Debug)]
@@ -37,20 +37,20 @@ pub(crate) enum Amount {
 impl Entry {
     pub(crate) fn scalar(name: &'static str, value: f64) -> Entry {
         let amount = Amount::Scalar(value);
-        Entry { name, amount, role: DEFAULT_ROLE, standing: Revocability::Firm }
+        Entry { name, amount, role: DEFAULT_ROLE, revocability: Revocability::Firm }
     }
 
     pub(crate) fn ports(begin: u64, end: u64) -> Entry {
         let amount = Amount::Ports(vec![PortRange::new(begin, end)]);
-        Entry { name: "ports", amount, role: DEFAULT_ROLE, standing: Revocability::Firm }
+        Entry { name: "ports", amount, role: DEFAULT_ROLE, revocability: Revocability::Firm }
     }
 
     pub(crate) fn reserved_for(self, role: &'static str) -> Entry {
         Entry { role, ..self }
     }
 
-    pub(crate) fn standing(self, standing: Revocability) -> Entry {
-        Entry { standing, ..self }
+    pub(crate) fn revocability(self, revocability: Revocability) -> Entry {
+        Entry { revocability, ..self }
     }
 
     fn lend(&self) -> Resource<'_> {
@@ -58,7 +58,7 @@ impl Entry {
             Amount::Scalar(value) => Resource::scalar(self.name, *value),
             Amount::Ports(ranges) => Resource::ranges(self.name, ranges),
         };
-        resource.reserved_for(self.role).with_standing(self.standing)
+        resource.reserved_for(self.role).with_revocability(self.revocability)
     }
 }
 

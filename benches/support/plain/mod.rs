@@ -176,7 +176,7 @@ impl Plain {
                 _ => continue,
             };
             if let Value::Scalar(scalar) = resource.value
-                && resource.standing == Revocability::Firm
+                && resource.revocability == Revocability::Firm
             {
                 *sum = sum.saturating_add(scalar.thousandths());
             }
@@ -266,7 +266,7 @@ impl Plain {
         for candidate in &self.candidates {
             if candidate.placed == 0 {
                 // Nothing but a cap keeps an executor from a candidate.
-                let reason = closing.unwrap_or(Reason::Raced);
+                let reason = closing.unwrap_or(Reason::Contended);
                 self.counts.declined[reason.kind() as usize] += 1;
                 answer.declines.push(Decline { offer: candidate.offer, reason, refuse });
                 continue;

@@ -68,7 +68,7 @@ pub(super) fn cut(
     for reserved in [true, false] {
         for (resource, at) in offer.resources.iter().zip(0u32..) {
             let Value::Scalar(scalar) = resource.value else { continue };
-            let firm = resource.standing == Revocability::Firm;
+            let firm = resource.revocability == Revocability::Firm;
             if resource.kind != kind || !firm || resource.is_reserved() != reserved {
                 continue;
             }

@@ -371,8 +371,8 @@ fn entry(values: &mut Values<'_>) -> Entry {
     let role = values.byte().unwrap_or(b'0');
     let entry = entry.reserved_for(ROLES[number(role) % ROLES.len()]);
     match role {
-        b'A'..=b'M' => entry.standing(Revocability::Revocable),
-        b'N'..=b'Z' => entry.standing(Revocability::Shared),
+        b'A'..=b'M' => entry.revocability(Revocability::Revocable),
+        b'N'..=b'Z' => entry.revocability(Revocability::Shared),
         _ => entry,
     }
 }

@@ -35,24 +35,24 @@ impl Caller {
     /// Sends a call under a subscription. Takes two call timeouts at most.
     pub(super) async fn attempt(
         &mut self,
-        standing: &ActiveSubscription,
+        subscription: &ActiveSubscription,
         call: &Call,
     ) -> CallOutcome {
         let body = self.codec.encode(call);
         let usable = |(master, connection): &(Master, Connection)| {
-            *master == standing.master && !connection.is_closed()
+            *master == subscription.master && !connection.is_closed()
         };
         let mut connection = match self.connection.take().filter(usable) {
             Some((_, connection)) => connection,
-            None => match self.http.connect(&standing.master).await {
+            None => match self.http.connect(&subscription.master).await {
                 Ok(connection) => connection,
                 Err(why) => return CallOutcome::Unsent(why),
             },
         };
-        let posted = self.http.post(&mut connection, Some(&standing.stream_id), body).await;
+        let posted = self.http.post(&mut connection, Some(&subscription.stream_id), body).await;
         let response = match posted {
             Ok(response) => response,
-            Err(unanswered) if unanswered.surely_unsent => {
+            Err(unanswered) if unanswered.is_unsent => {
                 return CallOutcome::Unsent(unanswered.why);
             }
             Err(unanswered) => return CallOutcome::Unknown(unanswered.why),
@@ -60,7 +60,7 @@ impl Caller {
         let status = response.status();
         if status.is_success() {
             if self.http.finish(response).await {
-                self.connection = Some((standing.master.clone(), connection));
+                self.connection = Some((subscription.master.clone(), connection));
             }
             return CallOutcome::Done;
         }

@@ -65,7 +65,7 @@ pub struct MesosConfig {
     /// constraint. Default: it may.
     pub repeats: Repeats,
     /// The minimum resources of an offer. Default: none.
-    pub least: Least,
+    pub min_offer_resources: MinOfferResources,
     /// Whether agents with GPUs are offered. Default: no.
     pub gpus: bool,
     /// Whether revocable resources are offered. Default: no.
@@ -85,7 +85,7 @@ pub enum AtEnd {
 
 /// The minimum resources of an executor. The master makes no offers with less.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Least {
+pub struct MinOfferResources {
     /// Cores.
     pub cores: MilliCpus,
     /// Memory.
@@ -132,7 +132,7 @@ impl MesosConfig {
             at_end: AtEnd::default(),
             constraint: Constraint::default(),
             repeats: Repeats::default(),
-            least: Least::default(),
+            min_offer_resources: MinOfferResources::default(),
             gpus: false,
             revocable: false,
         }
@@ -143,7 +143,7 @@ impl MesosConfig {
     #[must_use]
     pub fn for_kernel(mut self, config: &Config) -> MesosConfig {
         self.constraint = config.constraint.clone();
-        self.least = Least {
+        self.min_offer_resources = MinOfferResources {
             cores: config.cores_at_least(),
             memory: config.memory_taken(),
             gpus: match config.executor_gpus {

@@ -22,7 +22,7 @@ pub(super) fn info(config: &MesosConfig, id: Option<&str>) -> FrameworkInfo {
         webui_url: config.webui_url.clone(),
         capabilities: capabilities(config),
         labels: (!config.labels.is_empty()).then(|| Labels { labels: labels.collect() }),
-        offer_filters: offer_filters(&config.least, &config.roles),
+        offer_filters: offer_filters(&config.min_offer_resources, &config.roles),
         ..FrameworkInfo::default()
     }
 }

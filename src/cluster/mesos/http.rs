@@ -100,7 +100,7 @@ impl Http {
         stream_id: Option<&HeaderValue>,
         body: Vec<u8>,
     ) -> Result<Response<Incoming>, Unanswered> {
-        let surely = |why: String| Unanswered { why, surely_unsent: true };
+        let unsent = |why: String| Unanswered { why, is_unsent: true };
         let mut request = Request::post(PATH)
             .header(HOST, &connection.host)
             .header(CONTENT_TYPE, &self.media)
@@ -112,17 +112,17 @@ impl Http {
             request = request.header(AUTHORIZATION, authorization);
         }
         let request = request.body(Full::new(Bytes::from(body)));
-        let request = request.map_err(|error| surely(error.to_string()))?;
+        let request = request.map_err(|error| unsent(error.to_string()))?;
         let answering = async {
-            connection.sender.ready().await.map_err(|error| surely(plain(&error)))?;
+            connection.sender.ready().await.map_err(|error| unsent(plain(&error)))?;
             connection.sender.try_send_request(request).await.map_err(|mut error| Unanswered {
-                surely_unsent: error.take_message().is_some(),
+                is_unsent: error.take_message().is_some(),
                 why: plain(error.error()),
             })
         };
         match timeout(self.call_timeout, answering).await {
             Ok(answered) => answered,
-            Err(_) => Err(Unanswered { why: self.too_slow("no answer"), surely_unsent: false }),
+            Err(_) => Err(Unanswered { why: self.too_slow("no answer"), is_unsent: false }),
         }
     }
 
@@ -214,7 +214,7 @@ impl Drop for Driver {
 pub(super) struct Unanswered {
     pub(super) why: String,
     /// Nothing of the call was sent. Otherwise the call may have had its effect.
-    pub(super) surely_unsent: bool,
+    pub(super) is_unsent: bool,
 }
 
 async fn shake_hands<S>(stream: S) -> Result<(SendRequest<Full<Bytes>>, JoinHandle<()>), String>

@@ -42,5 +42,5 @@ mod tls;
 pub use crate::launch::Secret;
 pub use crate::mesos_v1::codec::Encoding;
 pub use cluster::MesosCluster;
-pub use config::{AtEnd, Credential, Least, MesosConfig};
+pub use config::{AtEnd, Credential, MesosConfig, MinOfferResources};
 pub use masters::{Master, Masters};

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::config::Least;
+use super::config::MinOfferResources;
 use crate::constraint::{Check, Predicate as Asked, Subject, Superset};
 use crate::mesos_v1::messages::{
     AttributeConstraint, ConstraintGroup, Exists, MinAllocatableResources, NotExists,
@@ -34,8 +34,11 @@ pub(super) fn offer_constraints(superset: &Superset, roles: &[String]) -> Option
 /// Returns the same filter for each role: the minimum resources of an offer. Empty if there is no minimum; then the
 /// cluster's own minimum applies.
 #[must_use]
-pub(super) fn offer_filters(least: &Least, roles: &[String]) -> BTreeMap<String, OfferFilters> {
-    let Least { cores, memory, gpus } = least;
+pub(super) fn offer_filters(
+    min_resources: &MinOfferResources,
+    roles: &[String],
+) -> BTreeMap<String, OfferFilters> {
+    let MinOfferResources { cores, memory, gpus } = min_resources;
     let mebibytes = memory.get().saturating_mul(1000);
     let quantities: BTreeMap<String, Scalar> =
         [("cpus", cores.millis()), ("mem", mebibytes), ("gpus", u64::from(gpus.get()) * 1000)]
@@ -49,8 +52,9 @@ pub(super) fn offer_filters(least: &Least, roles: &[String]) -> BTreeMap<String,
     if quantities.is_empty() {
         return BTreeMap::new();
     }
-    let least = MinAllocatableResources { quantities: vec![ResourceQuantities { quantities }] };
-    let filters = OfferFilters { min_allocatable_resources: Some(least) };
+    let allocatable =
+        MinAllocatableResources { quantities: vec![ResourceQuantities { quantities }] };
+    let filters = OfferFilters { min_allocatable_resources: Some(allocatable) };
     roles.iter().map(|role| (role.clone(), filters.clone())).collect()
 }
 
@@ -145,19 +149,19 @@ mod tests {
     /// Goal: the filter excludes offers that are too small. Method: an executor's resources, in the units of the wire;
     /// and none.
     #[test]
-    fn the_least_becomes_a_filter() {
-        let least = Least {
+    fn minimum_resources_become_a_filter() {
+        let min_resources = MinOfferResources {
             cores: MilliCpus::from_millis(1500),
             memory: Mebibytes::new(896),
             gpus: Gpus::new(1),
         };
-        let filters = offer_filters(&least, &["a".to_owned(), "b".to_owned()]);
+        let filters = offer_filters(&min_resources, &["a".to_owned(), "b".to_owned()]);
         let wanted = json(
             r#"{"min_allocatable_resources": {"quantities": [{"quantities":
                 {"cpus": {"value": 1.5}, "gpus": {"value": 1.0}, "mem": {"value": 896.0}}}]}}"#,
         );
         assert_eq!(filters.keys().collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(serde_json::to_value(&filters["b"]).unwrap(), wanted);
-        assert!(offer_filters(&Least::default(), &["a".to_owned()]).is_empty());
+        assert!(offer_filters(&MinOfferResources::default(), &["a".to_owned()]).is_empty());
     }
 }

@@ -49,7 +49,7 @@ fn resource(resource: Resource) -> Option<OwnedResource> {
         ValueType::Ranges => OwnedValue::Ranges(ranges(resource.ranges)),
         _ => return None,
     };
-    let standing = if resource.disk.is_some() {
+    let revocability = if resource.disk.is_some() {
         Revocability::Disk
     } else if resource.shared.is_some() {
         Revocability::Shared
@@ -67,7 +67,7 @@ fn resource(resource: Resource) -> Option<OwnedResource> {
             dynamic: dynamic.map(reserved_by),
         },
     };
-    Some(OwnedResource { name: resource.name, reservations, value, standing })
+    Some(OwnedResource { name: resource.name, reservations, value, revocability })
 }
 
 fn reservation(info: ReservationInfo) -> OwnedReservation {

@@ -77,7 +77,8 @@ fn resource(TakenResource { resource, amount }: &TakenResource<'_>, role: &str) 
         }
     }
     reserve(&mut piece, resource);
-    piece.revocable = (resource.standing == Revocability::Revocable).then_some(RevocableInfo {});
+    piece.revocable =
+        (resource.revocability == Revocability::Revocable).then_some(RevocableInfo {});
     piece
 }
 

@@ -66,20 +66,20 @@ impl TearDown {
         let mut lost_epoch = 0;
         let mut may_be_done = false;
         loop {
-            let Some(standing) = self.subscription_after(lost_epoch).await else {
+            let Some(subscription) = self.subscription_after(lost_epoch).await else {
                 return Err("there will be no subscription any more".to_owned());
             };
             let mut call = calls::teardown();
-            calls::sign(&mut call, &standing.framework_id);
+            calls::sign(&mut call, &subscription.framework_id);
             // Used if the time is over before the answer arrives.
-            *failure = format!("{}: no answer in time", standing.master);
-            let why = match self.caller.attempt(&standing, &call).await {
+            *failure = format!("{}: no answer in time", subscription.master);
+            let why = match self.caller.attempt(&subscription, &call).await {
                 CallOutcome::Done => return Ok(()),
                 CallOutcome::Refused(_, why) if may_be_done && why.contains("cannot be found") => {
                     return Ok(());
                 }
                 CallOutcome::Refused(status, why) if is_lost(status, &why) => {
-                    lost_epoch = standing.epoch;
+                    lost_epoch = subscription.epoch;
                     request_resubscription(&self.resubscribe, lost_epoch);
                     why
                 }
@@ -88,21 +88,23 @@ impl TearDown {
                     why,
                 )
                 | CallOutcome::Unsent(why) => why,
-                CallOutcome::Refused(_, why) => return Err(format!("{}: {why}", standing.master)),
+                CallOutcome::Refused(_, why) => {
+                    return Err(format!("{}: {why}", subscription.master));
+                }
                 CallOutcome::Unknown(why) => {
                     may_be_done = true;
                     why
                 }
             };
-            *failure = format!("{}: {why}", standing.master);
+            *failure = format!("{}: {why}", subscription.master);
             sleep(backoff.next()).await;
         }
     }
 
     /// Waits for a subscription with a greater number. `None` if there will be none.
     async fn subscription_after(&mut self, epoch: u64) -> Option<Arc<ActiveSubscription>> {
-        let is_newer = |standing: &Option<Arc<ActiveSubscription>>| {
-            standing.as_ref().is_some_and(|standing| standing.epoch > epoch)
+        let is_newer = |subscription: &Option<Arc<ActiveSubscription>>| {
+            subscription.as_ref().is_some_and(|subscription| subscription.epoch > epoch)
         };
         self.subscription.wait_for(is_newer).await.ok()?.clone()
     }

@@ -76,7 +76,13 @@ fn push_resources<'a>(offer: &SimOffer, resources: &mut Vec<Resource<'a>>) {
         let value = Value::Scalar(Scalar::from_thousandths(amount));
         let dynamic = (role != DEFAULT_ROLE).then_some(&BY);
         let reservations = Reservations::Old { role, dynamic };
-        resources.push(Resource { name, kind, standing: Revocability::Firm, reservations, value });
+        resources.push(Resource {
+            name,
+            kind,
+            revocability: Revocability::Firm,
+            reservations,
+            value,
+        });
     }
     let ports = if offer.amounts.port { PORTS_FREE } else { PORTS_TAKEN };
     resources.push(Resource::ranges("ports", ports));

@@ -191,11 +191,13 @@ impl Operation {
         }
     }
 
-    /// Calls `use_it` with the batch of [`Operation::Offers`] as a kernel takes it; for others, with an empty batch.
-    pub fn with_batch<R>(&self, use_it: impl FnOnce(&[Offer<'_>]) -> R) -> R {
+    /// Returns the batch of [`Operation::Offers`] as a kernel takes it; for other operations, an empty batch. The
+    /// offers borrow from the operation and from `parts`, which must be new.
+    #[must_use]
+    pub fn batch<'a>(&'a self, parts: &'a BorrowedParts<'a>) -> &'a [Offer<'a>] {
         match self {
-            Operation::Offers(offers) => use_it(borrow_offers(offers, &BorrowedParts::default())),
-            _ => use_it(&[]),
+            Operation::Offers(offers) => borrow_offers(offers, parts),
+            _ => &[],
         }
     }
 
@@ -216,9 +218,9 @@ impl Operation {
         at: Timestamp,
     ) -> OperationOutcome {
         match self {
-            Operation::Offers(offers) => {
+            Operation::Offers(_) => {
                 let parts = BorrowedParts::default();
-                handler.resource_offers(borrow_offers(offers, &parts), at, decisions);
+                handler.resource_offers(self.batch(&parts), at, decisions);
                 return OperationOutcome::answers(kernel, decisions);
             }
             Operation::AnswersLeftLate => kernel.answers_sent(decisions),

@@ -43,6 +43,8 @@ pub use entry::{
 pub(crate) use player::GridPoint;
 pub use player::{GAP_MAX, Player};
 
+pub use super::owned::BorrowedParts;
+
 /// The interval of the grid's points, at which demand is polled.
 pub const POINT_EVERY: Duration = Duration::from_millis(50);
 /// The interval of the ticks: points at whole multiples of it have one.

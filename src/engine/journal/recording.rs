@@ -55,8 +55,8 @@ struct RecordingQueue {
     written_by: Option<Deadline>,
 }
 
-/// The turn of one operation: no other can run until it is dropped.
-pub(crate) struct Turn<'a> {
+/// The lock under which one operation runs and is recorded: no other can run until it is dropped.
+pub(crate) struct RecordingGuard<'a> {
     recording: &'a Recording,
     state: MutexGuard<'a, RecordingQueue>,
 }
@@ -82,17 +82,17 @@ impl Recording {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins an operation's turn: waits for room and for the end of other turns. `now` is the clock's time.
-    pub(crate) fn turn(&self, now: Timestamp) -> Turn<'_> {
-        let mut turn = self.turn_at_point();
-        let before_point = turn.state.point.as_millis() - 1;
+    /// Locks the recording for an operation: waits for room and for other operations. `now` is the clock's time.
+    pub(crate) fn lock_at(&self, now: Timestamp) -> RecordingGuard<'_> {
+        let mut guard = self.lock_at_point();
+        let before_point = guard.state.point.as_millis() - 1;
         let latest = Timestamp::from_millis(now.as_millis().min(before_point));
-        turn.state.at = turn.state.at.max(latest);
-        turn
+        guard.state.at = guard.state.at.max(latest);
+        guard
     }
 
-    /// A turn whose time is not set yet.
-    fn turn_at_point(&self) -> Turn<'_> {
+    /// Locks the recording without setting the time of the operation.
+    fn lock_at_point(&self) -> RecordingGuard<'_> {
         let mut state = self.state();
         let mut patience = state.patience;
         let mut began = Instant::now();
@@ -109,7 +109,7 @@ impl Recording {
             let waited = self.drained.wait_timeout(state, left);
             (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         }
-        Turn { recording: self, state }
+        RecordingGuard { recording: self, state }
     }
 
     /// Begins the shutdown: operations, those that wait already included, wait for room for at most `patience`, and
@@ -124,20 +124,20 @@ impl Recording {
 
     /// Runs the next point of the grid, if it is due.
     pub(crate) fn run_next_point(&self, kernel: &Kernel, now: Timestamp) -> Option<GridPoint> {
-        let mut turn = self.turn_at_point();
-        let at = turn.state.point;
+        let mut guard = self.lock_at_point();
+        let at = guard.state.point;
         if at > now {
             return None;
         }
         let passed = run_point(kernel, at);
-        turn.state.at = at;
-        turn.state.point = at.plus(POINT_EVERY);
-        turn.state.revives += u64::from(passed.demand == Some(crate::DemandCall::Revive));
+        guard.state.at = at;
+        guard.state.point = at.plus(POINT_EVERY);
+        guard.state.revives += u64::from(passed.demand == Some(crate::DemandCall::Revive));
         if let Some(outcome) = passed.outcome(kernel) {
-            turn.record(kernel, Operation::Point, outcome);
+            guard.record(kernel, Operation::Point, outcome);
         }
         if at.as_millis().is_multiple_of(WAIT_EVERY) {
-            turn.record(kernel, Operation::Wait, OperationOutcome::Done);
+            guard.record(kernel, Operation::Wait, OperationOutcome::Done);
         }
         Some(passed)
     }
@@ -150,9 +150,9 @@ impl Recording {
     /// Records the end, and waits until all entries are written. Returns why the journal was given up, unless that was
     /// returned before.
     pub(crate) fn finish(&self, kernel: &Kernel, now: Timestamp) -> Option<String> {
-        let mut turn = self.turn(now);
-        turn.record(kernel, Operation::Wait, OperationOutcome::Done);
-        let mut state = turn.state;
+        let mut guard = self.lock_at(now);
+        guard.record(kernel, Operation::Wait, OperationOutcome::Done);
+        let mut state = guard.state;
         state.ended = true;
         self.filled.notify_all();
         let unwritten = |state: &mut RecordingQueue| !state.written;
@@ -225,7 +225,7 @@ impl Recording {
     }
 }
 
-impl Turn<'_> {
+impl RecordingGuard<'_> {
     /// The operation's time.
     pub(crate) fn at(&self) -> Timestamp {
         self.state.at
@@ -236,7 +236,7 @@ impl Turn<'_> {
         self.state.revives
     }
 
-    /// Records the operation of this turn.
+    /// Records the operation.
     pub(crate) fn record(
         &mut self,
         kernel: &Kernel,
@@ -276,7 +276,7 @@ mod tests {
         let kernel = kernel();
         let fill = || {
             for _ in 0..WEIGHT_MAX + 2 {
-                recording.turn(at(1)).record(&kernel, Operation::Wait, OperationOutcome::Done);
+                recording.lock_at(at(1)).record(&kernel, Operation::Wait, OperationOutcome::Done);
             }
         };
         std::thread::scope(|scope| {
@@ -307,7 +307,7 @@ mod tests {
     fn moments_keep_to_the_grid() {
         let recording = Recording::new();
         let kernel = kernel();
-        let moment = |clock: u64| recording.turn(at(clock)).at().as_millis();
+        let moment = |clock: u64| recording.lock_at(at(clock)).at().as_millis();
         assert_eq!(
             [moment(3), moment(1), moment(49), moment(50), moment(9_999)],
             [3, 3, 49, 49, 49]

@@ -224,7 +224,7 @@ fn times(firm: u64, revocable: u64, each: u64) -> u64 {
 impl From<AgentRefusal> for Reason {
     fn from(refusal: AgentRefusal) -> Reason {
         match refusal {
-            AgentRefusal::Retired => Reason::Raced,
+            AgentRefusal::Retired => Reason::Contended,
             AgentRefusal::Excluded(until) => Reason::AgentExcluded { until },
             AgentRefusal::Suspect(until) => Reason::AgentSuspect { until },
             AgentRefusal::Full => Reason::AgentFull,

@@ -31,7 +31,7 @@ impl<'a> Eligibility<'a> {
     /// The supply that `resource` belongs to, or `None` if it must not be used.
     #[inline]
     pub(crate) fn supply(self, resource: &Resource<'_>) -> Option<Supply> {
-        let supply = match resource.standing {
+        let supply = match resource.revocability {
             Revocability::Firm => Supply::Firm,
             Revocability::Revocable if self.revocable => Supply::Revocable,
             Revocability::Revocable | Revocability::Shared | Revocability::Disk => return None,

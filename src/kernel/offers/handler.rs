@@ -226,7 +226,7 @@ impl Scratch {
         for candidate in &candidates.list {
             let first_offer = decisions.accepted.len() as u32;
             if candidate.placed == 0 {
-                let own = || candidate.reason.or(reached_cap).unwrap_or(Reason::Raced);
+                let own = || candidate.reason.or(reached_cap).unwrap_or(Reason::Contended);
                 let reason = cap.unwrap_or_else(own);
                 let refuse = reason.refuse(refuse, now);
                 let declines = candidates.offers_of(candidate.first);

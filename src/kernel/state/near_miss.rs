@@ -247,7 +247,7 @@ fn encode(reason: &Reason) -> Numbers {
         | Reason::Disconnected
         | Reason::Malformed
         | Reason::AgentFull
-        | Reason::Raced => [0; 3],
+        | Reason::Contended => [0; 3],
     }
 }
 
@@ -295,7 +295,7 @@ fn decode(kind: ReasonKind, numbers: Numbers) -> Reason {
             Reason::Gpus { asked, offered }
         }
         ReasonKind::Port => Reason::Port { port: u16::try_from(a).unwrap_or(u16::MAX) },
-        ReasonKind::Raced => Reason::Raced,
+        ReasonKind::Contended => Reason::Contended,
         ReasonKind::Locality => Reason::Locality { until: Timestamp::from_millis(a) },
     }
 }
@@ -326,7 +326,7 @@ mod tests {
         Reason::Memory { asked: Mebibytes::new(1), offered: Mebibytes::new(2) },
         Reason::Gpus { asked: Gpus::new(1), offered: Gpus::new(2) },
         Reason::Port { port: u16::MAX },
-        Reason::Raced,
+        Reason::Contended,
         Reason::Locality { until: Timestamp::from_millis(u64::MAX - 1) },
     ];
 

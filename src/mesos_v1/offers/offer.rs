@@ -58,7 +58,7 @@ struct OfferDraft<'a> {
 pub(super) fn read_offer<'a>(
     bytes: &'a [u8],
     default_role: &'a str,
-    desk: &mut OfferBatch<'a>,
+    batch: &mut OfferBatch<'a>,
 ) -> Result<()> {
     let mut draft = OfferDraft::default();
     let mut message = WireCursor::new(bytes, ABOVE);
@@ -72,8 +72,8 @@ pub(super) fn read_offer<'a>(
             ID => read_text(message.message()?, &mut draft.id)?,
             AGENT_ID => read_text(message.message()?, &mut draft.agent_id)?,
             HOSTNAME => draft.hostname = message.text()?,
-            RESOURCES => read_resources(&mut message, RESOURCES, desk)?,
-            ATTRIBUTES => read_attributes(&mut message, ATTRIBUTES, desk)?,
+            RESOURCES => read_resources(&mut message, RESOURCES, batch)?,
+            ATTRIBUTES => read_attributes(&mut message, ATTRIBUTES, batch)?,
             ALLOCATION_INFO => read_role(message.message()?, &mut draft.role)?,
             UNAVAILABILITY => {
                 let unavailability = draft.unavailability.get_or_insert_default();
@@ -86,9 +86,9 @@ pub(super) fn read_offer<'a>(
     let id = draft.id.filter(|id| !id.is_empty()).ok_or(MalformedOffer::NoId)?;
     let agent_id = draft.agent_id.filter(|id| !id.is_empty()).ok_or(MalformedOffer::NoAgent)?;
     if let Some(away) = draft.unavailability {
-        desk.unavailable.push((desk.offers.len(), away));
+        batch.unavailable.push((batch.offers.len(), away));
     }
-    desk.end(Offer {
+    batch.end(Offer {
         id,
         agent_id,
         hostname: draft.hostname,

@@ -69,20 +69,20 @@ impl OfferReader {
         let OfferReader { arena, default_role, expected } = self;
         let arena: &'r Bump = arena;
         let mut unreadable = Vec::new_in(arena);
-        let mut desk = OfferBatch::new(arena, offers.len(), *expected);
+        let mut batch = OfferBatch::new(arena, offers.len(), *expected);
         for (place, bytes) in offers.enumerate() {
-            let before = desk.extent();
-            desk.begin();
-            if let Err(why) = read_offer(bytes, default_role, &mut desk) {
-                desk.drop_since(before);
+            let before = batch.extent();
+            batch.begin();
+            if let Err(why) = read_offer(bytes, default_role, &mut batch) {
+                batch.drop_since(before);
                 unreadable.push((place, why));
             }
         }
-        *expected = desk.extent();
-        if !desk.unavailable.is_empty() {
-            plan_around(&mut desk.offers, &desk.unavailable);
+        *expected = batch.extent();
+        if !batch.unavailable.is_empty() {
+            plan_around(&mut batch.offers, &batch.unavailable);
         }
-        let (offers, unavailable) = desk.hand_out();
+        let (offers, unavailable) = batch.hand_out();
         DecodedOffers { offers, unreadable: unreadable.into_bump_slice(), unavailable }
     }
 }

@@ -41,12 +41,12 @@ impl<'a> ReservationDraft<'a> {
     pub(super) fn read(
         &mut self,
         mut message: WireCursor<'a>,
-        desk: &mut OfferBatch<'a>,
+        batch: &mut OfferBatch<'a>,
     ) -> Result<()> {
         while let Some(key) = message.key()? {
             match key {
                 PRINCIPAL => self.principal = Some(message.text()?),
-                LABELS => self.read_labels(message.message()?, desk)?,
+                LABELS => self.read_labels(message.message()?, batch)?,
                 ROLE => self.role = message.text()?,
                 TYPE => self.kind = message.number()?,
                 key => message.skip(key, KNOWN)?,
@@ -58,11 +58,11 @@ impl<'a> ReservationDraft<'a> {
     fn read_labels(
         &mut self,
         mut message: WireCursor<'a>,
-        desk: &mut OfferBatch<'a>,
+        batch: &mut OfferBatch<'a>,
     ) -> Result<()> {
         while let Some(key) = message.key()? {
             if key == LABEL {
-                desk.count()?;
+                batch.count()?;
                 self.labels.push(read_label(message.message()?)?);
             } else {
                 message.skip(key, known(&[LABEL]))?;

@@ -69,26 +69,26 @@ struct Reserved<'a> {
 pub(super) fn read_resources<'a>(
     message: &mut WireCursor<'a>,
     key: u32,
-    desk: &mut OfferBatch<'a>,
+    batch: &mut OfferBatch<'a>,
 ) -> Result<()> {
-    if let Some(count) = desk.resources.recall(message) {
-        return desk.count_all(count);
+    if let Some(count) = batch.resources.recall(message) {
+        return batch.count_all(count);
     }
-    let (run, room, is_first) = (*message, desk.room(), desk.resources.is_empty());
+    let (run, room, is_first) = (*message, batch.room(), batch.resources.is_empty());
     loop {
         let resource = message.message()?;
         if let Some(plain) = plain_resource(resource) {
-            desk.count()?;
-            desk.resources.push(plain);
+            batch.count()?;
+            batch.resources.push(plain);
         } else {
-            read_resource(resource, desk)?;
+            read_resource(resource, batch)?;
         }
         if !message.strip(&[key as u8]) {
             break;
         }
     }
     if is_first {
-        desk.resources.remember(run.until(message), room - desk.room());
+        batch.resources.remember(run.until(message), room - batch.room());
     }
     Ok(())
 }
@@ -106,16 +106,16 @@ fn plain_resource(mut message: WireCursor<'_>) -> Option<Resource<'static>> {
         return None;
     };
     let value = Value::Scalar(Scalar::from_f64_lenient(message.double().ok()?));
-    let (standing, reservations) = (Revocability::Firm, Reservations::Refined(&[]));
+    let (revocability, reservations) = (Revocability::Firm, Reservations::Refined(&[]));
     let is_plain = message.left() == 0 || message.is_only(key::ALLOCATION_INFO as u8);
-    is_plain.then_some(Resource { name, kind, standing, reservations, value })
+    is_plain.then_some(Resource { name, kind, revocability, reservations, value })
 }
 
 /// Decodes a resource and adds it to the batch.
 #[inline(never)]
-fn read_resource<'a>(mut message: WireCursor<'a>, desk: &mut OfferBatch<'a>) -> Result<()> {
-    desk.count()?;
-    desk.begin_value();
+fn read_resource<'a>(mut message: WireCursor<'a>, batch: &mut OfferBatch<'a>) -> Result<()> {
+    batch.count()?;
+    batch.begin_value();
     let (mut name, mut kind, mut scalar) = ("", value::SCALAR, 0.0);
     if message.strip(b"\n\x05ports\x10\x01") {
         (name, kind) = ("ports", value::RANGES);
@@ -127,18 +127,18 @@ fn read_resource<'a>(mut message: WireCursor<'a>, desk: &mut OfferBatch<'a>) -> 
             key::NAME => name = known_text(message.bytes()?)?,
             key::TYPE => kind = message.number()?,
             key::SCALAR => read_scalar(message.message()?, &mut scalar)?,
-            key::RANGES => read_ranges(message.message()?, desk)?,
-            key::SET => read_set(message.message()?, desk)?,
+            key::RANGES => read_ranges(message.message()?, batch)?,
+            key::SET => read_set(message.message()?, batch)?,
             key::ROLE => reserved.role = Some(known_text(message.bytes()?)?),
             key::RESERVATION => {
-                let draft = reserved.by.get_or_insert_with(|| ReservationDraft::new(desk.arena));
-                draft.read(message.message()?, desk)?;
+                let draft = reserved.by.get_or_insert_with(|| ReservationDraft::new(batch.arena));
+                draft.read(message.message()?, batch)?;
             }
             key::RESERVATIONS => {
-                desk.count()?;
-                let mut draft = ReservationDraft::new(desk.arena);
-                draft.read(message.message()?, desk)?;
-                reserved.stack.get_or_insert_with(|| open(desk.arena)).push(draft.finish());
+                batch.count()?;
+                let mut draft = ReservationDraft::new(batch.arena);
+                draft.read(message.message()?, batch)?;
+                reserved.stack.get_or_insert_with(|| open(batch.arena)).push(draft.finish());
             }
             key::DISK => disk = message.message()?.skip_all().map(|()| true)?,
             key::REVOCABLE => revocable = message.message()?.skip_all().map(|()| true)?,
@@ -148,30 +148,30 @@ fn read_resource<'a>(mut message: WireCursor<'a>, desk: &mut OfferBatch<'a>) -> 
     }
     let value = match kind {
         value::SCALAR => Value::Scalar(Scalar::from_f64_lenient(scalar)),
-        value::RANGES => Value::Ranges(desk.take_ranges()),
-        value::SET => Value::Set(desk.take_items()),
+        value::RANGES => Value::Ranges(batch.take_ranges()),
+        value::SET => Value::Set(batch.take_items()),
         _ => Value::Set(&[]),
     };
-    let standing = match (disk, shared, revocable) {
+    let revocability = match (disk, shared, revocable) {
         (true, _, _) => Revocability::Disk,
         (_, true, _) => Revocability::Shared,
         (_, _, true) => Revocability::Revocable,
         _ => Revocability::Firm,
     };
-    let resource = Resource::new(name, value).with_standing(standing);
-    desk.resources.push(resource.with_reservations(reserved.finish(desk)));
+    let resource = Resource::new(name, value).with_revocability(revocability);
+    batch.resources.push(resource.with_reservations(reserved.finish(batch)));
     Ok(())
 }
 
 impl<'a> Reserved<'a> {
     /// Returns the reservations. A stack is the new form, and so is a resource without reservation fields.
     #[inline(always)]
-    fn finish(self, desk: &OfferBatch<'a>) -> Reservations<'a> {
+    fn finish(self, batch: &OfferBatch<'a>) -> Reservations<'a> {
         match self {
             Reserved { stack: Some(stack), .. } => Reservations::Refined(stack.into_bump_slice()),
             Reserved { role: None, by: None, .. } => Reservations::Refined(&[]),
             Reserved { role, by, .. } => {
-                let by = by.map(|by| &*desk.arena.alloc(by.finish().by));
+                let by = by.map(|by| &*batch.arena.alloc(by.finish().by));
                 Reservations::Old { role: role.unwrap_or(DEFAULT_ROLE), dynamic: by }
             }
         }
@@ -198,26 +198,26 @@ fn known_text(bytes: &[u8]) -> Result<&str> {
 pub(super) fn read_attributes<'a>(
     message: &mut WireCursor<'a>,
     key: u32,
-    desk: &mut OfferBatch<'a>,
+    batch: &mut OfferBatch<'a>,
 ) -> Result<()> {
-    if let Some(count) = desk.attributes.recall(message) {
-        return desk.count_all(count);
+    if let Some(count) = batch.attributes.recall(message) {
+        return batch.count_all(count);
     }
-    let (run, room, is_first) = (*message, desk.room(), desk.attributes.is_empty());
+    let (run, room, is_first) = (*message, batch.room(), batch.attributes.is_empty());
     loop {
         let attribute = message.message()?;
-        if let Some(plain) = plain_attribute(attribute, desk.attributes.guess())? {
-            desk.count()?;
-            desk.attributes.push(plain);
+        if let Some(plain) = plain_attribute(attribute, batch.attributes.guess())? {
+            batch.count()?;
+            batch.attributes.push(plain);
         } else {
-            read_attribute(attribute, desk)?;
+            read_attribute(attribute, batch)?;
         }
         if !message.strip(&[key as u8]) {
             break;
         }
     }
     if is_first {
-        desk.attributes.remember(run.until(message), room - desk.room());
+        batch.attributes.remember(run.until(message), room - batch.room());
     }
     Ok(())
 }
@@ -256,28 +256,28 @@ fn plain_attribute<'a>(
 
 /// Decodes an attribute and adds it to the batch.
 #[inline(never)]
-fn read_attribute<'a>(mut message: WireCursor<'a>, desk: &mut OfferBatch<'a>) -> Result<()> {
-    desk.count()?;
-    desk.begin_value();
+fn read_attribute<'a>(mut message: WireCursor<'a>, batch: &mut OfferBatch<'a>) -> Result<()> {
+    batch.count()?;
+    batch.begin_value();
     let (mut name, mut kind, mut scalar, mut text) = ("", value::SCALAR, 0.0, None);
     while let Some(key) = message.key()? {
         match key {
             attribute::NAME => name = message.text()?,
             attribute::TYPE => kind = message.number()?,
             attribute::SCALAR => read_scalar(message.message()?, &mut scalar)?,
-            attribute::RANGES => read_ranges(message.message()?, desk)?,
+            attribute::RANGES => read_ranges(message.message()?, batch)?,
             attribute::TEXT => read_text(message.message()?, &mut text)?,
-            attribute::SET => read_set(message.message()?, desk)?,
+            attribute::SET => read_set(message.message()?, batch)?,
             key => message.skip(key, attribute::KNOWN)?,
         }
     }
     let value = match kind {
         value::TEXT => AttributeValue::Text(text.unwrap_or_default()),
         value::SCALAR => AttributeValue::Scalar(scalar),
-        value::RANGES => AttributeValue::Ranges(desk.take_ranges()),
-        value::SET => AttributeValue::Set(desk.take_items()),
+        value::RANGES => AttributeValue::Ranges(batch.take_ranges()),
+        value::SET => AttributeValue::Set(batch.take_items()),
         _ => AttributeValue::Set(&[]),
     };
-    desk.attributes.push(Attribute { name, value });
+    batch.attributes.push(Attribute { name, value });
     Ok(())
 }

@@ -77,14 +77,14 @@ pub(super) fn read_scalar(mut message: WireCursor<'_>, scalar: &mut f64) -> Resu
 
 pub(super) fn read_ranges<'a>(
     mut message: WireCursor<'a>,
-    desk: &mut OfferBatch<'a>,
+    batch: &mut OfferBatch<'a>,
 ) -> Result<()> {
     while let Some(key) = message.key()? {
         match key {
             RANGE => {
                 let range = read_range(message.message()?)?;
-                desk.count()?;
-                desk.ranges.push(range);
+                batch.count()?;
+                batch.ranges.push(range);
             }
             key => message.skip(key, known(&[RANGE]))?,
         }
@@ -105,13 +105,13 @@ fn read_range(mut message: WireCursor<'_>) -> Result<PortRange> {
     Ok(range)
 }
 
-pub(super) fn read_set<'a>(mut message: WireCursor<'a>, desk: &mut OfferBatch<'a>) -> Result<()> {
+pub(super) fn read_set<'a>(mut message: WireCursor<'a>, batch: &mut OfferBatch<'a>) -> Result<()> {
     while let Some(key) = message.key()? {
         match key {
             ITEM => {
                 let item = message.text()?;
-                desk.count()?;
-                desk.items.push(item);
+                batch.count()?;
+                batch.items.push(item);
             }
             key => message.skip(key, known(&[ITEM]))?,
         }

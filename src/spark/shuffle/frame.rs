@@ -165,7 +165,7 @@ impl<'a> Bytes<'a> {
 #[derive(Debug, Default)]
 pub struct FrameReader {
     held: Vec<u8>,
-    is_spoilt: bool,
+    has_failed: bool,
 }
 
 impl FrameReader {
@@ -177,7 +177,7 @@ impl FrameReader {
 
     /// Appends the next piece of the stream. Has no effect after an error.
     pub fn push(&mut self, piece: &[u8]) {
-        if !self.is_spoilt {
+        if !self.has_failed {
             self.held.extend(piece);
         }
     }
@@ -187,12 +187,12 @@ impl FrameReader {
     /// # Errors
     /// If the bytes are not a valid message. All later calls fail as well.
     pub fn next_message(&mut self) -> Result<Option<ShuffleMessage>, MalformedFrame> {
-        if self.is_spoilt {
+        if self.has_failed {
             return Err(MalformedFrame("nothing is read after a mistake"));
         }
         let read = self.read();
         if read.is_err() {
-            *self = FrameReader { held: Vec::new(), is_spoilt: true };
+            *self = FrameReader { held: Vec::new(), has_failed: true };
         }
         read
     }

@@ -23,7 +23,7 @@ use super::event::{RegistrationState, ShuffleEvent};
 use crate::backoff::Backoff;
 
 /// The maximum time between two checks of a connection. Heartbeats that are due earlier also check it.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 
 /// The service of one host.
 #[derive(Debug)]
@@ -31,7 +31,8 @@ pub(super) struct Host {
     name: String,
     stage: HostStage,
     backoff: Backoff,
-    told: RegistrationState,
+    /// The last reported state.
+    reported: RegistrationState,
     /// Whether the last registration was lost within a heartbeat interval.
     was_brief: bool,
     /// Whether an agent on this host is known.
@@ -48,15 +49,15 @@ enum HostStage {
 #[derive(Debug)]
 struct Heartbeats {
     stream: TcpStream,
-    look_at: Instant,
-    beat_at: Instant,
+    next_check: Instant,
+    next_heartbeat: Instant,
     /// The number of heartbeats that were sent.
-    beats: u64,
+    sent: u64,
 }
 
 /// The heartbeat's interval, timeout and encoded message.
 #[derive(Clone, Debug)]
-pub(super) struct Pulse {
+pub(super) struct HeartbeatPlan {
     pub(super) interval: Duration,
     pub(super) timeout: Duration,
     pub(super) frame: Vec<u8>,
@@ -69,7 +70,7 @@ impl Host {
             name: name.to_owned(),
             stage: HostStage::Due(now),
             backoff: Backoff::default(),
-            told: RegistrationState::New,
+            reported: RegistrationState::New,
             was_brief: false,
             is_wanted: true,
         }
@@ -79,22 +80,22 @@ impl Host {
     /// services that nothing was reported about come first.
     pub(super) fn due(&self) -> Option<(bool, Instant)> {
         match self.stage {
-            HostStage::Due(at) => Some((self.told != RegistrationState::New, at)),
+            HostStage::Due(at) => Some((self.reported != RegistrationState::New, at)),
             HostStage::Calling | HostStage::Registered(_) => None,
         }
     }
 
     /// When its connection is to be checked next.
-    pub(super) fn look_at(&self) -> Option<Instant> {
+    pub(super) fn next_check(&self) -> Option<Instant> {
         match &self.stage {
-            HostStage::Registered(link) => Some(link.look_at),
+            HostStage::Registered(link) => Some(link.next_check),
             HostStage::Due(_) | HostStage::Calling => None,
         }
     }
 
     /// The last reported state.
-    pub(super) fn standing(&self) -> RegistrationState {
-        self.told
+    pub(super) fn state(&self) -> RegistrationState {
+        self.reported
     }
 
     /// Whether the service can be forgotten: no agent, no connection, no call.
@@ -117,25 +118,25 @@ impl Host {
             Ok(stream) => stream,
             Err(failure) => return self.failed(failure, now),
         };
-        let link = Heartbeats { stream, look_at: now, beat_at: now, beats: 0 };
+        let link = Heartbeats { stream, next_check: now, next_heartbeat: now, sent: 0 };
         self.stage = HostStage::Registered(link);
         if self.was_brief { None } else { Some(self.registered()) }
     }
 
     /// Sends a heartbeat if one is due, and checks whether the connection is still open.
-    pub(super) fn look(&mut self, now: Instant, pulse: &Pulse) -> Option<ShuffleEvent> {
+    pub(super) fn check(&mut self, now: Instant, plan: &HeartbeatPlan) -> Option<ShuffleEvent> {
         let HostStage::Registered(link) = &mut self.stage else { return None };
-        if now < link.look_at {
+        if now < link.next_check {
             return None;
         }
-        if link.is_overdue(now, pulse) {
+        if link.is_overdue(now, plan) {
             self.stage = HostStage::Due(now);
             return None;
         }
-        let looked = link.look(now, pulse);
+        let checked = link.check(now, plan);
         // When the second heartbeat is sent, the registration has lasted for an interval.
-        let is_brief = link.beats < 2;
-        if let Err(failure) = looked {
+        let is_brief = link.sent < 2;
+        if let Err(failure) = checked {
             if is_brief {
                 self.was_brief = true;
                 return self.failed(failure, now);
@@ -151,22 +152,22 @@ impl Host {
         }
         self.backoff.reset();
         self.was_brief = false;
-        (self.told == RegistrationState::Failing).then(|| self.registered())
+        (self.reported == RegistrationState::Failing).then(|| self.registered())
     }
 
     fn registered(&mut self) -> ShuffleEvent {
-        let again = self.told != RegistrationState::New;
-        self.told = RegistrationState::Registered;
+        let again = self.reported != RegistrationState::New;
+        self.reported = RegistrationState::Registered;
         ShuffleEvent::Registered { host: self.name.clone(), again }
     }
 
     /// Schedules a retry. The failure is reported unless the last report was one.
     fn failed(&mut self, failure: Failure, now: Instant) -> Option<ShuffleEvent> {
         self.stage = HostStage::Due(now + self.backoff.next());
-        if self.told == RegistrationState::Failing {
+        if self.reported == RegistrationState::Failing {
             return None;
         }
-        self.told = RegistrationState::Failing;
+        self.reported = RegistrationState::Failing;
         let Failure { why, is_refusal } = failure;
         Some(ShuffleEvent::Failing { host: self.name.clone(), why, is_refusal })
     }
@@ -175,26 +176,26 @@ impl Host {
 impl Heartbeats {
     /// Whether no heartbeat was sent for the whole timeout, for example because this program was suspended. The service
     /// has forgotten the application by then.
-    fn is_overdue(&self, now: Instant, pulse: &Pulse) -> bool {
-        now.saturating_duration_since(self.beat_at) + pulse.interval >= pulse.timeout
+    fn is_overdue(&self, now: Instant, plan: &HeartbeatPlan) -> bool {
+        now.saturating_duration_since(self.next_heartbeat) + plan.interval >= plan.timeout
     }
 
-    fn look(&mut self, now: Instant, pulse: &Pulse) -> Result<(), Failure> {
-        self.listen()?;
-        if now >= self.beat_at {
-            self.beat(&pulse.frame)?;
-            self.beat_at = now + pulse.interval;
-            self.beats = self.beats.saturating_add(1);
+    fn check(&mut self, now: Instant, plan: &HeartbeatPlan) -> Result<(), Failure> {
+        self.check_connection()?;
+        if now >= self.next_heartbeat {
+            self.send_heartbeat(&plan.frame)?;
+            self.next_heartbeat = now + plan.interval;
+            self.sent = self.sent.saturating_add(1);
         }
-        self.look_at = (now + LOOK_EVERY).min(self.beat_at);
+        self.next_check = (now + CHECK_EVERY).min(self.next_heartbeat);
         Ok(())
     }
 
     /// Checks for the end of the connection. The service is not expected to send anything.
-    fn listen(&mut self) -> Result<(), Failure> {
+    fn check_connection(&mut self) -> Result<(), Failure> {
         match self.stream.read(&mut [0; 64]) {
-            Ok(0) => Err(Failure::new("it closed the connection")),
-            Ok(_) => Err(Failure::new("it sent what was not asked for")),
+            Ok(0) => Err(Failure::new("the service closed the connection")),
+            Ok(_) => Err(Failure::new("the service sent unexpected data")),
             Err(error) => match error.kind() {
                 io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(()),
                 _ => Err(Failure::new(error.to_string())),
@@ -203,12 +204,12 @@ impl Heartbeats {
     }
 
     /// Sends a heartbeat. It fits into the send buffer of any connection whose other side reads.
-    fn beat(&mut self, frame: &[u8]) -> Result<(), Failure> {
+    fn send_heartbeat(&mut self, frame: &[u8]) -> Result<(), Failure> {
         match self.stream.write(frame) {
             Ok(count) if count == frame.len() => Ok(()),
-            Ok(_) => Err(Failure::new("it doesn't read what it is sent")),
+            Ok(_) => Err(Failure::new("the service does not read")),
             Err(error) => match error.kind() {
-                io::ErrorKind::WouldBlock => Err(Failure::new("it doesn't read what it is sent")),
+                io::ErrorKind::WouldBlock => Err(Failure::new("the service does not read")),
                 _ => Err(Failure::new(error.to_string())),
             },
         }

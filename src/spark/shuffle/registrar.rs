@@ -22,7 +22,7 @@ use super::call::{self, Failure};
 use super::driver::DriverMessage;
 use super::event::{RegistrationState, ShuffleEvent};
 use super::frame::ShuffleMessage;
-use super::host::{Host, Pulse};
+use super::host::{HeartbeatPlan, Host};
 use super::options::ShuffleOptions;
 use crate::error::Error;
 
@@ -37,7 +37,7 @@ pub struct Service {
     /// The host of the service.
     pub host: String,
     /// The state of the registration.
-    pub standing: RegistrationState,
+    pub state: RegistrationState,
 }
 
 /// Keeps an application registered with the shuffle service of each host that runs its executors.
@@ -89,14 +89,14 @@ impl HostTable {
 }
 
 impl Registrar {
-    /// Starts the registrar without any services. It calls `tell` for each event, on its own thread and without holding
+    /// Starts the registrar without any services. It calls `report` for each event, on its own thread and without holding
     /// a lock.
     ///
     /// # Errors
     /// If an option is invalid, or if the thread can't be started.
     pub fn start(
         options: ShuffleOptions,
-        tell: impl FnMut(ShuffleEvent) + Send + 'static,
+        report: impl FnMut(ShuffleEvent) + Send + 'static,
     ) -> Result<Registrar, Error> {
         options.check()?;
         let heartbeat = DriverMessage::Heartbeat { app_id: options.app_id.clone() };
@@ -107,12 +107,12 @@ impl Registrar {
         let caller = HostCaller {
             shared: Arc::clone(&shared),
             options: Arc::new(options),
-            pulse: Pulse { interval, timeout, frame },
+            plan: HeartbeatPlan { interval, timeout, frame },
             hosts: BTreeMap::new(),
             calls: 0,
         };
         let thread = Builder::new().name("offermill-shuffle".into());
-        let thread = thread.spawn(move || caller.run(tell));
+        let thread = thread.spawn(move || caller.run(report));
         let thread = thread.map_err(|error| Error::cluster("no thread can be started", error))?;
         Ok(Registrar { shared, caller: Some(thread) })
     }
@@ -148,9 +148,7 @@ impl Registrar {
     pub fn services(&self) -> Vec<Service> {
         let table = self.shared.table();
         let services = table.states.iter();
-        services
-            .map(|(host, standing)| Service { host: host.clone(), standing: *standing })
-            .collect()
+        services.map(|(host, state)| Service { host: host.clone(), state: *state }).collect()
     }
 
     /// Closes all connections and reports no more events. The services delete the application's files after its
@@ -178,20 +176,20 @@ impl Drop for Registrar {
 struct HostCaller {
     shared: Arc<Shared>,
     options: Arc<ShuffleOptions>,
-    pulse: Pulse,
+    plan: HeartbeatPlan,
     hosts: BTreeMap<String, Host>,
     calls: usize,
 }
 
 impl HostCaller {
-    fn run(mut self, mut tell: impl FnMut(ShuffleEvent)) {
+    fn run(mut self, mut report: impl FnMut(ShuffleEvent)) {
         let shared = Arc::clone(&self.shared);
         let mut table = shared.table();
         while !table.is_stopping {
             let called = self.read(&mut table);
             drop(table);
-            let news = self.turn(called);
-            news.into_iter().for_each(&mut tell);
+            let events = self.run_due(called);
+            events.into_iter().for_each(&mut report);
             table = shared.table();
             self.publish(&mut table);
             let wait =
@@ -218,19 +216,19 @@ impl HostCaller {
     }
 
     /// Processes the results of calls, sends due heartbeats and starts due calls.
-    fn turn(&mut self, called: Vec<(String, Result<TcpStream, Failure>)>) -> Vec<ShuffleEvent> {
-        let mut news = Vec::new();
+    fn run_due(&mut self, called: Vec<(String, Result<TcpStream, Failure>)>) -> Vec<ShuffleEvent> {
+        let mut events = Vec::new();
         for (name, result) in called {
             self.calls -= 1;
             let host = self.hosts.get_mut(&name);
-            news.extend(host.and_then(|host| host.called(result, Instant::now())));
+            events.extend(host.and_then(|host| host.called(result, Instant::now())));
         }
         for host in self.hosts.values_mut() {
-            news.extend(host.look(Instant::now(), &self.pulse));
+            events.extend(host.check(Instant::now(), &self.plan));
         }
         self.hosts.retain(|_, host| !host.is_idle());
-        news.extend(self.call());
-        news
+        events.extend(self.call());
+        events
     }
 
     /// Starts calls to the services that are due, up to [`CALLS_MAX`] in total.
@@ -241,7 +239,7 @@ impl HostCaller {
         due.sort_unstable();
         let room = CALLS_MAX.saturating_sub(self.calls);
         let names: Vec<String> = due.into_iter().take(room).map(|(_, name)| name.clone()).collect();
-        let mut news = Vec::new();
+        let mut events = Vec::new();
         for name in names {
             let started = self.start_call(&name);
             let Some(host) = self.hosts.get_mut(&name) else { continue };
@@ -250,10 +248,10 @@ impl HostCaller {
                     self.calls += 1;
                     host.calling();
                 }
-                Err(failure) => news.extend(host.called(Err(failure), now)),
+                Err(failure) => events.extend(host.called(Err(failure), now)),
             }
         }
-        news
+        events
     }
 
     fn start_call(&self, name: &str) -> Result<(), Failure> {
@@ -275,8 +273,8 @@ impl HostCaller {
         table.states.retain(|name, _| self.hosts.contains_key(name));
         for (name, host) in &self.hosts {
             match table.states.get_mut(name) {
-                Some(standing) => *standing = host.standing(),
-                None => drop(table.states.insert(name.clone(), host.standing())),
+                Some(state) => *state = host.state(),
+                None => drop(table.states.insert(name.clone(), host.state())),
             }
         }
     }
@@ -286,7 +284,7 @@ impl HostCaller {
         let has_room = self.calls < CALLS_MAX;
         let times = self.hosts.values().filter_map(|host| match host.due() {
             Some((_, at)) => has_room.then_some(at),
-            None => host.look_at(),
+            None => host.next_check(),
         });
         times.min()
     }

@@ -74,7 +74,7 @@ fn reserved_resources_are_taken_first() {
     let first = Sheet::new("S1", 2.0, 100.0);
     let second = Sheet {
         entries: vec![
-            Entry::scalar("cpus", 1.5).reserved_for("etl").standing(Revocability::Shared),
+            Entry::scalar("cpus", 1.5).reserved_for("etl").revocability(Revocability::Shared),
             Entry::scalar("cpus", 1.5).reserved_for("etl"),
         ],
         ..Sheet::new("S1", 0.0, 0.0)
@@ -109,7 +109,7 @@ fn only_reservations_of_the_role_and_those_above_are_used() {
 /// executors, half of them revocable.
 #[test]
 fn nothing_revocable_is_mixed_with_the_rest() {
-    let revocable = |cpus| Entry::scalar("cpus", cpus).standing(Revocability::Revocable);
+    let revocable = |cpus| Entry::scalar("cpus", cpus).revocability(Revocability::Revocable);
     for (asked, expected) in [(false, [0, 0]), (true, [0, 1])] {
         let setup = Setup { executor_cores: cores(2), revocable: asked, ..Setup::default() };
         let mut fixture = Fixture::new(&setup);

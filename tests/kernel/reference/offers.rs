@@ -184,7 +184,7 @@ fn offered(entry: &Entry) -> Offered<'_> {
         Amount::Scalar(value) => naive::Amount::Scalar(*value),
         Amount::Ports(ranges) => naive::Amount::Ranges(ranges),
     };
-    Offered { name: entry.name, role: entry.role, standing: entry.standing, amount }
+    Offered { name: entry.name, role: entry.role, revocability: entry.revocability, amount }
 }
 
 /// The model during a batch.

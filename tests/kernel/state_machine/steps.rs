@@ -290,17 +290,17 @@ fn entries() -> BoxedStrategy<Entry> {
         name: "ports",
         amount: Amount::Ports(ranges),
         role: DEFAULT_ROLE,
-        standing: Revocability::Firm,
+        revocability: Revocability::Firm,
     });
     let cpus_as_ranges = Just(Entry { name: "cpus", ..Entry::ports(0, 8) });
     let entry = prop_oneof![8 => scalar, 2 => ports, 1 => cpus_as_ranges];
     let reserved = prop_oneof![2 => Just(DEFAULT_ROLE), 1 => Just("etl"), 1 => Just("ads")];
-    let standing = prop_oneof![
+    let revocability = prop_oneof![
         8 => Just(Revocability::Firm),
         2 => Just(Revocability::Revocable),
         1 => select(vec![Revocability::Shared, Revocability::Disk]),
     ];
-    (entry, reserved, standing)
-        .prop_map(|(entry, role, standing)| entry.reserved_for(role).standing(standing))
+    (entry, reserved, revocability)
+        .prop_map(|(entry, role, revocability)| entry.reserved_for(role).revocability(revocability))
         .boxed()
 }

@@ -214,14 +214,14 @@ fn resource<'a>((resource, parts): (&'a mirror::Resource, &'a Parts<'a>)) -> Res
         2 => Value::Set(&parts.items),
         _ => Value::Set(&[]),
     };
-    let mut standing = Revocability::Firm;
+    let mut revocability = Revocability::Firm;
     for (says_so, other) in [
         (resource.revocable, Revocability::Revocable),
         (resource.shared, Revocability::Shared),
         (resource.disk, Revocability::Disk),
     ] {
         if says_so.is_some() {
-            standing = other;
+            revocability = other;
         }
     }
     let old = resource.role.is_some() || resource.reservation.is_some();
@@ -232,7 +232,7 @@ fn resource<'a>((resource, parts): (&'a mirror::Resource, &'a Parts<'a>)) -> Res
         Reservations::Refined(&parts.stack)
     };
     let name = resource.name.as_deref().unwrap_or_default();
-    Resource::new(name, value).with_standing(standing).with_reservations(reservations)
+    Resource::new(name, value).with_revocability(revocability).with_reservations(reservations)
 }
 
 fn attribute<'a>((attribute, parts): (&'a mirror::Attribute, &'a Parts<'a>)) -> Attribute<'a> {

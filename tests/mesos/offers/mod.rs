@@ -55,8 +55,8 @@ fn resource() -> impl Strategy<Value = Resource> {
     let value = (of(text()), kind(), of(scalar()), of(ranges()), of(set()));
     let reserved = (of(text()), of(reservation()), vec(reservation(), 0..3));
     let anything = || weighted(0.2, Just(Anything {}));
-    let standing = (anything(), anything(), anything());
-    (value, reserved, standing).prop_map(|(value, reserved, standing)| Resource {
+    let revocability = (anything(), anything(), anything());
+    (value, reserved, revocability).prop_map(|(value, reserved, revocability)| Resource {
         name: value.0,
         kind: value.1,
         scalar: value.2,
@@ -65,9 +65,9 @@ fn resource() -> impl Strategy<Value = Resource> {
         role: reserved.0,
         reservation: reserved.1,
         reservations: reserved.2,
-        disk: standing.0,
-        revocable: standing.1,
-        shared: standing.2,
+        disk: revocability.0,
+        revocable: revocability.1,
+        shared: revocability.2,
     })
 }
 

@@ -79,8 +79,8 @@ fn each_host_is_registered_with_once() {
         let took = heard[8].at - heard[1].at;
         assert!(took >= INTERVAL * 6, "7 heartbeats took {took:?}");
     }
-    let standing = RegistrationState::Registered;
-    let all: Vec<Service> = (1..=3).map(|n| Service { host: host(n), standing }).collect();
+    let state = RegistrationState::Registered;
+    let all: Vec<Service> = (1..=3).map(|n| Service { host: host(n), state }).collect();
     assert_eq!(registrar.services(), all);
     registrar.stop();
     for service in &services {
@@ -101,7 +101,7 @@ fn services_come_and_go() {
     };
     assert!(why.contains("refused"), "{why}");
     sleep(Duration::from_millis(700));
-    assert_eq!(registrar.services()[0].standing, RegistrationState::Failing);
+    assert_eq!(registrar.services()[0].state, RegistrationState::Failing);
     for _ in 0..2 {
         let service = FakeService::start(1, port, Manner::Good);
         assert_eq!(next(&news), registered(1, true));
@@ -163,8 +163,8 @@ fn a_service_that_takes_and_closes_fails() {
     assert_eq!(next(&news), registered(1, true));
     // A connection that was opened before may still be closed.
     eventually(PATIENCE, "the service is registered with", || {
-        let standing = registrar.services()[0].standing;
-        (standing == RegistrationState::Registered).then_some(()).ok_or(format!("{standing:?}"))
+        let state = registrar.services()[0].state;
+        (state == RegistrationState::Registered).then_some(()).ok_or(format!("{state:?}"))
     });
 }
 

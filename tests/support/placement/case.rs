@@ -50,7 +50,7 @@ pub(crate) struct OfferLine {
 pub(crate) struct Entry {
     pub(crate) name: String,
     pub(crate) reserved: Reserved,
-    pub(crate) standing: Revocability,
+    pub(crate) revocability: Revocability,
     pub(crate) amount: Amount,
 }
 
@@ -172,7 +172,7 @@ impl Entry {
             Amount::Ranges(ranges) => naive::Amount::Ranges(ranges),
             Amount::Set(_) => naive::Amount::Set,
         };
-        Offered { name: &self.name, role, standing: self.standing, amount }
+        Offered { name: &self.name, role, revocability: self.revocability, amount }
     }
 
     fn parse(text: &str) -> Option<Entry> {
@@ -188,19 +188,19 @@ impl Entry {
         } else {
             (Reserved::none(), rest)
         };
-        let (standing, rest) = match rest.strip_prefix('{') {
+        let (revocability, rest) = match rest.strip_prefix('{') {
             None => (Revocability::Firm, rest),
             Some(rest) => {
                 let (word, rest) = rest.split_once('}')?;
-                (standings().find(|(_, name)| *name == word)?.0, rest)
+                (revocabilities().find(|(_, name)| *name == word)?.0, rest)
             }
         };
         let amount = Amount::parse(rest.strip_prefix(':')?)?;
-        Some(Entry { name: name.to_owned(), reserved, standing, amount })
+        Some(Entry { name: name.to_owned(), reserved, revocability, amount })
     }
 }
 
-fn standings() -> impl Iterator<Item = (Revocability, &'static str)> {
+fn revocabilities() -> impl Iterator<Item = (Revocability, &'static str)> {
     [
         (Revocability::Revocable, "revocable"),
         (Revocability::Shared, "shared"),
@@ -277,7 +277,9 @@ impl fmt::Display for Case {
 impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.name, self.reserved)?;
-        if let Some((_, name)) = standings().find(|(standing, _)| *standing == self.standing) {
+        if let Some((_, name)) =
+            revocabilities().find(|(revocability, _)| *revocability == self.revocability)
+        {
             write!(f, "{{{name}}}")?;
         }
         match &self.amount {

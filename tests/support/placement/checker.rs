@@ -140,7 +140,10 @@ fn expect_promises(case: &Case, executor: &Placed, pieces: &[Piece]) {
             entry.offered().is_usable(&offer.role, &settings.request()),
             "{entry} has to be left alone"
         );
-        supplies.entry(&entry.name).or_default().insert(entry.standing == Revocability::Revocable);
+        supplies
+            .entry(&entry.name)
+            .or_default()
+            .insert(entry.revocability == Revocability::Revocable);
         match piece.amount {
             Cut::Scalar(scalar) => {
                 assert!(["cpus", "mem", "gpus"].contains(&entry.name.as_str()), "{entry}");
@@ -314,7 +317,7 @@ fn lend(case: &Case, use_them: impl FnOnce(&[Offer<'_>])) {
                 }
                 Reserved::Refined(_) => Reservations::Refined(stack),
             };
-            resource.with_reservations(reservations).with_standing(entry.standing)
+            resource.with_reservations(reservations).with_revocability(entry.revocability)
         })
         .collect();
     let mut rest = &resources[..];

@@ -56,7 +56,7 @@ pub(crate) struct Offered<'a> {
     pub(crate) name: &'a str,
     /// The role for which it is reserved in the end, or `*`.
     pub(crate) role: &'a str,
-    pub(crate) standing: Revocability,
+    pub(crate) revocability: Revocability,
     pub(crate) amount: Amount<'a>,
 }
 
@@ -130,7 +130,7 @@ impl Offered<'_> {
         let own: Vec<&str> = self.role.split('/').collect();
         let offered: Vec<&str> = role.split('/').collect();
         let is_ours = !self.is_reserved() || role == DEFAULT_ROLE || offered.starts_with(&own);
-        let is_wanted = match self.standing {
+        let is_wanted = match self.revocability {
             Revocability::Firm => true,
             Revocability::Revocable => request.revocable,
             _ => false,
@@ -159,7 +159,7 @@ impl Offered<'_> {
     }
 
     pub(crate) fn is_revocable(&self) -> bool {
-        self.standing == Revocability::Revocable
+        self.revocability == Revocability::Revocable
     }
 
     pub(crate) fn is_reserved(&self) -> bool {

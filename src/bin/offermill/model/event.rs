@@ -61,7 +61,7 @@ pub(crate) enum RunEvent {
     /// Calls to the cluster failed: how many, and why the last one did.
     CallFailed { why: String, calls: u64 },
     /// The state of an agent's shuffle service changed.
-    Shuffle { news: ShuffleEvent, port: u16 },
+    Shuffle { event: ShuffleEvent, port: u16 },
     /// The journal can't be written any more.
     JournalEnded { why: String },
     /// The cluster can't be reached, or refuses this framework.
@@ -117,7 +117,7 @@ impl RunEvent {
             | RunEvent::Refused { .. }
             | RunEvent::Panicked { .. }
             | RunEvent::Broken { .. }
-            | RunEvent::Shuffle { news: ShuffleEvent::Failing { .. }, .. }
+            | RunEvent::Shuffle { event: ShuffleEvent::Failing { .. }, .. }
             | RunEvent::JournalEnded { .. }
             | RunEvent::RefusedReturn(_)
             | RunEvent::Answered(ControlReply::Refused(_))
@@ -125,7 +125,7 @@ impl RunEvent {
             RunEvent::Registered { again: true, .. }
             | RunEvent::Placed { replaces: Some(_), .. }
             | RunEvent::Resumed { .. }
-            | RunEvent::Shuffle { news: ShuffleEvent::Registered { again: true, .. }, .. }
+            | RunEvent::Shuffle { event: ShuffleEvent::Registered { again: true, .. }, .. }
             | RunEvent::Adopted(_)
             | RunEvent::Unreachable(_)
             | RunEvent::Returned(_)

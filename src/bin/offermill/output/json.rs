@@ -194,7 +194,7 @@ fn body(event: &RunEvent) -> (&'static str, Value) {
         RunEvent::CallFailed { why, calls } => {
             ("call_failed", json!({ "why": why, "calls": calls }))
         }
-        RunEvent::Shuffle { news, port } => shuffle(news, *port),
+        RunEvent::Shuffle { event, port } => shuffle(event, *port),
         RunEvent::Refused { why } => ("refused", json!({ "why": why })),
         RunEvent::Panicked { why } => ("panicked", json!({ "why": why })),
         RunEvent::Broken { why } => ("broken", json!({ "why": why })),
@@ -213,8 +213,8 @@ fn body(event: &RunEvent) -> (&'static str, Value) {
 }
 
 /// The name and the keys of an event of a shuffle service.
-fn shuffle(news: &ShuffleEvent, port: u16) -> (&'static str, Value) {
-    match news {
+fn shuffle(event: &ShuffleEvent, port: u16) -> (&'static str, Value) {
+    match event {
         ShuffleEvent::Registered { host, again } => {
             ("shuffle_registered", json!({ "host": host, "port": port, "again": again }))
         }

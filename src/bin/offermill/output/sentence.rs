@@ -65,7 +65,7 @@ pub(crate) fn event_sentence(event: &RunEvent) -> String {
         RunEvent::CallFailed { why, calls } => {
             format!("{} failed; the last: {}", count(*calls, "call"), printable(why))
         }
-        RunEvent::Shuffle { news, port } => shuffle_sentence(news, *port),
+        RunEvent::Shuffle { event, port } => shuffle_sentence(event, *port),
         RunEvent::JournalEnded { why } => {
             format!("the journal was given up: {}; the run continues", printable(why))
         }
@@ -181,8 +181,8 @@ fn exclusion_sentence(exclusion: &AgentExclusion) -> String {
 }
 
 /// As in `registered with the shuffle service on agent-1:7337`.
-fn shuffle_sentence(news: &ShuffleEvent, port: u16) -> String {
-    match news {
+fn shuffle_sentence(event: &ShuffleEvent, port: u16) -> String {
+    match event {
         ShuffleEvent::Registered { host, again } => {
             let again = if *again { " again" } else { "" };
             format!("registered{again} with the shuffle service on {}:{port}", printable(host))

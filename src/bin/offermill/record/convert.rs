@@ -1,8 +1,13 @@
 //! Converts journal entries to the events and answers of a scenario, and events back to operations.
+//!
+//! A run is described twice: an [`Operation`] is a call of a kernel in the library's types, which the engine records and
+//! a player applies, and an [`EventKind`] is a line of a scenario file, whose keys and values are a format and don't
+//! follow the library's names. They are not one type because the replay as Spark needs what no operation has: events
+//! that Offermill ignores, the agent and the original reason of a status update, and the number of tasks per host.
 
 use bumpalo::Bump;
 use offermill::engine::cluster_manager::RecoveredExecutor;
-use offermill::engine::journal::{JournalEntry, Operation, OperationOutcome};
+use offermill::engine::journal::{BorrowedParts, JournalEntry, Operation, OperationOutcome};
 use offermill::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use offermill::{Change, Config, Decline, DemandCall, LimitRule, Offer, Timestamp};
 use serde_json::{Value, json};
@@ -26,9 +31,10 @@ pub(super) fn init(config: &Config) -> AnswerLine {
 /// Returns the event of an entry, if it has one. `last` is the time of the previous event.
 pub(super) fn event(entry: &JournalEntry, last: Timestamp) -> Option<ScenarioEvent> {
     let kind = match &entry.operation {
-        Operation::Offers(_) => EventKind::Offers(
-            entry.operation.with_batch(|batch| batch.iter().map(OfferLine::of).collect()),
-        ),
+        Operation::Offers(_) => {
+            let parts = BorrowedParts::default();
+            EventKind::Offers(entry.operation.batch(&parts).iter().map(OfferLine::of).collect())
+        }
         Operation::AnswersLeftLate => EventKind::AnswersLate,
         Operation::Update { executor, state, reason, limit } => EventKind::Status(StatusLine {
             task: executor.clone(),
@@ -108,10 +114,12 @@ pub(super) fn answers(ev: u64, entry: &JournalEntry) -> Vec<AnswerLine> {
     let mut result = None;
     let mut error = None;
     match &entry.outcome {
-        OperationOutcome::Answers(made) => entry.operation.with_batch(|batch| {
+        OperationOutcome::Answers(made) => {
+            let parts = BorrowedParts::default();
+            let batch = entry.operation.batch(&parts);
             made.accepts.iter().for_each(|it| call(CallKind::Accept(AcceptLine::of(batch, it))));
             made.declines.iter().for_each(|it| call(CallKind::Decline(decline(batch, it))));
-        }),
+        }
         OperationOutcome::Updated { change, kill, excluded, .. } => {
             if let (true, Operation::Update { executor, .. }) = (kill, &entry.operation) {
                 call(CallKind::Kill { task: executor.clone() });

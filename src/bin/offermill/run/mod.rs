@@ -64,7 +64,7 @@ enum SessionMessage {
     /// A notice of the engine.
     Notice(Timestamp, Notice),
     /// ShuffleEvent of the shuffle services at a port.
-    Shuffle { news: ShuffleEvent, port: u16 },
+    Shuffle { event: ShuffleEvent, port: u16 },
     /// A signal, by its name.
     Signal(&'static str),
     /// A client's request.
@@ -178,7 +178,7 @@ fn start(
     let session = Session {
         run_state: RunState::new(engine.clock(), settings.target.on_exit, failures),
         clock: engine.clock(),
-        shuffle: ShuffleServices::new(settings.shuffle.clone(), news_sender(&sender)),
+        shuffle: ShuffleServices::new(settings.shuffle.clone(), shuffle_sender(&sender)),
         engine: Some(engine),
         failures: FailureWindow::new(settings.failures_window),
         sockets: Some(sockets),
@@ -198,11 +198,11 @@ fn start(
     session.run(inbox)
 }
 
-fn news_sender(sender: &Sender<SessionMessage>) -> shuffle::SendShuffleEvent {
+fn shuffle_sender(sender: &Sender<SessionMessage>) -> shuffle::SendShuffleEvent {
     let sender = sender.clone();
-    Arc::new(move |news, port| {
-        // A session that has ended needs no news.
-        let _ended = sender.send(SessionMessage::Shuffle { news, port });
+    Arc::new(move |event, port| {
+        // A session that has ended needs no events.
+        let _ended = sender.send(SessionMessage::Shuffle { event, port });
     })
 }
 
@@ -247,8 +247,8 @@ impl Session {
             let wait = refresh_at.saturating_duration_since(Instant::now());
             match inbox.recv_timeout(wait) {
                 Some(SessionMessage::Notice(at, notice)) => self.apply_notice(at, notice),
-                Some(SessionMessage::Shuffle { news, port }) => {
-                    self.publish(self.clock.now(), RunEvent::Shuffle { news, port });
+                Some(SessionMessage::Shuffle { event, port }) => {
+                    self.publish(self.clock.now(), RunEvent::Shuffle { event, port });
                 }
                 Some(SessionMessage::Signal(_)) if self.end_reason.is_some() => {
                     return self.end_at_once();

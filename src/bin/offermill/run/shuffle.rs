@@ -1,4 +1,4 @@
-//! Registration with the agents' shuffle services during a run. Events of executors tell which agents are in use.
+//! Registration with the agents' shuffle services during a run. The events of executors show which agents are in use.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::model::event::RunEvent;
 use crate::output::remark;
 use crate::settings::shuffle::ShufflePlan;
 
-/// Receives the news of the services at a port.
+/// Receives the events of the services at a port.
 pub(super) type SendShuffleEvent = Arc<dyn Fn(ShuffleEvent, u16) + Send + Sync>;
 
 /// The shuffle services of a run, if it has any.
@@ -32,7 +32,7 @@ impl ShuffleServices {
         ShuffleServices { plan, registrar: None, send }
     }
 
-    /// Applies an event: starts the registrar, or tells it of an agent that is in use or lost.
+    /// Applies an event: starts the registrar, or reports to it that an agent is in use or lost.
     pub(super) fn apply(&mut self, event: &RunEvent) {
         let Some(plan) = &mut self.plan else { return };
         match (event, &self.registrar) {
@@ -59,7 +59,7 @@ impl ShuffleServices {
         let Some(plan) = &self.plan else { return };
         let port = plan.options.port;
         let send = Arc::clone(&self.send);
-        let forward = move |news| send(news, port);
+        let forward = move |event| send(event, port);
         self.registrar = match Registrar::start(plan.options.clone(), forward) {
             Ok(registrar) => Some(registrar),
             Err(error) => {
@@ -78,7 +78,7 @@ impl ShuffleServices {
     pub(super) fn json(&self) -> Value {
         let Some(registrar) = &self.registrar else { return Value::Null };
         let services = registrar.services();
-        let count = |standing| services.iter().filter(|it| it.standing == standing).count();
+        let count = |state| services.iter().filter(|it| it.state == state).count();
         json!({
             "registered": count(RegistrationState::Registered),
             "failing": count(RegistrationState::Failing),

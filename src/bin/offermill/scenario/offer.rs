@@ -48,8 +48,8 @@ pub(crate) struct ResourceLine {
     /// The stack of reservations, in the refined form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reservations: Option<Vec<RefinedLine>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) standing: Option<RevocabilityLine>,
+    #[serde(default, rename = "standing", skip_serializing_if = "Option::is_none")]
+    pub(crate) revocability: Option<RevocabilityLine>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) scalar: Option<Number>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -242,7 +242,7 @@ pub(crate) fn to_offers<'a>(offers: &'a [OfferLine], arena: &'a Bump) -> &'a [Of
 impl ResourceLine {
     pub(super) fn of(resource: &Resource<'_>) -> ResourceLine {
         let mut line = ResourceLine { name: resource.name.to_owned(), ..ResourceLine::default() };
-        line.standing = match resource.standing {
+        line.revocability = match resource.revocability {
             Revocability::Revocable => Some(RevocabilityLine::Revocable),
             Revocability::Shared => Some(RevocabilityLine::Shared),
             Revocability::Disk => Some(RevocabilityLine::Disk),
@@ -277,7 +277,7 @@ impl ResourceLine {
         } else {
             Value::Set(texts_in(self.set.as_deref().unwrap_or_default(), arena))
         };
-        let standing = match self.standing {
+        let revocability = match self.revocability {
             None => Revocability::Firm,
             Some(RevocabilityLine::Revocable) => Revocability::Revocable,
             Some(RevocabilityLine::Shared) => Revocability::Shared,
@@ -295,7 +295,9 @@ impl ResourceLine {
                 }),
             },
         };
-        Resource::new(&self.name, value).with_standing(standing).with_reservations(reservations)
+        Resource::new(&self.name, value)
+            .with_revocability(revocability)
+            .with_reservations(reservations)
     }
 }
 

@@ -281,7 +281,11 @@ fn offered<'a>(piece: &'a Piece, stack: &'a [Reservation<'a>]) -> Offered<'a> {
         Some([role]) => resource.reserved_for(role),
         Some(_) => resource.with_reservations(Reservations::Refined(stack)),
     };
-    resource.with_standing(if *revocable { Revocability::Revocable } else { Revocability::Firm })
+    resource.with_revocability(if *revocable {
+        Revocability::Revocable
+    } else {
+        Revocability::Firm
+    })
 }
 
 /// The taken amount, also as a number.
@@ -316,7 +320,7 @@ fn kept(resource: &Resource) -> Kept {
 }
 
 fn to_keep(resource: &Offered<'_>) -> Kept {
-    let revocable = resource.standing == Revocability::Revocable;
+    let revocable = resource.revocability == Revocability::Revocable;
     match resource.reservations {
         Reservations::Old { role, dynamic } => {
             let principal = dynamic.and_then(|by| by.principal).map(str::to_owned);

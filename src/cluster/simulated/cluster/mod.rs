@@ -61,7 +61,7 @@ pub(super) struct Cluster {
     lifetime: u64,
     failures_percent: u8,
     /// Set when faults are over: executors no longer end by themselves.
-    calm: bool,
+    faults_over: bool,
 }
 
 /// Whether an agent can be reached.
@@ -170,7 +170,7 @@ impl Cluster {
             rescinding: FaultWindow::default(),
             lifetime: u64::try_from(scenario.lifetime.as_millis()).unwrap_or(u64::MAX),
             failures_percent: scenario.failures_percent,
-            calm: false,
+            faults_over: false,
         }
     }
 

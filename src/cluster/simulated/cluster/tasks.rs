@@ -88,7 +88,7 @@ impl Cluster {
         };
         found.phase = TaskPhase::Running;
         self.report(events, task, TaskState::Running);
-        if self.lifetime > 0 && !self.calm {
+        if self.lifetime > 0 && !self.faults_over {
             let lives = self.rng.lifetime(self.lifetime);
             let badly = self.rng.percent(self.failures_percent);
             events.after(lives, SimEvent::TaskEnds(task, badly));
@@ -96,7 +96,7 @@ impl Cluster {
     }
 
     pub(super) fn task_ends(&mut self, events: &mut EventQueue, task: TaskRef, badly: bool) {
-        if !self.calm {
+        if !self.faults_over {
             self.end(events, task, if badly { TaskState::Failed } else { TaskState::Finished });
         } else if self.task(task).is_some_and(|found| found.phase == TaskPhase::Starting) {
             events.after(0, SimEvent::TaskRuns(task));
@@ -236,7 +236,7 @@ impl Cluster {
 
     /// Ends the faults of executors: those that hang start to run, and kills end all.
     pub(super) fn heal_tasks(&mut self, events: &mut EventQueue) {
-        self.calm = true;
+        self.faults_over = true;
         for cell in 0..self.tasks.len() as u32 {
             let task = &mut self.tasks[cell as usize];
             task.outlives = false;

@@ -124,7 +124,7 @@ impl Scenario {
             }
             _ => MILD.to_vec(),
         };
-        scenario.befall(&mut rng, faults, &possible, severity);
+        scenario.add_faults(&mut rng, faults, &possible, severity);
         if severity == Severity::Harsh && rng.percent(15) {
             let at = Timestamp::from_millis(rng.below(scenario.healed_at.as_millis()));
             scenario.faults.push(Fault { at, ..Fault::new(FaultKind::Shutdown) });
@@ -182,9 +182,9 @@ impl Scenario {
         for _ in 0..rng.between(1, 3) {
             let agent = rng.below(self.agents.into()) as u32;
             let mut at = Timestamp::from_millis(rng.between(5_000, 20_000));
-            for out_of_sight in [release, release + self.forget_after(), release] {
+            for unreachable in [release, release + self.forget_after(), release] {
                 let soon = Duration::from_millis(rng.between(0, 1_600));
-                let lasts = (UNREACHABLE_AFTER + out_of_sight + soon).saturating_sub(CLOSE);
+                let lasts = (UNREACHABLE_AFTER + unreachable + soon).saturating_sub(CLOSE);
                 let fault = Fault { at, agent, lasts, ..Fault::new(FaultKind::AgentPartitioned) };
                 self.faults.push(fault);
                 at = at.plus(lasts + Duration::from_millis(rng.between(100, 3_000)));
@@ -233,13 +233,19 @@ impl Scenario {
         let millis = scenario.healed_at.as_millis();
         let of_agents = (millis.saturating_mul(hundreds) / every).min(SIZED_FAULTS_MAX);
         let (single, common) = possible.into_iter().partition::<Vec<_>, _>(|it| it.of_an_agent());
-        scenario.befall(&mut rng, of_agents, &single, severity);
-        scenario.befall(&mut rng, (millis / every).min(SIZED_FAULTS_MAX), &common, severity);
+        scenario.add_faults(&mut rng, of_agents, &single, severity);
+        scenario.add_faults(&mut rng, (millis / every).min(SIZED_FAULTS_MAX), &common, severity);
         scenario.put_in_order();
         scenario
     }
 
-    fn befall(&mut self, rng: &mut Rng, faults: u64, possible: &[FaultKind], severity: Severity) {
+    fn add_faults(
+        &mut self,
+        rng: &mut Rng,
+        faults: u64,
+        possible: &[FaultKind],
+        severity: Severity,
+    ) {
         if possible.is_empty() {
             return;
         }
