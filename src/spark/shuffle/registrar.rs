@@ -89,8 +89,8 @@ impl HostTable {
 }
 
 impl Registrar {
-    /// Starts the registrar without any services. It calls `report` for each event, on its own thread and without holding
-    /// a lock.
+    /// Starts the registrar without any services. It calls `report` for each event, on its own thread and without
+    /// holding a lock.
     ///
     /// # Errors
     /// If an option is invalid, or if the thread can't be started.
