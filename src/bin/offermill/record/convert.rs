@@ -1,9 +1,10 @@
 //! Converts journal entries to the events and answers of a scenario, and events back to operations.
 //!
-//! A run is described twice: an [`Operation`] is a call of a kernel in the library's types, which the engine records and
-//! a player applies, and an [`EventKind`] is a line of a scenario file, whose keys and values are a format and don't
-//! follow the library's names. They are not one type because the replay as Spark needs what no operation has: events
-//! that Offermill ignores, the agent and the original reason of a status update, and the number of tasks per host.
+//! A run is described twice: an [`Operation`] is a call of a kernel in the library's types, which the engine records
+//! and a player applies, and an [`EventKind`] is a line of a scenario file, whose keys and values are a format and
+//! don't follow the library's names. They are not one type because the replay as Spark needs what no operation has:
+//! events that Offermill ignores, the agent and the original reason of a status update, and the number of tasks per
+//! host.
 
 use bumpalo::Bump;
 use offermill::engine::cluster_manager::RecoveredExecutor;
