@@ -20,6 +20,8 @@
 #[allow(dead_code)]
 mod kernel {
     pub(crate) mod history;
+    #[path = "../support/placement/mod.rs"]
+    pub(crate) mod placement;
     pub(crate) mod reference;
     pub(crate) mod world;
 }
@@ -29,7 +31,7 @@ mod script;
 use offermill::{TaskState, UpdateReason};
 
 // The modules refer to each other by these names.
-use kernel::{history, reference, world};
+use kernel::{history, placement, reference, world};
 
 use history::{Event, Scene, Step, Subject, Whom};
 use script::Script;

@@ -12,7 +12,7 @@ mod placement;
 fn check(data: &[u8]) {
     let Ok(input) = std::str::from_utf8(data) else { return };
     let case = placement::case::Case::parse(input);
-    placement::check(&case);
+    placement::checker::check(&case);
     let printed = case.to_string();
     assert_eq!(placement::case::Case::parse(&printed).to_string(), printed);
 }

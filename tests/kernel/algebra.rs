@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::placement::case::{Amount, By, Case, Entry, Layer, OfferLine, Reserved, Settings};
-use crate::placement::check;
+use crate::placement::checker::check;
 
 const ROLES: [&str; 6] = ["*", "eng", "eng/etl", "eng/etl/night", "ads", "en"];
 

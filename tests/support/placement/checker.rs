@@ -83,7 +83,7 @@ fn place<'a>(case: &'a Case, caps: &mut Totals<'_>) -> Placement<'a> {
     placement
 }
 
-/// Checks that executors, pieces and reasons equal the naive ones.
+/// Checks that executors, their order, pieces and reasons equal the naive ones.
 fn expect_naive(case: &Case, decisions: &Decisions) {
     let mut totals = Totals { settings: &case.settings, executors: 0, cores: 0, gpus: 0 };
     let has_room = case.settings.request().is_allowed(totals.room(""));
@@ -106,6 +106,7 @@ fn expect_naive(case: &Case, decisions: &Decisions) {
         assert_eq!(offers, group.offers);
         assert_eq!(accepted.executors.len(), group.executors.len());
         for (placed, expected) in accepted.executors.iter().zip(&group.executors) {
+            assert_eq!(placed.id.sequence(), expected.number, "in the order of placement");
             assert_eq!(placed.resources.cores.millis(), expected.cores);
             assert_eq!(u64::from(placed.resources.gpus.get()), expected.gpus);
             let (mut pieces, mut port) = (Amounts::new(), None);

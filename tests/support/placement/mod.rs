@@ -4,7 +4,5 @@
 //! `resource_algebra` share the rest.
 
 pub(crate) mod case;
-mod checker;
+pub(crate) mod checker;
 pub(crate) mod naive;
-
-pub(crate) use checker::check;
