@@ -204,10 +204,10 @@ impl ConfigBuilder {
     /// [`request_executors`](crate::Kernel::request_executors) or [`set_locality`](crate::Kernel::set_locality) named
     /// (`spark.locality.wait`), one executor per named host. The wait begins with each such call, with the first batch
     /// below the executor limit, and with the first batch after one at the limit. Its last millisecond is included.
-    /// Default: no wait, hosts don't matter.
+    /// `None` and zero mean no wait: hosts don't matter. Default: no wait.
     #[must_use]
     pub fn locality_wait(mut self, wait: Option<Duration>) -> Self {
-        self.locality_wait = wait;
+        self.locality_wait = wait.filter(|wait| !wait.is_zero());
         self
     }
 

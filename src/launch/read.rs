@@ -9,8 +9,8 @@
 //! ```
 //!
 //! White space around items is removed, except in labels. In labels, a backslash before a comma or a colon makes it
-//! part of the text. An empty text has no items. Spark skips items that it can't parse; here they are errors. To skip
-//! them, parse the list item by item.
+//! part of the text, and commas and colons at the end count for nothing, as in Spark. An empty text has no items. Spark
+//! skips items that it can't parse, except labels; here they are errors. To skip them, parse the list item by item.
 
 use super::{ContainerLabel, PortMapping, Protocol, Uri, Volume};
 use crate::error::Error;
@@ -56,10 +56,11 @@ pub fn uris(text: &str) -> Result<Vec<Uri>, Error> {
     all("URI", text, "a URI or a path, without spaces", uri)
 }
 
-/// Parses labels.
+/// Parses labels as Spark does: a key may be empty, a value may not. Commas at the end of the text and colons at the
+/// end of an item are ignored.
 ///
 /// # Errors
-/// If an item is malformed. The error contains the item.
+/// If an item is malformed. The error contains the item; the whole text if the item is empty.
 pub fn labels(text: &str) -> Result<Vec<ContainerLabel>, Error> {
     if text.is_empty() {
         return Ok(Vec::new());
@@ -67,14 +68,13 @@ pub fn labels(text: &str) -> Result<Vec<ContainerLabel>, Error> {
     let label = |item: &str| {
         let [key, value] = &unescaped(item, ':')[..] else { return None };
         let plain = |part: &str| part.replace("\\,", ",").replace("\\:", ":");
-        let whole = !key.is_empty() && !value.is_empty();
-        whole.then(|| (plain(key), Some(plain(value))))
+        Some((plain(key), Some(plain(value))))
     };
     let allowed = "KEY:VALUE, with backslashes before other commas and colons";
     let items = unescaped(text, ',');
     items
         .into_iter()
-        .map(|item| label(item).ok_or_else(|| refused("label", item, allowed)))
+        .map(|item| label(item).ok_or_else(|| refused("label", item, text, allowed)))
         .collect()
 }
 
@@ -88,12 +88,14 @@ fn all<T>(
         return Ok(Vec::new());
     }
     let items = text.split(',').map(str::trim);
-    items.map(|item| read(item).ok_or_else(|| refused(name, item, allowed))).collect()
+    items.map(|item| read(item).ok_or_else(|| refused(name, item, text, allowed))).collect()
 }
 
+/// The error for an item of `text`. An empty item is shown with the whole text.
 #[cold]
-fn refused(name: &str, item: &str, allowed: &str) -> Error {
-    let shown: String = item.chars().take(80).collect();
+fn refused(name: &str, item: &str, text: &str, allowed: &str) -> Error {
+    let shown = if item.is_empty() { text } else { item };
+    let shown: String = shown.chars().take(80).collect();
     Error::setting(name, shown, allowed)
 }
 
@@ -132,7 +134,8 @@ fn parameter(item: &str) -> Option<(String, String)> {
     (!key.is_empty()).then(|| (key.to_owned(), value.to_owned()))
 }
 
-/// Splits `text` at each `mark` that has no backslash before it.
+/// Splits `text` at each `mark` that has no backslash before it. As with Java's `split`, which Spark uses, empty parts
+/// at the end are dropped.
 fn unescaped(text: &str, mark: char) -> Vec<&str> {
     let (mut parts, mut begin) = (Vec::new(), 0);
     for (at, _) in text.match_indices(mark) {
@@ -143,6 +146,7 @@ fn unescaped(text: &str, mark: char) -> Vec<&str> {
         }
     }
     parts.push(text.get(begin..).unwrap_or_default());
+    while parts.pop_if(|part| part.is_empty()).is_some() {}
     parts
 }
 
@@ -180,6 +184,21 @@ mod tests {
         let label = |key: &str, value: &str| (key.to_owned(), Some(value.to_owned()));
         let wanted = [label("a", "b c"), label("k,1", "v:2"), label(" x", "y")];
         assert_eq!(labels("a:b c,k\\,1:v\\:2, x:y").unwrap(), wanted);
+        // As Spark 3.5.9 reads them.
+        for (text, read) in [
+            ("a:b,", &[("a", "b")][..]),
+            ("a:b,,,", &[("a", "b")]),
+            ("a:b:", &[("a", "b")]),
+            ("a:b::,:c", &[("a", "b"), ("", "c")]),
+            ("a:b\\,", &[("a", "b,")]),
+            ("\\:a:b\\", &[(":a", "b\\")]),
+            (" a:b , c:d ", &[(" a", "b "), (" c", "d ")]),
+            (",", &[]),
+            (",,", &[]),
+        ] {
+            let read: Vec<_> = read.iter().map(|(key, value)| label(key, value)).collect();
+            assert_eq!(labels(text).unwrap(), read, "{text}");
+        }
 
         let wanted = [Uri::new("http://h/a.tgz"), Uri::new("/b")];
         assert_eq!(uris("http://h/a.tgz, /b").unwrap(), wanted);
@@ -208,9 +227,13 @@ mod tests {
         for text in ["a", "=b", "a=b,"] {
             assert!(parameters(text).is_err(), "{text}");
         }
-        for text in ["a", "a:", ":b", "a:b:c", "a:b,", "a\\:b", ",", " "] {
+        for text in
+            ["a", "a:", "a:b:c", "a::b", "a:b,,c:d", ",a:b", "a:b, ", "a,b:c", "a\\:b", ":", " "]
+        {
             assert!(labels(text).is_err(), "{text}");
         }
+        let error = labels("a:b,,c:d").unwrap_err().to_string();
+        assert!(error.starts_with("label is \"a:b,,c:d\", but must be KEY:VALUE"), "{error}");
         for text in ["/a,", "/a b", "/a\u{1}"] {
             assert!(uris(text).is_err(), "{text}");
         }

@@ -42,13 +42,27 @@ fn batch(id: &str) -> Value {
 /// attribute is a number.
 #[test]
 fn a_word_is_no_number() {
-    for word in ["abc", "1,x", "0x", "1_0", "é"] {
+    for word in ["abc", "1,x", "0x", "1_0", "é", "0x1p-3"] {
         let number = offer("o1", "a1", 1.0, &json!([{"name": "tier", "scalar": 0}]));
         let text =
             offer("o2", "a2", 1.0, &json!([{"name": "tier", "text": word.split(',').next()}]));
         let conf = json!({"spark.mesos.constraints": format!("tier:{word}")});
         let all = answers(&conf, &[json!({"offers": [number, text]})]);
         assert_eq!(all[0].0, ["decline o1 120.0", "accept [o2]"], "{word}");
+    }
+}
+
+/// Goal: beside a word, another value of the condition may match a number. Method: offer a number between the values.
+#[test]
+fn another_value_may_match() {
+    let number = |scalar| offer("o1", "a1", 1.0, &json!([{"name": "tier", "scalar": scalar}]));
+    for (values, scalar, is_met) in
+        [("-1,nan,5d", 3, true), ("x,1", 3, true), ("1,x", 3, true), ("x,4", 3, false)]
+    {
+        let conf = json!({"spark.mesos.constraints": format!("tier:{values}")});
+        let all = answers(&conf, &[json!({"offers": [number(scalar)]})]);
+        let expected = if is_met { "accept [o1]" } else { "decline o1 120.0" };
+        assert_eq!(all[0].0, [expected], "{values}");
     }
 }
 
@@ -97,16 +111,31 @@ fn strays_are_killed() {
     );
 }
 
-/// Goal: tasks that can't be launched aren't counted. Method: neither a home nor an archive is set; labels can't be
-/// parsed.
+/// Goal: tasks that can't be launched aren't counted, and a remark says why nothing is launched. Method: neither a home
+/// nor an archive is set; labels can't be parsed; secrets don't match their places.
 #[test]
 fn without_spark_nothing_starts() {
-    let cap = json!({"spark.cores.max": "4"});
-    let homeless = scenario(&cap, &[batch("o1")]);
-    let homeless = homeless.replace("spark.mesos.executor.home", "spark.mesos.executor.house");
-    let labels = json!({"spark.cores.max": "4", "spark.mesos.task.labels": "a"});
-    for text in [homeless, scenario(&labels, &[batch("o1")])] {
+    let with = |key: &str, value: &str| {
+        let conf = json!({"spark.cores.max": "4", "spark.mesos.network.name": "n", key: value});
+        scenario(&conf, &[batch("o1")])
+    };
+    let homeless =
+        with("a", "b").replace("spark.mesos.executor.home", "spark.mesos.executor.house");
+    let secret = "spark.mesos.executor.secret";
+    for (text, why) in [
+        (homeless, "neither spark.mesos.executor.home nor spark.executor.uri is set"),
+        (
+            with("spark.mesos.task.labels", "a"),
+            "spark.mesos.task.labels: label is \"a\", but must be",
+        ),
+        (with("spark.mesos.network.labels", "a:b,,c:d"), "label is \"a:b,,c:d\", but must be"),
+        (with(&format!("{secret}.envkeys"), "A,B"), "secrets: 2 places for 0 secrets"),
+    ] {
         let ended = replay(&["--compat", "spark-3.5"], &text);
+        let told = "scenario.jsonl: Spark couldn't launch an executor with these settings, so all offers are \
+                    declined: ";
+        assert_eq!(ended.errors.lines().count(), 1, "{}", ended.errors);
+        assert!(ended.errors.contains(told) && ended.errors.contains(why), "{}", ended.errors);
         let all = ended.events();
         assert_eq!(
             (ended.code, &all[0]["init"], &all[0]["max_cores"]),
@@ -140,6 +169,7 @@ fn empty_is_as_if_not_given() {
     let played =
         |conf: Value| replay(&["--compat", "spark-3.5"], &scenario(&conf, &[batch("o1")])).output;
     let empty = json!({
+        "spark.executor.uri": "",
         "spark.mesos.executor.docker.image": "",
         "spark.mesos.network.name": "",
         "spark.executor.extraClassPath": "",
@@ -170,6 +200,40 @@ fn after_an_error_nothing_starts() {
     assert_eq!((all[0].0.len(), &all[1].0[..]), (0, &["decline o1 null".to_owned()][..]));
 }
 
+/// Goal: of two offers with one id each is answered once. Method: offers of one agent, and of two.
+#[test]
+fn offers_of_one_id_are_answered_once() {
+    for agent in ["a1", "a2"] {
+        let both = [offer("o1", "a1", 2.0, &json!([])), offer("o1", agent, 2.0, &json!([]))];
+        let all = answers(&json!({}), &[json!({"offers": both})]);
+        assert_eq!(all[0].0, ["accept [o1]", "accept [o1]"], "{agent}");
+        assert_eq!(all[0].1["executors"], 4, "{agent}");
+    }
+}
+
+/// Goal: a request for a negative number of executors changes nothing. Method: one between two others, with hosts.
+#[test]
+fn a_negative_request_changes_nothing() {
+    let conf = json!({
+        "spark.dynamicAllocation.enabled": "true", "spark.shuffle.service.enabled": "true",
+    });
+    let events = [
+        json!({"request_total": 1}),
+        json!({"request_total": -1, "local": {"a2.example": 1}}),
+        batch("o1"),
+        batch("o2"),
+    ];
+    for flags in [&["--compat", "spark-3.5"][..], &[]] {
+        let ended = replay(flags, &scenario(&conf, &events));
+        assert_eq!((ended.code, &*ended.errors), (Some(0), ""));
+        let all = ended.events();
+        let closing = |ev: u64| all.iter().find(|it| it["ev"] == ev && !it["after"].is_null());
+        assert_eq!(closing(2).unwrap()["after"]["limit"], 1);
+        let accepts = all.iter().filter(|it| it["call"] == "accept").count();
+        assert_eq!(accepts, 1, "{}", ended.output);
+    }
+}
+
 /// Goal: settings that can't work fail at the start. Method: settings that Spark rejects late or never.
 #[test]
 fn settings_that_cannot_work_end_at_the_start() {
@@ -179,6 +243,8 @@ fn settings_that_cannot_work_end_at_the_start() {
         json!({"spark.executor.cores": "1", "spark.task.cpus": "2"}),
         json!({"spark.executor.uri": "hdfs://nn/a b.tgz"}),
         json!({"spark.blockManager.port": "99999"}),
+        json!({"spark.mesos.extra.cores": "-1"}),
+        json!({"spark.executor.cores": "+2"}),
     ] {
         let ended = replay(&["--compat", "spark-3.5"], &scenario(&conf, &[batch("o1")]));
         let [init] = &ended.events()[..] else { panic!("{conf}: {}", ended.output) };

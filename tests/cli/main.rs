@@ -14,12 +14,14 @@
 //! | [`mesos`] | the settings of runs on Mesos, and their secrets |
 //! | [`checking`] | `offermill constraints check` |
 //! | [`replaying`] | `offermill replay` decides as recorded, and as Spark |
+//! | [`comparing`] | expected answers are compared with Spark's, and tasks are what Spark's are |
 //! | [`deviations`] | the defects of Spark that aren't reproduced |
 //! | [`simulating`] | `offermill simulate` |
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod checking;
+mod comparing;
 mod controlling;
 mod deviations;
 mod ending;

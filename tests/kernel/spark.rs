@@ -77,6 +77,8 @@ impl<'a> Spark<'a> {
         let has_executor = self.live.iter().any(|launch| launch.host == host);
         let is_wanted = self.wanted.iter().any(|wanted| wanted == host) && !has_executor;
         let wait = self.setup.locality_wait.filter(|_| !self.wanted.is_empty());
+        // Spark compares nanoseconds, of which some have passed since the request.
+        let wait = wait.filter(|wait| !wait.is_zero());
         is_wanted || wait.is_none_or(|wait| u128::from(now - self.clock) > wait.as_millis())
     }
 

@@ -65,12 +65,19 @@ fn wanted_hosts_come_first_for_a_while() {
     );
 }
 
-/// Goal: without a wait, or without wanted hosts, hosts don't matter. Method: both.
+/// Goal: without a wait, with a wait of zero, or without wanted hosts, hosts don't matter. Method: each of them, with an
+/// offer in the moment of the request; at the executor limit in between.
 #[test]
 fn nothing_waits_unless_asked_to() {
-    let mut fixture = Fixture::new(&Setup::default());
-    request(&fixture, &["b"], 0);
-    assert_eq!(placed(&mut fixture, &[sheet("S1", "a"), sheet("S2", "b")], 0), [3, 3]);
+    for setup in [Setup::default(), waiting(0)] {
+        let mut fixture = Fixture::new(&setup);
+        request(&fixture, &["b"], 0);
+        assert_eq!(placed(&mut fixture, &[sheet("S1", "a"), sheet("S2", "b")], 0), [3, 3]);
+        fixture.kernel.set_executor_limit(Some(6)).unwrap();
+        assert_eq!(placed(&mut fixture, &[sheet("S3", "c")], 5), [0]);
+        fixture.kernel.set_executor_limit(None).unwrap();
+        assert_eq!(placed(&mut fixture, &[sheet("S3", "c")], 5), [3]);
+    }
     let mut fixture = Fixture::new(&waiting(3000));
     assert_eq!(placed(&mut fixture, &[sheet("S1", "a")], 0), [3]);
     request(&fixture, &[], 0);

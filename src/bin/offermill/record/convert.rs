@@ -104,6 +104,7 @@ pub(super) fn operation(kind: &EventKind) -> Operation {
         | EventKind::ExecutorRegistered(_)
         | EventKind::Error(_)
         | EventKind::AwaitStop
+        | EventKind::NegativeRequest(_)
         | EventKind::AdvanceMs(_) => Operation::Wait,
     }
 }

@@ -19,13 +19,12 @@ spark-3.5 it is decided as by Spark 3.5's backend for Mesos, including the order
 calls, except for these defects:";
 
 const EXPECT_NOTES: &str = "\
---expect compares Spark's answers up to the first event in which Spark threw an
-exception or received an update for a task that wasn't on that agent: all further
-answers are consequences of that defect. It ignores the order of calls and of the
-tasks of an offer; differences below 0.001; the texts of errors; SPARK_USER and
-OMP_NUM_THREADS; the quoting of commands; Spark's private counters; and how long
-offers are refused at the executor limit if Spark leaves that to Mesos. Offermill's
-own answers are compared byte by byte.";
+--expect compares Spark's answers, in their order, up to the first event in which
+Spark threw an exception or received an update for a task that wasn't on that agent:
+all further answers are consequences of that defect. It ignores differences below
+0.001; the texts of errors; SPARK_USER and OMP_NUM_THREADS; the quoting of commands;
+Spark's private counters; and how long offers are refused at the executor limit if
+Spark leaves that to Mesos. Offermill's own answers are compared byte by byte.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -70,6 +69,10 @@ pub(crate) struct ReplayArguments {
     /// the same names. Prints only differences
     #[arg(long, value_name = "FILE")]
     pub(crate) expect: Vec<PathBuf>,
+
+    /// Ignore the order of Spark's calls within an event, and of the tasks of an offer
+    #[arg(long, requires = "expect")]
+    pub(crate) any_order: bool,
 
     /// Maximum number of differences to print for each scenario
     #[arg(long, value_name = "N", default_value_t = 5, requires = "expect")]

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use offermill::TaskState;
 
-use super::differences::{calls_differ, state_differs};
+use super::differences::{calls_differ, order_differs, state_differs};
 use crate::scenario::reader::{LineError, LineReader, NextLine, ScenarioFile};
 use crate::scenario::{
     AnswerLine, CallKind, ClosingLine, EventKind, InitLine, ScenarioEvent, line,
 };
+use crate::text::format::count;
 
 /// The result of comparing the answers to one scenario.
 #[derive(Debug, Default)]
@@ -41,8 +42,9 @@ struct EventAnswers<'a> {
     lines: Vec<String>,
 }
 
-/// Reads a file of expected answers.
-pub(super) fn read(path: &Path) -> Result<Vec<AnswerLine>, LineError> {
+/// Reads a file of expected answers. Returns them, and the number of the last line if it is incomplete and was
+/// therefore ignored.
+pub(super) fn read(path: &Path) -> Result<(Vec<AnswerLine>, Option<u64>), LineError> {
     const EXPECTED: &str =
         "an answer: an object with \"init\", or with \"ev\" and \"call\" or \"after\"";
     let mut lines = LineReader::open(path)?;
@@ -64,18 +66,29 @@ pub(super) fn read(path: &Path) -> Result<Vec<AnswerLine>, LineError> {
             NextLine::Incomplete | NextLine::End if answers.is_empty() => {
                 return Err(lines.error(format!("no whole line, expected {EXPECTED}")));
             }
-            NextLine::Incomplete | NextLine::End => return Ok(answers),
+            NextLine::Incomplete => return Ok((answers, Some(lines.number()))),
+            NextLine::End => return Ok((answers, None)),
         }
     }
 }
 
-/// Compares answers to a scenario as they arrive. Offermill's answers are compared exactly; Spark's by their meaning,
-/// and only up to its first defect.
+/// How answers are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Strictness {
+    /// Byte by byte, for Offermill's own answers.
+    Exact,
+    /// By their meaning and in their order, up to the first defect, for Spark's answers.
+    Ordered,
+    /// By their meaning, up to the first defect, for Spark's answers.
+    AnyOrder,
+}
+
+/// Compares answers to a scenario as they arrive.
 pub(super) struct Comparer<'a> {
     scenario: &'a ScenarioFile,
     init: Option<&'a InitLine>,
     expected: BTreeMap<u64, EventAnswers<'a>>,
-    exactly: bool,
+    strictness: Strictness,
     state: ExpectedState<'a>,
     result: ComparisonResult,
     /// The answers since the last event's end.
@@ -87,14 +100,14 @@ impl<'a> Comparer<'a> {
     pub(super) fn new(
         scenario: &'a ScenarioFile,
         expected: &'a [AnswerLine],
-        exactly: bool,
+        strictness: Strictness,
     ) -> Comparer<'a> {
         let (init, expected) = by_event(expected);
         Comparer {
             scenario,
             init,
             expected,
-            exactly,
+            strictness,
             state: ExpectedState::default(),
             result: ComparisonResult { answers: 1, ..ComparisonResult::default() },
             decided: Vec::new(),
@@ -110,7 +123,7 @@ impl<'a> Comparer<'a> {
         match answer {
             AnswerLine::Init(got) => {
                 let Some(want) = self.init else { return };
-                self.result.compare_start(want, &got, self.exactly);
+                self.result.compare_start(want, &got, self.is_exact());
                 self.is_over = want.init != got.init || want.init == "error";
             }
             AnswerLine::Closing(closing) => {
@@ -123,6 +136,10 @@ impl<'a> Comparer<'a> {
         }
     }
 
+    fn is_exact(&self) -> bool {
+        self.strictness == Strictness::Exact
+    }
+
     fn compare_event(&mut self, number: u64, decided: &[AnswerLine]) {
         let at = usize::try_from(number).unwrap_or(usize::MAX);
         let Some(event) = self.scenario.events.get(at) else { return };
@@ -132,22 +149,31 @@ impl<'a> Comparer<'a> {
         let last = self.expected.keys().next_back().copied();
         let want = self.expected.get(&number).unwrap_or(&empty);
         let Some(closing) = want.closing else {
-            let is_short = self.exactly && last.is_none_or(|last| last <= number);
-            if is_short && !self.ended_in_order() {
+            let are_over = last.is_none_or(|last| last <= number);
+            if are_over && self.is_exact() && !self.ended_in_order() {
                 // The process was killed after it had written the events, before it wrote the answers.
                 self.end_early(EndedEarly::AnswersEnd);
-            } else {
-                let what = "no answer was expected, and one was given";
-                self.result.differences.push(format!("{}: {what}", place(number)));
+                return;
             }
+            let what = match are_over {
+                true => {
+                    self.is_over = true;
+                    let rest = (self.scenario.events.len() as u64).saturating_sub(number);
+                    format!("no answer was expected from here on; the scenario has {}", {
+                        count(rest, "further event")
+                    })
+                }
+                false => "no answer was expected, and one was given".to_owned(),
+            };
+            self.result.differences.push(format!("{}: {what}", place(number)));
             return;
         };
-        if !self.exactly && self.state.shows_defect(event, closing) {
+        if !self.is_exact() && self.state.shows_defect(event, closing) {
             self.end_early(EndedEarly::SparkDefect);
             return;
         }
         self.state.apply(event, want);
-        self.result.compare_event(number, want, got, self.exactly, self.state.at_limit);
+        self.result.compare_event(number, want, got, self.strictness, self.state.at_limit);
         self.state.update_limit(closing);
     }
 
@@ -231,18 +257,21 @@ impl ComparisonResult {
         number: u64,
         want: &EventAnswers<'_>,
         got: &EventAnswers<'_>,
-        exactly: bool,
+        strictness: Strictness,
         at_limit: bool,
     ) {
         self.answers += want.lines.len() as u64;
         self.identical +=
             want.lines.iter().zip(&got.lines).filter(|(want, got)| want == got).count() as u64;
         let mut found = calls_differ(&want.calls, &got.calls, at_limit);
+        if found.is_empty() && strictness == Strictness::Ordered {
+            found.extend(order_differs(&want.calls, &got.calls));
+        }
         match (want.closing, got.closing) {
             (Some(want), Some(got)) => found.extend(state_differs(want, got)),
             _ => found.push("no answer was given".to_owned()),
         }
-        if found.is_empty() && exactly {
+        if found.is_empty() && strictness == Strictness::Exact {
             let pairs = want.lines.iter().zip(&got.lines).find(|(want, got)| want != got);
             if let Some((want, got)) = pairs {
                 found.push(format!("expected {}, decided {}", want.trim_end(), got.trim_end()));

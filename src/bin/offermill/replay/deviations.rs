@@ -5,7 +5,11 @@
 const DEVIATIONS: &[(&str, &str)] = &[
     (
         "A constraint compares a word with a number: Spark throws and answers no offer of the batch",
-        "the offer doesn't meet the constraint",
+        "the word matches nothing; another value of the condition may",
+    ),
+    (
+        "A constraint's number is in hexadecimal floating point, such as 0x1p3: Spark reads it",
+        "it is a word, which matches no number",
     ),
     (
         "An update names an agent that Spark never used: Spark throws and keeps counting what ended",
@@ -21,21 +25,27 @@ const DEVIATIONS: &[(&str, &str)] = &[
     ),
     ("A task runs that was never launched, or that has ended: Spark does nothing", "it is killed"),
     (
-        "Spark's home isn't set, or labels can't be read: Spark throws at each offer and counts executors that never \
-         start",
-        "offers are declined, and nothing is counted",
+        "Spark's home isn't set, labels can't be read, or secrets and their places differ in number: Spark throws at \
+         each offer and counts executors that never start",
+        "offers are declined with a remark, and nothing is counted",
     ),
     (
-        "An image, a network or a class path is set but empty: Spark passes the empty value on",
+        "A home, an archive, an image, a network or a class path is set but empty: Spark passes the empty value on",
         "it counts as not set",
     ),
+    (
+        "Two offers of a batch have the same id, which no master sends: Spark launches the tasks of both twice",
+        "each is answered once",
+    ),
+    ("A negative number of executors is requested: Spark throws", "nothing changes"),
     (
         "An executor fits exactly into resources of several roles: Spark adds doubles and may miss by 10^-16",
         "it fits: amounts are in thousandths, as in Mesos",
     ),
     ("The cluster reports an error: Spark throws and goes on", "all later offers are declined"),
     (
-        "A setting can't work, such as a label without a value: Spark accepts it and throws later",
+        "A setting has a form or a value that isn't allowed, such as -1 extra cores, +2 cores or a URI with a space: \
+         Spark throws later, or works with it",
         "the start fails with the reason",
     ),
 ];

@@ -56,6 +56,42 @@ pub(super) fn calls_differ(want: &[&CallKind], got: &[&CallKind], at_limit: bool
     found
 }
 
+/// Describes the first call of one event that comes in another order, or accepts an offer with its tasks in another
+/// order.
+pub(super) fn order_differs(want: &[&CallKind], got: &[&CallKind]) -> Option<String> {
+    let name = |calls: &[&CallKind], at: usize| {
+        calls.get(at).map_or_else(|| "no call".to_owned(), |call| call_name(call))
+    };
+    let mut places = 0..want.len().max(got.len());
+    let at = places.find(|at| name(want, *at) != name(got, *at))?;
+    let (want, got) = (name(want, at), name(got, at));
+    Some(format!("another order: call {} expected {want}, decided {got}", at + 1))
+}
+
+/// Names a call with what it is about.
+fn call_name(call: &CallKind) -> String {
+    match call {
+        CallKind::Accept(accept) => {
+            let tasks: Vec<&str> = accept.tasks.iter().map(|task| &*task.id).collect();
+            format!("accept {} with {}", accept.offers.join(" + "), tasks.join(", "))
+        }
+        CallKind::Decline(decline) => format!("decline {}", decline.offer),
+        CallKind::Revive => "revive".to_owned(),
+        CallKind::Suppress => "suppress".to_owned(),
+        CallKind::Kill { task } => format!("kill {task}"),
+        CallKind::GivenUp { task } => format!("given_up {task}"),
+        CallKind::Forget { task } => format!("forget {task}"),
+        CallKind::DriverStop { failover: false } => "driver_stop".to_owned(),
+        CallKind::DriverStop { failover: true } => "driver_stop with failover".to_owned(),
+        CallKind::ExecutorRemoved { executor, reason } => {
+            format!("executor_removed {executor} ({reason})")
+        }
+        CallKind::ShuffleInit { app_id } => format!("shuffle_init {app_id}"),
+        CallKind::ShuffleRegister { host, port } => format!("shuffle_register {host}:{port}"),
+        CallKind::ShuffleClose => "shuffle_close".to_owned(),
+    }
+}
+
 /// The answer to an offer.
 enum OfferAnswer<'a> {
     Accepted(&'a AcceptLine),
@@ -94,20 +130,8 @@ fn by_offer<'a>(calls: &[&'a CallKind]) -> BTreeMap<String, OfferAnswer<'a>> {
 
 /// Returns the calls that aren't about offers, sorted.
 fn other_calls(calls: &[&CallKind]) -> Vec<String> {
-    let name = |call: &&CallKind| match call {
-        CallKind::Accept(_) | CallKind::Decline(_) => None,
-        // The registration of a shuffle service implies these.
-        CallKind::ShuffleInit { .. } | CallKind::ShuffleClose => None,
-        CallKind::Revive => Some("revive".to_owned()),
-        CallKind::Suppress => Some("suppress".to_owned()),
-        CallKind::Kill { task } => Some(format!("kill {task}")),
-        CallKind::GivenUp { task } => Some(format!("given_up {task}")),
-        CallKind::Forget { task } => Some(format!("forget {task}")),
-        CallKind::DriverStop { .. } => Some("driver_stop".to_owned()),
-        CallKind::ExecutorRemoved { executor, .. } => Some(format!("executor_removed {executor}")),
-        CallKind::ShuffleRegister { host, port } => Some(format!("shuffle_register {host}:{port}")),
-    };
-    let mut all: Vec<String> = calls.iter().filter_map(name).collect();
+    let is_other = |call: &&&CallKind| !matches!(call, CallKind::Accept(_) | CallKind::Decline(_));
+    let mut all: Vec<String> = calls.iter().filter(is_other).map(|call| call_name(call)).collect();
     all.sort();
     all
 }

@@ -14,16 +14,19 @@
 //!
 //! | event | Spark | here |
 //! |---|---|---|
-//! | a constraint compares a word with a number | throws, answers no offer of the batch | it isn't met |
+//! | a constraint compares a word with a number | throws, answers no offer of the batch | the word matches nothing |
+//! | a constraint's number is hexadecimal (`0x1p3`) | reads it | it matches no number |
 //! | an update names an agent that Spark never used | throws, keeps counting what ended | the task is found by its id |
 //! | a task's end names another agent | counts the executor for ever | the task is found by its id |
 //! | a task ends twice, or never existed | counts a failure, revives | nothing |
 //! | a task runs that was never launched, or that ended | nothing | it is killed |
-//! | Spark's home isn't set, or labels can't be read | throws, counts what never starts | offers are declined |
-//! | an image, a network or a class path is set but empty | passes it on | counts as not set |
+//! | Spark's home isn't set, labels can't be read, secrets have no place | throws, counts what never starts | offers are declined |
+//! | a home, an archive, an image, a network or a class path is set but empty | passes it on | counts as not set |
+//! | two offers of a batch have the same id | launches the tasks of both twice | each is answered once |
+//! | a negative number of executors is requested | throws | nothing changes |
 //! | an executor fits exactly into resources of several roles | adds doubles, may miss by 10⁻¹⁶ | it fits |
 //! | the cluster reports an error | throws, goes on | later offers are declined |
-//! | a setting can't work | accepts it, or throws later | the start fails |
+//! | a setting has a form or a value that isn't allowed | accepts some, throws later for others | the start fails |
 //!
 //! `deviations.rs` contains the same list for `--help`.
 //!
@@ -48,19 +51,23 @@ use std::ops::ControlFlow::{self, Break, Continue};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use offermill::Kernel;
+use offermill::{Config, IdScheme, Kernel};
 
 use crate::exit::ExitStatus;
 use crate::output::{PrintOutcome, print_result, remark};
 use crate::record;
 use crate::scenario::answer::CallLine;
 use crate::scenario::reader::{self, LineError, ScenarioFile};
-use crate::scenario::{AnswerLine, CallKind, ClosingLine, ConductLine, line};
+use crate::scenario::{
+    AnswerLine, CallKind, ClosingLine, ConductLine, InitLine, ScenarioHead, line,
+};
 use crate::text::format::count;
 
 use arguments::{Compat, ReplayArguments};
-use compare::{Comparer, ComparisonResult, EndedEarly};
+use compare::{Comparer, ComparisonResult, EndedEarly, Strictness};
+use files::ReplayInput;
 use spark::SparkReplay;
+use spark_settings::SparkStart;
 
 /// The size of output that is written at once, in bytes.
 const CHUNK: usize = 64 * 1024;
@@ -77,18 +84,8 @@ pub(crate) fn replay(arguments: &ReplayArguments) -> ExitStatus {
         }
     };
     let mut totals = ComparisonTotals::default();
-    let mut unreadable = false;
     for input in &inputs {
-        let said = read(&input.scenario, arguments.compat).and_then(|(scenario, is_spark)| {
-            let Some(expected) = &input.expected else {
-                return Ok(print(&scenario, is_spark));
-            };
-            let expected = compare::read(expected)?;
-            let result = compare(&scenario, is_spark, &expected);
-            totals.add(&result);
-            Ok(print_differences(&input.scenario, &result, arguments.show))
-        });
-        match said {
+        match replay_one(input, arguments, &mut totals) {
             Ok(PrintOutcome::Written) => {}
             Ok(PrintOutcome::Closed) if arguments.expect.is_empty() => return ExitStatus::Done,
             // The exit code still depends on the remaining comparisons.
@@ -96,46 +93,110 @@ pub(crate) fn replay(arguments: &ReplayArguments) -> ExitStatus {
             Ok(PrintOutcome::Failed) => return ExitStatus::OutputClosed,
             Err(error) => {
                 remark(&error.to_string());
-                unreadable = true;
+                totals.unreadable += 1;
             }
         }
     }
     if !arguments.expect.is_empty() && print_result(&totals.text()) == PrintOutcome::Failed {
         return ExitStatus::OutputClosed;
     }
-    match (unreadable, totals.wrong) {
-        (true, _) => ExitStatus::BadInput,
-        (false, 0) => ExitStatus::Done,
-        (false, _) => ExitStatus::Differs,
+    match (totals.unreadable, totals.wrong) {
+        (0, 0) => ExitStatus::Done,
+        (0, _) => ExitStatus::Differs,
+        _ => ExitStatus::BadInput,
+    }
+}
+
+/// Replays one scenario, and prints its answers or how they differ.
+fn replay_one(
+    input: &ReplayInput,
+    arguments: &ReplayArguments,
+    totals: &mut ComparisonTotals,
+) -> Result<PrintOutcome, LineError> {
+    let (scenario, is_spark) = read(&input.scenario, arguments.compat)?;
+    let expected = input.expected.as_deref().map(read_expected).transpose()?;
+    let start = ReplayStart::of(&scenario.head, is_spark);
+    if let Some(why) = start.no_launcher() {
+        let path = input.scenario.display();
+        remark(&format!(
+            "{path}: Spark couldn't launch an executor with these settings, so all offers are declined: {why}"
+        ));
+    }
+    let Some(expected) = expected else {
+        return Ok(print(&scenario, start));
+    };
+    let strictness = match (is_spark, arguments.any_order) {
+        (false, _) => Strictness::Exact,
+        (true, false) => Strictness::Ordered,
+        (true, true) => Strictness::AnyOrder,
+    };
+    let result = compare(&scenario, start, &expected, strictness);
+    totals.add(&result);
+    Ok(print_differences(&input.scenario, &result, arguments.show))
+}
+
+/// Reads a file of expected answers. A remark tells if its last line is incomplete.
+fn read_expected(path: &Path) -> Result<Vec<AnswerLine>, LineError> {
+    let (answers, incomplete_line) = compare::read(path)?;
+    remark_incomplete(path, incomplete_line);
+    Ok(answers)
+}
+
+fn remark_incomplete(path: &Path, line: Option<u64>) {
+    if let Some(number) = line {
+        let path = path.display();
+        remark(&format!(
+            "{path}:{number}: the file ends in the middle of this line, which is ignored"
+        ));
     }
 }
 
 /// Reads a scenario, and returns whether it is decided as by Spark.
 fn read(path: &Path, compat: Option<Compat>) -> Result<(ScenarioFile, bool), LineError> {
     let scenario = reader::scenario(path)?;
-    if let Some(number) = scenario.incomplete_line {
-        let path = path.display();
-        remark(&format!(
-            "{path}:{number}: the file ends in the middle of this line, which is ignored"
-        ));
-    }
+    remark_incomplete(path, scenario.incomplete_line);
     scenario.check_times(path)?;
     let is_spark = compat.is_some() || scenario.head.conduct == Some(ConductLine::Spark35);
     Ok((scenario, is_spark))
 }
 
-/// Replays a scenario and passes each answer to `send`, until that breaks.
-fn play(scenario: &ScenarioFile, is_spark: bool, send: impl FnMut(AnswerLine) -> ControlFlow<()>) {
-    match is_spark {
-        true => drop(play_as_spark(scenario, send)),
-        false => play_as_offermill(scenario, send),
+/// What a scenario's settings lead to.
+enum ReplayStart {
+    /// The settings are invalid; the first line of the answers says why.
+    Rejected(Box<InitLine>),
+    Offermill(Box<(Config, IdScheme)>),
+    Spark(Box<SparkStart>),
+}
+
+impl ReplayStart {
+    fn of(head: &ScenarioHead, is_spark: bool) -> ReplayStart {
+        let start = match is_spark {
+            true => spark_settings::spark(head).map(|start| ReplayStart::Spark(Box::new(start))),
+            false => spark_settings::own(head).map(|own| ReplayStart::Offermill(Box::new(own))),
+        };
+        start.unwrap_or_else(ReplayStart::Rejected)
+    }
+
+    /// Why Spark could launch no executor, if it couldn't.
+    fn no_launcher(&self) -> Option<&str> {
+        match self {
+            ReplayStart::Spark(start) => start.launcher.as_ref().err().map(String::as_str),
+            ReplayStart::Rejected(_) | ReplayStart::Offermill(_) => None,
+        }
     }
 }
 
-fn play_as_offermill(scenario: &ScenarioFile, mut send: impl FnMut(AnswerLine) -> ControlFlow<()>) {
-    match spark_settings::own(&scenario.head) {
-        Err(init) => drop(send(AnswerLine::Init(*init))),
-        Ok((config, ids)) => {
+/// Replays a scenario and passes each answer to `send`, until that breaks.
+fn play(
+    scenario: &ScenarioFile,
+    start: ReplayStart,
+    mut send: impl FnMut(AnswerLine) -> ControlFlow<()>,
+) {
+    match start {
+        ReplayStart::Rejected(init) => drop(send(AnswerLine::Init(*init))),
+        ReplayStart::Spark(start) => drop(play_as_spark(scenario, *start, send)),
+        ReplayStart::Offermill(own) => {
+            let (config, ids) = *own;
             // Times were checked when the scenario was read, so this can't fail.
             let _in_order = record::play(&scenario.events, Kernel::new(config, ids), send);
         }
@@ -144,12 +205,9 @@ fn play_as_offermill(scenario: &ScenarioFile, mut send: impl FnMut(AnswerLine) -
 
 fn play_as_spark(
     scenario: &ScenarioFile,
+    start: SparkStart,
     mut send: impl FnMut(AnswerLine) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
-    let start = match spark_settings::spark(&scenario.head) {
-        Err(init) => return send(AnswerLine::Init(*init)),
-        Ok(start) => start,
-    };
     send(AnswerLine::Init(start.init.clone()))?;
     let mut player = SparkReplay::new(start);
     let mut calls: Vec<CallKind> = Vec::new();
@@ -163,11 +221,11 @@ fn play_as_spark(
     Continue(())
 }
 
-fn print(scenario: &ScenarioFile, is_spark: bool) -> PrintOutcome {
+fn print(scenario: &ScenarioFile, start: ReplayStart) -> PrintOutcome {
     let mut text = String::new();
     let mut said = PrintOutcome::Written;
     let mut said_at = Instant::now();
-    play(scenario, is_spark, |answer| {
+    play(scenario, start, |answer| {
         text.push_str(&line(&answer));
         if text.len() >= CHUNK || said_at.elapsed() >= WRITE_WITHIN {
             said = print_result(&text);
@@ -182,9 +240,14 @@ fn print(scenario: &ScenarioFile, is_spark: bool) -> PrintOutcome {
     }
 }
 
-fn compare(scenario: &ScenarioFile, is_spark: bool, expected: &[AnswerLine]) -> ComparisonResult {
-    let mut comparer = Comparer::new(scenario, expected, !is_spark);
-    play(scenario, is_spark, |answer| {
+fn compare(
+    scenario: &ScenarioFile,
+    start: ReplayStart,
+    expected: &[AnswerLine],
+    strictness: Strictness,
+) -> ComparisonResult {
+    let mut comparer = Comparer::new(scenario, expected, strictness);
+    play(scenario, start, |answer| {
         comparer.compare(answer);
         Continue(())
     });
@@ -196,6 +259,8 @@ fn compare(scenario: &ScenarioFile, is_spark: bool, expected: &[AnswerLine]) -> 
 struct ComparisonTotals {
     scenarios: u64,
     answers: u64,
+    /// Scenarios that were not replayed, because they or their expected answers can't be read.
+    unreadable: u64,
     /// Scenarios with differences.
     wrong: u64,
     /// Scenarios that were compared up to a defect of Spark.
@@ -217,10 +282,24 @@ impl ComparisonTotals {
     }
 
     fn text(&self) -> String {
-        let ComparisonTotals { scenarios, answers, wrong, defects, short, identical } = self;
-        let differ = match wrong {
-            0 => "no difference".to_owned(),
-            wrong => format!("{} with differences", count(*wrong, "scenario")),
+        let ComparisonTotals { scenarios, answers, unreadable, wrong, defects, short, identical } =
+            self;
+        let left_out = match unreadable {
+            0 => String::new(),
+            1 => "1 scenario not compared: it or its expected answers can't be read\n".to_owned(),
+            many => {
+                format!(
+                    "{many} scenarios not compared: they or their expected answers can't be read\n"
+                )
+            }
+        };
+        if *scenarios == 0 {
+            return left_out;
+        }
+        let differ = match (wrong, unreadable) {
+            (0, 0) => "no difference".to_owned(),
+            (0, _) => "no difference in these".to_owned(),
+            (wrong, _) => format!("{} with differences", count(*wrong, "scenario")),
         };
         let scenarios = count(*scenarios, "scenario");
         let answers = count(*answers, "answer");
@@ -237,7 +316,7 @@ impl ComparisonTotals {
             let short = count(*short, "scenario");
             text.push_str(&format!("{short} compared only up to where the expected answers end\n"));
         }
-        text
+        text + &left_out
     }
 }
 

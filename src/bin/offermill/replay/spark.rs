@@ -30,7 +30,7 @@ pub(super) struct SparkReplay {
     handler: Handler,
     decisions: Decisions,
     now: Timestamp,
-    /// Without a launcher, no task is launched.
+    /// Without a launcher, no task can be launched.
     launcher: Option<SparkExecutor>,
     app_name: String,
     /// The framework's id, after registration.
@@ -69,7 +69,7 @@ impl SparkReplay {
             kernel,
             decisions: Decisions::new(),
             now: Timestamp::ORIGIN,
-            launcher,
+            launcher: launcher.ok(),
             app_name: draft.name.clone().unwrap_or_else(|| "app".to_owned()),
             app_id: None,
             shuffle_port: draft.shuffle.enabled.then_some(draft.shuffle.port),
@@ -93,9 +93,9 @@ impl SparkReplay {
     }
 
     /// Answers a batch: first declines the offers that don't meet the constraint, then answers the others in order.
-    fn offers(&mut self, offers: &[OfferLine], calls: &mut Vec<CallKind>) {
+    fn offers(&mut self, lines: &[OfferLine], calls: &mut Vec<CallKind>) {
         let arena = Bump::new();
-        let offers = as_spark_reads(to_offers(offers, &arena), &arena);
+        let offers = as_spark_reads(to_offers(lines, &arena), &arena);
         if self.shutdown == ShutdownStage::Running {
             let executors = self.kernel.totals().executors;
             self.launching = self.limit.is_none_or(|limit| executors < limit);
@@ -111,7 +111,7 @@ impl SparkReplay {
         answers.extend(rest.into_iter().filter_map(declined));
         for accepted in self.decisions.accepts() {
             let Some(offer) = accepted.offers.first() else { continue };
-            let Some(accept) = self.accept(offers, &accepted) else { continue };
+            let Some(accept) = self.accept(lines, offers, &accepted) else { continue };
             if let Some(offer) = offers.get(*offer as usize) {
                 self.tasks.insert(&accept, offer);
             }
@@ -122,16 +122,23 @@ impl SparkReplay {
     }
 
     /// Returns the acceptance of an offer, with the newest task first.
-    fn accept(&self, batch: &[Offer<'_>], accepted: &Accepted<'_>) -> Option<AcceptLine> {
+    fn accept(
+        &self,
+        lines: &[OfferLine],
+        batch: &[Offer<'_>],
+        accepted: &Accepted<'_>,
+    ) -> Option<AcceptLine> {
         let offer = batch.get(*accepted.offers.first()? as usize)?;
         let launcher = self.launcher.as_ref()?;
         let recorded = AcceptedOffers::of(&self.kernel, accepted);
         let mut accept = AcceptLine { refuse_seconds: None, ..AcceptLine::of(batch, &recorded) };
+        accept.restore_reservation_roles(lines, &recorded);
         let placed = accepted.executors.iter();
         for (task, placed) in accept.tasks.iter_mut().zip(placed) {
             let facts = Facts {
                 executor: &task.id,
-                app: self.app_id.as_deref().unwrap_or_default(),
+                // As Java prints the id that Spark doesn't have before the registration.
+                app: self.app_id.as_deref().unwrap_or("null"),
                 agent_id: offer.agent_id,
                 hostname: offer.hostname,
                 cores: placed.advertised_cores,
@@ -282,6 +289,8 @@ impl SparkReplay {
             | EventKind::ExecutorLost(_)
             | EventKind::Recovered(_)
             | EventKind::AnswersLate => {}
+            // Spark throws, and nothing changes.
+            EventKind::NegativeRequest(_) => {}
         }
         None
     }

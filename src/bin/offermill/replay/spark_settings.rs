@@ -5,13 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use offermill::config::{Conduct, ExclusionRule, ExecutorCores, Placement};
 use offermill::launch::{self, spark::SparkExecutor};
 use offermill::resources::MilliCpus;
-use offermill::{Config, IdScheme};
+use offermill::{Config, Constraint, IdScheme};
 
 use crate::record::{build, config_of};
 use crate::scenario::{InitLine, ScenarioHead};
 use crate::settings::checks::spark::{self, spark_executor};
 use crate::settings::draft::SettingsDraft;
 use crate::settings::table;
+use crate::settings::values::containers::ContainerSettings;
+use crate::text::format::count;
 
 /// Spark's core cap if none is set.
 const NO_CAP: u64 = i32::MAX as u64;
@@ -24,8 +26,8 @@ pub(super) struct SparkStart {
     pub(super) config: Config,
     /// The core cap as it was set; 0 if it wasn't.
     pub(super) cap_given: f64,
-    /// The launcher of Spark's executors, if Spark's home is set.
-    pub(super) launcher: Option<SparkExecutor>,
+    /// The launcher of Spark's executors, or why none can be launched.
+    pub(super) launcher: Result<SparkExecutor, String>,
     pub(super) init: InitLine,
 }
 
@@ -34,7 +36,7 @@ pub(super) struct SparkStart {
 /// # Errors
 /// With the first line of the answers, which says what is wrong.
 pub(super) fn own(head: &ScenarioHead) -> Result<(Config, IdScheme), Box<InitLine>> {
-    config_of(head).map_err(|problems| Box::new(refusal(head, &problems)))
+    config_of(head).map_err(|problems| Box::new(rejected(head, &problems)))
 }
 
 /// Reads the settings as Spark's backend for Mesos understands them.
@@ -52,9 +54,9 @@ pub(super) fn spark(head: &ScenarioHead) -> Result<SparkStart, Box<InitLine>> {
     // Spark has no such setting.
     conf.remove("spark.mesos.executor.gpus");
     remove_unreadable_items(&mut conf);
-    let can_launch = remove_unreadable_labels(&mut conf);
+    let unreadable_labels = remove_unreadable_labels(&mut conf);
     let mut draft = table::read_scenario(&conf);
-    draft.container.drop_image_only_settings();
+    draft.container.drop_unused_by_spark();
     spark::check(&mut draft);
     if idle.is_some() {
         draft.core_cap = Some(MilliCpus::ZERO);
@@ -75,8 +77,13 @@ pub(super) fn spark(head: &ScenarioHead) -> Result<SparkStart, Box<InitLine>> {
     draft.placement = Placement::RoundRobin;
     let launcher =
         spark_executor(&draft).map_err(|error| draft.report_error(&error)).ok().flatten();
-    let launcher = launcher.filter(|_| can_launch);
-    if launcher.is_none() {
+    let launcher = match unreadable_labels.or_else(|| unpaired_secrets(&draft.container)) {
+        Some(why) => Err(why),
+        None => launcher.ok_or_else(|| {
+            "neither spark.mesos.executor.home nor spark.executor.uri is set".to_owned()
+        }),
+    };
+    if launcher.is_err() {
         // Executors that can't be launched must not be placed.
         draft.core_cap = Some(MilliCpus::ZERO);
     }
@@ -89,7 +96,7 @@ pub(super) fn spark(head: &ScenarioHead) -> Result<SparkStart, Box<InitLine>> {
             let init = init(head, &draft, &config, shown);
             Ok(SparkStart { draft, config, cap_given, launcher, init })
         }
-        _ => Err(Box::new(refusal(head, &draft.problems))),
+        _ => Err(Box::new(rejected(head, &draft.problems))),
     }
 }
 
@@ -113,13 +120,36 @@ fn remove_unreadable_items(conf: &mut BTreeMap<String, String>) {
     }
 }
 
-/// Removes labels that can't be parsed: Spark starts in spite of them, and throws at each launch. Returns whether there
-/// were none.
-fn remove_unreadable_labels(conf: &mut BTreeMap<String, String>) -> bool {
-    const LABELS: [&str; 2] = ["spark.mesos.task.labels", "spark.mesos.network.labels"];
-    let given = conf.len();
-    conf.retain(|key, text| !LABELS.contains(&key.as_str()) || launch::labels(text).is_ok());
-    conf.len() == given
+/// Removes labels that can't be parsed: Spark starts in spite of them, and throws at each launch. Returns what is wrong
+/// with them. Spark doesn't read the labels of a network without a name.
+fn remove_unreadable_labels(conf: &mut BTreeMap<String, String>) -> Option<String> {
+    const TASK_LABELS: &str = "spark.mesos.task.labels";
+    const NETWORK_LABELS: &str = "spark.mesos.network.labels";
+    if conf.get("spark.mesos.network.name").is_none_or(|name| name.trim().is_empty()) {
+        conf.remove(NETWORK_LABELS);
+    }
+    let mut problem = None;
+    for key in [TASK_LABELS, NETWORK_LABELS] {
+        if let Some(Err(error)) = conf.get(key).map(|text| launch::labels(text)) {
+            conf.remove(key);
+            problem.get_or_insert_with(|| format!("{key}: {error}"));
+        }
+    }
+    problem
+}
+
+/// Returns what is wrong with the places of secrets, if Spark throws at each launch because of them.
+fn unpaired_secrets(container: &ContainerSettings) -> Option<String> {
+    let names = container.secret_names.len();
+    let values = container.secret_values.len();
+    if names > 0 && values > 0 {
+        return Some("secrets are given both by their names and by their values".to_owned());
+    }
+    let secrets = names + values;
+    let places = [container.secret_variables.len(), container.secret_files.len()];
+    let unpaired = places.into_iter().find(|places| *places > 0 && *places != secrets)?;
+    let places = count(unpaired as u64, "place");
+    Some(format!("secrets: {places} for {}", count(secrets as u64, "secret")))
 }
 
 fn init(
@@ -143,13 +173,11 @@ fn init(
 const CORES_MAX: &str = "spark.cores.max";
 const CONSTRAINTS: &str = "spark.mesos.constraints";
 
-/// Returns the first line of the answers for invalid settings, in Spark's words where Spark reports them.
-fn refusal(head: &ScenarioHead, problems: &[String]) -> InitLine {
+/// Returns the first line of the answers for invalid settings, in Spark's words if the constraint is the only one.
+fn rejected(head: &ScenarioHead, problems: &[String]) -> InitLine {
     let sentences = problems.join("; ");
-    let constraints = head
-        .conf
-        .get(CONSTRAINTS)
-        .filter(|_| problems.len() == 1 && sentences.starts_with(CONSTRAINTS));
+    let is_invalid = |text: &&String| Constraint::parse(text).is_err();
+    let constraints = head.conf.get(CONSTRAINTS).filter(is_invalid).filter(|_| problems.len() == 1);
     let (error, cause) = match constraints {
         Some(text) => (format!("Bad constraint string: {text}"), Some(sentences)),
         None => (sentences, None),

@@ -13,9 +13,13 @@ pub(super) fn add_command(task: &mut TaskLine, command: &Command) {
     // A command that can't be quoted for a shell is shown unquoted.
     let line = command.shown_line().unwrap_or_else(|_| command.argv.join(" "));
     task.command = Some(line);
-    task.env = Some(command.environment.iter().cloned().collect());
     let nothing = Setup::default();
     let setup = command.setup.as_deref().unwrap_or(&nothing);
+    let mut environment: BTreeMap<String, String> = command.environment.iter().cloned().collect();
+    // In Spark's messages, variables with secrets have no value.
+    environment
+        .extend(setup.secret_variables.iter().map(|(name, _)| (name.clone(), String::new())));
+    task.env = Some(environment);
     task.uris = setup
         .uris
         .iter()
@@ -23,14 +27,14 @@ pub(super) fn add_command(task: &mut TaskLine, command: &Command) {
         .collect();
     let value = |value: &Option<String>| value.clone().unwrap_or_default();
     task.labels = setup.labels.iter().map(|(key, it)| (key.clone(), value(it))).collect();
-    task.container = Some(container(setup.container.as_ref()));
+    task.container = Some(container(setup));
 }
 
 /// Returns the container of a task. Spark's tasks always have one; by default the agent's.
-fn container(container: Option<&launch::Container>) -> ContainerLine {
-    let Some(container) = container else {
-        return ContainerLine { kind: "MESOS".to_owned(), ..ContainerLine::default() };
-    };
+fn container(setup: &Setup) -> ContainerLine {
+    let agents_own =
+        launch::Container::new(ContainerKind::Mesos { image: None, force_pull: false });
+    let container = setup.container.as_ref().unwrap_or(&agents_own);
     let mut more = BTreeMap::new();
     let mut add = |key: &str, value: serde_json::Value| {
         let is_nothing = value == json!(false) || value == json!([]);
@@ -57,7 +61,11 @@ fn container(container: Option<&launch::Container>) -> ContainerLine {
         .volumes
         .iter()
         .map(|it| json!({"host": it.host, "container": it.container, "read_only": it.read_only}));
-    add("volumes", volumes.collect());
+    let secrets = setup
+        .secret_files
+        .iter()
+        .map(|(path, _)| json!({"host": null, "container": path, "read_only": true}));
+    add("volumes", volumes.chain(secrets).collect());
     let ports = container.port_mappings.iter().map(
         |it| json!({"host": it.host, "container": it.container, "protocol": it.protocol.as_str()}),
     );

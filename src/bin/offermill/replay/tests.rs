@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
 
-use super::play;
+use super::{ReplayStart, play};
 use crate::scenario::reader;
 use crate::scenario::{AnswerLine, CallKind, EventKind};
 
@@ -45,6 +45,9 @@ const CONF: &[(&str, &[&str])] = &[
     ("spark.mesos.network.name", &["net"]),
     ("spark.mesos.network.labels", &["a:b", "a"]),
     ("spark.mesos.task.labels", &["a:b\\:c,d:e", "a:b:c", ","]),
+    ("spark.mesos.executor.secret.names", &["a", "a,b"]),
+    ("spark.mesos.executor.secret.envkeys", &["A", "A,B"]),
+    ("spark.mesos.executor.secret.filenames", &["/f", ","]),
     ("spark.mesos.uris", &["a, b", ""]),
     ("spark.mesos.principal.file", &["/nowhere"]),
     ("spark.executorEnv.A", &["b", ""]),
@@ -181,6 +184,7 @@ fn event() -> impl Strategy<Value = Value> {
         json!({"limit": null}),
         json!({"limit": u32::MAX}),
         json!({"request_total": u32::MAX}),
+        json!({"request_total": -1}),
         json!({"former": [{"executor": "e", "agent": "a1", "host": "h", "millicores": u64::MAX, "mem": u64::MAX}]}),
         json!({"former": []}),
     ]);
@@ -220,7 +224,7 @@ proptest! {
         prop_assert!(scenario.check_times(Path::new("x")).is_ok());
         for is_spark in [false, true] {
             let mut answers = Vec::new();
-            play(&scenario, is_spark, |answer| {
+            play(&scenario, ReplayStart::of(&scenario.head, is_spark), |answer| {
                 answers.push(answer);
                 std::ops::ControlFlow::Continue(())
             });

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use offermill::engine::journal::{AcceptedOffers, Launched};
 use offermill::resources::MilliCpus;
 use offermill::{Amount, DEFAULT_ROLE, Offer, Piece, Reservations, Totals};
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Number;
 
-use super::offer::{RefinedLine, ReservedLine, ResourceLine};
+use super::offer::{OfferLine, RefinedLine, ReservedLine, ResourceLine};
 
 /// A line of an answer file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub(crate) enum AnswerLine {
     /// The first line: whether the settings were accepted.
@@ -20,6 +21,23 @@ pub(crate) enum AnswerLine {
     Closing(ClosingLine),
     /// A call.
     Call(CallLine),
+}
+
+impl<'de> Deserialize<'de> for AnswerLine {
+    /// The kind of line follows from its keys.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<AnswerLine, D::Error> {
+        let object = serde_json::Map::deserialize(deserializer)?;
+        let has = |key: &str| object.contains_key(key);
+        let (is_init, is_closing, is_call) = (has("init"), has("after"), has("call"));
+        let value = serde_json::Value::Object(object);
+        let line = match (is_init, is_closing, is_call) {
+            (true, ..) => InitLine::deserialize(value).map(AnswerLine::Init),
+            (_, true, _) => ClosingLine::deserialize(value).map(AnswerLine::Closing),
+            (_, _, true) => CallLine::deserialize(value).map(AnswerLine::Call),
+            _ => return Err(D::Error::custom("neither \"init\" nor \"call\" nor \"after\"")),
+        };
+        line.map_err(D::Error::custom)
+    }
 }
 
 /// Whether the settings were accepted, and what follows from them.
@@ -268,6 +286,25 @@ impl AcceptLine {
             offers: offers.map(|offer| offer.id.to_owned()).collect(),
             refuse_seconds: Some(accepted.refuse.as_secs_f64()),
             tasks: accepted.executors.iter().map(task).collect(),
+        }
+    }
+
+    /// Adds the roles of reservations, which the kernel doesn't have, from the lines of the batch.
+    pub(crate) fn restore_reservation_roles(
+        &mut self,
+        batch: &[OfferLine],
+        accepted: &AcceptedOffers,
+    ) {
+        let role = |piece: &Piece| {
+            let resource = batch.get(piece.offer as usize)?.resources.get(piece.resource as usize);
+            resource?.reservation.as_ref()?.role.clone()
+        };
+        for (task, launched) in self.tasks.iter_mut().zip(&accepted.executors) {
+            for (line, piece) in task.resources.iter_mut().zip(&launched.pieces) {
+                if let Some(reservation) = &mut line.reservation {
+                    reservation.role = role(piece);
+                }
+            }
         }
     }
 }

@@ -9,7 +9,7 @@
 //! | `status` | `{"task","agent","state","reason"?,"counts_down"?}` | a status update; states and reasons have Mesos' names; with `counts_down` an executor that finishes lowers the executor limit by one |
 //! | `slave_lost` | agent | the agent was lost |
 //! | `executor_lost` | `{"executor","agent"?}` | the executor was lost |
-//! | `request_total` | number or `null`, and beside it `local`: tasks by host | sets the executor limit and the preferred hosts |
+//! | `request_total` | number or `null`, and beside it `local`: tasks by host | sets the executor limit and the preferred hosts; a negative number changes nothing |
 //! | `limit` | number or `null` | sets the executor limit and keeps the preferred hosts |
 //! | `kill` | executors | requests to kill executors |
 //! | `executor_registered` | `{"cores"}` | an executor registered with the driver |
@@ -72,7 +72,12 @@ pub(crate) enum EventKind {
     Status(StatusLine),
     SlaveLost(String),
     ExecutorLost(LostLine),
-    RequestTotal { total: Option<u32>, local: BTreeMap<String, u64> },
+    RequestTotal {
+        total: Option<u32>,
+        local: BTreeMap<String, u64>,
+    },
+    /// A request for a negative number of executors, which is rejected.
+    NegativeRequest(i64),
     Limit(Option<u32>),
     Kill(Vec<String>),
     ExecutorRegistered(CoresLine),
@@ -252,6 +257,7 @@ impl Serialize for ScenarioEvent {
                     map.serialize_entry("local", local)?;
                 }
             }
+            EventKind::NegativeRequest(total) => map.serialize_entry("request_total", total)?,
             EventKind::Limit(total) => map.serialize_entry("limit", total)?,
             EventKind::Kill(executors) => map.serialize_entry("kill", executors)?,
             EventKind::ExecutorRegistered(cores) => {
@@ -322,6 +328,9 @@ impl<'de> Visitor<'de> for EventVisitor {
             (Some(EventKind::RequestTotal { total, .. }), Some(local)) => {
                 Ok(ScenarioEvent { at_ms, kind: EventKind::RequestTotal { total, local } })
             }
+            (Some(kind @ EventKind::NegativeRequest(_)), Some(_)) => {
+                Ok(ScenarioEvent { at_ms, kind })
+            }
             (Some(_), Some(_)) => {
                 Err(A::Error::custom("\"local\" by itself, expected it beside \"request_total\""))
             }
@@ -341,9 +350,7 @@ fn read_kind<'de, A: MapAccess<'de>>(key: &str, map: &mut A) -> Result<EventKind
         "status" => EventKind::Status(map.next_value()?),
         "slave_lost" => EventKind::SlaveLost(map.next_value()?),
         "executor_lost" => EventKind::ExecutorLost(map.next_value()?),
-        "request_total" => {
-            EventKind::RequestTotal { total: map.next_value()?, local: BTreeMap::new() }
-        }
+        "request_total" => read_request(map.next_value()?)?,
         "limit" => EventKind::Limit(map.next_value()?),
         "kill" => EventKind::Kill(map.next_value()?),
         "executor_registered" => EventKind::ExecutorRegistered(map.next_value()?),
@@ -361,6 +368,18 @@ fn read_kind<'de, A: MapAccess<'de>>(key: &str, map: &mut A) -> Result<EventKind
         }
     };
     Ok(kind)
+}
+
+/// Reads the number of a `request_total`.
+fn read_request<E: Error>(total: Option<i64>) -> Result<EventKind, E> {
+    if let Some(total) = total.filter(|total| *total < 0) {
+        return Ok(EventKind::NegativeRequest(total));
+    }
+    let total = total.map(u32::try_from).transpose().map_err(|_| {
+        let most = u32::MAX;
+        E::custom(format_args!("too many executors, expected at most {most}, or null"))
+    })?;
+    Ok(EventKind::RequestTotal { total, local: BTreeMap::new() })
 }
 
 /// Checks the offers of a batch.

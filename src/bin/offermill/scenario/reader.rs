@@ -23,13 +23,17 @@ const ERROR_MAX: usize = 400;
 #[derive(Debug)]
 pub(crate) struct LineError {
     file: String,
-    line: u64,
+    /// Its number, from 1; none if the file can't be opened.
+    line: Option<u64>,
     what: String,
 }
 
 impl fmt::Display for LineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.file, self.line, self.what)
+        match self.line {
+            Some(line) => write!(f, "{}:{line}: {}", self.file, self.what),
+            None => write!(f, "{}: {}", self.file, self.what),
+        }
     }
 }
 
@@ -73,7 +77,7 @@ impl ScenarioFile {
             if !(now..=most).contains(&at) {
                 let file = printable(&path.to_string_lossy());
                 let what = format!("its time is {at} ms, expected {now} to {most}");
-                return Err(LineError { file, line, what });
+                return Err(LineError { file, line: Some(line), what });
             }
             now = at;
         }
@@ -144,7 +148,7 @@ impl LineReader<BufReader<Box<dyn Read>>> {
             Err(error) => {
                 let what = format!("can't be read: {error}, expected a file of lines");
                 let file = printable(&path.to_string_lossy());
-                Err(LineError { file, line: 1, what })
+                Err(LineError { file, line: None, what })
             }
         }
     }
@@ -162,10 +166,15 @@ impl<R: BufRead> LineReader<R> {
             what.truncate(at);
             what.push('…');
         }
-        LineError { file: self.file.clone(), line: self.number.max(1), what }
+        LineError { file: self.file.clone(), line: Some(self.number.max(1)), what }
     }
 
-    /// Reads the next line. Errors mention what was `expected`.
+    /// The number of the line that was read last, from 1.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Reads the next line, which must be an object. Errors mention what was `expected`.
     pub(crate) fn next<T: DeserializeOwned>(
         &mut self,
         expected: &str,
@@ -200,6 +209,10 @@ impl<R: BufRead> LineReader<R> {
         };
         // Some editors begin files with a byte order mark.
         let text = text.strip_prefix('\u{feff}').filter(|_| self.number == 1).unwrap_or(text);
+        // Otherwise serde would read an array as an object whose keys are left out.
+        if text.trim_start().starts_with(|first| first != '{') {
+            return Err(self.error(format!("not an object, expected {expected}")));
+        }
         match serde_json::from_str(text) {
             Ok(value) => Ok(NextLine::Value(value)),
             Err(error) if error.is_eof() && !is_whole => Ok(NextLine::Incomplete),
@@ -216,12 +229,35 @@ fn json_error(error: &serde_json::Error, text: &str, expected: &str) -> String {
     let sentence = error.to_string();
     // serde_json counts lines within the text, which is one line of the file.
     let end = sentence.rfind(" at line ").unwrap_or(sentence.len());
-    let sentence = &sentence[..end];
+    let sentence = in_words_of_json(&sentence[..end]);
     let rest = match sentence.contains("expected") {
         true => String::new(),
         false => format!(", expected {expected}"),
     };
     format!("column {}: {sentence}{rest}", error.column())
+}
+
+/// Replaces the names of Rust's types in a sentence of serde.
+fn in_words_of_json(sentence: &str) -> String {
+    const WORDS: [(&str, &str); 9] = [
+        ("expected u8", "expected a whole number from 0 to 255"),
+        ("expected u16", "expected a whole number from 0 to 65535"),
+        ("expected u32", "expected a whole number from 0 to 4294967295"),
+        ("expected u64", "expected a whole number from 0 to 18446744073709551615"),
+        ("expected i64", "expected a whole number"),
+        ("expected f64", "expected a number"),
+        ("expected a sequence", "expected an array"),
+        ("expected a map", "expected an object"),
+        ("expected a tuple of size 2", "expected an array of two"),
+    ];
+    if let Some((before, _)) = sentence.split_once("expected struct ") {
+        return format!("{before}expected an object");
+    }
+    let known = WORDS.iter().find_map(|(name, words)| {
+        let before = sentence.strip_suffix(name)?;
+        Some(format!("{before}{words}"))
+    });
+    known.unwrap_or_else(|| sentence.to_owned())
 }
 
 #[cfg(test)]
@@ -251,8 +287,11 @@ mod tests {
                 "{\"offrs\":[]}",
                 "F:2: column 8: unknown event \"offrs\", expected one of registered",
             ),
-            ("{\"offers\":7}", "F:2: column 11: invalid type: integer `7`, expected a sequence"),
-            ("[]", "F:2: column 0: invalid type: sequence, expected an event"),
+            ("{\"offers\":7}", "F:2: column 11: invalid type: integer `7`, expected an array"),
+            ("[]", "F:2: not an object, expected an event"),
+            ("7", "F:2: not an object, expected an event"),
+            ("{\"status\":7}", "invalid type: integer `7`, expected an object"),
+            ("{\"request_total\":4294967296}", "too many executors, expected at most 4294967295"),
             ("{}", "F:2: column 2: no event, expected one of"),
             ("", "F:2: the line is blank, expected an event"),
             ("{\"stop\":true,\"stop\":true}", "a second event, \"stop\", expected one per line"),
@@ -269,7 +308,11 @@ mod tests {
             ),
             ("{\"status\":{\"state\":\"TASK_LOST\"}}", "missing field `task`, expected an event"),
             ("{\"kill\":[\"1\"]", "EOF while parsing an object, expected an event"),
-            ("{\"advance_ms\":-1}", "invalid value: integer `-1`, expected u64"),
+            (
+                "{\"advance_ms\":-1}",
+                "integer `-1`, expected a whole number from 0 to 18446744073709551615",
+            ),
+            ("{\"limit\":-1}", "integer `-1`, expected a whole number from 0 to 4294967295"),
         ] {
             let error = read(format!("{HEAD}{line}\n").as_bytes()).unwrap_err();
             assert!(error.starts_with("F:2: ") && error.contains(expected), "{line}: {error}");
@@ -300,6 +343,7 @@ mod tests {
             ("{\"format\":1,\"co", "F:1: no whole line, expected a head"),
             ("{\"stop\":true}\n", "F:1: column 7: unknown field `stop`, expected one of"),
             ("{\"format\":1}\n", "missing field `conf`, expected a head"),
+            ("[\"\",\"\",0,1,null,null,{}]\n", "F:1: not an object, expected a head such as"),
             ("{\"format\":2,\"conf\":{}}\n", "\"format\" is 2, expected 1"),
             ("{\"format\":1,\"conf\":{\"a\":1}}\n", "invalid type: integer `1`, expected a string"),
             ("{\"format\":1,\"conf\":{\"a\":\"1\",\"a\":\"2\"}}\n", "\"a\" comes twice"),

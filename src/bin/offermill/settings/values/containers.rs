@@ -52,10 +52,13 @@ impl ContainerSettings {
         (setup != Setup::default()).then_some(setup)
     }
 
-    /// Drops volumes and port mappings if there is no image, as Spark does.
-    pub(crate) fn drop_image_only_settings(&mut self) {
+    /// Drops what Spark doesn't pass on: volumes and port mappings without an image, and port mappings of containers
+    /// that the Mesos agent runs.
+    pub(crate) fn drop_unused_by_spark(&mut self) {
         if self.image.is_none() {
             self.volumes.clear();
+        }
+        if self.image.is_none() || self.containerizer == Containerizer::Mesos {
             self.port_mappings.clear();
         }
     }
