@@ -65,8 +65,8 @@ fn wanted_hosts_come_first_for_a_while() {
     );
 }
 
-/// Goal: without a wait, with a wait of zero, or without wanted hosts, hosts don't matter. Method: each of them, with an
-/// offer in the moment of the request; at the executor limit in between.
+/// Goal: without a wait, with a wait of zero, or without wanted hosts, hosts don't matter. Method: each of them, with
+/// an offer in the moment of the request; at the executor limit in between.
 #[test]
 fn nothing_waits_unless_asked_to() {
     for setup in [Setup::default(), waiting(0)] {
