@@ -218,7 +218,7 @@ fn nothing_is_placed_after_a_suspicion() {
         let (placed, after_suspicion) = race(
             move || here.reserve(key, 1, NOW).is_ok(),
             move || {
-                assert_eq!(there.suspect("S0", LATER), Some(key));
+                assert_eq!(there.suspect("S0", LATER, NOW), Some(key));
                 there.executors(key)
             },
         );
@@ -254,6 +254,52 @@ fn nothing_is_started_on_a_lost_agent() {
         let kernel = kernel(config());
         let placed = placed_before(&kernel, |kernel| drop(kernel.agent_lost("S0", NOW)));
         assert_eq!(kernel.reconcile(Scope::Doubtful, NOW).len() as u32, placed);
+    });
+}
+
+/// Goal: the same for an agent that was never offered before. Method: its first offer and a report at once.
+#[test]
+fn nothing_is_started_on_an_agent_lost_before_it_was_met() {
+    explore("agents/lost-meet", Some(2), || {
+        let kernel = kernel(config());
+        let there = kernel.clone();
+        let mut handler = kernel.handler();
+        let (placed, counted) = race(
+            move || offer_to(&mut handler, "S1", 1).len() as u32,
+            move || {
+                there.agent_lost("S1", NOW);
+                there.0.admission.load_latest().executors()
+            },
+        );
+        assert_eq!(placed, counted, "placed after the report");
+        assert_eq!(offer_from(&kernel, "S1", 1).len(), 0);
+        kernel.check().unwrap();
+    });
+}
+
+/// Goal: of an exclusion and a readmission, one comes last: the agent is excluded or not, and a later exclusion has an
+/// end of its own. Method: both at once; a shorter exclusion follows.
+#[test]
+fn a_readmission_ends_a_whole_exclusion() {
+    explore("agents/exclude-readmit", None, || {
+        let rule = |millis| {
+            let expiry = Some(Duration::from_millis(millis));
+            ExclusionRule { failures: 1, expiry, ..ExclusionRule::default() }
+        };
+        let (agents, key) = one_agent();
+        agents.reserve(key, 1, NOW).unwrap();
+        let (here, there) = (Arc::clone(&agents), Arc::clone(&agents));
+        let (until, readmitted) = race(
+            move || here.count_failure(key.index(), &rule(4000), NOW),
+            move || there.readmit("S0", NOW),
+        );
+        assert_eq!(until, Some(LATER));
+        let again = agents.count_failure(key.index(), &rule(1), NOW).unwrap();
+        let expected = if readmitted { Timestamp::from_millis(1001) } else { LATER };
+        assert_eq!(again, expected);
+        assert_eq!(agents.reserve(key, 1, NOW), Err(AgentRefusal::Excluded(expected)));
+        assert!(agents.readmit("S0", NOW));
+        assert_eq!((agents.reserve(key, 1, NOW), agents.executors(key)), (Ok(false), 2));
     });
 }
 
@@ -330,16 +376,18 @@ fn an_agent_that_failed_comes_last_when_planned_anew() {
     });
 }
 
-/// Goal: an agent is forgotten or suspect, never both: no recorded suspicion is lost. Method: both at once.
+/// Goal: no recorded suspicion is lost: the agent is not forgotten, or known again. Method: both at once.
 #[test]
 fn a_suspect_agent_is_not_forgotten() {
     explore("agents/suspect-retire", None, || {
         let (agents, key) = one_agent();
         let (here, there) = (Arc::clone(&agents), Arc::clone(&agents));
         let (suspect, retired) =
-            race(move || here.suspect("S0", LATER), move || there.retire(key, NOW));
-        assert!(suspect.is_some() ^ retired);
-        assert_eq!(agents.find("S0"), suspect);
+            race(move || here.suspect("S0", LATER, NOW), move || there.retire(key, NOW));
+        let suspect = suspect.unwrap();
+        assert_eq!(suspect == key, !retired);
+        assert_eq!(agents.find("S0"), Some(suspect));
+        assert_eq!(agents.reserve(suspect, 1, NOW), Err(AgentRefusal::Suspect(LATER)));
     });
 }
 
@@ -351,14 +399,14 @@ fn a_suspicion_is_of_its_agent_alone() {
         let (agents, old) = one_agent();
         let (here, there) = (Arc::clone(&agents), Arc::clone(&agents));
         let (suspect, other) = race(
-            move || here.suspect("S0", LATER),
+            move || here.suspect("S0", LATER, NOW),
             move || {
                 there.retire(old, NOW);
                 there.find_or_insert("S1", "host", NOW).unwrap()
             },
         );
         assert_eq!(agents.reserve(other, 1, NOW), Ok(false));
-        assert!(suspect.is_none_or(|key| key == old));
+        assert!(suspect.is_some_and(|key| key != other));
     });
 }
 

@@ -77,10 +77,10 @@
 //! | | guarantee | checked by |
 //! |---|---|---|
 //! | 1 | The accounts agree: the admission word counts exactly the resources which agents and executors hold | P, F, D after each step; T whenever all threads pause |
-//! | 2 | Placements and readmissions never exceed the core cap, not even for an instant | L `admission`, `updates`; S; T, D |
+//! | 2 | Placements and readmissions never exceed the core cap, not even for an instant. Counted are all executors but those that were given up: an executor that is unreachable for [`release_after`](config::UnreachableRule) (default 5 min) is replaced, and may still run; until it returns and is killed, or ends, more than the cap may be in use | L `admission`, `updates`; S; T, D |
 //! | 3 | No counter underflows or wraps | P, F, D, with debug assertions |
 //! | 4 | Executors take no more than their offers have, exact to a thousandth of a core, with role and reservation kept; each port once. Used plus left is what was offered; reserved resources are used first; nothing revocable, shared or of other roles unless configured, and revocable resources are never mixed with others | P, F against a naive kernel; D |
-//! | 5 | The resources in a launch call are those which the kernel counts for the executor | D; P |
+//! | 5 | The resources in a launch call are those which the kernel counts for the executor. [Extra cores](ConfigBuilder::extra_cores) are in neither: the executor is only told that it has them | D; P |
 //! | 6 | Each offer is answered exactly once; an offer rescinded while it waited, never | D; P, F |
 //! | 7 | No answer carries another subscription's number | D; M |
 //! | 8 | One accept names one agent and one role, and each offer once | D; M, where a mistake is TASK_DROPPED |
@@ -90,17 +90,17 @@
 //! | 12 | Resources are freed exactly once, in whatever order reports, losses, timeouts and the drain arrive | L `executors`, `updates`; S; T; P, F, D |
 //! | 13 | Applying an update twice has the effect of applying it once; it is acknowledged after it was applied, once per copy, and only on request | D; P; M |
 //! | 14 | Reports about unknown executors and agents change nothing | P, F, D |
-//! | 15 | The executor limit is never exceeded; lowering it kills no executor; after the setter returns nothing is placed beyond it | L `admission`, `policy`; S; T; P, F, D |
-//! | 16 | After the update that excludes an agent is applied, nothing is placed there until the exclusion ends; a failure counts once | L `agents`; P, F, D |
+//! | 15 | The executor limit is never exceeded by the executors counted (see 2); lowering it kills no executor; after the setter returns nothing is placed beyond it | L `admission`, `policy`; S; T; P, F, D |
+//! | 16 | After the update that excludes an agent is applied, nothing is placed there until the exclusion ends, by itself or by [`Kernel::readmit_agent`]; a failure counts once | L `agents`; P, F, D |
 //! | 17 | Nothing is placed on an agent that doesn't meet the constraint; a cached answer is the one that a new evaluation gives | P, F against a naive matcher; D |
 //! | 18 | Round robin: among equally able agents, none gets two executors more than another | P, D |
 //! | 19 | An executor whose launch has an unknown outcome keeps its resources until the cluster reports its state | D; M |
 //! | 20 | One suppress when the kernel is full; one revive when it has room again, none missed, no storm; a call that is lost in transit is repeated | L `demand`; S; P, D |
-//! | 21 | A snapshot marked exact is the kernel at one instant; sequence numbers increase | L `snapshot`; S; T; D |
+//! | 21 | The totals and executors of a snapshot marked exact are those of one instant; its agents, with their numbers of executors and exclusions, are each as they were at some moment of the call. Sequence numbers increase | L `snapshot`; S; T; D |
 //! | 22 | No batch waits for a snapshot and no snapshot for a batch, except when an agent is first seen, whose name has a lock | by construction: the offer path takes no other lock that a snapshot takes |
 //! | 23 | After a close nothing is placed; a drain ends within its timeout and names the executors that are left; concurrent callers get the same report | L `drain`, `commit`; S; T; D |
 //! | 24 | The end of the last executor wakes every thread which waits in a drain | L `drain` |
-//! | 25 | Memory is proportional to the peak number of agents and executors; offers allocate nothing in the steady state | D; counting allocator and a million agents in `tests/kernel/memory.rs` |
+//! | 25 | Memory is a high-water mark: it is proportional to the peak number of agents and executors, and what the tables took for the peak is reused, but not returned before the kernel is dropped. Offers allocate nothing in the steady state, as said below | D; counting allocator and a million agents in `tests/kernel/memory.rs` |
 //! | 26 | The constraint parser is total, linear and bounded, without recursion; it accepts exactly its grammars, and parses its own output back | P, F against a naive reader |
 //! | 27 | RecordIO decoding is independent of how the stream is split; memory is proportional to the received bytes, up to the longest record allowed; reading stops at the first error. Offers read in place equal offers decoded by prost | P, F against a naive reader and prost |
 //! | 28 | No secret is shown by a `Debug`, an error, a notice, an event or the argument list | M with a canary |
@@ -116,7 +116,7 @@
 //! | 38 | After a setter returns nothing is placed under an older policy, however often the policy changed during the batch | L `policy/launch-versions`, `commit/retry-limits`; S `policy/many-changes`; P |
 //! | 39 | An executor that finishes under [`LimitRule::CountDown`] is not replaced, and no limit change is lost | L `policy/count-set`, `policy/count-count`, `policy/count-launch`; P |
 //! | 40 | Of two concurrent adoptions one is refused; an adopted executor is never dropped because its agent is being forgotten, and a concurrent close reports it by its cluster name | L `adoption`; S `agents/adopt-sweep`; P |
-//! | 41 | After [`Kernel::agent_lost`] returns, nothing is placed on the agent for 10 s if the kernel knows it, and each executor there is in doubt. A forgotten agent prevents no offer from being used | L `agents/lost-launch`, `agents/sweep-offer` |
+//! | 41 | After [`Kernel::agent_lost`] returns, nothing is placed on the agent for 10 s, also if it was never offered before, unless it is [readmitted](Kernel::readmit_agent); and each executor there is in doubt. A forgotten agent prevents no offer from being used | L `agents/lost-launch`, `agents/lost-meet`, `agents/sweep-offer` |
 //! | 42 | The engine reconciles and kills no executor before the call that launches it was made; the other launches of the batch don't delay that | D; tests of the engine |
 //! | 43 | A kill that was lost with a subscription is made again with the next | tests of the engine; M |
 //! | 44 | An engine's shutdown returns within its timeout and slack, whatever hangs; its kills wait for no update; no call begins after the manager's stop. The engine's queues are bounded by weight, also during shutdown, except the queue of kills | S `engine`; `tests/engine` |
@@ -130,14 +130,29 @@
 //!
 //! | call | waits for | when | shown by |
 //! |---|---|---|---|
-//! | an offer, agent first seen | other first sights and removals of agents in the same shard of a map; the lock of the name in the agent's cell. It allocates | the first offer of an agent to this handler, and the first after the agent was forgotten | C `an_agent_is_met_once`; L `agents/meet-meet`, `agents/sweep-offer`; S `maps/meet-forget` |
+//! | an offer, agent first seen | other first sights and removals of agents in the same shard of a map; the lock of the name in the agent's cell. It allocates | the first offer of an agent to this handler, and the first after the agent was forgotten | C `an_agent_is_inserted_once`; L `agents/insert-insert`, `agents/sweep-offer`; S `maps/insert-forget` |
 //! | a launch, growth | a launch that allocates the same segment of a table, at most 4 MiB | no cell is free, and the table grew by a quarter of its last segment since the last [`Kernel::tick`] | C `growing_writes_one_word_more_and_a_stack_less`; L `slab/grow-claim`; P `a_table_that_looks_ahead_is_never_short`; S `maps/growth` |
 //! | a launch or an update, [plain ids](IdScheme::plain) | launches and updates in the same shard of a map | always | C `plain_ids_cost_a_map`, `options_cost_what_is_said_here`; S `maps/plain-ids` |
-//! | an update, failure | other failures, suspicions and reports of the same agent | the agent is to blame | C `a_failure_writes_its_agents_line`; L `agents/fail-fail` |
+//! | an update, failure | other failures, suspicions, readmissions and reports of the same agent | the agent is to blame | C `a_failure_writes_its_agents_line`; L `agents/fail-fail`, `agents/exclude-readmit` |
 //! | an update, exclusion | as a call that changes the limit does, see below | the failure excludes the agent | L `agents/exclude-launch` |
 //! | an update, return | calls that change limit or settings, which may wait themselves, see below | the executor was given up and is reported again | L `policy/return-versions` |
 //! | an update, last end | threads in [`Kernel::drain`], which hold the lock to read one word | the kernel is closed and no other executor is counted | L `drain/end-wait`, `drain/deadline` |
 //! | an update, [count-down](LimitRule::CountDown) | as a call that changes the limit does, see below | the executor finished | L `policy/count-set`, `policy/count-launch` |
+//!
+//! [`Handler::resource_offers`] allocates, or frees, in these cases only:
+//!
+//! | case | what |
+//! |---|---|
+//! | a batch is larger than each before it | scratch memory of the handler and of [`Decisions`] |
+//! | an agent is new to the handler, or was dropped from its cache | the agent's entry; every 15 min at most, a smaller cache |
+//! | a launch, growth (see above) | a segment of the table, at most 4 MiB |
+//! | a launch, [plain ids](IdScheme::plain) | entries of the map, now and then |
+//! | the handler's first decline of a kind | the cell of its nearest miss, about 200 bytes |
+//! | the settings changed since the handler's last batch | it may be the last to use the old ones, and frees them |
+//! | a regular expression in the constraint, agent or constraint new to the handler | `regex` keeps a pool of scratch memory, which it locks if several threads evaluate one expression at the same time |
+//!
+//! The engine adds locks of its own, outside of these calls: each batch passes a bounded queue, and with a journal
+//! operations take turns.
 //!
 //! All other calls may take locks; their documentation says which. Except in the cases above, the calls above take none
 //! of these locks. So a thread that answers offers waits in no other case for a poll, a tick, a snapshot, an
@@ -146,8 +161,9 @@
 //!
 //! | call | waits for |
 //! |---|---|
-//! | [`Kernel::set_executor_limit`], [`Kernel::reconfigure`], [`Kernel::set_locality`], [`Kernel::request_executors`]; [`Kernel::agent_lost`], if executors are on the agent | each other; updates that exclude an agent; the creation and drop of a handler; adoptions and returns. If there are more than 128 handlers, and running batches and the first 128 handlers together use all 256 versions of the policy: one of these batches (L `policy/launch-crowd`) |
+//! | [`Kernel::set_executor_limit`], [`Kernel::reconfigure`], [`Kernel::set_locality`], [`Kernel::request_executors`]; [`Kernel::agent_lost`], if executors are on the agent, and if it is unknown, as a first sight | each other; updates that exclude an agent; the creation and drop of a handler; adoptions and returns. If there are more than 128 handlers, and running batches and the first 128 handlers together use all 256 versions of the policy: one of these batches (L `policy/launch-crowd`) |
 //! | [`Kernel::poll_demand`], [`Kernel::registered`] | each other (L `subscription/poll-register`); a poll that finds room also waits for the lock of the list of handlers' counters |
+//! | [`Kernel::readmit_agent`] | failures, suspicions and reports of the same agent (L `agents/exclude-readmit`) |
 //! | [`Kernel::tick`] | other ticks, and first sights in a shard of the map when it forgets an agent; nothing when it gives up executors (L `expiry/tick-tick`) |
 //! | [`Kernel::snapshot`], [`Kernel::explain`], [`Kernel::offer_counts`] | the lock of the name in an agent's cell, the lock of the list of handlers' counters |
 //! | [`Kernel::adopt`] | nothing for the right to adopt: the second of two calls fails at once (L `adoption/adopt-adopt`); then as a return |

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::resources::MilliCpus;
+use crate::resources::{Mebibytes, MilliCpus};
 
 /// The maximum number of live executors of one kernel.
 pub const EXECUTORS_MAX: u32 = (1 << 22) - 1;
@@ -10,6 +10,10 @@ pub const EXECUTORS_MAX: u32 = (1 << 22) - 1;
 pub const TOTAL_CORES_MAX: MilliCpus = MilliCpus::from_millis((1 << 33) - 1);
 /// The maximum number of cores of one executor.
 pub const EXECUTOR_CORES_MAX: MilliCpus = MilliCpus::from_cores(1_000_000);
+/// The maximum memory of one executor, including the overhead.
+pub const EXECUTOR_MEMORY_MAX: Mebibytes = Mebibytes::new(1 << 41);
+/// The maximum length of an executor's id, in bytes; Mesos' own limit.
+pub const EXECUTOR_ID_BYTES_MAX: usize = 255;
 /// The maximum number of live executors of one kernel on one agent.
 pub const EXECUTORS_PER_AGENT_MAX: u32 = (1 << 16) - 1;
 /// The maximum time that an offer can be refused for; Mesos' own limit.

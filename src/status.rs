@@ -1,7 +1,7 @@
 //! Status updates: an executor's state as the cluster reports it, and its meaning for the kernel.
 
 /// A cluster's report about one executor. Borrowed, like [`Offer`](crate::Offer).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StatusUpdate<'a> {
     /// The executor's id as the cluster knows it (Mesos: the task id).
@@ -139,13 +139,14 @@ impl TaskState {
     /// Returns whether this termination counts as a failure on the agent. Terminations that were requested, came with
     /// the agent's removal, or were caused by another party's decision don't.
     ///
-    /// `TASK_ERROR` counts although the description is at fault, not the agent: this slows down the relaunching of an
-    /// executor that can never start.
-    pub(crate) fn blames_agent(self, reason: UpdateReason) -> bool {
+    /// `TASK_ERROR` says that the description was rejected, which is no agent's fault; it counts only if
+    /// `rejections_count`.
+    pub(crate) fn blames_agent(self, reason: UpdateReason, rejections_count: bool) -> bool {
         use UpdateReason::{AgentDraining, AgentRemoved, InvalidOffers, Preempted};
         let excused = matches!(reason, AgentDraining | AgentRemoved | InvalidOffers | Preempted);
         match self {
-            TaskState::Failed | TaskState::Error => !excused,
+            TaskState::Failed => !excused,
+            TaskState::Error => !excused && rejections_count,
             TaskState::Lost => !excused && self.meaning(reason) == Meaning::Ended(Fate::Lost),
             _ => false,
         }

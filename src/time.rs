@@ -7,6 +7,25 @@ use std::time::Duration;
 ///
 /// The kernel reads no clock: each method that needs the time takes a `Timestamp`. A timestamp that is earlier than a
 /// previous one is harmless: actions that depend on time happen later, never twice.
+///
+/// # A timestamp far ahead
+/// If one call gets a timestamp far ahead and later calls the right time again, what that call began lasts until the
+/// far time. There is no bound, because the kernel can't know which of the two is right:
+///
+/// | begun by the call | effect | remedy |
+/// |---|---|---|
+/// | [`Kernel::agent_lost`], an exclusion | nothing is placed on the agent until then | [`Kernel::readmit_agent`] |
+/// | a failure of an agent's executor | it counts towards an exclusion until then | [`Kernel::readmit_agent`] |
+/// | [`Kernel::tick`] | unreachable executors are given up or forgotten as if the time had passed | none: they are readmitted or killed when they return |
+/// | an update that makes an executor unreachable | it is given up no earlier than then | [`Kernel::kill_executors`] |
+/// | an offer | its agent is not forgotten before | none: it takes memory only |
+/// | [`Kernel::poll_demand`], [`Kernel::tick`] | calls and searches that are made at intervals | none needed: the intervals start anew |
+///
+/// [`Kernel::agent_lost`]: crate::Kernel::agent_lost
+/// [`Kernel::readmit_agent`]: crate::Kernel::readmit_agent
+/// [`Kernel::tick`]: crate::Kernel::tick
+/// [`Kernel::kill_executors`]: crate::Kernel::kill_executors
+/// [`Kernel::poll_demand`]: crate::Kernel::poll_demand
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(u64);
 

@@ -27,6 +27,9 @@ pub struct Conduct {
     /// are reported first, and a batch that arrives at the cap isn't evaluated. A batch that arrives at the executor
     /// limit is declined as a whole in either case.
     pub constraint_before_cap: bool,
+    /// An executor whose description the cluster rejects (`TASK_ERROR`) counts as a failure of its agent, which slows
+    /// down launches that can never succeed, but excludes agents that are in order. Otherwise it doesn't count.
+    pub rejections_count: bool,
     /// The core cap may be below the cores of one executor; nothing is ever placed then. Otherwise that is an error.
     pub idle_allowed: bool,
 }
@@ -39,6 +42,7 @@ impl Conduct {
         reserved_first: true,
         any_role: false,
         constraint_before_cap: false,
+        rejections_count: false,
         idle_allowed: false,
     };
 
@@ -52,6 +56,7 @@ impl Conduct {
         reserved_first: false,
         any_role: true,
         constraint_before_cap: true,
+        rejections_count: true,
         idle_allowed: true,
     };
 }

@@ -270,8 +270,9 @@ impl Controller {
 
     /// Applies a tick's results, then reconciles and repeats kills.
     fn apply_tick(&mut self, ticked: Ticked, now: Timestamp, out: &mut dyn CallSink) {
-        for target in ticked.given_up {
-            let executor = self.recorded_kernel.kernel().executor_name(target.id).to_string();
+        for given_up in ticked.given_up {
+            let id = given_up.target.id;
+            let executor = self.recorded_kernel.kernel().executor_name(id).to_string();
             out.notice(Notice::GivenUp { executor });
         }
         for target in ticked.forgotten {

@@ -80,7 +80,7 @@ const HANDLERS_MAX: usize = 1024;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct EngineOptions {
-    /// The number of handler threads. Default: one per core of this machine, at most 4.
+    /// The number of handler threads, 1 to 1024. Default: one per core of this machine, at most 4.
     pub handlers: usize,
     /// The most offers that wait in the offer queue, at least 1; further offers are declined. Default 10 000.
     pub offers_queued_max: usize,

@@ -37,7 +37,7 @@ pub(crate) use self::core::Core;
 pub use lifecycle::adoption::Recovered;
 pub use lifecycle::doubt::Scope;
 pub use lifecycle::drain::{DrainReport, Drained};
-pub use lifecycle::expiry::Ticked;
+pub use lifecycle::expiry::{GivenUp, Ticked};
 pub use lifecycle::updates::{Change, Exclusion, LimitRule, Outcome};
 pub use offers::decision::{Accepted, Decisions, Placed};
 pub use offers::handler::Handler;
@@ -91,8 +91,9 @@ impl Kernel {
     ///
     /// A duplicate changes nothing. Resources are freed exactly once, by the first of several concurrent updates.
     /// Updates of unknown executors are tolerated and counted. Only failures that are the agent's fault count towards
-    /// its exclusion, each once; kills, losses by partition, drains and invalid offers don't. Apply an update before
-    /// you acknowledge it.
+    /// its exclusion, each once; kills, losses by partition, drains, invalid offers and descriptions that the cluster
+    /// rejects (`TASK_ERROR`, unless [`Conduct::rejections_count`](crate::config::Conduct::rejections_count)) don't.
+    /// Apply an update before you acknowledge it.
     ///
     /// Once an update that excludes an agent has returned, no executor is placed there until the exclusion ends.
     ///
@@ -130,18 +131,28 @@ impl Kernel {
         self.0.name_of(id)
     }
 
-    /// Returns the id of the executor with this name, or none if this kernel neither made nor adopted the name. The
-    /// executor may have ended.
+    /// Returns the id of the executor with this name, or none if this kernel neither made nor adopted the name.
+    ///
+    /// The executor may have ended, but a kernel with [plain ids](IdScheme::plain) returns none then, unless it was
+    /// adopted. A kernel keeps no list of ended executors: a name that it never gave out, but could have given to an
+    /// earlier executor of the same cell, has an id, too. [`Kernel::status_update`] takes it for one that has ended.
     #[must_use]
     pub fn executor_id(&self, name: &str) -> Option<ExecutorId> {
-        self.0.find_executor(name)
+        self.0.executor_id(name)
     }
 
     /// Adopts executors that a former run left on the cluster. They are counted as launching and in doubt: reconcile
     /// [`Scope::All`] afterwards. Returns their ids in this kernel, in order.
     ///
-    /// An executor is left out (`None`) if the caps leave no room for it, if this kernel could have made its name
-    /// itself, if another executor has the same name, or, with [plain ids](IdScheme::plain), if its name is a number.
+    /// An executor is left out (`None`) if:
+    ///
+    /// * the caps leave no room for it, or its agent is excluded or suspect,
+    /// * another executor has the same name,
+    /// * this kernel could have made its name itself; with [plain ids](IdScheme::plain): its name is a number,
+    /// * its name is empty or longer than [`limits::EXECUTOR_ID_BYTES_MAX`](crate::limits::EXECUTOR_ID_BYTES_MAX), its
+    ///   agent's id is empty, or its memory exceeds
+    ///   [`limits::EXECUTOR_MEMORY_MAX`](crate::limits::EXECUTOR_MEMORY_MAX).
+    ///
     /// When an update of such an executor arrives, its outcome asks for a kill.
     ///
     /// Call it once, before the first update of such an executor is applied.
@@ -157,19 +168,29 @@ impl Kernel {
     }
 
     /// Replaces the settings, including the executor limit. Once this has returned, no executor is placed under the old
-    /// settings; running executors keep what they have. The next revive asks again for offers that were refused. Blocks
-    /// as [`Kernel::set_executor_limit`] does.
+    /// settings. The next revive asks again for offers that were refused.
+    ///
+    /// To change one setting, start from [`Kernel::config`], which includes the limit in force. Settings that are equal
+    /// to those in force change nothing.
+    ///
+    /// It keeps everything that isn't a setting: executors and what they hold, wanted hosts, exclusions with the ends
+    /// that they have (see [`Kernel::readmit_agent`]), failures counted so far, suspicions, and counters.
+    ///
+    /// # Blocking
+    /// Blocks as [`Kernel::set_executor_limit`] does.
     pub fn reconfigure(&self, config: Config) {
         if self.0.policy.set_config(config, &self.0.admission) {
             self.0.demand.request_revive();
         }
     }
 
-    /// Returns the settings in force. Their executor limit is the one they were made with; see
-    /// [`Kernel::executor_limit`] for the one in force.
+    /// Returns the settings in force. Their executor limit is the one in force, which
+    /// [`Kernel::set_executor_limit`] and [`LimitRule::CountDown`] change; so `kernel.reconfigure(kernel.config())`
+    /// changes nothing, unless another thread changes settings or limit in between.
     #[must_use]
     pub fn config(&self) -> Config {
-        self.0.policy.load().config.clone()
+        let policy = self.0.policy.load();
+        Config { executor_limit: policy.limit, ..policy.config.clone() }
     }
 
     /// Records that these executors are asked to end, so that their end doesn't count as a failure, and returns those
@@ -211,12 +232,56 @@ impl Kernel {
     /// them, to be reconciled. Executors of a batch that is not answered yet may be missing, since their launch has not
     /// left; [`Scope::Doubtful`] returns them later.
     ///
-    /// Nothing is recorded about an agent that the kernel doesn't know. O(executors) if there are any on the agent.
+    /// An agent that the kernel doesn't know yet is remembered, too, for 15 min, without a host name until it is
+    /// offered. A report without an agent id changes nothing. O(executors) if there are any on the agent.
     ///
     /// # Blocking
-    /// If executors are on the agent, it blocks as [`Kernel::set_executor_limit`] does.
+    /// If executors are on the agent, it blocks as [`Kernel::set_executor_limit`] does. If the agent is unknown, it
+    /// waits for first sights and removals of agents in the same shard of a map.
     pub fn agent_lost(&self, agent_id: &str, now: Timestamp) -> Vec<Target> {
         self.0.agent_lost(agent_id, now)
+    }
+
+    /// Ends an agent's exclusion, whatever its end was to be, and the 10 s after [`Kernel::agent_lost`]. Its failures so
+    /// far count no more. Returns whether the agent was excluded or suspect at `now`; then the next revive, which
+    /// becomes due, asks for its offers again.
+    ///
+    /// Use it when an operator has repaired an agent, and after a timestamp far ahead, which can exclude an agent for
+    /// years; see [`Timestamp`]. Unlike it, [`Kernel::reconfigure`] leaves exclusions as they are.
+    ///
+    /// An update that excludes the agent and is applied at the same time comes before it, or after it.
+    ///
+    /// ```
+    /// # use offermill::{Config, Decisions, IdScheme, Kernel, Offer, Resource, StatusUpdate};
+    /// # use offermill::{TaskState, Timestamp, config::ExclusionRule};
+    /// let rule = ExclusionRule { failures: 1, expiry: None, ..ExclusionRule::default() };
+    /// let config = Config::builder().executor_limit(Some(1)).exclusion(Some(rule)).build()?;
+    /// let kernel = Kernel::new(config, IdScheme::plain());
+    /// let (mut handler, mut decisions) = (kernel.handler(), Decisions::new());
+    /// let resources = [Resource::scalar("cpus", 1.0), Resource::scalar("mem", 4096.0)];
+    /// let offers = [Offer::new("O1", "S1", "host-1", &resources, &[])];
+    /// let now = Timestamp::from_millis(1_000);
+    /// handler.resource_offers(&offers, now, &mut decisions);
+    ///
+    /// let outcome = kernel.status_update(&StatusUpdate::new("0", TaskState::Failed), now);
+    /// assert_eq!(outcome.excluded.unwrap().until, Timestamp::MAX);
+    /// handler.resource_offers(&offers, now, &mut decisions);
+    /// assert_eq!(decisions.executors(), 0);
+    ///
+    /// assert!(kernel.readmit_agent("S1", now));
+    /// handler.resource_offers(&offers, now, &mut decisions);
+    /// assert_eq!(decisions.executors(), 1);
+    /// # Ok::<(), offermill::Error>(())
+    /// ```
+    ///
+    /// # Blocking
+    /// Waits for the lock of the agent's failure times, as an update about a failure does.
+    pub fn readmit_agent(&self, agent_id: &str, now: Timestamp) -> bool {
+        let was_refused = self.0.agents.readmit(agent_id, now);
+        if was_refused {
+            self.0.demand.request_revive();
+        }
+        was_refused
     }
 
     /// Records that the cluster reported an executor as lost. This is a hint, like [`Kernel::agent_lost`]. Returns the
@@ -371,7 +436,8 @@ impl Kernel {
         self.0.unknown_updates.load(Ordering::Relaxed)
     }
 
-    /// Returns how many agents the kernel remembers: agents that were candidates for placement and are not forgotten.
+    /// Returns how many agents the kernel remembers: agents that were candidates for placement or reported lost, and
+    /// are not forgotten.
     #[must_use]
     pub fn agents_known(&self) -> usize {
         self.0.agents.len()

@@ -27,8 +27,8 @@
 //! No mock guarantees more than what it replaces. No guard leaves a `Map`; closures that run under its lock are the
 //! caller's responsibility.
 //!
-//! A slab's segments are in an `UntrackedOnceLock`, because a word that is read with each access would make the
-//! searches too long. In the real implementation and under shuttle it is std's `OnceLock`: it only publishes memory,
+//! A slab's segments and the range of adopted executors' numbers are in an `UntrackedOnceLock`, because a word that is
+//! read with each access would make the searches too long. In the real implementation and under shuttle it is std's `OnceLock`: it only publishes memory,
 //! and its initialiser has no point at which shuttle would switch threads. Loom sees the initialisation, but not the
 //! reads.
 

@@ -75,6 +75,8 @@ pub(crate) enum Event {
     },
     Kill(Vec<u64>),
     AgentLost(&'static str),
+    /// An agent's exclusion is ended.
+    Readmit(&'static str),
     ExecutorLost(Whom),
     Limit(Option<u32>),
     Reconfigure(Box<Setup>),
@@ -201,7 +203,7 @@ impl Scene {
             Event::Update { whom: Whom::Number(number), .. }
             | Event::ExecutorLost(Whom::Number(number)) => known(number),
             Event::Kill(numbers) => numbers.iter().all(known),
-            Event::AgentLost(agent) => {
+            Event::AgentLost(agent) | Event::Readmit(agent) => {
                 let agent = self.model.agents.get(*agent);
                 agent.is_none_or(|agent| agent.knowing == Knowing::Yes)
             }
@@ -209,13 +211,10 @@ impl Scene {
                 limit.is_some() || self.model.setup.core_cap.is_some()
             }
             // The reference must know for certain whether an agent has been forgotten.
-            Event::Adopt(relics) => {
-                !self.plain_ids
-                    && relics.iter().all(|relic| {
-                        let agent = self.model.agents.get(relic.agent);
-                        agent.is_none_or(|agent| agent.knowing == Knowing::Yes)
-                    })
-            }
+            Event::Adopt(relics) => relics.iter().all(|relic| {
+                let agent = self.model.agents.get(relic.agent);
+                agent.is_none_or(|agent| agent.knowing == Knowing::Yes)
+            }),
             _ => true,
         }
     }
@@ -265,6 +264,7 @@ impl Scene {
             }
             Event::Kill(numbers) => Expected::Numbers(model.kill(numbers)),
             Event::AgentLost(agent) => Expected::Numbers(model.agent_lost(agent, now)),
+            Event::Readmit(agent) => Expected::Flag(model.readmit(agent, now)),
             Event::ExecutorLost(Whom::Number(number)) => {
                 Expected::Flag(model.executor_lost(*number))
             }

@@ -68,7 +68,7 @@ pub(crate) enum Knowing {
     Perhaps,
 }
 
-/// An agent that was a candidate for placement.
+/// An agent that was a candidate for placement or reported lost.
 #[derive(Clone, Debug)]
 pub(crate) struct Agent {
     pub(crate) knowing: Knowing,
@@ -78,6 +78,8 @@ pub(crate) struct Agent {
     /// The time until which the last failure may count.
     failed_until: Timestamp,
     candidate_at: Timestamp,
+    /// Whether its host name is known, because it was offered.
+    pub(crate) met: bool,
     /// When an executor failed on the agent, if none has been placed there since.
     failed: Option<Timestamp>,
 }
@@ -91,8 +93,13 @@ impl Agent {
             failures: Vec::new(),
             failed_until: Timestamp::ORIGIN,
             candidate_at: now,
+            met: true,
             failed: None,
         }
+    }
+
+    fn unmet(now: Timestamp) -> Agent {
+        Agent { met: false, ..Agent::met(now) }
     }
 }
 
@@ -113,6 +120,11 @@ struct Demand {
 fn longest(refuse: &RefuseDurations) -> Duration {
     let two = refuse.unmet_constraint.max(refuse.reached_cap);
     two.max(refuse.other).max(refuse.stopping)
+}
+
+/// Whether `last` is less than `interval` ago. A time that is ahead by more than that says nothing.
+fn recent(last: Timestamp, interval: Duration, now: Timestamp) -> bool {
+    now.since(last) < interval && last.since(now) <= interval
 }
 
 /// The counters that the kernel must report.
@@ -174,11 +186,13 @@ impl Model {
     }
 
     pub(crate) fn reconfigure(&mut self, setup: Setup) {
-        let news = self.setup.config() != setup.config() || self.limit != setup.limit;
+        let limit = self.setup.limit;
+        let differs = self.setup.config() != Setup { limit, ..setup.clone() }.config();
+        let news = differs || self.limit != setup.limit;
         self.demand.wanted |= news;
         self.version += u64::from(news);
         self.limit = setup.limit;
-        self.setup = setup;
+        self.setup = Setup { limit, ..setup };
     }
 
     pub(crate) fn registered(&mut self) -> u64 {
@@ -222,13 +236,15 @@ impl Model {
         let demand = &mut self.demand;
         if room {
             let interval = self.setup.revive_interval;
-            let early = demand.revived_at.is_some_and(|last| now.since(last) < interval);
+            let early = demand.revived_at.is_some_and(|last| recent(last, interval, now));
             let asked = demand.suppressed || demand.refused || demand.wanted;
             if !asked || early {
                 let answered = self.counts.offers;
-                let known = demand.silent.filter(|(_, count)| *count == answered);
-                let since = known.map_or(now, |(since, _)| since);
                 let patience = longest(&self.setup.refuse) + secs(10);
+                let known = demand
+                    .silent
+                    .filter(|(since, count)| *count == answered && since.since(now) <= patience);
+                let since = known.map_or(now, |(since, _)| since);
                 demand.silent = Some((since, answered));
                 if known.is_none() || now.since(since) < patience {
                     return None;
@@ -245,7 +261,7 @@ impl Model {
             return Some(DemandCall::Revive);
         }
         demand.silent = None;
-        let stray = demand.refused && now.since(demand.suppressed_at).as_secs() >= 1;
+        let stray = demand.refused && !recent(demand.suppressed_at, secs(1), now);
         if demand.suppressed && !stray {
             return None;
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use offermill::config::UnreachableRule;
-use offermill::{Change, ExecutorId, TaskState};
+use offermill::{Change, ExecutorId, Outcome, TaskState};
 
 use crate::harness::{Harness, join};
 use crate::play;
@@ -101,7 +101,8 @@ fn a_return_counts_once() {
             harness.spawn(move |harness| harness.update(id, TaskState::Running, at(60)))
         });
         let outcomes = join(returns);
-        let returned = outcomes.iter().filter(|outcome| outcome.change == Change::Returned).count();
+        let is_back = |outcome: &&Outcome| outcome.change == Change::Readmitted;
+        let returned = outcomes.iter().filter(is_back).count();
         let killed = outcomes.iter().any(|outcome| outcome.kill);
         assert!(returned <= 1 && (returned == 1 || killed), "{outcomes:?}");
         assert_eq!(harness.kernel.totals().executors as usize, placed.len() - 1 + returned);

@@ -138,7 +138,7 @@ impl Corners {
                 let before = self.visibility.insert(executor.clone(), Visibility::Out(now));
                 self.record(Corner::UnreachableAgain, matches!(before, Some(Visibility::Back)));
             }
-            Change::Returned => {
+            Change::Returned | Change::Readmitted => {
                 let before = self.visibility.insert(executor.clone(), Visibility::Back);
                 self.returned(before, now);
             }

@@ -39,11 +39,9 @@ impl GridPoint {
     pub(crate) fn outcome(&self, kernel: &Kernel) -> Option<OperationOutcome> {
         let nothing = Ticked::default();
         let ticked = self.ticked.as_ref().unwrap_or(&nothing);
-        let names = |targets: &[Target]| -> Vec<String> {
-            targets.iter().map(|it| kernel.executor_name(it.id).to_string()).collect()
-        };
-        let given_up = names(&ticked.given_up);
-        let forgotten = names(&ticked.forgotten);
+        let name = |target: &Target| kernel.executor_name(target.id).to_string();
+        let given_up: Vec<_> = ticked.given_up.iter().map(|it| name(&it.target)).collect();
+        let forgotten: Vec<_> = ticked.forgotten.iter().map(name).collect();
         let agents_forgotten = ticked.agents_forgotten;
         let is_something = self.demand.is_some()
             || agents_forgotten > 0

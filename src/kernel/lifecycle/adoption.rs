@@ -15,12 +15,13 @@ use crate::kernel::Core;
 use crate::kernel::state::adopted::AdoptedNames;
 use crate::kernel::state::agents::{AgentKey, AgentRefusal};
 use crate::kernel::state::executors::{Allocation, CellState, ExecutorCell};
+use crate::limits::{EXECUTOR_ID_BYTES_MAX, EXECUTOR_MEMORY_MAX};
 use crate::resources::ExecutorResources;
 use crate::sync::Ordering;
 use crate::time::Timestamp;
 
 /// An executor that a former run left on the cluster.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recovered<'a> {
     /// Its id at the cluster.
     pub executor: &'a str,
@@ -30,6 +31,15 @@ pub struct Recovered<'a> {
     pub hostname: &'a str,
     /// The resources that it takes.
     pub resources: ExecutorResources,
+}
+
+impl Recovered<'_> {
+    /// Whether a cluster can run such an executor. Cores and GPUs are checked against the caps.
+    fn is_possible(&self) -> bool {
+        (1..=EXECUTOR_ID_BYTES_MAX).contains(&self.executor.len())
+            && !self.agent_id.is_empty()
+            && self.resources.memory <= EXECUTOR_MEMORY_MAX
+    }
 }
 
 /// Displays an id of this or a former run.
@@ -66,8 +76,8 @@ impl Core {
             .iter()
             .map(|one| {
                 let is_foreign = self.ids.parse(one.executor).is_none();
-                let is_new = !names.contains(one.executor);
-                let id = if is_foreign && is_new { self.next_id() } else { None }?;
+                let is_new = is_foreign && one.is_possible() && !names.contains(one.executor);
+                let id = if is_new { self.next_id() } else { None }?;
                 names.insert(one.executor, id);
                 Some(id)
             })

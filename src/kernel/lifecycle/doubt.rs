@@ -71,7 +71,10 @@ impl Core {
 
     pub(crate) fn agent_lost(&self, agent_id: &str, now: Timestamp) -> Vec<Target> {
         let until = now.plus(SUSPECT_FOR);
-        let Some(key) = self.agents.suspect(agent_id, until) else { return Vec::new() };
+        if agent_id.is_empty() {
+            return Vec::new();
+        }
+        let Some(key) = self.agents.suspect(agent_id, until, now) else { return Vec::new() };
         // From now on no executor is reserved there, so this counts all that are there or are being placed.
         let held = self.agents.executors(key);
         if held == 0 {

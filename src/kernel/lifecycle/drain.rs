@@ -32,7 +32,7 @@ use crate::status::Fate;
 use crate::sync::{Ordering, fence, wait_for};
 
 /// The result of a drain.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DrainReport {
     /// Whether every executor whose resources were counted has ended.
     pub drained: bool,
@@ -41,7 +41,7 @@ pub struct DrainReport {
 }
 
 /// One executor in a [`DrainReport`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drained {
     /// The executor and its agent.
     pub executor: Target,

@@ -7,6 +7,7 @@ use crate::ids::ExecutorId;
 use crate::kernel::Core;
 use crate::kernel::state::executors::{CellStage, ExecutorCell};
 use crate::kernel::state::target::Target;
+use crate::resources::ExecutorResources;
 use crate::sync::Ordering;
 use crate::time::Timestamp;
 
@@ -16,15 +17,27 @@ const AGENT_KEPT_FOR: Duration = Duration::from_secs(900);
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
 
 /// The result of a tick.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ticked {
-    /// Executors that were unreachable for so long that their resources are not counted any more.
-    pub given_up: Vec<Target>,
+    /// Executors that were unreachable for so long that their resources are not counted any more, with these resources.
+    /// If one of them returns, its update is a [`Change::Readmitted`](crate::Change::Readmitted) or
+    /// [`Change::Refused`](crate::Change::Refused).
+    pub given_up: Vec<GivenUp>,
     /// Executors that were unreachable for so long that they are forgotten.
     pub forgotten: Vec<Target>,
     /// The number of agents that were forgotten.
     pub agents_forgotten: usize,
+}
+
+/// An executor that was given up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GivenUp {
+    /// The executor and its agent.
+    pub target: Target,
+    /// The resources that are not counted any more.
+    pub freed: ExecutorResources,
 }
 
 impl Core {
@@ -37,7 +50,9 @@ impl Core {
             self.expire_unreachable(now, &mut ticked);
         }
         let swept = self.swept_at.load(Ordering::Relaxed);
-        let due = now.since(Timestamp::from_millis(swept)) >= SWEEP_EVERY;
+        let last = Timestamp::from_millis(swept);
+        // If the last one is further ahead than that, the clock had jumped ahead and is right again.
+        let due = now.since(last) >= SWEEP_EVERY || last.since(now) > SWEEP_EVERY;
         let claim = |at: u64| {
             self.swept_at.compare_exchange(
                 swept,
@@ -80,7 +95,7 @@ impl Core {
         executor: &ExecutorCell,
         after: Duration,
         now: Timestamp,
-    ) -> Option<Target> {
+    ) -> Option<GivenUp> {
         // Both are read before the change: after it the executor may end and the cell be reused.
         let target = self.target(id, executor);
         let allocation = executor.allocation();
@@ -88,7 +103,7 @@ impl Core {
             return None;
         }
         self.release_allocation(&allocation);
-        target
+        target.map(|target| GivenUp { target, freed: allocation.resources })
     }
 
     fn forget(

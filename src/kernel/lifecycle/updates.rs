@@ -18,14 +18,15 @@ const UPDATES_AHEAD: usize = if cfg!(all(loom, test)) { 2 } else { 64 };
 type Found<'k> = (ExecutorId, &'k ExecutorCell);
 
 /// The result of a status update.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Outcome {
     /// The executor, if the kernel knows it.
     pub executor: Option<ExecutorId>,
     /// What changed.
     pub change: Change,
-    /// What it freed.
+    /// The resources that it freed; none if it freed nothing. An executor that ends after it was
+    /// [given up](crate::Ticked::given_up) frees nothing: its resources were freed then.
     pub freed: Option<ExecutorResources>,
     /// Whether the executor must be killed, because it is unknown or because it returned and there is no room for it
     /// any more.
@@ -46,9 +47,12 @@ pub enum Change {
     Running,
     /// The executor is unreachable.
     Unreachable,
-    /// The executor was unreachable and is back.
+    /// The executor was unreachable and is back. Its resources were counted all the time.
     Returned,
-    /// The executor came back after its resources were released, and there is no room for it.
+    /// The executor was [given up](crate::Ticked::given_up) and is back. The resources that were freed then are counted
+    /// again.
+    Readmitted,
+    /// The executor was [given up](crate::Ticked::given_up) and is back, but there is no room for it. It must be killed.
     Refused,
     /// The executor has ended.
     Ended(Fate),
@@ -83,13 +87,31 @@ impl Core {
     /// Finds an executor's id by its text. Its cell may hold another executor by now; its state says so.
     pub(crate) fn find_executor(&self, text: &str) -> Option<ExecutorId> {
         match self.ids.parse(text) {
-            Some(Parsed::Id(id)) => Some(id),
+            Some(Parsed::Id(id)) => self.unless_adopted(id),
             Some(Parsed::Sequence(sequence)) => {
                 let slot = self.by_sequence.as_ref()?.get(&sequence)?;
                 Some(ExecutorId { sequence, slot })
             }
             None => self.adopted.find(text),
         }
+    }
+
+    /// The id, unless an adopted executor has its sequence number: such an executor has another text.
+    fn unless_adopted(&self, id: ExecutorId) -> Option<ExecutorId> {
+        (!self.adopted.has_number(id.sequence)).then_some(id)
+    }
+
+    /// Like [`Core::find_executor`], but returns only ids that this kernel may have made.
+    pub(crate) fn executor_id(&self, text: &str) -> Option<ExecutorId> {
+        self.find_executor(text).filter(|id| self.may_have_made(*id))
+    }
+
+    /// Whether the id may be that of an executor. If it is of an executor that has ended, only the cell's current state
+    /// is known.
+    fn may_have_made(&self, id: ExecutorId) -> bool {
+        // Relaxed: the number is only compared.
+        let numbered = id.sequence < self.sequence.load(Ordering::Relaxed);
+        numbered && self.executors.get(id.slot).is_some_and(|cell| cell.may_have_held(id.sequence))
     }
 
     pub(crate) fn status_update(
@@ -129,7 +151,9 @@ impl Core {
     fn locate(&self, updates: &[StatusUpdate<'_>]) -> [Option<Found<'_>>; UPDATES_AHEAD] {
         let mut located = [None; UPDATES_AHEAD];
         for (located, update) in located.iter_mut().zip(updates) {
-            if let Some(Parsed::Id(id)) = self.ids.parse(update.executor) {
+            if let Some(Parsed::Id(id)) = self.ids.parse(update.executor)
+                && let Some(id) = self.unless_adopted(id)
+            {
                 *located = self.executors.get(id.slot).map(|cell| (id, cell));
             }
         }
@@ -179,8 +203,9 @@ impl Core {
         };
         let change = match meaning {
             Meaning::Ended(fate) => {
-                let blamed = update.state.blames_agent(update.reason) && !before.asked_to_end;
-                let excluded = if blamed { self.count_agent_failure(executor, now) } else { None };
+                let blamed = update.state.blames_agent(update.reason, true) && !before.asked_to_end;
+                let excluded =
+                    if blamed { self.count_agent_failure(update, executor, now) } else { None };
                 let allocation = executor.allocation();
                 // The agent still counts this executor; any other may be one that is being placed.
                 let invalidates =
@@ -193,8 +218,7 @@ impl Core {
                     batch.record_finished();
                 }
                 let counted = before.stage.counted();
-                let freed =
-                    Some(if counted { allocation.resources } else { ExecutorResources::NONE });
+                let freed = counted.then_some(allocation.resources);
                 let change = Change::Ended(fate);
                 return emit(Outcome { executor: Some(id), change, freed, kill: false, excluded });
             }
@@ -253,13 +277,16 @@ impl Core {
     /// The outcome of an update for an executor that has ended or that this kernel never placed. If the executor is
     /// alive, it must be killed.
     fn unknown_outcome(&self, update: &StatusUpdate<'_>, found: Option<ExecutorId>) -> Outcome {
-        // Relaxed: the number is only compared.
-        let placed = self.sequence.load(Ordering::Relaxed);
-        // Plain ids of ended executors are not in the index any more.
-        let known = match found.map(Parsed::Id).or_else(|| self.ids.parse(update.executor)) {
-            Some(Parsed::Id(id)) => id.sequence < placed,
-            Some(Parsed::Sequence(sequence)) => sequence < placed,
-            None => self.adopted.find(update.executor).is_some(),
+        let known = match found {
+            Some(id) => self.may_have_made(id),
+            // Plain ids of ended executors are not in the index any more. Relaxed: the number is only compared.
+            None => match self.ids.parse(update.executor) {
+                Some(Parsed::Sequence(sequence)) => {
+                    sequence < self.sequence.load(Ordering::Relaxed)
+                        && !self.adopted.has_number(sequence)
+                }
+                _ => false,
+            },
         };
         let change = if known { Change::Nothing } else { Change::UnknownExecutor };
         if !known {
@@ -269,8 +296,17 @@ impl Core {
     }
 
     /// Counts a failure against the executor's agent. The executor still holds its allocation.
-    fn count_agent_failure(&self, executor: &ExecutorCell, now: Timestamp) -> Option<Exclusion> {
+    fn count_agent_failure(
+        &self,
+        update: &StatusUpdate<'_>,
+        executor: &ExecutorCell,
+        now: Timestamp,
+    ) -> Option<Exclusion> {
         let policy = self.policy.load();
+        let rejections_count = policy.config.conduct.rejections_count;
+        if !update.state.blames_agent(update.reason, rejections_count) {
+            return None;
+        }
         let index = executor.allocation().agent;
         self.agents.mark_failed(index, now);
         let until = self.agents.count_failure(index, policy.config.exclusion.as_ref()?, now)?;
@@ -317,7 +353,7 @@ impl Core {
         };
         if executor.change(id.sequence, back).is_ok() {
             self.unreachable.fetch_sub(1, Ordering::Relaxed);
-            return Outcome::of(Some(id), Change::Returned);
+            return Outcome::of(Some(id), Change::Readmitted);
         }
         // Another update came first: undo what was counted for this one.
         self.release_allocation(&allocation);

@@ -22,10 +22,12 @@ use crate::time::Timestamp;
 
 /// Answers batches of offers. Each thread has its own handler, from [`Kernel::handler`](crate::Kernel::handler). It
 /// owns scratch memory and a private cache of agents, so that answering offers allocates nothing in the steady state.
+/// The [crate's documentation](crate#which-call-waits-for-which) lists the cases in which it does.
 ///
 /// # Consistency
 /// A batch is admitted in one step, which checks it against the caps in force. Whatever other threads do, the core cap
-/// and the executor limit are never exceeded. Once [`set_executor_limit`](crate::Kernel::set_executor_limit),
+/// and the executor limit are never exceeded by the executors that are counted; those that were [given
+/// up](crate::Ticked::given_up) aren't. Once [`set_executor_limit`](crate::Kernel::set_executor_limit),
 /// [`reconfigure`](crate::Kernel::reconfigure) or [`close`](crate::Kernel::close) has returned, no executor is placed
 /// under the older state. Once a call that [reports an agent as lost](crate::Kernel::agent_lost) or an
 /// [update](crate::Kernel::status_update) that excludes it has returned, no executor is placed on that agent.

@@ -23,7 +23,7 @@ use crate::time::Timestamp;
 const TRIES: usize = if cfg!(all(loom, test)) { 1 } else { 8 };
 
 /// The state of the kernel at one instant. Later snapshots have higher numbers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Snapshot {
     /// Grows with each snapshot of one kernel.
@@ -32,7 +32,9 @@ pub struct Snapshot {
     pub totals: Totals,
     /// All executors, in no particular order.
     pub executors: Vec<ExecutorView>,
-    /// All agents that the kernel knows, in no particular order.
+    /// All agents that the kernel knows, in no particular order. Each is as it was at some moment of the call, even if
+    /// the snapshot is exact: while executors come and go, [`AgentState::executors`] may differ from the number of
+    /// `executors` on the agent.
     pub agents: Vec<AgentState>,
     /// Whether `executors` are of the same instant as `totals`, so that they add up to them. `false` if executors came
     /// and went too fast; then each is as it was at some moment of the collection, and those that ended during it are
@@ -88,7 +90,7 @@ pub enum Phase {
 pub struct AgentState {
     /// Its id.
     pub agent_id: Arc<str>,
-    /// Its host name.
+    /// Its host name; empty if it was reported lost and not offered yet.
     pub hostname: Box<str>,
     /// The number of executors on it, including those that were given up.
     pub executors: u32,

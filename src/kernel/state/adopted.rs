@@ -6,13 +6,13 @@
 //! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|
 //! | [`Kernel::adopt`](crate::kernel::Kernel::adopt) | `claimed`: swap | Relaxed | nothing: one thread finds it unclaimed and continues |
-//! | the thread that claimed it | numbers the executors, sets the table of names, then fills their cells | std's `OnceLock` | a thread that finds an executor in its cell finds its name |
+//! | the thread that claimed it | numbers the executors, sets the range of the numbers and the table of names, then fills their cells | std's `OnceLock` | a thread that finds an executor in its cell finds its name |
 //! | the thread that claimed it | sets `left_out`, after the others are in their cells | std's `OnceLock` | a lookup of a name |
 
 use std::collections::HashMap;
 
 use crate::ids::ExecutorId;
-use crate::sync::{AtomicU32, OnceLock, Ordering};
+use crate::sync::{AtomicU32, OnceLock, Ordering, UntrackedOnceLock};
 
 /// The names of adopted executors.
 #[derive(Debug)]
@@ -20,6 +20,8 @@ pub(crate) struct Adopted {
     /// Whether an adoption was made or is in progress.
     claimed: AtomicU32,
     names: OnceLock<AdoptedNames>,
+    /// The smallest and the largest sequence number in the table, if it isn't empty. Each update reads it.
+    numbers: UntrackedOnceLock<(u64, u64)>,
     /// The sequence numbers of executors in the table that were not adopted, sorted.
     left_out: OnceLock<Vec<u64>>,
 }
@@ -46,7 +48,12 @@ impl AdoptedNames {
 
 impl Adopted {
     pub(crate) fn new() -> Adopted {
-        Adopted { claimed: AtomicU32::new(0), names: OnceLock::new(), left_out: OnceLock::new() }
+        Adopted {
+            claimed: AtomicU32::new(0),
+            names: OnceLock::new(),
+            numbers: UntrackedOnceLock::new(),
+            left_out: OnceLock::new(),
+        }
     }
 
     /// Returns whether the caller is the first.
@@ -57,12 +64,23 @@ impl Adopted {
     /// Publishes the table. Called once, by the thread that claimed the adoption.
     pub(crate) fn set_names(&self, mut names: AdoptedNames) {
         names.names.sort_unstable();
+        if let (Some((first, _)), Some((last, _))) = (names.names.first(), names.names.last()) {
+            let range = (*first, *last);
+            self.numbers.get_or_init(|| range);
+        }
         self.names.get_or_init(|| names);
     }
 
     /// Publishes the sequence numbers of executors that were not adopted, sorted.
     pub(crate) fn set_left_out(&self, left_out: Vec<u64>) {
         self.left_out.get_or_init(|| left_out);
+    }
+
+    /// Whether the adoption used up this sequence number, so that no id of the kernel's own scheme has it.
+    #[inline]
+    pub(crate) fn has_number(&self, sequence: u64) -> bool {
+        let is_between = |(first, last): &(u64, u64)| *first <= sequence && sequence <= *last;
+        self.numbers.get().is_some_and(is_between) && self.name_of(sequence).is_some()
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<ExecutorId> {
@@ -72,8 +90,12 @@ impl Adopted {
     }
 
     pub(crate) fn name(&self, id: ExecutorId) -> Option<&str> {
+        self.name_of(id.sequence)
+    }
+
+    fn name_of(&self, sequence: u64) -> Option<&str> {
         let names = &self.names.get()?.names;
-        let at = names.binary_search_by_key(&id.sequence, |(sequence, _)| *sequence).ok()?;
+        let at = names.binary_search_by_key(&sequence, |(sequence, _)| *sequence).ok()?;
         names.get(at).map(|(_, name)| &**name)
     }
 }

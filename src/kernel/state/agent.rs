@@ -15,14 +15,16 @@
 //! | the thread that inserts the agent | [`AgentCell::activate`]: store | Release | all others: the cell is initialised before it belongs to the agent |
 //! | any that counts a failure | `excluded_until`, then `exclude`: compare-exchange | Release | the load of `reserve` |
 //! | any that reports a loss | `suspect_until`, then [`AgentCell::suspect`]: compare-exchange | Release | the load of `reserve` |
+//! | any that readmits the agent | `excluded_until`, `suspect_until`, then [`AgentCell::readmit`]: compare-exchange | Release | the load of `reserve` |
 //! | tick | [`AgentCell::retire`]: compare-exchange | AcqRel | `reserve`: fails from now on |
 //! | any that is about to change the word | [`AgentCell::prefetch`]: load | Relaxed | nothing: the value isn't used |
 //!
-//! Rarely used fields (the name, the times of failures) are behind a lock that the offer path doesn't take. Failures
-//! and suspicions are recorded under it, and [`AgentCell::retire`] checks and exchanges under it. So a reason to keep
-//! the agent is either there when `retire` checks, or is recorded after the cell ceased to be the agent's. The latter
-//! happens only with suspicions, because a thread that counts a failure still holds an executor there. The other words
-//! are hints: nothing is read through them, so they need no ordering.
+//! Rarely used fields (the name, the times of failures) are behind a lock that the offer path doesn't take. Failures,
+//! exclusions and suspicions are recorded under it, [`AgentCell::readmit`] ends them under it, and
+//! [`AgentCell::retire`] checks and exchanges under it. So a reason to keep the agent is either there when `retire`
+//! checks, or is recorded after the cell ceased to be the agent's. The latter happens only with suspicions, because a
+//! thread that counts a failure still holds an executor there. And an exclusion comes before a readmission, which ends
+//! it, or after it, and stays. The other words are hints: nothing is read through them, so they need no ordering.
 
 use std::sync::Arc;
 
@@ -118,6 +120,8 @@ pub(crate) struct AgentCell {
     seen: AtomicU32,
     /// When an executor failed after which none was placed, in seconds, plus one; 0 is never. A hint without ordering.
     failed: AtomicU32,
+    /// 1 if the host name is unknown. A hint without ordering; the lock decides.
+    unnamed: AtomicU32,
     next_free: AtomicU32,
     cold: Mutex<ColdFields>,
 }
@@ -144,6 +148,7 @@ impl Default for AgentCell {
             suspect_until: AtomicU64::new(0),
             seen: AtomicU32::new(0),
             failed: AtomicU32::new(0),
+            unnamed: AtomicU32::new(0),
             next_free: AtomicU32::new(0),
             cold: Mutex::new(ColdFields::default()),
         }
@@ -159,6 +164,7 @@ impl SlabCell for AgentCell {
 impl AgentCell {
     /// Initialises a claimed cell for an agent. Other threads don't find it before [`AgentCell::activate`].
     pub(crate) fn prepare(&self, name: Arc<AgentName>, now: Timestamp) {
+        self.unnamed.store(u32::from(name.hostname.is_empty()), Ordering::Relaxed);
         *lock(&self.cold) = ColdFields { name: Some(name), failures: None };
         self.excluded_until.store(0, Ordering::Relaxed);
         self.suspect_until.store(0, Ordering::Relaxed);
@@ -174,6 +180,20 @@ impl AgentCell {
     /// Undoes [`AgentCell::prepare`]: another thread inserted the agent first.
     pub(crate) fn abandon(&self) {
         lock(&self.cold).name = None;
+    }
+
+    /// Supplies the host name, if it is unknown.
+    pub(crate) fn learn_hostname(&self, generation: u64, hostname: &str) {
+        if self.unnamed.load(Ordering::Relaxed) == 0 || hostname.is_empty() {
+            return;
+        }
+        let mut cold = lock(&self.cold);
+        if self.is_current(generation)
+            && let Some(name) = cold.name.as_mut().filter(|name| name.hostname.is_empty())
+        {
+            *name = Arc::new(AgentName { id: name.id.clone(), hostname: hostname.into() });
+            self.unnamed.store(0, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn name(&self) -> Option<Arc<AgentName>> {
@@ -244,17 +264,16 @@ impl AgentCell {
     /// Counts the failure of an executor that the caller still holds. If this excludes the agent, returns until when.
     pub(crate) fn count_failure(&self, rule: &ExclusionRule, now: Timestamp) -> Option<Timestamp> {
         let generation = self.word.load(Ordering::Acquire) >> GENERATION_SHIFT;
-        {
-            let mut cold = lock(&self.cold);
-            let failures = cold.failures.get_or_insert_default();
-            failures.at.retain(|at| now.since(*at) <= rule.window);
-            failures.at.push(now);
-            failures.until = now.plus(rule.window);
-            if failures.at.len() < usize::from(rule.failures) {
-                return None;
-            }
-            cold.failures = None;
+        // Held until the word is changed, so that a readmission comes before or after all of it.
+        let mut cold = lock(&self.cold);
+        let failures = cold.failures.get_or_insert_default();
+        failures.at.retain(|at| now.since(*at) <= rule.window);
+        failures.at.push(now);
+        failures.until = now.plus(rule.window);
+        if failures.at.len() < usize::from(rule.failures) {
+            return None;
         }
+        cold.failures = None;
         let until = rule.expiry.map_or(Timestamp::MAX, |expiry| now.plus(expiry));
         Some(self.exclude(generation, until))
     }
@@ -290,9 +309,28 @@ impl AgentCell {
         let _seldom = lock(&self.cold);
         self.is_current(generation) && {
             self.suspect_until.fetch_max(until.as_millis(), Ordering::Relaxed);
-            self.bump_revision(generation, 0);
+            self.bump_revision(generation, 0, 0);
             true
         }
+    }
+
+    /// Ends an exclusion and a suspicion, and forgets failures and the failure mark. Returns whether the agent was
+    /// excluded or suspect; `false` if the cell is not the agent's any more.
+    pub(crate) fn readmit(&self, generation: u64, now: Timestamp) -> bool {
+        // Held until the word is changed, as for an exclusion.
+        let mut cold = lock(&self.cold);
+        let word = self.word.load(Ordering::Acquire);
+        let refusal = self.remaining(word, generation, now).err();
+        if refusal == Some(AgentRefusal::Retired) {
+            return false;
+        }
+        cold.failures = None;
+        self.clear_failure_mark();
+        // Relaxed: the change of the word publishes them.
+        self.excluded_until.store(0, Ordering::Relaxed);
+        self.suspect_until.store(0, Ordering::Relaxed);
+        self.bump_revision(generation, EXCLUDED, 0);
+        refusal.is_some_and(|refusal| refusal != AgentRefusal::Full)
     }
 
     /// Records that the agent was seen. If the clock goes back, the agent is not forgotten earlier.
@@ -365,7 +403,8 @@ impl AgentCell {
             return Err(AgentRefusal::Retired);
         }
         if word & EXCLUDED != 0 {
-            // Relaxed: stored before the bit that the caller's Acquire saw. A newer value only extends the exclusion.
+            // Relaxed: stored before the bit that the caller's Acquire saw. A newer value extends the exclusion or ends
+            // it: then it was readmitted.
             let until = Timestamp::from_millis(self.excluded_until.load(Ordering::Relaxed));
             if now < until {
                 return Err(AgentRefusal::Excluded(until));
@@ -391,16 +430,16 @@ impl AgentCell {
     /// Starts or extends an exclusion. Returns when it ends; no executor is placed here before.
     fn exclude(&self, generation: u64, until: Timestamp) -> Timestamp {
         let before = self.excluded_until.fetch_max(until.as_millis(), Ordering::Relaxed);
-        self.bump_revision(generation, EXCLUDED);
+        self.bump_revision(generation, 0, EXCLUDED);
         until.max(Timestamp::from_millis(before))
     }
 
-    /// Changes the revision and sets `flag`, so that a compare-exchange based on an earlier word fails.
-    fn bump_revision(&self, generation: u64, flag: u64) {
+    /// Changes the revision, clears `clear` and sets `set`, so that a compare-exchange based on an earlier word fails.
+    fn bump_revision(&self, generation: u64, clear: u64, set: u64) {
         let mut word = self.word.load(Ordering::Relaxed);
         while word & LIVE != 0 && word >> GENERATION_SHIFT == generation {
             let revision = word.wrapping_add(REVISION_ONE) & REVISION_MASK;
-            let next = word & !REVISION_MASK | revision | flag;
+            let next = word & !(REVISION_MASK | clear) | revision | set;
             // Release: a thread that sees the revision sees the time until which it applies.
             let swapped =
                 self.word.compare_exchange_weak(word, next, Ordering::Release, Ordering::Relaxed);

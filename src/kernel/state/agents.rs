@@ -72,7 +72,8 @@ impl AgentTable {
         self.by_id.get(id)
     }
 
-    /// Returns the agent with `id`; inserts it if it is unknown or was forgotten. `None` if the table is full.
+    /// Returns the agent with `id`; inserts it if it is unknown or was forgotten. `None` if the table is full. The host
+    /// name may be empty, if it is unknown; a later call supplies it.
     pub(crate) fn find_or_insert(
         &self,
         id: &str,
@@ -85,6 +86,9 @@ impl AgentTable {
                 None => self.insert(id, hostname, now)?,
             };
             if self.is_current(key) {
+                if let Some(cell) = self.cells.get(key.index()) {
+                    cell.learn_hostname(key.generation(), hostname);
+                }
                 return Some(key);
             }
             // It was forgotten since it was found, or the thread that forgot it has not removed the entry yet.
@@ -201,11 +205,24 @@ impl AgentTable {
         })
     }
 
-    /// Prevents executors from starting on the agent with `id` before `until`. Returns its key, or none if the agent is
-    /// unknown or being forgotten.
-    pub(crate) fn suspect(&self, id: &str, until: Timestamp) -> Option<AgentKey> {
-        let key = self.find(id)?;
-        self.cells.get(key.index())?.suspect(key.generation(), until).then_some(key)
+    /// Prevents executors from starting on the agent with `id` before `until`. Inserts the agent if it is unknown or
+    /// was forgotten, so that the suspicion is there when its first offer comes. `None` if the table is full.
+    pub(crate) fn suspect(&self, id: &str, until: Timestamp, now: Timestamp) -> Option<AgentKey> {
+        loop {
+            let key = self.find_or_insert(id, "", now)?;
+            if self.cells.get(key.index())?.suspect(key.generation(), until) {
+                return Some(key);
+            }
+            // It was forgotten in between; insert it again.
+        }
+    }
+
+    /// Ends the exclusion and the suspicion of the agent with `id`; see [`AgentCell::readmit`].
+    pub(crate) fn readmit(&self, id: &str, now: Timestamp) -> bool {
+        let readmit = |key: AgentKey| {
+            self.cells.get(key.index()).is_some_and(|cell| cell.readmit(key.generation(), now))
+        };
+        self.find(id).is_some_and(readmit)
     }
 
     /// See [`AgentCell::record_seen`].

@@ -254,6 +254,13 @@ impl ExecutorCell {
         CellState::unpack(self.state.load(Ordering::Acquire))
     }
 
+    /// Whether the cell holds the executor with `sequence` or may have held it. Numbers in a cell only grow.
+    pub(crate) fn may_have_held(&self, sequence: u64) -> bool {
+        let current = self.state().sequence;
+        // An unused cell has the largest number.
+        sequence <= current && current < SEQUENCE_MAX
+    }
+
     /// Must be called once between claiming cells and the first [`ExecutorCell::reserve`] of one of them.
     pub(crate) fn before_reserving() {
         // Release: pairs with the fence in `Core::snapshot`. A snapshot that reads a value stored after this fence and

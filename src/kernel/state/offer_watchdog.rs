@@ -33,9 +33,12 @@ impl OfferWatchdog {
     /// Returns whether no offer was answered for longer than `refusal`, the longest refusal; if so, starts anew.
     /// `answered` is the number of offers answered so far.
     pub(crate) fn has_expired(&mut self, answered: u64, refusal: Duration, now: Timestamp) -> bool {
-        let known = self.since.filter(|_| self.answered == answered);
+        let patience = refusal.saturating_add(SLACK);
+        // If it is further ahead than that, the clock had jumped ahead and is right again.
+        let usable = |since: &Timestamp| self.answered == answered && since.since(now) <= patience;
+        let known = self.since.filter(usable);
         self.answered = answered;
-        let too_long = known.is_some_and(|since| now.since(since) >= refusal.saturating_add(SLACK));
+        let too_long = known.is_some_and(|since| now.since(since) >= patience);
         if known.is_none() || too_long {
             self.since = Some(now);
         }

@@ -29,6 +29,7 @@ use crate::resources::{Gpus, MilliCpus};
 /// The settings and limits that handlers follow.
 #[derive(Clone, Debug)]
 pub(crate) struct Policy {
+    /// The settings. Their executor limit is the first one; see `limit` for the one in force.
     pub(crate) config: Config,
     /// The executor limit in force: at first the config's, then the one set last, minus the executors counted down
     /// since.
@@ -187,11 +188,14 @@ impl PolicyCell {
     pub(crate) fn set_config(&self, config: Config, admission: &Admission) -> bool {
         let _publisher = lock(&self.publisher);
         let old = self.load();
-        if old.config == config && old.limit == config.executor_limit {
+        let limit = config.executor_limit;
+        // The limit in force is the policy's, not that of its settings.
+        let config = Config { executor_limit: old.config.executor_limit, ..config };
+        let differs = old.config != config;
+        if !differs && old.limit == limit {
             return false;
         }
-        let limit = config.executor_limit;
-        let config_version = old.config_version + u64::from(old.config != config);
+        let config_version = old.config_version + u64::from(differs);
         let locality = Arc::clone(&old.locality);
         self.publish(
             &old,

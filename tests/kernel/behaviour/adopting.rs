@@ -158,3 +158,63 @@ proptest! {
         }
     }
 }
+
+/// Goal: ids that no cluster can have made are not adopted. Method: an empty one, the longest that Mesos allows, one
+/// that is longer, and one of 10 MB; an empty agent id.
+#[test]
+fn impossible_ids_are_not_adopted() {
+    let fixture = Fixture::new(&Setup::default());
+    let (longest, longer) = ("x".repeat(255), "x".repeat(256));
+    let huge = "y".repeat(10_000_000);
+    let former = ["", &longest, &longer, &huge].map(|executor| former(executor, "S1", 1));
+    let nowhere = Recovered { agent_id: "", ..self::former("old", "S1", 1) };
+    let adopted = fixture.kernel.adopt(&[&former[..], &[nowhere]].concat(), at(1)).unwrap();
+    let is_adopted: Vec<bool> = adopted.iter().map(Option::is_some).collect();
+    assert_eq!(is_adopted, [false, true, false, false, false]);
+    assert_eq!((fixture.executors(), fixture.kernel.agents_known()), (1, 1));
+    assert_eq!(fixture.kernel.executor_id(""), None);
+    fixture.kernel.check().unwrap();
+}
+
+/// Goal: an executor of more memory than any agent has is not adopted. Method: the largest memory that is adopted, and
+/// one mebibyte more.
+#[test]
+fn impossible_memory_is_not_adopted() {
+    let fixture = Fixture::new(&Setup::default());
+    let of = |executor, memory| {
+        let one = former(executor, "S1", 1);
+        let resources = ExecutorResources { memory: Mebibytes::new(memory), ..one.resources };
+        Recovered { resources, ..one }
+    };
+    let former = [of("old-1", 1 << 41), of("old-2", (1 << 41) + 1), of("old-3", u64::MAX)];
+    let adopted = fixture.kernel.adopt(&former, at(1)).unwrap();
+    assert_eq!(adopted.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, false]);
+    fixture.kernel.check().unwrap();
+}
+
+/// Goal: a number that an adopted executor used up makes no id of this kernel's scheme valid. Method: adopt one and
+/// leave one out; look up and report the ids that have their numbers, with both schemes.
+#[test]
+fn adoption_makes_no_ids_of_this_kernel() {
+    for (ids, of_first, of_second) in [
+        (IdScheme::plain(), "0", "1"),
+        (IdScheme::unique("job", 36).unwrap(), "job-10-0.0", "job-10-1.1"),
+    ] {
+        let fixture = Fixture::with_ids(&Setup { limit: Some(1), ..Setup::default() }, ids);
+        let former = [former("old-1", "S1", 1), former("old-2", "S1", 1)];
+        let adopted = fixture.kernel.adopt(&former, at(1)).unwrap();
+        assert_eq!(adopted.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false]);
+        for name in [of_first, of_second] {
+            assert_eq!(fixture.kernel.executor_id(name), None, "{name}");
+            assert_eq!(fixture.kernel.executor_lost(name), None, "{name}");
+            let outcome = update(&fixture, name, TaskState::Running);
+            assert_eq!((outcome.change, outcome.kill), (Change::UnknownExecutor, true), "{name}");
+            let mut outcomes = Vec::new();
+            let updates = [StatusUpdate::new(name, TaskState::Failed)];
+            fixture.kernel.status_updates(&updates, at(5), &mut outcomes);
+            assert_eq!(outcomes[0].change, Change::UnknownExecutor, "{name}");
+        }
+        assert_eq!((fixture.executors(), fixture.kernel.unknown_updates()), (1, 4));
+        assert_eq!(update(&fixture, "old-1", TaskState::Running).change, Change::Running);
+    }
+}

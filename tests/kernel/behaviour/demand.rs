@@ -158,3 +158,38 @@ fn a_lost_revive_is_repeated() {
     assert_eq!(fixture.kernel.poll_demand(at(now + refusal)), None);
     assert_eq!(fixture.kernel.poll_demand(at(now + silence)), Some(Revive));
 }
+
+/// Goal: one poll with a time far ahead delays later calls by no more than their interval. Method: a suppress and a
+/// revive far ahead, then polls at the right time.
+#[test]
+fn a_jump_of_the_clock_delays_no_call_for_long() {
+    let far = 3_000_000_000_000;
+    let (mut fixture, placed) = full_fixture();
+    assert_eq!(fixture.kernel.poll_demand(at(far)), Some(Suppress));
+    fixture.refused_on("S2", 1000);
+    assert_eq!(fixture.kernel.poll_demand(at(1000)), Some(Suppress), "offers still arrive");
+    for id in placed {
+        fixture.update(id, TaskState::Finished, 1000);
+    }
+    assert_eq!(fixture.kernel.poll_demand(at(far)), Some(Revive));
+    fixture.offer(&[Sheet::new("S1", 3.0, 300.0)], 2000);
+    fixture.refused_on("S2", 2000);
+    let again = |at_ms| fixture.kernel.poll_demand(at(at_ms));
+    assert_eq!(again(2000), Some(Suppress));
+    fixture.kernel.set_executor_limit(None).unwrap();
+    assert_eq!(again(2001), Some(Revive), "it was revived far ahead, not a moment ago");
+    assert_eq!(again(far), None, "the watchdog starts far ahead");
+    assert_eq!(again(3000), None, "and starts anew here");
+    assert_eq!(again(200_000), Some(Revive), "no offer arrives");
+}
+
+/// Goal: one tick with a time far ahead doesn't keep agents from being forgotten. Method: such a tick, then an agent
+/// that is not offered any more.
+#[test]
+fn a_jump_of_the_clock_keeps_no_agent() {
+    let mut fixture = Fixture::new(&Setup::default());
+    fixture.kernel.tick(at(3_000_000_000_000));
+    let id = fixture.start_on("S1", 1000);
+    fixture.update(id, TaskState::Finished, 1000);
+    assert_eq!(fixture.kernel.tick(at(902_000)).agents_forgotten, 1);
+}

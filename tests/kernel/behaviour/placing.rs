@@ -7,7 +7,7 @@ use offermill::{
 };
 
 use super::Fixture;
-use crate::world::{Entry, Setup, Sheet, at, secs};
+use crate::world::{Entry, Setup, Sheet, at, lend, secs};
 
 fn cores(cores: u64) -> Option<u64> {
     Some(cores * 1000)
@@ -250,4 +250,22 @@ fn agents_near_their_maintenance_are_left_alone() {
     let expected = [(2, "agent under maintenance in 599 s"), (3, "agent under maintenance")];
     assert_eq!(reasons, expected.map(|(at, why)| (at, why.to_owned())));
     assert_eq!(decisions.accepts().count(), 2);
+}
+
+/// Goal: asking what is left of a batch that was not the answered one fails in no way. Method: the remainder of an empty
+/// batch, of one with other resources, and of one with fewer.
+#[test]
+fn what_is_left_of_another_batch_is_no_panic() {
+    let mut fixture = Fixture::new(&Setup::default());
+    fixture.offer(&[Sheet::new("S1", 4.0, 900.0), Sheet::new("S2", 4.0, 900.0)], 0);
+    let ports = Sheet { entries: vec![Entry::ports(1, 2)], ..Sheet::new("S1", 0.0, 0.0) };
+    for other in [vec![], vec![ports], vec![Sheet::new("S1", 0.5, 1.0), Sheet::new("S2", 1.0, 1.0)]]
+    {
+        lend(&other, |offers| {
+            for accepted in fixture.decisions.accepts() {
+                let left = accepted.left(offers);
+                assert!(left.iter().count() <= 2);
+            }
+        });
+    }
 }

@@ -1,8 +1,8 @@
 //! Exclusion of agents, limits, and settings that change while executors run.
 
-use offermill::config::ExclusionRule;
+use offermill::config::{Conduct, ExclusionRule};
 use offermill::constraint::{Mismatch, Unmet};
-use offermill::{Reason, TaskState, Timestamp, UpdateReason};
+use offermill::{DemandCall, Reason, TaskState, Timestamp, UpdateReason};
 
 use super::Fixture;
 use crate::world::{Setup, Sheet, at, secs};
@@ -171,4 +171,105 @@ fn subscriptions_end_and_begin() {
     assert_eq!(fixture.kernel.registered(), 1);
     fixture.start_on("S1", 1);
     assert_eq!((fixture.executors(), fixture.kernel.epoch()), (1, 1));
+}
+
+/// Goal: the settings that a kernel returns are those in force, so that changing one of them keeps the others. Method:
+/// set the limit, then replace the settings by themselves.
+#[test]
+fn settings_returned_include_the_limit_in_force() {
+    let fixture = Fixture::new(&Setup::default());
+    let kernel = &fixture.kernel;
+    kernel.registered();
+    kernel.set_executor_limit(Some(2)).unwrap();
+    assert_eq!(kernel.config().executor_limit(), Some(2));
+    kernel.reconfigure(kernel.config());
+    assert_eq!(kernel.executor_limit(), Some(2));
+    assert_eq!(kernel.poll_demand(at(0)), None, "nothing changed");
+    kernel.reconfigure(Setup { limit: Some(3), ..Setup::default() }.config());
+    assert_eq!((kernel.executor_limit(), kernel.config().executor_limit()), (Some(3), Some(3)));
+    kernel.set_executor_limit(None).unwrap();
+    kernel.reconfigure(kernel.config());
+    assert_eq!(kernel.executor_limit(), None);
+}
+
+/// Goal: an agent that is reported lost before it was ever offered is left alone for 10 s, too, and has its host name
+/// once it was offered. Method: a report, offers before and after, preferred hosts.
+#[test]
+fn an_agent_lost_before_it_was_met_is_left_alone() {
+    let mut fixture = Fixture::new(&Setup::default());
+    assert_eq!(fixture.kernel.agent_lost("S1", at(1000)), []);
+    fixture.kernel.agent_lost("", at(1000));
+    assert_eq!(fixture.refused_on("S1", 1100), Reason::AgentSuspect { until: at(11_000) });
+    fixture.start_on("S2", 1100);
+    fixture.start_on("S1", 11_000);
+    let snapshot = fixture.kernel.snapshot(at(11_000));
+    assert!(snapshot.agents.iter().all(|agent| &*agent.hostname == "host"), "{snapshot:?}");
+    assert_eq!(fixture.kernel.agents_known(), 2);
+    fixture.kernel.check().unwrap();
+    fixture.kernel.agent_lost("S3", at(12_000));
+    assert_eq!(fixture.kernel.tick(at(1_000_000)).agents_forgotten, 1, "it is not kept for ever");
+}
+
+/// Goal: a command that the cluster rejects excludes no agent; with Spark's conduct it does, as in Spark. Method: two
+/// rejections, then one failure and another.
+#[test]
+fn a_rejected_command_is_not_the_agents_fault() {
+    for (conduct, excludes) in [(Conduct::OFFERMILL, false), (Conduct::SPARK_3_5, true)] {
+        let mut fixture = Fixture::new(&Setup { conduct, ..Setup::default() });
+        let ids: Vec<_> = (0..4).map(|_| fixture.start_on("S1", 0)).collect();
+        assert_eq!(fixture.update(ids[0], TaskState::Error, 1).excluded, None);
+        assert_eq!(fixture.update(ids[1], TaskState::Error, 1).excluded.is_some(), excludes);
+        assert_eq!(fixture.update(ids[2], TaskState::Failed, 1).excluded, None);
+        assert!(fixture.update(ids[3], TaskState::Failed, 1).excluded.is_some());
+    }
+}
+
+/// Goal: an operator can end an exclusion, also one without expiry, which new settings don't end; then failures count
+/// anew. Method: one failure of two excludes nothing, the second does; readmit, and fail again.
+#[test]
+fn an_agent_can_be_readmitted() {
+    let rule = ExclusionRule { failures: 2, window: secs(99), expiry: None };
+    let setup = Setup { exclusion: Some(rule), ..Setup::default() };
+    let mut fixture = Fixture::new(&setup);
+    fixture.kernel.registered();
+    let ids: Vec<_> = (0..5).map(|_| fixture.start_on("S1", 0)).collect();
+    assert_eq!(fixture.update(ids[0], TaskState::Failed, 1).excluded, None);
+    assert!(fixture.update(ids[1], TaskState::Failed, 2).excluded.is_some());
+    fixture.kernel.reconfigure(Setup { exclusion: None, ..setup.clone() }.config());
+    assert_eq!(fixture.kernel.poll_demand(at(3)), Some(DemandCall::Revive), "new settings");
+    assert_eq!(fixture.refused_on("S1", 3), Reason::AgentExcluded { until: Timestamp::MAX });
+    fixture.kernel.reconfigure(setup.config());
+    fixture.kernel.poll_demand(at(10_000));
+
+    assert!(!fixture.kernel.readmit_agent("S2", at(10_000)), "it is unknown");
+    assert!(fixture.kernel.readmit_agent("S1", at(10_000)));
+    assert!(!fixture.kernel.readmit_agent("S1", at(10_000)), "once");
+    let call = fixture.kernel.poll_demand(at(20_000));
+    assert_eq!(call, Some(DemandCall::Revive), "what was refused is wanted again");
+    fixture.start_on("S1", 20_000);
+    assert_eq!(fixture.update(ids[2], TaskState::Failed, 20_000).excluded, None);
+    assert!(!fixture.kernel.readmit_agent("S1", at(20_000)), "it was not excluded");
+    assert_eq!(fixture.update(ids[3], TaskState::Failed, 20_000).excluded, None, "counts anew");
+    assert!(fixture.update(ids[4], TaskState::Failed, 20_000).excluded.is_some());
+}
+
+/// Goal: after one timestamp far ahead there is a way out. Method: an agent is lost, and another one excluded, in a
+/// hundred years; readmit them at the right time.
+#[test]
+fn readmission_is_the_way_out_of_a_jump_of_the_clock() {
+    let rule = ExclusionRule { failures: 1, ..ExclusionRule::default() };
+    let mut fixture = Fixture::new(&Setup { exclusion: Some(rule), ..Setup::default() });
+    let far = 100 * 365 * 24 * HOUR;
+    fixture.start_on("S1", 0);
+    let failed = fixture.start_on("S2", 0);
+    fixture.kernel.agent_lost("S1", at(far));
+    fixture.update(failed, TaskState::Failed, far);
+    assert_eq!(fixture.refused_on("S1", 1000), Reason::AgentSuspect { until: at(far + 10_000) });
+    assert_eq!(fixture.refused_on("S2", 1000), Reason::AgentExcluded { until: at(far + HOUR) });
+    for agent in ["S1", "S2"] {
+        assert!(fixture.kernel.readmit_agent(agent, at(1000)));
+        fixture.start_on(agent, 1000);
+    }
+    fixture.kernel.agent_lost("S1", at(2000));
+    assert_eq!(fixture.refused_on("S1", 2000), Reason::AgentSuspect { until: at(12_000) });
 }

@@ -83,9 +83,10 @@ fn out_of_sight_is_not_gone() {
     assert_eq!(fixture.executors(), 1, "its cores still count");
     assert!(fixture.kernel.tick(at(10_999)).given_up.is_empty());
     assert_eq!(fixture.update(id, TaskState::Unreachable, 10_999).change, Change::Nothing);
-    assert_eq!(fixture.kernel.tick(at(11_000)).given_up[0].id, id);
+    let given_up = fixture.kernel.tick(at(11_000)).given_up.remove(0);
+    assert_eq!((given_up.target.id, given_up.freed.cores), (id, MilliCpus::from_cores(1)));
     assert_eq!(fixture.executors(), 0);
-    assert_eq!(fixture.update(id, TaskState::Running, 12_000).change, Change::Returned);
+    assert_eq!(fixture.update(id, TaskState::Running, 12_000).change, Change::Readmitted);
     assert_eq!(fixture.executors(), 1, "it counts again");
 
     fixture.update(id, TaskState::Unreachable, 13_000);
@@ -111,7 +112,7 @@ fn readmission_is_for_the_size_that_it_has() {
     fixture.update(leaves, TaskState::Unreachable, 0);
     fixture.kernel.tick(at(1));
     fixture.kernel.reconfigure(Setup { executor_cores: Some(4000), ..setup }.config());
-    assert_eq!(fixture.update(leaves, TaskState::Running, 2).change, Change::Returned);
+    assert_eq!(fixture.update(leaves, TaskState::Running, 2).change, Change::Readmitted);
     assert_eq!(fixture.update(stays, TaskState::Running, 2).change, Change::Running);
 }
 
@@ -189,7 +190,7 @@ fn doubt_ends_with_readmission() {
     fixture.update(id, TaskState::Unreachable, 0);
     fixture.kernel.tick(at(1));
     assert_eq!(fixture.kernel.agent_lost("S1", at(2)).len(), 1);
-    assert_eq!(fixture.update(id, TaskState::Running, 3).change, Change::Returned);
+    assert_eq!(fixture.update(id, TaskState::Running, 3).change, Change::Readmitted);
     assert_eq!(fixture.kernel.reconcile(Scope::Doubtful, at(4)), []);
 }
 
@@ -276,4 +277,48 @@ fn the_given_up_count_the_limit_down() {
     let finished = StatusUpdate::new(&name, TaskState::Finished);
     fixture.kernel.status_update_with(&finished, LimitRule::CountDown, at(2));
     assert_eq!((fixture.kernel.executor_limit(), fixture.executors()), (Some(2), 0));
+}
+
+/// Goal: only ids that the kernel may have made are known. Method: one executor, then ids with a number that was never
+/// used, with a cell that was never used, and with the number of a later executor; the ids of the executors themselves,
+/// one of which has ended.
+#[test]
+fn ids_never_made_are_unknown() {
+    let mut fixture = Fixture::new(&Setup::default());
+    let (first, second) = (fixture.start_on("S1", 0), fixture.start_on("S1", 0));
+    fixture.update(first, TaskState::Finished, 1);
+    for id in [first, second] {
+        let name = fixture.kernel.executor_name(id).to_string();
+        assert_eq!(fixture.kernel.executor_id(&name), Some(id));
+    }
+    let name = fixture.kernel.executor_name(first).to_string();
+    let (stem, _) = name.split_at(name.len() - "0.0".len());
+    for numbers in ["1.10", "7.0", "2.2", "1.0", "0.4000000000", "0.9999999"] {
+        let name = format!("{stem}{numbers}");
+        assert_eq!(fixture.kernel.executor_id(&name), None, "{name}");
+        let running = StatusUpdate::new(&name, TaskState::Running);
+        let outcome = fixture.kernel.status_update(&running, at(2));
+        assert_eq!(outcome.executor, None, "{name}");
+        assert_eq!((outcome.change, outcome.kill), (Change::UnknownExecutor, true), "{name}");
+        let mut outcomes = Vec::new();
+        fixture.kernel.status_updates(&[running], at(2), &mut outcomes);
+        assert_eq!(outcomes[0].change, Change::UnknownExecutor, "{name}");
+    }
+    assert_eq!(fixture.executors(), 1);
+}
+
+/// Goal: an executor that ends after it was given up frees nothing, because its resources were freed then. Method: one
+/// that ends while unreachable, one that ends after it was given up.
+#[test]
+fn the_given_up_free_nothing_when_they_end() {
+    let rule = UnreachableRule { release_after: Some(secs(10)), forget_after: secs(20) };
+    let mut fixture = Fixture::new(&Setup { unreachable: rule, ..Setup::default() });
+    for (ended_at, frees) in [(9_000, true), (11_000, false)] {
+        let id = fixture.start_on("S1", 0);
+        fixture.update(id, TaskState::Unreachable, 0);
+        fixture.kernel.tick(at(ended_at));
+        let outcome = fixture.update(id, TaskState::Finished, ended_at);
+        assert_eq!(outcome.change, Change::Ended(Fate::Finished));
+        assert_eq!(outcome.freed.is_some(), frees, "{outcome:?}");
+    }
 }

@@ -119,7 +119,7 @@ impl Scene {
         match (event, &self.expected) {
             (Event::Update { whom: Whom::Number(number), .. }, Expected::Effect(effect)) => {
                 let executor = &mut self.model.executors[*number as usize];
-                let back = effect.change == Change::Returned;
+                let back = matches!(effect.change, Change::Returned | Change::Readmitted);
                 let close = before
                     .deadline
                     .is_some_and(|it| it.since(now) <= CLOSE && now.since(it) <= CLOSE);

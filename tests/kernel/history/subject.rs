@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use offermill::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use offermill::{
-    Decisions, DemandCall, Handler, IdScheme, Kernel, Outcome, Recovered, StatusUpdate, Ticked,
-    Timestamp,
+    Decisions, DemandCall, Handler, IdScheme, Kernel, Outcome, Recovered, StatusUpdate, Target,
+    Ticked, Timestamp,
 };
 
 use super::compare::{Ids, expect_answer, expect_outcome, expect_same_state, expect_same_sums};
@@ -49,7 +49,8 @@ impl Subject {
     }
 
     fn expect_aged(&self, ticked: &Ticked, given_up: &BTreeSet<u64>, forgotten: &BTreeSet<u64>) {
-        assert_eq!(self.ids.numbers(&ticked.given_up), *given_up, "given up");
+        let targets: Vec<Target> = ticked.given_up.iter().map(|it| it.target.clone()).collect();
+        assert_eq!(self.ids.numbers(&targets), *given_up, "given up");
         assert_eq!(self.ids.numbers(&ticked.forgotten), *forgotten, "forgotten");
     }
 
@@ -104,6 +105,9 @@ impl Subject {
             (Event::AgentLost(agent), Expected::Numbers(expected)) => {
                 let doubted = self.ids.numbers(&self.kernel.agent_lost(agent, now));
                 assert_eq!(doubted, *expected, "in doubt");
+            }
+            (Event::Readmit(agent), Expected::Flag(expected)) => {
+                assert_eq!(self.kernel.readmit_agent(agent, now), *expected, "readmitted");
             }
             (Event::ExecutorLost(whom), Expected::Flag(expected)) => {
                 let target = self.kernel.executor_lost(&self.name(whom));

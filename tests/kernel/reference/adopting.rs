@@ -25,6 +25,7 @@ impl Model {
 
     fn take_in(&mut self, relic: &Relic, now: Timestamp) -> Option<u64> {
         let agent = self.agents.entry(relic.agent.to_owned()).or_insert_with(|| Agent::met(now));
+        agent.met = true;
         let barred = agent.excluded_until.is_some_and(|until| now < until)
             || now < agent.suspect_until
             || self.on_agent(relic.agent) >= EXECUTORS_PER_AGENT_MAX;

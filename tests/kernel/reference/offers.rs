@@ -152,6 +152,7 @@ impl Model {
             return Some(Reason::ConstraintUnmet(Unmet { condition: 0, mismatch }));
         }
         let agent = self.agents.entry(sheet.agent.clone()).or_insert_with(|| Agent::met(now));
+        agent.met = true;
         agent.knowing = Knowing::Yes;
         agent.candidate_at = agent.candidate_at.max(now);
         if let Some(until) = agent.excluded_until.filter(|until| now < *until) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use offermill::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use offermill::{Change, Fate, Scope, TaskState, Timestamp, UpdateReason};
 
-use super::{Executor, Knowing, Life, Model};
+use super::{Agent, Executor, Knowing, Life, Model};
 
 /// How long an idle agent is kept after its last offer.
 const KEPT_FOR: Duration = Duration::from_secs(900);
@@ -67,7 +67,7 @@ fn alive(state: TaskState) -> bool {
 /// Whether an end in this state counts as a failure of the agent.
 fn attributable(state: TaskState, reason: UpdateReason) -> bool {
     use UpdateReason::{AgentDraining, AgentRemoved, InvalidOffers, Preempted};
-    let bad = matches!(state, TaskState::Failed | TaskState::Error | TaskState::Lost);
+    let bad = matches!(state, TaskState::Failed | TaskState::Lost);
     bad && !matches!(reason, AgentDraining | AgentRemoved | InvalidOffers | Preempted)
 }
 
@@ -91,8 +91,8 @@ impl Model {
                 let excluded = if blamed { self.blame(number, now) } else { None };
                 self.it(number).life = Life::Ended(fate);
                 let executor = self.it(number);
-                let freed = if life.counted() { freed(executor) } else { ExecutorResources::NONE };
-                Effect { freed: Some(freed), excluded, ..Effect::of(Change::Ended(fate)) }
+                let freed = life.counted().then(|| freed(executor));
+                Effect { freed, excluded, ..Effect::of(Change::Ended(fate)) }
             }
             (Life::Launching | Life::Running, Says::OutOfSight) => {
                 let executor = self.it(number);
@@ -107,7 +107,7 @@ impl Model {
                     return Effect { kill: true, ..Effect::of(Change::Refused) };
                 }
                 self.seen(number, Life::Running);
-                Effect::of(Change::Returned)
+                Effect::of(Change::Readmitted)
             }
             (Life::OutOfSight, Says::NotYet | Says::Runs) => {
                 self.seen(number, Life::Running);
@@ -163,7 +163,7 @@ impl Model {
 
     /// An agent is lost. Returns its executors, whose state is in doubt now.
     pub(crate) fn agent_lost(&mut self, agent: &str, now: Timestamp) -> BTreeSet<u64> {
-        let Some(known) = self.agents.get_mut(agent) else { return BTreeSet::new() };
+        let known = self.agents.entry(agent.to_owned()).or_insert_with(|| Agent::unmet(now));
         known.suspect_until = known.suspect_until.max(now.plus(SUSPECT_FOR));
         let here: BTreeSet<u64> = self
             .living()
@@ -171,6 +171,20 @@ impl Model {
             .collect();
         here.iter().for_each(|number| self.it(*number).doubtful = true);
         here
+    }
+
+    /// Ends an agent's exclusion and suspicion. Returns whether it had one.
+    pub(crate) fn readmit(&mut self, agent: &str, now: Timestamp) -> bool {
+        let Some(known) = self.agents.get_mut(agent) else { return false };
+        let barred =
+            known.excluded_until.is_some_and(|until| now < until) || now < known.suspect_until;
+        known.excluded_until = None;
+        known.suspect_until = Timestamp::ORIGIN;
+        known.failures.clear();
+        known.failed_until = Timestamp::ORIGIN;
+        known.failed = None;
+        self.demand.wanted |= barred;
+        barred
     }
 
     /// An executor is lost. Returns whether it lives, in which case its state is in doubt now.
@@ -216,7 +230,8 @@ impl Model {
                 _ => {}
             }
         }
-        if now.since(self.swept_at) >= SWEEP_EVERY {
+        // A time far ahead says nothing.
+        if now.since(self.swept_at) >= SWEEP_EVERY || self.swept_at.since(now) > SWEEP_EVERY {
             self.swept_at = now;
             self.forget_agents(now);
         }

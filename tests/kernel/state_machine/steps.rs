@@ -194,6 +194,7 @@ fn events(scene: &Scene) -> BoxedStrategy<Event> {
         if placed > 0 { 50 } else { 2 } => updates,
         3 => killed,
         3 => select(AGENTS.to_vec()).prop_map(Event::AgentLost),
+        2 => select(AGENTS.to_vec()).prop_map(Event::Readmit),
         2 => whom(&scene.model).prop_map(Event::ExecutorLost),
         3 => option::weighted(0.8, 0u32..12).prop_map(Event::Limit),
         2 => setups().prop_map(|setup| Event::Reconfigure(Box::new(setup))),

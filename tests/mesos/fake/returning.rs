@@ -76,8 +76,11 @@ fn executors_are_taken_over() {
     fake.send(&update(&task, "S-1", "TASK_RUNNING", None));
     fake.wait_for("DECLINE", 0);
     let running = |notice: &Notice| {
-        matches!(notice, Notice::Updated { change: Change::Running | Change::Returned, .. })
-            .then_some(())
+        matches!(
+            notice,
+            Notice::Updated { change: Change::Running | Change::Returned | Change::Readmitted, .. }
+        )
+        .then_some(())
     };
     framework.notices.wait("running executor", running);
     let executors = framework.snapshot().executors;

@@ -228,7 +228,7 @@ impl RunState {
             Change::Running => {
                 self.change(at, executor, ExecutorState::Running, message).map(RunEvent::Running)
             }
-            Change::Returned => {
+            Change::Returned | Change::Readmitted => {
                 self.change(at, executor, ExecutorState::Running, message).map(RunEvent::Returned)
             }
             Change::Unreachable => self

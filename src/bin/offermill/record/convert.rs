@@ -193,7 +193,7 @@ fn change_word(change: Change) -> String {
         Change::UnknownExecutor => "unknown executor".to_owned(),
         Change::Running => "running".to_owned(),
         Change::Unreachable => "out of sight".to_owned(),
-        Change::Returned => "returned".to_owned(),
+        Change::Returned | Change::Readmitted => "returned".to_owned(),
         Change::Refused => "refused".to_owned(),
         Change::Ended(fate) => format!("ended: {}", fate.as_str()),
         other => format!("{other:?}"),

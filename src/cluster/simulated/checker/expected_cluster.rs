@@ -169,7 +169,7 @@ impl ExpectedCluster {
             }
             Notice::Placed(placed) => self.insert(placed, now),
             Notice::Updated { executor, state, change, .. } => {
-                let blamed = state.blames_agent(self.reason);
+                let blamed = state.blames_agent(self.reason, false);
                 self.reason = UpdateReason::Other;
                 self.update(executor, *change, blamed, now)
             }
@@ -250,7 +250,8 @@ impl ExpectedCluster {
             Change::Unreachable => {
                 self.change_phase(executor, &[Launching, Running], Unreachable, now)
             }
-            Change::Returned => self.change_phase(executor, &[Unreachable, GivenUp], Running, now),
+            Change::Returned => self.change_phase(executor, &[Unreachable], Running, now),
+            Change::Readmitted => self.change_phase(executor, &[GivenUp], Running, now),
             Change::Refused => self.change_phase(executor, &[GivenUp], GivenUp, now),
             Change::UnknownExecutor if self.executors.contains_key(executor) => {
                 Err((14, format!("executor {executor} is not known to the kernel")))
