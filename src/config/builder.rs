@@ -82,6 +82,73 @@ impl Default for ConfigBuilder {
     }
 }
 
+impl Config {
+    /// Returns a builder with these settings, to change some of them.
+    ///
+    /// An overhead that is the default for the executor's memory stays the default if the memory is changed.
+    ///
+    /// ```
+    /// # use offermill::{Config, IdScheme, Kernel, resources::Mebibytes};
+    /// let kernel = Kernel::new(Config::builder().executor_limit(Some(4)).build()?, IdScheme::plain());
+    /// kernel.reconfigure(kernel.config().to_builder().executor_memory(Mebibytes::new(8192)).build()?);
+    /// assert_eq!(kernel.executor_limit(), Some(4));
+    /// # Ok::<(), offermill::Error>(())
+    /// ```
+    #[must_use]
+    pub fn to_builder(&self) -> ConfigBuilder {
+        let Config {
+            core_cap,
+            executor_cores,
+            executor_memory,
+            memory_overhead,
+            extra_cores,
+            gpu_cap,
+            executor_gpus,
+            executor_limit,
+            fixed_port,
+            revocable,
+            constraint,
+            refuse,
+            exclusion,
+            placement,
+            conduct,
+            locality_wait,
+            unreachable,
+            maintenance_lead,
+            launch_timeout,
+            revive_interval,
+        } = self.clone();
+        let is_default = memory_overhead == default_overhead(executor_memory);
+        ConfigBuilder {
+            core_cap,
+            executor_cores,
+            executor_memory,
+            memory_overhead: (!is_default).then_some(memory_overhead),
+            extra_cores,
+            gpu_cap,
+            executor_gpus,
+            executor_limit,
+            fixed_port,
+            revocable,
+            constraint,
+            refuse,
+            exclusion,
+            placement,
+            conduct,
+            locality_wait,
+            unreachable,
+            maintenance_lead,
+            launch_timeout,
+            revive_interval,
+        }
+    }
+}
+
+/// The overhead of an executor's memory if none is set.
+fn default_overhead(memory: Mebibytes) -> Mebibytes {
+    Mebibytes::new((memory.get() / 10).max(OVERHEAD_MEBIBYTES_MIN))
+}
+
 impl ConfigBuilder {
     /// Sets the maximum number of cores of all executors together (`spark.cores.max`). Default: no maximum. A remainder
     /// smaller than the cores of one executor stays unused.
@@ -251,10 +318,7 @@ impl ConfigBuilder {
         self.check_executor()?;
         self.check_caps()?;
         self.check_rules()?;
-        let memory = self.executor_memory.get();
-        let overhead = self
-            .memory_overhead
-            .unwrap_or(Mebibytes::new((memory / 10).max(OVERHEAD_MEBIBYTES_MIN)));
+        let overhead = self.memory_overhead.unwrap_or(default_overhead(self.executor_memory));
         Ok(Config {
             core_cap: self.core_cap,
             executor_cores: self.executor_cores,
@@ -401,5 +465,43 @@ mod tests {
         assert_eq!(taken(512, None), 896);
         assert_eq!(taken(4096, None), 4505);
         assert_eq!(taken(512, Some(0)), 512);
+    }
+
+    /// Goal: a builder made of a configuration builds the same one. Method: the default, and one in which each setting
+    /// differs from it; then another memory, with an overhead of its own and without.
+    #[test]
+    fn a_configuration_is_built_again() {
+        let minute = Duration::from_secs(60);
+        let all = Config::builder()
+            .core_cap(Some(MilliCpus::from_cores(64)))
+            .executor_cores(ExecutorCores::Fixed(MilliCpus::from_cores(2)))
+            .executor_memory(Mebibytes::new(2048))
+            .memory_overhead(Some(Mebibytes::new(7)))
+            .extra_cores(3)
+            .gpu_cap(Gpus::new(4))
+            .executor_gpus(ExecutorGpus::Exactly(Gpus::new(2)))
+            .executor_limit(Some(5))
+            .fixed_port(Some(7337))
+            .revocable(true)
+            .constraint(Constraint::parse("zone:east").unwrap())
+            .refuse_durations(RefuseDurations { other: minute, ..RefuseDurations::default() })
+            .exclusion(None)
+            .placement(Placement::Consolidate)
+            .conduct(Conduct::SPARK_3_5)
+            .locality_wait(Some(minute))
+            .unreachable(UnreachableRule { release_after: None, forget_after: minute })
+            .maintenance_lead(minute)
+            .launch_timeout(minute)
+            .revive_interval(minute);
+        for builder in [Config::builder(), all.clone()] {
+            let config = builder.build().unwrap();
+            assert_eq!(config.to_builder().build().unwrap(), config);
+        }
+        let overhead = |builder: ConfigBuilder| {
+            let config = builder.build().unwrap();
+            let larger = config.to_builder().executor_memory(Mebibytes::new(8_000));
+            larger.build().unwrap().memory_overhead().get()
+        };
+        assert_eq!((overhead(Config::builder()), overhead(all)), (800, 7));
     }
 }

@@ -92,6 +92,90 @@ impl Config {
         self.revocable
     }
 
+    /// Returns the maximum number of cores of all executors together; `None` means no maximum.
+    #[must_use]
+    pub fn core_cap(&self) -> Option<MilliCpus> {
+        self.core_cap
+    }
+
+    /// Returns the memory overhead of an executor, also if it was not set but derived from the memory.
+    #[must_use]
+    pub fn memory_overhead(&self) -> Mebibytes {
+        self.memory_overhead
+    }
+
+    /// Returns the maximum number of GPUs of all executors together.
+    #[must_use]
+    pub fn gpu_cap(&self) -> Gpus {
+        self.gpu_cap
+    }
+
+    /// Returns how many GPUs an executor takes.
+    #[must_use]
+    pub fn executor_gpus(&self) -> ExecutorGpus {
+        self.executor_gpus
+    }
+
+    /// Returns the port that each executor takes, if there is one.
+    #[must_use]
+    pub fn fixed_port(&self) -> Option<u16> {
+        self.fixed_port
+    }
+
+    /// Returns the constraint that agents must meet.
+    #[must_use]
+    pub fn constraint(&self) -> &Constraint {
+        &self.constraint
+    }
+
+    /// Returns when agents are excluded because executors failed there; `None` means never.
+    #[must_use]
+    pub fn exclusion(&self) -> Option<ExclusionRule> {
+        self.exclusion
+    }
+
+    /// Returns the order in which agents are filled.
+    #[must_use]
+    pub fn placement(&self) -> Placement {
+        self.placement
+    }
+
+    /// Returns how offers are evaluated where schedulers differ.
+    #[must_use]
+    pub fn conduct(&self) -> Conduct {
+        self.conduct
+    }
+
+    /// Returns how long wanted hosts are waited for; see [`ConfigBuilder::locality_wait`].
+    #[must_use]
+    pub fn locality_wait(&self) -> Option<Duration> {
+        self.locality_wait
+    }
+
+    /// Returns what happens to unreachable executors.
+    #[must_use]
+    pub fn unreachable(&self) -> UnreachableRule {
+        self.unreachable
+    }
+
+    /// Returns how long before its maintenance an agent gets no executors.
+    #[must_use]
+    pub fn maintenance_lead(&self) -> Duration {
+        self.maintenance_lead
+    }
+
+    /// Returns the time after which an unconfirmed launch is reconciled.
+    #[must_use]
+    pub fn launch_timeout(&self) -> Duration {
+        self.launch_timeout
+    }
+
+    /// Returns the minimum time between two revives.
+    #[must_use]
+    pub fn revive_interval(&self) -> Duration {
+        self.revive_interval
+    }
+
     /// Returns the minimum number of cores that an executor takes.
     pub(crate) fn cores_at_least(&self) -> MilliCpus {
         match self.executor_cores {

@@ -14,9 +14,9 @@ impl Secret {
         Secret(text.into())
     }
 
-    /// Returns the text of the secret, for sending.
-    #[cfg(feature = "mesos")]
-    pub(crate) fn reveal(&self) -> &str {
+    /// Returns the text of the secret, for sending. Don't print it.
+    #[must_use]
+    pub fn expose(&self) -> &str {
         &self.0
     }
 

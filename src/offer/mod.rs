@@ -15,7 +15,7 @@ use std::time::Duration;
 use crate::resources::PortRange;
 
 /// An offer of one agent's resources to one role.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Offer<'a> {
     /// The offer's id. If it is empty, the offer is declined as malformed.
@@ -91,7 +91,7 @@ impl<'a> Offer<'a> {
 pub const DEFAULT_ROLE: &str = "*";
 
 /// An attribute of an agent. Names may repeat.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Attribute<'a> {
     /// The name.
     pub name: &'a str,
@@ -114,7 +114,7 @@ impl<'a> Attribute<'a> {
 }
 
 /// An attribute's value.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum AttributeValue<'a> {
     /// Text.
     Text(&'a str),

@@ -4,7 +4,7 @@ use super::{DEFAULT_ROLE, Reservations, ReservedBy};
 use crate::resources::{PortRange, Scalar};
 
 /// One entry of an offer's resources.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Resource<'a> {
     /// The name on the wire, such as `cpus`.
@@ -145,7 +145,7 @@ pub enum Revocability {
 }
 
 /// A resource's value.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
     /// A quantity.
     Scalar(Scalar),

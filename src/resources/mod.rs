@@ -17,6 +17,7 @@
 //! The resources of an executor carry the reservations of the offered resource, in the same form.
 //! [`Accepted::left`](crate::Accepted::left) returns the unused rest.
 
+mod arithmetic;
 mod executor;
 mod ports;
 mod units;

@@ -57,7 +57,7 @@ impl Scalar {
         match Self::from_f64(value) {
             Ok(scalar) => scalar,
             Err(ScalarError::TooLarge) => Self::MAX,
-            Err(ScalarError::NotFinite | ScalarError::Negative) => Self::ZERO,
+            Err(_) => Self::ZERO,
         }
     }
 
@@ -88,8 +88,10 @@ pub enum ScalarError {
     NotFinite,
     /// Less than zero.
     Negative,
-    /// More than [`Scalar::MAX`].
+    /// More than [`Scalar::MAX`], or than the type holds.
     TooLarge,
+    /// Not the text of a number.
+    Malformed,
 }
 
 impl fmt::Display for ScalarError {
@@ -97,7 +99,8 @@ impl fmt::Display for ScalarError {
         f.write_str(match self {
             ScalarError::NotFinite => "not a finite number",
             ScalarError::Negative => "less than zero",
-            ScalarError::TooLarge => "more than 2^53 thousandths",
+            ScalarError::TooLarge => "too large",
+            ScalarError::Malformed => "not a number",
         })
     }
 }

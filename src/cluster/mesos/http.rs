@@ -55,12 +55,12 @@ impl Http {
         };
         let Some(credential) = &config.credential else { return Ok(http) };
         let Some(secret) = &credential.secret else { return Ok(http) };
-        let pair = STANDARD.encode(format!("{}:{}", credential.principal, secret.reveal()));
+        let pair = STANDARD.encode(format!("{}:{}", credential.principal, secret.expose()));
         let mut header = HeaderValue::try_from(format!("Basic {pair}"))
             .map_err(|_| Error::setting("principal", &credential.principal, "shorter"))?;
         header.set_sensitive(true);
         http.authorization = Some(header);
-        http.secrets = vec![pair, secret.reveal().to_owned()];
+        http.secrets = vec![pair, secret.expose().to_owned()];
         http.secrets.retain(|secret| !secret.is_empty());
         Ok(http)
     }

@@ -78,7 +78,7 @@ fn secret(source: &SecretSource) -> Secret {
     match source {
         SecretSource::Value(value) => Secret {
             r#type: Some(SecretType::Value.into()),
-            value: Some(SecretValue { data: value.reveal().as_bytes().to_vec() }),
+            value: Some(SecretValue { data: value.expose().as_bytes().to_vec() }),
             reference: None,
         },
         SecretSource::Reference(name) => Secret {
