@@ -12,14 +12,15 @@ use std::time::Duration;
 /// If one call gets a timestamp far ahead and later calls the right time again, what that call began lasts until the
 /// far time. There is no bound, because the kernel can't know which of the two is right:
 ///
-/// | begun by the call | effect | remedy |
-/// |---|---|---|
-/// | [`Kernel::agent_lost`], an exclusion | nothing is placed on the agent until then | [`Kernel::readmit_agent`] |
-/// | a failure of an agent's executor | it counts towards an exclusion until then | [`Kernel::readmit_agent`] |
-/// | [`Kernel::tick`] | unreachable executors are given up or forgotten as if the time had passed | none: they are readmitted or killed when they return |
-/// | an update that makes an executor unreachable | it is given up no earlier than then | [`Kernel::kill_executors`] |
-/// | an offer | its agent is not forgotten before | none: it takes memory only |
-/// | [`Kernel::poll_demand`], [`Kernel::tick`] | calls and searches that are made at intervals | none needed: the intervals start anew |
+/// * After [`Kernel::agent_lost`] or an exclusion, nothing is placed on the agent until then. A failure of an agent's
+///   executor counts towards an exclusion until then. Remedy: [`Kernel::readmit_agent`].
+/// * [`Kernel::tick`] gives up or forgets unreachable executors as if time had passed. They are readmitted or killed
+///   when they return.
+/// * An executor that becomes unreachable is given up no earlier than then. Remedy: [`Kernel::kill_executors`].
+/// * The agent of an offer is not forgotten before. It takes memory only.
+///
+/// Calls and searches that [`Kernel::poll_demand`] and [`Kernel::tick`] make at intervals need no remedy: the intervals
+/// start anew.
 ///
 /// [`Kernel::agent_lost`]: crate::Kernel::agent_lost
 /// [`Kernel::readmit_agent`]: crate::Kernel::readmit_agent

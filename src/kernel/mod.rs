@@ -242,8 +242,8 @@ impl Kernel {
         self.0.agent_lost(agent_id, now)
     }
 
-    /// Ends an agent's exclusion, whatever its end was to be, and the 10 s after [`Kernel::agent_lost`]. Its failures so
-    /// far count no more. Returns whether the agent was excluded or suspect at `now`; then the next revive, which
+    /// Ends an agent's exclusion, whatever its end was to be, and the 10 s after [`Kernel::agent_lost`]. Failures
+    /// before it count no more. Returns whether the agent was excluded or suspect at `now`; then the next revive, which
     /// becomes due, asks for its offers again.
     ///
     /// Use it when an operator has repaired an agent, and after a timestamp far ahead, which can exclude an agent for

@@ -28,9 +28,9 @@
 //! caller's responsibility.
 //!
 //! A slab's segments and the range of adopted executors' numbers are in an `UntrackedOnceLock`, because a word that is
-//! read with each access would make the searches too long. In the real implementation and under shuttle it is std's `OnceLock`: it only publishes memory,
-//! and its initialiser has no point at which shuttle would switch threads. Loom sees the initialisation, but not the
-//! reads.
+//! read with each access would make the searches too long. In the real implementation and under shuttle it is std's
+//! `OnceLock`: it only publishes memory, and its initialiser has no point at which shuttle would switch threads. Loom
+//! sees the initialisation, but not the reads.
 
 #[cfg(all(counting, test))]
 pub(crate) mod counting;

@@ -52,7 +52,8 @@ pub enum Change {
     /// The executor was [given up](crate::Ticked::given_up) and is back. The resources that were freed then are counted
     /// again.
     Readmitted,
-    /// The executor was [given up](crate::Ticked::given_up) and is back, but there is no room for it. It must be killed.
+    /// The executor was [given up](crate::Ticked::given_up) and is back, but there is no room for it: it must be killed
+    /// (`kill` is set).
     Refused,
     /// The executor has ended.
     Ended(Fate),

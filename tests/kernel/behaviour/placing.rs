@@ -252,7 +252,7 @@ fn agents_near_their_maintenance_are_left_alone() {
     assert_eq!(decisions.accepts().count(), 2);
 }
 
-/// Goal: asking what is left of a batch that was not the answered one fails in no way. Method: the remainder of an empty
+/// Goal: asking what is left of a batch that was not the answered one doesn't fail. Method: the remainder of an empty
 /// batch, of one with other resources, and of one with fewer.
 #[test]
 fn what_is_left_of_another_batch_is_no_panic() {
