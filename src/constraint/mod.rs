@@ -234,7 +234,7 @@ fn read(text: &str) -> Result<Compiled, SyntaxError> {
         return Err(SyntaxError {
             offset: CONSTRAINT_BYTES_MAX,
             sentence: format!("it has {} bytes", text.len()),
-            expected: "expected no more than 65536 bytes".into(),
+            expected: format!("expected no more than {CONSTRAINT_BYTES_MAX} bytes").into(),
             repaired: None,
         });
     }

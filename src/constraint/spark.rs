@@ -147,7 +147,7 @@ fn colon_repeated(text: &str, values_start: usize, values: &str, colon: usize) -
         return SyntaxError {
             offset,
             sentence: "an entry has a second ':'".into(),
-            expected: "expected expr:: in small letters and in one piece, for an expression".into(),
+            expected: "expected expr:: in lower case and without spaces for an expression".into(),
             repaired: Some(repaired),
         };
     }
@@ -172,7 +172,7 @@ fn colon_repeated(text: &str, values_start: usize, values: &str, colon: usize) -
 fn name_twice(text: &str, first: AttributeEntry<'_>, second: AttributeEntry<'_>) -> SyntaxError {
     SyntaxError {
         offset: second.offset,
-        sentence: format!("the attribute {} stands in it twice", quoted(second.name)),
+        sentence: format!("the attribute {} occurs twice", quoted(second.name)),
         expected: "expected another attribute; all values of one go into one entry".into(),
         repaired: merged(text, first, second),
     }

@@ -251,12 +251,6 @@ impl Engine {
         self.shared.clock
     }
 
-    /// The number of offers that wait in the offer queue.
-    #[must_use]
-    pub fn offers_queued(&self) -> usize {
-        self.shared.offer_queue.len()
-    }
-
     /// Kills executors, with the [grace](EngineOptions::kill_grace) of the options. The kills are repeated until the
     /// executors' ends are reported. They precede updates that wait to be applied. Never waits, and may be called in an
     /// [`Observer`].

@@ -243,6 +243,8 @@ impl<O: Queued> OfferQueue<O> {
         self.filled.notify_all();
     }
 
+    /// Returns the number of queued offers.
+    #[cfg(any(feature = "simulated", test))]
     pub(crate) fn len(&self) -> usize {
         self.queue().waiting
     }

@@ -41,7 +41,7 @@ impl Command {
         let prelude = [folder, library_path].into_iter().flatten().map(|text| &**text);
         for text in self.argv.iter().map(String::as_str).chain(prelude) {
             if text.contains(['\0', '\n', '\r']) {
-                return refused(text, "without NUL and ends of lines, to go through a shell");
+                return refused(text, "without NUL and line breaks, since a shell runs it");
             }
         }
         let mut line = String::new();

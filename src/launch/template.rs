@@ -11,6 +11,25 @@ use super::{Command, Facts, Form, Launcher, Prelude, Setup};
 /// Each argument remains one argument for all values: either no shell is involved, or the argument is quoted. Other
 /// text in double braces is unchanged. Without a fixed port, `{{PORT}}` is unchanged as well, and `OFFERMILL_PORT` is
 /// not set.
+///
+/// ```
+/// use offermill::launch::{CommandTemplate, Facts, Launcher};
+/// use offermill::resources::{Mebibytes, MilliCpus};
+///
+/// let argv = ["worker", "--id={{EXECUTOR_ID}}"].map(str::to_owned).to_vec();
+/// let template = CommandTemplate::new(argv).variable("THREADS", "{{CORES}}");
+/// let command = template.command(&Facts {
+///     executor: "etl-1.7",
+///     app: "etl",
+///     agent_id: "agent-1",
+///     hostname: "a1.example",
+///     cores: MilliCpus::from_cores(2),
+///     memory: Mebibytes::new(1024),
+///     port: None,
+/// });
+/// assert_eq!(command.argv, ["worker", "--id=etl-1.7"]);
+/// assert!(command.environment.contains(&("THREADS".to_owned(), "2".to_owned())));
+/// ```
 #[derive(Clone, Debug)]
 pub struct CommandTemplate {
     argv: Vec<String>,

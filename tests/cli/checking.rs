@@ -61,7 +61,7 @@ fn mistakes_are_explained() {
     for (arguments, told) in [
         (&["zone;rack:r1"][..], "      ^ expected ':'\nnearest valid form: zone:;rack:r1\n"),
         (&["expr:: (a"], "         ^ expected a ) for it\nnearest valid form: expr:: (a)\n"),
-        (&["expr:: a matches '('"], "this is no regular expression: unclosed group"),
+        (&["expr:: a matches '('"], "this is not a regular expression: unclosed group"),
         (&["a:", "--attributes", "zone"], "attributes is \"zone\", but must be NAME:VALUE"),
         (&["a", "--attributes", "p:[2-1]"], "bad constraint: `a` has no ':'"),
         (&["a", "--attributes", "p:[2-1]"], "attributes is \"p:[2-1]\""),

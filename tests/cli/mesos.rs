@@ -69,8 +69,8 @@ const BAD: &[(&[&str], &str)] = &[
          folder (nowhere: No such file",
     ),
     (&["--framework-id-file", "."], "in an existing folder (this is a folder)"),
-    (&["--framework-id-file", "pipe"], "in an existing folder (this is no regular file)"),
-    (&["--framework-id-file", "/dev/null"], "in an existing folder (this is no regular file)"),
+    (&["--framework-id-file", "pipe"], "in an existing folder (this is not a regular file)"),
+    (&["--framework-id-file", "/dev/null"], "in an existing folder (this is not a regular file)"),
     (
         &["-c", "offermill.mesos.caFile=nowhere"],
         "offermill.mesos.caFile (--conf) is \"nowhere\", but must be a file with certificates (",

@@ -227,7 +227,7 @@ fn what_is_no_scenario_is_refused() {
     fs::create_dir(folder.0.join("bare")).unwrap();
     for (files, told) in [
         (&["odd.jsonl"][..], "odd.jsonl:3: column 8: unknown event \"offrs\", expected one of"),
-        (&["empty.jsonl"], "empty.jsonl:1: no whole line, expected a head"),
+        (&["empty.jsonl"], "empty.jsonl:1: no complete line, expected a head"),
         (&["headless.jsonl"], "headless.jsonl:1: column 7: unknown field `stop`, expected one of"),
         (&["latin.jsonl"], "latin.jsonl:1: not UTF-8, expected"),
         (&["late.jsonl"], "late.jsonl:4: its time is 4 ms, expected 5 to"),
@@ -241,7 +241,7 @@ fn what_is_no_scenario_is_refused() {
         ),
         (
             &["good.jsonl", "--expect", "empty.jsonl"],
-            "empty.jsonl:1: no whole line, expected an answer",
+            "empty.jsonl:1: no complete line, expected an answer",
         ),
         (&["good.jsonl", "good.jsonl", "--expect", "x"], "--expect is given 1 times, expected 2"),
         (&["bare", "--expect", "good.jsonl"], "no scenario in it"),

@@ -123,7 +123,7 @@ const LACKS: &[(&[&str], &str)] = &[
             "-c",
             "spark.app.id=a\nb",
         ],
-        "without NUL and ends of lines, to go through a shell",
+        "without NUL and line breaks, since a shell runs it",
     ),
     (
         &[

@@ -349,7 +349,7 @@ impl Actor {
                 (TaskState::Killed, format!("on request: {exit}"))
             }
             (RunPhase::Killed, exit) => {
-                (TaskState::Killed, format!("on request, its grace was over: {exit}"))
+                (TaskState::Killed, format!("on request, after its grace period: {exit}"))
             }
             (RunPhase::Running, Exit::Code(0)) => (TaskState::Finished, exit.to_string()),
             (RunPhase::Running, exit) => (TaskState::Failed, exit.to_string()),
@@ -432,7 +432,7 @@ fn discard(mut group: ProcessGroup) {
 /// Refuses launches that no agent of this cluster can carry out.
 fn check_launch(launch: &LaunchRequest) -> Result<(), String> {
     if !is_valid_name(&launch.executor) {
-        Err(format!("{:?} is no id that a sandbox could have", launch.executor))
+        Err(format!("{:?} is not allowed as the id of a sandbox", launch.executor))
     } else if launch.amounts == CpuMemory::default() {
         Err("asks for neither cores nor memory".to_owned())
     } else if launch.gpus > Gpus::ZERO {

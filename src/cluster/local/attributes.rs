@@ -1,7 +1,9 @@
 //! [`AgentAttributes`]: the attributes of all agents, parsed from a line such as `zone:east|zone:west;rack:r%d`.
 
 use crate::error::Error;
-use crate::offer::attributes::{OwnedAttribute, OwnedAttributeValue, is_readable};
+use crate::offer::attributes::{
+    ATTRIBUTES_BYTES_MAX, OwnedAttribute, OwnedAttributeValue, is_readable,
+};
 
 const ALLOWED: &str = "NAME:VALUE[|VALUE...][;...], where a value is a number, [FROM-TO,...], \
                        {ITEM,...} or text, and %d is the agent's number";
@@ -32,7 +34,8 @@ impl AgentAttributes {
     pub fn parse(text: &str) -> Result<AgentAttributes, Error> {
         if !is_readable(text) {
             let shown: String = text.chars().take(80).collect();
-            let allowed = "at most 65536 bytes, without control characters";
+            let allowed =
+                format!("at most {ATTRIBUTES_BYTES_MAX} bytes, without control characters");
             return Err(Error::setting("agent attributes", shown, allowed));
         }
         let attributes = text.split(';').map(str::trim).filter(|one| !one.is_empty());
@@ -89,7 +92,6 @@ fn parse_alternating(text: &str) -> Option<Alternating> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::offer::attributes::ATTRIBUTES_BYTES_MAX;
 
     fn of_agent(text: &str, agent: usize) -> Vec<(String, OwnedAttributeValue)> {
         let attributes = AgentAttributes::parse(text).unwrap().of_agent(agent).unwrap();

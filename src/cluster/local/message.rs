@@ -10,6 +10,9 @@ use crate::engine::cluster_manager::{Accept, Call, Launch};
 use crate::launch::Command;
 use crate::resources::Gpus;
 
+/// The maximum grace period of a kill.
+pub(super) const KILL_GRACE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// One message to the cluster's thread.
 #[derive(Debug)]
 pub(super) enum ActorMessage {

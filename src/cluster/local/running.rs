@@ -8,14 +8,12 @@ use std::sync::mpsc::Sender;
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use super::message::ActorMessage;
+use super::message::{ActorMessage, KILL_GRACE_MAX};
 use super::starting::StartingExecutor;
 use crate::cluster::process::{Exit, ProcessGroup, ProcessOptions, Warden};
 use crate::cluster::worker_offers::CpuMemory;
 use crate::status::TaskState;
 
-/// The maximum grace period of a kill.
-const GRACE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 /// The time between two checks that all wardens are alive.
 const WARDEN_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -172,14 +170,14 @@ impl RunningExecutors {
         now: Instant,
     ) -> Option<&RunningExecutor> {
         let executor = self.executors.get_mut(self.numbers.get(id)?)?;
-        executor.terminate(now + grace.min(GRACE_MAX), now);
+        executor.terminate(now + grace.min(KILL_GRACE_MAX), now);
         Some(executor)
     }
 
     /// Terminates all executors, and kills them after `grace`.
     pub(super) fn terminate_all(&mut self, grace: Duration, now: Instant) {
         for executor in self.executors.values_mut() {
-            executor.terminate(now + grace.min(GRACE_MAX), now);
+            executor.terminate(now + grace.min(KILL_GRACE_MAX), now);
         }
     }
 

@@ -12,7 +12,7 @@ use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use super::launch_queue::QueuedLaunch;
-use super::message::{ActorMessage, LaunchRequest};
+use super::message::{ActorMessage, KILL_GRACE_MAX, LaunchRequest};
 use crate::cluster::process::{
     ProcessGroup, ProcessOptions, Sandboxes, StartError, StartErrorKind,
 };
@@ -24,8 +24,6 @@ const CONCURRENT_STARTS_MAX: usize = 8;
 const SLOW_AFTER: Duration = Duration::from_secs(1);
 /// The maximum number of threads of starts that were given up and haven't returned.
 const HANGING_MAX: usize = 64;
-/// The maximum grace period of a kill.
-const GRACE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// An executor that is being started.
 #[derive(Debug)]
@@ -201,7 +199,7 @@ impl StartingExecutor {
 
     fn kill(&mut self, grace: Duration, now: Instant) -> bool {
         let is_first = self.force_at.is_none();
-        let force_at = now + grace.min(GRACE_MAX);
+        let force_at = now + grace.min(KILL_GRACE_MAX);
         self.force_at = Some(self.force_at.map_or(force_at, |sooner| sooner.min(force_at)));
         is_first
     }
@@ -227,7 +225,7 @@ impl ExecutorStarter {
         let sandbox = self
             .sandboxes
             .make(agent_id, &request.executor)
-            .map_err(|error| StartError::from_io("the sandbox can't be made", &error))?;
+            .map_err(|error| StartError::from_io("the sandbox can't be created", &error))?;
         let inbox = self.inbox.clone();
         let ended = move || {
             let _ = inbox.send(ActorMessage::Ended(number));

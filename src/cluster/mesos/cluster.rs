@@ -87,12 +87,12 @@ impl MesosCluster {
     ///
     /// # Errors
     /// If the manager isn't running or too many calls wait. The next subscription uses the new settings in any case.
-    pub fn follow(&self, config: &Config) -> Result<(), Error> {
+    pub fn reconfigure(&self, config: &Config) -> Result<(), Error> {
         let running = self.running()?;
-        let following = running.config.borrow().clone().for_kernel(config);
-        running.config.send_replace(following.clone());
+        let changed = running.config.borrow().clone().for_kernel(config);
+        running.config.send_replace(changed.clone());
         let Some(subscription) = running.subscription() else { return Ok(()) };
-        let call = calls::update_framework(&following, &subscription.framework_id);
+        let call = calls::update_framework(&changed, &subscription.framework_id);
         running.enqueue(subscription.epoch, plain(call))
     }
 

@@ -177,7 +177,11 @@ impl MesosConfig {
             return Err(Error::setting("role", "", "at least one"));
         }
         if self.roles.len() > 1 && self.roles.iter().any(|role| role == DEFAULT_ROLE) {
-            return Err(Error::setting("role", self.roles.join(","), "\"*\" alone, or others"));
+            return Err(Error::setting(
+                "role",
+                self.roles.join(","),
+                "\"*\" alone, or only other roles",
+            ));
         }
         if let Some(Credential { principal, secret }) = credential {
             if principal.is_empty()
@@ -202,7 +206,7 @@ impl MesosConfig {
             [("call timeout", self.call_timeout), ("subscribe timeout", self.subscribe_timeout)]
         {
             if value.is_zero() || value > longest {
-                let allowed = "longer than nothing, and at most a year";
+                let allowed = "more than 0 and at most a year";
                 return Err(Error::setting(name, format!("{} s", value.as_secs_f64()), allowed));
             }
         }
@@ -229,6 +233,6 @@ fn check_role(role: &str) -> Result<(), Error> {
         return Ok(());
     }
     let allowed = "a path of names with \"/\" between, of which none is empty, \".\", \"..\" or \"*\", begins with \
-                   \"-\" or has white space; or \"*\" alone";
+                   \"-\", or contains white space or control characters; or \"*\" alone";
     Err(Error::setting("role", role, allowed))
 }

@@ -78,11 +78,11 @@ impl StateFile {
             .try_for_each(check_regular_file)
             .map_err(|error| fail("it can't be opened", error))?;
         let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&lock_path);
-        let lock = lock.map_err(|error| fail("its lock can't be made", error))?;
+        let lock = lock.map_err(|error| fail("its lock file can't be created", error))?;
         match lock_with_retry(&lock) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let why = "another program that runs now has it";
+                let why = "another process uses it";
                 return Err(Error::cluster(format!("framework id file {}", path.display()), why));
             }
             Err(TryLockError::Error(error)) => return Err(fail("it can't be locked", error)),
@@ -186,7 +186,7 @@ impl StateFile {
 fn check_regular_file(path: &Path) -> io::Result<()> {
     match std::fs::metadata(path) {
         Ok(found) if !found.is_file() => {
-            Err(io::Error::other(format!("{} is no regular file", path.display())))
+            Err(io::Error::other(format!("{} is not a regular file", path.display())))
         }
         // Other errors are reported when the file is opened.
         Ok(_) | Err(_) => Ok(()),
@@ -274,7 +274,7 @@ fn unfield(text: &str) -> Option<String> {
 /// ignored.
 fn read(text: &[u8]) -> Result<FrameworkState, String> {
     if text.len() as u64 > BYTES_MAX {
-        return Err("it is longer than such a file can be".to_owned());
+        return Err("it is too long for a framework id file".to_owned());
     }
     let text = str::from_utf8(text).map_err(|_| "it is no text".to_owned())?;
     let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
@@ -282,7 +282,7 @@ fn read(text: &[u8]) -> Result<FrameworkState, String> {
     match lines.next() {
         None if text.is_empty() => return Ok(FrameworkState::default()),
         Some((_, HEAD)) => {}
-        _ => return Err(format!("it is not ours: its first line is not {HEAD:?}")),
+        _ => return Err(format!("it is no framework id file: its first line is not {HEAD:?}")),
     }
     let mut state = FrameworkState::default();
     for (number, line) in lines {

@@ -182,7 +182,7 @@ impl Subscriber {
             Err(Unsubscribed::Refused(why)) => NextStep::GiveUp(format!("{master}: {why}")),
             Err(Unsubscribed::Elsewhere(location)) => self.redirect(master, &location, &config),
             Err(Unsubscribed::NotMesos(why)) => {
-                let why = format!("{master} is no Mesos master: {why}");
+                let why = format!("{master} is not a Mesos master: {why}");
                 self.state.not_mesos += 1;
                 let none = self.state.not_mesos >= config.masters.all().len() * NOT_MESOS_TRIES;
                 if self.state.epoch == 0 && none {
@@ -200,7 +200,7 @@ impl Subscriber {
         let location = self.http.sanitize(location);
         let Some(leader) = redirected(&location, config.masters.tls()) else {
             return NextStep::Retry(format!(
-                "{master} redirects to {location:?}, which is no master"
+                "{master} redirects to {location:?}, which is not a master"
             ));
         };
         if !config.masters.all().contains(&leader) {

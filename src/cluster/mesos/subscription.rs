@@ -65,7 +65,7 @@ impl EventStream {
         let content = response.headers().get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
         if content.is_none_or(|content| content.split(';').next().map(str::trim) != Some(media)) {
             let content = http.sanitize(content.unwrap_or("nothing"));
-            return not_mesos(&format!("it answers with {content} where {media} was asked for"));
+            return not_mesos(&format!("it answers with {content}, expected {media}"));
         }
         let Some(stream_id) = response.headers().get(STREAM_ID).cloned() else {
             return not_mesos("its answer has no Mesos-Stream-Id");
@@ -113,7 +113,10 @@ impl EventStream {
             let frame = timeout_at(self.last_received + self.silence_max, self.body.frame()).await;
             let frame = frame.map_err(|_| {
                 let silence = format_duration(self.silence_max);
-                format!("nothing came for {} heartbeats ({silence})", self.heartbeats_max)
+                format!(
+                    "no event or heartbeat arrived for {} heartbeat intervals ({silence})",
+                    self.heartbeats_max
+                )
             })?;
             match frame {
                 Some(Ok(frame)) => {
@@ -121,7 +124,7 @@ impl EventStream {
                     self.records.push(frame.data_ref().map_or(&[], |data| data));
                 }
                 Some(Err(error)) => return Err(plain(&error)),
-                None => return Err("the master ended it".to_owned()),
+                None => return Err("the master closed it".to_owned()),
             }
         }
     }
@@ -140,7 +143,7 @@ async fn refusal(http: &Http, response: Response<Incoming>) -> Unsubscribed {
             Unsubscribed::Refused(format!("it doesn't accept the principal and secret ({why})"))
         }
         StatusCode::UNAUTHORIZED => {
-            Unsubscribed::Refused(format!("it wants a principal and a secret ({why})"))
+            Unsubscribed::Refused(format!("it requires a principal and a secret ({why})"))
         }
         // The message of Mesos' agents, which have the same path.
         StatusCode::BAD_REQUEST if why.contains("Failed to parse body") => {

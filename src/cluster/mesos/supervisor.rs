@@ -111,7 +111,7 @@ impl Supervisor {
         }
         let why = match panicked {
             None if kind == ManagerTask::Subscriber => return,
-            None => format!("{what} ended before its time"),
+            None => format!("{what} ended unexpectedly"),
             Some(text) => format!("{what} panicked: {text}"),
         };
         if kind == ManagerTask::Subscriber && self.subscription.send_replace(None).is_some() {

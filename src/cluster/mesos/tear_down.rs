@@ -67,7 +67,7 @@ impl TearDown {
         let mut may_be_done = false;
         loop {
             let Some(subscription) = self.subscription_after(lost_epoch).await else {
-                return Err("there will be no subscription any more".to_owned());
+                return Err("there will be no further subscription".to_owned());
             };
             let mut call = calls::teardown();
             calls::sign(&mut call, &subscription.framework_id);

@@ -32,11 +32,11 @@ pub(super) fn connector(config: &MesosConfig) -> Result<TlsConnector, Error> {
             count += 1;
         }
         if count == 0 {
-            return Err(refuse("there is none in it".to_owned()));
+            return Err(refuse("it contains none".to_owned()));
         }
     }
     if roots.is_empty() {
-        let why = "this machine has no certificates to check a master's with; give a CA file";
+        let why = "this machine has no root certificates to verify a master's with; set a CA file";
         return Err(Error::cluster("TLS", why));
     }
     let provider = Arc::new(ring::default_provider());

@@ -27,7 +27,7 @@ impl Sandboxes {
     /// If the folder can't be created.
     pub(crate) fn create(work_dir: &Path) -> Result<Sandboxes, Error> {
         Self::reserve(work_dir).map_err(|error| {
-            let allowed = format!("a folder in which sandboxes can be made ({error})");
+            let allowed = format!("a folder in which sandboxes can be created ({error})");
             Error::setting("work folder", work_dir.display(), allowed)
         })
     }

@@ -1,6 +1,7 @@
 //! Syntax errors of expressions, with guesses at what was meant.
 
 use super::token::{Spot, Token};
+use crate::constraint::CONSTRAINT_BYTES_MAX;
 use crate::constraint::syntax_error::{SyntaxError, quoted, splice};
 
 fn syntax_error(
@@ -77,7 +78,7 @@ const WORDS: [(&str, &str); 7] =
 pub(super) fn foreign_operator(text: &str, start: usize) -> Option<SyntaxError> {
     let rest = text.get(start..)?;
     let (foreign, ours) = FOREIGN.into_iter().find(|(foreign, _)| rest.starts_with(foreign))?;
-    let sentence = format!("`{foreign}` is no operator of an expression");
+    let sentence = format!("`{foreign}` is not an operator of an expression");
     let repaired = replaced(text, start, start + foreign.len(), ours);
     Some(syntax_error(start, sentence, format!("expected `{}`", ours.trim()), repaired))
 }
@@ -98,7 +99,12 @@ pub(super) fn unclosed(text: &str, start: usize) -> SyntaxError {
 #[cold]
 pub(super) fn unopened(text: &str, spot: &Spot<'_>) -> SyntaxError {
     let repaired = replaced(text, spot.start, spot.end, "");
-    syntax_error(spot.start, "a parenthesis closes none", "expected a ( before it", repaired)
+    syntax_error(
+        spot.start,
+        "a closing parenthesis has no opening one",
+        "expected a ( before it",
+        repaired,
+    )
 }
 
 /// A condition is missing: `and` at the end, `and and`, `()`, or an empty expression.
@@ -173,7 +179,7 @@ pub(super) fn no_list(text: &str, spot: &Spot<'_>) -> SyntaxError {
 
 #[cold]
 pub(super) fn unclosed_list(text: &str, spot: &Spot<'_>, close: &'static str) -> SyntaxError {
-    let sentence = format!("{} stands in a list", named(spot, text));
+    let sentence = format!("{} is not allowed in a list", named(spot, text));
     let repaired = match spot.token {
         Token::End => splice(text, text.trim_end().len(), close, ""),
         Token::Word(_) | Token::Quoted(_) => replaced(text, spot.start, spot.start, ","),
@@ -205,7 +211,7 @@ pub(super) fn glob_for_value(text: &str, spot: &Spot<'_>, operator: &str) -> Syn
 #[cold]
 pub(super) fn keyword_for_value(text: &str, spot: &Spot<'_>) -> SyntaxError {
     let shown = text.get(spot.start..spot.end).unwrap_or_default();
-    let sentence = format!("`{shown}` is a word of the syntax");
+    let sentence = format!("`{shown}` is a keyword");
     let repaired = replaced(text, spot.start, spot.end, &format!("\"{shown}\""));
     syntax_error(spot.start, sentence, "expected a value; this one in quotation marks", repaired)
 }
@@ -226,7 +232,7 @@ pub(super) fn reversed(text: &str, spot: &Spot<'_>, begin: u64, end: u64) -> Syn
 
 #[cold]
 pub(super) fn bad_pattern(start: usize, why: &str) -> SyntaxError {
-    let sentence = format!("this is no regular expression: {why}");
+    let sentence = format!("this is not a regular expression: {why}");
     syntax_error(start, sentence, "expected a regular expression", None)
 }
 
@@ -243,5 +249,6 @@ pub(super) fn too_many(offset: usize, most: usize, what: &str) -> SyntaxError {
 #[cold]
 pub(super) fn too_long(text: &str, bytes: usize) -> SyntaxError {
     let sentence = format!("it has {bytes} bytes when written out in full");
-    syntax_error(text.len(), sentence, "expected no more than 65536", None)
+    let expected = format!("expected no more than {CONSTRAINT_BYTES_MAX}");
+    syntax_error(text.len(), sentence, expected, None)
 }

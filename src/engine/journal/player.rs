@@ -104,7 +104,7 @@ impl Player {
         }
         let last = self.at.plus(GAP_MAX);
         if until > last {
-            return Err(Error::setting("moment", until, format!("{last} or sooner")));
+            return Err(Error::setting("moment", until, format!("{last} or earlier")));
         }
         while self.point <= until {
             let at = self.point;

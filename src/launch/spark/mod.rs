@@ -40,6 +40,29 @@ pub const MODULE_OPTIONS: &str = "-XX:+IgnoreUnrecognizedVMOptions \
 /// the shell never interprets them.
 ///
 /// Drivers accept only whole numbers as executor ids: [`IdScheme::plain`](crate::IdScheme::plain).
+///
+/// ```
+/// use offermill::launch::spark::{Software, SparkExecutor};
+/// use offermill::launch::{Facts, Launcher};
+/// use offermill::resources::{Mebibytes, MilliCpus};
+///
+/// # fn main() -> Result<(), offermill::Error> {
+/// let url = SparkExecutor::driver_url("driver.example", 7078)?;
+/// let launcher = SparkExecutor::new(&url, Software::Home("/opt/spark".to_owned()))?;
+/// let command = launcher.java_options("-verbose:gc").command(&Facts {
+///     executor: "7",
+///     app: "app-1",
+///     agent_id: "agent-1",
+///     hostname: "a1.example",
+///     cores: MilliCpus::from_cores(2),
+///     memory: Mebibytes::new(1024),
+///     port: None,
+/// });
+/// assert_eq!(command.argv[0], "/opt/spark/./bin/spark-class");
+/// assert!(command.argv.iter().any(|argument| *argument == url));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct SparkExecutor {
     driver_url: String,

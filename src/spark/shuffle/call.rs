@@ -64,7 +64,7 @@ pub(super) fn register(host: &str, options: &ShuffleOptions) -> Result<TcpStream
             let why = first.chars().take(WORDS_MAX).collect();
             Err(Failure { why, is_refusal: true })
         }
-        _ => Err(Failure::new("it answered what was not asked")),
+        _ => Err(Failure::new("the service sent an unexpected answer")),
     }
 }
 
@@ -85,7 +85,7 @@ fn read(stream: &mut TcpStream, give_up: Instant) -> Result<ShuffleMessage, Fail
     loop {
         stream.set_read_timeout(Some(left(give_up)?))?;
         match stream.read(&mut piece) {
-            Ok(0) => return Err(Failure::new("it closed the connection")),
+            Ok(0) => return Err(Failure::new("the service closed the connection")),
             Ok(count) => reader.push(piece.get(..count).unwrap_or_default()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error.into()),
@@ -93,7 +93,7 @@ fn read(stream: &mut TcpStream, give_up: Instant) -> Result<ShuffleMessage, Fail
         match reader.next_message() {
             Ok(Some(message)) => return Ok(message),
             Ok(None) => {}
-            Err(error) => return Err(Failure::new(format!("it sent {error}"))),
+            Err(error) => return Err(Failure::new(format!("the service sent {error}"))),
         }
     }
 }

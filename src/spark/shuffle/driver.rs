@@ -67,11 +67,11 @@ impl DriverMessage {
             return Err(MalformedFrame("a message that drivers don't send"));
         }
         let app_id = String::from_utf8(rest.with_size()?.to_vec());
-        let app_id = app_id.map_err(|_| MalformedFrame("an application id that is no text"))?;
+        let app_id = app_id.map_err(|_| MalformedFrame("an application id that is not UTF-8"))?;
         let message = match kind {
             REGISTER => {
                 let millis = i64::try_from(rest.long()?);
-                let millis = millis.map_err(|_| MalformedFrame("a timeout below zero"))?;
+                let millis = millis.map_err(|_| MalformedFrame("a negative timeout"))?;
                 let heartbeat_timeout = Duration::from_millis(millis.unsigned_abs());
                 DriverMessage::Register { app_id, heartbeat_timeout }
             }

@@ -110,7 +110,7 @@ impl ShuffleMessage {
                 })
             }
             ONE_WAY => Ok(ShuffleMessage::OneWay { body: rest.sized()?.to_vec() }),
-            _ => Err(MalformedFrame("a message of a type that is not due")),
+            _ => Err(MalformedFrame("a message of an unexpected type")),
         }
     }
 }
@@ -122,7 +122,7 @@ pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
 impl<'a> Bytes<'a> {
     fn take(&mut self, count: usize) -> Result<&'a [u8], MalformedFrame> {
         let (taken, rest) =
-            self.0.split_at_checked(count).ok_or(MalformedFrame("a message that is cut short"))?;
+            self.0.split_at_checked(count).ok_or(MalformedFrame("a truncated message"))?;
         self.0 = rest;
         Ok(taken)
     }
@@ -153,7 +153,7 @@ impl<'a> Bytes<'a> {
         if self.0.is_empty() {
             Ok(())
         } else {
-            Err(MalformedFrame("a message that goes on too long"))
+            Err(MalformedFrame("a message with trailing bytes"))
         }
     }
 }
@@ -188,7 +188,7 @@ impl FrameReader {
     /// If the bytes are not a valid message. All later calls fail as well.
     pub fn next_message(&mut self) -> Result<Option<ShuffleMessage>, MalformedFrame> {
         if self.has_failed {
-            return Err(MalformedFrame("nothing is read after a mistake"));
+            return Err(MalformedFrame("bytes after a malformed frame"));
         }
         let read = self.read();
         if read.is_err() {
@@ -201,7 +201,7 @@ impl FrameReader {
         let Ok(length) = Bytes(&self.held).long() else { return Ok(None) };
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         if length <= LENGTH || length > FRAME_MAX {
-            return Err(MalformedFrame("a frame of a length that can't be"));
+            return Err(MalformedFrame("a frame with an invalid length"));
         }
         let Some(content) = self.held.get(LENGTH..length) else { return Ok(None) };
         let message = ShuffleMessage::read(content)?;

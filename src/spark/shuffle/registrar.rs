@@ -43,6 +43,27 @@ pub struct Service {
 /// Keeps an application registered with the shuffle service of each host that runs its executors.
 ///
 /// Dropping it stops it like [`Registrar::stop`].
+///
+/// ```
+/// use std::net::TcpListener;
+///
+/// use offermill::spark::shuffle::{Registrar, RegistrationState, ShuffleOptions};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // In place of a shuffle service, this listener accepts the connection and never answers.
+/// let service = TcpListener::bind("127.0.0.1:0")?;
+/// let mut options = ShuffleOptions::new("app-1");
+/// options.port = service.local_addr()?.port();
+/// let registrar = Registrar::start(options, |event| println!("{event:?}"))?;
+///
+/// // The first executor on an agent: the registrar calls the service on the agent's host.
+/// registrar.running("agent-1", "127.0.0.1");
+/// let (_connection, _registrar) = service.accept()?;
+/// assert_eq!(registrar.services()[0].state, RegistrationState::New);
+/// registrar.stop();
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Registrar {
     shared: Arc<Shared>,

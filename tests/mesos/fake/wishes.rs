@@ -80,7 +80,7 @@ fn a_constraint_that_changes() {
     let constraint = Constraint::parse("rack:").unwrap();
     let config = small_executors(1).constraint(constraint).build().unwrap();
     framework.kernel.reconfigure(config.clone());
-    framework.cluster.follow(&config).unwrap();
+    framework.cluster.reconfigure(&config).unwrap();
     let update = fake.wait_for("UPDATE_FRAMEWORK", 0);
     let groups =
         &update.body["update_framework"]["offer_constraints"]["role_constraints"]["*"]["groups"];

@@ -121,9 +121,9 @@ fn what_goes_wrong_is_told_once() {
         (Manner::Refuses, "java.lang.IllegalStateException: not here"),
         (Manner::Closes, ""),
         (Manner::Mute, "no answer in time"),
-        (Manner::Garbage, "it sent a frame of a length that can't be"),
-        (Manner::Boasts, "it sent a frame of a length that can't be"),
-        (Manner::Confused, "it answered what was not asked"),
+        (Manner::Garbage, "the service sent a frame with an invalid length"),
+        (Manner::Boasts, "the service sent a frame with an invalid length"),
+        (Manner::Confused, "the service sent an unexpected answer"),
         (Manner::Slow, "no answer in time"),
     ];
     for (manner, expected) in wrong {

@@ -156,7 +156,7 @@ fn parse_load(words: &[&str]) -> Result<Load, String> {
             _ => return Err(wrong(format_args!("{} is none of them", quoted(name)))),
         };
         if seen.contains(&name) {
-            return Err(wrong(format_args!("{name} comes twice")));
+            return Err(wrong(format_args!("{name} is given twice")));
         }
         seen.push(name);
         let whole = "a whole number";
@@ -275,7 +275,7 @@ mod tests {
             ("load waiting=5", "\"waiting\" is none of them"),
             ("load pending=x", "\"x\" is not a whole number"),
             ("load pending=", "\"\" is not a whole number"),
-            ("load pending=1 pending=1", "pending comes twice"),
+            ("load pending=1 pending=1", "pending is given twice"),
             ("executor 17", "a name and one of its activities"),
             ("executor 17 asleep", "shuffle-gone, not \"asleep\""),
             ("registered many", "a number of cores, optionally with + or -, not \"many\""),

@@ -192,7 +192,7 @@ fn shuffle_sentence(event: &ShuffleEvent, port: u16) -> String {
             let host = printable(host);
             let why = printable(why);
             format!(
-                "the shuffle service on {host}:{port} {what}: {why}; it is tried again until it can"
+                "the shuffle service on {host}:{port} {what}: {why}; it is retried until it succeeds"
             )
         }
         _ => String::new(),

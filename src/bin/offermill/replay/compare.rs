@@ -60,11 +60,12 @@ pub(super) fn read(path: &Path) -> Result<(Vec<AnswerLine>, Option<u64>), LineEr
                 answers.push(answer)
             }
             NextLine::Value(_) => {
-                return Err(lines
-                    .error("\"init\" is out of place, expected it in the first line".to_owned()));
+                return Err(
+                    lines.error("\"init\" is not in the first line, expected it there".to_owned())
+                );
             }
             NextLine::Incomplete | NextLine::End if answers.is_empty() => {
-                return Err(lines.error(format!("no whole line, expected {EXPECTED}")));
+                return Err(lines.error(format!("no complete line, expected {EXPECTED}")));
             }
             NextLine::Incomplete => return Ok((answers, Some(lines.number()))),
             NextLine::End => return Ok((answers, None)),
@@ -163,7 +164,7 @@ impl<'a> Comparer<'a> {
                         count(rest, "further event")
                     })
                 }
-                false => "no answer was expected, and one was given".to_owned(),
+                false => "no answer was expected, but one was given".to_owned(),
             };
             self.result.differences.push(format!("{}: {what}", place(number)));
             return;

@@ -88,7 +88,7 @@ pub(crate) fn run(arguments: &RunArguments) -> ExitStatus {
         return print_config::print_config(arguments);
     }
     let no_thread = |error: io::Error| {
-        remark(&format!("output needs a thread more: {error}"));
+        remark(&format!("the thread that writes the output can't be started: {error}"));
         ExitStatus::Cluster
     };
     if let Err(error) = write_remarks_aside() {
@@ -487,7 +487,7 @@ fn report_unread(drained: io::Result<()>) {
     match drained.map_err(|error| (error.kind(), error)) {
         Ok(()) | Err((io::ErrorKind::BrokenPipe, _)) => {}
         Err((io::ErrorKind::TimedOut, _)) => {
-            remark("standard output wasn't read to its end, which is left out");
+            remark("the rest of standard output was not read and is dropped");
         }
         Err((_, error)) => remark(&format!("standard output can't be written: {error}")),
     }

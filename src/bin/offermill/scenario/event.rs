@@ -316,7 +316,7 @@ impl<'de> Visitor<'de> for EventVisitor {
             };
             if is_twice {
                 return Err(A::Error::custom(format_args!(
-                    "the key {key:?} comes twice, expected each once"
+                    "the key {key:?} occurs twice, expected each once"
                 )));
             }
         }

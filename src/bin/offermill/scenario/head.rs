@@ -74,7 +74,7 @@ where
             while let Some((key, value)) = map.next_entry::<String, V>()? {
                 if all.insert(key.clone(), value).is_some() {
                     return Err(Error::custom(format_args!(
-                        "the key {key:?} comes twice, expected each once"
+                        "the key {key:?} occurs twice, expected each once"
                     )));
                 }
             }

@@ -96,7 +96,7 @@ fn read_scenario(lines: &mut LineReader<impl BufRead>) -> Result<ScenarioFile, L
         NextLine::Value(head) => head,
         NextLine::Incomplete | NextLine::End => {
             let allowed = "expected a head such as {\"format\":1,\"conf\":{}}";
-            return Err(lines.error(format!("no whole line, {allowed}")));
+            return Err(lines.error(format!("no complete line, {allowed}")));
         }
     };
     if head.format != FORMAT {
@@ -297,11 +297,11 @@ mod tests {
             ("{\"stop\":true,\"stop\":true}", "a second event, \"stop\", expected one per line"),
             (
                 "{\"at_ms\":1,\"at_ms\":2,\"stop\":true}",
-                "\"at_ms\" comes twice, expected each once",
+                "\"at_ms\" occurs twice, expected each once",
             ),
             ("{\"stop\":false}", "false, expected true"),
             ("{\"kill\":[\"1\"],\"local\":{}}", "expected it beside \"request_total\""),
-            ("{\"request_total\":1,\"local\":{\"a\":1,\"a\":2}}", "\"a\" comes twice"),
+            ("{\"request_total\":1,\"local\":{\"a\":1,\"a\":2}}", "\"a\" occurs twice"),
             (
                 "{\"status\":{\"task\":\"0\",\"state\":\"TASK_ODD\"}}",
                 "expected one of TASK_STAGING",
@@ -339,14 +339,14 @@ mod tests {
     #[test]
     fn heads_are_checked() {
         for (text, expected) in [
-            ("", "F:1: no whole line, expected a head such as"),
-            ("{\"format\":1,\"co", "F:1: no whole line, expected a head"),
+            ("", "F:1: no complete line, expected a head such as"),
+            ("{\"format\":1,\"co", "F:1: no complete line, expected a head"),
             ("{\"stop\":true}\n", "F:1: column 7: unknown field `stop`, expected one of"),
             ("{\"format\":1}\n", "missing field `conf`, expected a head"),
             ("[\"\",\"\",0,1,null,null,{}]\n", "F:1: not an object, expected a head such as"),
             ("{\"format\":2,\"conf\":{}}\n", "\"format\" is 2, expected 1"),
             ("{\"format\":1,\"conf\":{\"a\":1}}\n", "invalid type: integer `1`, expected a string"),
-            ("{\"format\":1,\"conf\":{\"a\":\"1\",\"a\":\"2\"}}\n", "\"a\" comes twice"),
+            ("{\"format\":1,\"conf\":{\"a\":\"1\",\"a\":\"2\"}}\n", "\"a\" occurs twice"),
         ] {
             let error = read(text.as_bytes()).unwrap_err();
             assert!(error.starts_with("F:1: ") && error.contains(expected), "{text}: {error}");

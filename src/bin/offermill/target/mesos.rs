@@ -131,7 +131,7 @@ fn check_place(path: &Path) -> Result<(), String> {
         return Err("this is a folder".to_owned());
     }
     if path.exists() && !path.is_file() {
-        return Err("this is no regular file".to_owned());
+        return Err("this is not a regular file".to_owned());
     }
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -139,7 +139,7 @@ fn check_place(path: &Path) -> Result<(), String> {
     };
     match fs::metadata(folder) {
         Ok(metadata) if metadata.is_dir() => Ok(()),
-        Ok(_) => Err(format!("{} is no folder", folder.display())),
+        Ok(_) => Err(format!("{} is not a folder", folder.display())),
         Err(error) => Err(format!("{}: {error}", folder.display())),
     }
 }

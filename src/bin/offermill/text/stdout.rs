@@ -150,7 +150,7 @@ impl Writer {
             drop(queue);
             let left = until.saturating_duration_since(Instant::now());
             if is_enough() || left.is_zero() {
-                return Err(io::Error::new(io::ErrorKind::TimedOut, "its reader reads nothing"));
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "its reader doesn't read"));
             }
             let is_unchanged = |queue: &mut PendingOutput| {
                 queue.pieces == seen && queue.failure.is_none() && queue.unwritten() > 0

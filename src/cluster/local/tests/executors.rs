@@ -106,7 +106,7 @@ fn a_kill_ends_by_force_what_ignores_it() {
     bench.update("deaf", TaskState::Killing);
     bench.kill("deaf", Duration::from_millis(100));
     let killed = bench.update("deaf", TaskState::Killed);
-    let expected = "on request, its grace was over: killed by signal 9 (SIGKILL)";
+    let expected = "on request, after its grace period: killed by signal 9 (SIGKILL)";
     assert_eq!(killed.message, expected);
 }
 
@@ -182,7 +182,7 @@ fn what_takes_more_than_processes_is_refused() {
     for (id, what) in [("contained", "containers"), ("fetched", "a fetcher for URIs")] {
         let message = bench.update(id, TaskState::Error).message;
         assert!(
-            message.contains(&format!("the embedded cluster doesn't have {what}")),
+            message.contains(&format!("the embedded cluster doesn't support {what}")),
             "{message}"
         );
     }

@@ -176,7 +176,7 @@ fn bad_settings_start_nothing() {
     let cluster = LocalCluster::new(config().work_dir(file.join("below"))).unwrap();
     let error = cluster.start(Arc::new(Deaf)).unwrap_err();
     assert!(error.is_setting());
-    assert!(error.to_string().contains("a folder in which sandboxes can be made"));
+    assert!(error.to_string().contains("a folder in which sandboxes can be created"));
     assert!(cluster.call(Call::Revive { epoch: 1 }).unwrap_err().is_cluster());
     cluster.stop();
 }

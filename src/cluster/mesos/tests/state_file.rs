@@ -119,7 +119,7 @@ fn two_programs_dont_share_it() {
     let path = folder.join("framework");
     let first = StateFile::open(&path).unwrap();
     let error = StateFile::open(&path).unwrap_err().to_string();
-    assert!(error.contains("another program that runs now has it"), "{error}");
+    assert!(error.contains("another process uses it"), "{error}");
     drop(first);
     StateFile::open(&path).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
@@ -132,7 +132,7 @@ fn other_files_are_left_alone() {
     let path = folder.join("notes");
     std::fs::write(&path, "buy milk\n").unwrap();
     let error = StateFile::open(&path).unwrap_err().to_string();
-    assert!(error.contains("it is not ours"), "{error}");
+    assert!(error.contains("it is no framework id file"), "{error}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "buy milk\n");
     std::fs::write(&path, format!("{HEAD}\n+ a b\n")).unwrap();
     let error = StateFile::open(&path).unwrap_err().to_string();
@@ -155,14 +155,14 @@ fn only_files_are_opened() {
             std::thread::spawn(move || opened.send(StateFile::open(&tried).map(drop)));
             let within = Duration::from_secs(20);
             let error = answer.recv_timeout(within).expect("an answer").unwrap_err().to_string();
-            let why = format!("{} is no regular file", place.display());
+            let why = format!("{} is not a regular file", place.display());
             assert!(error.contains(&why), "{make} {ending}: {error}");
             assert!(!place.is_file() && place.exists());
             let _pipe = std::fs::remove_file(&place).or_else(|_| std::fs::remove_dir(&place));
         }
     }
     let error = StateFile::open(Path::new("/dev/null")).unwrap_err().to_string();
-    assert!(error.contains("/dev/null is no regular file"), "{error}");
+    assert!(error.contains("/dev/null is not a regular file"), "{error}");
     let link = folder.join("link");
     StateFile::open(&path).unwrap().identify("F").unwrap();
     std::os::unix::fs::symlink(&path, &link).unwrap();

@@ -249,7 +249,7 @@ fn check_resources(accept: &Accept<'_>) -> Result<(), RuleViolation> {
         if totals != (cpus, memory, gpus, port) {
             return Err((
                 5,
-                format!("{} is told {totals:?}: {}", launch.executor, describe(launch)),
+                format!("{} is launched with {totals:?}: {}", launch.executor, describe(launch)),
             ));
         }
     }

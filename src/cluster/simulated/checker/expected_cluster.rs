@@ -390,7 +390,10 @@ impl ExpectedCluster {
         let pictured = snapshot.executors.len();
         let known = self.executors.len();
         if pictured != known {
-            return Err((21, format!("{pictured} executors are pictured, expected {known}")));
+            return Err((
+                21,
+                format!("{pictured} executors are in the snapshot, expected {known}"),
+            ));
         }
         let mut name = String::new();
         for view in &snapshot.executors {
@@ -398,14 +401,17 @@ impl ExpectedCluster {
             // Writing to a string can't fail.
             let _written = write!(name, "{}", kernel.executor_name(view.id));
             let Some(entry) = self.executors.get(name.as_str()) else {
-                return Err((21, format!("executor {name} is pictured, and was not placed")));
+                return Err((
+                    21,
+                    format!("executor {name} is in the snapshot, and was not placed"),
+                ));
             };
             let agent = AgentRef::parse(&view.agent_id);
             let found = (view.phase, agent, view.resources);
             let expected = (entry.phase, Some(entry.agent), entry.resources);
             if found != expected {
                 let what =
-                    format!("executor {name} is pictured as {found:?}, expected {expected:?}");
+                    format!("executor {name} is {found:?} in the snapshot, expected {expected:?}");
                 return Err((21, what));
             }
         }

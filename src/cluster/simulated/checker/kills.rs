@@ -84,7 +84,7 @@ impl KillChecker {
         if known || self.unknown_alive.contains(executor) {
             return Ok(());
         }
-        Err(format!("executor {executor} is asked to end, and was not reported alive since it did"))
+        Err(format!("executor {executor} is killed, and was not reported alive since it ended"))
     }
 
     /// Checks that all kills have been repeated in time.
@@ -93,9 +93,7 @@ impl KillChecker {
         let late = open.find(|(_, asked)| asked.due() < now);
         let Some((executor, asked)) = late else { return Ok(()) };
         let KillState { last, calls, .. } = asked;
-        Err(format!(
-            "executor {executor} was asked to end {calls} times, last at {last}, and not again"
-        ))
+        Err(format!("executor {executor} was killed {calls} times, last at {last}, and not again"))
     }
 
     /// An executor that was killed and has not ended.

@@ -109,7 +109,7 @@ impl ReconcileChecker {
     ) -> Result<(), RuleViolation> {
         let Some(connected) = self.connected else { return Ok(()) };
         if let Some((executor, by)) = self.due.iter().find(|(_, by)| **by < now) {
-            return Err((29, format!("executor {executor} was to be asked about until {by}")));
+            return Err((29, format!("executor {executor} should have been reconciled by {by}")));
         }
         if now.since(self.checked_at) < CHECK_EVERY {
             return Ok(());
@@ -120,6 +120,6 @@ impl ReconcileChecker {
         let mut late =
             launched.filter(|(_, since)| now.since(connected.max(*since)) > DOUBTFUL_EVERY);
         let Some((executor, since)) = late.next() else { return Ok(()) };
-        Err((19, format!("executor {executor} is in doubt, and was not asked about since {since}")))
+        Err((19, format!("executor {executor} is in doubt, and was not reconciled since {since}")))
     }
 }

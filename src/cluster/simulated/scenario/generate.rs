@@ -273,9 +273,10 @@ impl Scenario {
                 ..fault
             },
             K::MasterFailsOver | K::ConnectionBreaks => Fault { lasts, ..fault },
-            K::MessagesReordered | K::MessagesDelayed => {
+            K::MessagesReordered => {
                 Fault { percent, lasts, amount: rng.between(1, 3_000), ..fault }
             }
+            K::MessagesDelayed => Fault { lasts, amount: rng.between(1, 3_000), ..fault },
             K::MessagesLost | K::MessagesDuplicated | K::OffersRescinded => {
                 Fault { percent, lasts, ..fault }
             }

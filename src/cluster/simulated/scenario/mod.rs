@@ -171,7 +171,7 @@ kinds! {
     /// For `lasts`, `percent` % of the messages between framework and master take up to `amount` milliseconds longer,
     /// so that others overtake them.
     MessagesReordered = "messages-reordered",
-    /// For `lasts`, all messages between framework and master take `amount` milliseconds longer.
+    /// For `lasts`, all messages between framework and master take `amount` milliseconds longer, whatever `percent` is.
     MessagesDelayed = "messages-delayed",
     /// For `lasts`, `percent` % of offers are rescinded at about the time at which they are answered.
     OffersRescinded = "offers-rescinded",

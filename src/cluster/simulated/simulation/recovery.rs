@@ -47,7 +47,7 @@ pub(super) fn recovered(simulation: &Simulation) -> Result<(), RuleViolation> {
         return Err((29, format!("executor {lost} is not there")));
     }
     if let Some(name) = simulation.checker.still_to_end() {
-        return Err((29, format!("executor {name} was asked to end, and has not ended")));
+        return Err((29, format!("executor {name} was killed, and has not ended")));
     }
     // The checker's own count, if it is enabled.
     let wanted = simulation.checker.wanted().unwrap_or_else(|| kernel.wanted());
