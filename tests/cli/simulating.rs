@@ -10,6 +10,9 @@ use serde_json::Value;
 
 use crate::support::{Folder, Run, finish, offermill};
 
+/// A search through short scenarios.
+const SEARCH: [&str; 5] = ["simulate", "--seed", "9", "--faults", "none"];
+
 /// A scenario that takes a fraction of a second.
 const SMALL: [&str; 7] = ["simulate", "--agents", "8", "--executors", "30", "--duration", "1min"];
 
@@ -151,14 +154,14 @@ fn a_signal_drains() {
 #[test]
 fn a_search_tells_what_it_played() {
     let folder = Folder::new();
-    let flags = ["simulate", "--seeds", "3", "--seed", "5", "--faults", "none"];
+    let flags = [&SEARCH[..], &["--seeds", "3"]].concat();
     let ended = finish(&folder, &flags);
     assert_eq!(ended.code, Some(0), "{}{}", ended.output, ended.errors);
-    assert!(ended.output.starts_with("3 seeds from 5: "), "{}", ended.output);
+    assert!(ended.output.starts_with("3 seeds from 9: "), "{}", ended.output);
     assert!(ended.output.contains(" offers, no violation\n"), "{}", ended.output);
     let verbose = || timeless(&finish(&folder, &[&flags[..], &["--verbose"]].concat()).output);
     let lines = verbose();
-    assert!((5..8).all(|seed| lines.contains(&format!("seed {seed}: "))), "{lines}");
+    assert!((9..12).all(|seed| lines.contains(&format!("seed {seed}: "))), "{lines}");
     assert_eq!(lines, verbose());
 }
 
@@ -167,8 +170,7 @@ fn a_search_tells_what_it_played() {
 #[test]
 fn a_closed_pipe_is_no_failure() {
     let folder = Folder::new();
-    let search =
-        ["simulate", "--seeds", "1000000", "--faults", "none", "--verbose", "--plain"].to_vec();
+    let search = [&SEARCH[..], &["--seeds", "1000000", "--verbose", "--plain"]].concat();
     for (arguments, lines) in [(search, 2), (small(&["--seed", "7"]), 0)] {
         let mut child = offermill(&folder.0, &arguments).spawn().unwrap();
         let mut reader = BufReader::new(child.stdout.take().unwrap());
@@ -191,11 +193,11 @@ fn a_closed_pipe_is_no_failure() {
 #[test]
 fn results_that_are_lost_are_a_failure() {
     let folder = Folder::new();
-    let search = ["simulate", "--seeds", "2", "--faults", "none"];
+    let search = [&SEARCH[..], &["--seeds", "2"]].concat();
     for arguments in [
         small(&["--seed", "7"]),
         small(&["--seed", "7", "--json"]),
-        search.to_vec(),
+        search.clone(),
         [&search[..], &["--json"]].concat(),
         [&search[..], &["--verbose"]].concat(),
     ] {
@@ -229,9 +231,9 @@ fn the_summary_is_one_object() {
     let declined: u64 = declined.values().map(count).sum();
     assert_eq!(count(&summary["offers"]), count(&summary["accepted"]) + declined);
     assert!(summary["violation"].is_null() && summary["drain"]["left"].is_u64(), "{summary}");
-    let ended = finish(&folder, &["simulate", "--seeds", "2", "--faults", "none", "--json"]);
+    let ended = finish(&folder, &[&SEARCH[..], &["--seeds", "2", "--json"]].concat());
     let summary: Value = serde_json::from_str(&ended.output).unwrap();
-    assert_eq!((&summary["seeds_played"], &summary["first_seed"]), (&2.into(), &1.into()));
+    assert_eq!((&summary["seeds_played"], &summary["first_seed"]), (&2.into(), &9.into()));
 }
 
 /// Goal: invalid arguments are rejected before the start, with the allowed values. Method: each kind of error.

@@ -32,6 +32,12 @@ fn expect_sound(scenario: Scenario) -> Simulation {
     })
 }
 
+/// Returns the number of scenarios of each severity. It is low by default, for builds that are not optimised; `.ci/run`
+/// sets a high one. With 60 or more, the other tests have their full size.
+fn seeds() -> u64 {
+    number_from_environment("OFFERMILL_SEEDS", 6)
+}
+
 fn number_from_environment(name: &str, otherwise: u64) -> u64 {
     let given = std::env::var(name).ok().and_then(|text| text.parse().ok());
     given.unwrap_or(otherwise)

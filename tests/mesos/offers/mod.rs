@@ -184,11 +184,7 @@ fn event_of(offers: &[Vec<u8>]) -> Vec<u8> {
 
 fn config() -> ProptestConfig {
     let regressions = FileFailurePersistence::Direct("tests/mesos/regressions/offers.txt");
-    ProptestConfig {
-        cases: 512,
-        failure_persistence: Some(Box::new(regressions)),
-        ..ProptestConfig::default()
-    }
+    ProptestConfig { failure_persistence: Some(Box::new(regressions)), ..ProptestConfig::default() }
 }
 
 proptest! {
