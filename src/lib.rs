@@ -16,37 +16,50 @@
 //! └──────────────┘ calls  └───────────────┘   decisions   └────────────┘    agents · executors
 //! ```
 //!
-//! The way of an offer through the files of `src`, from the wire to the ACCEPT; each is entered once:
+//! The way of an offer through the files of `src`, from the wire to the ACCEPT, in the order in which each is first
+//! entered:
 //!
 //! 1. `cluster/mesos/subscription`, `mesos_v1/record_io`: the stream's bytes become records.
-//! 2. `cluster/mesos/subscriber`, `event_decoder`: a record becomes an event; offers stay encoded.
-//! 3. `mesos_v1/offers/split`: finds where each offer lies in the record.
-//! 4. `engine/state`: hands the event to its receiver.
-//! 5. `engine/offer_queue`: offers wait here, bounded, until they are answered or rescinded.
-//! 6. `engine/handler_thread`: takes a batch from the queue.
-//! 7. `mesos_v1/offers/reader`: returns offers which borrow from the record and from an arena.
-//! 8. `engine/offer_handler`, `recorded_kernel`: pass the batch to the kernel, and record it if there is a journal.
-//! 9. `kernel/offers`: `handler`, `agent_cache`, `candidates` and `placement` plan; `commit` admits; `carve` and
-//!    `decision` write the answers.
-//! 10. `engine/handler_calls`, `gate`, `cluster/mesos/{calls,call_queue,call_sender}`: the ACCEPT leaves.
+//! 2. `cluster/mesos/subscriber`, `event_decoder`, `mesos_v1/offers/split`: a record becomes an event. Offers stay
+//!    encoded; where each lies in the record is noted. (With JSON they are decoded here.)
+//! 3. `engine/state`: hands the event to its receiver.
+//! 4. `engine/offer_queue`: offers wait here, bounded, until they are answered or rescinded.
+//! 5. `engine/handler_thread`, `mesos_v1/offers/reader`: a handler takes a batch of offers, which borrow from the
+//!    records and from an arena.
+//! 6. `engine/offer_handler`, `recorded_kernel`: pass the batch to the kernel, and record it if there is a journal.
+//! 7. `kernel/offers/handler`: `agent_cache`, `eligibility`, `candidates`, `locality` and `placement` plan; `commit`
+//!    admits what was planned, or has it planned again; `carve` cuts the resources of each executor.
+//! 8. `engine/handler_calls`, `gate`: make the ACCEPT call.
+//! 9. `cluster/mesos/cluster`, `task`, `calls`, `state_writer`: build the message, and write the launch to the
+//!    framework id file if there is one.
+//! 10. `cluster/mesos/call_queue`, `call_sender`, `caller`: send it.
+//!
+//! And of a status update, from the wire to freed resources:
+//!
+//! 1. `cluster/mesos/subscription`, `subscriber`, `event_decoder`, `status`: the stream's bytes become an update.
+//! 2. `engine/state`, `inbox`: it waits for the control thread, bounded.
+//! 3. `engine/control`, `controller`, `recorded_kernel`: pass it to the kernel.
+//! 4. `kernel/lifecycle/updates`: one compare-exchange on the executor's word; `release_batch` returns the resources of
+//!    the ended to the agent and to the admission word, and wakes a drain that waits for them.
+//! 5. `engine/gate`, `cluster/mesos/cluster`, `call_queue`: acknowledge it. The next poll of the demand revives offers.
 //!
 //! Unused offers are declined, each with a reason in numbers. [`Kernel::explain`] reports why executors are still
 //! missing: which cap is reached, whether offers arrive, and the nearest miss per reason ("agent S7: memory 3584 of
 //! 4096 MiB"). It reads while handlers run, and the offer path allocates nothing for it.
 //!
-//! Each layer imports only the layers above it in this list (`tests/tidy` checks it):
+//! Each layer imports only the layers before it in this list (`tests/tidy` checks it):
 //! 1. [`Offer`], [`StatusUpdate`], [`resources`], [`ExecutorId`]: plain data, integer units.
 //! 2. [`constraint`]: parsed once, matched many times; every input has a result.
-//! 3. [`Kernel`]: all memory which threads share.
-//! 4. [`launch`]: the command with which an executor starts.
-//! 5. [`engine`]: threads around the kernel, and the trait that cluster managers implement.
-//! 6. [`cluster`]: cluster managers, each behind a feature.
+//! 3. [`config`]: all settings, checked when they are built.
+//! 4. [`Kernel`]: all memory which threads share.
+//! 5. [`allocation`]: how many executors a number of tasks needs, and which idle executors may end.
+//! 6. [`launch`]: the command with which an executor starts.
 //! 7. `spark`: clients of Spark's other services, behind a feature.
-//! 8. The command line, `offermill`, behind the feature `cli`.
+//! 8. [`engine`]: threads around the kernel, and the trait that cluster managers implement.
+//! 9. [`cluster`]: cluster managers, each behind a feature.
+//! 10. The command line, `offermill`, behind the feature `cli`.
 //!
-//! Beside them stands [`allocation`]: how many executors a number of tasks needs, and which idle executors may end.
-//!
-//! A framework with its own threads and transport uses 1 to 4. There is no global state: a process can have many
+//! A framework with its own threads and transport uses 1 to 6. There is no global state: a process can have many
 //! kernels.
 //!
 //! # Example

@@ -67,7 +67,7 @@ pub trait ClusterManager: Send + Sync + 'static {
 pub trait Events: Send + Sync {
     /// Sends `event` to the engine. Events that one thread sends keep their order.
     ///
-    /// * Waits for room if the engine's queue is full. An observer or a call that hangs so blocks the threads that
+    /// * Waits for room if the engine's queue is full. So an observer or a call that hangs blocks the threads that
     ///   send, until the engine is shut down.
     /// * While the engine stops the manager, waits for at most an eighth of the
     ///   [slack](super::EngineOptions::shutdown_slack). Then events that find no room are dropped, and

@@ -1,5 +1,5 @@
-//! The recorded kernel: a kernel and, if there is one, the journal of the operations on it. All changes of the kernel
-//! go through it.
+//! The recorded kernel: a kernel and, if there is one, the journal of the operations on it. All operations that a
+//! journal records go through it; polls, ticks and the drain, which none records, go to the kernel itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,7 +48,7 @@ impl RecordedKernel {
         &self.launches
     }
 
-    /// The kernel, for reading only.
+    /// The kernel, for reading and for the calls that no journal records: polls, ticks and the drain.
     pub(crate) fn kernel(&self) -> &Kernel {
         &self.kernel
     }

@@ -106,7 +106,8 @@ impl EngineState {
         lock(&self.broken).clone()
     }
 
-    /// Adopts the executors of a former run, on the calling thread, because the next event may be about them.
+    /// Adopts the executors of a former run, on the calling thread, because the next event may be about them. If
+    /// finished executors count down the limit, lowers it by those that finished in the former run.
     fn resume(&self, executors: Vec<RecoveredExecutor>, finished: u64) {
         let recorded_kernel = &self.recorded_kernel;
         let now = self.clock.now();

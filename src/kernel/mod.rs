@@ -103,6 +103,7 @@ impl Kernel {
     ///   [`Kernel::set_executor_limit`] does.
     /// * If an executor returns after it was given up, the update takes the lock that keeps the policy from changing.
     /// * Ids that don't contain their slot ([`IdScheme::plain`]) are looked up in a sharded map.
+    /// * The end of the last executor after a close takes the lock on which [`Kernel::drain`] waits.
     pub fn status_update(&self, update: &StatusUpdate<'_>, now: Timestamp) -> Outcome {
         self.0.status_update(update, LimitRule::Keep, now)
     }

@@ -15,7 +15,7 @@ const DIGITS_MAX: u32 = 20;
 
 /// Assembles records from the pieces of a stream.
 ///
-/// It holds at most twice as many bytes as it received, for all lengths that the stream announces, and copies each byte
+/// It holds at most twice as many bytes as it received, whatever length the stream announces, and copies each byte
 /// a constant number of times. After an error it ignores all further input, because the start of the next record is
 /// unknown.
 ///

@@ -23,8 +23,8 @@ fn lines_of_spark() -> (String, Vec<String>) {
     (text, ended.output.split_inclusive('\n').map(str::to_owned).collect())
 }
 
-/// Goal: the order of Spark's calls and of the tasks of an offer is compared, unless it is said not to count; and so are
-/// calls about shuffle services, reasons and failover. Method: change one of them at a time.
+/// Goal: the order of Spark's calls and of the tasks of an offer is compared, unless it is said not to count; and so
+/// are calls about shuffle services, reasons and failover. Method: change one of them at a time.
 #[test]
 fn the_order_of_calls_is_compared() {
     let (text, lines) = lines_of_spark();

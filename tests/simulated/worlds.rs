@@ -41,7 +41,8 @@ fn random_worlds_are_sound() {
     assert!(count < CI_SEEDS || missed.is_empty(), "never reached: {missed:?}");
 }
 
-/// Goal: a shutdown is orderly at any time. Method: one harsh scenario, shut down at each of 60 times (by default, of 20).
+/// Goal: a shutdown is orderly at any time. Method: one harsh scenario, shut down at each of 60 times (by default, of
+/// 20).
 #[test]
 fn any_moment_is_good_for_a_shutdown() {
     let harsh = Scenario::generate(number_from_environment("OFFERMILL_SEED", 5), Severity::Harsh);

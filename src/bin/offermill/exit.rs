@@ -19,8 +19,8 @@ pub(crate) enum ExitStatus {
     TimedOut,
     /// The cluster is not available, or refused this framework.
     Cluster,
-    /// With `--until-finished`, standard output was closed before all executors had finished; or standard output could
-    /// not be written, for example because the disk was full.
+    /// `run --until-finished`: standard output was closed before all executors had finished. Other commands: standard
+    /// output could not be written, for example because the disk was full.
     OutputClosed,
     /// The simulator found a violation of an invariant.
     Violation,
@@ -44,7 +44,7 @@ Exit codes:
        framework could not be torn down, and the master keeps it for the failover timeout)
     4  the cluster is not available, or refused this framework; ctl: no run answers
     5  with --until-finished: standard output was closed before all executors had
-       finished; simulate: standard output can't be written (a closed pipe is fine)
+       finished; other commands: standard output can't be written (a closed pipe is fine)
     6  simulate: the simulator found a violation
     7  internal error: a part of this program panicked and the run could not continue;
        executors were killed; please report it

@@ -44,7 +44,8 @@ impl EventDecoder {
     pub(super) fn decode(&self, record: Vec<u8>, codec: &Codec) -> Result<DecodedEvent, String> {
         let mut places = Vec::new();
         if self.encoding == Encoding::Protobuf
-            && split(&record, &mut places).map_err(|error| error.to_string())?
+            && split(&record, &mut places)
+                .map_err(|error| format!("an event can't be decoded: {error}"))?
         {
             // Not decoded here: the handler threads that answer the offers read them.
             let record = record.into();

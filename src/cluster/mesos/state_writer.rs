@@ -106,7 +106,7 @@ impl SharedStateFile {
             };
             run_writer(&mut state_file, &inbox, record_progress);
         };
-        let started = Builder::new().name("offermill-state_file".into()).spawn(write);
+        let started = Builder::new().name("offermill-state-file".into()).spawn(write);
         started.map_err(|error| Error::cluster("framework id file: no thread", error))?;
         Ok(SharedStateFile(Some(queue)))
     }

@@ -4,7 +4,7 @@
 //!              ┌───────────── wait, next master ◄─────────────┐
 //!              ▼                                              │
 //!  start ─► subscribing ──── no, not now, elsewhere ──────────┤
-//!              │    └─────── refused, or not Mesos ─► the end │
+//!              │    └─ refused; never a Mesos ─► the end      │
 //!              ▼                                              │
 //!          subscribed ────── the stream ends, stalls, is bad ─┘
 //!              └──────────── ERROR ─► the end

@@ -42,8 +42,8 @@ pub(crate) struct CachedAgent {
 }
 
 impl CachedAgent {
-    /// Returns how many executors the agent takes, or why it takes none. Creates a shared entry if the agent was
-    /// forgotten.
+    /// Returns how many executors the agent takes, or why it takes none. Creates the agent's shared entry if there is
+    /// none yet, or none any more.
     pub(crate) fn capacity(
         &mut self,
         agents: &AgentTable,

@@ -32,7 +32,8 @@ use crate::time::Timestamp;
 /// under the older state. Once a call that [reports an agent as lost](crate::Kernel::agent_lost) or an
 /// [update](crate::Kernel::status_update) that excludes it has returned, no executor is placed on that agent.
 ///
-/// Declines follow the state at the beginning of the batch. The limit of one executor per wanted host during the
+/// Declines follow the state at the beginning of the batch, except for offers that fit and on which the batch places
+/// nothing: their reason is the cap that is reached after it. The limit of one executor per wanted host during the
 /// [locality wait](crate::ConfigBuilder::locality_wait) is a preference, not a cap.
 pub struct Handler {
     core: Arc<Core>,

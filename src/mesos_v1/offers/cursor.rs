@@ -38,7 +38,7 @@ impl fmt::Display for MalformedOffer {
             MalformedOffer::Text => "a text is not UTF-8",
             MalformedOffer::NoId => "it has no id",
             MalformedOffer::NoAgent => "it names no agent",
-            MalformedOffer::TooMany => "it has too many entries",
+            MalformedOffer::TooMany => "it has too many entries, or too many offers",
         })
     }
 }

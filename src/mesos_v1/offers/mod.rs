@@ -11,9 +11,9 @@
 //! domain, planned maintenance. All other fields are skipped without validating their content.
 //!
 //! If a field occurs more than once, the last value counts; messages are merged, and their repeated fields are joined,
-//! as in prost. An offer with a missing or empty id is unreadable; any other missing field is empty or zero. A value of
-//! a type that is invalid in its place is an empty set. A resource without any reservation field is taken to have the
-//! form with a reservation stack, which is empty.
+//! as in prost. An offer without an offer id or an agent id is unreadable; any other missing field is empty or zero. A
+//! value of a type that is invalid in its place is an empty set. A resource without any reservation field is taken to
+//! have the form with a reservation stack, which is empty.
 //!
 //! The tests compare this reader with prost: it rejects the same input, and decodes the same values.
 

@@ -11,7 +11,7 @@ const EVENT: u32 = known(&[TYPE, OFFERS]);
 /// The type of events that contain offers.
 const TYPE_OFFERS: i32 = 2;
 
-/// `Offer.id`.
+/// `Event.Offers.offers`.
 const OFFER: u32 = sized(1);
 /// `Offer.id`.
 const ID: u32 = sized(1);

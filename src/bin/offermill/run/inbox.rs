@@ -4,7 +4,7 @@
 //! | sender | blocks | bound |
 //! |---|---|---|
 //! | the engine's control thread: notices | while [`NOTICES_MAX`] wait | [`NOTICES_MAX`] |
-//! | clients: commands | no, but until the reply to the last one | one per client |
+//! | clients: commands | no; each sends its next command after the reply | one per client |
 //! | signals, shuffle services, the shutdown | no | a few |
 //!
 //! No message is lost, and the messages of one thread stay in order. The session calls nothing that waits for the

@@ -63,7 +63,7 @@ const AT_ONCE_TIMEOUT: Duration = Duration::from_millis(150);
 enum SessionMessage {
     /// A notice of the engine.
     Notice(Timestamp, Notice),
-    /// ShuffleEvent of the shuffle services at a port.
+    /// An event of the shuffle service at a port.
     Shuffle { event: ShuffleEvent, port: u16 },
     /// A signal, by its name.
     Signal(&'static str),
@@ -470,7 +470,8 @@ impl Session {
         unended.map(|drained| self.kernel.executor_name(drained.executor.id).to_string()).collect()
     }
 
-    /// Exits without waiting for executors; the wardens end those that still run.
+    /// Exits without waiting for executors. On local agents the wardens end those that still run; Mesos keeps them for
+    /// the failover timeout.
     fn end_at_once(mut self) -> ExitStatus {
         self.renderer.restore_terminal();
         // `exit` runs no destructors, so the socket files are removed here.

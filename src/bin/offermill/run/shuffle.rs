@@ -63,7 +63,7 @@ impl ShuffleServices {
         self.registrar = match Registrar::start(plan.options.clone(), forward) {
             Ok(registrar) => Some(registrar),
             Err(error) => {
-                remark(&format!("{error}; no shuffle service is registered with"));
+                remark(&format!("{error}; the application is registered with no shuffle service"));
                 None
             }
         };

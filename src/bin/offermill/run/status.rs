@@ -36,7 +36,7 @@ impl Sufficiency {
         self.wait_is_over || self.registered.millis() as f64 >= share
     }
 
-    /// As in `sufficient: 4 of 8 cores, and 0.5 of them are asked for`.
+    /// As in `sufficient: 4 of 8 cores, and 0.5 of them asked for`.
     pub(super) fn sentence(&self) -> String {
         let Sufficiency { registered, expected, readiness, .. } = self;
         let verdict = if self.is_met() { "sufficient" } else { "not sufficient yet" };
@@ -139,7 +139,7 @@ impl Session {
         }
     }
 
-    /// As in `running on agent-1 for 12 s, 1 cores, 512 MiB, idle for 3 s`.
+    /// As in `running on agent-1 for 12 s, cores 1, 512 MiB, idle for 3 s`.
     fn about(&self, record: &ExecutorRecord) -> String {
         let now = self.clock.now();
         let ExecutorRecord { host, state, resources, .. } = record;

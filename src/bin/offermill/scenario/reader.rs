@@ -61,7 +61,7 @@ const GAP_MAX: u64 = 24 * 3_600_000;
 const TIME_MAX: u64 = 100 * GAP_MAX;
 
 impl ScenarioFile {
-    /// Checks that the times of events don't decrease, nor increase by more than [`GAP_MAX`].
+    /// Checks that the times of events don't decrease, increase by at most [`GAP_MAX`], and stay below [`TIME_MAX`].
     ///
     /// # Errors
     /// With the first line whose time is invalid.

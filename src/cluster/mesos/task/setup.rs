@@ -43,7 +43,7 @@ pub(super) fn add(setup: &Setup, task: &mut TaskInfo) -> Result<(), Error> {
     let has_secrets = !setup.secret_variables.is_empty() || !setup.secret_files.is_empty();
     if let Some(info) = &mut task.container {
         if has_secrets && info.r#type == i32::from(ContainerType::Docker) {
-            let allowed = "left out for a Docker container: only agents' own have them";
+            let allowed = "left out for a Docker container: only Mesos containers support secrets";
             return Err(Error::setting("secret for executors", "set", allowed));
         }
         info.volumes.extend(setup.secret_files.iter().map(secret_file));

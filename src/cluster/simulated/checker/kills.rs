@@ -18,7 +18,7 @@ const SLACK: Duration = Duration::from_secs(5);
 pub(super) struct KillChecker {
     /// The kills of known executors.
     open: BTreeMap<String, KillState>,
-    /// Unknown executors that were reported alive, since they left the expected state if they were in it.
+    /// Unknown executors that were reported alive, and are not in the expected state, or no longer.
     unknown_alive: BTreeSet<String>,
 }
 
