@@ -125,6 +125,15 @@ pub enum Event {
         /// The executor's id.
         executor: String,
     },
+    /// An executor sent a message to the framework. The cluster delivers such messages at most once.
+    Message {
+        /// The executor's id.
+        executor: String,
+        /// The agent that it is on.
+        agent_id: String,
+        /// The message.
+        data: Vec<u8>,
+    },
     /// A call failed that the manager retries, or whose effect later calls or updates restore.
     CallFailed {
         /// What was tried and why it failed.

@@ -22,6 +22,8 @@ use crate::time::Timestamp;
 pub(super) struct ControlThread {
     controller: Controller,
     calls: ControlCalls,
+    /// Whether the manager has started. Before that, no timer runs, because the manager can carry out no calls.
+    is_started: bool,
 }
 
 /// The controller's sink: makes its calls through the control thread's gate, and notifies the observer.
@@ -58,7 +60,7 @@ impl ControlThread {
     pub(super) fn new(shared: Arc<EngineState>, observer: Box<dyn Observer>) -> ControlThread {
         let controller = Controller::new(shared.recorded_kernel.clone(), shared.options.clone());
         let calls = ControlCalls { shared, observer, now: Timestamp::ORIGIN };
-        ControlThread { controller, calls }
+        ControlThread { controller, calls, is_started: false }
     }
 
     /// Runs until the inbox's end.
@@ -83,7 +85,9 @@ impl ControlThread {
                     return self.calls.report_journal_end(failure);
                 }
             }
-            self.controller.run_timers(self.calls.now, &mut self.calls);
+            if self.is_started {
+                self.controller.run_timers(self.calls.now, &mut self.calls);
+            }
             let failure = self.calls.shared.recorded_kernel.journal_failure();
             self.calls.report_journal_end(failure);
         }
@@ -93,6 +97,7 @@ impl ControlThread {
         let ControlThread { controller, calls, .. } = self;
         let now = calls.now;
         match message {
+            ControlMessage::Started => self.is_started = true,
             ControlMessage::Event(event) => controller.handle(event, now, calls),
             ControlMessage::Placed(placed) => {
                 placed.into_iter().for_each(|placed| calls.notice(Notice::Placed(placed)));
@@ -115,8 +120,8 @@ impl ControlThread {
             ControlMessage::HandlerPanicked { why } => {
                 calls.notice(Notice::HandlerPanicked { why })
             }
-            ControlMessage::Kill { executors, grace } => {
-                controller.kill(executors, grace, now, calls)
+            ControlMessage::Kill { executors, terms } => {
+                controller.kill(executors, terms, now, calls)
             }
         }
     }

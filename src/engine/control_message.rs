@@ -1,14 +1,15 @@
 //! Messages to the control thread.
 
-use std::time::Duration;
-
 use super::controller::ControllerEvent;
 use super::inbox::InboxMessage;
+use super::kill_retry::KillTerms;
 use super::notice::PlacedExecutor;
 use crate::ids::ExecutorId;
 
 /// A message to the control thread.
 pub(super) enum ControlMessage {
+    /// The manager has started: calls can be made.
+    Started,
     Event(ControllerEvent),
     Placed(Vec<PlacedExecutor>),
     /// A former run is resumed.
@@ -38,7 +39,7 @@ pub(super) enum ControlMessage {
     },
     Kill {
         executors: Vec<ExecutorId>,
-        grace: Duration,
+        terms: KillTerms,
     },
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::EngineOptions;
 use super::cluster_manager::{Call, Shape, Update, Want};
-use super::kill_retry::KillRetries;
+use super::kill_retry::{KillRetries, KillTerms};
 use super::notice::Notice;
 use super::reconciliation::Reconciliation;
 use super::recorded_kernel::RecordedKernel;
@@ -31,6 +31,7 @@ pub(crate) enum ControllerEvent {
     Update(Update),
     AgentLost { agent_id: String },
     ExecutorLost { executor: String },
+    Message { executor: String, agent_id: String, data: Vec<u8> },
     CallFailed { why: String },
     Refused { why: String },
 }
@@ -141,6 +142,10 @@ impl Controller {
                     doubtful.into_iter().collect(),
                     out,
                 );
+                out.notice(Notice::ExecutorLost { executor });
+            }
+            ControllerEvent::Message { executor, agent_id, data } => {
+                out.notice(Notice::Message { executor, agent_id, data });
             }
             ControllerEvent::CallFailed { why } => out.notice(Notice::CallFailed { why }),
             ControllerEvent::Refused { why } => out.notice(Notice::Refused { why }),
@@ -165,6 +170,8 @@ impl Controller {
             self.kills.kill_stray(&update.executor, agent_id, self.options.kill_grace, now, out);
         } else if !update.state.alive() {
             self.kills.not_seen_alive(&update.executor);
+        } else if matches!(outcome.change, Change::Returned | Change::Readmitted) {
+            self.kills.returned(&update.executor, now, out);
         } else if update.state != TaskState::Killing {
             self.kills.seen_alive(&update.executor);
         }
@@ -235,13 +242,13 @@ impl Controller {
     pub(crate) fn kill(
         &mut self,
         executors: Vec<ExecutorId>,
-        grace: Duration,
+        terms: KillTerms,
         now: Timestamp,
         out: &mut dyn CallSink,
     ) {
         for target in self.recorded_kernel.kill_executors(&executors, now) {
             let executor = self.recorded_kernel.kernel().executor_name(target.id).to_string();
-            self.kills.kill(executor, &target, grace, now, out);
+            self.kills.kill(executor, &target, terms, now, out);
         }
     }
 
@@ -444,7 +451,9 @@ mod tests {
         log: &mut Log,
     ) {
         let id = controller.recorded_kernel.kernel().executor_id(executor).unwrap();
-        controller.kill(vec![id], Duration::from_secs(grace), now, log);
+        let kill_grace = Duration::from_secs(grace);
+        let options = EngineOptions { kill_grace, ..EngineOptions::default() };
+        controller.kill(vec![id], KillTerms::of(&options), now, log);
     }
 
     fn kills(calls: Vec<String>) -> Vec<String> {
@@ -485,6 +494,44 @@ mod tests {
         assert_eq!(kills(run_seconds(&mut controller, 210, 213)), ["210: kill 0"]);
         send_update(&mut controller, "0", TaskState::Staging, at(213), &mut log);
         assert_eq!(kills(run_seconds(&mut controller, 213, 220)), ["215: kill 0"]);
+    }
+
+    /// Goal: the kill of an executor that was unreachable is made again as soon as it is back, with fresh intervals.
+    /// Method: one becomes unreachable before the kill and returns a second after it was repeated; a second report that
+    /// it runs is no return.
+    #[test]
+    fn those_that_return_are_killed_again_at_once() {
+        let mut controller = controller(1);
+        let mut log = Log::default();
+        send_update(&mut controller, "0", TaskState::Running, at(0), &mut log);
+        send_update(&mut controller, "0", TaskState::Unreachable, at(1), &mut log);
+        kill(&mut controller, "0", 5, at(2), &mut log);
+        assert_eq!(kills(run_seconds(&mut controller, 2, 18)), ["17: kill 0"]);
+        log.0.clear();
+        send_update(&mut controller, "0", TaskState::Running, at(18), &mut log);
+        assert_eq!(log.0, ["kill 0"]);
+        send_update(&mut controller, "0", TaskState::Running, at(18), &mut log);
+        assert_eq!(log.0, ["kill 0"]);
+        let expected = ["23: kill 0", "53: kill 0"];
+        assert_eq!(kills(run_seconds(&mut controller, 18, 60)), expected);
+    }
+
+    /// Goal: a shutdown repeats its kills well within its timeout, as the cluster may lose them without a word. Method:
+    /// timeouts from short to long; each has at least five repetitions, unless ticks are too rare for that, and a long
+    /// one has not many more.
+    #[test]
+    fn a_shutdown_repeats_its_kills_within_its_timeout() {
+        for (timeout, expected) in [(3, 2..=3), (10, 4..=9), (70, 5..=6), (600, 5..=10)] {
+            let mut controller = controller(1);
+            let mut log = Log::default();
+            let options = EngineOptions::default();
+            let terms = KillTerms::of_shutdown(&options, Duration::from_secs(timeout));
+            let id = controller.recorded_kernel.kernel().executor_id("0").unwrap();
+            controller.kill(vec![id], terms, at(0), &mut log);
+            assert_eq!(log.0, ["kill 0"]);
+            let repeated = kills(run_seconds(&mut controller, 1, timeout)).len();
+            assert!(expected.contains(&repeated), "{repeated} within {timeout} s");
+        }
     }
 
     /// Goal: after a long stop of the process all points of a journal's grid are run, but the cluster is asked once and

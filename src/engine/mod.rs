@@ -34,7 +34,7 @@ mod handler_calls;
 mod handler_thread;
 mod inbox;
 pub mod journal;
-mod kill_retry;
+pub(crate) mod kill_retry;
 pub(crate) mod launches;
 mod notice;
 pub(crate) mod offer_handler;
@@ -68,6 +68,7 @@ use control_message::ControlMessage;
 use handler_thread::HandlerThread;
 use journal::Journal;
 use journal::recording::Recording;
+use kill_retry::KillTerms;
 use recorded_kernel::RecordedKernel;
 use shutdown::ShutdownSequence;
 use state::EngineState;
@@ -88,7 +89,8 @@ pub struct EngineOptions {
     pub batch_max: usize,
     /// How long offers are refused if the offer queue has no room for them. Default 5 s.
     pub overflow_refuse: Duration,
-    /// How long a killed executor may take to end by itself. Default 5 s.
+    /// How long a killed executor may take to end by itself. Default 5 s. If it isn't shorter than the timeout of a
+    /// [shutdown](Engine::shutdown), executors have until the timeout, and then the manager's stop ends them.
     pub kill_grace: Duration,
     /// How much longer than its timeout a [shutdown](Engine::shutdown) may take, for calls under way, the manager's
     /// stop and the observer. Threads that hang for longer are left running. Default 20 s.
@@ -220,6 +222,7 @@ impl Engine {
         let events: EventSink = Arc::clone(&engine.shared) as EventSink;
         engine.shared.manager.start(events)?;
         engine.started = true;
+        engine.shared.inbox.send_urgent(ControlMessage::Started);
         Ok(engine)
     }
 
@@ -255,8 +258,8 @@ impl Engine {
     /// executors' ends are reported. They precede updates that wait to be applied. Never waits, and may be called in an
     /// [`Observer`].
     pub fn kill(&self, executors: Vec<ExecutorId>) {
-        let grace = self.shared.options.kill_grace;
-        self.shared.inbox.send_urgent(ControlMessage::Kill { executors, grace });
+        let terms = KillTerms::of(&self.shared.options);
+        self.shared.inbox.send_urgent(ControlMessage::Kill { executors, terms });
     }
 
     /// The message of the control thread's panic, in the observer or in a call to the cluster manager; `None` if it
@@ -271,9 +274,11 @@ impl Engine {
     /// stops the manager, which ends the remaining executors by force. Returns the state of each executor at the
     /// timeout; ends that the manager reports later still reach the observer.
     ///
-    /// Kills precede all updates that wait to be applied. No call is made after the manager's stop has begun, except
-    /// one that was already under way and hung. Returns within `timeout` plus [`EngineOptions::shutdown_slack`]: a
-    /// quarter of the slack each for the handlers, the calls under way, the manager's stop, and the observer.
+    /// Kills precede all updates that wait to be applied. They are made again with each subscription, when an
+    /// executor's agent is reachable again, and else after at most a sixth of `timeout` (1 s at least, 5 min at most),
+    /// until the executors' ends are reported. No call is made after the manager's stop has begun, except one that was
+    /// already under way and hung. Returns within `timeout` plus [`EngineOptions::shutdown_slack`]: a quarter of the
+    /// slack each for the handlers, the calls under way, the manager's stop, and the observer.
     ///
     /// In an [`Observer`] it doesn't wait, and reports the executors' present states: the shutdown continues on its own
     /// thread.

@@ -70,6 +70,21 @@ pub enum Notice {
         /// The agent.
         agent_id: String,
     },
+    /// The cluster reported an executor process lost. What becomes of its executor is being reconciled, if the kernel
+    /// knows it.
+    ExecutorLost {
+        /// The executor's id.
+        executor: String,
+    },
+    /// An executor sent a message. The cluster delivers such messages at most once.
+    Message {
+        /// The executor's id.
+        executor: String,
+        /// The agent that it is on.
+        agent_id: String,
+        /// The message.
+        data: Vec<u8>,
+    },
     /// An executor was unreachable for too long: its resources are free for others.
     GivenUp {
         /// The executor's id.

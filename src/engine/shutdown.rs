@@ -14,6 +14,9 @@
 //! has made the call that launches it, or has begun that call and hangs in it, or will find its gate closed and take
 //! the executor back.
 //!
+//! **Kills that are lost are made again**, with each subscription that begins, when an executor's agent is back, and
+//! else after at most a sixth of the timeout: see [`kill_retry`](super::kill_retry).
+//!
 //! **Updates don't delay kills, nor kills updates.** The urgent lane is read first, so *kill* waits for the message
 //! that is being handled and for no other. It is one message; those in the ordinary lane, the updates of *drain* among
 //! them, lose no room by it.
@@ -46,6 +49,7 @@ use std::time::Duration;
 
 use super::control_message::ControlMessage;
 use super::gate::Open;
+use super::kill_retry::KillTerms;
 use super::state::EngineState;
 use super::sync::Deadline;
 use super::threads::Thread;
@@ -204,9 +208,9 @@ fn join_handlers(shared: &EngineState, handlers: Vec<Thread>, deadlines: Deadlin
 
 /// Step *kill*.
 fn kill(shared: &EngineState, timeout: Duration) {
-    let grace = shared.options.kill_grace.min(timeout);
+    let terms = KillTerms::of_shutdown(&shared.options, timeout);
     let executors = shared.close().into_iter().map(|target| target.id).collect();
-    shared.inbox.send_urgent(ControlMessage::Kill { executors, grace });
+    shared.inbox.send_urgent(ControlMessage::Kill { executors, terms });
 }
 
 /// Step *drain*. A broken engine applies no updates, so nothing is waited for.

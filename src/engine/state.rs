@@ -180,6 +180,9 @@ impl Events for EngineState {
             Event::Update(update) => ControllerEvent::Update(update),
             Event::AgentLost { agent_id } => ControllerEvent::AgentLost { agent_id },
             Event::ExecutorLost { executor } => ControllerEvent::ExecutorLost { executor },
+            Event::Message { executor, agent_id, data } => {
+                ControllerEvent::Message { executor, agent_id, data }
+            }
             Event::CallFailed { why } => ControllerEvent::CallFailed { why },
             Event::Refused { why } => ControllerEvent::Refused { why },
         };

@@ -68,6 +68,10 @@ const BAD: &[(&[&str], &str)] = &[
         "--framework-id-file is \"nowhere/id\", but must be a file, existing or not, in an existing \
          folder (nowhere: No such file",
     ),
+    (
+        &["--framework-id-file", "secret"],
+        "framework id file secret: it is no framework id file: its first line is not \"offermill",
+    ),
     (&["--framework-id-file", "."], "in an existing folder (this is a folder)"),
     (&["--framework-id-file", "pipe"], "in an existing folder (this is not a regular file)"),
     (&["--framework-id-file", "/dev/null"], "in an existing folder (this is not a regular file)"),
@@ -322,7 +326,8 @@ fn without_a_master_the_run_ends() {
     assert_eq!(events.last().unwrap()["exit_code"], 4);
 }
 
-/// Goal: a run that can't reach its master can be stopped. Method: Ctrl-C long before it gives up.
+/// Goal: a run that can't reach its master says so when it says why it waits, and can be stopped. Method: Ctrl-C after
+/// that, long before it gives up.
 #[test]
 fn a_run_that_connects_can_be_stopped() {
     let folder = Folder::new();
@@ -330,6 +335,9 @@ fn a_run_that_connects_can_be_stopped() {
     let flags = ["--master", &master, "-c", "offermill.mesos.subscribeTimeout=1h"];
     let mut run = Run::start(&folder, &on_mesos(&flags));
     run.line(|line| line.contains("subscribing at") && line.contains("Connection refused"));
+    let waiting = run.line(|line| line.contains("waiting for "));
+    let why = ": not registered with a master yet: subscribing at 127.0.0.1:";
+    assert!(waiting.contains(why) && waiting.contains("Connection refused"), "{waiting}");
     run.signal("INT");
     let ended = run.end();
     assert_eq!(ended.code, Some(0), "{}", ended.output);

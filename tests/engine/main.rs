@@ -78,6 +78,28 @@ impl Fixture {
     }
 }
 
+/// Goal: a manager gets no call that no event of its own asked for before its start has returned: it couldn't carry it
+/// out. Method: a start that takes several times the interval at which demand is polled, and a kernel that wants
+/// executors, so that the first poll makes a call.
+#[test]
+fn no_call_precedes_the_end_of_the_start() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let early = Arc::new(AtomicUsize::new(usize::MAX));
+    let [counted, compared, noted] = [&calls, &calls, &early].map(Arc::clone);
+    let mut cluster = Recorder::default();
+    cluster.on_call = Some(Box::new(move |_| {
+        counted.fetch_add(1, Ordering::Relaxed);
+    }));
+    cluster.on_start = Some(Box::new(move |()| {
+        std::thread::sleep(Duration::from_millis(400));
+        noted.store(compared.load(Ordering::Relaxed), Ordering::Relaxed);
+    }));
+    let fixture = Fixture::around(cluster, Some(2), |_| {});
+    fixture.cluster.wait_for(|call| matches!(call, Call::Other).then_some(()));
+    assert_eq!(early.load(Ordering::Relaxed), 0);
+    assert!(calls.load(Ordering::Relaxed) > 0);
+}
+
 /// Goal: an offer becomes an executor with its command, and an update is applied before it is acknowledged. Method:
 /// one offer, one update; the kernel is checked when the acknowledgement comes.
 #[test]

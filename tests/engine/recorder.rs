@@ -64,6 +64,8 @@ pub(crate) struct Recorder {
     pub(crate) on_call: Hook<&'static str>,
     /// Called in each kill, with the executor.
     pub(crate) on_kill: Hook<String>,
+    /// Called in the start, before it returns and after events can be sent.
+    pub(crate) on_start: Hook<()>,
     /// Called in the stop.
     pub(crate) on_stop: Hook<()>,
 }
@@ -183,6 +185,7 @@ impl Recorder {
 impl ClusterManager for Recorder {
     fn start(&self, events: EventSink) -> Result<(), Error> {
         self.state.lock().unwrap().events = Some(events);
+        self.on_start.iter().for_each(|hook| hook(()));
         Ok(())
     }
 

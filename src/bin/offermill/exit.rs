@@ -39,9 +39,10 @@ Exit codes:
        on every agent; constraints check: the agent doesn't meet the constraint; ctl: the
        run refused the command; replay: a decision differs from the expected one
     2  a flag or setting is invalid; nothing was started
-    3  the run was stopped, and executors that had not ended within the shutdown
-       timeout were killed (on Mesos: or had to be left behind, with the master gone; or the
-       framework could not be torn down, and the master keeps it for the failover timeout)
+    3  the run was stopped, and executors that had not ended within the shutdown timeout were
+       killed (on Mesos: the master ends them with the framework, those that are out of reach
+       when their agents return); or, on Mesos, the framework could not be torn down, and the
+       master keeps it and executors for the failover timeout
     4  the cluster is not available, or refused this framework; ctl: no run answers
     5  with --until-finished: standard output was closed before all executors had
        finished; other commands: standard output can't be written (a closed pipe is fine)

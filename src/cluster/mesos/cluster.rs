@@ -43,6 +43,8 @@ use crate::mesos_v1::offers::OfferReader;
 /// Subscriptions are numbered from 1 ([`Accept::epoch`]), so a manager must be used with a new kernel.
 pub struct MesosCluster {
     config: MesosConfig,
+    /// The framework id file, if it was opened before the start.
+    opened: Mutex<Option<SharedStateFile>>,
     running: OnceLock<Running>,
     thread: Mutex<Option<JoinHandle<TearDownOutcome>>>,
     not_torn_down: OnceLock<String>,
@@ -68,10 +70,27 @@ impl MesosCluster {
         config.check()?;
         Ok(MesosCluster {
             config,
+            opened: Mutex::new(None),
             running: OnceLock::new(),
             thread: Mutex::new(None),
             not_torn_down: OnceLock::new(),
         })
+    }
+
+    /// Opens the [framework id file](MesosConfig::framework_id_file), if one is configured, so that its errors are
+    /// known before [`ClusterManager::start`], which opens it otherwise. Creates the file, and locks it until the
+    /// manager is dropped. Waits for the disk, and up to a second for another program that is about to release the
+    /// file.
+    ///
+    /// # Errors
+    /// If the file can't be opened, read, written or locked, if it is in use by another program, or if it isn't a
+    /// framework id file; such a file isn't modified.
+    pub fn open_framework_id_file(&self) -> Result<(), Error> {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if opened.is_none() && self.running.get().is_none() {
+            *opened = Some(SharedStateFile::open(self.config.framework_id_file.as_deref())?);
+        }
+        Ok(())
     }
 
     /// The reason for which [`ClusterManager::stop`] failed to tear the framework down: the master may keep it and its
@@ -126,6 +145,15 @@ impl MesosCluster {
         running.enqueue(subscription.epoch, plain(call))
     }
 
+    /// The framework id file, for the start.
+    fn take_state_file(&self) -> Result<SharedStateFile, Error> {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        match opened.take() {
+            Some(opened) => Ok(opened),
+            None => SharedStateFile::open(self.config.framework_id_file.as_deref()),
+        }
+    }
+
     fn running(&self) -> Result<&Running, Error> {
         self.running.get().ok_or_else(|| Error::cluster("Mesos", "the manager is not running"))
     }
@@ -145,7 +173,7 @@ impl ClusterManager for MesosCluster {
         }
         let codec = Codec::new(self.config.encoding);
         let http = Arc::new(Http::new(&self.config, codec.content_type())?);
-        let state_file = SharedStateFile::open(self.config.framework_id_file.as_deref())?;
+        let state_file = self.take_state_file()?;
         let runtime = runtime::Builder::new_current_thread().enable_io().enable_time().build();
         let runtime = runtime.map_err(|error| Error::cluster("Mesos: no event loop", error))?;
         let (config, config_seen) = watch::channel(self.config.clone());
@@ -197,7 +225,7 @@ impl ClusterManager for MesosCluster {
             runtime.shutdown_background();
             subscription_sender.send_replace(None);
             let outcome = ended.unwrap_or_else(|panic| report_panic(&events, &panic_text(&*panic)));
-            if let TearDownOutcome::Left(why) = &outcome {
+            if let TearDownOutcome::Left { why, .. } = &outcome {
                 events.send(Event::CallFailed { why: format!("TEARDOWN: {why}") });
             }
             outcome
@@ -219,7 +247,8 @@ impl ClusterManager for MesosCluster {
 
     /// Tears the framework down, if configured and this run has subscribed it, and ends the manager's thread. TEARDOWN
     /// is tried for up to two call timeouts. If the master hasn't accepted it by then, an [`Event::CallFailed`] and
-    /// [`MesosCluster::why_left`] report that. Can be called again.
+    /// [`MesosCluster::why_left`] report that, and the framework id file keeps the framework's id alone: a next run
+    /// continues the framework, and begins anew otherwise. Can be called again.
     fn stop(&self) {
         let Some(running) = self.running.get() else { return };
         running.stopping.send_replace(true);
@@ -236,8 +265,12 @@ impl ClusterManager for MesosCluster {
                 let _kept = running.state_file.remove();
                 return;
             }
-            Some(Ok(TearDownOutcome::Left(why))) => {
+            Some(Ok(TearDownOutcome::Left { why, is_complete })) => {
                 let _first = self.not_torn_down.set(why);
+                if is_complete {
+                    // If this fails, the next run continues this one.
+                    let _kept = running.state_file.complete();
+                }
             }
             // The thread can only panic while it reports another panic.
             Some(Err(_)) => {
@@ -259,7 +292,7 @@ fn report_panic(events: &EventSink, why: &str) -> TearDownOutcome {
     let _again = catch_unwind(AssertUnwindSafe(|| {
         events.send(Event::Refused { why: why.clone() });
     }));
-    TearDownOutcome::Left(why)
+    TearDownOutcome::Left { why, is_complete: false }
 }
 
 impl Running {

@@ -30,7 +30,9 @@ pub struct MesosConfig {
     /// Whether the secret may be sent over an unencrypted connection. Default: no.
     pub secret_over_plain_http: bool,
     /// How long the cluster keeps executors after the framework has disconnected, at most 100 years. Default: 0, which
-    /// ends them at once.
+    /// ends them at once. A master that was restarted since, and to which the framework hasn't returned, keeps a
+    /// framework that it hears of from its agents, and its executors, whatever the timeout: until the framework
+    /// returns, or an operator ends it (`POST /master/teardown`).
     pub failover_timeout: Duration,
     /// Whether agents store their executors on disk, so that executors survive an agent's restart. Default: yes.
     pub checkpoint: bool,
@@ -41,7 +43,8 @@ pub struct MesosConfig {
     /// The framework's labels. Default: none.
     pub labels: Vec<(String, Option<String>)>,
     /// The file that keeps the framework's id and its executors, so that the next run can continue with them. Default:
-    /// none.
+    /// none. If the program is killed between the first subscription and the writing of the file, the master keeps a
+    /// framework without executors for the failover timeout.
     pub framework_id_file: Option<PathBuf>,
     /// The encoding of messages. Default: protobuf.
     pub encoding: Encoding,
@@ -52,7 +55,8 @@ pub struct MesosConfig {
     /// The maximum time to connect, and the maximum time to answer a call, at most a year. Default: 10 s. When the
     /// manager is stopped, tearing the framework down may take twice as long.
     pub call_timeout: Duration,
-    /// The maximum time until the first subscription, at most a year; after that the manager gives up. Default: 60 s.
+    /// The maximum time until the first subscription, at most a year. The last attempt begins at its end, and may take
+    /// up to [`call_timeout`](Self::call_timeout) longer; then the manager gives up. Default: 60 s.
     pub subscribe_timeout: Duration,
     /// The number of consecutive heartbeats that may be missing before the subscription counts as broken, at least 1.
     /// Default: 5. Mesos sends a heartbeat every 15 s.

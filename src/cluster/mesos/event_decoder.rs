@@ -90,9 +90,14 @@ impl EventDecoder {
             Type::Error => {
                 DecodedEvent::Failed(event.error.map_or_else(String::new, |error| error.message))
             }
-            Type::RescindInverseOffer | Type::Message | Type::Heartbeat | Type::Unknown => {
-                DecodedEvent::Nothing
-            }
+            Type::Message => event.message.map_or(DecodedEvent::Nothing, |it| {
+                DecodedEvent::Event(Event::Message {
+                    executor: it.executor_id.value,
+                    agent_id: it.agent_id.value,
+                    data: it.data,
+                })
+            }),
+            Type::RescindInverseOffer | Type::Heartbeat | Type::Unknown => DecodedEvent::Nothing,
         }
     }
 }

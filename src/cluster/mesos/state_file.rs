@@ -12,6 +12,9 @@
 //! - etl-t9x3k2-0.0 finished
 //! ```
 //!
+//! When a run has ended, the file is removed. If its framework could not be torn down, only the framework's id is left:
+//! the next run continues the framework, and kills executors of the run that has ended.
+//!
 //! Fields are separated by spaces; spaces in them are written as `%20`. The file is locked while it is in use: two
 //! programs with one framework id would end each other's subscription forever. When it is opened and when it has grown,
 //! it is rewritten without executors that have ended; the new file replaces the old one atomically. It is synced to the
@@ -155,6 +158,14 @@ impl StateFile {
     pub(super) fn remove(&mut self) -> io::Result<()> {
         self.state = FrameworkState::default();
         std::fs::remove_file(&self.path)
+    }
+
+    /// Marks the run as complete: its framework could not be torn down, so the next run continues it, but neither its
+    /// executors nor those that have finished count for that run.
+    pub(super) fn complete(&mut self) -> io::Result<()> {
+        let framework_id = self.state.framework_id.take();
+        self.state = FrameworkState { framework_id, ..FrameworkState::default() };
+        self.rewrite_file()
     }
 
     fn append(&mut self, lines: &str) -> io::Result<()> {

@@ -48,6 +48,9 @@ enum WriteJob {
     Remove {
         done: SyncSender<io::Result<()>>,
     },
+    Complete {
+        done: SyncSender<io::Result<()>>,
+    },
     /// Writes nothing: completes when all earlier writes have.
     Flush {
         done: SyncSender<io::Result<()>>,
@@ -191,6 +194,11 @@ impl SharedStateFile {
         self.wait_for(|done| WriteJob::Remove { done })
     }
 
+    /// See [`StateFile::complete`]. Waits for it and all earlier writes.
+    pub(super) fn complete(&self) -> io::Result<()> {
+        self.wait_for(|done| WriteJob::Complete { done })
+    }
+
     /// Waits for all queued writes.
     pub(super) fn flush(&self) -> io::Result<()> {
         self.wait_for(|done| WriteJob::Flush { done })
@@ -243,6 +251,7 @@ fn run_writer(
                 Ok(())
             }
             WriteJob::Remove { done } => done.send(state_file.remove()).map_err(drop),
+            WriteJob::Complete { done } => done.send(state_file.complete()).map_err(drop),
             WriteJob::Flush { done } => done.send(Ok(())).map_err(drop),
         };
         record_progress(ended.as_deref(), None);

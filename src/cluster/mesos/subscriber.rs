@@ -117,8 +117,12 @@ impl Subscriber {
                 NextStep::GiveUp(why) => return self.events.send(Event::Refused { why }),
                 NextStep::Retry(why) => why,
             };
-            let wait = self.state.backoff.next();
-            if self.state.give_up_at.is_some_and(|at| Instant::now() + wait >= at) {
+            let mut wait = self.state.backoff.next();
+            if let Some(give_up_at) = self.state.give_up_at {
+                // The last attempt is made at the limit, not before.
+                wait = wait.min(give_up_at.saturating_duration_since(Instant::now()));
+            }
+            if wait.is_zero() {
                 let masters = &config.masters;
                 let within = format_duration(config.subscribe_timeout);
                 let why =
@@ -228,13 +232,15 @@ impl Subscriber {
         let mut subscribed = false;
         let decoder = EventDecoder::new(config.encoding, config.only_role());
         let began = Instant::now();
+        // The last attempt begins at the limit, and its answer takes some time.
+        let first_event_by = self.state.give_up_at.map(|at| at.max(began + config.call_timeout));
         let next = loop {
             let record = tokio::select! {
                 record = next_record(&mut stream, &self.call_queue) => record,
                 () = resubscribe_requested(&mut self.resubscribe, self.state.epoch), if subscribed => {
                     Err("the master doesn't know the subscription any more, or receives no calls".to_owned())
                 }
-                () = sleep_until(self.state.give_up_at), if !subscribed => {
+                () = sleep_until(first_event_by), if !subscribed => {
                     Err("the subscription was accepted, but no event came".to_owned())
                 }
             };

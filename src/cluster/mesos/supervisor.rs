@@ -83,7 +83,8 @@ impl Supervisor {
         loop {
             match self.subscriber_panicked {
                 Some(true) => {
-                    return TearDownOutcome::Left("the subscription broke down".to_owned());
+                    let why = "the subscription broke down".to_owned();
+                    return TearDownOutcome::Left { why, is_complete: false };
                 }
                 // The cluster has refused the framework or never knew it.
                 Some(false) => return TearDownOutcome::Nothing,

@@ -41,8 +41,13 @@ pub(super) enum TearDownOutcome {
     Nothing,
     /// The master has torn it down.
     TornDown,
-    /// It was to be torn down and was not, for this reason.
-    Left(String),
+    /// It was to be torn down and was not.
+    Left {
+        why: String,
+        /// Whether the run is over nevertheless, so that the next one doesn't continue it. Otherwise the manager broke
+        /// down before.
+        is_complete: bool,
+    },
 }
 
 impl TearDown {
@@ -54,8 +59,8 @@ impl TearDown {
         let mut why = "there is no subscription".to_owned();
         match timeout(within, self.until_accepted(&mut why)).await {
             Ok(Ok(())) => TearDownOutcome::TornDown,
-            Ok(Err(refused)) => TearDownOutcome::Left(refused),
-            Err(_) => TearDownOutcome::Left(why),
+            Ok(Err(why)) => TearDownOutcome::Left { why, is_complete: true },
+            Err(_) => TearDownOutcome::Left { why, is_complete: true },
         }
     }
 

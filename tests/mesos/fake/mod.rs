@@ -7,6 +7,7 @@ mod answers;
 mod breaking;
 mod calls;
 mod going_elsewhere;
+mod losing_kills;
 mod master;
 mod parting;
 mod refusals;
@@ -14,6 +15,7 @@ mod returning;
 mod script;
 mod secrets;
 mod streams;
+mod telling;
 mod wishes;
 
 use std::time::Duration;

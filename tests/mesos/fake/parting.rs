@@ -194,8 +194,11 @@ fn the_command_line_tells() {
         let flags = ["--failover-timeout", failover, "-c", "offermill.mesos.callTimeout=1s"];
         let (ended, told) = stopped_program(&fake, &flags);
         assert_eq!(ended, Some(code), "{told}");
-        let sentence = "the framework could not be torn down, and";
+        let sentence = "the framework F-0001 could not be torn down, and";
         assert_eq!(told.contains(sentence), !is_answered, "{told}");
+        let remedy = format!("http://127.0.0.1:{}/master/teardown", fake.port());
+        let remedy = format!("; this ends it: curl -d frameworkId=F-0001 {remedy}");
+        assert_eq!(told.contains(&remedy), code == 3, "{told}");
         assert_eq!(told.contains("may keep it for"), code == 3, "{told}");
     }
 }
@@ -213,7 +216,7 @@ fn the_command_line_waits_for_a_slow_tear_down() {
     let flags = [&["--failover-timeout", "1h"], &timeouts[..]].concat();
     let (ended, told) = stopped_program(&fake, &flags);
     assert_eq!(ended, Some(3), "{told}");
-    assert!(told.contains("the framework could not be torn down, and"), "{told}");
+    assert!(told.contains("the framework F-0001 could not be torn down, and"), "{told}");
     assert!(!told.contains("left alone"), "{told}");
     assert_eq!(fake.calls_of("TEARDOWN").len(), 2);
 }

@@ -34,6 +34,25 @@ fn no_master() {
     assert_told(&[first, second], &[&first.to_string(), "refused"]);
 }
 
+/// Goal: the time until the first subscription is used to its end. Method: a master that begins to accept subscriptions
+/// in the last moment, and one that never does.
+#[test]
+fn the_last_attempt_is_made_at_the_limit() {
+    let begun = Instant::now();
+    let starting = || Answer::status("503 Service Unavailable", "", "starting");
+    let late = FakeMaster::new(move |call| match begun.elapsed() + Duration::from_millis(20) {
+        passed if passed >= SUBSCRIBE_TIMEOUT => sound(call),
+        _ => starting(),
+    });
+    let subscribed = framework(mesos(&[late.port()]), 0).unwrap();
+    assert_eq!(subscribed.id(), "F-0001");
+    let never = FakeMaster::new(move |_| starting());
+    let begun = Instant::now();
+    let why = told_why(mesos(&[never.port()]));
+    assert!(why.contains("within 2 s"), "{why}");
+    assert!(begun.elapsed() >= SUBSCRIBE_TIMEOUT, "given up after {:?}", begun.elapsed());
+}
+
 /// Goal: a server that accepts connections and doesn't answer is given up. Method: a listener that never answers (like
 /// a stopped process, or a port behind a firewall that drops packets).
 #[test]

@@ -164,6 +164,46 @@ fn strays_are_killed() {
     fake.wait_for("ACKNOWLEDGE", 1);
 }
 
+/// Goal: a run whose framework could not be torn down is over: the next run continues the framework under its id, but
+/// counts no executor of that run, neither running nor finished, and kills those that run. Method: one executor has
+/// finished and another runs when TEARDOWN is refused; the next run wants one executor.
+#[test]
+fn what_could_not_be_torn_down_is_over() {
+    let file = IdFile::new();
+    let fake = FakeMaster::new(|call| match (call.kind.as_str(), call.number) {
+        ("TEARDOWN", 0) => Answer::status("403 Forbidden", "", "not allowed to end it"),
+        _ => sound(call),
+    });
+    let mut settings = file.settings(fake.port());
+    settings.at_end = AtEnd::TearDown;
+    let first = framework(settings.clone(), 2).unwrap();
+    first.id();
+    let mut tasks = Vec::new();
+    for (number, state, uuid) in [(0, "TASK_FINISHED", "AAAA"), (1, "TASK_RUNNING", "AAAB")] {
+        fake.send(&offers(&format!("O-{number}"), "S-1", 1));
+        let task = task_of(&fake.wait_for("ACCEPT", number));
+        fake.send(&update(&task, "S-1", state, Some(uuid)));
+        fake.wait_for("ACKNOWLEDGE", number);
+        tasks.push(task);
+    }
+    drop(first);
+    let second = framework(settings, 1).unwrap();
+    assert_eq!(second.id(), "F-0001");
+    second.notices.wait("end of the resumption", |notice| match notice {
+        Notice::Resumed { finished } => {
+            assert_eq!(*finished, 0);
+            Some(())
+        }
+        _ => None,
+    });
+    assert_eq!(second.notices.count(|notice| matches!(notice, Notice::Adopted(_))), 0);
+    fake.send(&update(&tasks[1], "S-1", "TASK_RUNNING", None));
+    let kill = fake.wait_for("KILL", 0);
+    assert_eq!(kill.body["kill"]["task_id"]["value"], tasks[1].as_str());
+    fake.send(&offers("O-2", "S-2", 4));
+    fake.wait_for("ACCEPT", 2);
+}
+
 /// Goal: two programs with one id would end each other's subscription forever, so the second doesn't start. Method: the
 /// same file twice.
 #[test]

@@ -1,12 +1,14 @@
 //! Ends of runs: by themselves, by a signal, by a shutdown.
 
 use std::collections::BTreeMap;
+use std::process::Command;
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use offermill::Fate;
 
 use super::cluster::{RealCluster, Setup};
-use super::program::Program;
+use super::program::{Ended, Program};
 use super::state::Tasks;
 use super::{SLEEP, books, eventually, mesos, sleepers};
 use crate::framework::{Framework, small_executors};
@@ -96,6 +98,113 @@ fn a_shutdown_keeps_to_its_timeout() {
     let begun = Instant::now();
     let _report = framework.engine.shutdown(Duration::from_secs(3));
     assert!(begun.elapsed() < Duration::from_secs(10), "it took {:?}", begun.elapsed());
+    assert_gone(&cluster, &id);
+}
+
+/// Runs ten executors that sleep forever, harms the cluster, stops the run with a shutdown timeout of 70 s, and mends
+/// the cluster. The run must end well before the timeout, and leave nothing.
+#[track_caller]
+fn stop_beside(harm: impl Fn(&RealCluster), mend: impl Fn(&RealCluster)) {
+    let cluster = RealCluster::start(Setup::default());
+    let timeouts = ["--failover-timeout", "1h", "--shutdown-timeout", "70s"];
+    let flags = [&["--num-executors", "10"], &timeouts[..]].concat();
+    let mut program = Program::start(&cluster, &flags, &["sh", "-c", SLEEP]);
+    let id = program.registered();
+    program.running(10);
+    harm(&cluster);
+    sleep(Duration::from_millis(100));
+    let begun = Instant::now();
+    program.signal("INT");
+    program.event("stop", |event| event["event"] == "stopping");
+    mend(&cluster);
+    let ended = program.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.told());
+    assert!(begun.elapsed() < Duration::from_secs(45), "it took {:?}", begun.elapsed());
+    assert_gone(&cluster, &id);
+}
+
+/// Goal: kills that a shutdown makes while there is no master are made again. Method: the master is killed before
+/// Ctrl-C, and started after it.
+#[test]
+#[ignore = "needs a real Mesos"]
+fn a_shutdown_beside_a_masters_restart() {
+    stop_beside(RealCluster::kill_master, RealCluster::start_master);
+}
+
+/// Goal: kills that the master drops, because an agent is disconnected, are made again. Method: an agent is killed
+/// before Ctrl-C, and started a second after it; no event tells the framework of either.
+#[test]
+#[ignore = "needs a real Mesos"]
+fn a_shutdown_beside_an_agents_restart() {
+    let restart = |cluster: &RealCluster| {
+        sleep(Duration::from_secs(1));
+        cluster.start_agent(0);
+    };
+    stop_beside(|cluster| cluster.kill_agent(0), restart);
+}
+
+/// The ending and the states of the executors in the summary.
+#[track_caller]
+fn summary(ended: &Ended) -> (String, BTreeMap<String, usize>) {
+    let summary = ended.events.last().unwrap();
+    let mut states = BTreeMap::new();
+    for executor in summary["executors"].as_array().unwrap() {
+        *states.entry(executor["state"].as_str().unwrap().to_owned()).or_insert(0) += 1;
+    }
+    (summary["ending"].as_str().unwrap().to_owned(), states)
+}
+
+/// Goal: the summary doesn't say that executors were killed of which only the TEARDOWN is known. Method: an agent is
+/// stopped before Ctrl-C; its executors run on, and end when it continues.
+#[test]
+#[ignore = "needs a real Mesos"]
+fn executors_out_of_reach() {
+    let cluster = RealCluster::start(Setup::default());
+    let flags = ["--num-executors", "9", "--failover-timeout", "1h", "--shutdown-timeout", "15s"];
+    let mut program = Program::start(&cluster, &flags, &["sh", "-c", SLEEP]);
+    let id = program.registered();
+    program.running(9);
+    cluster.pause_agent(1);
+    program.signal("INT");
+    let ended = program.end();
+    assert_eq!(ended.code, Some(3), "{}", ended.told());
+    let (ending, states) = summary(&ended);
+    let out = states.get("out_of_reach").copied().unwrap_or_default();
+    assert!(out > 0 && states.get("killed") == Some(&(9 - out)), "{states:?}: {}", ended.told());
+    let sentence = "out of reach on agent-1, and the master ends them if their agents return";
+    assert!(ending.contains(sentence), "{ending}");
+    assert!(cluster.executor_processes().len() >= out);
+    cluster.resume_agent(1);
+    assert_gone(&cluster, &id);
+}
+
+/// Goal: a framework that can't be torn down is told with its id and with what ends it, and that is true. Method: the
+/// master is stopped before Ctrl-C and continues after the end; then the told command is run.
+#[test]
+#[ignore = "needs a real Mesos"]
+fn executors_left_behind() {
+    let cluster = RealCluster::start(Setup::default());
+    let timeouts = ["--shutdown-timeout", "3s", "-c", "offermill.mesos.callTimeout=2s"];
+    let flags = [&["--num-executors", "9", "--failover-timeout", "1h"], &timeouts[..]].concat();
+    let mut program = Program::start(&cluster, &flags, &["sh", "-c", SLEEP]);
+    let id = program.registered();
+    program.running(9);
+    cluster.pause_master();
+    let begun = Instant::now();
+    program.signal("INT");
+    let ended = program.end();
+    // The shutdown timeout, and TEARDOWN's two call timeouts.
+    assert!(begun.elapsed() < Duration::from_secs(3 + 4 + 4), "it took {:?}", begun.elapsed());
+    assert_eq!(ended.code, Some(3), "{}", ended.told());
+    let (ending, states) = summary(&ended);
+    assert_eq!(states, BTreeMap::from([("left_behind".to_owned(), 9)]), "{}", ended.told());
+    assert!(ending.contains("9 executors had not ended in time and may run on"), "{ending}");
+    cluster.resume_master();
+    let (_, remedy) = ending.split_once("; this ends it: ").unwrap();
+    assert!(remedy.contains(&id), "{remedy}");
+    assert!(!cluster.executor_processes().is_empty());
+    let ran = Command::new("sh").args(["-c", remedy]).output().unwrap();
+    assert!(ran.status.success(), "{ran:?}");
     assert_gone(&cluster, &id);
 }
 

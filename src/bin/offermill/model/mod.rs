@@ -10,4 +10,5 @@ pub(crate) mod rate;
 pub(crate) mod reply;
 pub(crate) mod state;
 pub(crate) mod target;
+pub(crate) mod unended;
 pub(crate) mod waiting;

@@ -1,6 +1,7 @@
 //! The state of a run: records of all executors and agents, updated by the engine's notices.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::time::Duration;
 
 use offermill::engine::{Clock, Notice, PlacedExecutor};
 use offermill::{Change, Fate, TaskState, Timestamp};
@@ -12,6 +13,9 @@ use crate::text::clock::time_of;
 
 /// The most ended executors whose records are kept; older ones are only counted.
 const ENDED_KEPT_MAX: usize = 10_000;
+
+/// How much longer an exclusion must become to be shown again.
+const LENGTHENED_MIN: Duration = Duration::from_secs(10);
 
 /// The executors and agents of a run.
 #[derive(Debug)]
@@ -33,6 +37,8 @@ pub(crate) struct RunState {
     pub(crate) finished_before: u64,
     /// Whether the framework is subscribed.
     pub(crate) is_connected: bool,
+    /// Why the last call failed while the framework was not subscribed; empty if none did.
+    connection_failure: String,
     /// The numbers of executors that failed or were lost and have no replacement yet.
     unreplaced: VecDeque<u64>,
     /// The most executors that were alive at the same time.
@@ -67,6 +73,7 @@ impl RunState {
             framework_id: String::new(),
             finished_before: 0,
             is_connected: false,
+            connection_failure: String::new(),
             unreplaced: VecDeque::new(),
             peak: 0,
             replaced: 0,
@@ -126,6 +133,19 @@ impl RunState {
             .sum()
     }
 
+    /// Why no offers can come; `None` if the framework is subscribed.
+    pub(crate) fn why_unconnected(&self) -> Option<String> {
+        if self.is_connected {
+            return None;
+        }
+        let state = match self.framework_id.is_empty() {
+            true => "not registered with a master yet",
+            false => "disconnected from the master",
+        };
+        let colon = if self.connection_failure.is_empty() { "" } else { ": " };
+        Some(format!("{state}{colon}{}", self.connection_failure))
+    }
+
     /// How many agents are excluded at `now`.
     pub(crate) fn excluded(&self, now: Timestamp) -> usize {
         let is_excluded = |agent: &&AgentRecord| agent.exclusions.iter().any(|it| it.until > now);
@@ -138,6 +158,7 @@ impl RunState {
             Notice::Registered { framework_id, again } => {
                 self.framework_id.clone_from(&framework_id);
                 self.is_connected = true;
+                self.connection_failure.clear();
                 RunEvent::Registered { framework_id, again }
             }
             Notice::Disconnected => {
@@ -154,7 +175,7 @@ impl RunState {
                 return self.updated(at, &executor, state, change, message);
             }
             Notice::AgentExcluded { agent_id, until } => {
-                RunEvent::Excluded(self.exclude_agent(at, agent_id, until))
+                RunEvent::Excluded(self.exclude_agent(at, agent_id, until)?)
             }
             Notice::AgentLost { agent_id } => {
                 let agent = self.agents.entry(agent_id.clone()).or_default();
@@ -166,7 +187,12 @@ impl RunState {
             }
             Notice::Demand(call) => RunEvent::Demand(call),
             Notice::Overflow { offers, .. } => RunEvent::Overflow { offers },
-            Notice::CallFailed { why } => RunEvent::CallFailed { why, calls: 1 },
+            Notice::CallFailed { why } => {
+                if !self.is_connected {
+                    self.connection_failure.clone_from(&why);
+                }
+                RunEvent::CallFailed { why, calls: 1 }
+            }
             Notice::JournalEnded { why } => RunEvent::JournalEnded { why },
             Notice::Refused { why } => RunEvent::Refused { why },
             Notice::HandlerPanicked { why } => RunEvent::Panicked { why },
@@ -306,13 +332,23 @@ impl RunState {
         }
     }
 
+    /// Records an exclusion. `None` if it only lengthens the present one a little: executors that fail together exclude
+    /// their agent several times.
     fn exclude_agent(
         &mut self,
         at: Timestamp,
         agent_id: String,
         until: Timestamp,
-    ) -> AgentExclusion {
+    ) -> Option<AgentExclusion> {
         let agent = self.agents.entry(agent_id.clone()).or_default();
+        if let Some(present) = agent.exclusions.last_mut().filter(|last| last.until > at)
+            && until.since(present.until) < LENGTHENED_MIN
+        {
+            present.until = present.until.max(until);
+            present.ends = time_of(self.clock, present.until);
+            present.why.clone_from(&agent.last_failure);
+            return None;
+        }
         let exclusion = AgentExclusion {
             agent_id,
             host: agent.host.clone(),
@@ -323,6 +359,6 @@ impl RunState {
             ends: time_of(self.clock, until),
         };
         agent.exclusions.push(exclusion.clone());
-        exclusion
+        Some(exclusion)
     }
 }

@@ -19,11 +19,13 @@ pub(crate) struct RunTarget {
     /// Where the sandboxes are.
     pub(crate) sandboxes: SandboxPlace,
     /// What to add to a message that no offers come.
-    pub(crate) no_offers_hint: Option<&'static str>,
+    pub(crate) no_offers_hint: Option<String>,
     /// What becomes of executors if this program ends without ending them.
     pub(crate) on_exit: OnExit,
     /// What the cluster keeps of the framework after the end.
     pub(crate) remains: FrameworkRemains,
+    /// Where an operator can end a framework that is left behind.
+    pub(crate) teardown_url: Option<String>,
     /// The longest that the cluster's stop may take before it is abandoned.
     pub(crate) stop_timeout: Duration,
 }

@@ -23,7 +23,7 @@ pub(crate) struct StallWatch {
     report_at: Timestamp,
     reported: Option<ReportKey>,
     /// What to add if no offers come.
-    no_offers_hint: Option<&'static str>,
+    no_offers_hint: Option<String>,
     /// The current explanation while the run is stalled.
     pub(crate) stall: Option<Stall>,
 }
@@ -33,16 +33,18 @@ pub(crate) struct StallWatch {
 pub(crate) struct Stall {
     pub(crate) explanation: Explanation,
     /// What to add if no offers come.
-    pub(crate) no_offers_hint: Option<&'static str>,
+    pub(crate) no_offers_hint: Option<String>,
+    /// Why no offers can come, if there is no subscription.
+    pub(crate) unconnected: Option<String>,
 }
 
 /// The part of an explanation whose change is worth another report: how many executors are wanted, the agents of the
-/// nearest misses and their reasons.
-type ReportKey = (u32, Vec<(Option<Box<str>>, Reason)>);
+/// nearest misses and their reasons, and whether there is a subscription.
+type ReportKey = (u32, Vec<(Option<Box<str>>, Reason)>, bool);
 
 impl StallWatch {
     /// Not stalled.
-    pub(crate) fn new(no_offers_hint: Option<&'static str>) -> StallWatch {
+    pub(crate) fn new(no_offers_hint: Option<String>) -> StallWatch {
         StallWatch {
             placed: 0,
             since: Timestamp::ORIGIN,
@@ -54,18 +56,19 @@ impl StallWatch {
         }
     }
 
-    /// Updates the watch. `placed` is the number of executors placed so far, `alive` the number alive. Returns the
-    /// stall if it should be reported now.
+    /// Updates the watch. `placed` is the number of executors placed so far, `alive` the number alive, `unconnected`
+    /// why there is no subscription. Returns the stall if it should be reported now.
     pub(crate) fn poll(
         &mut self,
         kernel: &Kernel,
         placed: u64,
         alive: u64,
+        unconnected: Option<String>,
         now: Timestamp,
     ) -> Option<Stall> {
         if placed != self.placed || kernel.wanted() == 0 {
             let report_at = now.plus(STALLED_AFTER);
-            let fresh = StallWatch::new(self.no_offers_hint);
+            let fresh = StallWatch::new(self.no_offers_hint.take());
             *self = StallWatch { placed, since: now, report_at, ..fresh };
             return None;
         }
@@ -79,14 +82,15 @@ impl StallWatch {
             self.stall = None;
             return None;
         }
-        let stall = Stall { explanation, no_offers_hint: self.no_offers_hint };
+        let no_offers_hint = self.no_offers_hint.clone();
+        let stall = Stall { explanation, no_offers_hint, unconnected };
         self.stall = Some(stall.clone());
         if now < self.report_at {
             return None;
         }
         self.pause = (self.pause * 2).min(PAUSE_MAX);
         self.report_at = now.plus(self.pause);
-        let key = Some(report_key(&stall.explanation));
+        let key = Some(report_key(&stall));
         (key != self.reported).then(|| {
             self.reported = key;
             stall
@@ -94,10 +98,11 @@ impl StallWatch {
     }
 }
 
-fn report_key(explanation: &Explanation) -> ReportKey {
+fn report_key(stall: &Stall) -> ReportKey {
+    let Stall { explanation, unconnected, .. } = stall;
     let misses = explanation.declined.iter().filter_map(relevant_miss);
     let misses = misses.map(|(_, miss)| (miss.agent_id.clone(), miss.reason));
-    (explanation.wanted, misses.take(REASONS_MAX).collect())
+    (explanation.wanted, misses.take(REASONS_MAX).collect(), unconnected.is_none())
 }
 
 /// The nearest miss, if it is an agent's. A cap that was reached once is not what the run waits for.

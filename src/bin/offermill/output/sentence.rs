@@ -1,5 +1,6 @@
 //! Sentences about events, end reasons and errors of a run.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use offermill::DemandCall;
@@ -12,7 +13,8 @@ use crate::model::event::RunEvent;
 use crate::model::executor::{AgentExclusion, ExecutorRecord, ExecutorState};
 use crate::model::reply::ControlReply;
 use crate::model::state::FindError;
-use crate::model::target::OnExit;
+use crate::model::target::{OnExit, RunTarget};
+use crate::model::unended::{UnendedFate, is_out_of_reach};
 use crate::output::stall::stall_sentence;
 use crate::text::clock::time_for_people;
 use crate::text::format::{count, passed, printable};
@@ -234,8 +236,9 @@ pub(crate) fn find_error_sentence(error: &FindError) -> String {
 }
 
 /// The message if a second signal ends the run at once.
-pub(crate) fn at_once_sentence(on_exit: OnExit) -> String {
-    match on_exit {
+pub(crate) fn at_once_sentence(target: &RunTarget, framework_id: &str) -> String {
+    match target.on_exit {
+        OnExit::Kept(_) if framework_id.is_empty() => "ended at once".to_owned(),
         OnExit::Killed => "ended at once, executors are killed".to_owned(),
         OnExit::Kept(Duration::ZERO) => {
             "ended at once; the master ends the executors when it misses this framework, now \
@@ -243,8 +246,11 @@ pub(crate) fn at_once_sentence(on_exit: OnExit) -> String {
                 .to_owned()
         }
         OnExit::Kept(timeout) => format!(
-            "ended at once; executors run on until the master has missed this framework for {}",
-            format_duration(timeout)
+            "ended at once; executors run on until the master has missed the framework {} for \
+             {}{}",
+            printable(framework_id),
+            format_duration(timeout),
+            how_to_end(target, framework_id)
         ),
     }
 }
@@ -261,38 +267,57 @@ fn meanwhile(on_exit: OnExit) -> String {
 }
 
 /// What becomes of a framework that could not be torn down.
-pub(crate) fn not_torn_down_sentence(on_exit: OnExit, why: &str) -> String {
+pub(crate) fn not_torn_down_sentence(target: &RunTarget, framework_id: &str, why: &str) -> String {
+    let framework = printable(framework_id);
     let why = printable(why);
-    match on_exit {
+    match target.on_exit {
         OnExit::Kept(timeout) if !timeout.is_zero() => format!(
-            "the framework could not be torn down, and the master may keep it for {} ({why})",
-            format_duration(timeout)
+            "the framework {framework} could not be torn down, and the master may keep it for \
+             {} ({why}){}",
+            format_duration(timeout),
+            how_to_end(target, framework_id)
         ),
         OnExit::Killed | OnExit::Kept(_) => format!(
-            "the framework could not be torn down, and ends when the master misses it ({why})"
+            "the framework {framework} could not be torn down, and ends when the master misses it \
+             ({why})"
         ),
     }
 }
 
-/// What became of executors that had not ended within the shutdown timeout.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct UnendedFate {
-    /// As in `1 killed by force`.
-    pub(crate) state: &'static str,
-    /// As in `2 executors had not …`.
-    pub(crate) sentence: &'static str,
+/// As in `; this ends it: curl -d frameworkId=…-0001 http://10.0.0.1:5050/master/teardown`.
+fn how_to_end(target: &RunTarget, framework_id: &str) -> String {
+    let Some(url) = &target.teardown_url else { return String::new() };
+    format!("; this ends it: curl -d frameworkId={} {url}", printable(framework_id))
 }
 
-/// What became of executors that had not ended in time, given whether the cluster accepted calls.
-pub(crate) fn unended_fate(on_exit: OnExit, is_connected: bool) -> UnendedFate {
-    match on_exit {
-        OnExit::Kept(_) if !is_connected => UnendedFate {
-            state: "left behind",
-            sentence: "had not ended in time, and the master can't be told to end them",
-        },
-        OnExit::Killed | OnExit::Kept(_) => UnendedFate {
-            state: "killed by force",
-            sentence: "had not ended in time and had to be killed",
-        },
+/// What became of executors that had not ended within the shutdown timeout.
+pub(crate) fn unended_sentence(fate: UnendedFate, executors: &[&ExecutorRecord]) -> String {
+    let all = count(executors.len() as u64, "executor");
+    match fate {
+        UnendedFate::Killed => format!("{all} had not ended in time and had to be killed"),
+        UnendedFate::Left => format!("{all} had not ended in time and may run on, left behind"),
+        UnendedFate::TornDown => {
+            let is_away = |record: &&&ExecutorRecord| is_out_of_reach(record.state);
+            let hosts: BTreeSet<&str> =
+                executors.iter().filter(is_away).map(|record| &*record.host).collect();
+            let away = executors.iter().filter(is_away).count();
+            let mut sentences = Vec::new();
+            if executors.len() > away {
+                let reached = count((executors.len() - away) as u64, "executor");
+                sentences.push(format!(
+                    "{reached} had not ended in time, and the master ends them with the framework"
+                ));
+            }
+            if away > 0 {
+                let away = count(away as u64, "executor");
+                let hosts: Vec<String> = hosts.into_iter().map(str::to_owned).collect();
+                let hosts = list(&hosts);
+                sentences.push(format!(
+                    "{away} out of reach on {}, and the master ends them if their agents return",
+                    printable(&hosts)
+                ));
+            }
+            sentences.join("; ")
+        }
     }
 }

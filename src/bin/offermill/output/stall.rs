@@ -14,7 +14,10 @@ const NO_OFFERS_BESIDE_MISSES_MIN: Duration = Duration::from_secs(30);
 
 /// As in `waiting for 1 more executor: too few cores (agent-1: 0.5 of 1 cores)`.
 pub(crate) fn stall_sentence(stall: &Stall) -> String {
-    let Stall { explanation, no_offers_hint: hint } = stall;
+    let Stall { explanation, no_offers_hint: hint, unconnected } = stall;
+    if let Some(why) = unconnected {
+        return printable(&format!("{}: {why}", explanation.headline()));
+    }
     let misses = explanation.declined.iter().filter_map(relevant_miss).take(REASONS_MAX);
     let mut why: Vec<String> =
         misses.map(|(kind, miss)| format!("{} ({})", kind.as_str(), about(miss))).collect();
@@ -29,7 +32,7 @@ pub(crate) fn stall_sentence(stall: &Stall) -> String {
         }
         Some(_) => None,
     };
-    why.extend(silent.map(|silent| match hint.filter(|_| why.is_empty()) {
+    why.extend(silent.map(|silent| match hint.as_ref().filter(|_| why.is_empty()) {
         Some(hint) => format!("{silent}; {hint}"),
         None => silent,
     }));

@@ -1,6 +1,6 @@
 //! The summary at the end of a run: its executors and agents, its end reason, and why offers were declined.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, SystemTime};
 
 use console::{Style, style};
@@ -12,6 +12,7 @@ use crate::model::executor::{
 };
 use crate::model::state::RunState;
 use crate::model::target::SandboxPlace;
+use crate::model::unended::UnendedFate;
 use crate::model::waiting::{Stall, relevant_miss};
 use crate::output::stall::{declined_sentence, stall_sentence};
 use crate::output::totals;
@@ -33,9 +34,9 @@ pub(crate) struct Summary<'a> {
     pub(crate) ran: Duration,
     pub(crate) run_state: &'a RunState,
     /// The names of executors that had not ended within the shutdown timeout.
-    pub(crate) unended: Vec<&'a str>,
-    /// What became of them, in a few words.
-    pub(crate) unended_state: &'static str,
+    pub(crate) unended: HashSet<String>,
+    /// What became of them.
+    pub(crate) unended_fate: UnendedFate,
     pub(crate) counts: OfferCounts,
     /// Why no executor could be placed when the run was stopped, if that was so.
     pub(crate) stall: Option<&'a Stall>,
@@ -49,8 +50,8 @@ pub(crate) struct Summary<'a> {
 impl Summary<'_> {
     /// How an executor ended.
     pub(crate) fn state_of(&self, record: &ExecutorRecord) -> &'static str {
-        if self.unended.contains(&record.name.as_str()) || !record.state.is_end() {
-            self.unended_state
+        if self.unended.contains(&record.name) || !record.state.is_end() {
+            self.unended_fate.of(record.state)
         } else {
             record.state.as_str()
         }
@@ -201,18 +202,17 @@ fn by_host(summary: &Summary<'_>) -> BTreeMap<String, String> {
     }
     let text = |counts: [u64; ExecutorState::ALL.len()]| {
         let mut ends = Vec::new();
-        let mut forced = 0;
+        let mut unended: BTreeMap<&str, u64> = BTreeMap::new();
         for state in ExecutorState::ALL {
             let number = counts[state as usize];
-            if !state.is_end() {
-                forced += number;
+            if number > 0 && !state.is_end() {
+                *unended.entry(summary.unended_fate.of(state)).or_default() += number;
             } else if number > 0 {
                 ends.push(format!("{} {}", grouped(number), state.as_str()));
             }
         }
-        if forced > 0 {
-            ends.push(format!("{} {}", grouped(forced), summary.unended_state));
-        }
+        let unended = unended.into_iter();
+        ends.extend(unended.map(|(fate, number)| format!("{} {fate}", grouped(number))));
         ends.join(", ")
     };
     hosts.into_iter().map(|(host, counts)| (host, text(counts))).collect()

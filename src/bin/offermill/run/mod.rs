@@ -6,6 +6,7 @@
 
 mod commands;
 mod dynamic_allocation;
+mod finish;
 mod gather;
 mod inbox;
 mod print_config;
@@ -19,7 +20,7 @@ use std::time::{Duration, Instant};
 use offermill::engine::{Clock, Engine, EngineOptions, Notice, Observer, Shutdown};
 use offermill::resources::MilliCpus;
 use offermill::spark::shuffle::ShuffleEvent;
-use offermill::{DrainReport, Fate, Kernel, Timestamp};
+use offermill::{DrainReport, Drained, Kernel, Timestamp};
 
 use crate::control::request::ControlRequest;
 use crate::control::{self, ControlSockets};
@@ -34,10 +35,7 @@ use crate::model::state::RunState;
 use crate::model::target::AgentCounts;
 use crate::model::waiting::StallWatch;
 use crate::output::renderer::{NullRenderer, Renderer};
-use crate::output::sentence::{
-    at_once_sentence, end_sentence, not_torn_down_sentence, unended_fate,
-};
-use crate::output::summary::Summary;
+use crate::output::sentence::end_sentence;
 use crate::output::view::RunView;
 use crate::output::{choose_renderer, drain_remarks, remark, start_writer, write_remarks_aside};
 use crate::run::dynamic_allocation::DynamicAllocation;
@@ -56,8 +54,6 @@ const REFRESH_INTERVAL: Duration = Duration::from_millis(100);
 const OUTPUT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The same for the reader of standard error.
 const REMARKS_TIMEOUT: Duration = Duration::from_secs(2);
-/// The same for both after a second signal.
-const AT_ONCE_TIMEOUT: Duration = Duration::from_millis(150);
 
 /// A message to the session.
 enum SessionMessage {
@@ -70,7 +66,15 @@ enum SessionMessage {
     /// A client's request.
     Request(ControlRequest),
     /// The engine has shut down.
-    Drained(DrainReport),
+    Drained(EngineEnd),
+}
+
+/// How the engine ended.
+struct EngineEnd {
+    /// The state at the shutdown timeout of each executor that lived when the kernel was closed.
+    executors: Vec<Drained>,
+    /// Whether the cluster manager has stopped. If not, its stop hangs.
+    is_stopped: bool,
 }
 
 /// Forwards the engine's notices to the session.
@@ -185,7 +189,7 @@ fn start(
         allocation: settings.allocation.clone().map(DynamicAllocation::new),
         registered: None,
         hosts: Vec::new(),
-        stall_watch: StallWatch::new(settings.target.no_offers_hint),
+        stall_watch: StallWatch::new(settings.target.no_offers_hint.clone()),
         settings,
         kernel,
         renderer,
@@ -255,7 +259,7 @@ impl Session {
                 }
                 Some(SessionMessage::Signal(name)) => self.stop(EndReason::Signal(name)),
                 Some(SessionMessage::Request(request)) => self.handle_request(request),
-                Some(SessionMessage::Drained(report)) => return self.finish(&report, inbox),
+                Some(SessionMessage::Drained(end)) => return self.finish(&end, inbox),
                 None => {}
             }
             if refresh_at <= Instant::now() {
@@ -336,11 +340,14 @@ impl Session {
         if let Some(event) = self.call_failures.poll(now) {
             self.publish(now, event);
         }
-        if self.end_reason.is_none()
-            && let Some(stall) =
-                self.stall_watch.poll(&self.kernel, counts.executors, self.run_state.alive(), now)
-        {
-            self.publish(now, RunEvent::Stalled(stall));
+        if self.end_reason.is_none() {
+            let alive = self.run_state.alive();
+            let unconnected = self.run_state.why_unconnected();
+            let placed = counts.executors;
+            let stall = self.stall_watch.poll(&self.kernel, placed, alive, unconnected, now);
+            if let Some(stall) = stall {
+                self.publish(now, RunEvent::Stalled(stall));
+            }
         }
         self.follow_load(now);
         let view = RunView {
@@ -400,96 +407,20 @@ impl Session {
         self.publish(self.clock.now(), RunEvent::Stopping { why, timeout, executors, by_signal });
         let sender = self.sender.clone();
         let shut_down = move || {
-            let Shutdown { drained, executors, unfinished, .. } = engine.shutdown(timeout);
+            let Shutdown { executors, unfinished, .. } = engine.shutdown(timeout);
             if !unfinished.is_empty() {
                 remark(&format!("threads that hang and were abandoned: {}", unfinished.join(", ")));
             }
-            let report = DrainReport { drained, executors };
+            let is_stopped = unfinished.iter().all(|thread| thread != "offermill-stop");
             // The session is there: it ends only after this message.
-            let _sent = sender.send(SessionMessage::Drained(report));
+            let _sent = sender.send(SessionMessage::Drained(EngineEnd { executors, is_stopped }));
         };
         let thread = std::thread::Builder::new().name("offermill-shutdown".into());
         if thread.spawn(shut_down).is_err() {
             // The engine was dropped together with the closure, which shut it down.
-            let report = self.kernel.drain(Duration::ZERO);
-            let _sent = self.sender.send(SessionMessage::Drained(report));
+            let DrainReport { executors, .. } = self.kernel.drain(Duration::ZERO);
+            let end = EngineEnd { executors, is_stopped: true };
+            let _sent = self.sender.send(SessionMessage::Drained(end));
         }
-    }
-
-    /// Shows the summary and returns the exit code.
-    fn finish(mut self, report: &DrainReport, inbox: &Receiver<SessionMessage>) -> ExitStatus {
-        if let Some(event) = self.call_failures.flush() {
-            self.publish(self.clock.now(), event);
-        }
-        let unended = self.unended(report);
-        let reason = self.end_reason.take().unwrap_or(EndReason::Signal("no signal"));
-        let on_exit = self.settings.target.on_exit;
-        let remains = self.settings.target.remains.why();
-        let is_kept = remains.is_some() && on_exit.are_kept();
-        let exit = reason.exit(unended.is_empty() && !is_kept);
-        let is_refused = matches!(reason, EndReason::Refused(_) | EndReason::Broken(_));
-        let is_connected = self.run_state.is_connected && !is_refused && remains.is_none();
-        let fate = unended_fate(on_exit, is_connected);
-        let mut sentence = end_sentence(&reason);
-        if !unended.is_empty() {
-            let executors = count(unended.len() as u64, "executor");
-            sentence.push_str(&format!("; {executors} {}", fate.sentence));
-        }
-        if let Some(why) = remains {
-            sentence.push_str(&format!("; {}", not_torn_down_sentence(on_exit, why)));
-        }
-        let now = self.clock.now();
-        let shuffle = self.shuffle.json();
-        self.shuffle.stop();
-        let summary = Summary {
-            name: &self.settings.name,
-            ending: sentence,
-            exit,
-            ran: now.since(Timestamp::ORIGIN),
-            run_state: &self.run_state,
-            unended: unended.iter().map(String::as_str).collect(),
-            unended_state: fate.state,
-            counts: self.kernel.offer_counts(),
-            stall: self.stall_watch.stall.as_ref(),
-            declined: self.kernel.explain(now).declined,
-            sandboxes: &self.settings.target.sandboxes,
-            shuffle,
-        };
-        let shown = self.renderer.show_summary(&summary);
-        // A failure of standard output before this was reported then.
-        let Some(output) = &self.output else { return exit };
-        let drained = shown.and_then(|()| output.drain(OUTPUT_TIMEOUT, || has_signal(inbox)));
-        report_unread(drained);
-        exit
-    }
-
-    /// The names of executors that had not ended.
-    fn unended(&self, report: &DrainReport) -> Vec<String> {
-        let is_unended = |fate: Fate| matches!(fate, Fate::Alive | Fate::Unreachable);
-        let unended = report.executors.iter().filter(|drained| is_unended(drained.fate));
-        unended.map(|drained| self.kernel.executor_name(drained.executor.id).to_string()).collect()
-    }
-
-    /// Exits without waiting for executors. On local agents the wardens end those that still run; Mesos keeps them for
-    /// the failover timeout.
-    fn end_at_once(mut self) -> ExitStatus {
-        self.renderer.restore_terminal();
-        // `exit` runs no destructors, so the socket files are removed here.
-        drop(self.sockets.take());
-        remark(&at_once_sentence(self.settings.target.on_exit));
-        let _unread = self.output.map(|output| output.drain(AT_ONCE_TIMEOUT, || false));
-        drain_remarks(AT_ONCE_TIMEOUT);
-        std::process::exit(i32::from(ExitStatus::AtOnce.code()))
-    }
-}
-
-/// Reports that the end of the output was not read or can't be written. A closed pipe is fine.
-fn report_unread(drained: io::Result<()>) {
-    match drained.map_err(|error| (error.kind(), error)) {
-        Ok(()) | Err((io::ErrorKind::BrokenPipe, _)) => {}
-        Err((io::ErrorKind::TimedOut, _)) => {
-            remark("the rest of standard output was not read and is dropped");
-        }
-        Err((_, error)) => remark(&format!("standard output can't be written: {error}")),
     }
 }

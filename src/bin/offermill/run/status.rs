@@ -139,12 +139,16 @@ impl Session {
         }
     }
 
-    /// As in `running on agent-1 for 12 s, cores 1, 512 MiB, idle for 3 s`.
+    /// As in `running on agent-1 for 12 s, cores 1, 512 MiB, idle for 3 s`. An unreachable executor's time is that
+    /// since it became unreachable; all others' is their age.
     fn about(&self, record: &ExecutorRecord) -> String {
         let now = self.clock.now();
         let ExecutorRecord { host, state, resources, .. } = record;
         let ExecutorResources { cores, memory, .. } = resources;
-        let age_text = age(record.age(now));
+        let age_text = match state {
+            ExecutorState::Unreachable => age(now.since(record.changed_at)),
+            _ => age(record.age(now)),
+        };
         let state = state.as_str();
         let mut text = format!("{state} on {host} for {age_text}, cores {cores}, {memory}");
         let idle_since = self.allocation.as_ref().and_then(|it| it.idle_since(&record.name));

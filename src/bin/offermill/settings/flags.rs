@@ -131,7 +131,8 @@ pub(crate) struct RunArguments {
     #[arg(long, help_heading = "End")]
     pub(crate) until_finished: bool,
 
-    /// How long executors may take to end after the run was stopped [default: 10s]
+    /// How long executors may take to end after the run was stopped [default: 10s]. On Mesos a
+    /// master that doesn't answer may delay the end by twice offermill.mesos.callTimeout more
     #[arg(long, value_name = "DURATION", help_heading = "End")]
     pub(crate) shutdown_timeout: Option<String>,
 

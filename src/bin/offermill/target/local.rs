@@ -33,6 +33,7 @@ pub(super) fn prepare(
         no_offers_hint: None,
         on_exit: OnExit::Killed,
         remains: FrameworkRemains::default(),
+        teardown_url: None,
         stop_timeout: Duration::from_secs(15),
     };
     Some((target, Arc::new(cluster)))

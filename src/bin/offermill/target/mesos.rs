@@ -7,16 +7,13 @@ use std::time::Duration;
 
 use offermill::Config;
 use offermill::cluster::mesos::{Masters, MesosCluster, MesosConfig};
+use offermill::config::ExecutorCores;
 use offermill::constraint::Repeats;
 
 use crate::model::target::{FrameworkRemains, OnExit, RunTarget, SandboxPlace};
 use crate::settings::draft::SettingsDraft;
 use crate::settings::sources::Sourced;
 use crate::target::PreparedTarget;
-
-/// The subscription filters offers, so with a constraint that no agent meets no offers come.
-const NO_OFFERS_HINT: &str =
-    "the master makes them only of agents that meet the constraint and have room for an executor";
 
 /// Checks the credential and the files of the framework.
 pub(super) fn prepare(
@@ -28,6 +25,9 @@ pub(super) fn prepare(
 ) -> Option<PreparedTarget> {
     check_files(draft);
     let is_encrypted = masters.tls();
+    let scheme = if is_encrypted { "https" } else { "http" };
+    let teardown_url =
+        masters.all().first().map(|first| format!("{scheme}://{first}/master/teardown"));
     let made = mesos_config(draft, masters, name, config)?;
     let has_secret = made.credential.as_ref().is_some_and(|it| it.secret.is_some());
     if has_secret && !is_encrypted && !made.secret_over_plain_http {
@@ -43,14 +43,22 @@ pub(super) fn prepare(
     let on_exit = OnExit::Kept(made.failover_timeout);
     // For the TEARDOWN call, and for a framework id file on a disk that hangs.
     let stop_timeout = made.call_timeout * 2 + Duration::from_secs(10);
+    let hint = no_offers_hint(config, made.constraint.is_none());
     let cluster = MesosCluster::new(made).map_err(|error| draft.report_error(&error)).ok()?;
+    if draft.problems.is_empty()
+        && !draft.is_dry_run
+        && let Err(error) = cluster.open_framework_id_file()
+    {
+        draft.problems.push(error.to_string());
+        return None;
+    }
     if let (Some((given, _)), OnExit::Kept(Duration::ZERO)) =
         (&draft.mesos.framework_id_file, on_exit)
         && draft.problems.is_empty()
     {
         draft.remarks.push(format!(
-            "{} has little effect without --failover-timeout: the master ends the executors as soon as \
-             it misses this framework",
+            "{} has little effect without --failover-timeout: a master that misses this framework ends \
+             its executors at once",
             given.name
         ));
     }
@@ -60,12 +68,26 @@ pub(super) fn prepare(
         agents: None,
         fitting: None,
         sandboxes: SandboxPlace::OnAgents,
-        no_offers_hint: Some(NO_OFFERS_HINT),
+        no_offers_hint: Some(hint),
         on_exit,
         remains: FrameworkRemains(Some(Arc::clone(&cluster))),
+        teardown_url,
         stop_timeout,
     };
     Some((target, cluster))
+}
+
+/// Why no offers come: the subscription filters them.
+fn no_offers_hint(config: &Config, is_unconstrained: bool) -> String {
+    let size = match config.executor_cores() {
+        ExecutorCores::Fixed(cores) => format!("{cores} cores and {}", config.memory_taken()),
+        ExecutorCores::WholeOffer => config.memory_taken().to_string(),
+    };
+    let constraint = match is_unconstrained {
+        true => "",
+        false => " and meet the constraint",
+    };
+    format!("the master makes them only of agents that have {size} free{constraint}")
 }
 
 fn unencrypted(name: &str, master: &str) -> String {

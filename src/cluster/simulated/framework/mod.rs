@@ -21,6 +21,7 @@ use crate::config::{Config, ConfigBuilder, ExecutorCores, ExecutorGpus, Unreacha
 use crate::constraint::Constraint;
 use crate::engine::EngineOptions;
 use crate::engine::controller::{Controller, ControllerEvent, POLL_EVERY};
+use crate::engine::kill_retry::KillTerms;
 use crate::engine::offer_handler::OfferHandler;
 use crate::engine::offer_queue::OfferQueue;
 use crate::engine::recorded_kernel::RecordedKernel;
@@ -230,14 +231,14 @@ impl Framework {
         let executors = self.kernel.snapshot(now).executors;
         let chosen = executors.iter().filter(|_| self.rng.percent(percent)).map(|view| view.id);
         let chosen = chosen.collect();
-        self.kill(chosen, self.options.kill_grace, world);
+        self.kill(chosen, KillTerms::of(&self.options), world);
     }
 
-    fn kill(&mut self, executors: Vec<ExecutorId>, grace: Duration, world: &mut World<'_>) {
+    fn kill(&mut self, executors: Vec<ExecutorId>, terms: KillTerms, world: &mut World<'_>) {
         let now = self.now(world.events);
         world.checker.kills(&self.kernel, &executors, now);
         let mut calls = SimulatedCalls::new(&self.kernel, self.stream, now, world);
-        self.controller.kill(executors, grace, now, &mut calls);
+        self.controller.kill(executors, terms, now, &mut calls);
     }
 
     /// Shuts down as `Engine::shutdown` does: closes the kernel, finishes batches, and kills all executors.
@@ -247,7 +248,7 @@ impl Framework {
         world.checker.closed();
         self.finish_batches(world);
         let remaining = self.kernel.close().into_iter().map(|target| target.id).collect();
-        self.kill(remaining, self.options.kill_grace.min(timeout), world);
+        self.kill(remaining, KillTerms::of_shutdown(&self.options, timeout), world);
     }
 }
 

@@ -1,0 +1,119 @@
+//! The end of a run: its summary, its exit code, and what has become of executors that had not ended.
+
+use std::collections::HashSet;
+use std::io;
+use std::time::Duration;
+
+use offermill::{Fate, Timestamp};
+
+use super::inbox::Receiver;
+use super::{EngineEnd, OUTPUT_TIMEOUT, Session, SessionMessage, has_signal};
+use crate::exit::ExitStatus;
+use crate::model::end_reason::EndReason;
+use crate::model::executor::ExecutorRecord;
+use crate::model::target::OnExit;
+use crate::model::unended::UnendedFate;
+use crate::output::sentence::{
+    at_once_sentence, end_sentence, not_torn_down_sentence, unended_sentence,
+};
+use crate::output::summary::Summary;
+use crate::output::{drain_remarks, remark};
+
+/// The longest time without progress that the end waits for the readers of both outputs after a second signal.
+const AT_ONCE_TIMEOUT: Duration = Duration::from_millis(150);
+
+impl Session {
+    /// Shows the summary and returns the exit code.
+    pub(super) fn finish(
+        mut self,
+        end: &EngineEnd,
+        inbox: &Receiver<SessionMessage>,
+    ) -> ExitStatus {
+        if let Some(event) = self.call_failures.flush() {
+            self.publish(self.clock.now(), event);
+        }
+        let unended = self.unended(end);
+        let reason = self.end_reason.take().unwrap_or(EndReason::Signal("no signal"));
+        let target = &self.settings.target;
+        let why_left = match target.remains.why() {
+            None if !end.is_stopped && target.on_exit != OnExit::Killed => {
+                Some("the master didn't answer in time")
+            }
+            why => why,
+        };
+        let is_kept = why_left.is_some() && target.on_exit.are_kept();
+        let exit = reason.exit(unended.is_empty() && !is_kept);
+        let fate = match target.on_exit {
+            OnExit::Killed => UnendedFate::Killed,
+            OnExit::Kept(_) if why_left.is_some() => UnendedFate::Left,
+            // The cluster accepts no calls of this framework.
+            OnExit::Kept(_) if matches!(reason, EndReason::Refused(_)) => UnendedFate::Left,
+            OnExit::Kept(_) => UnendedFate::TornDown,
+        };
+        let mut sentence = end_sentence(&reason);
+        let records = self.run_state.records();
+        let records: Vec<&ExecutorRecord> =
+            records.filter(|record| unended.contains(&record.name)).collect();
+        if !records.is_empty() {
+            sentence.push_str(&format!("; {}", unended_sentence(fate, &records)));
+        }
+        if let Some(why) = why_left {
+            let framework_id = &self.run_state.framework_id;
+            let sentence_left = not_torn_down_sentence(target, framework_id, why);
+            sentence.push_str(&format!("; {sentence_left}"));
+        }
+        let now = self.clock.now();
+        let shuffle = self.shuffle.json();
+        self.shuffle.stop();
+        let summary = Summary {
+            name: &self.settings.name,
+            ending: sentence,
+            exit,
+            ran: now.since(Timestamp::ORIGIN),
+            run_state: &self.run_state,
+            unended,
+            unended_fate: fate,
+            counts: self.kernel.offer_counts(),
+            stall: self.stall_watch.stall.as_ref(),
+            declined: self.kernel.explain(now).declined,
+            sandboxes: &self.settings.target.sandboxes,
+            shuffle,
+        };
+        let shown = self.renderer.show_summary(&summary);
+        // A failure of standard output before this was reported then.
+        let Some(output) = &self.output else { return exit };
+        let drained = shown.and_then(|()| output.drain(OUTPUT_TIMEOUT, || has_signal(inbox)));
+        report_unread(drained);
+        exit
+    }
+
+    /// The names of executors that had not ended.
+    fn unended(&self, end: &EngineEnd) -> HashSet<String> {
+        let is_unended = |fate: Fate| matches!(fate, Fate::Alive | Fate::Unreachable);
+        let unended = end.executors.iter().filter(|drained| is_unended(drained.fate));
+        unended.map(|drained| self.kernel.executor_name(drained.executor.id).to_string()).collect()
+    }
+
+    /// Exits without waiting for executors. On local agents the wardens end those that still run; Mesos keeps them for
+    /// the failover timeout.
+    pub(super) fn end_at_once(mut self) -> ExitStatus {
+        self.renderer.restore_terminal();
+        // `exit` runs no destructors, so the socket files are removed here.
+        drop(self.sockets.take());
+        remark(&at_once_sentence(&self.settings.target, &self.run_state.framework_id));
+        let _unread = self.output.map(|output| output.drain(AT_ONCE_TIMEOUT, || false));
+        drain_remarks(AT_ONCE_TIMEOUT);
+        std::process::exit(i32::from(ExitStatus::AtOnce.code()))
+    }
+}
+
+/// Reports that the end of the output was not read or can't be written. A closed pipe is fine.
+fn report_unread(drained: io::Result<()>) {
+    match drained.map_err(|error| (error.kind(), error)) {
+        Ok(()) | Err((io::ErrorKind::BrokenPipe, _)) => {}
+        Err((io::ErrorKind::TimedOut, _)) => {
+            remark("the rest of standard output was not read and is dropped");
+        }
+        Err((_, error)) => remark(&format!("standard output can't be written: {error}")),
+    }
+}
