@@ -6,7 +6,7 @@
 
 #![cfg_attr(fuzzing, no_main)]
 
-use offermill::attributes::{self, Items, OwnedAttribute, OwnedAttributeValue, lend};
+use offermill::attributes::{self, Items, OwnedAttribute, OwnedAttributeValue};
 use offermill::{AttributeValue, Constraint};
 
 fn check(data: &[u8]) {
@@ -26,16 +26,16 @@ fn check(data: &[u8]) {
     assert_eq!(again.as_ref().ok(), Some(&read), "{text:?} printed as {printed:?}");
 
     let items = Items::of(&read);
-    let lent = lend(&read, &items);
-    assert_eq!(lent.len(), read.len());
-    for (owned, lent) in read.iter().zip(&lent) {
-        assert_eq!(owned.name, lent.name);
-        assert!(same(&owned.value, &lent.value), "{owned:?} {lent:?}");
+    let borrowed = attributes::borrow(&read, &items);
+    assert_eq!(borrowed.len(), read.len());
+    for (owned, borrowed) in read.iter().zip(&borrowed) {
+        assert_eq!(owned.name, borrowed.name);
+        assert!(same(&owned.value, &borrowed.value), "{owned:?} {borrowed:?}");
     }
     for owned in read.iter().take(ASKED_FOR) {
         let asking = asking_for(owned);
         let constraint = Constraint::parse(&asking).expect("a constraint");
-        assert!(constraint.matches(&lent), "{asking} on {owned:?}");
+        assert!(constraint.matches(&borrowed), "{asking} on {owned:?}");
     }
 }
 
@@ -62,8 +62,8 @@ fn asking_for(attribute: &OwnedAttribute) -> String {
     }
 }
 
-fn same(owned: &OwnedAttributeValue, lent: &AttributeValue<'_>) -> bool {
-    match (owned, lent) {
+fn same(owned: &OwnedAttributeValue, borrowed: &AttributeValue<'_>) -> bool {
+    match (owned, borrowed) {
         (OwnedAttributeValue::Text(own), AttributeValue::Text(text)) => own == text,
         (OwnedAttributeValue::Scalar(own), AttributeValue::Scalar(number)) => own == number,
         (OwnedAttributeValue::Ranges(own), AttributeValue::Ranges(ranges)) => own == ranges,

@@ -202,7 +202,7 @@ pub(super) fn borrow_offers<'a>(
     let owned_attributes = || owned.iter().flat_map(|offer| &offer.attributes);
     let items = parts.items.get_or_init(|| Items::of(owned_attributes()));
     let borrowed_attributes =
-        parts.attributes.get_or_init(|| attributes::lend(owned_attributes(), items));
+        parts.attributes.get_or_init(|| attributes::borrow(owned_attributes(), items));
     parts.offers.get_or_init(|| join_parts(owned, borrowed_resources, borrowed_attributes))
 }
 

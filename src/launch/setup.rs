@@ -169,7 +169,7 @@ impl Setup {
     /// Returns the first part of the setup that a plain process doesn't support, as a few words for an error message.
     /// `None` if it supports all of them.
     #[must_use]
-    pub fn beyond_a_process(&self) -> Option<&'static str> {
+    pub fn unsupported_by_process(&self) -> Option<&'static str> {
         let Setup {
             uris,
             container,

@@ -137,7 +137,7 @@ impl fmt::Display for OwnedAttributeValue {
     }
 }
 
-/// The items of all sets of some attributes, borrowed side by side for [`lend`].
+/// The items of all sets of some attributes, borrowed side by side for [`borrow`].
 #[derive(Debug)]
 pub struct Items<'a>(Vec<&'a str>);
 
@@ -154,7 +154,7 @@ impl<'a> Items<'a> {
 
 /// Borrows attributes in the form of an [`Offer`](super::Offer). `items` must come from the same
 /// attributes in the same order; a set whose items are missing is empty.
-pub fn lend<'a>(
+pub fn borrow<'a>(
     attributes: impl IntoIterator<Item = &'a OwnedAttribute>,
     items: &'a Items<'a>,
 ) -> Vec<Attribute<'a>> {
@@ -241,7 +241,7 @@ mod tests {
             let printed: Vec<String> = attributes.iter().map(ToString::to_string).collect();
             prop_assert_eq!(&parse(&printed.join(";")).unwrap(), &attributes);
             let items = Items::of(&attributes);
-            for (owned, lent) in attributes.iter().zip(lend(&attributes, &items)) {
+            for (owned, lent) in attributes.iter().zip(borrow(&attributes, &items)) {
                 prop_assert_eq!(&*owned.name, lent.name);
                 let same = match (&owned.value, lent.value) {
                     (OwnedAttributeValue::Text(own), AttributeValue::Text(text)) => own == text,

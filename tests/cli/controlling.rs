@@ -168,13 +168,13 @@ fn bad_lines_are_answered() {
         std::iter::from_fn(|| Some(client.receive()).filter(|line| !line.is_empty())).collect();
     let expected = [
         "error: after \"limit\" was expected: a number of executors, or \"none\", not \"many\"",
-        "error: \"no\" is no command; expected limit, kill, status, load, executor,",
+        "error: \"no\" is not a command; expected limit, kill, status, load, executor,",
         "error: no executor \"99\" is alive; expected an id, its part after the last",
         "error: the line is too long; expected at most 65536 bytes",
         "error: it has no effect without dynamic allocation; expected spark.dynamic",
         "error: ",
         "error: executor limit is \"5000000\", but must be at most 4194303",
-        "error: the line is no text; expected UTF-8",
+        "error: the line is not UTF-8",
         "ok: goodbye",
     ];
     assert_eq!(answers.len(), expected.len(), "{answers:#?}");
@@ -227,7 +227,7 @@ fn a_socket_belongs_to_one_run() {
     let refused = again(path);
     assert_eq!(refused.code, Some(2), "{}", refused.errors);
     assert!(
-        refused.errors.contains("but another process listens there already"),
+        refused.errors.contains("but another process already listens there"),
         "{}",
         refused.errors
     );
@@ -250,9 +250,9 @@ fn a_socket_belongs_to_one_run() {
     let pipe = Command::new("mkfifo").arg(folder.0.join("pipe")).status();
     assert!(pipe.unwrap().success());
     for (path, why) in [
-        ("pipe/x", "but no socket can be made there: Not a directory"),
-        (path, "but another file is there already, and it is no socket"),
-        ("no/such/folder/x", "but no socket can be made there: No such file"),
+        ("pipe/x", "but the socket can't be created: Not a directory"),
+        (path, "but another file exists there, which is not a socket"),
+        ("no/such/folder/x", "but the socket can't be created: No such file"),
         (&"x".repeat(200), "but must be a path of 1 to 107 bytes"),
     ] {
         let refused = again(path);

@@ -175,7 +175,7 @@ impl Scene {
         let executor = &self.model.executors[number as usize];
         let rule = self.model.setup.unreachable;
         match executor.life {
-            Life::OutOfSight => rule.release_after.map(|after| executor.since.plus(after)),
+            Life::Unreachable => rule.release_after.map(|after| executor.since.plus(after)),
             Life::GivenUp => Some(executor.since.plus(rule.forget_after)),
             _ => None,
         }

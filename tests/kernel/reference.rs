@@ -25,14 +25,14 @@ pub(crate) use updates::Effect;
 pub(crate) enum Life {
     Launching,
     Running,
-    OutOfSight,
+    Unreachable,
     GivenUp,
     Ended(Fate),
 }
 
 impl Life {
     pub(crate) fn counted(self) -> bool {
-        matches!(self, Life::Launching | Life::Running | Life::OutOfSight)
+        matches!(self, Life::Launching | Life::Running | Life::Unreachable)
     }
 
     pub(crate) fn live(self) -> bool {
@@ -221,7 +221,7 @@ impl Model {
         self.close();
         let fate = |number: &u64| match self.life(*number) {
             Life::Ended(fate) => fate,
-            Life::OutOfSight | Life::GivenUp => Fate::Unreachable,
+            Life::Unreachable | Life::GivenUp => Fate::Unreachable,
             Life::Launching | Life::Running => Fate::Alive,
         };
         let fates = self.roll.iter().map(|number| (*number, fate(number))).collect();

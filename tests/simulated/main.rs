@@ -10,13 +10,13 @@ mod regressions;
 mod size;
 mod worlds;
 
-use offermill::cluster::simulated::{Broken, Checks, Scenario, Simulation, shorten};
+use offermill::cluster::simulated::{Checks, InvariantViolation, Scenario, Simulation, shorten};
 
 /// The maximum number of runs in search of a shortened scenario.
 const SHORTENING_RUNS: u32 = 300;
 
 /// Runs a scenario to its end.
-fn play(scenario: Scenario, checks: Checks) -> Result<Simulation, Broken> {
+fn play(scenario: Scenario, checks: Checks) -> Result<Simulation, InvariantViolation> {
     let mut simulation = Simulation::new(scenario, checks).unwrap();
     while simulation.advance(10_000)? {}
     Ok(simulation)

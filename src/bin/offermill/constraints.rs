@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use clap::Args;
 use console::style;
-use offermill::attributes::{self, Items, OwnedAttribute, lend};
+use offermill::attributes::{self, Items, OwnedAttribute};
 use offermill::constraint::Verdict;
 use offermill::{Constraint, Offer};
 
@@ -96,9 +96,9 @@ fn verdict_for_agent(
     attributes: &[OwnedAttribute],
 ) -> Verdict {
     let items = Items::of(attributes);
-    let lent = lend(attributes, &items);
+    let borrowed = attributes::borrow(attributes, &items);
     let hostname = arguments.hostname.as_deref().unwrap_or_default();
-    let mut offer = Offer::new("", "", hostname, &[], &lent);
+    let mut offer = Offer::new("", "", hostname, &[], &borrowed);
     offer.region = arguments.region.as_deref();
     offer.zone = arguments.zone.as_deref();
     constraint.examine(&offer)

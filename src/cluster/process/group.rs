@@ -266,7 +266,7 @@ impl Drop for ProcessGroup {
 
 /// The argument list to execute. Fails if the command needs more than a process.
 fn arguments(command: &Command) -> Result<Cow<'_, [String]>, StartError> {
-    if let Some(what) = command.setup.as_ref().and_then(|setup| setup.beyond_a_process()) {
+    if let Some(what) = command.setup.as_ref().and_then(|setup| setup.unsupported_by_process()) {
         return Err(StartError::unsupported(format!(
             "the embedded cluster doesn't support {what}"
         )));

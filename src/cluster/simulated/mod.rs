@@ -37,4 +37,4 @@ mod world;
 pub use report::{DrainSummary, Latencies, Mark, Report, Sample};
 pub use scenario::{Fault, FaultKind, Scenario, Severity};
 pub use shrink::shorten;
-pub use simulation::{Broken, Checks, Progress, Simulation, Stage};
+pub use simulation::{Checks, InvariantViolation, Progress, Simulation, Stage};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::scenario::Scenario;
-use super::simulation::{Broken, Checks, Simulation};
+use super::simulation::{Checks, InvariantViolation, Simulation};
 use crate::resources::MilliCpus;
 use crate::time::Timestamp;
 
@@ -14,7 +14,7 @@ use crate::time::Timestamp;
 /// Each run may take up to four times as many steps as the original run.
 pub fn shorten(
     scenario: &Scenario,
-    broken: &Broken,
+    broken: &InvariantViolation,
     checks: Checks,
     keep_going: &mut dyn FnMut(u32, &Scenario) -> bool,
 ) -> Scenario {

@@ -1,6 +1,6 @@
 //! Syntax errors of expressions, with guesses at what was meant.
 
-use super::token::{Spot, Token};
+use super::token::{SpannedToken, Token};
 use crate::constraint::CONSTRAINT_BYTES_MAX;
 use crate::constraint::syntax_error::{SyntaxError, quoted, splice};
 
@@ -19,7 +19,7 @@ fn replaced(text: &str, start: usize, end: usize, by: &str) -> Option<String> {
 }
 
 /// Returns a token as messages show it.
-fn named(spot: &Spot<'_>, text: &str) -> String {
+fn named(spot: &SpannedToken<'_>, text: &str) -> String {
     match spot.token {
         Token::End => "the end".to_owned(),
         _ => quoted(text.get(spot.start..spot.end).unwrap_or_default()),
@@ -27,14 +27,14 @@ fn named(spot: &Spot<'_>, text: &str) -> String {
 }
 
 #[cold]
-pub(super) fn expected(spot: &Spot<'_>, wanted: &str, text: &str) -> SyntaxError {
+pub(super) fn expected(spot: &SpannedToken<'_>, wanted: &str, text: &str) -> SyntaxError {
     let sentence = format!("{} is not {wanted}", named(spot, text));
     syntax_error(spot.start, sentence, format!("expected {wanted}"), None)
 }
 
 /// A character that can't begin a token. The most likely one is a colon, as in Spark's syntax.
 #[cold]
-pub(super) fn stray(text: &str, start: usize, c: char) -> SyntaxError {
+pub(super) fn unexpected_character(text: &str, start: usize, c: char) -> SyntaxError {
     let shown = quoted(&c.to_string());
     let sentence = format!("{shown} has no meaning in an expression");
     match c {
@@ -97,7 +97,7 @@ pub(super) fn unclosed(text: &str, start: usize) -> SyntaxError {
 }
 
 #[cold]
-pub(super) fn unopened(text: &str, spot: &Spot<'_>) -> SyntaxError {
+pub(super) fn unopened(text: &str, spot: &SpannedToken<'_>) -> SyntaxError {
     let repaired = replaced(text, spot.start, spot.end, "");
     syntax_error(
         spot.start,
@@ -109,7 +109,7 @@ pub(super) fn unopened(text: &str, spot: &Spot<'_>) -> SyntaxError {
 
 /// A condition is missing: `and` at the end, `and and`, `()`, or an empty expression.
 #[cold]
-pub(super) fn no_condition(text: &str, spot: &Spot<'_>) -> SyntaxError {
+pub(super) fn no_condition(text: &str, spot: &SpannedToken<'_>) -> SyntaxError {
     let sentence = format!("a condition is missing before {}", named(spot, text));
     let expected = "expected a condition, as `zone = east` or `rack`";
     let repaired = match spot.token {
@@ -128,7 +128,7 @@ pub(super) fn no_condition(text: &str, spot: &Spot<'_>) -> SyntaxError {
 }
 
 #[cold]
-pub(super) fn no_join(text: &str, spot: &Spot<'_>) -> SyntaxError {
+pub(super) fn no_join(text: &str, spot: &SpannedToken<'_>) -> SyntaxError {
     let sentence = format!("{} follows a condition", named(spot, text));
     if let Token::Word(word) = spot.token
         && let Some((_, ours)) = WORDS.into_iter().find(|(one, _)| one.eq_ignore_ascii_case(word))
@@ -144,7 +144,7 @@ pub(super) fn no_join(text: &str, spot: &Spot<'_>) -> SyntaxError {
 }
 
 #[cold]
-pub(super) fn no_such_place(text: &str, spot: &Spot<'_>) -> SyntaxError {
+pub(super) fn no_such_place(text: &str, spot: &SpannedToken<'_>) -> SyntaxError {
     let sentence = format!("there is no {}", named(spot, text));
     let meant = text
         .get(spot.start..spot.end)
@@ -155,13 +155,13 @@ pub(super) fn no_such_place(text: &str, spot: &Spot<'_>) -> SyntaxError {
 }
 
 #[cold]
-pub(super) fn no_operator(text: &str, spot: &Spot<'_>) -> SyntaxError {
+pub(super) fn no_operator(text: &str, spot: &SpannedToken<'_>) -> SyntaxError {
     let sentence = format!("`not` before {} negates nothing", named(spot, text));
     syntax_error(spot.start, sentence, "expected `in`, `like` or `matches`", None)
 }
 
 #[cold]
-pub(super) fn no_list(text: &str, spot: &Spot<'_>) -> SyntaxError {
+pub(super) fn no_list(text: &str, spot: &SpannedToken<'_>) -> SyntaxError {
     let sentence = format!("`in` before {} has no list", named(spot, text));
     let repaired = match &spot.token {
         Token::Word(word) => replaced(text, spot.start, spot.end, &format!("{{{word}}}")),
@@ -178,7 +178,11 @@ pub(super) fn no_list(text: &str, spot: &Spot<'_>) -> SyntaxError {
 }
 
 #[cold]
-pub(super) fn unclosed_list(text: &str, spot: &Spot<'_>, close: &'static str) -> SyntaxError {
+pub(super) fn unclosed_list(
+    text: &str,
+    spot: &SpannedToken<'_>,
+    close: &'static str,
+) -> SyntaxError {
     let sentence = format!("{} is not allowed in a list", named(spot, text));
     let repaired = match spot.token {
         Token::End => splice(text, text.trim_end().len(), close, ""),
@@ -189,7 +193,7 @@ pub(super) fn unclosed_list(text: &str, spot: &Spot<'_>, close: &'static str) ->
 }
 
 #[cold]
-pub(super) fn glob_for_value(text: &str, spot: &Spot<'_>, operator: &str) -> SyntaxError {
+pub(super) fn glob_for_value(text: &str, spot: &SpannedToken<'_>, operator: &str) -> SyntaxError {
     let sentence = format!("{} is a pattern, and `{operator}` takes none", named(spot, text));
     let before = text.get(..spot.start).map(str::trim_end).unwrap_or_default();
     let like = match operator {
@@ -209,7 +213,7 @@ pub(super) fn glob_for_value(text: &str, spot: &Spot<'_>, operator: &str) -> Syn
 }
 
 #[cold]
-pub(super) fn keyword_for_value(text: &str, spot: &Spot<'_>) -> SyntaxError {
+pub(super) fn keyword_for_value(text: &str, spot: &SpannedToken<'_>) -> SyntaxError {
     let shown = text.get(spot.start..spot.end).unwrap_or_default();
     let sentence = format!("`{shown}` is a keyword");
     let repaired = replaced(text, spot.start, spot.end, &format!("\"{shown}\""));
@@ -217,14 +221,14 @@ pub(super) fn keyword_for_value(text: &str, spot: &Spot<'_>) -> SyntaxError {
 }
 
 #[cold]
-pub(super) fn no_number(text: &str, spot: &Spot<'_>, operator: &str) -> SyntaxError {
+pub(super) fn no_number(text: &str, spot: &SpannedToken<'_>, operator: &str) -> SyntaxError {
     let sentence =
         format!("{} is not a number, and `{operator}` compares numbers", named(spot, text));
     syntax_error(spot.start, sentence, "expected a number such as 3, -0.5 or 1e6", None)
 }
 
 #[cold]
-pub(super) fn reversed(text: &str, spot: &Spot<'_>, begin: u64, end: u64) -> SyntaxError {
+pub(super) fn reversed(text: &str, spot: &SpannedToken<'_>, begin: u64, end: u64) -> SyntaxError {
     let repaired = replaced(text, spot.start, spot.end, &format!("{end}-{begin}"));
     let sentence = format!("the interval {begin}-{end} ends before it begins");
     syntax_error(spot.start, sentence, "expected the smaller number first", repaired)

@@ -1,7 +1,7 @@
 //! Lexer for expressions.
 
 use super::errors;
-use super::token::{Spot, Token};
+use super::token::{SpannedToken, Token};
 use crate::constraint::syntax_error::SyntaxError;
 use crate::constraint::word::{KEYWORDS, word};
 
@@ -21,13 +21,13 @@ impl<'a> Lexer<'a> {
     }
 
     /// Returns the next token. At the end, it returns [`Token::End`] each time.
-    pub(super) fn next(&mut self) -> Result<Spot<'a>, SyntaxError> {
+    pub(super) fn next(&mut self) -> Result<SpannedToken<'a>, SyntaxError> {
         let ahead = self.text.get(self.at..).unwrap_or_default();
         let rest = ahead.trim_start();
         let start = self.text.len() - rest.len();
         let (token, length) = self.read(rest, start)?;
         self.at = start + length;
-        Ok(Spot { token, start, end: self.at })
+        Ok(SpannedToken { token, start, end: self.at })
     }
 
     fn read(&self, rest: &'a str, start: usize) -> Result<(Token<'a>, usize), SyntaxError> {
@@ -51,7 +51,7 @@ impl<'a> Lexer<'a> {
                 Ok((Token::Place(name), 1 + name.len()))
             }
             _ => match word(rest) {
-                "" => Err(errors::stray(self.text, start, first)),
+                "" => Err(errors::unexpected_character(self.text, start, first)),
                 word => {
                     let keyword = KEYWORDS.into_iter().find(|one| one.eq_ignore_ascii_case(word));
                     Ok((keyword.map_or(Token::Word(word), Token::Keyword), word.len()))

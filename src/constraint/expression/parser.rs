@@ -2,7 +2,7 @@
 //! closely, so nested parentheses don't cause recursion.
 
 use super::lexer::Lexer;
-use super::token::{Spot, Token};
+use super::token::{SpannedToken, Token};
 use super::tree::{Join, Node, Tree};
 use super::{CONDITIONS_MAX, PATTERN_BYTES_MAX, errors, place};
 use crate::constraint::condition::{Comparison, Condition, Test, Values};
@@ -33,7 +33,7 @@ pub(super) fn parse(text: &str, start: usize) -> Result<(Tree, Vec<Condition>), 
 struct Parser<'a> {
     text: &'a str,
     tokens: Lexer<'a>,
-    ahead: Spot<'a>,
+    ahead: SpannedToken<'a>,
     tree: Tree,
     conditions: Vec<Condition>,
     patterns: usize,
@@ -141,7 +141,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Advances to the next token and returns the current one.
-    fn advance(&mut self) -> Result<Spot<'a>, SyntaxError> {
+    fn advance(&mut self) -> Result<SpannedToken<'a>, SyntaxError> {
         if self.ahead.token == Token::End {
             return Ok(self.ahead.clone());
         }
@@ -166,7 +166,7 @@ impl<'a> Parser<'a> {
                 let word = if word == "not" {
                     negated = !negated;
                     match self.advance()? {
-                        Spot { token: Token::Keyword(word), .. } if word != "not" => word,
+                        SpannedToken { token: Token::Keyword(word), .. } if word != "not" => word,
                         spot => return Err(errors::no_operator(self.text, &spot)),
                     }
                 } else {

@@ -16,7 +16,7 @@ pub(super) enum Token<'a> {
 
 /// A token with its position, in bytes.
 #[derive(Clone, Debug)]
-pub(super) struct Spot<'a> {
+pub(super) struct SpannedToken<'a> {
     pub(super) token: Token<'a>,
     pub(super) start: usize,
     pub(super) end: usize,

@@ -125,9 +125,9 @@ pub struct Placed {
     pub id: ExecutorId,
     /// The resources that it takes.
     pub resources: ExecutorResources,
-    /// The cores that it is told: those that it takes and the extra cores.
+    /// The cores advertised to it: those that it takes and the extra cores.
     pub advertised_cores: MilliCpus,
-    /// The memory that it is told, without the overhead.
+    /// The memory advertised to it, without the overhead.
     pub advertised_memory: Mebibytes,
     pub(crate) pieces: (u32, u32),
 }

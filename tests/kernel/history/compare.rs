@@ -151,7 +151,7 @@ fn same_executors(kernel: &Kernel, snapshot: &Snapshot, model: &Model, ids: &Ids
         let life = match view.phase {
             Phase::Launching => Life::Launching,
             Phase::Running => Life::Running,
-            Phase::Unreachable => Life::OutOfSight,
+            Phase::Unreachable => Life::Unreachable,
             Phase::GivenUp => Life::GivenUp,
             other => panic!("a phase that the reference does not know: {other:?}"),
         };

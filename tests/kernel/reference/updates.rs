@@ -38,7 +38,7 @@ impl Effect {
 enum Says {
     NotYet,
     Runs,
-    OutOfSight,
+    Unreachable,
     Ended(Fate),
 }
 
@@ -52,7 +52,7 @@ fn says(state: TaskState, reason: UpdateReason) -> Says {
         (TaskState::Killed, _) => Says::Ended(Fate::Killed),
         (TaskState::Lost, AgentDisconnected | AgentRemoved | Reconciliation)
         | (TaskState::Unreachable | TaskState::Unknown | TaskState::GoneByOperator, _) => {
-            Says::OutOfSight
+            Says::Unreachable
         }
         (TaskState::Lost | TaskState::Dropped | TaskState::Gone, _) => Says::Ended(Fate::Lost),
         (other, _) => panic!("a state that the reference does not know: {other:?}"),
@@ -94,14 +94,14 @@ impl Model {
                 let freed = life.counted().then(|| freed(executor));
                 Effect { freed, excluded, ..Effect::of(Change::Ended(fate)) }
             }
-            (Life::Launching | Life::Running, Says::OutOfSight) => {
+            (Life::Launching | Life::Running, Says::Unreachable) => {
                 let executor = self.it(number);
-                executor.life = Life::OutOfSight;
+                executor.life = Life::Unreachable;
                 executor.since = now;
                 executor.doubtful = false;
                 Effect::of(Change::Unreachable)
             }
-            (Life::OutOfSight | Life::GivenUp, Says::OutOfSight) => Effect::of(Change::Nothing),
+            (Life::Unreachable | Life::GivenUp, Says::Unreachable) => Effect::of(Change::Nothing),
             (Life::GivenUp, Says::NotYet | Says::Runs) => {
                 if !self.has_room_for(&self.executors[number as usize]) {
                     return Effect { kill: true, ..Effect::of(Change::Refused) };
@@ -109,7 +109,7 @@ impl Model {
                 self.seen(number, Life::Running);
                 Effect::of(Change::Readmitted)
             }
-            (Life::OutOfSight, Says::NotYet | Says::Runs) => {
+            (Life::Unreachable, Says::NotYet | Says::Runs) => {
                 self.seen(number, Life::Running);
                 Effect::of(Change::Returned)
             }
@@ -203,7 +203,7 @@ impl Model {
                     executor.doubtful || now.since(executor.placed_at) >= Scope::YOUNG_FOR
                 }
                 _ if scope == Scope::All => true,
-                Life::OutOfSight | Life::GivenUp => true,
+                Life::Unreachable | Life::GivenUp => true,
                 Life::Launching if late => true,
                 _ => executor.doubtful,
             }
@@ -218,7 +218,7 @@ impl Model {
         for (executor, number) in self.executors.iter_mut().zip(0..) {
             let age = now.min(ABSENCE_CLOCK_MAX).since(executor.since.min(ABSENCE_CLOCK_MAX));
             match executor.life {
-                Life::OutOfSight if rule.release_after.is_some_and(|after| age >= after) => {
+                Life::Unreachable if rule.release_after.is_some_and(|after| age >= after) => {
                     executor.life = Life::GivenUp;
                     executor.since = now;
                     given_up.insert(number);

@@ -112,7 +112,7 @@ fn execute(
         Line::TooLong => {
             Err(format!("the line is too long; expected at most {LINE_BYTES_MAX} bytes"))
         }
-        Line::NotUtf8 => Err("the line is no text; expected UTF-8".to_owned()),
+        Line::NotUtf8 => Err("the line is not UTF-8".to_owned()),
     };
     let Some(command) = command.transpose() else { return (None, false) };
     let is_last = command == Ok(ControlCommand::Quit);

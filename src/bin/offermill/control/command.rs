@@ -105,7 +105,7 @@ impl ControlCommand {
             ("help", []) => ControlCommand::Help,
             ("quit", []) => ControlCommand::Quit,
             ("stop" | "help" | "quit", _) => return Err(expected(first, "nothing")),
-            _ => return Err(format!("{} is no command; expected {WORDS}", quoted(first))),
+            _ => return Err(format!("{} is not a command; expected {WORDS}", quoted(first))),
         }))
     }
 }
@@ -146,14 +146,14 @@ fn parse_load(words: &[&str]) -> Result<Load, String> {
     let mut seen = Vec::new();
     for word in words {
         let Some((name, count)) = word.split_once('=') else {
-            return Err(wrong(format_args!("{} is none of them", quoted(word))));
+            return Err(wrong(format_args!("{} is not one of them", quoted(word))));
         };
         let place = match name {
             "pending" => &mut load.pending,
             "running" => &mut load.running,
             "speculative" => &mut load.speculative,
             "unschedulable" => &mut load.unschedulable,
-            _ => return Err(wrong(format_args!("{} is none of them", quoted(name)))),
+            _ => return Err(wrong(format_args!("{} is not one of them", quoted(name)))),
         };
         if seen.contains(&name) {
             return Err(wrong(format_args!("{name} is given twice")));
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn others_are_refused_with_what_was_expected() {
         let rows = [
-            ("Limit 5", "\"Limit\" is no command; expected limit, kill, status,"),
+            ("Limit 5", "\"Limit\" is not a command; expected limit, kill, status,"),
             ("limit", "after \"limit\" was expected: a number of executors, or \"none\""),
             ("limit 5 6", "after \"limit\" was expected"),
             ("limit -1", "a number of executors, or \"none\", not \"-1\""),
@@ -271,8 +271,8 @@ mod tests {
             ("kill", "after \"kill\" was expected: names of executors"),
             ("status yaml", "nothing, or \"json\""),
             ("load", "after \"load\" was expected: pending=N and running=N"),
-            ("load 5", "\"5\" is none of them"),
-            ("load waiting=5", "\"waiting\" is none of them"),
+            ("load 5", "\"5\" is not one of them"),
+            ("load waiting=5", "\"waiting\" is not one of them"),
             ("load pending=x", "\"x\" is not a whole number"),
             ("load pending=", "\"\" is not a whole number"),
             ("load pending=1 pending=1", "pending is given twice"),

@@ -43,7 +43,7 @@ where
     S: Fn(ControlRequest) -> bool + Clone + Send + 'static,
 {
     let mut files = Vec::new();
-    let no_thread = |error: io::Error| format!("--control needs a thread more: {error}");
+    let no_thread = |error: io::Error| format!("--control: the thread can't be started: {error}");
     for path in paths {
         if path == STANDARD_INPUT {
             clients::read_standard_input(send.clone()).map_err(no_thread)?;

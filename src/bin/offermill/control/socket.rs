@@ -48,7 +48,7 @@ impl Drop for SocketFile {
 pub(super) fn bind(path: &Path) -> Result<(UnixListener, SocketFile), String> {
     let address = SocketAddrUnix::new(path)
         .map_err(|_| "must be a path of 1 to 107 bytes for a socket, or - for standard input")?;
-    let no_socket = |error: io::Error| format!("no socket can be made there: {error}");
+    let no_socket = |error: io::Error| format!("the socket can't be created: {error}");
     // Two runs that find the same unused socket must not remove each other's new one.
     let _lock = lock_folder(path);
     remove_unused(path, &address)?;
@@ -74,15 +74,15 @@ fn remove_unused(path: &Path, address: &SocketAddrUnix) -> Result<(), String> {
     let found = match fs::symlink_metadata(path) {
         Ok(found) => found,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(format!("no socket can be made there: {error}")),
+        Err(error) => return Err(format!("the socket can't be created: {error}")),
     };
     if !found.file_type().is_socket() {
-        return Err("another file is there already, and it is no socket".to_owned());
+        return Err("another file exists there, which is not a socket".to_owned());
     }
     match try_connect(address) {
         // A socket with a full backlog is in use, too.
         Ok(()) | Err(Errno::AGAIN) => {
-            Err("another process listens there already; expected a socket of this run's own"
+            Err("another process already listens there; expected a socket of this run's own"
                 .to_owned())
         }
         Err(Errno::CONNREFUSED | Errno::NOENT) => match fs::remove_file(path) {
@@ -91,9 +91,9 @@ fn remove_unused(path: &Path, address: &SocketAddrUnix) -> Result<(), String> {
             }
             _ => Ok(()),
         },
-        Err(error) => {
-            Err(format!("a socket is there, and whether it is in use is unknown: {error}"))
-        }
+        Err(error) => Err(format!(
+            "a socket exists there, and it can't be determined whether it is in use: {error}"
+        )),
     }
 }
 

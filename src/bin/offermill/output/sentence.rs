@@ -16,7 +16,7 @@ use crate::model::state::FindError;
 use crate::model::target::{OnExit, RunTarget};
 use crate::model::unended::{UnendedFate, is_out_of_reach};
 use crate::output::stall::stall_sentence;
-use crate::text::clock::time_for_people;
+use crate::text::clock::short_time;
 use crate::text::format::{count, passed, printable};
 
 /// The sentence of an event, without its time.
@@ -77,7 +77,7 @@ pub(crate) fn event_sentence(event: &RunEvent) -> String {
             printable(why)
         ),
         RunEvent::Broken { why } => {
-            format!("internal error, the run can't go on: {}; please report it", printable(why))
+            format!("internal error, the run can't continue: {}; please report it", printable(why))
         }
         RunEvent::LimitSet { from, to, why } => format!("{}: {why}", limit_change(*from, *to)),
         RunEvent::KillAsked { executors, why } => {
@@ -175,7 +175,7 @@ fn exclusion_sentence(exclusion: &AgentExclusion) -> String {
     let after = count(u64::from(*failures), "failure");
     let until = match (exclusion.ends, exclusion.duration()) {
         (Some(ends), Some(duration)) => {
-            format!("until {} ({})", time_for_people(ends), format_duration(duration))
+            format!("until {} ({})", short_time(ends), format_duration(duration))
         }
         _ => "for ever".to_owned(),
     };

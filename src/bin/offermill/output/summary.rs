@@ -16,7 +16,7 @@ use crate::model::unended::UnendedFate;
 use crate::model::waiting::{Stall, relevant_miss};
 use crate::output::stall::{declined_sentence, stall_sentence};
 use crate::output::totals;
-use crate::text::clock::time_for_people;
+use crate::text::clock::short_time;
 use crate::text::columns::{Column, TableCell, lay_out};
 use crate::text::format::{age, count, grouped, passed, printable};
 
@@ -185,12 +185,12 @@ fn listed<'a>(summary: &Summary<'a>) -> Vec<&'a ExecutorRecord> {
     if all.len() <= LISTED_MAX {
         return all;
     }
-    let is_well = |record: &&ExecutorRecord| {
+    let has_succeeded = |record: &&ExecutorRecord| {
         matches!(record.state, ExecutorState::Finished | ExecutorState::Killed)
     };
-    let (well, badly): (Vec<&ExecutorRecord>, Vec<&ExecutorRecord>) =
-        all.into_iter().partition(is_well);
-    badly.into_iter().rev().chain(well).take(LISTED_MAX).collect()
+    let (succeeded, failed): (Vec<&ExecutorRecord>, Vec<&ExecutorRecord>) =
+        all.into_iter().partition(has_succeeded);
+    failed.into_iter().rev().chain(succeeded).take(LISTED_MAX).collect()
 }
 
 /// For each host, how its executors ended: `2 finished, 1 failed`.
@@ -250,9 +250,9 @@ fn exclusion_at_end(exclusion: &AgentExclusion) -> String {
             // From two minutes on, seconds are left out.
             let step = if left.as_secs() < 120 { 1 } else { 60 };
             let left = Duration::from_secs(left.as_secs() / step * step);
-            format!("until {} (in {})", time_for_people(ends), age(left))
+            format!("until {} (in {})", short_time(ends), age(left))
         }
-        Some((ends, Err(_))) => format!("until {} (over)", time_for_people(ends)),
+        Some((ends, Err(_))) => format!("until {} (over)", short_time(ends)),
     };
     let after = count(u64::from(*failures), "failure");
     format!("{host} after {after} {until}; the last: {}", printable(why))

@@ -11,7 +11,7 @@ use crate::settings::RunSettings;
 use crate::settings::draft::SettingsDraft;
 use crate::settings::flags::RunArguments;
 use crate::settings::option::{DefaultValue, OptionSpec};
-use crate::settings::redact::{sounds_secret, without_secrets};
+use crate::settings::redact::{may_name_secret, without_secrets};
 use crate::settings::sources::{SettingSource, Sourced};
 use crate::text::format::printable;
 
@@ -88,7 +88,7 @@ fn shown(spec: &OptionSpec, draft: &SettingsDraft, settings: &RunSettings) -> Ve
 
 /// A value as it was given, without secrets.
 fn value_of(spec: &OptionSpec, given: &Sourced) -> String {
-    if spec.is_secret || (spec.key.ends_with('.') && sounds_secret(&given.key)) {
+    if spec.is_secret || (spec.key.ends_with('.') && may_name_secret(&given.key)) {
         return "set".to_owned();
     }
     let text = printable(&without_secrets(given.text.trim()));

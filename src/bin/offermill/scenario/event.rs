@@ -295,7 +295,7 @@ impl<'de> Visitor<'de> for EventVisitor {
     type Value = ScenarioEvent;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an event: an object with one key that says which")
+        f.write_str("an event: an object with one key, the kind of event")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ScenarioEvent, A::Error> {

@@ -105,7 +105,7 @@ fn read_scenario(lines: &mut LineReader<impl BufRead>) -> Result<ScenarioFile, L
     }
     let mut scenario = ScenarioFile { head, events: Vec::new(), incomplete_line: None };
     loop {
-        match lines.next::<ScenarioEvent>("an event: an object with one key that says which")? {
+        match lines.next::<ScenarioEvent>("an event: an object with one key, the kind of event")? {
             NextLine::Value(event) => scenario.events.push(event),
             NextLine::End => return Ok(scenario),
             NextLine::Incomplete => {

@@ -17,7 +17,7 @@ pub(crate) fn without_secrets(text: &str) -> String {
             ":" => after.is_some_and(|after| !after.starts_with("//")),
             _ => true,
         };
-        is_named && sounds_secret(name)
+        is_named && may_name_secret(name)
     });
     match secret {
         Some((at, _)) => without_users(text.get(..=at).unwrap_or_default()) + "…",
@@ -42,7 +42,7 @@ fn without_users(text: &str) -> String {
 }
 
 /// Whether a name is taken for the name of a secret.
-pub(crate) fn sounds_secret(name: &str) -> bool {
+pub(crate) fn may_name_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     SECRET_WORDS.iter().any(|word| name.contains(word))
 }
@@ -72,7 +72,7 @@ mod tests {
             assert_eq!(without_secrets(text), shown);
         }
         for name in ["API_KEY", "DB_PASS", "MYSQL_PWD", "AWS_CREDENTIALS", "AUTH"] {
-            assert!(sounds_secret(name), "{name}");
+            assert!(may_name_secret(name), "{name}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use offermill::Timestamp;
-use offermill::cluster::simulated::{Broken, Latencies};
+use offermill::cluster::simulated::{InvariantViolation, Latencies};
 use serde_json::{Map, Value, json};
 
 use super::numbers::per_second;
@@ -96,7 +96,7 @@ pub(super) fn search(
     })
 }
 
-fn violation(broken: &Broken, shortened: Option<&Shortened>) -> Value {
+fn violation(broken: &InvariantViolation, shortened: Option<&Shortened>) -> Value {
     json!({
         "invariant": broken.invariant,
         "what": broken.what,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use offermill::Timestamp;
-use offermill::cluster::simulated::{Broken, Report, Scenario};
+use offermill::cluster::simulated::{InvariantViolation, Report, Scenario};
 
 use super::options::{ScenarioOptions, SearchOptions};
 use crate::output::PrintOutcome;
@@ -17,7 +17,7 @@ pub(super) struct RunResult<'a> {
     /// The signal that stopped the simulation, and the virtual time at which the shutdown began.
     pub(super) stopped_by: Option<(&'static str, Timestamp)>,
     /// The invariant that was violated, if any.
-    pub(super) broken: Option<Broken>,
+    pub(super) broken: Option<InvariantViolation>,
 }
 
 /// The result of a search over seeds.
@@ -34,9 +34,9 @@ pub(super) struct SearchResult<'a> {
     /// The reason why the search ended before its last seed.
     pub(super) stopped_by: Option<&'static str>,
     /// Whether the last line reached standard output.
-    pub(super) said: PrintOutcome,
+    pub(super) printed: PrintOutcome,
     /// The seed that failed, and the invariant that it violated.
-    pub(super) broken: Option<(u64, Broken)>,
+    pub(super) broken: Option<(u64, InvariantViolation)>,
 }
 
 /// The shortest scenario found that still violates the same invariant.

@@ -1,6 +1,6 @@
 //! The rows of a summary: headings and sentences about one simulation, for the terminal and for the HTML report.
 
-use offermill::cluster::simulated::{Broken, Checks, Latencies};
+use offermill::cluster::simulated::{Checks, InvariantViolation, Latencies};
 
 use super::numbers::{counted, moment, per_second, percent, span};
 use super::result::RunResult;
@@ -41,7 +41,7 @@ pub(super) fn check_result(result: &RunResult<'_>) -> (String, CheckResult) {
 }
 
 /// Names the invariant by its number in the table of invariants; 9 and 29 are liveness.
-pub(super) fn invariant(broken: &Broken) -> String {
+pub(super) fn invariant(broken: &InvariantViolation) -> String {
     format!("invariant {}", broken.invariant)
 }
 

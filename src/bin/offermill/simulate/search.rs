@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use offermill::cluster::simulated::{Broken, Checks, Progress, Scenario, Simulation};
+use offermill::cluster::simulated::{Checks, InvariantViolation, Progress, Scenario, Simulation};
 
 use super::interrupt::Interrupt;
 use super::json;
@@ -25,11 +25,11 @@ pub(super) fn run(
     interrupt: &mut Interrupt,
 ) -> ExitStatus {
     let result = play_seeds(search, options, interrupt);
-    let mut said = result.said;
-    if !options.json && said == PrintOutcome::Written {
+    let mut printed = result.printed;
+    if !options.json && printed == PrintOutcome::Written {
         let sentence = result.sentence();
         let seeds = speed(result.seeds, result.took);
-        said = print_result(&format!(
+        printed = print_result(&format!(
             "{sentence}\nreal time {}, {seeds} seeds/s\n",
             passed(result.took)
         ));
@@ -37,12 +37,13 @@ pub(super) fn run(
     let shortened = shorten_violation(&result, options, interrupt);
     let written = save_scenario(&result, shortened.as_ref(), options);
     if options.json {
-        said = print_result(&format!("{}\n", json::search(&result, shortened.as_ref(), options)));
+        printed =
+            print_result(&format!("{}\n", json::search(&result, shortened.as_ref(), options)));
     }
     match result.broken {
         Some(_) => ExitStatus::Violation,
         None if !written || result.rejected > 0 => ExitStatus::BadInput,
-        None if said == PrintOutcome::Failed => ExitStatus::OutputClosed,
+        None if printed == PrintOutcome::Failed => ExitStatus::OutputClosed,
         None => ExitStatus::Done,
     }
 }
@@ -99,7 +100,7 @@ fn play_seeds<'a>(
         offers: 0,
         took: Duration::ZERO,
         stopped_by: None,
-        said: PrintOutcome::Written,
+        printed: PrintOutcome::Written,
         broken: None,
     };
     for seed in search.first..search.first.saturating_add(search.seeds) {
@@ -124,8 +125,8 @@ fn play_seeds<'a>(
         result.offers += played.progress.offers;
         result.broken = broken.map(|broken| (seed, broken));
         if let Some(description) = description {
-            result.said = print_seed(&display, &description, &played);
-            if result.said != PrintOutcome::Written {
+            result.printed = print_seed(&display, &description, &played);
+            if result.printed != PrintOutcome::Written {
                 result.stopped_by = Some("closed output");
                 break;
             }
@@ -150,7 +151,10 @@ struct Played {
 }
 
 /// Plays one simulation to its end. Returns `None` if a signal stops it.
-fn play(mut simulation: Simulation, interrupt: &mut Interrupt) -> Option<(Played, Option<Broken>)> {
+fn play(
+    mut simulation: Simulation,
+    interrupt: &mut Interrupt,
+) -> Option<(Played, Option<InvariantViolation>)> {
     let broken = loop {
         match simulation.advance(STEPS) {
             Ok(true) if interrupt.signal().is_some() => return None,

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use console::Term;
 use offermill::Timestamp;
-use offermill::cluster::simulated::{Broken, Progress, Simulation, Stage};
+use offermill::cluster::simulated::{InvariantViolation, Progress, Simulation, Stage};
 
 use super::interrupt::Interrupt;
 use super::numbers::{moment, per_second};
@@ -48,9 +48,9 @@ pub(super) fn run(
     if let Some(file) = &options.report {
         written &= file.write(&report::page(&result));
     }
-    let mut said = PrintOutcome::Written;
+    let mut printed = PrintOutcome::Written;
     if !options.json {
-        said = print_result(&summary::render(&result, options, summary_width()));
+        printed = print_result(&summary::render(&result, options, summary_width()));
     }
     let shortened = shorten_violation(&result, options, interrupt);
     if let Some(file) = &options.scenario_file {
@@ -58,12 +58,12 @@ pub(super) fn run(
         written &= file.write(&saved.to_string());
     }
     if options.json {
-        said = print_result(&format!("{}\n", json::run(&result, shortened.as_ref(), options)));
+        printed = print_result(&format!("{}\n", json::run(&result, shortened.as_ref(), options)));
     }
     match result.broken {
         Some(_) => ExitStatus::Violation,
         None if !written => ExitStatus::BadInput,
-        None if said == PrintOutcome::Failed => ExitStatus::OutputClosed,
+        None if printed == PrintOutcome::Failed => ExitStatus::OutputClosed,
         None => ExitStatus::Done,
     }
 }
@@ -155,7 +155,7 @@ fn sentence(progress: &Progress, offers_per_second: f64) -> String {
 struct StepBudget(u64);
 
 impl StepBudget {
-    fn advance(&mut self, simulation: &mut Simulation) -> Result<bool, Broken> {
+    fn advance(&mut self, simulation: &mut Simulation) -> Result<bool, InvariantViolation> {
         let began = Instant::now();
         let result = simulation.advance(self.0);
         let rate = per_second(self.0, began.elapsed()) as f64;

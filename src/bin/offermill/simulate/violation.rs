@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use console::style;
 use offermill::Timestamp;
-use offermill::cluster::simulated::{Broken, Checks, Scenario, shorten};
+use offermill::cluster::simulated::{Checks, InvariantViolation, Scenario, shorten};
 
 use super::interrupt::Interrupt;
 use super::numbers::{counted, moment};
@@ -22,7 +22,7 @@ const TIME_MAX: Duration = Duration::from_secs(60);
 
 /// A violated invariant and the scenario that shows it.
 pub(super) struct FoundViolation<'a> {
-    pub(super) broken: &'a Broken,
+    pub(super) broken: &'a InvariantViolation,
     pub(super) scenario: &'a Scenario,
     pub(super) checks: Checks,
     /// The seed and severity that the scenario was generated from.
@@ -50,7 +50,7 @@ pub(super) fn report_violation(
 }
 
 fn description(violation: &FoundViolation<'_>) -> String {
-    let Broken { at, step, what, .. } = violation.broken;
+    let InvariantViolation { at, step, what, .. } = violation.broken;
     let what = format!("{}: {}", invariant(violation.broken), printable(what));
     let mut text = String::from("\n");
     let mut add = |name: &str, sentence: &str| {
@@ -89,7 +89,7 @@ fn shorten_scenario(
     let on_panic = CommandOnPanic(violation.again);
     let mut runs_made = 0;
     let mut stopped_by = None;
-    let mut go_on = |runs: u32, shortest: &Scenario| {
+    let mut may_continue = |runs: u32, shortest: &Scenario| {
         runs_made = runs;
         let took = started.elapsed();
         stopped_by = match interrupt.signal() {
@@ -104,7 +104,8 @@ fn shorten_scenario(
         display.show(part_of_runs.max(part_of_time), sentence);
         stopped_by.is_none()
     };
-    let scenario = shorten(violation.scenario, violation.broken, violation.checks, &mut go_on);
+    let scenario =
+        shorten(violation.scenario, violation.broken, violation.checks, &mut may_continue);
     drop(on_panic);
     display.clear();
     Shortened { scenario, runs: runs_made, took: started.elapsed(), stopped_by }

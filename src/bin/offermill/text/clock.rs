@@ -28,7 +28,7 @@ pub(crate) fn rfc3339(time: SystemTime) -> String {
 }
 
 /// Formats a time as in `13:05:12 UTC`, with the date if it isn't today.
-pub(crate) fn time_for_people(time: SystemTime) -> String {
+pub(crate) fn short_time(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let today = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() / DAY;
     let (hour, minute, second) = time_of_day(since);

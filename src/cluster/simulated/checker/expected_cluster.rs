@@ -363,21 +363,20 @@ impl ExpectedCluster {
             return Err((21, "a snapshot at a standstill is not exact".to_owned()));
         }
         self.agrees_with_views(snapshot, kernel)?;
-        for pictured in &snapshot.agents {
-            let known =
-                AgentRef::parse(&pictured.agent_id).and_then(|agent| self.agents.get(&agent));
+        for shown in &snapshot.agents {
+            let known = AgentRef::parse(&shown.agent_id).and_then(|agent| self.agents.get(&agent));
             let (executors, until) = known
                 .map_or((0, Timestamp::ORIGIN), |agent| (agent.executors, agent.excluded_until));
-            if pictured.executors != executors {
-                let (id, found) = (&pictured.agent_id, pictured.executors);
+            if shown.executors != executors {
+                let (id, found) = (&shown.agent_id, shown.executors);
                 return Err((
                     1,
                     format!("agent {id} holds {found} executors, expected {executors}"),
                 ));
             }
             let excluded = Some(until).filter(|until| now < *until);
-            if pictured.excluded_until != excluded {
-                let (id, found) = (&pictured.agent_id, pictured.excluded_until);
+            if shown.excluded_until != excluded {
+                let (id, found) = (&shown.agent_id, shown.excluded_until);
                 let what = format!("agent {id} is excluded until {found:?}, expected {excluded:?}");
                 return Err((16, what));
             }
@@ -387,13 +386,10 @@ impl ExpectedCluster {
 
     /// Checks that the snapshot has exactly the expected executors.
     fn agrees_with_views(&self, snapshot: &Snapshot, kernel: &Kernel) -> Result<(), RuleViolation> {
-        let pictured = snapshot.executors.len();
+        let shown = snapshot.executors.len();
         let known = self.executors.len();
-        if pictured != known {
-            return Err((
-                21,
-                format!("{pictured} executors are in the snapshot, expected {known}"),
-            ));
+        if shown != known {
+            return Err((21, format!("{shown} executors are in the snapshot, expected {known}")));
         }
         let mut name = String::new();
         for view in &snapshot.executors {

@@ -90,14 +90,14 @@ impl Cluster {
         self.report(events, task, TaskState::Running);
         if self.lifetime > 0 && !self.faults_over {
             let lives = self.rng.lifetime(self.lifetime);
-            let badly = self.rng.percent(self.failures_percent);
-            events.after(lives, SimEvent::TaskEnds(task, badly));
+            let fails = self.rng.percent(self.failures_percent);
+            events.after(lives, SimEvent::TaskEnds(task, fails));
         }
     }
 
-    pub(super) fn task_ends(&mut self, events: &mut EventQueue, task: TaskRef, badly: bool) {
+    pub(super) fn task_ends(&mut self, events: &mut EventQueue, task: TaskRef, fails: bool) {
         if !self.faults_over {
-            self.end(events, task, if badly { TaskState::Failed } else { TaskState::Finished });
+            self.end(events, task, if fails { TaskState::Failed } else { TaskState::Finished });
         } else if self.task(task).is_some_and(|found| found.phase == TaskPhase::Starting) {
             events.after(0, SimEvent::TaskRuns(task));
         }

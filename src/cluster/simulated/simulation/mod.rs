@@ -33,7 +33,7 @@ pub enum Checks {
 /// A violated invariant, where the simulation stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Broken {
+pub struct InvariantViolation {
     /// Virtual time of the violation.
     pub at: Timestamp,
     /// The number of steps until then.
@@ -44,14 +44,14 @@ pub struct Broken {
     pub what: String,
 }
 
-impl fmt::Display for Broken {
+impl fmt::Display for InvariantViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Broken { at, step, invariant, what } = self;
+        let InvariantViolation { at, step, invariant, what } = self;
         write!(f, "invariant {invariant} is broken at {at} (step {step}): {what}")
     }
 }
 
-impl std::error::Error for Broken {}
+impl std::error::Error for InvariantViolation {}
 
 /// The stages of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,7 +160,7 @@ impl Simulation {
     ///
     /// # Errors
     /// The first violated invariant. The simulation can't be continued then.
-    pub fn advance(&mut self, steps: u64) -> Result<bool, Broken> {
+    pub fn advance(&mut self, steps: u64) -> Result<bool, InvariantViolation> {
         for _ in 0..steps {
             if self.stage == Stage::Over {
                 return Ok(false);
@@ -339,7 +339,7 @@ impl Simulation {
         }
     }
 
-    fn check(&mut self) -> Result<(), Broken> {
+    fn check(&mut self) -> Result<(), InvariantViolation> {
         self.checker.step_ends(&self.framework.kernel, self.framework.settings);
         let now = self.events.now;
         if self.checks == Checks::EachStep || now >= self.checked_at + 1_000 {
@@ -349,6 +349,11 @@ impl Simulation {
         }
         let Some((invariant, what)) = self.checker.take_violation() else { return Ok(()) };
         self.stage = Stage::Over;
-        Err(Broken { at: Timestamp::from_millis(now), step: self.steps, invariant, what })
+        Err(InvariantViolation {
+            at: Timestamp::from_millis(now),
+            step: self.steps,
+            invariant,
+            what,
+        })
     }
 }

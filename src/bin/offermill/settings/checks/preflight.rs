@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf, absolute};
 
-use offermill::attributes::{Items, lend};
+use offermill::attributes::{self, Items};
 use offermill::cluster::local::LocalMaster;
 use offermill::config::ExecutorCores;
 use offermill::resources::{Mebibytes, MilliCpus};
@@ -159,7 +159,7 @@ pub(crate) fn check_capacity(
 fn unmet_condition(draft: &SettingsDraft, hostname: &str, agent: usize) -> Option<String> {
     let owned = draft.attributes.of_agent(agent).unwrap_or_default();
     let items = Items::of(&owned);
-    let attributes = lend(&owned, &items);
+    let attributes = attributes::borrow(&owned, &items);
     let unmet = draft.constraint.check(&Offer::new("", "", hostname, &[], &attributes)).err()?;
     let condition = draft.constraint.condition(unmet.condition).unwrap_or_default();
     Some(format!("`{}`: {}", printable(&condition), unmet.mismatch))
