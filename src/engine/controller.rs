@@ -167,7 +167,7 @@ impl Controller {
             self.kills.ended(&update.executor);
         } else if outcome.kill {
             let agent_id = update.agent_id.as_deref();
-            self.kills.kill_stray(&update.executor, agent_id, self.options.kill_grace, now, out);
+            self.kills.kill_unknown(&update.executor, agent_id, self.options.kill_grace, now, out);
         } else if !update.state.alive() {
             self.kills.not_seen_alive(&update.executor);
         } else if matches!(outcome.change, Change::Returned | Change::Readmitted) {
@@ -226,7 +226,7 @@ impl Controller {
     }
 
     /// Kills executors of a former run that the kernel has no room for. Their agents may be unreachable, and then no
-    /// report about them comes, so the kills are repeated like those of any stray.
+    /// report about them comes, so the kills are repeated like those of any unknown executor.
     pub(crate) fn end_surplus(
         &mut self,
         surplus: &[(String, String)],
@@ -234,7 +234,7 @@ impl Controller {
         out: &mut dyn CallSink,
     ) {
         for (executor, agent_id) in surplus {
-            self.kills.kill_stray(executor, Some(agent_id), self.options.kill_grace, now, out);
+            self.kills.kill_unknown(executor, Some(agent_id), self.options.kill_grace, now, out);
         }
     }
 
@@ -310,7 +310,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::engine::journal::recording::Recording;
-    use crate::engine::kill_retry::STRAY_TRIES;
+    use crate::engine::kill_retry::UNKNOWN_TRIES;
     use crate::ids::IdScheme;
     use crate::kernel::{Decisions, Kernel};
     use crate::offer::{Offer, Resource};
@@ -396,10 +396,10 @@ mod tests {
         assert_eq!(kills, ["16: kill 7"]);
     }
 
-    /// Goal: the kill of a stray that doesn't end is repeated until the cluster reports it gone. Method: an unknown
+    /// Goal: the kill of an unknown executor is repeated until the cluster reports it gone. Method: an unknown
     /// executor that runs.
     #[test]
-    fn strays_are_killed_until_they_are_gone() {
+    fn unknown_executors_are_killed_until_they_are_gone() {
         let mut controller = controller(0);
         let mut log = Log::default();
         send_update(&mut controller, "77", TaskState::Running, at(1), &mut log);
@@ -410,7 +410,7 @@ mod tests {
         send_update(&mut controller, "78", TaskState::Running, at(1_000), &mut log);
         assert_eq!(
             kills(run_seconds(&mut controller, 1_000, 20_000)).len(),
-            STRAY_TRIES as usize,
+            UNKNOWN_TRIES as usize,
             "not for ever"
         );
     }

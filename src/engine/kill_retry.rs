@@ -31,9 +31,9 @@ const AGAIN_AFTER_MAX: Duration = Duration::from_secs(300);
 const AGAIN_AFTER_MIN: Duration = Duration::from_secs(1);
 /// The shortest interval after which the kill of an executor that is reported alive is repeated.
 const AGAIN_IF_ALIVE: Duration = Duration::from_secs(5);
-/// How often the kill of a stray, an executor that the kernel doesn't count, is repeated. If the stray's agent is
-/// unreachable for longer, the stray is reported, and killed, when it returns.
-pub(super) const STRAY_TRIES: u32 = 20;
+/// How often the kill of an unknown executor, which the kernel doesn't count, is repeated. If its agent is unreachable
+/// for longer, it is reported, and killed, when it returns.
+pub(super) const UNKNOWN_TRIES: u32 = 20;
 
 /// How much longer than the timeout of a shutdown a grace is that would end with it.
 const GRACE_BEYOND_TIMEOUT: Duration = Duration::from_secs(5);
@@ -89,8 +89,8 @@ struct Kill {
     asked_at: Timestamp,
     again_at: Timestamp,
     again_after: Duration,
-    /// Of a stray: how many more calls will be made.
-    stray_tries: Option<u32>,
+    /// Of an unknown executor: how many more calls will be made.
+    unknown_tries: Option<u32>,
 }
 
 impl KillRetries {
@@ -117,8 +117,8 @@ impl KillRetries {
         self.open.insert(executor, kill);
     }
 
-    /// Kills a stray: an executor that the kernel doesn't count.
-    pub(super) fn kill_stray(
+    /// Kills an unknown executor, which the kernel doesn't count.
+    pub(super) fn kill_unknown(
         &mut self,
         executor: &str,
         agent_id: Option<&str>,
@@ -127,9 +127,9 @@ impl KillRetries {
         out: &mut dyn CallSink,
     ) {
         let kill = self.open.entry(executor.to_owned()).or_insert_with(|| {
-            let stray_tries = Some(STRAY_TRIES);
+            let unknown_tries = Some(UNKNOWN_TRIES);
             let terms = KillTerms { grace, repeat_max: AGAIN_AFTER_MAX };
-            Kill { stray_tries, ..Kill::new(agent_id, terms, now) }
+            Kill { unknown_tries, ..Kill::new(agent_id, terms, now) }
         });
         kill.make_call(executor, now, out);
     }
@@ -167,9 +167,9 @@ impl KillRetries {
         self.open.remove(executor);
     }
 
-    /// Removes the kill of a stray that the cluster reports as not running: no further report will follow.
+    /// Removes the kill of an unknown executor that the cluster reports as not running: no further report will follow.
     pub(super) fn not_seen_alive(&mut self, executor: &str) {
-        if self.open.get(executor).is_some_and(|kill| kill.stray_tries.is_some()) {
+        if self.open.get(executor).is_some_and(|kill| kill.unknown_tries.is_some()) {
             self.open.remove(executor);
         }
     }
@@ -183,7 +183,7 @@ impl KillRetries {
             if now < kill.again_at || kill.must_wait(&self.launches) {
                 return true;
             }
-            match &mut kill.stray_tries {
+            match &mut kill.unknown_tries {
                 Some(0) => return false,
                 Some(tries) => *tries -= 1,
                 None => {}
@@ -206,7 +206,7 @@ impl Kill {
             asked_at: now,
             again_at: now,
             again_after: Duration::ZERO,
-            stray_tries: None,
+            unknown_tries: None,
         };
         kill.restart_intervals(now);
         kill
