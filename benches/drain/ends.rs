@@ -83,8 +83,8 @@ impl Ends {
         let mut locked = Locked::new(&self.config, MET, ENOUGH);
         self.fill(&mut locked);
         let start = Instant::now();
-        let roll = locked.plain().call_the_roll();
-        let targets = roll.targets();
+        let list = locked.plain().drain_list();
+        let targets = list.targets();
         let end = |names: &[String]| {
             for name in names {
                 let update = StatusUpdate::new(name, TaskState::Finished);
@@ -92,7 +92,7 @@ impl Ends {
             }
         };
         on_threads(threads, &self.names, end, || ());
-        let report = locked.plain().report(&roll);
+        let report = locked.plain().report(&list);
         let spent = start.elapsed();
         assert_eq!(targets.len(), EXECUTORS);
         assert!(report.iter().all(|drained| drained.ended));
@@ -104,10 +104,10 @@ impl Ends {
         let mut scheduler = Baseline::new(&self.config, MET, ENOUGH);
         self.fill(&mut scheduler);
         let start = Instant::now();
-        let roll = scheduler.plain.call_the_roll();
-        let targets = roll.targets();
+        let list = scheduler.plain.drain_list();
+        let targets = list.targets();
         self.names.iter().for_each(|name| scheduler.end(name));
-        let report = scheduler.plain.report(&roll);
+        let report = scheduler.plain.report(&list);
         let spent = start.elapsed();
         assert_eq!(targets.len(), EXECUTORS);
         assert!(report.iter().all(|drained| drained.ended));

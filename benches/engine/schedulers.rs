@@ -16,7 +16,7 @@ use offermill::{Config, Offer, StatusUpdate};
 use crate::BATCH;
 use crate::cluster::{Cluster, Launched, ended};
 use crate::support::fleet::Batch;
-use crate::support::plain::{Answer, Plain, Told as Outcome};
+use crate::support::plain::{Answer, Plain, UpdateOutcome};
 use crate::support::{self, ENOUGH, NOW};
 
 /// The cluster, as all see it.
@@ -68,7 +68,7 @@ impl System for Engined {
 }
 
 /// What goes through a baseline's channel.
-enum Told {
+enum Message {
     Offers(Batch),
     Event(Event),
 }
@@ -92,7 +92,7 @@ impl Owner for Arc<Mutex<Plain>> {
 
 /// Threads at one channel.
 pub(crate) struct Threads {
-    channel: Option<Sender<Told>>,
+    channel: Option<Sender<Message>>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -127,19 +127,19 @@ impl Threads {
         Threads { channel: Some(sender), threads: threads.collect() }
     }
 
-    fn tell(&self, told: Told) {
+    fn send(&self, message: Message) {
         let channel = self.channel.as_ref().expect("open");
-        assert!(channel.send(told).is_ok(), "the receiver is gone");
+        assert!(channel.send(message).is_ok(), "the receiver is gone");
     }
 }
 
 impl System for Threads {
     fn offers(&self, _encoded: &EncodedOffers, batch: Batch) {
-        self.tell(Told::Offers(batch));
+        self.send(Message::Offers(batch));
     }
 
     fn ended(&self, launched: Launched) {
-        self.tell(Told::Event(ended(launched)));
+        self.send(Message::Event(ended(launched)));
     }
 }
 
@@ -159,24 +159,24 @@ struct Clerk<O> {
 }
 
 impl<O: Owner> Clerk<O> {
-    fn work(mut self, channel: &Receiver<Told>) {
+    fn work(mut self, channel: &Receiver<Message>) {
         let launcher = launcher();
-        for told in channel {
-            match told {
-                Told::Offers(batch) => {
+        for message in channel {
+            match message {
+                Message::Offers(batch) => {
                     let Clerk { owner, answer, .. } = &mut self;
                     owner.with(|plain| plain.answer(batch, NOW, answer));
                     self.accept(batch, &launcher);
                     self.decline(batch);
                 }
-                Told::Event(Event::Update(update)) => {
+                Message::Event(Event::Update(update)) => {
                     let status = StatusUpdate::new(&update.executor, update.state);
-                    let told = self.owner.with(|plain| plain.update(&status, NOW));
-                    assert!(matches!(told, Outcome::Ended(..)), "{told:?}");
+                    let outcome = self.owner.with(|plain| plain.update(&status, NOW));
+                    assert!(matches!(outcome, UpdateOutcome::Ended(..)), "{outcome:?}");
                     let uuid = update.uuid.as_deref().expect("a token");
                     self.cluster.take(&Call::Acknowledge { update: &update, uuid });
                 }
-                Told::Event(_) => {}
+                Message::Event(_) => {}
             }
         }
     }

@@ -85,7 +85,7 @@ impl<H: System> Traffic<H> {
         self.cluster.answered.wait(self.sent);
         self.cluster.acknowledged.wait(self.ended);
         let spent = start.elapsed();
-        self.judge();
+        self.check();
         spent
     }
 
@@ -100,7 +100,7 @@ impl<H: System> Traffic<H> {
         }
     }
 
-    fn judge(&mut self) {
+    fn check(&mut self) {
         let before = self.live.len();
         self.cluster.take_launched(&mut self.live);
         self.launched += (self.live.len() - before) as u64;

@@ -135,14 +135,14 @@ fn lap(kind: Kind, workers: &mut [Worker], turns: u64) -> f64 {
     let answered = together(workers, turns, Worker::answer);
     workers.iter_mut().for_each(Worker::name);
     let named = workers.iter().map(|worker| worker.names.len() as u64).sum();
-    let tell =
-        |workers: &mut [Worker], state| together(workers, turns, |worker, _| worker.tell(state));
+    let update =
+        |workers: &mut [Worker], state| together(workers, turns, |worker, _| worker.update(state));
     match kind {
-        Kind::Running => spread(tell(workers, TaskState::Running), named),
-        Kind::Ended => spread(tell(workers, TaskState::Finished), named),
+        Kind::Running => spread(update(workers, TaskState::Running), named),
+        Kind::Ended => spread(update(workers, TaskState::Finished), named),
         Kind::EndedTogether => {
-            let told = together(workers, turns, |worker, _| worker.end_together());
-            spread(told, named / TOGETHER as u64)
+            let ended = together(workers, turns, |worker, _| worker.end_together());
+            spread(ended, named / TOGETHER as u64)
         }
         _ => spread(answered, turns),
     }
@@ -195,7 +195,7 @@ impl Worker {
     }
 
     /// Tells of each executor that was named.
-    fn tell(&mut self, state: TaskState) {
+    fn update(&mut self, state: TaskState) {
         for name in &self.names {
             black_box(self.kernel.status_update(&StatusUpdate::new(name, state), NOW));
         }
@@ -215,9 +215,9 @@ impl Worker {
 
     /// Ends all that started; those that were named last have perhaps not.
     fn end_all(&mut self) {
-        self.tell(TaskState::Finished);
+        self.update(TaskState::Finished);
         self.name();
-        self.tell(TaskState::Finished);
+        self.update(TaskState::Finished);
     }
 }
 

@@ -18,16 +18,16 @@ pub(crate) const SCENES: [(&str, Scene); 6] = [
     ("snapshot/executors", snapshot),
 ];
 
-fn tell(kernel: &Kernel, name: &str, state: TaskState) -> Change {
+fn report(kernel: &Kernel, name: &str, state: TaskState) -> Change {
     kernel.status_update(&StatusUpdate::new(name, state), NOW).change
 }
 
 fn tell_running(kernel: &Kernel, name: &str) {
-    assert_eq!(tell(kernel, name, TaskState::Running), Change::Running);
+    assert_eq!(report(kernel, name, TaskState::Running), Change::Running);
 }
 
 fn tell_finished(kernel: &Kernel, name: &str) {
-    assert!(matches!(tell(kernel, name, TaskState::Finished), Change::Ended(_)));
+    assert!(matches!(report(kernel, name, TaskState::Finished), Change::Ended(_)));
 }
 
 /// One executor on each agent, and their ids' texts in another order than that in which they were placed.
@@ -51,10 +51,10 @@ fn updates(size: Size, state: TaskState, first: fn(&Kernel, &str), batch: usize)
     for lap in 0..=size.laps {
         alive(&mut ours, &fleet, lap, &mut names);
         names.iter().for_each(|name| first(&kernel, name));
-        let told: Vec<_> = names.iter().map(|name| StatusUpdate::new(name, state)).collect();
+        let updates: Vec<_> = names.iter().map(|name| StatusUpdate::new(name, state)).collect();
         let mut work = || match batch {
-            1 => told.iter().for_each(|update| _ = black_box(kernel.status_update(update, NOW))),
-            _ => told.chunks(batch).for_each(|updates| {
+            1 => updates.iter().for_each(|update| _ = black_box(kernel.status_update(update, NOW))),
+            _ => updates.chunks(batch).for_each(|updates| {
                 outcomes.clear();
                 kernel.status_updates(updates, NOW, &mut outcomes);
                 black_box(&outcomes);

@@ -64,13 +64,13 @@ fn bench<D: Scheduler, P: Pictured>(
         Report::Explain => pictured.explain(),
     };
     group.bench_function(BenchmarkId::new(name, "alone"), |bencher| bencher.iter(ask));
-    tally.tell(name, "alone");
+    tally.print(name, "alone");
     let id = BenchmarkId::new(name, "under load");
     group.bench_function(id, |bencher| {
         let work = |stream: &mut Stream<D>| stream.start_and_end(1);
         beside(stream, work, || bencher.iter(ask));
     });
-    tally.tell(name, "under load");
+    tally.print(name, "under load");
 }
 
 /// How many snapshots were exact.
@@ -87,7 +87,7 @@ impl Tally {
     }
 
     /// Tells, if anything was counted, and begins anew.
-    fn tell(&self, name: &str, when: &str) {
+    fn print(&self, name: &str, when: &str) {
         let (all, exact) = (self.all.take(), self.exact.take());
         if all > 0 {
             println!("reports/snapshot/{name}/{when}: {exact} of {all} were exact");

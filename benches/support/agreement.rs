@@ -3,7 +3,7 @@
 use offermill::{Change, TaskState};
 
 use super::fleet::{Batch, Fleet};
-use super::plain::Told;
+use super::plain::UpdateOutcome;
 use super::scheduler::{Baseline, Ours, Scheduler};
 
 /// Compares all that both answer to the fleet's offers: to agents that they meet, and to agents that they know.
@@ -37,21 +37,21 @@ pub(crate) fn check_update(
     (our_name, plain_name): (&str, &str),
     state: TaskState,
 ) {
-    let outcome = ours.told(our_name, state);
-    let told = match (outcome.change, outcome.freed) {
-        (Change::UnknownExecutor, None) => Told::Unknown,
-        (Change::Nothing, None) => Told::Nothing,
-        (Change::Running, None) => Told::Running,
-        (Change::Ended(_), Some(freed)) => Told::Ended(freed.cores, freed.memory),
+    let outcome = ours.outcome_of(our_name, state);
+    let expected = match (outcome.change, outcome.freed) {
+        (Change::UnknownExecutor, None) => UpdateOutcome::Unknown,
+        (Change::Nothing, None) => UpdateOutcome::Nothing,
+        (Change::Running, None) => UpdateOutcome::Running,
+        (Change::Ended(_), Some(freed)) => UpdateOutcome::Ended(freed.cores, freed.memory),
         other => unreachable!("{other:?}"),
     };
-    assert_eq!(told, baseline.told(plain_name, state), "{our_name} {state:?}");
+    assert_eq!(expected, baseline.outcome_of(plain_name, state), "{our_name} {state:?}");
     compare_totals(ours, baseline);
 }
 
 fn compare_totals(ours: &Ours, baseline: &Baseline) {
-    let (totals, strays) = (ours.kernel().totals(), ours.kernel().unknown_updates());
-    assert_eq!((totals.executors, totals.cores, strays), baseline.plain.totals());
+    let (totals, unknown_updates) = (ours.kernel().totals(), ours.kernel().unknown_updates());
+    assert_eq!((totals.executors, totals.cores, unknown_updates), baseline.plain.totals());
 }
 
 fn compare(ours: &Ours, baseline: &Baseline, batch: Batch) {

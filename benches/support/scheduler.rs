@@ -8,7 +8,7 @@ use offermill::{Config, Decisions, ExecutorId, Handler, Kernel, Outcome, StatusU
 
 use super::NOW;
 use super::fleet::Batch;
-use super::plain::{Answer, Placed, Plain, Told};
+use super::plain::{Answer, Placed, Plain, UpdateOutcome};
 
 /// Something that answers offers, and hears of the end of what it started.
 pub(crate) trait Scheduler: Send {
@@ -72,7 +72,7 @@ impl Ours {
     }
 
     /// Applies an update and says what it did.
-    pub(crate) fn told(&mut self, name: &str, state: TaskState) -> Outcome {
+    pub(crate) fn outcome_of(&mut self, name: &str, state: TaskState) -> Outcome {
         self.kernel.status_update(&StatusUpdate::new(name, state), NOW)
     }
 }
@@ -95,7 +95,7 @@ impl Scheduler for Ours {
     }
 
     fn update(&mut self, name: &str, state: TaskState) {
-        black_box(self.told(name, state));
+        black_box(self.outcome_of(name, state));
     }
 
     /// In batches of 100: as many as a batch of offers starts.
@@ -129,7 +129,7 @@ impl Baseline {
     }
 
     /// Applies an update and says what it did.
-    pub(crate) fn told(&mut self, name: &str, state: TaskState) -> Told {
+    pub(crate) fn outcome_of(&mut self, name: &str, state: TaskState) -> UpdateOutcome {
         self.plain.update(&StatusUpdate::new(name, state), NOW)
     }
 }
@@ -150,7 +150,7 @@ impl Scheduler for Baseline {
     }
 
     fn update(&mut self, name: &str, state: TaskState) {
-        black_box(self.told(name, state));
+        black_box(self.outcome_of(name, state));
     }
 }
 

@@ -6,7 +6,7 @@ use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, SamplingMode, Throughput};
 
 use crate::kind::Kind;
-use crate::roster::{BATCH, Roster, Tell, in_batches, one_by_one};
+use crate::roster::{Apply, BATCH, Roster, in_batches, one_by_one};
 use crate::support;
 use crate::support::scheduler::{Ours, Scheduler};
 use crate::support::stream::EXECUTORS_LIVE;
@@ -50,14 +50,14 @@ pub(crate) fn all(criterion: &mut Criterion, kind: Kind) {
 fn bench<D: Scheduler>(
     group: &mut BenchmarkGroup<'_, WallTime>,
     id: BenchmarkId,
-    (kind, tell): (Kind, Tell<D>),
+    (kind, apply): (Kind, Apply<D>),
     schedulers: impl Fn() -> Vec<D>,
 ) {
     let mut workers: Option<Vec<Roster<D>>> = None;
     group.bench_function(id, |bencher| {
         let workers =
             workers.get_or_insert_with(|| schedulers().into_iter().map(Roster::new).collect());
-        bencher.iter_custom(|turns| time(workers, kind, tell, turns));
+        bencher.iter_custom(|turns| time(workers, kind, apply, turns));
     });
 }
 
@@ -65,7 +65,7 @@ fn bench<D: Scheduler>(
 fn time<D: Scheduler>(
     workers: &mut [Roster<D>],
     kind: Kind,
-    tell: Tell<D>,
+    apply: Apply<D>,
     mut turns: u64,
 ) -> Duration {
     let round = (EXECUTORS_LIVE / BATCH * workers.len()) as u64;
@@ -73,7 +73,7 @@ fn time<D: Scheduler>(
     while turns > 0 {
         let share = turns.min(round);
         let prepare = |roster: &mut Roster<D>| kind.prepare(roster);
-        let run = |roster: &mut Roster<D>, turns| roster.tell(kind.state(), tell, turns);
+        let run = |roster: &mut Roster<D>, turns| roster.apply_next(kind.state(), apply, turns);
         spent += together_once(workers, share, prepare, run);
         turns -= share;
     }

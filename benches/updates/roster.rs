@@ -10,7 +10,7 @@ use crate::support::stream::EXECUTORS_LIVE;
 pub(crate) const BATCH: usize = 100;
 
 /// How updates with one state are passed to a scheduler.
-pub(crate) type Tell<D> = fn(&mut D, &[String], TaskState);
+pub(crate) type Apply<D> = fn(&mut D, &[String], TaskState);
 
 /// A scheduler with its executors. Those of several threads lie in one list, and must not share lines.
 #[repr(align(128))]
@@ -19,12 +19,12 @@ pub(crate) struct Roster<D> {
     offers: Vec<Batch>,
     /// The executors' ids, in the order of their start.
     pub(crate) names: Vec<String>,
-    /// The order in which they are spoken of.
+    /// The order of updates about them.
     order: Vec<usize>,
     /// The ids in that order, and in memory, too: as warm as a decoder leaves them.
-    spoken: Vec<String>,
+    ordered: Vec<String>,
     /// The number of them that has been passed on.
-    told: usize,
+    passed: usize,
 }
 
 /// Updates one by one.
@@ -45,13 +45,13 @@ impl<D: Scheduler> Roster<D> {
             offers: Fleet::new(EXECUTORS_LIVE, BATCH).stream,
             names: Vec::new(),
             order: shuffled((0..EXECUTORS_LIVE).collect()),
-            spoken: Vec::new(),
-            told: 0,
+            ordered: Vec::new(),
+            passed: 0,
         }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.spoken.is_empty()
+        self.ordered.is_empty()
     }
 
     /// Ends all executors and starts as many.
@@ -63,21 +63,21 @@ impl<D: Scheduler> Roster<D> {
         }
         self.scheduler.noted(&mut self.names);
         assert_eq!(self.names.len(), EXECUTORS_LIVE);
-        self.speak();
+        self.reorder();
     }
 
     /// Adds executors that the scheduler has not started.
     pub(crate) fn unmatched(&mut self, name: impl Fn(usize) -> String) {
         self.names = (0..EXECUTORS_LIVE).map(name).collect();
-        self.speak();
+        self.reorder();
     }
 
-    fn speak(&mut self) {
-        self.spoken.resize(self.names.len(), String::new());
-        for (spoken, at) in self.spoken.iter_mut().zip(&self.order) {
-            spoken.clone_from(&self.names[*at]);
+    fn reorder(&mut self) {
+        self.ordered.resize(self.names.len(), String::new());
+        for (ordered, at) in self.ordered.iter_mut().zip(&self.order) {
+            ordered.clone_from(&self.names[*at]);
         }
-        self.told = 0;
+        self.passed = 0;
     }
 
     /// All executors run.
@@ -86,10 +86,10 @@ impl<D: Scheduler> Roster<D> {
     }
 
     /// Passes the next [`BATCH`] updates, `turns` times; after the last it continues with the first.
-    pub(crate) fn tell(&mut self, state: TaskState, tell: Tell<D>, turns: u64) {
+    pub(crate) fn apply_next(&mut self, state: TaskState, apply: Apply<D>, turns: u64) {
         for _ in 0..turns {
-            tell(&mut self.scheduler, &self.spoken[self.told..self.told + BATCH], state);
-            self.told = (self.told + BATCH) % EXECUTORS_LIVE;
+            apply(&mut self.scheduler, &self.ordered[self.passed..self.passed + BATCH], state);
+            self.passed = (self.passed + BATCH) % EXECUTORS_LIVE;
         }
     }
 }

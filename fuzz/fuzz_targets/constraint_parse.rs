@@ -35,16 +35,16 @@ fn check(data: &[u8]) {
     let (text, agent) = input.rsplit_once('\n').unwrap_or((input, ""));
     let read = Constraint::parse(text);
     // The naive parser doesn't check the expanded size of an expression.
-    let judged = text.matches('(').count() <= DEPTH_MAX && text.len() < 32_768;
-    let book = if judged { naive::read(text) } else { None };
+    let is_compared = text.matches('(').count() <= DEPTH_MAX && text.len() < 32_768;
+    let expected = if is_compared { naive::read(text) } else { None };
     let constraint = match read {
         Ok(constraint) => constraint,
         Err(error) => {
-            assert!(book.is_none(), "refused: {text:?}: {error}");
+            assert!(expected.is_none(), "refused: {text:?}: {error}");
             return check_error(text, &error.to_string(), error.offset());
         }
     };
-    assert!(book.is_some() || !judged, "accepted: {text:?}");
+    assert!(expected.is_some() || !is_compared, "accepted: {text:?}");
     assert_eq!(constraint.is_none(), text.is_empty());
 
     let printed = constraint.to_string();
@@ -54,7 +54,7 @@ fn check(data: &[u8]) {
         assert!(printed.len() <= text.len(), "{text:?} grew to {printed:?}");
     }
     let owned: Vec<Owned<'_>> = agent.split(';').filter_map(owned).collect();
-    check_matches(&constraint, &again, book.as_ref(), &owned, data.len().is_multiple_of(4));
+    check_matches(&constraint, &again, expected.as_ref(), &owned, data.len().is_multiple_of(4));
 }
 
 /// If `many` is set, matches among many other attributes as well, to use the other matching algorithm. That is slow. No
@@ -62,7 +62,7 @@ fn check(data: &[u8]) {
 fn check_matches(
     constraint: &Constraint,
     again: &Constraint,
-    book: Option<&naive::Naive>,
+    expected: Option<&naive::Naive>,
     owned: &[Owned<'_>],
     many: bool,
 ) {
@@ -72,8 +72,8 @@ fn check_matches(
         attributes.resize(attributes.len() + more, Attribute::text("\n", ""));
         let offer = offer(&attributes);
         let verdict = constraint.check(&offer);
-        if let Some(book) = book {
-            let expected = naive::holds(book, &offer);
+        if let Some(expected) = expected {
+            let expected = naive::holds(expected, &offer);
             assert_eq!(verdict.is_ok(), expected, "{constraint} on {offer:?}");
         }
         assert_eq!(again.check(&offer), verdict, "{constraint} on {offer:?}");

@@ -301,7 +301,7 @@ fn bad_clients_hinder_nobody() {
 
 /// Goal: `offermill ctl` sends a command and prints the reply. Method: check its output and exit codes.
 #[test]
-fn ctl_says_a_command() {
+fn ctl_sends_a_command() {
     let folder = Folder::new();
     let (run, socket) = start(&folder, &["--num-executors", "1"]);
     let ctl = |words: &[&str]| {
@@ -328,7 +328,7 @@ fn ctl_says_a_command() {
 }
 
 /// Checks that the replayed journal agrees with the run.
-fn assert_done_again(folder: &Folder) {
+fn assert_replayed(folder: &Folder) {
     let replayed = finish(folder, &["replay", "J", "--expect", "J.answers"]);
     assert_eq!(replayed.code, Some(0), "{}{}", replayed.output, replayed.errors);
 }
@@ -387,13 +387,13 @@ fn executors_follow_the_load() {
     let remark = "dynamic allocation begins with 2 executors and follows the load from 1 to 8";
     assert!(ended.errors.contains(remark), "{}", ended.errors);
     assert!(!ended.errors.contains("a replay may differ"), "{}", ended.errors);
-    assert_done_again(&folder);
+    assert_replayed(&folder);
 }
 
 /// Goal: executors have as many slots as their cores and the cores per task allow, and a limit that counts down can't
 /// be set. Method: read slots from the status; set a limit for a run with `--until-finished`.
 #[test]
-fn other_settings_have_their_say() {
+fn slots_and_counting_limits_are_reported() {
     let folder = Folder::new();
     let size = ["--executor-cores", "4", "-c", "spark.task.cpus=2"];
     let (run, socket) = start(&folder, &[&DYNAMIC[..], &size].concat());
@@ -477,7 +477,7 @@ fn registered_cores_and_wanted_hosts_count() {
     assert!(client.request("registered -2").contains("0 cores registered; not sufficient"));
     client.request("stop");
     assert_eq!(run.end().code, Some(0));
-    assert_done_again(&folder);
+    assert_replayed(&folder);
 }
 
 /// Goal: executors aren't kept for shuffle data that a service holds, and an executor named twice is killed once.

@@ -97,7 +97,7 @@ fn an_end_counts_once() {
 
 /// Goal: tasks that weren't launched or have ended are killed if they run. Method: report both as running.
 #[test]
-fn strays_are_killed() {
+fn unknown_executors_are_killed() {
     let events = [
         batch("o1"),
         status("0", "a1", "FINISHED"),

@@ -32,7 +32,7 @@ fn events(folder: &Folder, key: &str) -> Vec<Value> {
 /// Goal: the journal of a run with failures, an exclusion and a falling limit replays without differences, and a
 /// changed journal doesn't. Method: an agent on which all executors fail; then replace each success by a failure.
 #[test]
-fn a_run_is_done_again() {
+fn a_run_is_replayed() {
     let folder = Folder::new();
     let script = "[ {{HOSTNAME}} != agent-1 ] || exit 3; sleep 1";
     let ended = finish(
@@ -58,7 +58,7 @@ fn a_run_is_done_again() {
 /// Goal: the journal of a run that is stopped by Ctrl-C replays up to the end, including kills. Method: kill one
 /// executor's process before.
 #[test]
-fn a_run_that_is_stopped_is_done_again() {
+fn a_stopped_run_is_replayed() {
     let folder = Folder::new();
     let flags = [&CLUSTER[..], &["--json"]].concat();
     let mut run = Run::start(&folder, &small(&flags, &["sleep", "1000"]));
@@ -79,7 +79,7 @@ fn a_run_that_is_stopped_is_done_again() {
 /// Goal: the journal of a killed run replays up to its last whole line. Method: SIGKILL; then remove the journal's last
 /// bytes.
 #[test]
-fn a_run_that_is_killed_is_done_again_as_far_as_it_goes() {
+fn a_killed_run_is_replayed_as_far_as_it_goes() {
     let folder = Folder::new();
     let mut run =
         Run::start(&folder, &small(&[&CLUSTER[..], &["--json"]].concat(), &["sleep", "1000"]));

@@ -52,14 +52,14 @@ impl Tape {
 struct Rng(u64);
 
 impl Rng {
-    fn roll(&mut self, below: u64) -> u64 {
+    fn below(&mut self, bound: u64) -> u64 {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % below
+        (self.0 >> 33) % bound
     }
 
     fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
-        if from.is_empty() { None } else { from.get(self.roll(from.len() as u64) as usize) }
+        if from.is_empty() { None } else { from.get(self.below(from.len() as u64) as usize) }
     }
 }
 
@@ -135,14 +135,14 @@ fn act(engine: &Engine, cluster: &Recorder, thread: u64, rng: &mut Rng) {
     ];
     const REASONS: [UpdateReason; 3] =
         [UpdateReason::Other, UpdateReason::AgentRemoved, UpdateReason::Reconciliation];
-    let agent = format!("S{}", rng.roll(6));
+    let agent = format!("S{}", rng.below(6));
     let some_executor = |rng: &mut Rng| {
         let launched = cluster.launched();
         rng.pick(&launched).cloned().unwrap_or_else(|| "former-1".to_owned())
     };
-    match rng.roll(40) {
+    match rng.below(40) {
         0..=9 => {
-            let ids: Vec<u64> = (0..=rng.roll(4)).collect();
+            let ids: Vec<u64> = (0..=rng.below(4)).collect();
             let name = |n: &u64| format!("{agent}-{thread}-{n}");
             let offers = ids.iter().map(|n| offer(&name(n), &agent, 1 + *n as u32)).collect();
             cluster.send(Event::Offers(offers));
@@ -162,8 +162,8 @@ fn act(engine: &Engine, cluster: &Recorder, thread: u64, rng: &mut Rng) {
         29 => cluster.send(Event::AgentLost { agent_id: agent }),
         30 => cluster.send(Event::ExecutorLost { executor: some_executor(rng) }),
         31 | 32 => {
-            let limit = Some(rng.roll(14) as u32).filter(|limit| *limit < 13);
-            match rng.roll(2) {
+            let limit = Some(rng.below(14) as u32).filter(|limit| *limit < 13);
+            match rng.below(2) {
                 0 => engine.set_executor_limit(limit).unwrap(),
                 _ => engine.request_executors(limit, &["host-of-S1", "host"]).unwrap(),
             }
@@ -172,16 +172,16 @@ fn act(engine: &Engine, cluster: &Recorder, thread: u64, rng: &mut Rng) {
             let name = some_executor(rng);
             engine.kill(engine.kernel().executor_id(&name).into_iter().collect());
         }
-        34 if rng.roll(4) == 0 => {
+        34 if rng.below(4) == 0 => {
             cluster.send(Event::Disconnected);
             cluster.send(Event::Registered { framework_id: "F".to_owned(), again: true });
         }
-        35 if rng.roll(3) == 0 => {
+        35 if rng.below(3) == 0 => {
             let held = cluster.hold_calls();
             std::thread::sleep(Duration::from_millis(70));
             drop(held);
         }
-        _ => std::thread::sleep(Duration::from_millis(rng.roll(30))),
+        _ => std::thread::sleep(Duration::from_millis(rng.below(30))),
     }
 }
 
@@ -224,7 +224,7 @@ fn run_wild(seed: u64) -> Vec<JournalEntry> {
 /// Goal: whatever several threads do with an engine, playing its journal gives the same outcomes, executors' ids
 /// included. Method: random runs with all kinds of operations.
 #[test]
-fn a_journal_is_done_again() {
+fn a_journal_is_replayed() {
     let mut seen = Vec::new();
     for seed in 1..=4 {
         let entries = run_wild(seed);
@@ -378,7 +378,7 @@ fn a_shutdown_returns_though_the_journal_hangs() {
             Engine::start_with_journal(kernel, manager, launcher, options, observer, journal);
         let engine = engine.unwrap();
         cluster.send(Event::Registered { framework_id: "F".to_owned(), again: false });
-        (0..updates).for_each(|_| cluster.send(update("stray", TaskState::Lost)));
+        (0..updates).for_each(|_| cluster.send(update("unknown", TaskState::Lost)));
         seen.wait_for(at_least);
         let started = Instant::now();
         let report = engine.shutdown(Duration::from_millis(100));

@@ -269,23 +269,23 @@ fn failing_calls_do_not_stall_the_control_thread() {
     let fixture = Fixture::new(None, |_| {});
     fixture.cluster.refuse_all(true);
     for number in 0..UPDATES {
-        fixture.cluster.send(update(&format!("stray-{number}"), TaskState::Running));
+        fixture.cluster.send(update(&format!("unknown-{number}"), TaskState::Running));
     }
     let applied = |notice: &Notice| matches!(notice, Notice::Updated { .. }).then_some(());
     fixture.notices.wait_for_many(UPDATES, applied);
     assert_eq!(fixture.engine.kernel().unknown_updates(), UPDATES as u64);
 }
 
-/// Goal: strays are killed. Method: an update about an executor that the kernel did not place.
+/// Goal: unknown executors are killed. Method: an update about an executor that the kernel did not place.
 #[test]
-fn strays_are_killed() {
+fn unknown_executors_are_killed() {
     let fixture = Fixture::new(None, |_| {});
-    fixture.cluster.send(update("stray", TaskState::Running));
+    fixture.cluster.send(update("unknown", TaskState::Running));
     let killed = fixture.cluster.wait_for(|call| match call {
         Call::Kill(executor) => Some(executor.clone()),
         _ => None,
     });
-    assert_eq!(killed, "stray");
+    assert_eq!(killed, "unknown");
 }
 
 /// Goal: suppress at the limit, revive when it rises, in this order. Method: fill up, raise the limit.
@@ -364,13 +364,13 @@ fn nothing_overtakes_a_launch() {
     fixture.cluster.send(Event::AgentLost { agent_id: "S0".to_owned() });
     fixture.engine.kill(vec![placed[0].0]);
     std::thread::sleep(Duration::from_millis(2_200));
-    fixture.cluster.send(update("stray", TaskState::Running));
+    fixture.cluster.send(update("unknown", TaskState::Running));
     let is_about = |call: &Call, name: &String| match call {
         Call::Kill(executor) => executor == name,
         Call::Reconcile(executors) => executors.contains(name),
         _ => false,
     };
-    fixture.cluster.wait_for(|call| is_about(call, &"stray".to_owned()).then_some(()));
+    fixture.cluster.wait_for(|call| is_about(call, &"unknown".to_owned()).then_some(()));
     for call in fixture.cluster.calls() {
         let early = placed.iter().any(|(_, name)| is_about(&call, name));
         assert!(!early, "{call:?} came before the launch");

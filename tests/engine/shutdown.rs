@@ -62,7 +62,7 @@ fn kills_come_before_updates_and_no_call_after_the_stop() {
     let counted = Arc::clone(&seen);
     let killed = Arc::clone(&killed_after);
     let on_kill = move |executor: String| {
-        if executor != "stray" {
+        if executor != "unknown" {
             killed.fetch_min(counted.load(Ordering::Relaxed), Ordering::Relaxed);
         }
     };
@@ -80,7 +80,7 @@ fn kills_come_before_updates_and_no_call_after_the_stop() {
     cluster.send(Event::Offers(vec![offer("o1", "S0", 1)]));
     cluster.wait_for(|call| matches!(call, Call::Accept { .. }).then_some(()));
     for _ in 0..UPDATES {
-        cluster.send(update("stray", TaskState::Lost));
+        cluster.send(update("unknown", TaskState::Lost));
     }
     assert!(!engine.shutdown(Duration::from_millis(500)).drained);
     assert_eq!(cluster.late_calls(), 0, "calls after the stop");
@@ -110,7 +110,7 @@ fn an_observer_may_kill() {
     itself.set(Arc::downgrade(&engine)).unwrap();
     let sender = Arc::clone(&cluster);
     std::thread::spawn(move || {
-        (0..UPDATES).for_each(|_| sender.send(update("stray", TaskState::Lost)));
+        (0..UPDATES).for_each(|_| sender.send(update("unknown", TaskState::Lost)));
     });
     updates.wait_for(UPDATES);
 }
@@ -207,18 +207,18 @@ fn a_shutdown_returns_whatever_hangs() {
 }
 
 /// Reports its drop, which is when the control thread has ended.
-struct Told<F> {
+struct EndReporter<F> {
     notice: F,
     ended: Counter,
 }
 
-impl<F: FnMut(Notice) + Send> Observer for Told<F> {
+impl<F: FnMut(Notice) + Send> Observer for EndReporter<F> {
     fn notice(&mut self, _at: Timestamp, notice: Notice) {
         (self.notice)(notice);
     }
 }
 
-impl<F> Drop for Told<F> {
+impl<F> Drop for EndReporter<F> {
     fn drop(&mut self) {
         self.ended.add();
     }
@@ -239,7 +239,7 @@ fn a_manager_that_floods_while_it_stops_takes_bounded_memory() {
     cluster.on_stop = Some(Box::new(move |()| {
         let cluster = stopping.get().and_then(Weak::upgrade).unwrap();
         for number in 0..UPDATES {
-            cluster.send(update("stray", TaskState::Lost));
+            cluster.send(update("unknown", TaskState::Lost));
             if number % 100 == 0 {
                 cluster.send(Event::Offers(vec![offer("o", "S0", 1); 100]));
             }
@@ -262,7 +262,7 @@ fn a_manager_that_floods_while_it_stops_takes_bounded_memory() {
         _ => {}
     };
     let ended = Counter::default();
-    let observer = Box::new(Told { notice, ended: ended.clone() });
+    let observer = Box::new(EndReporter { notice, ended: ended.clone() });
     let slack = Duration::from_secs(4);
     let engine = start(&cluster, observer, |options| options.shutdown_slack = slack);
     cluster.send(Event::AgentLost { agent_id: "S0".to_owned() });

@@ -6,7 +6,7 @@ use offermill::limits::{EXECUTOR_CORES_MAX, EXECUTORS_PER_AGENT_MAX, TOTAL_CORES
 use offermill::resources::PortRange;
 use offermill::{Amount, Decisions, IdScheme, Kernel, Offer, Resource, Value};
 
-use crate::world::{Entry, Setup, Sheet, at, lend};
+use crate::world::{Entry, OfferData, Setup, at, lend};
 
 const STRANGE: [f64; 14] = [
     f64::NAN,
@@ -71,14 +71,16 @@ fn strange_numbers_are_harmless() {
         let kernel = kernel(&setup);
         let (mut handler, mut decisions) = (kernel.handler(), Decisions::new());
         for (index, cpus) in STRANGE.into_iter().enumerate() {
-            let sheets: Vec<Sheet> = STRANGE
+            let batch: Vec<OfferData> = STRANGE
                 .into_iter()
                 .map(|memory| {
-                    let sheet = Sheet::new(&format!("S{index}"), cpus, memory);
-                    sheet.with(Entry::scalar("gpus", memory)).with(Entry::scalar("cpus", memory))
+                    let offer_data = OfferData::new(&format!("S{index}"), cpus, memory);
+                    offer_data
+                        .with(Entry::scalar("gpus", memory))
+                        .with(Entry::scalar("cpus", memory))
                 })
                 .collect();
-            lend(&sheets, |offers| {
+            lend(&batch, |offers| {
                 handler.resource_offers(offers, at(0), &mut decisions);
                 expect_sound(offers, &decisions);
             });
@@ -97,7 +99,7 @@ fn strange_numbers_are_harmless() {
 fn an_endless_agent_is_filled_once() {
     let kernel = kernel(&Setup { executor_cores: Some(1), memory: 1, ..Setup::default() });
     let (mut handler, mut decisions) = (kernel.handler(), Decisions::new());
-    let world = Sheet::new("S1", f64::MAX, f64::MAX);
+    let world = OfferData::new("S1", f64::MAX, f64::MAX);
     for expected in [EXECUTORS_PER_AGENT_MAX, 0] {
         lend(std::slice::from_ref(&world), |offers| {
             handler.resource_offers(offers, at(0), &mut decisions);
@@ -105,7 +107,7 @@ fn an_endless_agent_is_filled_once() {
         assert_eq!(decisions.executors(), expected as usize);
     }
     let roles = [world.clone().for_role("a"), world.for_role("b")]
-        .map(|sheet| Sheet { agent: "S2".into(), ..sheet });
+        .map(|offer_data| OfferData { agent: "S2".into(), ..offer_data });
     lend(&roles, |offers| {
         handler.resource_offers(offers, at(0), &mut decisions);
         expect_sound(offers, &decisions);

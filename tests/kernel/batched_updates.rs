@@ -9,7 +9,7 @@ use offermill::{
 use proptest::prelude::*;
 
 use crate::state_machine::steps::{reasons, states};
-use crate::world::{Entry, Setup, Sheet, at, lend, secs};
+use crate::world::{Entry, OfferData, Setup, at, lend, secs};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -58,12 +58,13 @@ impl Side {
         let Side { kernel, handler, decisions, placed, now, batched } = self;
         let seen = match step {
             Step::Offers(offers) => {
-                let sheet = |(agent, cores): &(u8, u8)| {
-                    let sheet = Sheet::new(&format!("S{agent}"), f64::from(*cores), 1000.0);
-                    sheet.with(Entry::scalar("gpus", 2.0))
+                let offer_data = |(agent, cores): &(u8, u8)| {
+                    let offer_data =
+                        OfferData::new(&format!("S{agent}"), f64::from(*cores), 1000.0);
+                    offer_data.with(Entry::scalar("gpus", 2.0))
                 };
-                let sheets: Vec<Sheet> = offers.iter().map(sheet).collect();
-                lend(&sheets, |offers| handler.resource_offers(offers, at(*now), decisions));
+                let batch: Vec<OfferData> = offers.iter().map(offer_data).collect();
+                lend(&batch, |offers| handler.resource_offers(offers, at(*now), decisions));
                 let new = decisions.accepts().flat_map(|accept| accept.executors);
                 placed.extend(new.map(|executor| executor.id));
                 format!("{:?}", placed)

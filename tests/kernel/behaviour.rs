@@ -15,7 +15,7 @@ use offermill::{
     TaskState, UpdateReason,
 };
 
-use crate::world::{Setup, Sheet, at, lend};
+use crate::world::{OfferData, Setup, at, lend};
 
 /// A kernel with one handler, with short forms of its calls. Times are in milliseconds.
 struct Fixture {
@@ -34,10 +34,10 @@ impl Fixture {
         Fixture { handler: kernel.handler(), kernel, decisions: Decisions::new() }
     }
 
-    /// Offers the sheets. Returns the placed executors in the order of their numbers.
-    fn offer(&mut self, sheets: &[Sheet], now: u64) -> Vec<ExecutorId> {
+    /// Offers the batch. Returns the placed executors in the order of their numbers.
+    fn offer(&mut self, batch: &[OfferData], now: u64) -> Vec<ExecutorId> {
         let Fixture { handler, decisions, .. } = self;
-        lend(sheets, |offers| handler.resource_offers(offers, at(now), decisions));
+        lend(batch, |offers| handler.resource_offers(offers, at(now), decisions));
         let mut placed: Vec<ExecutorId> = self
             .decisions
             .accepts()
@@ -49,14 +49,14 @@ impl Fixture {
 
     /// Offers an agent with room for one executor of the default setup, and expects one to be placed.
     fn start_on(&mut self, agent: &str, now: u64) -> ExecutorId {
-        let placed = self.offer(&[Sheet::new(agent, 1.0, 100.0)], now);
+        let placed = self.offer(&[OfferData::new(agent, 1.0, 100.0)], now);
         assert_eq!(placed.len(), 1, "{:?}", self.decisions.declines());
         placed[0]
     }
 
     /// Offers an agent with room for one executor. Returns the reason for which it is declined.
     fn refused_on(&mut self, agent: &str, now: u64) -> Reason {
-        let placed = self.offer(&[Sheet::new(agent, 1.0, 100.0)], now);
+        let placed = self.offer(&[OfferData::new(agent, 1.0, 100.0)], now);
         assert_eq!(placed, []);
         self.declines()[0].reason
     }

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use offermill::{Change, DemandCall, Fate, Scope, TaskState, Timestamp, UpdateReason};
 
-use crate::reference::{Answer, Effect, Knowing, Life, Model, Said};
-use crate::world::{Setup, Sheet};
+use crate::reference::{Answer, Effect, Known, Life, Model, Said};
+use crate::world::{OfferData, Setup};
 use corners::Corner;
 pub(crate) use subject::Subject;
 
@@ -57,7 +57,7 @@ pub(crate) enum Event {
     },
     Offers {
         handler: usize,
-        sheets: Vec<Sheet>,
+        batch: Vec<OfferData>,
     },
     /// A handler's last answers have been sent to the cluster.
     Sent {
@@ -205,7 +205,7 @@ impl Scene {
             Event::Kill(numbers) => numbers.iter().all(known),
             Event::AgentLost(agent) | Event::Readmit(agent) => {
                 let agent = self.model.agents.get(*agent);
-                agent.is_none_or(|agent| agent.knowing == Knowing::Yes)
+                agent.is_none_or(|agent| agent.known == Known::Yes)
             }
             Event::Limit(limit) | Event::Storm(limit) => {
                 limit.is_some() || self.model.setup.core_cap.is_some()
@@ -213,7 +213,7 @@ impl Scene {
             // The reference must know for certain whether an agent has been forgotten.
             Event::Adopt(relics) => relics.iter().all(|relic| {
                 let agent = self.model.agents.get(relic.agent);
-                agent.is_none_or(|agent| agent.knowing == Knowing::Yes)
+                agent.is_none_or(|agent| agent.known == Known::Yes)
             }),
             _ => true,
         }
@@ -244,8 +244,8 @@ impl Scene {
         let behind = self.moment_of_second(&step.event);
         let model = &mut self.model;
         self.expected = match &step.event {
-            Event::Offers { handler, sheets } => {
-                let answer = model.offers(sheets, now);
+            Event::Offers { handler, batch } => {
+                let answer = model.offers(batch, now);
                 self.said[*handler] = answer.said;
                 self.storms_said[*handler] = self.storms;
                 Expected::Answer(answer)

@@ -20,8 +20,8 @@ use std::thread;
 
 use offermill::{Change, Decisions, ExecutorId, IdScheme, Kernel, StatusUpdate, TaskState};
 
-use crate::threads::{Dice, seed};
-use crate::world::{Setup, Sheet, at, lend};
+use crate::threads::{Rng, seed};
+use crate::world::{OfferData, Setup, at, lend};
 
 const THREADS: usize = 4;
 const CALLS: usize = 6;
@@ -209,7 +209,7 @@ fn explained(history: &[Stamped]) -> bool {
 }
 
 /// The state that the threads of a history share.
-struct Yard {
+struct Harness {
     kernel: Kernel,
     stamps: AtomicU64,
     ready: AtomicUsize,
@@ -222,11 +222,11 @@ fn bit(id: ExecutorId) -> u64 {
     1u64.checked_shl(id.sequence() as u32).expect("too many executors")
 }
 
-impl Yard {
-    fn new(ids: IdScheme) -> Yard {
+impl Harness {
+    fn new(ids: IdScheme) -> Harness {
         let setup =
             Setup { core_cap: Some(u64::from(CAP) * 1000), limit: Some(LIMIT), ..Setup::default() };
-        Yard {
+        Harness {
             kernel: Kernel::new(setup.config(), ids),
             stamps: AtomicU64::new(0),
             ready: AtomicUsize::new(0),
@@ -255,9 +255,9 @@ impl Yard {
     }
 
     fn offer(&self, handler: &mut offermill::Handler, agent: &str, room: u32) -> Call {
-        let sheet = Sheet::new(agent, f64::from(room), 10_000.0);
+        let offer_data = OfferData::new(agent, f64::from(room), 10_000.0);
         let mut decisions = Decisions::new();
-        lend(&[sheet], |offers| handler.resource_offers(offers, at(1), &mut decisions));
+        lend(&[offer_data], |offers| handler.resource_offers(offers, at(1), &mut decisions));
         let ids = decisions.accepts().flat_map(|accept| accept.executors).map(|one| one.id);
         let ids: Vec<ExecutorId> = ids.collect();
         self.known.lock().unwrap().extend(&ids);
@@ -265,7 +265,7 @@ impl Yard {
     }
 
     /// Makes one thread's calls.
-    fn run(&self, thread: usize, mut dice: Dice) -> Vec<Stamped> {
+    fn run(&self, thread: usize, mut rng: Rng) -> Vec<Stamped> {
         let mut handler = self.kernel.handler();
         let agent = format!("S{thread}");
         self.ready.fetch_add(1, Ordering::SeqCst);
@@ -275,10 +275,10 @@ impl Yard {
         let one = |_| {
             let ended = match self.known.lock().unwrap().as_slice() {
                 [] => None,
-                known => Some(known[dice.roll(known.len() as u64) as usize]),
+                known => Some(known[rng.below(known.len() as u64) as usize]),
             };
-            let choice = dice.roll(24);
-            if dice.roll(3) == 0 {
+            let choice = rng.below(24);
+            if rng.below(3) == 0 {
                 thread::yield_now();
             }
             let from = self.stamps.fetch_add(1, Ordering::SeqCst);
@@ -293,7 +293,7 @@ impl Yard {
                     Call::SetLimit(limit)
                 }
                 (17..20, _) => self.snapshot(),
-                (20, _) if dice.roll(3) == 0 => {
+                (20, _) if rng.below(3) == 0 => {
                     self.kernel.close();
                     Call::Close
                 }
@@ -325,12 +325,12 @@ fn histories_are_explained_by_an_order() {
     let (mut calls, mut overlapping) = (0, 0);
     for number in 0..HISTORIES {
         let unique = || IdScheme::unique("line", 0).unwrap();
-        let yard = Yard::new(if number % 2 == 0 { unique() } else { IdScheme::plain() });
+        let harness = Harness::new(if number % 2 == 0 { unique() } else { IdScheme::plain() });
         let history: Vec<Stamped> = thread::scope(|scope| {
             let spawn = |thread| {
-                let dice = Dice(seed.wrapping_add(number * 100 + thread as u64));
-                let yard = &yard;
-                scope.spawn(move || yard.run(thread, dice))
+                let rng = Rng(seed.wrapping_add(number * 100 + thread as u64));
+                let harness = &harness;
+                scope.spawn(move || harness.run(thread, rng))
             };
             let threads: Vec<_> = (0..THREADS).map(spawn).collect();
             threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
@@ -338,7 +338,7 @@ fn histories_are_explained_by_an_order() {
         calls += history.len();
         overlapping += overlaps(&history);
         assert!(explained(&history), "no order explains history {number}: {history:#?}");
-        yard.kernel.check().unwrap();
+        harness.kernel.check().unwrap();
     }
     println!(
         "linearizability: {HISTORIES} histories, {calls} calls, {overlapping} pairs overlapped"
@@ -349,7 +349,7 @@ fn histories_are_explained_by_an_order() {
 /// Goal: the search rejects histories that no order explains, and accepts all others. Method: pairs of hand-written
 /// histories: one that is impossible, and one that differs by a stamp or an answer and is possible.
 #[test]
-fn the_judge_knows_right_from_wrong() {
+fn invalid_histories_are_rejected() {
     let stamped = |from, to, call| Stamped { from, to, call };
     let offer = |from, to, room, placed| stamped(from, to, Call::Offer { room, placed });
     let end = |from, to, freed| stamped(from, to, Call::End { executor: 1, freed });

@@ -2,11 +2,11 @@
 //!
 //! For each event it returns what the kernel must return. Executors are identified by their numbers, agents by their
 //! ids. If the documentation leaves something open, the model does too: when exactly an idle agent is forgotten (see
-//! [`Knowing`]).
+//! [`Known`]).
 
 mod adopting;
-mod books;
 mod offers;
+mod totals;
 mod updates;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,7 +62,7 @@ pub(crate) struct Executor {
 
 /// Whether the kernel still knows an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Knowing {
+pub(crate) enum Known {
     Yes,
     /// It may have been forgotten, because it was idle for almost as long as agents are kept.
     Perhaps,
@@ -71,7 +71,7 @@ pub(crate) enum Knowing {
 /// An agent that was a candidate for placement or reported lost.
 #[derive(Clone, Debug)]
 pub(crate) struct Agent {
-    pub(crate) knowing: Knowing,
+    pub(crate) known: Known,
     pub(crate) excluded_until: Option<Timestamp>,
     suspect_until: Timestamp,
     failures: Vec<Timestamp>,
@@ -87,7 +87,7 @@ pub(crate) struct Agent {
 impl Agent {
     fn met(now: Timestamp) -> Agent {
         Agent {
-            knowing: Knowing::Yes,
+            known: Known::Yes,
             excluded_until: None,
             suspect_until: Timestamp::ORIGIN,
             failures: Vec::new(),
@@ -135,7 +135,7 @@ pub(crate) struct Counts {
     pub(crate) accepted: u64,
     pub(crate) executors: u64,
     pub(crate) declined: BTreeMap<&'static str, u64>,
-    pub(crate) strays: u64,
+    pub(crate) unknown_updates: u64,
 }
 
 /// The sequential model of the kernel.
@@ -152,7 +152,7 @@ pub(crate) struct Model {
     pub(crate) closed: bool,
     pub(crate) connected: bool,
     /// The executors that lived when the kernel was closed.
-    roll: Vec<u64>,
+    live_at_close: Vec<u64>,
     demand: Demand,
     swept_at: Timestamp,
     /// The number of changes of limit and settings.
@@ -172,7 +172,7 @@ impl Model {
             epoch: 0,
             closed: false,
             connected: true,
-            roll: Vec::new(),
+            live_at_close: Vec::new(),
             demand: Demand::default(),
             swept_at: Timestamp::ORIGIN,
             version: 0,
@@ -211,9 +211,9 @@ impl Model {
     pub(crate) fn close(&mut self) -> BTreeSet<u64> {
         if !self.closed {
             self.closed = true;
-            self.roll = self.living().collect();
+            self.live_at_close = self.living().collect();
         }
-        self.roll.iter().copied().filter(|number| self.life(*number).live()).collect()
+        self.live_at_close.iter().copied().filter(|number| self.life(*number).live()).collect()
     }
 
     /// Returns whether all executors have ended, and the fate of each that lived at the close.
@@ -224,7 +224,7 @@ impl Model {
             Life::Unreachable | Life::GivenUp => Fate::Unreachable,
             Life::Launching | Life::Running => Fate::Alive,
         };
-        let fates = self.roll.iter().map(|number| (*number, fate(number))).collect();
+        let fates = self.live_at_close.iter().map(|number| (*number, fate(number))).collect();
         (self.totals() == (0, 0), fates)
     }
 
@@ -261,8 +261,8 @@ impl Model {
             return Some(DemandCall::Revive);
         }
         demand.silent = None;
-        let stray = demand.refused && !recent(demand.suppressed_at, secs(1), now);
-        if demand.suppressed && !stray {
+        let is_due = demand.refused && !recent(demand.suppressed_at, secs(1), now);
+        if demand.suppressed && !is_due {
             return None;
         }
         demand.suppressed = true;

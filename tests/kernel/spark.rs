@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use crate::world::{Amount, Entry, Setup, Sheet};
+use crate::world::{Amount, Entry, OfferData, Setup};
 
 /// An executor that was launched.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,7 +85,7 @@ impl<'a> Spark<'a> {
     /// Answers a batch: the launches in order, and for each offer the reason if it isn't used.
     pub(crate) fn offers(
         &mut self,
-        batch: &[Sheet],
+        batch: &[OfferData],
         now: u64,
     ) -> (Vec<Launch>, Vec<Option<Refusal>>) {
         if self.at_limit() {
@@ -95,17 +95,19 @@ impl<'a> Spark<'a> {
         if !std::mem::replace(&mut self.launching, true) {
             self.clock = now;
         }
-        let meets = |sheet: &Sheet| {
+        let meets = |offer_data: &OfferData| {
             let zones = &self.setup.zones;
-            zones.is_empty() || sheet.zone.is_some_and(|zone| zones.contains(&zone))
+            zones.is_empty() || offer_data.zone.is_some_and(|zone| zones.contains(&zone))
         };
         let matched: Vec<bool> = batch.iter().map(meets).collect();
-        let mut left: Vec<Vec<Entry>> = batch.iter().map(|sheet| sheet.entries.clone()).collect();
+        let mut left: Vec<Vec<Entry>> =
+            batch.iter().map(|offer_data| offer_data.entries.clone()).collect();
         let mut launches = Vec::new();
         loop {
             let before = launches.len();
-            for (offer, sheet) in batch.iter().enumerate().filter(|(offer, _)| matched[*offer]) {
-                if let Some(launch) = self.launch(offer, sheet, &mut left[offer], now) {
+            for (offer, offer_data) in batch.iter().enumerate().filter(|(offer, _)| matched[*offer])
+            {
+                if let Some(launch) = self.launch(offer, offer_data, &mut left[offer], now) {
                     self.live.push(launch.clone());
                     launches.push(launch);
                 }
@@ -130,7 +132,13 @@ impl<'a> Spark<'a> {
     }
 
     /// Launches one executor on the rest of an offer, if that is possible.
-    fn launch(&self, offer: usize, sheet: &Sheet, left: &mut [Entry], now: u64) -> Option<Launch> {
+    fn launch(
+        &self,
+        offer: usize,
+        offer_data: &OfferData,
+        left: &mut [Entry],
+        now: u64,
+    ) -> Option<Launch> {
         let offered = sum(left, "cpus") / 1000;
         let fixed = self.setup.executor_cores.map(|cores| cores / 1000);
         let cores = fixed.unwrap_or_else(|| offered.min(self.cores_max() - self.cores()));
@@ -141,9 +149,9 @@ impl<'a> Spark<'a> {
             && cores + self.cores() <= self.cores_max()
             && memory <= sum(left, "mem")
             && !self.at_limit()
-            && self.failures.get(&sheet.agent).is_none_or(|failures| *failures < 2)
+            && self.failures.get(&offer_data.agent).is_none_or(|failures| *failures < 2)
             && port.is_none_or(|port| left.iter().any(|entry| has_port(entry, port)))
-            && self.is_local(&sheet.host, now);
+            && self.is_local(&offer_data.host, now);
         if !can {
             return None;
         }
@@ -160,7 +168,7 @@ impl<'a> Spark<'a> {
                 .filter(|entry| entry.name == "ports")
                 .for_each(|entry| entry.name = "used");
         }
-        let (agent, host) = (sheet.agent.clone(), sheet.host.clone());
+        let (agent, host) = (offer_data.agent.clone(), offer_data.host.clone());
         Some(Launch { offer, agent, host, cores, gpus, pieces })
     }
 

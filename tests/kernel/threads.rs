@@ -17,7 +17,7 @@ use offermill::{
     Recovered, Scope, StatusUpdate, TaskState, Timestamp, UpdateReason,
 };
 
-use crate::world::{Entry, Setup, Sheet, at, lend, secs};
+use crate::world::{Entry, OfferData, Setup, at, lend, secs};
 
 const CORES_MAX: u64 = 60;
 const LIMIT_MAX: u32 = 40;
@@ -27,19 +27,19 @@ const BATCHES: usize = 150;
 const FORMER: usize = 12;
 
 /// A random number generator: Splitmix64, small and good enough for choices.
-pub(crate) struct Dice(pub(crate) u64);
+pub(crate) struct Rng(pub(crate) u64);
 
-impl Dice {
-    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
+impl Rng {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % sides
+        (mixed ^ (mixed >> 31)) % bound
     }
 
     fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.roll(from.len() as u64) as usize]
+        from[self.below(from.len() as u64) as usize]
     }
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn seed() -> u64 {
 }
 
 /// The state that the threads share.
-struct Yard {
+struct Harness {
     kernel: Kernel,
     /// The settings that all threads of the round have in common.
     base: Setup,
@@ -71,9 +71,9 @@ struct Yard {
     done: AtomicBool,
 }
 
-impl Yard {
-    fn new(scheme: IdScheme, base: Setup) -> Yard {
-        Yard {
+impl Harness {
+    fn new(scheme: IdScheme, base: Setup) -> Harness {
+        Harness {
             kernel: Kernel::new(setup(&base, 2, Some(LIMIT_MAX)).config(), scheme),
             base,
             clock: AtomicU64::new(0),
@@ -122,22 +122,22 @@ fn setup(base: &Setup, cores: u64, limit: Option<u32>) -> Setup {
 }
 
 /// One handler's part of a round.
-fn offer(yard: &Yard, handler: &mut Handler, mut dice: Dice) {
+fn offer(harness: &Harness, handler: &mut Handler, mut rng: Rng) {
     let mut decisions = Decisions::new();
     for _ in 0..BATCHES {
-        let sheets: Vec<Sheet> = (0..1 + dice.roll(6))
+        let batch: Vec<OfferData> = (0..1 + rng.below(6))
             .map(|_| {
-                let agent = dice.roll(12);
-                let sheet = Sheet::new(&format!("S{agent}"), dice.roll(7) as f64, 1000.0);
-                let sheet = sheet.on_host(&format!("h{}", agent / 2));
-                sheet.with(Entry::scalar("gpus", dice.roll(3) as f64))
+                let agent = rng.below(12);
+                let offer_data = OfferData::new(&format!("S{agent}"), rng.below(7) as f64, 1000.0);
+                let offer_data = offer_data.on_host(&format!("h{}", agent / 2));
+                offer_data.with(Entry::scalar("gpus", rng.below(3) as f64))
             })
             .collect();
-        let closed = yard.closed.load(Ordering::Acquire);
-        lend(&sheets, |offers| handler.resource_offers(offers, yard.now(), &mut decisions));
+        let closed = harness.closed.load(Ordering::Acquire);
+        lend(&batch, |offers| handler.resource_offers(offers, harness.now(), &mut decisions));
         let answered = decisions.declines().len()
             + decisions.accepts().map(|accept| accept.offers.len()).sum::<usize>();
-        assert_eq!(answered, sheets.len());
+        assert_eq!(answered, batch.len());
         if closed {
             assert!(decisions.declines().iter().all(|row| row.reason == Reason::Stopping));
             assert_eq!(decisions.executors(), 0, "an executor after the close");
@@ -145,15 +145,15 @@ fn offer(yard: &Yard, handler: &mut Handler, mut dice: Dice) {
         for accept in decisions.accepts() {
             for executor in accept.executors {
                 let number = executor.id.sequence();
-                assert!(yard.placed.lock().unwrap().insert(number), "{number} placed twice");
-                yard.known.lock().unwrap().push(executor.id);
+                assert!(harness.placed.lock().unwrap().insert(number), "{number} placed twice");
+                harness.known.lock().unwrap().push(executor.id);
             }
         }
     }
 }
 
 /// One update thread's part of a round: any update about any executor, including outdated ones.
-fn update(yard: &Yard, mut dice: Dice) {
+fn update(harness: &Harness, mut rng: Rng) {
     const STATES: [TaskState; 8] = [
         TaskState::Running,
         TaskState::Running,
@@ -164,50 +164,50 @@ fn update(yard: &Yard, mut dice: Dice) {
         TaskState::Finished,
         TaskState::Killed,
     ];
-    while !yard.done.load(Ordering::Relaxed) {
-        let known = yard.known.lock().unwrap().clone();
+    while !harness.done.load(Ordering::Relaxed) {
+        let known = harness.known.lock().unwrap().clone();
         if known.is_empty() {
             thread::yield_now();
             continue;
         }
         // Late enough that no executor is young.
-        let later = yard.now().plus(Scope::YOUNG_FOR);
-        let live = yard.kernel.reconcile(Scope::All, later);
+        let later = harness.now().plus(Scope::YOUNG_FOR);
+        let live = harness.kernel.reconcile(Scope::All, later);
         let mut reports: Vec<Report> = Vec::new();
         for _ in 0..20 {
-            let id = match dice.roll(live.len() as u64 + 3) as usize {
+            let id = match rng.below(live.len() as u64 + 3) as usize {
                 one if one < live.len() => live[one].id,
-                _ => dice.pick(&known),
+                _ => rng.pick(&known),
             };
-            let reason = dice.pick(&[UpdateReason::Other, UpdateReason::AgentRemoved]);
-            reports.push((id, dice.pick(&STATES), reason));
+            let reason = rng.pick(&[UpdateReason::Other, UpdateReason::AgentRemoved]);
+            reports.push((id, rng.pick(&STATES), reason));
         }
-        if dice.roll(2) == 0 {
-            tell(yard, &reports);
+        if rng.below(2) == 0 {
+            tell(harness, &reports);
         } else {
-            reports.iter().for_each(|report| tell(yard, &[*report]));
+            reports.iter().for_each(|report| tell(harness, &[*report]));
         }
-        match dice.roll(8) {
-            0 => drop(yard.kernel.agent_lost(&format!("S{}", dice.roll(12)), at(0))),
-            1 => drop(yard.kernel.kill_executors(known.last().copied())),
-            2 => drop(yard.kernel.poll_demand(yard.now())),
+        match rng.below(8) {
+            0 => drop(harness.kernel.agent_lost(&format!("S{}", rng.below(12)), at(0))),
+            1 => drop(harness.kernel.kill_executors(known.last().copied())),
+            2 => drop(harness.kernel.poll_demand(harness.now())),
             _ => {}
         }
     }
 }
 
 /// One of two threads that call `tick`, whose clock is `behind` milliseconds behind.
-fn drive(yard: &Yard, behind: u64) {
-    while !yard.done.load(Ordering::Relaxed) {
-        let now = at(yard.now().as_millis().saturating_sub(behind));
-        yard.tick(now);
-        let _call = yard.kernel.poll_demand(now);
+fn drive(harness: &Harness, behind: u64) {
+    while !harness.done.load(Ordering::Relaxed) {
+        let now = at(harness.now().as_millis().saturating_sub(behind));
+        harness.tick(now);
+        let _call = harness.kernel.poll_demand(now);
         thread::sleep(Duration::from_micros(50));
     }
 }
 
 /// Adopts executors of a former run while offers are answered. Executors for which there is no capacity are left out.
-fn adopt(yard: &Yard) {
+fn adopt(harness: &Harness) {
     let names: Vec<String> = (0..FORMER).map(|number| format!("former-{number}")).collect();
     let agents: Vec<String> = (0..FORMER).map(|number| format!("S{}", number % 12)).collect();
     let former = names.iter().zip(&agents).map(|(executor, agent_id)| Recovered {
@@ -222,11 +222,11 @@ fn adopt(yard: &Yard) {
         },
     });
     let former: Vec<Recovered<'_>> = former.collect();
-    let adopted = yard.kernel.adopt(&former, yard.now()).unwrap();
+    let adopted = harness.kernel.adopt(&former, harness.now()).unwrap();
     println!("adopted: {} of {FORMER}", adopted.iter().flatten().count());
     for (id, name) in adopted.iter().zip(&names) {
-        assert_eq!(yard.kernel.executor_id(name), *id, "{name}");
-        yard.known.lock().unwrap().extend(*id);
+        assert_eq!(harness.kernel.executor_id(name), *id, "{name}");
+        harness.known.lock().unwrap().extend(*id);
     }
 }
 
@@ -234,8 +234,8 @@ fn adopt(yard: &Yard) {
 type Report = (ExecutorId, TaskState, UpdateReason);
 
 /// Sends a single report by itself, and several as a batch.
-fn tell(yard: &Yard, reports: &[Report]) {
-    let name = |(id, ..): &Report| yard.kernel.executor_name(*id).to_string();
+fn tell(harness: &Harness, reports: &[Report]) {
+    let name = |(id, ..): &Report| harness.kernel.executor_name(*id).to_string();
     let names: Vec<String> = reports.iter().map(name).collect();
     let update =
         |(name, (_, state, reason)): (_, &Report)| StatusUpdate::new(name, *state).because(*reason);
@@ -243,40 +243,42 @@ fn tell(yard: &Yard, reports: &[Report]) {
         names.iter().map(String::as_str).zip(reports).map(update).collect();
     let mut outcomes = Vec::new();
     match &updates[..] {
-        [one] => outcomes.push(yard.kernel.status_update(one, yard.now())),
-        all => yard.kernel.status_updates(all, yard.now(), &mut outcomes),
+        [one] => outcomes.push(harness.kernel.status_update(one, harness.now())),
+        all => harness.kernel.status_updates(all, harness.now(), &mut outcomes),
     }
     assert_eq!(outcomes.len(), reports.len());
     for (outcome, ((id, ..), name)) in outcomes.iter().zip(reports.iter().zip(&names)) {
         if let Change::Ended(_) = outcome.change {
-            yard.note_end(id.sequence());
+            harness.note_end(id.sequence());
         }
         assert_ne!(outcome.change, Change::UnknownExecutor, "{name}");
     }
 }
 
 /// Changes the executor limit and the settings, and checks that nothing is placed beyond a limit that is in force.
-fn govern(yard: &Yard, mut dice: Dice) {
-    while !yard.done.load(Ordering::Relaxed) {
-        let limit = dice.roll(u64::from(LIMIT_MAX) + 1) as u32;
-        if dice.roll(16) == 0 {
+fn govern(harness: &Harness, mut rng: Rng) {
+    while !harness.done.load(Ordering::Relaxed) {
+        let limit = rng.below(u64::from(LIMIT_MAX) + 1) as u32;
+        if rng.below(16) == 0 {
             // Often enough that a batch may meet the same value of a small counter of changes again.
-            let changes = dice.pick(&[256, 300]);
+            let changes = rng.pick(&[256, 300]);
             for change in 1..changes {
-                yard.kernel.set_executor_limit(Some(LIMIT_MAX - change % 2)).unwrap();
+                harness.kernel.set_executor_limit(Some(LIMIT_MAX - change % 2)).unwrap();
             }
         }
-        if dice.roll(3) == 0 {
-            yard.kernel.reconfigure(setup(&yard.base, 1 + dice.roll(3), Some(limit)).config());
-        } else if yard.base.locality_wait.is_some() {
+        if rng.below(3) == 0 {
+            harness
+                .kernel
+                .reconfigure(setup(&harness.base, 1 + rng.below(3), Some(limit)).config());
+        } else if harness.base.locality_wait.is_some() {
             let hosts = ["h0", "h2", "h4"];
-            yard.kernel.request_executors(Some(limit), hosts, yard.now()).unwrap();
+            harness.kernel.request_executors(Some(limit), hosts, harness.now()).unwrap();
         } else {
-            yard.kernel.set_executor_limit(Some(limit)).unwrap();
+            harness.kernel.set_executor_limit(Some(limit)).unwrap();
         }
-        let mut before = yard.kernel.totals().executors;
+        let mut before = harness.kernel.totals().executors;
         for _ in 0..200 {
-            let executors = yard.kernel.totals().executors;
+            let executors = harness.kernel.totals().executors;
             assert!(executors <= before.max(limit), "{before} to {executors} beyond {limit}");
             before = executors;
         }
@@ -284,12 +286,12 @@ fn govern(yard: &Yard, mut dice: Dice) {
 }
 
 /// Reads totals and snapshots all the time. Returns the number of exact snapshots.
-fn observe(yard: &Yard) -> u64 {
+fn observe(harness: &Harness) -> u64 {
     let (mut number, mut exact) = (0, 0);
-    while !yard.done.load(Ordering::Relaxed) {
-        let totals = yard.kernel.totals();
+    while !harness.done.load(Ordering::Relaxed) {
+        let totals = harness.kernel.totals();
         assert!(totals.cores.whole_cores() <= CORES_MAX && totals.executors <= LIMIT_MAX);
-        let snapshot = yard.kernel.snapshot(yard.now());
+        let snapshot = harness.kernel.snapshot(harness.now());
         assert!(snapshot.number > number);
         number = snapshot.number;
         assert!(snapshot.totals.cores.whole_cores() <= CORES_MAX);
@@ -313,26 +315,26 @@ fn adds_up(snapshot: &offermill::Snapshot) {
 }
 
 /// Runs all threads until the handlers have answered all their batches. Returns the number of exact snapshots.
-fn run_round(yard: &Yard, handlers: &mut [Handler], adopts: bool, seed: u64) -> u64 {
-    yard.done.store(false, Ordering::Relaxed);
+fn run_round(harness: &Harness, handlers: &mut [Handler], adopts: bool, seed: u64) -> u64 {
+    harness.done.store(false, Ordering::Relaxed);
     thread::scope(|scope| {
         if adopts {
-            scope.spawn(move || adopt(yard));
+            scope.spawn(move || adopt(harness));
         }
         let offering: Vec<_> = handlers
             .iter_mut()
             .zip(1..)
-            .map(|(handler, n)| scope.spawn(move || offer(yard, handler, Dice(seed + n))))
+            .map(|(handler, n)| scope.spawn(move || offer(harness, handler, Rng(seed + n))))
             .collect();
-        let watching = scope.spawn(|| observe(yard));
+        let watching = scope.spawn(|| observe(harness));
         for n in 10..12 {
-            scope.spawn(move || update(yard, Dice(seed + n)));
+            scope.spawn(move || update(harness, Rng(seed + n)));
         }
-        scope.spawn(move || govern(yard, Dice(seed + 20)));
-        scope.spawn(move || drive(yard, 0));
-        scope.spawn(move || drive(yard, 15));
+        scope.spawn(move || govern(harness, Rng(seed + 20)));
+        scope.spawn(move || drive(harness, 0));
+        scope.spawn(move || drive(harness, 15));
         let results: Vec<_> = offering.into_iter().map(thread::ScopedJoinHandle::join).collect();
-        yard.done.store(true, Ordering::Relaxed);
+        harness.done.store(true, Ordering::Relaxed);
         assert!(results.iter().all(Result::is_ok), "a handler failed");
         watching.join().unwrap()
     })
@@ -343,25 +345,25 @@ fn fates(report: &DrainReport) -> BTreeMap<u64, Fate> {
 }
 
 /// The last round: two threads close and drain while the others continue; updates end the remaining executors.
-fn end(yard: &Yard, handlers: &mut [Handler], seed: u64) {
+fn end(harness: &Harness, handlers: &mut [Handler], seed: u64) {
     let kill = || {
-        let left = yard.kernel.close();
-        yard.closed.store(true, Ordering::Release);
-        yard.kernel.kill_executors(left.iter().map(|target| target.id));
-        yard.kernel.drain(secs(30))
+        let left = harness.kernel.close();
+        harness.closed.store(true, Ordering::Release);
+        harness.kernel.kill_executors(left.iter().map(|target| target.id));
+        harness.kernel.drain(secs(30))
     };
     let (one, other) = thread::scope(|scope| {
-        let round = scope.spawn(move || run_round(yard, handlers, false, seed));
+        let round = scope.spawn(move || run_round(harness, handlers, false, seed));
         thread::sleep(Duration::from_millis(5));
         let (one, other) = (scope.spawn(kill), scope.spawn(kill));
         round.join().unwrap();
-        for target in yard.kernel.close() {
-            tell(yard, &[(target.id, TaskState::Killed, UpdateReason::Other)]);
+        for target in harness.kernel.close() {
+            tell(harness, &[(target.id, TaskState::Killed, UpdateReason::Other)]);
         }
         (one.join().unwrap(), other.join().unwrap())
     });
     assert!(one.drained && other.drained);
-    let last = yard.kernel.drain(Duration::ZERO);
+    let last = harness.kernel.drain(Duration::ZERO);
     assert!(last.executors.iter().all(|row| row.fate != Fate::Alive), "{last:?}");
     // Executors that were unreachable in the first report may have ended since.
     for report in [one, other] {
@@ -370,30 +372,30 @@ fn end(yard: &Yard, handlers: &mut [Handler], seed: u64) {
         let differ = early.iter().filter(|(number, fate)| late[number] != **fate);
         assert!(differ.into_iter().all(|(_, fate)| *fate == Fate::Unreachable));
     }
-    assert_eq!((yard.kernel.totals().executors, yard.kernel.totals().cores.millis()), (0, 0));
+    assert_eq!((harness.kernel.totals().executors, harness.kernel.totals().cores.millis()), (0, 0));
 }
 
 fn stress(scheme: IdScheme, base: Setup, adopts: bool, seed: u64) {
-    let yard = Yard::new(scheme, base);
-    let mut handlers: Vec<Handler> = (0..4).map(|_| yard.kernel.handler()).collect();
+    let harness = Harness::new(scheme, base);
+    let mut handlers: Vec<Handler> = (0..4).map(|_| harness.kernel.handler()).collect();
     let mut exact = 0;
     for round in 0..ROUNDS {
-        exact += run_round(&yard, &mut handlers, adopts && round == 0, seed + 100 * round);
-        yard.kernel.check().unwrap();
-        let snapshot = yard.kernel.snapshot(at(0));
+        exact += run_round(&harness, &mut handlers, adopts && round == 0, seed + 100 * round);
+        harness.kernel.check().unwrap();
+        let snapshot = harness.kernel.snapshot(at(0));
         assert!(snapshot.exact, "at a standstill");
         adds_up(&snapshot);
     }
-    let counts = yard.kernel.offer_counts();
-    let placed = yard.placed.lock().unwrap().len() as u64;
-    let aged = yard.aged.load(Ordering::Relaxed);
+    let counts = harness.kernel.offer_counts();
+    let placed = harness.placed.lock().unwrap().len() as u64;
+    let aged = harness.aged.load(Ordering::Relaxed);
     println!("{counts:?}\nexact snapshots while all ran: {exact}");
     println!("executors given up or forgotten: {aged}");
     assert_eq!((counts.executors, counts.batches), (placed, ROUNDS * 4 * BATCHES as u64));
     assert!(placed > 100 && exact > 0, "the test has to test something");
-    end(&yard, &mut handlers, seed + 100 * ROUNDS);
-    yard.kernel.check().unwrap();
-    assert_eq!(yard.kernel.unknown_updates(), 0);
+    end(&harness, &mut handlers, seed + 100 * ROUNDS);
+    harness.kernel.check().unwrap();
+    assert_eq!(harness.kernel.unknown_updates(), 0);
 }
 
 /// Goal: caps, limits, ids, ends, snapshots and the drain are correct while all threads race. Method: four handlers,
@@ -430,8 +432,10 @@ fn agents_may_be_forgotten_while_they_are_met() {
         let meet = || {
             let (mut handler, mut decisions) = (kernel.handler(), Decisions::new());
             for number in 0..AGENTS {
-                let sheet = Sheet::new(&format!("S{number}"), 0.5, 100.0);
-                lend(&[sheet], |offers| handler.resource_offers(offers, at(0), &mut decisions));
+                let offer_data = OfferData::new(&format!("S{number}"), 0.5, 100.0);
+                lend(&[offer_data], |offers| {
+                    handler.resource_offers(offers, at(0), &mut decisions)
+                });
             }
         };
         let meeting = [scope.spawn(meet), scope.spawn(meet)];

@@ -64,7 +64,7 @@ impl Entry {
 
 /// An offer that owns its data.
 #[derive(Clone, Debug)]
-pub(crate) struct Sheet {
+pub(crate) struct OfferData {
     pub(crate) id: String,
     pub(crate) agent: String,
     pub(crate) host: String,
@@ -73,46 +73,50 @@ pub(crate) struct Sheet {
     pub(crate) entries: Vec<Entry>,
 }
 
-impl Sheet {
-    pub(crate) fn new(agent: &str, cpus: f64, memory: f64) -> Sheet {
+impl OfferData {
+    pub(crate) fn new(agent: &str, cpus: f64, memory: f64) -> OfferData {
         let entries = vec![Entry::scalar("cpus", cpus), Entry::scalar("mem", memory)];
         let id = format!("offer of {agent}");
         let (agent, host) = (agent.to_owned(), "host".to_owned());
-        Sheet { id, agent, host, role: DEFAULT_ROLE, zone: None, entries }
+        OfferData { id, agent, host, role: DEFAULT_ROLE, zone: None, entries }
     }
 
-    pub(crate) fn with(mut self, entry: Entry) -> Sheet {
+    pub(crate) fn with(mut self, entry: Entry) -> OfferData {
         self.entries.push(entry);
         self
     }
 
-    pub(crate) fn for_role(self, role: &'static str) -> Sheet {
-        Sheet { role, ..self }
+    pub(crate) fn for_role(self, role: &'static str) -> OfferData {
+        OfferData { role, ..self }
     }
 
-    pub(crate) fn on_host(self, host: &str) -> Sheet {
-        Sheet { host: host.to_owned(), ..self }
+    pub(crate) fn on_host(self, host: &str) -> OfferData {
+        OfferData { host: host.to_owned(), ..self }
     }
 
-    pub(crate) fn in_zone(self, zone: &'static str) -> Sheet {
-        Sheet { zone: Some(zone), ..self }
+    pub(crate) fn in_zone(self, zone: &'static str) -> OfferData {
+        OfferData { zone: Some(zone), ..self }
     }
 }
 
-/// Borrows the sheets as the kernel's offers, and calls `use_them` with these.
-pub(crate) fn lend<R>(sheets: &[Sheet], use_them: impl FnOnce(&[Offer<'_>]) -> R) -> R {
-    let resources: Vec<Vec<Resource<'_>>> =
-        sheets.iter().map(|sheet| sheet.entries.iter().map(Entry::lend).collect()).collect();
-    let attributes: Vec<Vec<Attribute<'_>>> = sheets
+/// Borrows the batch as the kernel's offers, and calls `use_them` with these.
+pub(crate) fn lend<R>(batch: &[OfferData], use_them: impl FnOnce(&[Offer<'_>]) -> R) -> R {
+    let resources: Vec<Vec<Resource<'_>>> = batch
         .iter()
-        .map(|sheet| sheet.zone.iter().map(|zone| Attribute::text("zone", zone)).collect())
+        .map(|offer_data| offer_data.entries.iter().map(Entry::lend).collect())
         .collect();
-    let offers: Vec<Offer<'_>> = sheets
+    let attributes: Vec<Vec<Attribute<'_>>> = batch
+        .iter()
+        .map(|offer_data| {
+            offer_data.zone.iter().map(|zone| Attribute::text("zone", zone)).collect()
+        })
+        .collect();
+    let offers: Vec<Offer<'_>> = batch
         .iter()
         .zip(resources.iter().zip(&attributes))
-        .map(|(sheet, (resources, attributes))| {
-            Offer::new(&sheet.id, &sheet.agent, &sheet.host, resources, attributes)
-                .with_role(sheet.role)
+        .map(|(offer_data, (resources, attributes))| {
+            Offer::new(&offer_data.id, &offer_data.agent, &offer_data.host, resources, attributes)
+                .with_role(offer_data.role)
         })
         .collect();
     use_them(&offers)

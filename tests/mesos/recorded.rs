@@ -121,13 +121,13 @@ fn encodings_agree_on_a_session() {
     for session in ["main", "extras"] {
         let [json, protobuf] = [(JSON, "json"), (PROTOBUF, "protobuf")]
             .map(|(codec, name)| events(codec, &format!("{session}-{name}")));
-        assert_eq!(told(&json), told(&protobuf), "{session}");
+        assert_eq!(described(&json), described(&protobuf), "{session}");
         assert_eq!(kinds(&json), kinds(&protobuf), "{session}");
     }
 }
 
 /// The states of each task in a session, in order.
-fn told(events: &[Event]) -> Vec<(String, Vec<String>)> {
+fn described(events: &[Event]) -> Vec<(String, Vec<String>)> {
     let mut tasks: Vec<(String, Vec<String>)> = Vec::new();
     for status in events.iter().filter_map(|event| Some(&event.update.as_ref()?.status)) {
         let line = format!(

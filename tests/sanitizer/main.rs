@@ -26,7 +26,7 @@ use offermill::{
     Decisions, ExecutorId, IdScheme, Kernel, Recovered, Scope, StatusUpdate, TaskState, Timestamp,
     UpdateReason,
 };
-use world::{Entry, Setup, Sheet, at, lend, secs};
+use world::{Entry, OfferData, Setup, at, lend, secs};
 
 const HANDLERS: u64 = 3;
 const UPDATERS: u64 = 2;
@@ -38,21 +38,21 @@ const CORES_MAX: u64 = 60;
 const LIMIT_MAX: u64 = 40;
 
 /// Splitmix64: small, and good enough to choose by.
-struct Dice(u64);
+struct Rng(u64);
 
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
+impl Rng {
+    fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % sides
+        (mixed ^ (mixed >> 31)) % bound
     }
 }
 
 /// What threads share beside the kernel: words of their own, and channels.
 #[derive(Clone)]
-struct Yard {
+struct Harness {
     kernel: Kernel,
     shared: Arc<Shared>,
     placed: Sender<ExecutorId>,
@@ -66,16 +66,16 @@ struct Shared {
     done: AtomicBool,
 }
 
-impl Yard {
-    fn new(ids: IdScheme) -> Yard {
+impl Harness {
+    fn new(ids: IdScheme) -> Harness {
         let (placed, to_end) = unbounded();
         let kernel = Kernel::new(setup(2, Some(LIMIT_MAX as u32)).config(), ids);
-        Yard { kernel, shared: Arc::default(), placed, to_end }
+        Harness { kernel, shared: Arc::default(), placed, to_end }
     }
 
-    fn spawn(&self, work: impl FnOnce(&Yard) + Send + 'static) -> JoinHandle<()> {
-        let yard = self.clone();
-        thread::spawn(move || work(&yard))
+    fn spawn(&self, work: impl FnOnce(&Harness) + Send + 'static) -> JoinHandle<()> {
+        let harness = self.clone();
+        thread::spawn(move || work(&harness))
     }
 
     /// Counts an operation, and says when it is.
@@ -88,7 +88,7 @@ impl Yard {
         !self.shared.done.load(Ordering::Relaxed)
     }
 
-    fn tell(&self, id: ExecutorId, state: TaskState, reason: UpdateReason) {
+    fn report(&self, id: ExecutorId, state: TaskState, reason: UpdateReason) {
         let name = self.kernel.executor_name(id).to_string();
         self.kernel.status_update(&StatusUpdate::new(&name, state).because(reason), self.now());
     }
@@ -114,27 +114,27 @@ fn setup(cores: u64, limit: Option<u32>) -> Setup {
 }
 
 /// Answers offers of agents that others meet too, and now and then of a new one.
-fn offer(yard: &Yard, mut dice: Dice) {
-    let (mut handler, mut decisions) = (yard.kernel.handler(), Decisions::new());
+fn offer(harness: &Harness, mut rng: Rng) {
+    let (mut handler, mut decisions) = (harness.kernel.handler(), Decisions::new());
     for _ in 0..BATCHES {
-        let sheets: Vec<Sheet> = (0..1 + dice.roll(6))
+        let batch: Vec<OfferData> = (0..1 + rng.below(6))
             .map(|_| {
-                let agents = if dice.roll(8) == 0 { 2_000 } else { 12 };
-                let sheet =
-                    Sheet::new(&format!("S{}", dice.roll(agents)), dice.roll(7) as f64, 1e3);
-                sheet.with(Entry::scalar("gpus", dice.roll(3) as f64))
+                let agents = if rng.below(8) == 0 { 2_000 } else { 12 };
+                let offer_data =
+                    OfferData::new(&format!("S{}", rng.below(agents)), rng.below(7) as f64, 1e3);
+                offer_data.with(Entry::scalar("gpus", rng.below(3) as f64))
             })
             .collect();
-        lend(&sheets, |offers| handler.resource_offers(offers, yard.now(), &mut decisions));
-        yard.kernel.answers_sent(&decisions);
+        lend(&batch, |offers| handler.resource_offers(offers, harness.now(), &mut decisions));
+        harness.kernel.answers_sent(&decisions);
         for executor in decisions.accepts().flat_map(|accept| accept.executors) {
-            yard.placed.send(executor.id).unwrap();
+            harness.placed.send(executor.id).unwrap();
         }
     }
 }
 
 /// Tells anything of anybody, until all have ended.
-fn update(yard: &Yard, mut dice: Dice) {
+fn update(harness: &Harness, mut rng: Rng) {
     const STATES: [TaskState; 7] = [
         TaskState::Running,
         TaskState::Staging,
@@ -144,75 +144,75 @@ fn update(yard: &Yard, mut dice: Dice) {
         TaskState::Finished,
         TaskState::Failed,
     ];
-    while yard.going_on() {
+    while harness.going_on() {
         // Not a blocking receive: that waits in one of std's locks.
-        let Ok(id) = yard.to_end.try_recv() else {
+        let Ok(id) = harness.to_end.try_recv() else {
             thread::yield_now();
             continue;
         };
-        for _ in 0..dice.roll(4) {
-            let state = STATES[dice.roll(STATES.len() as u64) as usize];
-            yard.tell(id, state, UpdateReason::Other);
+        for _ in 0..rng.below(4) {
+            let state = STATES[rng.below(STATES.len() as u64) as usize];
+            harness.report(id, state, UpdateReason::Other);
         }
-        if dice.roll(3) > 0 {
-            yard.placed.send(id).unwrap();
+        if rng.below(3) > 0 {
+            harness.placed.send(id).unwrap();
         } else {
-            yard.tell(id, TaskState::Lost, UpdateReason::AgentRemoved);
-            yard.tell(id, TaskState::Failed, UpdateReason::Other);
+            harness.report(id, TaskState::Lost, UpdateReason::AgentRemoved);
+            harness.report(id, TaskState::Failed, UpdateReason::Other);
         }
     }
 }
 
-fn govern(yard: &Yard, mut dice: Dice) {
-    while yard.going_on() {
-        let limit = dice.roll(LIMIT_MAX + 1) as u32;
-        if dice.roll(8) == 0 {
-            (0..300).for_each(|n| yard.kernel.set_executor_limit(Some(30 + n % 2)).unwrap());
+fn govern(harness: &Harness, mut rng: Rng) {
+    while harness.going_on() {
+        let limit = rng.below(LIMIT_MAX + 1) as u32;
+        if rng.below(8) == 0 {
+            (0..300).for_each(|n| harness.kernel.set_executor_limit(Some(30 + n % 2)).unwrap());
         }
-        match dice.roll(4) {
-            0 => yard.kernel.reconfigure(setup(1 + dice.roll(3), Some(limit)).config()),
-            1 => drop((yard.kernel.registered(), yard.kernel.epoch())),
-            _ => yard.kernel.set_executor_limit(Some(limit)).unwrap(),
+        match rng.below(4) {
+            0 => harness.kernel.reconfigure(setup(1 + rng.below(3), Some(limit)).config()),
+            1 => drop((harness.kernel.registered(), harness.kernel.epoch())),
+            _ => harness.kernel.set_executor_limit(Some(limit)).unwrap(),
         }
-        let _ = (yard.kernel.config(), yard.kernel.executor_limit(), yard.kernel.wanted());
-        let doubted = yard.kernel.reconcile(Scope::Doubtful, yard.now());
-        if dice.roll(4) == 0 {
-            yard.kernel.kill_executors(doubted.iter().map(|target| target.id));
+        let _ = (harness.kernel.config(), harness.kernel.executor_limit(), harness.kernel.wanted());
+        let doubted = harness.kernel.reconcile(Scope::Doubtful, harness.now());
+        if rng.below(4) == 0 {
+            harness.kernel.kill_executors(doubted.iter().map(|target| target.id));
         }
         thread::sleep(Duration::from_micros(200));
     }
 }
 
-fn observe(yard: &Yard) {
+fn observe(harness: &Harness) {
     let mut number = 0;
-    while yard.going_on() {
-        let totals = yard.kernel.totals();
+    while harness.going_on() {
+        let totals = harness.kernel.totals();
         assert!(totals.cores.whole_cores() <= CORES_MAX && totals.executors <= LIMIT_MAX as u32);
-        let snapshot = yard.kernel.snapshot(yard.now());
+        let snapshot = harness.kernel.snapshot(harness.now());
         assert!(snapshot.number > number);
         number = snapshot.number;
-        let _ = (yard.kernel.offer_counts(), yard.kernel.agents_known());
-        let _ = yard.kernel.sufficient_resources_registered(0.5);
+        let _ = (harness.kernel.offer_counts(), harness.kernel.agents_known());
+        let _ = harness.kernel.sufficient_resources_registered(0.5);
     }
 }
 
 /// Time passes: ticks, sweeps of agents far ahead of the others' clock, losses, demand.
-fn pass_time(yard: &Yard, mut dice: Dice) {
+fn pass_time(harness: &Harness, mut rng: Rng) {
     let mut ahead = 1_000_000;
-    while yard.going_on() {
-        let _ = yard.kernel.tick(yard.now());
-        let _ = yard.kernel.poll_demand(yard.now());
-        if dice.roll(4) == 0 {
+    while harness.going_on() {
+        let _ = harness.kernel.tick(harness.now());
+        let _ = harness.kernel.poll_demand(harness.now());
+        if rng.below(4) == 0 {
             ahead += 60_000;
-            let _ = yard.kernel.tick(at(ahead));
+            let _ = harness.kernel.tick(at(ahead));
         }
-        let _ = yard.kernel.agent_lost(&format!("S{}", dice.roll(12)), at(0));
+        let _ = harness.kernel.agent_lost(&format!("S{}", rng.below(12)), at(0));
         thread::sleep(Duration::from_micros(200));
     }
 }
 
 /// Adopts executors of a former run.
-fn adopt(yard: &Yard) {
+fn adopt(harness: &Harness) {
     let former = |executor, agent_id| Recovered {
         executor,
         agent_id,
@@ -225,45 +225,46 @@ fn adopt(yard: &Yard) {
         },
     };
     let former = [former("former-1", "S1"), former("former-2", "S2"), former("former-3", "S3")];
-    let adopted = yard.kernel.adopt(&former, yard.now()).unwrap();
+    let adopted = harness.kernel.adopt(&former, harness.now()).unwrap();
     for id in adopted.into_iter().flatten() {
-        yard.placed.send(id).unwrap();
+        harness.placed.send(id).unwrap();
     }
 }
 
 /// Two threads close and drain in the middle of work; remaining executors end when the handlers have finished.
-fn end(yard: &Yard, handlers: Vec<JoinHandle<()>>) {
-    let drain = |yard: &Yard| {
-        let left = yard.kernel.close();
-        yard.kernel.kill_executors(left.iter().map(|target| target.id));
-        assert!(yard.kernel.drain(secs(60)).drained);
+fn end(harness: &Harness, handlers: Vec<JoinHandle<()>>) {
+    let drain = |harness: &Harness| {
+        let left = harness.kernel.close();
+        harness.kernel.kill_executors(left.iter().map(|target| target.id));
+        assert!(harness.kernel.drain(secs(60)).drained);
     };
-    let drains = [yard.spawn(drain), yard.spawn(drain)];
+    let drains = [harness.spawn(drain), harness.spawn(drain)];
     handlers.into_iter().for_each(|handler| handler.join().unwrap());
-    for target in yard.kernel.close() {
-        yard.tell(target.id, TaskState::Killed, UpdateReason::Other);
+    for target in harness.kernel.close() {
+        harness.report(target.id, TaskState::Killed, UpdateReason::Other);
     }
     drains.into_iter().for_each(|drain| drain.join().unwrap());
 }
 
 fn round(ids: IdScheme, seed: u64) -> u64 {
-    let yard = Yard::new(ids);
-    let mut rest: Vec<JoinHandle<()>> =
-        (0..UPDATERS).map(|n| yard.spawn(move |yard| update(yard, Dice(seed + 10 + n)))).collect();
-    rest.push(yard.spawn(move |yard| govern(yard, Dice(seed + 20))));
-    rest.push(yard.spawn(observe));
-    rest.push(yard.spawn(move |yard| pass_time(yard, Dice(seed + 30))));
-    rest.push(yard.spawn(move |yard| pass_time(yard, Dice(seed + 31))));
-    rest.push(yard.spawn(adopt));
-    let spawn = |n| yard.spawn(move |yard| offer(yard, Dice(seed + n)));
+    let harness = Harness::new(ids);
+    let mut rest: Vec<JoinHandle<()>> = (0..UPDATERS)
+        .map(|n| harness.spawn(move |harness| update(harness, Rng(seed + 10 + n))))
+        .collect();
+    rest.push(harness.spawn(move |harness| govern(harness, Rng(seed + 20))));
+    rest.push(harness.spawn(observe));
+    rest.push(harness.spawn(move |harness| pass_time(harness, Rng(seed + 30))));
+    rest.push(harness.spawn(move |harness| pass_time(harness, Rng(seed + 31))));
+    rest.push(harness.spawn(adopt));
+    let spawn = |n| harness.spawn(move |harness| offer(harness, Rng(seed + n)));
     let handlers = (0..HANDLERS).map(spawn).collect();
     thread::sleep(Duration::from_millis(10 + seed % 40));
-    end(&yard, handlers);
-    yard.shared.done.store(true, Ordering::Relaxed);
+    end(&harness, handlers);
+    harness.shared.done.store(true, Ordering::Relaxed);
     rest.into_iter().for_each(|thread| thread.join().unwrap());
-    yard.kernel.check().unwrap();
-    assert_eq!(yard.kernel.totals().executors, 0);
-    yard.shared.operations.load(Ordering::Relaxed)
+    harness.kernel.check().unwrap();
+    assert_eq!(harness.kernel.totals().executors, 0);
+    harness.shared.operations.load(Ordering::Relaxed)
 }
 
 fn main() {

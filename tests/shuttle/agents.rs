@@ -8,7 +8,7 @@ use offermill::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use offermill::{Decisions, ExecutorId, Phase, Recovered, StatusUpdate, TaskState};
 
 use crate::harness::{Harness, join};
-use crate::world::{Entry, Setup, Sheet, at, lend};
+use crate::world::{Entry, OfferData, Setup, at, lend};
 use crate::{is_wanted, play};
 
 const AGENTS: [&str; 4] = ["S0", "S1", "S2", "S3"];
@@ -55,10 +55,11 @@ fn tell(harness: &Harness, executor: &str, states: &[TaskState], millis: u64) {
 fn handle(harness: &Harness, number: usize) {
     let mut handler = harness.kernel.handler();
     for round in 0..3 {
-        let sheet = |agent| Sheet::new(agent, 2.0, 1000.0).with(Entry::scalar("gpus", 2.0));
-        let sheets: Vec<Sheet> = [AGENTS[0], AGENTS[number + 1]].map(sheet).into();
+        let offer_data =
+            |agent| OfferData::new(agent, 2.0, 1000.0).with(Entry::scalar("gpus", 2.0));
+        let batch: Vec<OfferData> = [AGENTS[0], AGENTS[number + 1]].map(offer_data).into();
         let mut decisions = Decisions::new();
-        lend(&sheets, |offers| handler.resource_offers(offers, at(round), &mut decisions));
+        lend(&batch, |offers| handler.resource_offers(offers, at(round), &mut decisions));
         let placed = decisions.accepts().flat_map(|accept| accept.executors);
         let placed: Vec<ExecutorId> = placed.map(|executor| executor.id).collect();
         for (turn, id) in placed.into_iter().enumerate() {

@@ -12,7 +12,7 @@ use offermill::{
 };
 use shuttle::thread::{self, JoinHandle};
 
-use crate::world::{Setup, Sheet, at, lend};
+use crate::world::{OfferData, Setup, at, lend};
 
 /// A kernel and the record of its executors. A clone is another handle.
 #[derive(Clone)]
@@ -54,14 +54,14 @@ impl Harness {
         cpus: f64,
         now: Timestamp,
     ) -> Answer {
-        let sheets: Vec<Sheet> =
-            agents.iter().map(|agent| Sheet::new(agent, cpus, 10_000.0)).collect();
+        let batch: Vec<OfferData> =
+            agents.iter().map(|agent| OfferData::new(agent, cpus, 10_000.0)).collect();
         let mut decisions = Decisions::new();
-        lend(&sheets, |offers| handler.resource_offers(offers, now, &mut decisions));
+        lend(&batch, |offers| handler.resource_offers(offers, now, &mut decisions));
         let accepted: usize = decisions.accepts().map(|accept| accept.offers.len()).sum();
         assert_eq!(
             accepted + decisions.declines().len(),
-            sheets.len(),
+            batch.len(),
             "each offer is answered once"
         );
         let placed: Vec<ExecutorId> = decisions

@@ -18,12 +18,12 @@ fn a_scenario_has_one_run() {
     for seed in 0..count {
         let scenario = Scenario::generate(seed, Severity::Harsh);
         // Without checks a simulation doesn't verify all conditions of recovery; its course must be the same.
-        let judged = traces(scenario.clone(), Checks::EachStep);
-        assert_eq!(traces(scenario.clone(), Checks::EachStep), judged);
-        assert_eq!(traces(scenario.clone(), Checks::EverySecond), judged);
-        assert_eq!(traces(scenario.clone(), Checks::Off), judged);
+        let checked = traces(scenario.clone(), Checks::EachStep);
+        assert_eq!(traces(scenario.clone(), Checks::EachStep), checked);
+        assert_eq!(traces(scenario.clone(), Checks::EverySecond), checked);
+        assert_eq!(traces(scenario.clone(), Checks::Off), checked);
         let again: Scenario = scenario.to_string().parse().unwrap();
-        assert_eq!(traces(again, Checks::EachStep), judged);
+        assert_eq!(traces(again, Checks::EachStep), checked);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Generated scenarios, played against Spark's own backend and then against Offermill.
 
-mod dice;
 mod drafts;
+mod rng;
 mod settings;
 
 use std::path::{Path, PathBuf};

@@ -10,8 +10,8 @@
 //! amount, which a fair baseline must not do. [`super::agreement`] proves that the loop decides as the kernel does.
 
 mod agents;
+mod drain;
 mod picture;
-mod roll;
 mod rows;
 mod updates;
 
@@ -29,10 +29,10 @@ use offermill::{
 use agents::Agents;
 use rows::{Accept, cut};
 pub(crate) use rows::{Answer, Placed};
-pub(crate) use updates::Told;
+pub(crate) use updates::UpdateOutcome;
 
 /// What the texts of executors' ids begin with.
-const STEM: &str = "bench-plain-";
+const ID_PREFIX: &str = "bench-plain-";
 
 /// The loop's state: a scheduler.
 pub(crate) struct Plain {
@@ -41,7 +41,7 @@ pub(crate) struct Plain {
     memory_each: u64,
     cap: MilliCpus,
     refuse: RefuseDurations,
-    stem: String,
+    id_prefix: String,
     agents: Agents,
     executors: Vec<Executor>,
     free: Vec<u32>,
@@ -70,7 +70,7 @@ struct Counts {
     accepted: u64,
     executors: u64,
     /// Updates about executors that were never started here.
-    strays: u64,
+    unknown_updates: u64,
     declined: [u64; ReasonKind::ALL.len()],
 }
 
@@ -97,7 +97,7 @@ impl Plain {
             memory_each: config.memory_taken().get(),
             cap,
             refuse: config.refuse_durations(),
-            stem: STEM.to_owned(),
+            id_prefix: ID_PREFIX.to_owned(),
             agents: Agents::default(),
             executors: Vec::new(),
             free: Vec::new(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use offermill::resources::{Mebibytes, MilliCpus, Scalar};
 use offermill::{Amount, Decline, Offer, Piece, ResourceKind, Revocability, Value};
 
-use super::STEM;
+use super::ID_PREFIX;
 
 /// The answer to a batch.
 #[derive(Clone, Default)]
@@ -50,7 +50,7 @@ impl Placed {
         let written = if numbered {
             write!(name, "{sequence}")
         } else {
-            write!(name, "{STEM}{sequence}.{slot}")
+            write!(name, "{ID_PREFIX}{sequence}.{slot}")
         };
         written.expect("a string takes all");
     }

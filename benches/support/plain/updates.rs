@@ -9,7 +9,7 @@ use crate::support::EXCLUSION;
 
 /// What an update did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum UpdateOutcome {
     /// Nothing: no such executor was ever started here.
     Unknown,
     /// Nothing: it was known before, or came too late.
@@ -22,18 +22,22 @@ pub(crate) enum Told {
 
 impl Plain {
     /// Applies an update. The states that the benches don't report change nothing.
-    pub(crate) fn update(&mut self, update: &StatusUpdate<'_>, now: Timestamp) -> Told {
+    pub(crate) fn update(&mut self, update: &StatusUpdate<'_>, now: Timestamp) -> UpdateOutcome {
         let Some((sequence, slot)) = self.place_of(update.executor) else {
-            return self.stray();
+            return self.unknown_executor();
         };
         let executor = self.executors.get_mut(slot as usize);
         let Some(executor) = executor.filter(|it| it.sequence == sequence && it.live) else {
-            return if sequence < self.next_sequence { Told::Nothing } else { self.stray() };
+            return if sequence < self.next_sequence {
+                UpdateOutcome::Nothing
+            } else {
+                self.unknown_executor()
+            };
         };
         match update.state {
             TaskState::Running if !executor.running => {
                 executor.running = true;
-                Told::Running
+                UpdateOutcome::Running
             }
             TaskState::Finished => self.end(slot),
             TaskState::Failed => {
@@ -41,7 +45,7 @@ impl Plain {
                 self.agents.accounts[executor.agent as usize].excluded_until = until;
                 self.end(slot)
             }
-            _ => Told::Nothing,
+            _ => UpdateOutcome::Nothing,
         }
     }
 
@@ -54,18 +58,18 @@ impl Plain {
                 Some((sequence, by_number.get(&sequence).copied().unwrap_or(u32::MAX)))
             }
             None => {
-                let (sequence, slot) = id.strip_prefix(&*self.stem)?.split_once('.')?;
+                let (sequence, slot) = id.strip_prefix(&*self.id_prefix)?.split_once('.')?;
                 Some((sequence.parse().ok()?, slot.parse().ok()?))
             }
         }
     }
 
-    fn stray(&mut self) -> Told {
-        self.counts.strays += 1;
-        Told::Unknown
+    fn unknown_executor(&mut self) -> UpdateOutcome {
+        self.counts.unknown_updates += 1;
+        UpdateOutcome::Unknown
     }
 
-    fn end(&mut self, slot: u32) -> Told {
+    fn end(&mut self, slot: u32) -> UpdateOutcome {
         let executor = &mut self.executors[slot as usize];
         executor.live = false;
         let Executor { sequence, agent, cores, memory, .. } = *executor;
@@ -76,7 +80,7 @@ impl Plain {
         self.live -= 1;
         self.acquired -= cores;
         self.free.push(slot);
-        Told::Ended(MilliCpus::from_millis(cores), Mebibytes::new(memory))
+        UpdateOutcome::Ended(MilliCpus::from_millis(cores), Mebibytes::new(memory))
     }
 
     /// The text of an executor's id, as the kernel's: what a cluster sends back in an update.
@@ -91,6 +95,6 @@ impl Plain {
 
     /// How many executors live, their cores, and how many updates were about none.
     pub(crate) fn totals(&self) -> (u32, MilliCpus, u64) {
-        (self.live, MilliCpus::from_millis(self.acquired), self.counts.strays)
+        (self.live, MilliCpus::from_millis(self.acquired), self.counts.unknown_updates)
     }
 }

@@ -31,8 +31,8 @@ use offermill::resources::PortRange;
 use offermill::{DEFAULT_ROLE, Revocability, Scope, TaskState, UpdateReason};
 
 use crate::history::{Event, HANDLERS, Scene, Step, Whom};
-use crate::reference::Knowing;
-use crate::world::{Amount, Entry, Setup, Sheet, secs};
+use crate::reference::Known;
+use crate::world::{Amount, Entry, Setup, OfferData, secs};
 
 const OFFERS_MAX: usize = 12;
 const ENTRIES_MAX: usize = 12;
@@ -258,7 +258,7 @@ pub(crate) fn step(line: &[u8], scene: &Scene) -> Step {
         b'w' => return wait(&mut values, scene),
         b'o' => {
             let handler = values.number() % HANDLERS;
-            Event::Offers { handler, sheets: values.words().take(OFFERS_MAX).map(sheet).collect() }
+            Event::Offers { handler, batch: values.words().take(OFFERS_MAX).map(offer_data).collect() }
         }
         b'u' => Event::Update {
             whom: whom(&mut values, scene),
@@ -285,7 +285,7 @@ pub(crate) fn step(line: &[u8], scene: &Scene) -> Step {
 /// Time passes, and an offer is rescinded, which has no effect.
 fn wait(values: &mut Values<'_>, scene: &Scene) -> Step {
     let after = values.one_of(&JUMPS);
-    let open = scene.model.agents.values().any(|agent| agent.knowing == Knowing::Perhaps);
+    let open = scene.model.agents.values().any(|agent| agent.known == Known::Perhaps);
     Step { after: if open { after.max(-BACK_MS_MAX) } else { after }, event: Event::Rescinded }
 }
 
@@ -320,7 +320,7 @@ fn kills(mut values: Values<'_>, scene: &Scene) -> Vec<u64> {
     numbers
 }
 
-fn sheet(mut values: Values<'_>) -> Sheet {
+fn offer_data(mut values: Values<'_>) -> OfferData {
     let agent = values.one_of(&AGENTS).to_owned();
     let role = values.one_of(&ROLES);
     let zone = values.one_of(&ZONES);
@@ -339,7 +339,7 @@ fn sheet(mut values: Values<'_>) -> Sheet {
     while !values.0.is_empty() && entries.len() < ENTRIES_MAX {
         entries.push(entry(&mut values));
     }
-    Sheet { id, agent, host: "host".to_owned(), role, zone, entries }
+    OfferData { id, agent, host: "host".to_owned(), role, zone, entries }
 }
 
 fn entry(values: &mut Values<'_>) -> Entry {

@@ -93,9 +93,9 @@ fn who_is_not_adopted_is_a_stray() {
         adopted.iter().map(Option::is_some).collect::<Vec<_>>(),
         [false, true, false, false]
     );
-    let stray = update(&fixture, "old-2", TaskState::Running);
-    assert!(stray.kill);
-    assert_eq!(stray.change, Change::UnknownExecutor);
+    let unknown = update(&fixture, "old-2", TaskState::Running);
+    assert!(unknown.kill);
+    assert_eq!(unknown.change, Change::UnknownExecutor);
     fixture.kernel.check().unwrap();
 }
 

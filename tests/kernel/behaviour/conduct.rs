@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::Fixture;
 use crate::spark::{Launch, Refusal, Spark};
-use crate::world::{Entry, Setup, Sheet, at};
+use crate::world::{Entry, OfferData, Setup, at};
 
 const PORT: u16 = 31_000;
 
@@ -47,14 +47,14 @@ fn entries() -> impl Strategy<Value = Entry> {
     })
 }
 
-fn sheets() -> impl Strategy<Value = Sheet> {
+fn offer_data() -> impl Strategy<Value = OfferData> {
     let zone = prop::sample::select(vec![None, Some("east"), Some("west")]);
     let role = prop::sample::select(vec!["*", "etl"]);
     (0u8..6, zone, role, prop::collection::vec(entries(), 0..9)).prop_map(
-        |(agent, zone, role, entries)| Sheet {
+        |(agent, zone, role, entries)| OfferData {
             zone,
             entries,
-            ..Sheet::new(&format!("S{agent}"), 0.0, 0.0)
+            ..OfferData::new(&format!("S{agent}"), 0.0, 0.0)
                 .for_role(role)
                 .on_host(&format!("h{}", agent / 2))
         },
@@ -64,7 +64,7 @@ fn sheets() -> impl Strategy<Value = Sheet> {
 /// An operation on the kernel and on the model of Spark.
 #[derive(Clone, Debug)]
 enum Step {
-    Offer(Vec<Sheet>),
+    Offer(Vec<OfferData>),
     End(prop::sample::Index, bool),
     /// A new executor limit and wanted hosts.
     Request(Option<u32>, Vec<String>),
@@ -73,7 +73,7 @@ enum Step {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let offer = prop::collection::vec(sheets(), 1..6).prop_map(Step::Offer);
+    let offer = prop::collection::vec(offer_data(), 1..6).prop_map(Step::Offer);
     let end = (any::<prop::sample::Index>(), any::<bool>());
     let hosts = prop::sample::subsequence(vec!["h0", "h1", "h2", "elsewhere"], 0..4);
     let hosts = hosts.prop_map(|hosts| hosts.into_iter().map(str::to_owned).collect());
@@ -88,7 +88,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// The launches of the kernel's last answer, in order, with their ids.
-pub(super) fn launched(fixture: &Fixture, sheets: &[Sheet]) -> Vec<(ExecutorId, Launch)> {
+pub(super) fn launched(fixture: &Fixture, batch: &[OfferData]) -> Vec<(ExecutorId, Launch)> {
     let mut all = Vec::new();
     for accept in fixture.decisions.accepts() {
         let [offer] = accept.offers else { panic!("one offer an accept, not {:?}", accept.offers) };
@@ -100,8 +100,8 @@ pub(super) fn launched(fixture: &Fixture, sheets: &[Sheet]) -> Vec<(ExecutorId, 
             };
             let launch = Launch {
                 offer,
-                agent: sheets[offer].agent.clone(),
-                host: sheets[offer].host.clone(),
+                agent: batch[offer].agent.clone(),
+                host: batch[offer].host.clone(),
                 cores: executor.resources.cores.whole_cores(),
                 gpus: u64::from(executor.resources.gpus.get()),
                 pieces: accept.pieces(executor).iter().map(piece).collect(),
@@ -141,12 +141,12 @@ proptest! {
         let mut now = 1000;
         for step in &steps {
             match step {
-                Step::Offer(sheets) => {
-                    fixture.offer(sheets, now);
-                    let (launches, refusals) = spark.offers(sheets, now);
-                    let (ids, own): (Vec<_>, Vec<_>) = launched(&fixture, sheets).into_iter().unzip();
+                Step::Offer(batch) => {
+                    fixture.offer(batch, now);
+                    let (launches, refusals) = spark.offers(batch, now);
+                    let (ids, own): (Vec<_>, Vec<_>) = launched(&fixture, batch).into_iter().unzip();
                     prop_assert_eq!(own, launches);
-                    prop_assert_eq!(refused(&fixture, sheets.len()), refusals);
+                    prop_assert_eq!(refused(&fixture, batch.len()), refusals);
                     live.extend(ids);
                     fixture.kernel.check().unwrap();
                 }

@@ -4,13 +4,13 @@ use offermill::DemandCall::{Revive, Suppress};
 use offermill::{ExecutorId, TaskState};
 
 use super::Fixture;
-use crate::world::{Setup, Sheet, at};
+use crate::world::{OfferData, Setup, at};
 
 /// A kernel whose limit of three executors is reached at time 0.
 fn full_fixture() -> (Fixture, Vec<ExecutorId>) {
     let mut fixture = Fixture::new(&Setup { limit: Some(3), ..Setup::default() });
     assert_eq!(fixture.kernel.poll_demand(at(0)), None, "offers come by themselves");
-    let placed = fixture.offer(&[Sheet::new("S1", 3.0, 300.0)], 0);
+    let placed = fixture.offer(&[OfferData::new("S1", 3.0, 300.0)], 0);
     assert_eq!(placed.len(), 3);
     (fixture, placed)
 }
@@ -27,7 +27,7 @@ fn many_ends_make_one_revive() {
     }
     assert_eq!(fixture.kernel.poll_demand(at(10)), Some(Revive));
     assert_eq!(fixture.kernel.poll_demand(at(11)), None);
-    let placed = fixture.offer(&[Sheet::new("S1", 3.0, 300.0)], 12);
+    let placed = fixture.offer(&[OfferData::new("S1", 3.0, 300.0)], 12);
     assert_eq!(fixture.kernel.poll_demand(at(12)), Some(Suppress));
     for id in placed {
         fixture.update(id, TaskState::Finished, 13);
@@ -47,7 +47,7 @@ fn stray_offers_are_suppressed_again() {
     fixture.refused_on("S2", 500);
     assert_eq!(fixture.kernel.poll_demand(at(999)), None);
     assert_eq!(fixture.kernel.poll_demand(at(1000)), Some(Suppress));
-    assert_eq!(fixture.kernel.poll_demand(at(9000)), None, "no more strays");
+    assert_eq!(fixture.kernel.poll_demand(at(9000)), None, "no more unwanted offers");
     fixture.kernel.close();
     fixture.refused_on("S2", 9500);
     assert_eq!(fixture.kernel.poll_demand(at(9500)), Some(Suppress));
@@ -88,7 +88,7 @@ fn a_revive_that_overtook_refusals_is_repeated() {
     let mut setup = Setup { limit: Some(1), ..Setup::default() };
     setup.revive_interval = std::time::Duration::ZERO;
     let mut fixture = Fixture::new(&setup);
-    let placed = fixture.offer(&[Sheet::new("S1", 1.0, 300.0)], 0);
+    let placed = fixture.offer(&[OfferData::new("S1", 1.0, 300.0)], 0);
     let resources = [offermill::Resource::scalar("cpus", 1.0)];
     let offers = [offermill::Offer::new("o", "S2", "host", &resources, &[])];
     let (mut handler, mut late) = (fixture.kernel.handler(), offermill::Decisions::new());
@@ -153,7 +153,7 @@ fn a_lost_revive_is_repeated() {
         assert_eq!(fixture.kernel.poll_demand(at(now + silence - 1)), None);
     }
     let now = 3 * silence;
-    assert!(fixture.offer(&[Sheet::new("S1", 0.1, 1.0)], now - 2).is_empty());
+    assert!(fixture.offer(&[OfferData::new("S1", 0.1, 1.0)], now - 2).is_empty());
     assert_eq!(fixture.kernel.poll_demand(at(now)), None, "the cluster offers");
     assert_eq!(fixture.kernel.poll_demand(at(now + refusal)), None);
     assert_eq!(fixture.kernel.poll_demand(at(now + silence)), Some(Revive));
@@ -172,7 +172,7 @@ fn a_jump_of_the_clock_delays_no_call_for_long() {
         fixture.update(id, TaskState::Finished, 1000);
     }
     assert_eq!(fixture.kernel.poll_demand(at(far)), Some(Revive));
-    fixture.offer(&[Sheet::new("S1", 3.0, 300.0)], 2000);
+    fixture.offer(&[OfferData::new("S1", 3.0, 300.0)], 2000);
     fixture.refused_on("S2", 2000);
     let again = |at_ms| fixture.kernel.poll_demand(at(at_ms));
     assert_eq!(again(2000), Some(Suppress));

@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::Fixture;
-use crate::world::{Setup, Sheet, at, lend, secs};
+use crate::world::{OfferData, Setup, at, lend, secs};
 
 /// The nearest miss of this kind.
 fn nearest(explanation: &Explanation, kind: ReasonKind) -> Option<Miss> {
@@ -34,11 +34,11 @@ fn it_reads_well() {
         ["waiting for 2 more executors", "offers  none came yet"],
         "nothing happened yet"
     );
-    let failed = fixture.offer(&[Sheet::new("S3", 1.0, 4096.0)], 1_000)[0];
+    let failed = fixture.offer(&[OfferData::new("S3", 1.0, 4096.0)], 1_000)[0];
     fixture.update(failed, TaskState::Failed, 1_000);
     let offers = [("S3", 4096.0), ("S5", 1.0), ("S7", 3584.0), ("S8", 3583.9)];
-    fixture.offer(&offers.map(|(agent, memory)| Sheet::new(agent, 2.0, memory)), 62_000);
-    let placed = fixture.offer(&[Sheet::new("S9", 1.0, 4096.0)], 63_500);
+    fixture.offer(&offers.map(|(agent, memory)| OfferData::new(agent, 2.0, memory)), 62_000);
+    let placed = fixture.offer(&[OfferData::new("S9", 1.0, 4096.0)], 63_500);
     assert_eq!(
         lines(&fixture, 65_000),
         [
@@ -50,7 +50,7 @@ fn it_reads_well() {
         ]
     );
     fixture.kernel.set_executor_limit(Some(1)).unwrap();
-    fixture.offer(&[Sheet::new("S9", 1.0, 4096.0)], 65_000);
+    fixture.offer(&[OfferData::new("S9", 1.0, 4096.0)], 65_000);
     fixture.kernel.poll_demand(at(65_000));
     let said = lines(&fixture, 65_000);
     assert_eq!(said[0], "nothing more is wanted: limit of 1 executors reached");
@@ -79,7 +79,7 @@ fn it_has_the_numbers() {
     fixture.update(first, TaskState::Failed, 0);
     fixture.start_on("S2", 0);
     fixture.kernel.agent_lost("S2", at(5));
-    fixture.offer(&["S2", "S1"].map(|agent| Sheet::new(agent, 1.0, 100.0)), 10);
+    fixture.offer(&["S2", "S1"].map(|agent| OfferData::new(agent, 1.0, 100.0)), 10);
     let explanation = fixture.kernel.explain(at(12));
     assert_eq!((explanation.wanted, explanation.cap), (1, None));
     assert!(explanation.is_bounded && explanation.is_connected && !explanation.is_closed);
@@ -109,11 +109,11 @@ fn other_settings_have_other_misses() {
         assert_eq!(explanation.declined[0].kind, ReasonKind::Memory, "counts stay");
         nearest(&explanation, ReasonKind::Memory).map(|miss| miss.to_string())
     };
-    fixture.offer(&[Sheet::new("S1", 1.0, 4000.0)], 0);
+    fixture.offer(&[OfferData::new("S1", 1.0, 4000.0)], 0);
     assert_eq!(near(&fixture).as_deref(), Some("agent S1: memory 4000 of 4096 MiB"));
     fixture.kernel.reconfigure(Setup { memory: 8192, ..Setup::default() }.config());
     assert_eq!(near(&fixture), None);
-    fixture.offer(&[Sheet::new("S2", 1.0, 100.0)], 1);
+    fixture.offer(&[OfferData::new("S2", 1.0, 100.0)], 1);
     assert_eq!(near(&fixture).as_deref(), Some("agent S2: memory 100 of 8192 MiB"));
     fixture.kernel.set_executor_limit(Some(7)).unwrap();
     assert_eq!(near(&fixture).as_deref(), Some("agent S2: memory 100 of 8192 MiB"), "still asked");
@@ -126,7 +126,7 @@ fn misses_outlive_their_handlers() {
     let kernel = Kernel::new(Setup { memory: 900, ..Setup::default() }.config(), IdScheme::plain());
     let near = |now| nearest(&kernel.explain(at(now)), ReasonKind::Memory).map(|it| it.to_string());
     let offer = |mut handler: Handler, memory: f64, now: u64| {
-        lend(&[Sheet::new(&format!("S{memory}"), 1.0, memory)], |offers| {
+        lend(&[OfferData::new(&format!("S{memory}"), 1.0, memory)], |offers| {
             handler.resource_offers(offers, at(now), &mut Decisions::new());
         });
         handler
@@ -183,7 +183,7 @@ impl Seen {
 }
 
 /// Checks the reported miss of one kind. `seen` are the declines of that kind under the present settings.
-fn judge(miss: Option<Miss>, seen: &[&Seen]) {
+fn check_nearest(miss: Option<Miss>, seen: &[&Seen]) {
     let Some(miss) = miss else {
         assert!(seen.is_empty(), "nothing is named of {seen:?}");
         return;
@@ -229,16 +229,16 @@ proptest! {
                 }
                 Step::Offers(later, which, offers) => {
                     now += later;
-                    let sheet = |&(agent, cores, memory, east): &(u8, u8, u8, bool)| {
+                    let offer_data = |&(agent, cores, memory, east): &(u8, u8, u8, bool)| {
                         let zone = if east { "east" } else { "west" };
-                        Sheet::new(&format!("S{agent}"), cores.into(), memory.into()).in_zone(zone)
+                        OfferData::new(&format!("S{agent}"), cores.into(), memory.into()).in_zone(zone)
                     };
-                    let sheets: Vec<Sheet> = offers.iter().map(sheet).collect();
+                    let batch: Vec<OfferData> = offers.iter().map(offer_data).collect();
                     let (handler, door) = &mut handlers[which];
                     let mut decisions = Decisions::new();
-                    lend(&sheets, |offers| door.resource_offers(offers, at(now), &mut decisions));
+                    lend(&batch, |offers| door.resource_offers(offers, at(now), &mut decisions));
                     seen.extend(decisions.declines().iter().map(|row| Seen {
-                        agent: sheets[row.offer as usize].agent.clone(),
+                        agent: batch[row.offer as usize].agent.clone(),
                         reason: row.reason,
                         at: at(now),
                         terms,
@@ -250,7 +250,7 @@ proptest! {
             for kind in ReasonKind::ALL {
                 let in_force = |it: &&Seen| it.reason.kind() == kind && it.terms == terms;
                 let in_force: Vec<&Seen> = seen.iter().filter(in_force).collect();
-                judge(nearest(&explanation, kind), &in_force);
+                check_nearest(nearest(&explanation, kind), &in_force);
             }
         }
     }

@@ -8,15 +8,15 @@ use offermill::{ExecutorId, Reason, ReasonKind, Recovered, TaskState, Timestamp}
 use proptest::prelude::*;
 
 use super::Fixture;
-use crate::world::{Setup, Sheet, at, secs};
+use crate::world::{OfferData, Setup, at, secs};
 
 fn waiting(wait: u64) -> Setup {
     Setup { locality_wait: Some(Duration::from_millis(wait)), ..Setup::default() }
 }
 
 /// An offer with room for three executors.
-fn sheet(agent: &str, host: &str) -> Sheet {
-    Sheet::new(agent, 3.0, 900.0).on_host(host)
+fn offer_data(agent: &str, host: &str) -> OfferData {
+    OfferData::new(agent, 3.0, 900.0).on_host(host)
 }
 
 fn request(fixture: &Fixture, hosts: &[&str], now: u64) {
@@ -24,9 +24,9 @@ fn request(fixture: &Fixture, hosts: &[&str], now: u64) {
 }
 
 /// The number of executors that each offer got.
-fn placed(fixture: &mut Fixture, sheets: &[Sheet], now: u64) -> Vec<usize> {
-    fixture.offer(sheets, now);
-    let mut each = vec![0; sheets.len()];
+fn placed(fixture: &mut Fixture, batch: &[OfferData], now: u64) -> Vec<usize> {
+    fixture.offer(batch, now);
+    let mut each = vec![0; batch.len()];
     for accept in fixture.decisions.accepts() {
         each[accept.offers[0] as usize] = accept.executors.len();
     }
@@ -39,8 +39,8 @@ fn placed(fixture: &mut Fixture, sheets: &[Sheet], now: u64) -> Vec<usize> {
 fn wanted_hosts_come_first_for_a_while() {
     let mut fixture = Fixture::new(&waiting(3000));
     request(&fixture, &["b", "elsewhere"], 1000);
-    let sheets = [sheet("S1", "a"), sheet("S2", "b"), sheet("S3", "b")];
-    assert_eq!(placed(&mut fixture, &sheets, 1000), [0, 1, 0]);
+    let batch = [offer_data("S1", "a"), offer_data("S2", "b"), offer_data("S3", "b")];
+    assert_eq!(placed(&mut fixture, &batch, 1000), [0, 1, 0]);
     let until = at(4001);
     for decline in fixture.declines() {
         assert_eq!(
@@ -48,7 +48,7 @@ fn wanted_hosts_come_first_for_a_while() {
             (Reason::Locality { until }, at(3001).since(at(0)))
         );
     }
-    assert_eq!(placed(&mut fixture, &sheets, 4000), [0, 0, 0], "the host has one");
+    assert_eq!(placed(&mut fixture, &batch, 4000), [0, 0, 0], "the host has one");
     assert_eq!(fixture.declines()[0].refuse, Duration::from_millis(1));
     let text = fixture.kernel.explain(at(4000)).to_string();
     assert!(
@@ -57,7 +57,7 @@ fn wanted_hosts_come_first_for_a_while() {
         ),
         "{text}"
     );
-    assert_eq!(placed(&mut fixture, &sheets, 4001), [3, 3, 3]);
+    assert_eq!(placed(&mut fixture, &batch, 4001), [3, 3, 3]);
     let text = fixture.kernel.explain(at(4001)).to_string();
     assert!(
         text.ends_with("other hosts wanted  5 offers"),
@@ -72,16 +72,19 @@ fn nothing_waits_unless_asked_to() {
     for setup in [Setup::default(), waiting(0)] {
         let mut fixture = Fixture::new(&setup);
         request(&fixture, &["b"], 0);
-        assert_eq!(placed(&mut fixture, &[sheet("S1", "a"), sheet("S2", "b")], 0), [3, 3]);
+        assert_eq!(
+            placed(&mut fixture, &[offer_data("S1", "a"), offer_data("S2", "b")], 0),
+            [3, 3]
+        );
         fixture.kernel.set_executor_limit(Some(6)).unwrap();
-        assert_eq!(placed(&mut fixture, &[sheet("S3", "c")], 5), [0]);
+        assert_eq!(placed(&mut fixture, &[offer_data("S3", "c")], 5), [0]);
         fixture.kernel.set_executor_limit(None).unwrap();
-        assert_eq!(placed(&mut fixture, &[sheet("S3", "c")], 5), [3]);
+        assert_eq!(placed(&mut fixture, &[offer_data("S3", "c")], 5), [3]);
     }
     let mut fixture = Fixture::new(&waiting(3000));
-    assert_eq!(placed(&mut fixture, &[sheet("S1", "a")], 0), [3]);
+    assert_eq!(placed(&mut fixture, &[offer_data("S1", "a")], 0), [3]);
     request(&fixture, &[], 0);
-    assert_eq!(placed(&mut fixture, &[sheet("S2", "b")], 0), [3]);
+    assert_eq!(placed(&mut fixture, &[offer_data("S2", "b")], 0), [3]);
 }
 
 /// Goal: a new executor limit alone doesn't change the hosts and the wait; `set_locality` begins a wait with the next
@@ -90,7 +93,7 @@ fn nothing_waits_unless_asked_to() {
 fn each_call_begins_what_it_says() {
     let mut fixture = Fixture::new(&waiting(100));
     request(&fixture, &["b"], 0);
-    let other = [sheet("S1", "a")];
+    let other = [offer_data("S1", "a")];
     assert_eq!(placed(&mut fixture, &other, 0), [0]);
     fixture.kernel.set_executor_limit(Some(50)).unwrap();
     assert_eq!(placed(&mut fixture, &other, 100), [0]);
@@ -113,7 +116,7 @@ fn each_call_begins_what_it_says() {
 #[test]
 fn a_host_is_free_when_its_last_executor_ends() {
     let mut fixture = Fixture::new(&waiting(1000));
-    let first = fixture.offer(&[Sheet::new("S1", 1.0, 100.0).on_host("b")], 0)[0];
+    let first = fixture.offer(&[OfferData::new("S1", 1.0, 100.0).on_host("b")], 0)[0];
     request(&fixture, &["b"], 0);
     let former = Recovered {
         executor: "old",
@@ -127,13 +130,13 @@ fn a_host_is_free_when_its_last_executor_ends() {
         },
     };
     let adopted = fixture.kernel.adopt(&[former], at(0)).unwrap()[0].unwrap();
-    let third = [sheet("S3", "b")];
+    let third = [offer_data("S3", "b")];
     assert_eq!(placed(&mut fixture, &third, 1), [0]);
     fixture.update(first, TaskState::Finished, 2);
     assert_eq!(placed(&mut fixture, &third, 3), [0]);
     fixture.update(adopted, TaskState::Finished, 4);
     assert_eq!(placed(&mut fixture, &third, 5), [1]);
-    assert_eq!(placed(&mut fixture, &[sheet("S1", "b")], 6), [0]);
+    assert_eq!(placed(&mut fixture, &[offer_data("S1", "b")], 6), [0]);
 }
 
 /// Goal: many agents on one host, and forgotten agents, are handled correctly. Method: a hundred agents of a wanted
@@ -142,15 +145,19 @@ fn a_host_is_free_when_its_last_executor_ends() {
 fn a_host_may_have_many_agents() {
     let mut fixture = Fixture::new(&waiting(u64::MAX));
     request(&fixture, &["b"], 0);
-    let sheets: Vec<Sheet> = (0..100).map(|n| sheet(&format!("S{n}"), "b")).collect();
-    let one = fixture.offer(&sheets, 0);
+    let batch: Vec<OfferData> = (0..100).map(|n| offer_data(&format!("S{n}"), "b")).collect();
+    let one = fixture.offer(&batch, 0);
     assert_eq!(one.len(), 1);
-    assert_eq!(fixture.offer(&sheets, 1), []);
+    assert_eq!(fixture.offer(&batch, 1), []);
     fixture.update(one[0], TaskState::Finished, 2);
     let later = 2_000_000;
     assert_eq!(fixture.kernel.tick(at(later)).agents_forgotten, 100);
-    assert_eq!(placed(&mut fixture, &[sheet("T1", "b")], later), [1]);
-    assert_eq!(placed(&mut fixture, &[sheet("T2", "b")], later), [0], "the places are used again");
+    assert_eq!(placed(&mut fixture, &[offer_data("T1", "b")], later), [1]);
+    assert_eq!(
+        placed(&mut fixture, &[offer_data("T2", "b")], later),
+        [0],
+        "the places are used again"
+    );
     assert_eq!(fixture.declines()[0].reason, Reason::Locality { until: Timestamp::MAX });
     assert_eq!(fixture.declines()[0].refuse, secs(5));
 }
@@ -177,10 +184,10 @@ proptest! {
         let (mut now, mut live) = (0, HashMap::new());
         let turns: Vec<Turn> = turns;
         for (agents, ends, pause) in turns {
-            let sheets: Vec<Sheet> =
-                agents.iter().map(|agent| sheet(&format!("S{agent}"), &format!("h{}", agent / 2))).collect();
+            let offered = |agent| offer_data(&format!("S{agent}"), &format!("h{}", agent / 2));
+            let batch: Vec<OfferData> = agents.iter().map(offered).collect();
             let held: HashSet<u8> = live.values().copied().collect();
-            let ids = fixture.offer(&sheets, now);
+            let ids = fixture.offer(&batch, now);
             let mut hosts = Vec::new();
             for accept in fixture.decisions.accepts() {
                 let host = agents[accept.offers[0] as usize] / 2;

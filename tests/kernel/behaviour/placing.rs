@@ -7,7 +7,7 @@ use offermill::{
 };
 
 use super::Fixture;
-use crate::world::{Entry, Setup, Sheet, at, lend, secs};
+use crate::world::{Entry, OfferData, Setup, at, lend, secs};
 
 fn cores(cores: u64) -> Option<u64> {
     Some(cores * 1000)
@@ -22,15 +22,15 @@ fn counts(fixture: &Fixture) -> Vec<usize> {
 /// of different sizes under a cap, both ways.
 #[test]
 fn executors_go_round_or_fill_up() {
-    let sheets = [4.0, 1.0, 4.0].map(|cpus| Sheet::new(&format!("S{cpus}"), cpus, 9000.0));
-    let mut sheets = sheets.to_vec();
-    sheets[2].agent = "other".into();
+    let batch = [4.0, 1.0, 4.0].map(|cpus| OfferData::new(&format!("S{cpus}"), cpus, 9000.0));
+    let mut batch = batch.to_vec();
+    batch[2].agent = "other".into();
     let setup = Setup { core_cap: cores(6), ..Setup::default() };
     let mut fixture = Fixture::new(&setup);
-    assert_eq!(fixture.offer(&sheets, 0).len(), 6);
+    assert_eq!(fixture.offer(&batch, 0).len(), 6);
     assert_eq!(counts(&fixture), [3, 1, 2]);
     let mut fixture = Fixture::new(&Setup { consolidate: true, ..setup });
-    fixture.offer(&sheets, 0);
+    fixture.offer(&batch, 0);
     assert_eq!(counts(&fixture), [4, 1, 1]);
 }
 
@@ -38,8 +38,9 @@ fn executors_go_round_or_fill_up() {
 #[test]
 fn only_agents_that_meet_the_constraint_are_used() {
     let mut fixture = Fixture::new(&Setup { zones: vec!["east"], ..Setup::default() });
-    let sheet = |agent: &str| Sheet::new(agent, 1.0, 100.0);
-    let placed = fixture.offer(&[sheet("S1").in_zone("west"), sheet("S2").in_zone("east")], 0);
+    let offer_data = |agent: &str| OfferData::new(agent, 1.0, 100.0);
+    let placed =
+        fixture.offer(&[offer_data("S1").in_zone("west"), offer_data("S2").in_zone("east")], 0);
     assert_eq!(placed.len(), 1);
     let decline = fixture.declines()[0];
     let unmet = Unmet { condition: 0, mismatch: Mismatch::Differs };
@@ -54,7 +55,7 @@ fn only_agents_that_meet_the_constraint_are_used() {
 fn the_whole_offer_is_taken_within_the_cap() {
     let mut fixture =
         Fixture::new(&Setup { executor_cores: None, core_cap: cores(7), ..Setup::default() });
-    fixture.offer(&[Sheet::new("S1", 2.5, 900.0), Sheet::new("S2", 8.0, 900.0)], 0);
+    fixture.offer(&[OfferData::new("S1", 2.5, 900.0), OfferData::new("S2", 8.0, 900.0)], 0);
     let taken: Vec<u64> = fixture
         .decisions
         .accepts()
@@ -71,13 +72,13 @@ fn the_whole_offer_is_taken_within_the_cap() {
 #[test]
 fn reserved_resources_are_taken_first() {
     let mut fixture = Fixture::new(&Setup { executor_cores: cores(3), ..Setup::default() });
-    let first = Sheet::new("S1", 2.0, 100.0);
-    let second = Sheet {
+    let first = OfferData::new("S1", 2.0, 100.0);
+    let second = OfferData {
         entries: vec![
             Entry::scalar("cpus", 1.5).reserved_for("etl").revocability(Revocability::Shared),
             Entry::scalar("cpus", 1.5).reserved_for("etl"),
         ],
-        ..Sheet::new("S1", 0.0, 0.0)
+        ..OfferData::new("S1", 0.0, 0.0)
     };
     assert_eq!(fixture.offer(&[first, second], 0).len(), 1, "the offers of one agent are merged");
     let accept = fixture.decisions.accepts().next().unwrap();
@@ -98,8 +99,8 @@ fn reserved_resources_are_taken_first() {
 #[test]
 fn only_reservations_of_the_role_and_those_above_are_used() {
     let mut fixture = Fixture::new(&Setup { executor_cores: cores(2), ..Setup::default() });
-    let sheet = Sheet::new("S1", 1.0, 900.0).for_role("etl/night");
-    let others = sheet.with(Entry::scalar("cpus", 8.0).reserved_for("et"));
+    let offer_data = OfferData::new("S1", 1.0, 900.0).for_role("etl/night");
+    let others = offer_data.with(Entry::scalar("cpus", 8.0).reserved_for("et"));
     assert_eq!(fixture.offer(std::slice::from_ref(&others), 0), []);
     let above = others.with(Entry::scalar("cpus", 1.0).reserved_for("etl"));
     assert_eq!(fixture.offer(&[above], 0).len(), 1);
@@ -114,8 +115,8 @@ fn nothing_revocable_is_mixed_with_the_rest() {
         let setup = Setup { executor_cores: cores(2), revocable: asked, ..Setup::default() };
         let mut fixture = Fixture::new(&setup);
         for (cpus, expected) in [1.5, 2.5].into_iter().zip(expected) {
-            let sheet = Sheet::new("S1", 1.5, 900.0).with(revocable(cpus));
-            assert_eq!(fixture.offer(&[sheet], 0).len(), expected);
+            let offer_data = OfferData::new("S1", 1.5, 900.0).with(revocable(cpus));
+            assert_eq!(fixture.offer(&[offer_data], 0).len(), expected);
         }
     }
 }
@@ -124,7 +125,7 @@ fn nothing_revocable_is_mixed_with_the_rest() {
 #[test]
 fn offers_to_different_roles_are_not_merged() {
     let mut fixture = Fixture::new(&Setup { executor_cores: cores(2), ..Setup::default() });
-    let half = Sheet::new("S1", 1.0, 100.0);
+    let half = OfferData::new("S1", 1.0, 100.0);
     assert_eq!(fixture.offer(&[half.clone(), half.clone().for_role("etl")], 0), []);
     assert_eq!(fixture.declines().len(), 2);
     assert_eq!(fixture.offer(&[half.clone(), half], 0).len(), 1);
@@ -136,7 +137,7 @@ fn offers_to_different_roles_are_not_merged() {
 fn extra_cores_are_only_advertised() {
     let setup = Setup { extra_cores: 3, core_cap: cores(2), ..Setup::default() };
     let mut fixture = Fixture::new(&setup);
-    assert_eq!(fixture.offer(&[Sheet::new("S1", 2.0, 900.0)], 0).len(), 2);
+    assert_eq!(fixture.offer(&[OfferData::new("S1", 2.0, 900.0)], 0).len(), 2);
     let accept = fixture.decisions.accepts().next().unwrap();
     assert_eq!(accept.executors[0].resources.cores, MilliCpus::from_cores(1));
     assert_eq!(accept.executors[0].advertised_cores, MilliCpus::from_cores(4));
@@ -147,10 +148,10 @@ fn extra_cores_are_only_advertised() {
 #[test]
 fn memory_is_taken_with_its_overhead() {
     let mut fixture = Fixture::new(&Setup { memory: 512, overhead: 384, ..Setup::default() });
-    fixture.offer(&[Sheet::new("S1", 1.0, 895.999)], 0);
+    fixture.offer(&[OfferData::new("S1", 1.0, 895.999)], 0);
     let (asked, offered) = (Mebibytes::new(896), Mebibytes::new(895));
     assert_eq!(fixture.declines()[0].reason, Reason::Memory { asked, offered });
-    assert_eq!(fixture.offer(&[Sheet::new("S1", 1.0, 896.0)], 0).len(), 1);
+    assert_eq!(fixture.offer(&[OfferData::new("S1", 1.0, 896.0)], 0).len(), 1);
 }
 
 /// Goal: a fixed port is required, taken, used once per agent, and freed. Method: an agent with room for many executors
@@ -159,8 +160,8 @@ fn memory_is_taken_with_its_overhead() {
 fn a_fixed_port_means_one_executor_an_agent() {
     let mut fixture = Fixture::new(&Setup { port: Some(7337), ..Setup::default() });
     assert_eq!(fixture.refused_on("S1", 0), Reason::Port { port: 7337 });
-    let sheet = Sheet::new("S1", 9.0, 900.0).with(Entry::ports(7000, 8000));
-    let placed = fixture.offer(&[sheet], 0);
+    let offer_data = OfferData::new("S1", 9.0, 900.0).with(Entry::ports(7000, 8000));
+    let placed = fixture.offer(&[offer_data], 0);
     assert_eq!(placed.len(), 1);
     let accept = fixture.decisions.accepts().next().unwrap();
     let port = accept.pieces(&accept.executors[0]).last().unwrap();
@@ -175,18 +176,18 @@ fn a_fixed_port_means_one_executor_an_agent() {
 fn the_gpu_cap_is_a_cap() {
     let mut fixture =
         Fixture::new(&Setup { gpu_cap: 2, executor_gpus: Some(1), ..Setup::default() });
-    let sheets: Vec<Sheet> = (0..3)
-        .map(|n| Sheet::new(&format!("S{n}"), 1.0, 100.0).with(Entry::scalar("gpus", 1.0)))
+    let batch: Vec<OfferData> = (0..3)
+        .map(|n| OfferData::new(&format!("S{n}"), 1.0, 100.0).with(Entry::scalar("gpus", 1.0)))
         .collect();
     assert_eq!(fixture.kernel.wanted(), 2);
-    let placed = fixture.offer(&sheets, 0);
+    let placed = fixture.offer(&batch, 0);
     assert_eq!(placed.len(), 2);
     let (cap, acquired, asked) = (Gpus::new(2), Gpus::new(2), Gpus::new(1));
     assert_eq!(fixture.declines()[0].reason, Reason::GpuCap { cap, acquired, asked });
     assert_eq!(fixture.declines()[0].refuse, secs(120));
     assert_eq!(fixture.kernel.wanted(), 0);
     fixture.update(placed[0], offermill::TaskState::Killed, 1);
-    assert_eq!(fixture.offer(&sheets[..1], 1).len(), 1);
+    assert_eq!(fixture.offer(&batch[..1], 1).len(), 1);
 }
 
 /// Goal: without a configured number the first executor of an offer takes the GPUs that the cap leaves. Method: three
@@ -194,7 +195,7 @@ fn the_gpu_cap_is_a_cap() {
 #[test]
 fn the_first_executor_takes_the_gpus_that_there_are() {
     let mut fixture = Fixture::new(&Setup { gpu_cap: 2, ..Setup::default() });
-    fixture.offer(&[Sheet::new("S1", 2.0, 200.0).with(Entry::scalar("gpus", 3.0))], 0);
+    fixture.offer(&[OfferData::new("S1", 2.0, 200.0).with(Entry::scalar("gpus", 3.0))], 0);
     let accept = fixture.decisions.accepts().next().unwrap();
     let gpus: Vec<u32> =
         accept.executors.iter().map(|executor| executor.resources.gpus.get()).collect();
@@ -206,13 +207,13 @@ fn the_first_executor_takes_the_gpus_that_there_are() {
 #[test]
 fn leftovers_refused_at_a_cap_are_revived() {
     let mut fixture = Fixture::new(&Setup { limit: Some(1), ..Setup::default() });
-    fixture.offer(&[Sheet::new("S1", 2.0, 200.0)], 0);
+    fixture.offer(&[OfferData::new("S1", 2.0, 200.0)], 0);
     assert_eq!(fixture.decisions.accepts().next().unwrap().refuse, secs(120));
     fixture.kernel.set_executor_limit(Some(2)).unwrap();
     assert_eq!(fixture.kernel.poll_demand(at(1)), Some(offermill::DemandCall::Revive));
-    fixture.offer(&[Sheet::new("S1", 1.5, 150.0)], 2);
+    fixture.offer(&[OfferData::new("S1", 1.5, 150.0)], 2);
     fixture.kernel.set_executor_limit(Some(9)).unwrap();
-    fixture.offer(&[Sheet::new("S2", 1.5, 150.0)], 3);
+    fixture.offer(&[OfferData::new("S2", 1.5, 150.0)], 3);
     assert_eq!(fixture.decisions.accepts().next().unwrap().refuse, secs(5));
 }
 
@@ -221,9 +222,9 @@ fn leftovers_refused_at_a_cap_are_revived() {
 #[test]
 fn offers_without_names_are_malformed() {
     let mut fixture = Fixture::new(&Setup::default());
-    let sheet = Sheet::new("S1", 1.0, 100.0);
-    let nameless = Sheet { id: String::new(), ..sheet.clone() };
-    let homeless = Sheet { agent: String::new(), ..sheet };
+    let offer_data = OfferData::new("S1", 1.0, 100.0);
+    let nameless = OfferData { id: String::new(), ..offer_data.clone() };
+    let homeless = OfferData { agent: String::new(), ..offer_data };
     assert_eq!(fixture.offer(&[nameless, homeless], 0), []);
     assert!(fixture.declines().iter().all(|row| row.reason == Reason::Malformed));
     assert_eq!(fixture.kernel.offer_counts().declined(ReasonKind::Malformed), 2);
@@ -257,9 +258,10 @@ fn agents_near_their_maintenance_are_left_alone() {
 #[test]
 fn what_is_left_of_another_batch_is_no_panic() {
     let mut fixture = Fixture::new(&Setup::default());
-    fixture.offer(&[Sheet::new("S1", 4.0, 900.0), Sheet::new("S2", 4.0, 900.0)], 0);
-    let ports = Sheet { entries: vec![Entry::ports(1, 2)], ..Sheet::new("S1", 0.0, 0.0) };
-    for other in [vec![], vec![ports], vec![Sheet::new("S1", 0.5, 1.0), Sheet::new("S2", 1.0, 1.0)]]
+    fixture.offer(&[OfferData::new("S1", 4.0, 900.0), OfferData::new("S2", 4.0, 900.0)], 0);
+    let ports = OfferData { entries: vec![Entry::ports(1, 2)], ..OfferData::new("S1", 0.0, 0.0) };
+    for other in
+        [vec![], vec![ports], vec![OfferData::new("S1", 0.5, 1.0), OfferData::new("S2", 1.0, 1.0)]]
     {
         lend(&other, |offers| {
             for accepted in fixture.decisions.accepts() {

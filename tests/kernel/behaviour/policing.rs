@@ -5,7 +5,7 @@ use offermill::constraint::{Mismatch, Unmet};
 use offermill::{DemandCall, Reason, TaskState, Timestamp, UpdateReason};
 
 use super::Fixture;
-use crate::world::{Setup, Sheet, at, secs};
+use crate::world::{OfferData, Setup, at, secs};
 
 const HOUR: u64 = 3_600_000;
 
@@ -96,7 +96,7 @@ fn the_executor_limit_rules_starts_only() {
     let mut fixture = Fixture::new(&Setup { limit: Some(0), ..Setup::default() });
     assert_eq!(fixture.refused_on("S1", 0), Reason::ExecutorLimit { limit: 0 });
     fixture.kernel.set_executor_limit(Some(3)).unwrap();
-    let placed = fixture.offer(&[Sheet::new("S1", 9.0, 900.0)], 1);
+    let placed = fixture.offer(&[OfferData::new("S1", 9.0, 900.0)], 1);
     assert_eq!((placed.len(), fixture.kernel.wanted()), (3, 0));
     fixture.kernel.set_executor_limit(Some(1)).unwrap();
     assert_eq!(fixture.executors(), 3);
@@ -104,7 +104,7 @@ fn the_executor_limit_rules_starts_only() {
     fixture.update(placed[1], TaskState::Finished, 2);
     assert_eq!(fixture.refused_on("S1", 3), Reason::ExecutorLimit { limit: 1 });
     fixture.kernel.set_executor_limit(None).unwrap();
-    assert_eq!(fixture.offer(&[Sheet::new("S1", 9.0, 900.0)], 4).len(), 9);
+    assert_eq!(fixture.offer(&[OfferData::new("S1", 9.0, 900.0)], 4).len(), 9);
     let error = fixture.kernel.set_executor_limit(Some(u32::MAX)).unwrap_err();
     assert!(error.to_string().starts_with("executor limit is"), "{error}");
 }
@@ -126,7 +126,7 @@ fn settings_change_while_executors_run() {
     assert_eq!(fixture.kernel.config(), setup.config());
     let unmet = Unmet { condition: 0, mismatch: Mismatch::Absent };
     assert_eq!(fixture.refused_on("S1", 1), Reason::ConstraintUnmet(unmet));
-    assert_eq!(fixture.offer(&[Sheet::new("S1", 4.0, 900.0).in_zone("east")], 1).len(), 1);
+    assert_eq!(fixture.offer(&[OfferData::new("S1", 4.0, 900.0).in_zone("east")], 1).len(), 1);
     assert_eq!(fixture.kernel.totals().cores.whole_cores(), 3);
     fixture.kernel.check().unwrap();
 }

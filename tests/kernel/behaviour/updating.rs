@@ -29,7 +29,7 @@ fn ends_free_once() {
 /// Goal: updates about unknown executors are tolerated, counted, and cause a kill if the executor is alive. Method:
 /// unknown ids.
 #[test]
-fn strangers_are_counted_and_killed() {
+fn unknown_executors_are_counted_and_killed() {
     let fixture = Fixture::new(&Setup::default());
     for (name, count) in [("job-10-7.0", 1), ("", 2), ("x", 3)] {
         let running = StatusUpdate::new(name, TaskState::Running);
@@ -43,7 +43,7 @@ fn strangers_are_counted_and_killed() {
 
 /// Goal: with plain ids, too, a late update is about a known executor. Method: a duplicate end.
 #[test]
-fn plain_ids_of_the_ended_are_no_strangers() {
+fn plain_ids_of_ended_executors_are_known() {
     let mut fixture = Fixture::with_ids(&Setup::default(), IdScheme::plain());
     let id = fixture.start_on("S1", 0);
     assert_eq!(fixture.kernel.executor_name(id).to_string(), "0");
@@ -74,7 +74,7 @@ fn ids_differ_between_epochs() {
 /// Goal: unreachable executors keep their cores, are given up, may come back while there is room, and are killed if
 /// there is none. Method: this sequence, twice.
 #[test]
-fn out_of_sight_is_not_gone() {
+fn unreachable_executors_are_counted() {
     let rule = UnreachableRule { release_after: Some(secs(10)), forget_after: secs(20) };
     let setup = Setup { core_cap: Some(1000), unreachable: rule, ..Setup::default() };
     let mut fixture = Fixture::new(&setup);

@@ -8,8 +8,8 @@ use offermill::{
 };
 
 use super::Whom;
-use crate::reference::{Answer, Effect, Knowing, Life, Model, Started};
-use crate::world::Sheet;
+use crate::reference::{Answer, Effect, Known, Life, Model, Started};
+use crate::world::OfferData;
 
 /// The id of each executor, by its number.
 #[derive(Debug, Default)]
@@ -50,14 +50,14 @@ impl Ids {
 pub(crate) fn expect_answer(
     decisions: &Decisions,
     answer: &Answer,
-    sheets: &[Sheet],
+    batch: &[OfferData],
     model: &Model,
     ids: &mut Ids,
 ) {
     let mut answered: Vec<u32> = decisions.declines().iter().map(|row| row.offer).collect();
     answered.extend(decisions.accepts().flat_map(|accept| accept.offers.to_vec()));
     answered.sort_unstable();
-    assert!(answered.into_iter().eq(0..sheets.len() as u32), "each offer is answered once");
+    assert!(answered.into_iter().eq(0..batch.len() as u32), "each offer is answered once");
     let declines: BTreeMap<_, _> =
         decisions.declines().iter().map(|row| (row.offer, (row.reason, row.refuse))).collect();
     assert_eq!(declines, answer.declines);
@@ -175,7 +175,7 @@ fn same_agents(kernel: &Kernel, snapshot: &Snapshot, model: &Model, now: Timesta
         assert!(shown.insert(name));
     }
     for (name, agent) in &model.agents {
-        let must_be = agent.knowing == Knowing::Yes;
+        let must_be = agent.known == Known::Yes;
         assert!(!must_be || shown.contains(name), "{name} was forgotten too soon");
     }
     assert_eq!(kernel.agents_known(), shown.len());
@@ -191,5 +191,9 @@ fn same_counts(kernel: &Kernel, model: &Model) {
         let expected = model.counts.declined.get(kind.as_str()).copied().unwrap_or(0);
         assert_eq!(counts.declined(kind), expected, "declined: {kind:?}");
     }
-    assert_eq!(kernel.unknown_updates(), model.counts.strays, "updates about unknown executors");
+    assert_eq!(
+        kernel.unknown_updates(),
+        model.counts.unknown_updates,
+        "updates about unknown executors"
+    );
 }

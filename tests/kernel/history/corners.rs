@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::{Change, Event, Expected, Knowing, Scene, Whom};
+use super::{Change, Event, Expected, Known, Scene, Whom};
 use offermill::Timestamp;
 
 /// An event at most this far from a deadline counts as being at the deadline.
@@ -109,7 +109,7 @@ impl Scene {
 
     fn perhaps_forgotten(&self) -> usize {
         let agents = self.model.agents.values();
-        agents.filter(|agent| agent.knowing == Knowing::Perhaps).count()
+        agents.filter(|agent| agent.known == Known::Perhaps).count()
     }
 
     pub(super) fn note_corners(&mut self, event: &Event, before: Before) {

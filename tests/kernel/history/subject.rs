@@ -86,10 +86,10 @@ impl Subject {
     pub(crate) fn apply(&mut self, scene: &Scene, event: &Event) {
         let now = scene.now;
         match (event, &scene.expected) {
-            (Event::Offers { handler, sheets }, Expected::Answer(answer)) => {
+            (Event::Offers { handler, batch }, Expected::Answer(answer)) => {
                 let (handler, decisions) = &mut self.handlers[*handler];
-                lend(sheets, |offers| handler.resource_offers(offers, now, decisions));
-                expect_answer(decisions, answer, sheets, &scene.model, &mut self.ids);
+                lend(batch, |offers| handler.resource_offers(offers, now, decisions));
+                expect_answer(decisions, answer, batch, &scene.model, &mut self.ids);
             }
             (Event::Update { whom, state, reason }, Expected::Effect(effect)) => {
                 let name = self.name(whom);

@@ -9,9 +9,9 @@ use offermill::resources::Scalar;
 use offermill::{Amount as Piece, Reason, Timestamp};
 
 use super::updates::CLOCK_MAX;
-use super::{Agent, Executor, Knowing, Life, Model};
+use super::{Agent, Executor, Known, Life, Model};
 use crate::placement::naive::{self, Caps, Offered, Placement, Request, Room};
-use crate::world::{Amount, Entry, Sheet};
+use crate::world::{Amount, Entry, OfferData};
 
 /// The decisions that the kernel must return for a batch.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +48,7 @@ pub(crate) struct Started {
 }
 
 impl Model {
-    pub(crate) fn offers(&mut self, batch: &[Sheet], now: Timestamp) -> Answer {
+    pub(crate) fn offers(&mut self, batch: &[OfferData], now: Timestamp) -> Answer {
         let mut answer = self.answer(batch, now);
         let mut refused = false;
         self.counts.batches += 1;
@@ -71,7 +71,7 @@ impl Model {
         answer
     }
 
-    fn answer(&mut self, batch: &[Sheet], now: Timestamp) -> Answer {
+    fn answer(&mut self, batch: &[OfferData], now: Timestamp) -> Answer {
         let mut answer = Answer::default();
         let mut decline = |model: &Model, offer: u32, reason: Reason| {
             answer.declines.insert(offer, (reason, model.refusal(reason, now)));
@@ -142,18 +142,18 @@ impl Model {
     }
 
     /// Why an offer can't be used regardless of its resources, if there is such a reason.
-    fn unusable(&mut self, sheet: &Sheet, now: Timestamp) -> Option<Reason> {
-        if sheet.id.is_empty() || sheet.agent.is_empty() {
+    fn unusable(&mut self, offer_data: &OfferData, now: Timestamp) -> Option<Reason> {
+        if offer_data.id.is_empty() || offer_data.agent.is_empty() {
             return Some(Reason::Malformed);
         }
         let zones = &self.setup.zones;
-        if !zones.is_empty() && !sheet.zone.is_some_and(|zone| zones.contains(&zone)) {
-            let mismatch = sheet.zone.map_or(Mismatch::Absent, |_| Mismatch::Differs);
+        if !zones.is_empty() && !offer_data.zone.is_some_and(|zone| zones.contains(&zone)) {
+            let mismatch = offer_data.zone.map_or(Mismatch::Absent, |_| Mismatch::Differs);
             return Some(Reason::ConstraintUnmet(Unmet { condition: 0, mismatch }));
         }
-        let agent = self.agents.entry(sheet.agent.clone()).or_insert_with(|| Agent::met(now));
+        let agent = self.agents.entry(offer_data.agent.clone()).or_insert_with(|| Agent::met(now));
         agent.met = true;
-        agent.knowing = Knowing::Yes;
+        agent.known = Known::Yes;
         agent.candidate_at = agent.candidate_at.max(now);
         if let Some(until) = agent.excluded_until.filter(|until| now < *until) {
             return Some(Reason::AgentExcluded { until });
@@ -161,7 +161,7 @@ impl Model {
         if now < agent.suspect_until {
             return Some(Reason::AgentSuspect { until: agent.suspect_until });
         }
-        (self.on_agent(&sheet.agent) >= EXECUTORS_PER_AGENT_MAX).then_some(Reason::AgentFull)
+        (self.on_agent(&offer_data.agent) >= EXECUTORS_PER_AGENT_MAX).then_some(Reason::AgentFull)
     }
 
     fn refusal(&self, reason: Reason, now: Timestamp) -> Duration {

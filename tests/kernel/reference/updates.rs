@@ -6,7 +6,7 @@ use std::time::Duration;
 use offermill::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use offermill::{Change, Fate, Scope, TaskState, Timestamp, UpdateReason};
 
-use super::{Agent, Executor, Knowing, Life, Model};
+use super::{Agent, Executor, Known, Life, Model};
 
 /// How long an idle agent is kept after its last offer.
 const KEPT_FOR: Duration = Duration::from_secs(900);
@@ -35,26 +35,26 @@ impl Effect {
 }
 
 /// The meaning of a reported state.
-enum Says {
-    NotYet,
-    Runs,
+enum Meaning {
+    Starting,
+    Running,
     Unreachable,
     Ended(Fate),
 }
 
-fn says(state: TaskState, reason: UpdateReason) -> Says {
+fn meaning_of(state: TaskState, reason: UpdateReason) -> Meaning {
     use UpdateReason::{AgentDisconnected, AgentRemoved, Reconciliation};
     match (state, reason) {
-        (TaskState::Staging | TaskState::Starting, _) => Says::NotYet,
-        (TaskState::Running | TaskState::Killing, _) => Says::Runs,
-        (TaskState::Finished, _) => Says::Ended(Fate::Finished),
-        (TaskState::Failed | TaskState::Error, _) => Says::Ended(Fate::Failed),
-        (TaskState::Killed, _) => Says::Ended(Fate::Killed),
+        (TaskState::Staging | TaskState::Starting, _) => Meaning::Starting,
+        (TaskState::Running | TaskState::Killing, _) => Meaning::Running,
+        (TaskState::Finished, _) => Meaning::Ended(Fate::Finished),
+        (TaskState::Failed | TaskState::Error, _) => Meaning::Ended(Fate::Failed),
+        (TaskState::Killed, _) => Meaning::Ended(Fate::Killed),
         (TaskState::Lost, AgentDisconnected | AgentRemoved | Reconciliation)
         | (TaskState::Unreachable | TaskState::Unknown | TaskState::GoneByOperator, _) => {
-            Says::Unreachable
+            Meaning::Unreachable
         }
-        (TaskState::Lost | TaskState::Dropped | TaskState::Gone, _) => Says::Ended(Fate::Lost),
+        (TaskState::Lost | TaskState::Dropped | TaskState::Gone, _) => Meaning::Ended(Fate::Lost),
         (other, _) => panic!("a state that the reference does not know: {other:?}"),
     }
 }
@@ -81,12 +81,12 @@ impl Model {
         now: Timestamp,
     ) -> Effect {
         let Some(number) = number else {
-            self.counts.strays += 1;
+            self.counts.unknown_updates += 1;
             return Effect { kill: alive(state), ..Effect::of(Change::UnknownExecutor) };
         };
-        match (self.life(number), says(state, reason)) {
+        match (self.life(number), meaning_of(state, reason)) {
             (Life::Ended(_), _) => Effect { kill: alive(state), ..Effect::of(Change::Nothing) },
-            (life, Says::Ended(fate)) => {
+            (life, Meaning::Ended(fate)) => {
                 let blamed = attributable(state, reason) && !self.it(number).asked_to_end;
                 let excluded = if blamed { self.blame(number, now) } else { None };
                 self.it(number).life = Life::Ended(fate);
@@ -94,30 +94,32 @@ impl Model {
                 let freed = life.counted().then(|| freed(executor));
                 Effect { freed, excluded, ..Effect::of(Change::Ended(fate)) }
             }
-            (Life::Launching | Life::Running, Says::Unreachable) => {
+            (Life::Launching | Life::Running, Meaning::Unreachable) => {
                 let executor = self.it(number);
                 executor.life = Life::Unreachable;
                 executor.since = now;
                 executor.doubtful = false;
                 Effect::of(Change::Unreachable)
             }
-            (Life::Unreachable | Life::GivenUp, Says::Unreachable) => Effect::of(Change::Nothing),
-            (Life::GivenUp, Says::NotYet | Says::Runs) => {
+            (Life::Unreachable | Life::GivenUp, Meaning::Unreachable) => {
+                Effect::of(Change::Nothing)
+            }
+            (Life::GivenUp, Meaning::Starting | Meaning::Running) => {
                 if !self.has_room_for(&self.executors[number as usize]) {
                     return Effect { kill: true, ..Effect::of(Change::Refused) };
                 }
                 self.seen(number, Life::Running);
                 Effect::of(Change::Readmitted)
             }
-            (Life::Unreachable, Says::NotYet | Says::Runs) => {
+            (Life::Unreachable, Meaning::Starting | Meaning::Running) => {
                 self.seen(number, Life::Running);
                 Effect::of(Change::Returned)
             }
-            (Life::Launching, Says::Runs) => {
+            (Life::Launching, Meaning::Running) => {
                 self.seen(number, Life::Running);
                 Effect::of(Change::Running)
             }
-            (life, Says::NotYet | Says::Runs) => {
+            (life, Meaning::Starting | Meaning::Running) => {
                 self.seen(number, life);
                 Effect::of(Change::Nothing)
             }
@@ -230,7 +232,7 @@ impl Model {
                 _ => {}
             }
         }
-        // A time far ahead says nothing.
+        // A time far ahead means nothing.
         if now.since(self.swept_at) >= SWEEP_EVERY || self.swept_at.since(now) > SWEEP_EVERY {
             self.swept_at = now;
             self.forget_agents(now);
@@ -251,7 +253,7 @@ impl Model {
                 return false;
             }
             if !referred && idle + KEPT_LESS > KEPT_FOR {
-                agent.knowing = Knowing::Perhaps;
+                agent.known = Known::Perhaps;
             }
             true
         });

@@ -13,7 +13,7 @@ use proptest_state_machine::ReferenceStateMachine;
 
 use crate::history::{Event, Relic, Scene, Step, Whom};
 use crate::reference::Model;
-use crate::world::{Amount, Entry, Setup, Sheet, secs};
+use crate::world::{Amount, Entry, OfferData, Setup, secs};
 
 const AGENTS: [&str; 6] = ["S0", "S1", "S2", "S3", "S4", "S5"];
 const ROLES: [&str; 4] = [DEFAULT_ROLE, "etl", "etl/night", "ads"];
@@ -161,8 +161,8 @@ pub(crate) fn reasons() -> impl Strategy<Value = UpdateReason> {
 }
 
 fn events(scene: &Scene) -> BoxedStrategy<Event> {
-    let offers = (0usize..2, vec(sheets(), 0..7))
-        .prop_map(|(handler, sheets)| Event::Offers { handler, sheets });
+    let offers = (0usize..2, vec(offer_data(), 0..7))
+        .prop_map(|(handler, batch)| Event::Offers { handler, batch });
     let updates = (whom(&scene.model), states(), reasons())
         .prop_map(|(whom, state, reason)| Event::Update { whom, state, reason });
     let numbers = vec(number(&scene.model), 0..3);
@@ -247,7 +247,7 @@ fn whom(model: &Model) -> BoxedStrategy<Whom> {
     prop_oneof![15 => known, 1 => strangers].boxed()
 }
 
-fn sheets() -> BoxedStrategy<Sheet> {
+fn offer_data() -> BoxedStrategy<OfferData> {
     let id = prop_oneof![30 => Just("offer"), 1 => Just("")];
     let agent = prop_oneof![30 => select(AGENTS.to_vec()), 1 => Just("")];
     let role = prop_oneof![4 => Just(DEFAULT_ROLE), 1 => select(ROLES.to_vec())];
@@ -266,7 +266,7 @@ fn sheets() -> BoxedStrategy<Sheet> {
         1 => vec(entries(), 0..9),
     ];
     (id, agent, role, zone, entries)
-        .prop_map(|(id, agent, role, zone, entries)| Sheet {
+        .prop_map(|(id, agent, role, zone, entries)| OfferData {
             host: "host".to_owned(),
             id: id.to_owned(),
             agent: agent.to_owned(),

@@ -25,7 +25,7 @@ fn acknowledged(call: &Call) -> (String, String) {
 /// Goal: a slow master is sent several acknowledgements at a time, and those of one task in order. Method: each is
 /// answered when three more have arrived, or after a while; sixteen tasks have eight updates each.
 #[test]
-fn several_at_a_time() {
+fn several_acknowledgements_at_a_time() {
     const TOGETHER: usize = 4;
     let (here, most) =
         (Arc::new((Mutex::new(0_usize), Condvar::new())), Arc::new(AtomicUsize::new(0)));
@@ -66,7 +66,7 @@ fn several_at_a_time() {
 /// master is: the stream is not read in the meantime. Method: no acknowledgement is answered until 40 000 updates were
 /// written or none has been read for a while.
 #[test]
-fn more_than_may_wait() {
+fn more_updates_than_the_queue_holds() {
     const UPDATES: usize = 40_000;
     let gate = Arc::new((Mutex::new(false), Condvar::new()));
     let (held, counted) = (Arc::clone(&gate), Arc::new(AtomicUsize::new(0)));
@@ -89,7 +89,7 @@ fn more_than_may_wait() {
     let writer = std::thread::spawn(move || {
         for hundred in 0..UPDATES / 100 {
             let updates = (0..100).map(|number| {
-                let task = format!("stray-{}", hundred * 100 + number);
+                let task = format!("unknown-{}", hundred * 100 + number);
                 record(&update(&task, "S-1", "TASK_FINISHED", Some("AAAA")))
             });
             stream.write_all(&chunk(&updates.collect::<Vec<_>>().concat())).unwrap();
@@ -124,7 +124,7 @@ fn more_than_may_wait() {
 /// Goal: a master that sends updates but answers no acknowledgement doesn't block the framework forever: it subscribes
 /// again. Method: no answer to the acknowledgements of the first subscription.
 #[test]
-fn a_master_that_takes_none() {
+fn a_master_that_accepts_no_acknowledgement() {
     let first = super::script::stream_id(0);
     let fake = FakeMaster::counting(move |call| match call.kind.as_str() {
         "ACKNOWLEDGE" if call.message.header("mesos-stream-id") == Some(&*first) => Answer::none(),

@@ -124,10 +124,10 @@ fn a_file_that_hangs() {
     let framework = framework(mesos, 1).unwrap();
     framework.id();
     fake.send(&offers("O-1", "S-1", 4));
-    fake.send(&update("stray", "S-1", "TASK_RUNNING", Some("AAAA")));
+    fake.send(&update("unknown", "S-1", "TASK_RUNNING", Some("AAAA")));
     fake.send(&update("gone", "S-1", "TASK_FINISHED", Some("AAAB")));
     fake.wait_for("ACKNOWLEDGE", 1);
-    assert_eq!(fake.wait_for("KILL", 0).body["kill"]["task_id"]["value"], "stray");
+    assert_eq!(fake.wait_for("KILL", 0).body["kill"]["task_id"]["value"], "unknown");
     assert_eq!(declined(&fake.wait_for("DECLINE", 0)), ["O-1"]);
     let why = |notice: &Notice| match notice {
         Notice::CallFailed { why } if why.contains("nothing was written for 5 s") => Some(()),
@@ -151,7 +151,7 @@ fn a_file_that_hangs() {
 /// framework's new id must be written to a pipe without a reader for a while: no launch; then a launch, whose end is in
 /// the file when its acknowledgement arrives.
 #[test]
-fn first_written_then_called() {
+fn the_file_is_written_before_calls() {
     let file = file_in_folder("ending");
     let pipe = file.with_file_name("framework.new");
     let text = "offermill framework 1\nid F-0007\n+ old-1 S-1 host 1000 32 0 -\n";
@@ -195,8 +195,8 @@ fn the_end_does_not_wait_for_other_calls() {
     });
     let framework = framework(mesos(&[fake.port()]), 1).unwrap();
     framework.id();
-    for stray in 0..20 {
-        fake.send(&update(&format!("stray-{stray}"), "S-1", "TASK_RUNNING", None));
+    for number in 0..20 {
+        fake.send(&update(&format!("unknown-{number}"), "S-1", "TASK_RUNNING", None));
     }
     fake.wait_for("KILL", 0);
     drop(framework);

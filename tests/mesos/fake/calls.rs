@@ -9,8 +9,8 @@ use offermill::cluster::mesos::MesosCluster;
 use offermill::engine::Notice;
 use offermill::engine::cluster_manager::{Call as EngineCall, ClusterManager, Event};
 
-use super::breaking::Brittle;
 use super::master::FakeMaster;
+use super::panics::EventRecorder;
 use super::script::{Answer, Call, Then, offers, sound, stream_id, subscribed, update};
 use super::streams::{Running, task_of};
 use super::{framework, mesos};
@@ -245,7 +245,7 @@ fn demand_of_an_ended_subscription() {
         _ => sound(call),
     });
     let cluster = MesosCluster::new(mesos(&[fake.port()])).unwrap();
-    let sink = Brittle::new(|_| false);
+    let sink = EventRecorder::new(|_| false);
     cluster.start(sink.clone()).unwrap();
     sink.wait(|event| matches!(event, Event::Registered { again: true, .. }).then_some(()));
     cluster.call(EngineCall::Suppress { epoch: 1 }).unwrap();

@@ -4,17 +4,17 @@
 
 mod acknowledging;
 mod answers;
-mod breaking;
 mod calls;
-mod going_elsewhere;
 mod losing_kills;
 mod master;
-mod parting;
+mod panics;
+mod redirects;
 mod refusals;
 mod returning;
 mod script;
 mod secrets;
 mod streams;
+mod teardown;
 mod telling;
 mod wishes;
 
@@ -52,7 +52,7 @@ fn framework(mesos: MesosConfig, executors: u32) -> Result<Framework, Error> {
 
 /// Starts a framework that can't succeed, and returns the reported reason. Fails if the report takes too long.
 #[track_caller]
-fn told_why(mesos: MesosConfig) -> String {
+fn refusal_of(mesos: MesosConfig) -> String {
     let framework = match framework(mesos, 1) {
         Ok(framework) => framework,
         Err(error) => return error.to_string(),

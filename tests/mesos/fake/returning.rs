@@ -92,7 +92,7 @@ fn executors_are_taken_over() {
 /// Goal: if the framework has been removed, the next run begins with a new id and no executors. Method: ERROR to the
 /// old id, with the message of `Master::subscribe` for a completed framework; a subscription without an id is accepted.
 #[test]
-fn a_former_id_that_is_buried() {
+fn a_former_id_that_the_master_has_removed() {
     let file = IdFile::new();
     let buried = |call: &Call| call.body["framework_id"]["value"] == "F-0001";
     let fake = FakeMaster::new(move |call| match (call.kind.as_str(), call.number) {
@@ -121,7 +121,7 @@ fn a_former_id_that_is_buried() {
 /// Goal: an executor beyond the limit is killed before any update reports it, because its agent may be away. Method: a
 /// return that wants no executors; no update arrives.
 #[test]
-fn what_there_is_no_room_for_is_asked_to_end() {
+fn executors_beyond_the_caps_are_killed() {
     let file = IdFile::new();
     let fake = FakeMaster::new(sound);
     let task = leave_one_behind(&fake, &file);
@@ -136,7 +136,7 @@ fn what_there_is_no_room_for_is_asked_to_end() {
 /// Goal: an executor beyond the limit is not forgotten before its end is known: a further run kills it, too. Method: a
 /// return without capacity, which ends before any update reports the executor, and another.
 #[test]
-fn what_there_is_no_room_for_is_not_forgotten() {
+fn executors_beyond_the_caps_are_not_forgotten() {
     let file = IdFile::new();
     let fake = FakeMaster::new(sound);
     let task = leave_one_behind(&fake, &file);
@@ -150,7 +150,7 @@ fn what_there_is_no_room_for_is_not_forgotten() {
 /// Goal: executors of the former run that are unknown to this one are killed. Method: the framework returns, and the
 /// cluster reports a task that isn't in the file, with a uuid: it is acknowledged, and killed.
 #[test]
-fn strays_are_killed() {
+fn unknown_executors_are_killed() {
     let file = IdFile::new();
     let fake = FakeMaster::new(sound);
     leave_one_behind(&fake, &file);

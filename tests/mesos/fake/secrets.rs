@@ -8,7 +8,7 @@ use offermill::cluster::mesos::{Credential, MesosCluster, MesosConfig, Secret};
 
 use super::master::FakeMaster;
 use super::script::{Answer, Call, sound};
-use super::{framework, mesos, told_why};
+use super::{framework, mesos, refusal_of};
 
 const PRINCIPAL: &str = "scene-principal";
 const CANARY: &str = "canary-7hJx2-secret";
@@ -33,7 +33,7 @@ fn assert_clean(what: &str, text: &str) {
 /// Goal: the secret is sent with every call, and displayed nowhere. Method: a sound master, and the debug output of the
 /// settings, the cluster, the engine and its notices.
 #[test]
-fn it_is_sent_and_not_shown() {
+fn secrets_are_sent_and_not_shown() {
     let fake = FakeMaster::new(sound);
     let mesos = with_secret(&[fake.port()]);
     assert_clean("the settings", &format!("{mesos:?} {mesos:#?}"));
@@ -59,50 +59,50 @@ fn it_is_sent_and_not_shown() {
 /// Goal: a server can't make a framework display its secret. Method: servers that send back the head of the call, as
 /// some do to help with debugging, with each status, in the body and in headers.
 #[test]
-fn a_server_that_repeats_it() {
+fn a_server_that_repeats_the_secret() {
     let repeat = |call: &Call| call.message.header("authorization").unwrap_or_default().to_owned();
     for status in ["401 Unauthorized", "403 Forbidden", "404 Not Found", "500 Oops", "200 OK"] {
         let fake = FakeMaster::new(move |call| {
             let text = format!("you sent {} and {CANARY}", repeat(call));
             Answer::status(status, &format!("X-Echo: {}\r\n", repeat(call)), &text)
         });
-        assert_clean(status, &told_why(with_secret(&[fake.port()])));
+        assert_clean(status, &refusal_of(with_secret(&[fake.port()])));
     }
     let fake = FakeMaster::new(move |call| {
         let place = format!("Location: //{CANARY}.example:5050/{}\r\n", repeat(call));
         Answer::status("307 Temporary Redirect", &place, "")
     });
-    assert_clean("a redirect", &told_why(with_secret(&[fake.port()])));
+    assert_clean("a redirect", &refusal_of(with_secret(&[fake.port()])));
 }
 
 /// Goal: the same for a server that sends it back in an invalid event. Method: a text in place of an object.
 #[test]
-fn a_record_that_repeats_it() {
+fn a_record_that_repeats_the_secret() {
     let bad = serde_json::json!({"type": "SUBSCRIBED", "subscribed": CANARY});
     let fake = FakeMaster::new(move |_| Answer::stream("s-1").event(&bad));
-    assert_clean("the error", &told_why(with_secret(&[fake.port()])));
+    assert_clean("the error", &refusal_of(with_secret(&[fake.port()])));
 }
 
 /// Goal: a server that isn't configured never gets the secret. Method: a redirection to another server.
 #[test]
-fn a_stranger_does_not_get_it() {
+fn other_servers_get_no_secret() {
     let stranger = FakeMaster::new(sound);
     let location = format!("//127.0.0.1:{}/api/v1/scheduler", stranger.port());
     let master = FakeMaster::new(move |_| {
         Answer::status("307 Temporary Redirect", &format!("Location: {location}\r\n"), "")
     });
-    assert_clean("the error", &told_why(with_secret(&[master.port()])));
+    assert_clean("the error", &refusal_of(with_secret(&[master.port()])));
     assert_eq!(stranger.calls().len(), 0);
 }
 
 /// Goal: a secret isn't sent unencrypted unless that is allowed. Method: the same settings without the permission; no
 /// call is made.
 #[test]
-fn it_is_not_sent_in_clear_unasked() {
+fn secrets_are_not_sent_in_clear_by_default() {
     let fake = FakeMaster::new(sound);
     let mut mesos = with_secret(&[fake.port()]);
     mesos.secret_over_plain_http = false;
-    let why = told_why(mesos);
+    let why = refusal_of(mesos);
     assert!(why.contains("https"), "{why}");
     assert_clean("the error", &why);
     assert_eq!(fake.calls().len(), 0);
@@ -111,7 +111,7 @@ fn it_is_not_sent_in_clear_unasked() {
 /// Goal: the command line doesn't display the secret either. Method: a run with a secret file against a master that
 /// refuses it and sends it back; its arguments, its output and its errors.
 #[test]
-fn the_command_line_keeps_it() {
+fn the_command_line_shows_no_secret() {
     let fake = FakeMaster::new(|call| {
         let authorization = call.message.header("authorization").unwrap_or_default();
         let text = format!("no: {authorization}");
@@ -133,11 +133,11 @@ fn the_command_line_keeps_it() {
     assert_clean("the arguments", &arguments);
     let output = child.wait_with_output().unwrap();
     std::fs::remove_file(&file).unwrap();
-    let told = [&output.stdout[..], &output.stderr[..]].concat();
-    let told = String::from_utf8_lossy(&told);
-    assert_clean("the output", &told);
-    assert!(told.contains("401"), "{told}");
-    assert_eq!(output.status.code(), Some(4), "{told}");
+    let text = [&output.stdout[..], &output.stderr[..]].concat();
+    let text = String::from_utf8_lossy(&text);
+    assert_clean("the output", &text);
+    assert!(text.contains("401"), "{text}");
+    assert_eq!(output.status.code(), Some(4), "{text}");
     let sent = fake.calls()[0].message.header("authorization").unwrap_or_default().to_owned();
     assert_eq!(sent, format!("Basic {CANARY_ON_THE_WIRE}"));
 }

@@ -112,7 +112,7 @@ fn a_stream_that_ends() {
 /// lengths; a body that is no event; each followed by an event that would kill the executor. No Mesos sends these:
 /// `recordio::encode` writes decimal digits and a line end.
 #[test]
-fn a_record_that_is_none() {
+fn invalid_records() {
     for bad in [
         "x\n",
         "-1\n",
@@ -133,7 +133,7 @@ fn a_record_that_is_none() {
 
 /// Goal: a record length of endless digits takes no memory. Method: digits until the connection is closed.
 #[test]
-fn a_length_without_end() {
+fn an_endless_length() {
     let running = Running::start(sound);
     running.fake.flood(&chunk(&[b'1'; 4096]));
     assert!(running.fake.flooded() < SLACK, "{} bytes", running.fake.flooded());
@@ -207,7 +207,7 @@ fn a_stream_with_heartbeats_stays() {
 /// Goal: additions of later Mesos versions are ignored. Method: an event of an unknown type, one without a type, and
 /// known ones with unknown fields and enum values (PROTOCOL 6, 7); afterwards an offer is still answered.
 #[test]
-fn events_that_are_not_known() {
+fn unknown_events() {
     let fake = FakeMaster::new(sound);
     let framework = framework(mesos(&[fake.port()]), 1).unwrap();
     framework.id();
@@ -230,7 +230,7 @@ fn events_that_are_not_known() {
 /// Goal: an answer that is cut in its head is no subscription. Method: half of it, then a close; the next try is
 /// answered completely.
 #[test]
-fn half_a_head() {
+fn an_incomplete_head() {
     let fake = FakeMaster::new(|call| match (call.kind.as_str(), call.number) {
         ("SUBSCRIBE", 0) => Answer::bytes("HTTP/1.1 200 OK\r\nMesos-Stre"),
         _ => sound(call),
@@ -242,7 +242,7 @@ fn half_a_head() {
 /// Goal: if a stream ends before SUBSCRIBED, the framework tries again. Method: 200 with a stream id and the last
 /// chunk; the next try is answered completely.
 #[test]
-fn a_stream_without_a_beginning() {
+fn a_stream_without_its_first_event() {
     let fake = FakeMaster::new(|call| match (call.kind.as_str(), call.number) {
         ("SUBSCRIBE", 0) => Answer::stream(&stream_id(0)).end(),
         _ => sound(call),

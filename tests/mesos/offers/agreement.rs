@@ -18,7 +18,7 @@ pub const OFFERS: i32 = 2;
 pub const ROLE: &str = "etl";
 
 /// The content of an offer as text, or the error.
-type Told = Result<(String, Option<Unavailability>), MalformedOffer>;
+type Decoded = Result<(String, Option<Unavailability>), MalformedOffer>;
 
 /// Panics unless prost and the reader agree on `record`.
 pub fn check(reader: &mut OfferReader, record: &[u8]) {
@@ -38,10 +38,10 @@ pub fn check(reader: &mut OfferReader, record: &[u8]) {
             return;
         }
     };
-    let told = read(reader, places.iter().map(|place| &record[place.offer.clone()]).collect());
-    assert_eq!(told.len(), places.len());
+    let decoded = read(reader, places.iter().map(|place| &record[place.offer.clone()]).collect());
+    assert_eq!(decoded.len(), places.len());
     let mut whole = true;
-    for (told, place) in told.iter().zip(&places) {
+    for (decoded, place) in decoded.iter().zip(&places) {
         let offer = alone(&record[place.offer.clone()]);
         whole &= offer.is_ok();
         if let Ok(offer) = &offer {
@@ -52,14 +52,14 @@ pub fn check(reader: &mut OfferReader, record: &[u8]) {
             assert!(found == id.as_bytes() || is_first);
         }
         let expected = offer.map_err(|_| None).and_then(|offer| expected(&offer));
-        match (told, &expected) {
-            (Ok(told), Ok(expected)) => {
-                assert_eq!(told, expected);
+        match (decoded, &expected) {
+            (Ok(decoded), Ok(expected)) => {
+                assert_eq!(decoded, expected);
                 assert!(!record[place.id.clone()].is_empty());
             }
             (Err(why), Err(Some(expected))) => assert_eq!(why, expected),
             (Err(_), Err(None)) => {}
-            _ => panic!("{told:?}, and prost: {expected:?}"),
+            _ => panic!("{decoded:?}, and prost: {expected:?}"),
         }
     }
     assert!(!is_offers || event.is_ok() == whole, "{event:?}");
@@ -79,15 +79,15 @@ fn alone(offer: &[u8]) -> Result<mirror::Offer, prost::DecodeError> {
 }
 
 /// Returns the reader's result for each offer.
-fn read(reader: &mut OfferReader, offers: Vec<&[u8]>) -> Vec<Told> {
+fn read(reader: &mut OfferReader, offers: Vec<&[u8]>) -> Vec<Decoded> {
     let count = offers.len();
     let owned: Vec<Vec<u8>> = offers.into_iter().map(<[u8]>::to_vec).collect();
     let batch = reader.decode(owned.iter().map(|offer| &offer[..]));
-    let mut told: Vec<Option<Told>> = vec![None; count];
+    let mut decoded: Vec<Option<Decoded>> = vec![None; count];
     for (place, why) in batch.unreadable {
-        assert!(told[*place].replace(Err(*why)).is_none());
+        assert!(decoded[*place].replace(Err(*why)).is_none());
     }
-    let readable: Vec<usize> = (0..count).filter(|place| told[*place].is_none()).collect();
+    let readable: Vec<usize> = (0..count).filter(|place| decoded[*place].is_none()).collect();
     assert_eq!(readable.len(), batch.offers.len());
     for (number, (place, offer)) in readable.into_iter().zip(batch.offers).enumerate() {
         let away = batch.unavailable.iter().find(|(offer, _)| *offer == number);
@@ -95,12 +95,12 @@ fn read(reader: &mut OfferReader, offers: Vec<&[u8]>) -> Vec<Told> {
         // The time until then depends on the clock.
         let mut offer = *offer;
         offer.maintenance_in = None;
-        told[place] = Some(Ok((tell(&offer), away.map(|(_, away)| *away))));
+        decoded[place] = Some(Ok((describe(&offer), away.map(|(_, away)| *away))));
     }
-    told.into_iter().map(|told| told.expect("an answer")).collect()
+    decoded.into_iter().map(|decoded| decoded.expect("an answer")).collect()
 }
 
-fn tell(offer: &Offer<'_>) -> String {
+fn describe(offer: &Offer<'_>) -> String {
     let mut offer = *offer;
     // Depends on the present time; the values from which it is computed are compared.
     offer.maintenance_in = None;
@@ -126,14 +126,14 @@ fn expected(
     let domain = offer.domain.as_ref().and_then(|domain| domain.fault_domain.clone());
     let domain = domain.unwrap_or_default();
     let (region, zone) = (text(&domain.region), text(&domain.zone));
-    let mut told = Offer::new(&id, &agent, hostname, &resources, &attributes).with_role(&role);
-    (told.region, told.zone) = (region.as_deref(), zone.as_deref());
+    let mut decoded = Offer::new(&id, &agent, hostname, &resources, &attributes).with_role(&role);
+    (decoded.region, decoded.zone) = (region.as_deref(), zone.as_deref());
     let nanoseconds = |time: mirror::Nanoseconds| time.nanoseconds.unwrap_or_default();
     let away = offer.unavailability.as_ref().map(|away| Unavailability {
         start_ns: away.start.map(nanoseconds).unwrap_or_default(),
         duration_ns: away.duration.map(nanoseconds),
     });
-    Ok((tell(&told), away))
+    Ok((describe(&decoded), away))
 }
 
 /// The borrowed parts of a resource or an attribute, except its texts.

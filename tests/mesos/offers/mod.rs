@@ -112,7 +112,7 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 /// An unknown field, or a known one with another type.
-fn stray() -> impl Strategy<Value = Vec<u8>> {
+fn unexpected_bytes() -> impl Strategy<Value = Vec<u8>> {
     let group = (1..200_usize, any::<bool>()).prop_map(|(deep, closed)| {
         let ends = if closed { deep } else { deep - 1 };
         [vec![0x7b; deep], vec![0x7c; ends]].concat()
@@ -140,7 +140,7 @@ fn damage() -> impl Strategy<Value = Damage> {
     let at = any::<prop::sample::Index>;
     prop_oneof![
         (at(), any::<u8>()).prop_map(|(at, byte)| Damage::Put(at, byte)),
-        (at(), stray()).prop_map(|(at, bytes)| Damage::Insert(at, bytes)),
+        (at(), unexpected_bytes()).prop_map(|(at, bytes)| Damage::Insert(at, bytes)),
         at().prop_map(Damage::Cut),
         (at(), at()).prop_map(|(from, to)| Damage::Repeat(from, to)),
     ]

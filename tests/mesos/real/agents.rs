@@ -9,7 +9,7 @@ use offermill::{Change, Phase};
 
 use super::cluster::{RealCluster, Setup};
 use super::state::Tasks;
-use super::{SLEEP, books, eventually, mesos, sleepers};
+use super::{SLEEP, accounts, eventually, mesos, sleepers};
 use crate::framework::{Framework, small_executors};
 
 /// The number of updates about executors with any other state than running.
@@ -34,7 +34,7 @@ fn agents_of(tasks: &Tasks) -> BTreeSet<&str> {
 fn a_quick_restart_of_an_agent_is_invisible() {
     let cluster = RealCluster::start(Setup { fast: false, ..Setup::default() });
     let framework = sleepers(&cluster, 9);
-    let before = books::agree(&cluster, &framework, 9);
+    let before = accounts::agree(&cluster, &framework, 9);
     for i in 0..cluster.agents() {
         cluster.kill_agent(i);
         sleep(Duration::from_millis(500));
@@ -43,7 +43,7 @@ fn a_quick_restart_of_an_agent_is_invisible() {
         // Executors register with their agent again within 2 s.
         sleep(Duration::from_secs(3));
     }
-    assert_eq!(books::agree(&cluster, &framework, 9), before);
+    assert_eq!(accounts::agree(&cluster, &framework, 9), before);
     assert_eq!(troubles(&framework), 0, "{:#?}", framework.notices.all());
     assert!(framework.engine.shutdown(Duration::from_secs(20)).drained);
     cluster.assert_deserted();
@@ -59,7 +59,7 @@ fn without_checkpoints_executors_end_with_their_agent() {
     settings.checkpoint = false;
     let config = small_executors(9).build().unwrap();
     let framework = Framework::start(settings, config, SLEEP).unwrap();
-    let before = books::agree(&cluster, &framework, 9);
+    let before = accounts::agree(&cluster, &framework, 9);
     let lost = cluster.master_state().agent_id("agent-1").unwrap().to_owned();
     cluster.kill_agent(1);
     sleep(Duration::from_millis(500));
@@ -70,7 +70,7 @@ fn without_checkpoints_executors_end_with_their_agent() {
         _ => None,
     };
     framework.notices.wait("end of an executor", ended);
-    let after = books::agree(&cluster, &framework, 9);
+    let after = accounts::agree(&cluster, &framework, 9);
     for (task, it) in &before {
         assert_eq!(after.contains_key(task), it.agent_id != lost, "{task}: {before:#?} {after:#?}");
     }
@@ -87,7 +87,7 @@ fn executors_of_an_agent_that_stays_away_are_replaced() {
     let cluster = RealCluster::start(Setup::default());
     let framework = sleepers(&cluster, 9);
     let id = framework.id();
-    let before = books::agree(&cluster, &framework, 9);
+    let before = accounts::agree(&cluster, &framework, 9);
     let all = agents_of(&before);
     assert_eq!(all.len(), 3, "{before:#?}");
     cluster.kill_agent(1);
@@ -110,7 +110,7 @@ fn executors_of_an_agent_that_stays_away_are_replaced() {
         let ended = cluster.master_state().completed_tasks(&id).len();
         if ended == 3 { Ok(()) } else { Err(format!("{ended} of 3 have ended")) }
     });
-    assert_eq!(books::agree(&cluster, &framework, 9), replaced);
+    assert_eq!(accounts::agree(&cluster, &framework, 9), replaced);
     assert!(framework.engine.shutdown(Duration::from_secs(20)).drained);
     cluster.assert_deserted();
 }
@@ -128,7 +128,7 @@ fn executors_of_a_silent_agent_return_with_it() {
     };
     let config = small_executors(9).unreachable(rule).build().unwrap();
     let framework = Framework::start(mesos(cluster.port()), config, SLEEP).unwrap();
-    let before = books::agree(&cluster, &framework, 9);
+    let before = accounts::agree(&cluster, &framework, 9);
     cluster.pause_agent(2);
     eventually(Duration::from_secs(30), "three executors out of sight", || {
         let executors = framework.snapshot().executors;
@@ -138,7 +138,7 @@ fn executors_of_a_silent_agent_return_with_it() {
     assert_eq!(framework.kernel.totals().executors, 9, "they are counted while out of sight");
     sleep(Duration::from_secs(5));
     cluster.resume_agent(2);
-    assert_eq!(books::agree(&cluster, &framework, 9), before);
+    assert_eq!(accounts::agree(&cluster, &framework, 9), before);
     let ended =
         |notice: &Notice| matches!(notice, Notice::Updated { change: Change::Ended(_), .. });
     assert_eq!(framework.notices.count(ended), 0, "{:#?}", framework.notices.all());

@@ -10,7 +10,7 @@ use offermill::Fate;
 use super::cluster::{RealCluster, Setup};
 use super::program::{Ended, Program};
 use super::state::Tasks;
-use super::{SLEEP, books, eventually, mesos, sleepers};
+use super::{SLEEP, accounts, eventually, mesos, sleepers};
 use crate::framework::{Framework, small_executors};
 
 /// Waits until nothing is left of a framework but the record of its completion.
@@ -72,7 +72,7 @@ fn a_shutdown_lets_executors_end() {
     let config = small_executors(9).build().unwrap();
     let framework = Framework::start(mesos(cluster.port()), config, script).unwrap();
     let id = framework.id();
-    books::agree(&cluster, &framework, 9);
+    accounts::agree(&cluster, &framework, 9);
     let begun = Instant::now();
     let report = framework.engine.shutdown(Duration::from_secs(30));
     assert!(report.drained, "{report:#?}");
@@ -94,7 +94,7 @@ fn a_shutdown_keeps_to_its_timeout() {
     let config = small_executors(6).build().unwrap();
     let framework = Framework::start(mesos(cluster.port()), config, script).unwrap();
     let id = framework.id();
-    books::agree(&cluster, &framework, 6);
+    accounts::agree(&cluster, &framework, 6);
     let begun = Instant::now();
     let _report = framework.engine.shutdown(Duration::from_secs(3));
     assert!(begun.elapsed() < Duration::from_secs(10), "it took {:?}", begun.elapsed());

@@ -12,7 +12,7 @@ use offermill::engine::Notice;
 
 use super::cable::Cable;
 use super::cluster::{RealCluster, Setup};
-use super::{SLEEP, books, mesos};
+use super::{SLEEP, accounts, mesos};
 use crate::framework::{Framework, small_executors};
 
 const AGENTS: u16 = 5;
@@ -85,7 +85,7 @@ impl Scene {
         let constraint = "zone:east,west;rack:".parse().unwrap();
         let config = small_executors(EXECUTORS).constraint(constraint).build().unwrap();
         let framework = start(&cluster, &cable, &config);
-        books::agree(&cluster, &framework, EXECUTORS);
+        accounts::agree(&cluster, &framework, EXECUTORS);
         Scene {
             cluster,
             cable,
@@ -196,7 +196,7 @@ impl Scene {
     }
 
     /// Checks the conditions that hold at any time.
-    fn judge(&self) {
+    fn check(&self) {
         let totals = self.framework().kernel.totals();
         assert!(totals.executors <= EXECUTORS_MAX, "{totals:?}");
         let refused = self.framework().notices.count(|one| matches!(one, Notice::Refused { .. }));
@@ -210,7 +210,7 @@ impl Scene {
 /// left running.
 #[test]
 #[ignore = "needs a real Mesos"]
-fn the_books_are_the_masters_after_random_faults() {
+fn the_accounts_agree_after_random_faults() {
     let from_environment =
         |name| std::env::var(name).ok().and_then(|text: String| text.parse::<u64>().ok());
     let clock = || std::time::UNIX_EPOCH.elapsed().unwrap().as_micros() as u64;
@@ -223,7 +223,7 @@ fn the_books_are_the_masters_after_random_faults() {
         scene.harm();
         sleep(scene.random.milliseconds(50..2_500));
         scene.heal(Instant::now());
-        scene.judge();
+        scene.check();
     }
     scene.heal(end + Duration::from_secs(60));
     scene.cluster.wait_for_agents();
@@ -231,7 +231,7 @@ fn the_books_are_the_masters_after_random_faults() {
     let surplus = scene.framework().snapshot().executors;
     let surplus = surplus.iter().skip(EXECUTORS as usize).map(|one| one.id).collect();
     scene.framework().engine.kill(surplus);
-    let tasks = books::agree(&scene.cluster, scene.framework(), EXECUTORS);
+    let tasks = accounts::agree(&scene.cluster, scene.framework(), EXECUTORS);
     let placed = scene.placed + scene.count_placed();
     let subscribed =
         scene.framework().notices.count(|one| matches!(one, Notice::Registered { .. }));

@@ -7,7 +7,7 @@ use offermill::engine::Notice;
 
 use super::cable::Cable;
 use super::cluster::{RealCluster, Setup};
-use super::{SLEEP, books, eventually, mesos, sleepers};
+use super::{SLEEP, accounts, eventually, mesos, sleepers};
 use crate::framework::{Framework, small_executors};
 
 fn subscriptions(framework: &Framework) -> usize {
@@ -22,7 +22,7 @@ fn a_masters_crash_costs_no_executor() {
     let cluster = RealCluster::start(Setup::default());
     let framework = sleepers(&cluster, 9);
     let id = framework.id();
-    let before = books::agree(&cluster, &framework, 9);
+    let before = accounts::agree(&cluster, &framework, 9);
     cluster.kill_master();
     framework.notices.wait("disconnection", |notice| match notice {
         Notice::Disconnected => Some(()),
@@ -38,9 +38,9 @@ fn a_masters_crash_costs_no_executor() {
         _ => None,
     });
     cluster.wait_for_agents();
-    assert_eq!(books::agree(&cluster, &framework, 9), before);
+    assert_eq!(accounts::agree(&cluster, &framework, 9), before);
     framework.kernel.set_executor_limit(Some(12)).unwrap();
-    let after = books::agree(&cluster, &framework, 12);
+    let after = accounts::agree(&cluster, &framework, 12);
     assert!(before.iter().all(|(task, _)| after.contains_key(task)), "{before:#?}, {after:#?}");
     assert!(framework.engine.shutdown(Duration::from_secs(20)).drained);
     cluster.assert_deserted();
@@ -55,7 +55,7 @@ fn a_cut_connection_costs_no_executor() {
     let cable = Cable::to(cluster.port());
     let config = small_executors(6).build().unwrap();
     let framework = Framework::start(mesos(cable.port()), config, SLEEP).unwrap();
-    let mut before = books::agree(&cluster, &framework, 6);
+    let mut before = accounts::agree(&cluster, &framework, 6);
     for round in 1..=5 {
         let limit = 6 + 2 * round;
         framework.kernel.set_executor_limit(Some(limit)).unwrap();
@@ -65,7 +65,7 @@ fn a_cut_connection_costs_no_executor() {
             let (now, due) = (subscriptions(&framework), 1 + round as usize);
             if now >= due { Ok(()) } else { Err(format!("{now} of {due}")) }
         });
-        let after = books::agree(&cluster, &framework, limit);
+        let after = accounts::agree(&cluster, &framework, limit);
         let lost: Vec<_> = before.keys().filter(|task| !after.contains_key(*task)).collect();
         assert!(lost.is_empty(), "round {round}: {lost:?}");
         before = after;

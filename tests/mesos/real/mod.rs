@@ -1,7 +1,7 @@
 //! Tests with a real Mesos on this machine. `tests/support/mesos/README.md` says which of its parts are real.
 
+mod accounts;
 mod agents;
-mod books;
 mod cable;
 mod cluster;
 mod ending;
@@ -41,6 +41,6 @@ fn mesos(port: u16) -> MesosConfig {
 fn sleepers(cluster: &RealCluster, executors: u32) -> Framework {
     let config = small_executors(executors).build().unwrap();
     let framework = Framework::start(mesos(cluster.port()), config, SLEEP).unwrap();
-    books::agree(cluster, &framework, executors);
+    accounts::agree(cluster, &framework, executors);
     framework
 }

@@ -7,7 +7,7 @@ use offermill::engine::Notice;
 use serde_json::{Value, json};
 
 use super::cluster::{RealCluster, Setup};
-use super::{SLEEP, books, eventually, mesos, sleepers};
+use super::{SLEEP, accounts, eventually, mesos, sleepers};
 use crate::framework::{Framework, small_executors};
 
 /// Goal: executors of a drained agent are replaced on others, and none of that counts as a failure. Method:
@@ -18,14 +18,14 @@ fn executors_move_off_an_agent_that_is_drained() {
     let cluster = RealCluster::start(Setup::default());
     let config = small_executors(9).exclusion(Some(Default::default())).build().unwrap();
     let framework = Framework::start(mesos(cluster.port()), config, SLEEP).unwrap();
-    books::agree(&cluster, &framework, 9);
+    accounts::agree(&cluster, &framework, 9);
     let drained = cluster.master_state().agent_id("agent-1").unwrap().to_owned();
     cluster.operate(
         "/api/v1",
         &json!({"type": "DRAIN_AGENT", "drain_agent": {"agent_id": {"value": drained}}}),
     );
     eventually(Duration::from_secs(30), "nobody on the drained agent", || {
-        let tasks = books::agree(&cluster, &framework, 9);
+        let tasks = accounts::agree(&cluster, &framework, 9);
         let there = tasks.values().filter(|task| task.agent_id == drained).count();
         if there == 0 { Ok(()) } else { Err(format!("{there} executors")) }
     });
@@ -42,7 +42,7 @@ fn executors_move_off_an_agent_that_is_drained() {
 fn inverse_offers_are_answered() {
     let cluster = RealCluster::start(Setup::default());
     let framework = sleepers(&cluster, 9);
-    let before = books::agree(&cluster, &framework, 9);
+    let before = accounts::agree(&cluster, &framework, 9);
     let hour = Duration::from_secs(3600);
     let start = (std::time::UNIX_EPOCH.elapsed().unwrap() + hour).as_nanos() as u64;
     let machine = json!({"hostname": "agent-0", "ip": "127.0.0.1"});
@@ -58,7 +58,7 @@ fn inverse_offers_are_answered() {
         let answered = answers.as_array().is_some_and(|all| all.iter().any(answered));
         if answered { Ok(()) } else { Err(status.to_string()) }
     });
-    assert_eq!(books::agree(&cluster, &framework, 9), before);
+    assert_eq!(accounts::agree(&cluster, &framework, 9), before);
     assert!(framework.engine.shutdown(Duration::from_secs(20)).drained);
 }
 
@@ -98,7 +98,7 @@ fn credentials() {
         assert!(why.contains("401") && !why.contains("wrong"), "{why}");
     }
     let framework = Framework::start(settings(Some("right")), config, SLEEP).unwrap();
-    books::agree(&cluster, &framework, 3);
+    accounts::agree(&cluster, &framework, 3);
     assert!(framework.engine.shutdown(Duration::from_secs(20)).drained);
     std::fs::remove_file(&file).unwrap();
 }

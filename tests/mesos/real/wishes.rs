@@ -8,7 +8,7 @@ use offermill::ReasonKind;
 use offermill::cluster::mesos::Encoding;
 
 use super::cluster::{RealCluster, Setup};
-use super::{SLEEP, books, eventually, mesos};
+use super::{SLEEP, accounts, eventually, mesos};
 use crate::framework::{Framework, small_executors};
 
 /// Goal: the kernel works equally with both encodings. Method: nine executors over JSON, a crash of the master, and the
@@ -21,11 +21,11 @@ fn json_will_do() {
     settings.encoding = Encoding::Json;
     let config = small_executors(9).build().unwrap();
     let framework = Framework::start(settings, config, SLEEP).unwrap();
-    let before = books::agree(&cluster, &framework, 9);
+    let before = accounts::agree(&cluster, &framework, 9);
     cluster.kill_master();
     cluster.start_master();
     cluster.wait_for_agents();
-    assert_eq!(books::agree(&cluster, &framework, 9), before);
+    assert_eq!(accounts::agree(&cluster, &framework, 9), before);
     assert!(framework.engine.shutdown(Duration::from_secs(20)).drained);
     cluster.assert_deserted();
 }
@@ -43,10 +43,10 @@ fn reserved_resources_are_used_by_their_role() {
         settings.roles = vec![role.to_owned()];
         let config = small_executors(20).build().unwrap();
         let framework = Framework::start(settings, config, SLEEP).unwrap();
-        books::agree(&cluster, &framework, executors);
+        accounts::agree(&cluster, &framework, executors);
         // Leaves time for further executors, of which there must be none.
         sleep(Duration::from_secs(3));
-        books::agree(&cluster, &framework, executors);
+        accounts::agree(&cluster, &framework, executors);
         assert!(framework.engine.shutdown(Duration::from_secs(20)).drained);
     }
     cluster.assert_deserted();
@@ -63,7 +63,7 @@ fn two_roles() {
     settings.roles = vec!["etl".to_owned(), "web".to_owned()];
     let config = small_executors(20).build().unwrap();
     let framework = Framework::start(settings, config, SLEEP).unwrap();
-    books::agree(&cluster, &framework, 10);
+    accounts::agree(&cluster, &framework, 10);
     assert!(framework.engine.shutdown(Duration::from_secs(20)).drained);
     cluster.assert_deserted();
 }
@@ -80,14 +80,14 @@ fn constraints_are_the_masters_too() {
     let constraint = "zone:east,west,south;rack:".parse().unwrap();
     let config = small_executors(6).constraint(constraint).build().unwrap();
     let framework = Framework::start(mesos(cluster.port()), config, SLEEP).unwrap();
-    let tasks = books::agree(&cluster, &framework, 6);
+    let tasks = accounts::agree(&cluster, &framework, 6);
     let agents: BTreeSet<&str> = tasks.values().map(|task| task.agent_id.as_str()).collect();
     assert_eq!(agents.len(), 3, "{tasks:#?}");
     let state = cluster.master_state();
     let shown = &state.framework(&framework.id()).unwrap()["offer_constraints"];
     assert!(shown.to_string().contains("zone"), "the master has {shown}");
     framework.kernel.set_executor_limit(Some(20)).unwrap();
-    books::agree(&cluster, &framework, 20);
+    accounts::agree(&cluster, &framework, 20);
     let unmet = framework.kernel.offer_counts().declined(ReasonKind::ConstraintUnmet);
     assert_eq!(unmet, 0, "offers that needn't have come");
     assert_eq!(framework.kernel.agents_known(), 3);
@@ -103,9 +103,9 @@ fn a_fixed_port_is_taken_once_an_agent() {
     let config = small_executors(9).fixed_port(Some(31_007)).build().unwrap();
     let script = "echo port-$OFFERMILL_PORT; exec sleep 100000";
     let framework = Framework::start(mesos(cluster.port()), config, script).unwrap();
-    books::agree(&cluster, &framework, 3);
+    accounts::agree(&cluster, &framework, 3);
     sleep(Duration::from_secs(3));
-    books::agree(&cluster, &framework, 3);
+    accounts::agree(&cluster, &framework, 3);
     eventually(Duration::from_secs(5), "executors that know their port", || {
         let told = cluster.outputs().iter().filter(|text| text.trim() == "port-31007").count();
         if told == 3 { Ok(()) } else { Err(format!("{told} of 3 do")) }
@@ -121,13 +121,13 @@ fn offers_come_when_they_are_wanted() {
     let cluster = RealCluster::start(Setup::default());
     let config = small_executors(6).build().unwrap();
     let framework = Framework::start(mesos(cluster.port()), config, SLEEP).unwrap();
-    books::agree(&cluster, &framework, 6);
+    accounts::agree(&cluster, &framework, 6);
     sleep(Duration::from_secs(2));
     let before = framework.kernel.offer_counts().offers;
     sleep(Duration::from_secs(5));
     let while_content = framework.kernel.offer_counts().offers - before;
     assert!(while_content <= 3, "{while_content} offers while none was wanted");
     framework.kernel.set_executor_limit(Some(12)).unwrap();
-    books::agree(&cluster, &framework, 12);
+    accounts::agree(&cluster, &framework, 12);
     assert!(framework.engine.shutdown(Duration::from_secs(20)).drained);
 }

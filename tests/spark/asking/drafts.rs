@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::dice::Dice;
+use super::rng::Rng;
 use super::settings::{Theme, settings};
 
 const STATES: &[&str] = &[
@@ -38,7 +38,7 @@ struct Agent {
 
 struct Writer<'a> {
     theme: Theme,
-    dice: &'a mut Dice,
+    rng: &'a mut Rng,
     agents: Vec<Agent>,
     offers: usize,
     is_stopped: bool,
@@ -46,24 +46,24 @@ struct Writer<'a> {
 
 /// Returns the lines of a draft, including its head.
 pub(crate) fn draft(name: &str, seed: u64) -> Vec<String> {
-    let mut dice = Dice(seed);
-    let theme = *dice.pick(&Theme::ALL);
-    let conf = settings(theme, &mut dice);
+    let mut rng = Rng(seed);
+    let theme = *rng.pick(&Theme::ALL);
+    let conf = settings(theme, &mut rng);
     let has_attributes = conf.contains_key("spark.mesos.constraints");
-    let count = dice.between(1, 8);
+    let count = rng.between(1, 8);
     let agents = (1..=count).map(|number| Agent {
         id: format!("a{number}"),
         // Sometimes two agents have the same host.
-        host: format!("host{}.example", if dice.percent(5) { 1 } else { number }),
-        attributes: if has_attributes { attributes(&mut dice) } else { Vec::new() },
+        host: format!("host{}.example", if rng.percent(5) { 1 } else { number }),
+        attributes: if has_attributes { attributes(&mut rng) } else { Vec::new() },
     });
     let agents = agents.collect();
-    let mut writer = Writer { theme, dice: &mut dice, agents, offers: 0, is_stopped: false };
+    let mut writer = Writer { theme, rng: &mut rng, agents, offers: 0, is_stopped: false };
     let head = json!({
         "name": name, "theme": format!("{theme:?}"), "seed": seed, "format": 1, "conf": conf,
     });
     let mut lines = vec![head, json!({"registered": {"framework_id": "20171002-1234-fw-0042"}})];
-    for _ in 0..writer.dice.between(15, 60) {
+    for _ in 0..writer.rng.between(15, 60) {
         lines.extend(writer.event(lines.len()));
     }
     if theme == Theme::Stop && !writer.is_stopped {
@@ -72,24 +72,24 @@ pub(crate) fn draft(name: &str, seed: u64) -> Vec<String> {
     lines.iter().map(Value::to_string).collect()
 }
 
-fn attributes(dice: &mut Dice) -> Vec<Value> {
+fn attributes(rng: &mut Rng) -> Vec<Value> {
     let mut attributes = Vec::new();
     let zones = ["a", "b", "c"];
-    if dice.percent(80) {
-        attributes.push(json!({"name": "zone", "text": dice.pick(&zones)}));
+    if rng.percent(80) {
+        attributes.push(json!({"name": "zone", "text": rng.pick(&zones)}));
     }
-    if dice.percent(60) {
-        attributes.push(json!({"name": "rack", "text": dice.pick(&["r1", "r2"])}));
+    if rng.percent(60) {
+        attributes.push(json!({"name": "rack", "text": rng.pick(&["r1", "r2"])}));
     }
-    if dice.percent(60) {
-        let tier = dice.number(&[1.0, 2.0, 2.5, 5.0, 10.0]);
+    if rng.percent(60) {
+        let tier = rng.number(&[1.0, 2.0, 2.5, 5.0, 10.0]);
         attributes.push(json!({"name": "tier", "scalar": tier}));
     }
-    if dice.percent(30) {
+    if rng.percent(30) {
         let sets = [&["ssd"][..], &["ssd", "nvme"], &["hdd"], &["hdd", "nvme", "ssd"]];
-        attributes.push(json!({"name": "disk", "set": dice.pick(&sets)}));
+        attributes.push(json!({"name": "disk", "set": rng.pick(&sets)}));
     }
-    if dice.percent(30) {
+    if rng.percent(30) {
         attributes.push(json!({"name": "ports", "ranges": [[8000, 8100]]}));
     }
     attributes
@@ -98,16 +98,16 @@ fn attributes(dice: &mut Dice) -> Vec<Value> {
 impl Writer<'_> {
     fn event(&mut self, so_far: usize) -> Option<Value> {
         let is_dynamic = self.theme.is_dynamic();
-        let any = self.dice.roll(100);
-        Some(match self.dice.roll(100) {
+        let any = self.rng.below(100);
+        Some(match self.rng.below(100) {
             0..40 => json!({"offers": self.batch()}),
             40..75 => {
-                let fails = self.theme == Theme::Failures && self.dice.percent(40);
-                let state = if fails { "TASK_FAILED" } else { self.dice.pick(STATES) };
+                let fails = self.theme == Theme::Failures && self.rng.percent(40);
+                let state = if fails { "TASK_FAILED" } else { self.rng.pick(STATES) };
                 json!({"status": {"task": format!("?{any}"), "agent": "a1", "state": state}})
             }
             75..82 if is_dynamic => {
-                let total = self.dice.roll(9);
+                let total = self.rng.below(9);
                 if self.theme == Theme::Locality || any < 30 {
                     json!({"request_total": total, "local": self.local()})
                 } else {
@@ -115,12 +115,12 @@ impl Writer<'_> {
                 }
             }
             82..85 => json!({"kill": [format!("?{any}")]}),
-            85..88 => json!({"advance_ms": self.dice.pick(&[&1_000, &500_000, &3_600_001])}),
-            88..90 => json!({"slave_lost": self.dice_agent().id}),
+            85..88 => json!({"advance_ms": self.rng.pick(&[&1_000, &500_000, &3_600_001])}),
+            88..90 => json!({"slave_lost": self.random_agent().id}),
             90..92 => json!({"rescinded": format!("o{any}")}),
             92 => json!({"disconnected": true}),
             93 => json!({"reregistered": true}),
-            94..96 => json!({"executor_registered": {"cores": self.dice.between(1, 4)}}),
+            94..96 => json!({"executor_registered": {"cores": self.rng.between(1, 4)}}),
             96.. if self.is_stopped && any < 50 => json!({"await_stop": true}),
             96.. if self.theme == Theme::Stop && so_far > 10 => {
                 self.is_stopped = true;
@@ -130,17 +130,17 @@ impl Writer<'_> {
         })
     }
 
-    fn dice_agent(&mut self) -> &Agent {
-        let at = self.dice.roll(self.agents.len());
+    fn random_agent(&mut self) -> &Agent {
+        let at = self.rng.below(self.agents.len());
         &self.agents[at]
     }
 
     /// Tasks with preferred hosts.
     fn local(&mut self) -> Value {
         let mut local = serde_json::Map::new();
-        for _ in 0..self.dice.roll(4) {
-            let tasks = self.dice.between(1, 5);
-            local.insert(self.dice_agent().host.clone(), tasks.into());
+        for _ in 0..self.rng.below(4) {
+            let tasks = self.rng.between(1, 5);
+            local.insert(self.random_agent().host.clone(), tasks.into());
         }
         local.into()
     }
@@ -148,12 +148,12 @@ impl Writer<'_> {
     fn batch(&mut self) -> Vec<Value> {
         let mut left: Vec<usize> = (0..self.agents.len()).collect();
         let mut chosen = Vec::new();
-        for _ in 0..self.dice.roll(left.len() + 1) {
-            chosen.push(left.swap_remove(self.dice.roll(left.len())));
+        for _ in 0..self.rng.below(left.len() + 1) {
+            chosen.push(left.swap_remove(self.rng.below(left.len())));
         }
         if self.theme == Theme::SameAgent {
-            let more = self.dice.roll(4);
-            chosen.extend((0..more).map(|_| self.dice.roll(self.agents.len())));
+            let more = self.rng.below(4);
+            chosen.extend((0..more).map(|_| self.rng.below(self.agents.len())));
         }
         chosen.into_iter().map(|agent| self.offer(agent)).collect()
     }
@@ -161,9 +161,9 @@ impl Writer<'_> {
     fn offer(&mut self, agent: usize) -> Value {
         self.offers += 1;
         let mut roles = vec!["*"];
-        if self.theme == Theme::Roles && self.dice.percent(70) {
+        if self.theme == Theme::Roles && self.rng.percent(70) {
             let mixes = [&["r1"][..], &["r1", "*"], &["*", "r1"], &["r2", "*", "r1"], &["*", "r2"]];
-            roles = self.dice.pick(&mixes).to_vec();
+            roles = self.rng.pick(&mixes).to_vec();
         }
         let mut resources = Vec::new();
         for role in roles {
@@ -180,7 +180,7 @@ impl Writer<'_> {
     }
 
     fn resources(&mut self, role: &str, resources: &mut Vec<Value>) {
-        let is_dynamic = role != "*" && self.dice.percent(60);
+        let is_dynamic = role != "*" && self.rng.percent(60);
         let mut put = |name: &str, kind: &str, value: Value| {
             let mut resource = json!({"name": name, kind: value});
             if role != "*" {
@@ -191,24 +191,24 @@ impl Writer<'_> {
             }
             resources.push(resource);
         };
-        let dice = &mut *self.dice;
-        if dice.percent(95) {
+        let rng = &mut *self.rng;
+        if rng.percent(95) {
             // Spark adds the amounts of several roles as doubles, and computes less than 2 cores for 1.001 and 0.999.
             let cpus = if self.theme == Theme::Roles { ROLES_CPUS } else { CPUS };
-            put("cpus", "scalar", dice.number(cpus).into());
+            put("cpus", "scalar", rng.number(cpus).into());
         }
-        if dice.percent(95) {
-            put("mem", "scalar", dice.number(MEMORY).into());
+        if rng.percent(95) {
+            put("mem", "scalar", rng.number(MEMORY).into());
         }
-        if dice.percent(if self.theme == Theme::Gpus { 90 } else { 10 }) {
-            put("gpus", "scalar", dice.number(GPUS).into());
+        if rng.percent(if self.theme == Theme::Gpus { 90 } else { 10 }) {
+            put("gpus", "scalar", rng.number(GPUS).into());
         }
-        if dice.percent(30) {
+        if rng.percent(30) {
             put("disk", "scalar", 10_000.into());
         }
-        if dice.percent(70) {
+        if rng.percent(70) {
             let ranges = [json!([[31_000, 32_000]]), json!([[30_000, 30_100], [31_005, 31_010]])];
-            put("ports", "ranges", ranges[dice.roll(2)].clone());
+            put("ports", "ranges", ranges[rng.below(2)].clone());
         }
     }
 }

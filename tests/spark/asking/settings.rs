@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::dice::Dice;
+use super::rng::Rng;
 
 /// The main subject of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,22 +140,22 @@ const ROWS: &[Row] = &[
 ];
 
 /// Returns the settings of one scenario.
-pub(crate) fn settings(theme: Theme, dice: &mut Dice) -> Map<String, Value> {
+pub(crate) fn settings(theme: Theme, rng: &mut Rng) -> Map<String, Value> {
     let mut settings = Map::new();
     let mut set = |key: &str, value: &str| settings.insert(key.to_owned(), value.into());
     set("spark.app.name", "app");
     set("spark.driver.host", "driver.example");
     set("spark.driver.port", "7078");
-    if theme == Theme::Command && dice.percent(40) {
+    if theme == Theme::Command && rng.percent(40) {
         let archives = ["hdfs://nn/spark-3.5.tgz", "http://x/a/spark.tar.gz?x=1"];
-        set("spark.executor.uri", dice.pick(&archives));
+        set("spark.executor.uri", rng.pick(&archives));
     } else {
         let homes = ["/opt/spark", "/opt/spark/", "/opt/with space/spark"];
-        set("spark.mesos.executor.home", dice.pick(&homes));
+        set("spark.mesos.executor.home", rng.pick(&homes));
     }
     for Row(key, about, [within, without], values) in ROWS {
-        if dice.percent(if *about == theme { *within } else { *without }) {
-            set(key, dice.pick(values));
+        if rng.percent(if *about == theme { *within } else { *without }) {
+            set(key, rng.pick(values));
         }
     }
     if theme.is_dynamic() {

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// the master and in the agents. Returns them.
 #[track_caller]
 pub(crate) fn agree(cluster: &RealCluster, framework: &Framework, executors: u32) -> Tasks {
-    eventually(PATIENCE, "equal books", || compare(cluster, framework, executors))
+    eventually(PATIENCE, "equal accounts", || compare(cluster, framework, executors))
 }
 
 fn compare(cluster: &RealCluster, framework: &Framework, executors: u32) -> Result<Tasks, String> {
@@ -46,7 +46,7 @@ fn compare(cluster: &RealCluster, framework: &Framework, executors: u32) -> Resu
     }
     let on_agents: usize = (0..cluster.agents()).map(|i| cluster.executors_of_agent(i)).sum();
     if on_agents != ours.len() {
-        return Err(format!("{on_agents} on the agents, {} in the books", ours.len()));
+        return Err(format!("{on_agents} on the agents, {} in the kernel", ours.len()));
     }
     framework.kernel.check().map_err(|violation| violation.to_string())?;
     Ok(masters)

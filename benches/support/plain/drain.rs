@@ -1,12 +1,11 @@
-//! The plain loop's drain: the live executors, and how each ended. (The caller must stop accepting offers
-//! for the end: nothing is offered after it.)
+//! The plain loop's drain: the live executors, and how each ended. The caller must offer nothing after the close.
 
 use std::sync::Arc;
 
 use super::Plain;
 
 /// The executors that were live at the close.
-pub(crate) struct Roll(Vec<Entry>);
+pub(crate) struct DrainList(Vec<Entry>);
 
 struct Entry {
     sequence: u64,
@@ -22,8 +21,8 @@ pub(crate) struct Drained {
     pub(crate) ended: bool,
 }
 
-impl Roll {
-    /// The executors to be asked to end, as the kernel says them: a list of their own.
+impl DrainList {
+    /// The executors to be asked to end, in a list of their own, as from the kernel.
     pub(crate) fn targets(&self) -> Vec<(u64, u32, Arc<str>)> {
         let target = |entry: &Entry| (entry.sequence, entry.slot, Arc::clone(&entry.agent_id));
         self.0.iter().map(target).collect()
@@ -31,19 +30,19 @@ impl Roll {
 }
 
 impl Plain {
-    pub(crate) fn call_the_roll(&self) -> Roll {
+    pub(crate) fn drain_list(&self) -> DrainList {
         let live = self.executors.iter().zip(0u32..).filter(|(executor, _)| executor.live);
         let entries = live.map(|(executor, slot)| Entry {
             sequence: executor.sequence,
             slot,
             agent_id: Arc::clone(&self.agents.names[executor.agent as usize].id),
         });
-        Roll(entries.collect())
+        DrainList(entries.collect())
     }
 
-    /// What became of those on the roll.
-    pub(crate) fn report(&self, roll: &Roll) -> Vec<Drained> {
-        let fates = roll.0.iter().map(|entry| {
+    /// What became of those on the list.
+    pub(crate) fn report(&self, list: &DrainList) -> Vec<Drained> {
+        let fates = list.0.iter().map(|entry| {
             let executor = &self.executors[entry.slot as usize];
             let Entry { sequence, slot, .. } = *entry;
             let ended = executor.sequence != sequence || !executor.live;

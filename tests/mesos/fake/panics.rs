@@ -15,41 +15,41 @@ use super::mesos;
 use super::script::{Answer, sound};
 
 /// Stores events, but panics on some.
-pub(super) struct Brittle {
-    is_too_much: fn(&Event) -> bool,
-    heard: Mutex<Vec<Event>>,
+pub(super) struct EventRecorder {
+    panics_on: fn(&Event) -> bool,
+    events: Mutex<Vec<Event>>,
     more: Condvar,
 }
 
-impl Events for Brittle {
+impl Events for EventRecorder {
     fn send(&self, event: Event) {
-        if (self.is_too_much)(&event) {
+        if (self.panics_on)(&event) {
             panic!("too much for this receiver");
         }
-        self.heard.lock().unwrap().push(event);
+        self.events.lock().unwrap().push(event);
         self.more.notify_all();
     }
 }
 
-impl fmt::Debug for Brittle {
+impl fmt::Debug for EventRecorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Brittle").field("heard", &self.heard).finish_non_exhaustive()
+        f.debug_struct("EventRecorder").field("events", &self.events).finish_non_exhaustive()
     }
 }
 
-impl Brittle {
-    pub(super) fn new(is_too_much: fn(&Event) -> bool) -> Arc<Brittle> {
-        Arc::new(Brittle { is_too_much, heard: Mutex::default(), more: Condvar::new() })
+impl EventRecorder {
+    pub(super) fn new(panics_on: fn(&Event) -> bool) -> Arc<EventRecorder> {
+        Arc::new(EventRecorder { panics_on, events: Mutex::default(), more: Condvar::new() })
     }
 
     /// Waits for the first event for which `find` returns a value.
     #[track_caller]
     pub(super) fn wait<T>(&self, find: impl Fn(&Event) -> Option<T>) -> T {
-        let heard = self.heard.lock().unwrap();
-        let missing = |heard: &mut Vec<Event>| heard.iter().find_map(&find).is_none();
+        let events = self.events.lock().unwrap();
+        let missing = |events: &mut Vec<Event>| events.iter().find_map(&find).is_none();
         let patience = Duration::from_secs(20);
-        let (heard, _) = self.more.wait_timeout_while(heard, patience, missing).unwrap();
-        heard.iter().find_map(&find).unwrap_or_else(|| panic!("not told: {heard:#?}"))
+        let (events, _) = self.more.wait_timeout_while(events, patience, missing).unwrap();
+        events.iter().find_map(&find).unwrap_or_else(|| panic!("not received: {events:#?}"))
     }
 
     fn why_refused(&self) -> String {
@@ -63,10 +63,10 @@ impl Brittle {
 /// Goal: a panic of the subscriber is reported, the subscription ends, and it is reported that the framework wasn't
 /// torn down. Method: the receiver panics on the first event of the subscription.
 #[test]
-fn the_link() {
+fn a_panicking_subscriber_is_reported() {
     let fake = FakeMaster::new(sound);
     let cluster = MesosCluster::new(mesos(&[fake.port()])).unwrap();
-    let sink = Brittle::new(|event| matches!(event, Event::Registered { .. }));
+    let sink = EventRecorder::new(|event| matches!(event, Event::Registered { .. }));
     cluster.start(sink.clone()).unwrap();
     let why = sink.why_refused();
     assert!(why.contains("reads events") && why.contains("too much for this receiver"), "{why}");
@@ -79,13 +79,13 @@ fn the_link() {
 /// Goal: a panic of a call sender is reported, later calls fail with the right reason, and the framework is torn down
 /// nevertheless. Method: the receiver panics on the failure of a call.
 #[test]
-fn a_lane() {
+fn a_panicking_call_sender_is_reported() {
     let fake = FakeMaster::new(|call| match call.kind.as_str() {
         "REVIVE" => Answer::status("400 Bad Request", "", "no"),
         _ => sound(call),
     });
     let cluster = MesosCluster::new(mesos(&[fake.port()])).unwrap();
-    let sink = Brittle::new(|event| matches!(event, Event::CallFailed { .. }));
+    let sink = EventRecorder::new(|event| matches!(event, Event::CallFailed { .. }));
     cluster.start(sink.clone()).unwrap();
     sink.wait(|event| matches!(event, Event::Registered { .. }).then_some(()));
     cluster.call(EngineCall::Revive { epoch: 1 }).unwrap();
@@ -100,10 +100,10 @@ fn a_lane() {
 
 /// Goal: calls fail with the right reason after the manager was stopped. Method: a message after the stop.
 #[test]
-fn after_the_end() {
+fn calls_after_the_stop_fail() {
     let fake = FakeMaster::new(sound);
     let cluster = MesosCluster::new(mesos(&[fake.port()])).unwrap();
-    let sink = Brittle::new(|_| false);
+    let sink = EventRecorder::new(|_| false);
     cluster.start(sink.clone()).unwrap();
     sink.wait(|event| matches!(event, Event::Registered { .. }).then_some(()));
     cluster.stop();

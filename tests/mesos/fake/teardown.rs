@@ -25,16 +25,16 @@ fn silence() -> Answer {
 fn stop(framework: Framework) -> (Option<String>, bool) {
     let Framework { engine, cluster, notices, .. } = framework;
     drop(engine);
-    let told = notices.count(
+    let reports = notices.count(
         |notice| matches!(notice, Notice::CallFailed { why } if why.starts_with("TEARDOWN: ")),
     );
-    assert!(told <= 1, "{:#?}", notices.all());
-    (cluster.why_left().map(str::to_owned), told == 1)
+    assert!(reports <= 1, "{:#?}", notices.all());
+    (cluster.why_left().map(str::to_owned), reports == 1)
 }
 
 /// Goal: TEARDOWN overtakes queued calls. Method: a master that doesn't answer REVIVE, and a full queue of calls.
 #[test]
-fn past_a_full_lane() {
+fn teardown_overtakes_a_full_queue() {
     let fake = FakeMaster::new(|call| match call.kind.as_str() {
         "REVIVE" => silence(),
         _ => sound(call),
@@ -44,7 +44,7 @@ fn past_a_full_lane() {
     let mut ordered = 0;
     while framework.cluster.call(EngineCall::Revive { epoch: 1 }).is_ok() {
         ordered += 1;
-        assert!(ordered < 1_000_000, "the lane is never full");
+        assert!(ordered < 1_000_000, "the queue is never full");
     }
     assert_eq!(stop(framework), (None, false));
     assert_eq!(fake.calls_of("TEARDOWN").len(), 1);
@@ -53,7 +53,7 @@ fn past_a_full_lane() {
 /// Goal: TEARDOWN is repeated. Method: the first is not answered, is answered too late, and fails; the second is
 /// accepted, or finds no such framework because the first was accepted after all (`Master::Http::scheduler`).
 #[test]
-fn said_again() {
+fn teardown_is_repeated() {
     for first in [Answer::none(), silence(), Answer::status("500 Internal Server Error", "", "")] {
         for second in [
             Answer::status("202 Accepted", "", ""),
@@ -76,7 +76,7 @@ fn said_again() {
 /// Goal: without a subscription the manager subscribes again, and then sends TEARDOWN. Method: the stream is closed
 /// before the end; and the master no longer knows the first subscription (`Master::Http::scheduler`).
 #[test]
-fn under_the_next_subscription() {
+fn teardown_follows_the_next_subscription() {
     for is_cut in [true, false] {
         let old = super::script::stream_id(0);
         let forgotten = Answer::status("403 Forbidden", "", "Framework is not subscribed");
@@ -104,7 +104,7 @@ fn under_the_next_subscription() {
 /// Goal: the caller learns that the master may keep the framework. Method: a master that doesn't answer, one that
 /// refuses, one that has gone, and one that accepts no further subscription.
 #[test]
-fn failures_are_told() {
+fn failures_are_reported() {
     let kinds = ["silent", "refuses", "gone", "cut"];
     for kind in kinds {
         let fake = FakeMaster::new(move |call: &Call| match (call.kind.as_str(), call.number) {
@@ -126,9 +126,9 @@ fn failures_are_told() {
             }
             _ => {}
         }
-        let (left, is_told) = stop(framework);
-        let left = left.unwrap_or_else(|| panic!("{kind}: nothing was told"));
-        assert!(is_told, "{kind}: {left}");
+        let (left, is_reported) = stop(framework);
+        let left = left.unwrap_or_else(|| panic!("{kind}: nothing was reported"));
+        assert!(is_reported, "{kind}: {left}");
         assert_eq!(left.contains("not allowed to end it"), kind == "refuses", "{kind}: {left}");
     }
 }
@@ -170,36 +170,36 @@ fn stopped_program(fake: &FakeMaster, flags: &[&str]) -> (Option<i32>, String) {
     let child = program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = child.spawn().unwrap();
     let mut output = BufReader::new(child.stdout.take().unwrap());
-    let mut told = String::new();
-    while !told.contains("registered") {
-        assert!(output.read_line(&mut told).unwrap() > 0, "{told}");
+    let mut text = String::new();
+    while !text.contains("registered") {
+        assert!(output.read_line(&mut text).unwrap() > 0, "{text}");
     }
     let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(kill.unwrap().success());
-    output.read_to_string(&mut told).unwrap();
+    output.read_to_string(&mut text).unwrap();
     let ended = child.wait_with_output().unwrap();
-    told.push_str(&String::from_utf8(ended.stderr).unwrap());
-    (ended.status.code(), told)
+    text.push_str(&String::from_utf8(ended.stderr).unwrap());
+    (ended.status.code(), text)
 }
 
 /// Goal: the command line reports in its output and its exit code that the master may keep the framework. Method: an
 /// interrupted run; TEARDOWN is not answered, with and without a failover timeout, or it is.
 #[test]
-fn the_command_line_tells() {
+fn the_command_line_reports_failures() {
     for (failover, is_answered, code) in [("1h", false, 3), ("0s", false, 0), ("1h", true, 0)] {
         let fake = FakeMaster::new(move |call| match call.kind.as_str() {
             "TEARDOWN" if !is_answered => Answer::none(),
             _ => sound(call),
         });
         let flags = ["--failover-timeout", failover, "-c", "offermill.mesos.callTimeout=1s"];
-        let (ended, told) = stopped_program(&fake, &flags);
-        assert_eq!(ended, Some(code), "{told}");
+        let (ended, text) = stopped_program(&fake, &flags);
+        assert_eq!(ended, Some(code), "{text}");
         let sentence = "the framework F-0001 could not be torn down, and";
-        assert_eq!(told.contains(sentence), !is_answered, "{told}");
+        assert_eq!(text.contains(sentence), !is_answered, "{text}");
         let remedy = format!("http://127.0.0.1:{}/master/teardown", fake.port());
         let remedy = format!("; this ends it: curl -d frameworkId=F-0001 {remedy}");
-        assert_eq!(told.contains(&remedy), code == 3, "{told}");
-        assert_eq!(told.contains("may keep it for"), code == 3, "{told}");
+        assert_eq!(text.contains(&remedy), code == 3, "{text}");
+        assert_eq!(text.contains("may keep it for"), code == 3, "{text}");
     }
 }
 
@@ -207,16 +207,16 @@ fn the_command_line_tells() {
 /// Method: a master that doesn't answer TEARDOWN but accepts everything else, and a call timeout which, taken twice, is
 /// longer than an engine waits by default for a manager's stop.
 #[test]
-fn the_command_line_waits_for_a_slow_tear_down() {
+fn the_command_line_waits_for_a_slow_teardown() {
     let fake = FakeMaster::new(move |call| match call.kind.as_str() {
         "TEARDOWN" => Answer::none().then(Then::Silence(LONG * 10)),
         _ => sound(call),
     });
     let timeouts = ["--shutdown-timeout", "100ms", "-c", "offermill.mesos.callTimeout=9s"];
     let flags = [&["--failover-timeout", "1h"], &timeouts[..]].concat();
-    let (ended, told) = stopped_program(&fake, &flags);
-    assert_eq!(ended, Some(3), "{told}");
-    assert!(told.contains("the framework F-0001 could not be torn down, and"), "{told}");
-    assert!(!told.contains("left alone"), "{told}");
+    let (ended, text) = stopped_program(&fake, &flags);
+    assert_eq!(ended, Some(3), "{text}");
+    assert!(text.contains("the framework F-0001 could not be torn down, and"), "{text}");
+    assert!(!text.contains("left alone"), "{text}");
     assert_eq!(fake.calls_of("TEARDOWN").len(), 2);
 }
