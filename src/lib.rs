@@ -131,7 +131,7 @@
 //! | 40 | Of two concurrent adoptions one is refused; an adopted executor is never dropped because its agent is being forgotten, and a concurrent close reports it by its cluster name | L `adoption`; S `agents/adopt-sweep`; P |
 //! | 41 | After [`Kernel::agent_lost`] returns, nothing is placed on the agent for 10 s, also if it was never offered before, unless it is [readmitted](Kernel::readmit_agent); and each executor there is in doubt. A forgotten agent prevents no offer from being used | L `agents/lost-launch`, `agents/lost-meet`, `agents/sweep-offer` |
 //! | 42 | The engine reconciles and kills no executor before the call that launches it was made; the other launches of the batch don't delay that | D; tests of the engine |
-//! | 43 | A kill that was lost with a subscription is made again with the next | tests of the engine; M |
+//! | 43 | A kill that was lost is made again with the next subscription, when its executor is reachable again, and otherwise after at most a sixth of a shutdown's timeout (1 s at least), or within 15 s and then ever more rarely, up to 5 min, where there is no shutdown | tests of the engine; M |
 //! | 44 | An engine's shutdown returns within its timeout and slack, whatever hangs; its kills wait for no update; no call begins after the manager's stop. The engine's queues are bounded by weight, also during shutdown, except the queue of kills | S `engine`; `tests/engine` |
 //! | 45 | A panic in a call, a launcher or an observer is reported, and loses at most one batch or closes the kernel | S `engine/observer`; `tests/engine` |
 //!

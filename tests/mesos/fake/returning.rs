@@ -213,7 +213,7 @@ fn one_file_is_one_framework() {
     let first = framework(file.settings(fake.port()), 1).unwrap();
     first.id();
     let second = framework(file.settings(fake.port()), 1).unwrap_err();
-    assert!(second.is_cluster() && second.to_string().contains("another program"), "{second}");
+    assert!(second.is_cluster() && second.to_string().contains("another process"), "{second}");
     assert_eq!(fake.calls_of("SUBSCRIBE").len(), 1);
 }
 
