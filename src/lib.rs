@@ -246,7 +246,7 @@ mod loom_tests;
 
 pub use config::{Config, ConfigBuilder};
 pub use constraint::Constraint;
-pub use error::{Error, InvalidSetting};
+pub use error::{Error, ErrorKind, InvalidSetting};
 pub use ids::{ExecutorId, IdScheme};
 pub use kernel::*;
 pub use offer::attributes;

@@ -39,7 +39,7 @@ impl Thread {
         let name = name.to_owned();
         match handle {
             Ok(handle) => Ok(Thread { name, handle, ended }),
-            Err(error) => Err(Error::cluster(format!("starting thread {name}"), error)),
+            Err(error) => Err(Error::cluster_from(format!("starting thread {name}"), error)),
         }
     }
 

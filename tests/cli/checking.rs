@@ -21,6 +21,23 @@ fn a_constraint_is_read() {
     }
 }
 
+/// Goal: a condition on an attribute with the name `expr` stays valid, and a hint says how expressions begin. Method:
+/// one colon less than an expression, with and without other conditions; an expression, and other names.
+#[test]
+fn an_expression_with_one_colon_gets_a_hint() {
+    for text in ["expr: zone = east", "expr:", "zone:east; expr:a=b"] {
+        let ended = check(&[text]);
+        assert_eq!(ended.code, Some(0), "{text}");
+        assert!(ended.output.starts_with("valid, "), "{}", ended.output);
+        let hint = "offermill: the constraint asks for an attribute with the name \"expr\"; expressions begin with \
+                    \"expr::\"\n";
+        assert_eq!(ended.errors, hint, "{text}");
+    }
+    for text in ["expr:: zone = east", "expression:a", "a:expr", "zone:east"] {
+        assert_eq!(check(&[text]).errors, "", "{text}");
+    }
+}
+
 /// Goal: an agent is checked condition by condition, and the exit code is the result. Method: check a match and a
 /// mismatch in each syntax against an agent with a location and an attribute of each type.
 #[test]

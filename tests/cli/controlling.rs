@@ -15,10 +15,10 @@ use crate::support::{Ended, Folder, Run, finish, offermill, small};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A client of a run's control socket.
-struct Client(BufReader<UnixStream>);
+pub(crate) struct Client(BufReader<UnixStream>);
 
 impl Client {
-    fn new(socket: &Path) -> Client {
+    pub(crate) fn new(socket: &Path) -> Client {
         let stream = UnixStream::connect(socket).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         Client(BufReader::new(stream))
@@ -34,7 +34,7 @@ impl Client {
         line.trim_end().to_owned()
     }
 
-    fn request(&mut self, line: &str) -> String {
+    pub(crate) fn request(&mut self, line: &str) -> String {
         self.send(line);
         self.receive()
     }
@@ -45,12 +45,12 @@ impl Client {
         std::iter::from_fn(|| Some(self.receive()).filter(|line| !line.is_empty())).collect()
     }
 
-    fn status(&mut self) -> Value {
+    pub(crate) fn status(&mut self) -> Value {
         serde_json::from_str(&self.request("status json")).unwrap()
     }
 
     /// Waits for a status.
-    fn wait_for(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn wait_for(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
         let give_up = Instant::now() + PATIENCE;
         loop {
             let status = self.status();
@@ -64,7 +64,7 @@ impl Client {
 }
 
 /// A run on two agents with four cores each, with `--json` and a control socket.
-fn start(folder: &Folder, flags: &[&str]) -> (Run, PathBuf) {
+pub(crate) fn start(folder: &Folder, flags: &[&str]) -> (Run, PathBuf) {
     let socket = folder.0.join("control");
     let control = ["--master", "local-cluster[2,4,128]", "--json", "--control"];
     let all = [&control[..], &[socket.to_str().unwrap()], flags].concat();
@@ -73,16 +73,16 @@ fn start(folder: &Folder, flags: &[&str]) -> (Run, PathBuf) {
     (run, socket)
 }
 
-fn running(number: u64) -> impl Fn(&Value) -> bool {
+pub(crate) fn running(number: u64) -> impl Fn(&Value) -> bool {
     move |status| status["executors"]["running"] == number && living(status) as u64 == number
 }
 
-fn living(status: &Value) -> usize {
+pub(crate) fn living(status: &Value) -> usize {
     status["living"].as_array().unwrap().len()
 }
 
 /// The name of a live executor.
-fn name(status: &Value, place: usize) -> String {
+pub(crate) fn name(status: &Value, place: usize) -> String {
     status["living"][place]["executor"].as_str().unwrap().to_owned()
 }
 
@@ -470,7 +470,7 @@ fn registered_cores_and_wanted_hosts_count() {
     let answer = client.request("registered 1");
     assert_eq!(
         answer,
-        "ok: 1 cores registered; not sufficient yet: 1 of 4 cores, 0.5 of them asked for"
+        "ok: 1 cores registered; not sufficient yet: 1 of 4 cores, a share of 0.5 is required"
     );
     assert_eq!(client.status()["sufficient"], false);
     assert!(client.request("registered +1").contains("; sufficient: 2 of 4 cores"));

@@ -9,6 +9,7 @@
 //! | [`unread`] | runs go on and end as usual while nobody reads their output |
 //! | [`settings`] | the precedence of settings, and the rejection of invalid ones |
 //! | [`controlling`] | commands to a live run |
+//! | [`status`] | the status of a run agrees with itself |
 //! | [`spark`] | Spark's settings and `--print-config` |
 //! | [`spark_executors`] | Spark's executors are launched as by Spark |
 //! | [`mesos`] | the settings of runs on Mesos, and their secrets |
@@ -34,5 +35,6 @@ mod settings;
 mod simulating;
 mod spark;
 mod spark_executors;
+mod status;
 mod support;
 mod unread;

@@ -149,6 +149,21 @@ fn shells_get_completions() {
     assert_eq!(finish(&folder, &["completions", "csh"]).code, Some(2));
 }
 
+/// Goal: completions that can't be written are an error. Method: a full disk, and a closed pipe, which is none.
+#[cfg(target_os = "linux")]
+#[test]
+fn completions_that_cannot_be_written_are_an_error() {
+    let folder = Folder::new();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let ended = offermill(&folder.0, &["completions", "bash"]).stdout(full).output().unwrap();
+    let errors = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(5), "{errors}");
+    assert!(errors.contains("standard output can't be written: "), "{errors}");
+    let mut child = offermill(&folder.0, &["completions", "bash"]).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
 /// Goal: the help lists the exit codes and examples; the long help lists the keys. Method: print both.
 #[test]
 fn the_help_is_complete() {

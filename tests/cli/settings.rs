@@ -1,6 +1,87 @@
 //! Tests of settings: precedence of their sources, and rejection of invalid ones.
 
-use crate::support::{Folder, finish, small};
+use crate::support::{Folder, Run, finish, small};
+
+/// Goal: a value of `--conf` that another one overrides is checked, too. Method: invalid values that a flag, a later
+/// `--conf` or `--env` overrides, in a run that ends well; valid ones, and one in a file.
+#[test]
+fn overridden_values_are_checked() {
+    let folder = Folder::new();
+    folder.write("spark.conf", "spark.executor.cores=many\n=x\n=y\n");
+    let flags = [
+        ["--conf", "spark.executor.cores=many"],
+        ["--conf", "spark.mesos.extra.cores=-1"],
+        ["--conf", "spark.mesos.extra.cores=0"],
+        ["--conf", "spark.executor.memory=99m"],
+        ["--conf", "spark.executor.instances=0x1"],
+        ["--properties-file", "spark.conf"],
+        ["--num-executors", "1"],
+        ["--master", "local-cluster[1,1,64]"],
+    ];
+    let flags = [&flags.concat()[..], &["--until-finished"]].concat();
+    let ended = finish(&folder, &small(&flags, &["true"]));
+    assert_eq!(ended.code, Some(0), "{}", ended.errors);
+    let overridden = "; another value overrides it";
+    let lines: Vec<&str> = ended.errors.lines().collect();
+    let [keyless, first, second, third] = lines[..] else { panic!("{lines:?}") };
+    let told = [first, second, third].concat();
+    for key in ["spark.executor.cores", "spark.mesos.extra.cores", "spark.executor.instances"] {
+        assert!(told.contains(&format!("offermill: {key} (--conf) is \"")), "{told}");
+    }
+    assert_eq!(told.matches(overridden).count(), 3, "{told}");
+    assert_eq!(keyless, "offermill: ignored: \"spark.conf\" has a value without a key");
+}
+
+/// Goal: a run may begin without executors if a command can add some. Method: with and without a control socket.
+#[test]
+fn a_run_may_begin_without_executors() {
+    let folder = Folder::new();
+    let flags = ["--master", "local-cluster[1,1,64]", "--num-executors", "0"];
+    let ended = finish(&folder, &small(&flags, &["true"]));
+    assert_eq!(ended.code, Some(2));
+    let told = "--num-executors is \"0\", but must be at least 1, as nothing could raise it later; --control accepts \
+                commands that do";
+    assert!(ended.errors.contains(told), "{}", ended.errors);
+    let control = ["--control", "socket", "--json"];
+    let ended =
+        finish(&folder, &small(&[&flags[..], &control, &["--until-finished"]].concat(), &["true"]));
+    assert!(ended.errors.contains("at least 1 with --until-finished"), "{}", ended.errors);
+    let mut run = Run::start(&folder, &small(&[&flags[..], &control].concat(), &["sleep", "1000"]));
+    run.event_named("started");
+    let answer = finish(&folder, &["ctl", "socket", "limit", "1"]);
+    assert_eq!((answer.code, &*answer.output), (Some(0), "limit 0 -> 1\n"), "{}", answer.errors);
+    run.event_named("running");
+    run.signal("TERM");
+    assert_eq!(run.end().code, Some(0));
+}
+
+/// Goal: messages name what is wrong and nothing else. Method: a number that can't be read beside `--until-finished`; a
+/// name that is too long for a message; ports out of range.
+#[test]
+fn messages_are_about_the_mistake() {
+    let folder = Folder::new();
+    let problems = |flags: &[&str]| finish(&folder, &small(flags, &["true"])).errors;
+    let errors = problems(&["--num-executors", "x", "--until-finished"]);
+    assert!(errors.contains("--num-executors is \"x\"") && errors.lines().count() == 1, "{errors}");
+    let errors = problems(&["--total-executor-cores", "x", "--until-finished"]);
+    assert!(!errors.contains("--until-finished"), "{errors}");
+    for name in ["x".repeat(5000), "é ".repeat(5000)] {
+        let errors = problems(&["--name", &name]);
+        assert!(errors.contains("…\", but must be"), "{errors}");
+        assert!(errors.len() < 1000, "{} bytes", errors.len());
+    }
+    for flags in [
+        "--master mesos://h:99999",
+        "--master http://h:0",
+        "--master mesos://h --spark-driver spark://a@h:99999 -c spark.mesos.executor.home=/x",
+        "--conf spark.blockManager.port=99999",
+        "--conf spark.driver.port=99999",
+    ] {
+        let flags: Vec<&str> = flags.split(' ').collect();
+        let errors = finish(&folder, &[&["run"], &flags[..]].concat()).errors;
+        assert!(errors.contains(" to 65535"), "{errors}");
+    }
+}
 
 /// Goal: a flag overrides `--conf`, which overrides the file, which overrides the default; unknown keys are named once.
 /// Method: one setting in each source, printed by an executor.
@@ -86,7 +167,7 @@ const BAD: &[(&[&str], &str)] = &[
     ),
     (
         &["--num-executors", "0", "--until-finished"],
-        "--num-executors is \"0\", but must be at least 1, as",
+        "--num-executors is \"0\", but must be at least 1 with --until-finished",
     ),
     (
         &["--until-finished"],

@@ -146,6 +146,24 @@ fn a_second_signal_ends_at_once() {
     assert_eq!(run.end(), Some(130));
 }
 
+/// Goal: a second Ctrl-C that arrives when all executors have ended ends the wait for readers, and the exit code is the
+/// run's. Method: executors that end at once; a full pipe as standard output and standard error.
+#[test]
+fn a_second_signal_ends_the_wait_for_readers() {
+    let mut run = Unread::start(true, &[], &FOR_LONG);
+    run.until_up(4);
+    send_signal("INT", run.child.id());
+    // Until the run is alone.
+    while run.folder.processes() != [run.child.id()] {
+        sleep(Duration::from_millis(20));
+    }
+    sleep(Duration::from_secs(1));
+    let ended_at = Instant::now();
+    send_signal("INT", run.child.id());
+    assert_eq!(run.end(), Some(0));
+    assert!(ended_at.elapsed() < Duration::from_secs(5));
+}
+
 /// Goal: a slow reader misses nothing. Method: begin to read after the run would have ended, in small pieces; more than
 /// a pipe holds; check the order of events, and the summary at the end.
 #[test]

@@ -10,6 +10,7 @@ use offermill::{Constraint, Offer};
 
 use crate::exit::ExitStatus;
 use crate::output::{PrintOutcome, print_result, remark};
+use crate::settings::values::constraints::expression_hint;
 use crate::text::format::{count, printable};
 
 const EXAMPLES: &str = "\
@@ -59,6 +60,9 @@ pub(crate) struct CheckArguments {
 
 /// `offermill constraints check`.
 pub(crate) fn check(arguments: &CheckArguments) -> ExitStatus {
+    if let Some(hint) = expression_hint(&arguments.constraint) {
+        remark(hint);
+    }
     let constraint = Constraint::parse(&arguments.constraint);
     let attributes = attributes::parse(arguments.attributes.as_deref().unwrap_or_default());
     let (constraint, attributes) = match (constraint, attributes) {
@@ -114,15 +118,20 @@ fn description(constraint: &Constraint) -> String {
     format!("valid, {conditions}: {}\n", printable(&constraint.to_string()))
 }
 
-/// The verdict in colour.
+/// The verdict in colour: a line for each condition, whose first word says whether it holds, then one for the result.
 fn verdict_text(verdict: &Verdict) -> String {
     let mut text = String::new();
+    let mut findings = verdict.findings.iter();
     for line in verdict.to_string().lines() {
-        let _ = match line.split_once(' ') {
-            Some(("holds", rest)) => writeln!(text, "{} {rest}", style("holds").green()),
-            Some(("fails", rest)) => writeln!(text, "{} {rest}", style("fails").red()),
-            _ if verdict.met => writeln!(text, "{}", style(line).green().bold()),
-            _ => writeln!(text, "{}", style(line).red().bold()),
+        let _infallible = match findings.next() {
+            Some(finding) => {
+                let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+                let word = style(word);
+                let word = if finding.mismatch.is_none() { word.green() } else { word.red() };
+                writeln!(text, "{word} {rest}")
+            }
+            None if verdict.met => writeln!(text, "{}", style(line).green().bold()),
+            None => writeln!(text, "{}", style(line).red().bold()),
         };
     }
     text

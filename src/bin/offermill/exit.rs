@@ -26,7 +26,7 @@ pub(crate) enum ExitStatus {
     Violation,
     /// A part of this program panicked, and the run could not continue.
     Internal,
-    /// A second signal.
+    /// A second signal ended the run.
     AtOnce,
 }
 

@@ -41,13 +41,13 @@ mod simulate;
 mod target;
 mod text;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
 use cli::{Action, Arguments, ConstraintsAction};
 use exit::ExitStatus;
+use output::{PrintOutcome, print_result};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -69,7 +69,8 @@ fn main() -> ExitCode {
 fn completions(shell: clap_complete::Shell) -> ExitStatus {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "offermill", &mut script);
-    // A closed pipe is no error.
-    let _closed = std::io::stdout().write_all(&script);
-    ExitStatus::Done
+    match print_result(&String::from_utf8_lossy(&script)) {
+        PrintOutcome::Written | PrintOutcome::Closed => ExitStatus::Done,
+        PrintOutcome::Failed => ExitStatus::OutputClosed,
+    }
 }

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -16,6 +17,14 @@ const SAME_WITHIN: Duration = Duration::from_millis(250);
 /// After the second signal, how long the receiver has to write a last line and to remove its sockets before the process
 /// exits.
 const AT_ONCE_WITHIN: Duration = Duration::from_millis(500);
+
+/// Set when the second signal arrives.
+static SECOND: OnceLock<()> = OnceLock::new();
+
+/// Whether the second signal has arrived, so that the process exits soon and nothing may be waited for.
+pub(crate) fn second_has_arrived() -> bool {
+    SECOND.get().is_some()
+}
 
 /// Starts a thread that calls `send` with the name of each signal.
 ///
@@ -33,6 +42,7 @@ pub(crate) fn listen(mut send: impl FnMut(&'static str) + Send + 'static) -> io:
             match first {
                 Some(first) if first.elapsed() < SAME_WITHIN => continue,
                 Some(_) => {
+                    let _only_once = SECOND.set(());
                     send(name(signal));
                     std::thread::sleep(AT_ONCE_WITHIN);
                     std::process::exit(i32::from(ExitStatus::AtOnce.code()));

@@ -131,7 +131,9 @@ impl ClusterManager for LocalCluster {
         let started = Builder::new()
             .name("offermill-local".into())
             .spawn(move || actor.run(framework_id))
-            .map_err(|error| Error::cluster("local cluster: its thread can't be started", error))?;
+            .map_err(|error| {
+                Error::cluster_from("local cluster: its thread can't be started", error)
+            })?;
         *thread = Some(started);
         Ok(())
     }

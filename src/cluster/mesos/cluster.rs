@@ -175,7 +175,8 @@ impl ClusterManager for MesosCluster {
         let http = Arc::new(Http::new(&self.config, codec.content_type())?);
         let state_file = self.take_state_file()?;
         let runtime = runtime::Builder::new_current_thread().enable_io().enable_time().build();
-        let runtime = runtime.map_err(|error| Error::cluster("Mesos: no event loop", error))?;
+        let runtime =
+            runtime.map_err(|error| Error::cluster_from("Mesos: no event loop", error))?;
         let (config, config_seen) = watch::channel(self.config.clone());
         let (subscription_sender, subscription) = watch::channel(None);
         let (resubscribe, resubscribe_seen) = watch::channel(0);
@@ -231,7 +232,7 @@ impl ClusterManager for MesosCluster {
             outcome
         };
         let started = Builder::new().name("offermill-mesos".into()).spawn(work);
-        let started = started.map_err(|error| Error::cluster("Mesos: no thread", error))?;
+        let started = started.map_err(|error| Error::cluster_from("Mesos: no thread", error))?;
         *thread = Some(started);
         Ok(())
     }

@@ -70,10 +70,7 @@ impl StateFile {
     /// Opens the file, or creates it.
     pub(super) fn open(path: &Path) -> Result<StateFile, Error> {
         let fail = |doing: &str, error: io::Error| {
-            Error::cluster(
-                format!("framework id file {}", path.display()),
-                format!("{doing}: {error}"),
-            )
+            Error::cluster_from(format!("framework id file {}: {doing}", path.display()), error)
         };
         let lock_path = sibling(path, ".lock");
         [path, &lock_path, &sibling(path, ".new")]

@@ -110,7 +110,7 @@ impl SharedStateFile {
             run_writer(&mut state_file, &inbox, record_progress);
         };
         let started = Builder::new().name("offermill-state-file".into()).spawn(write);
-        started.map_err(|error| Error::cluster("framework id file: no thread", error))?;
+        started.map_err(|error| Error::cluster_from("framework id file: no thread", error))?;
         Ok(SharedStateFile(Some(queue)))
     }
 

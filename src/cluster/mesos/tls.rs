@@ -42,7 +42,7 @@ pub(super) fn connector(config: &MesosConfig) -> Result<TlsConnector, Error> {
     let provider = Arc::new(ring::default_provider());
     let mut client = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|error| Error::cluster("TLS", error))?
+        .map_err(|error| Error::cluster_from("TLS", error))?
         .with_root_certificates(roots)
         .with_no_client_auth();
     client.alpn_protocols = vec![b"http/1.1".to_vec()];

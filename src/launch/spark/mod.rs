@@ -285,7 +285,7 @@ fn check_driver_url(url: &str) -> Result<(), Error> {
         let whole = |text: &str| !text.is_empty() && text.chars().all(plain);
         (whole(endpoint) && whole(host) && port > 0).then_some(())
     });
-    let allowed = "spark://CoarseGrainedScheduler@HOST:PORT";
+    let allowed = "spark://CoarseGrainedScheduler@HOST:PORT, with a port from 1 to 65535";
     is_one.ok_or_else(|| Error::setting("driver URL", url, allowed))
 }
 

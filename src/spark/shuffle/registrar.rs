@@ -122,7 +122,8 @@ impl Registrar {
         options.check()?;
         let heartbeat = DriverMessage::Heartbeat { app_id: options.app_id.clone() };
         let frame = ShuffleMessage::OneWay { body: heartbeat.to_body() }.to_frame();
-        let frame = frame.map_err(|error| Error::cluster("a heartbeat can't be written", error))?;
+        let frame =
+            frame.map_err(|error| Error::cluster_from("a heartbeat can't be written", error))?;
         let (interval, timeout) = (options.heartbeat_interval, options.heartbeat_timeout);
         let shared = Arc::new(Shared::default());
         let caller = HostCaller {
@@ -134,7 +135,8 @@ impl Registrar {
         };
         let thread = Builder::new().name("offermill-shuffle".into());
         let thread = thread.spawn(move || caller.run(report));
-        let thread = thread.map_err(|error| Error::cluster("no thread can be started", error))?;
+        let thread =
+            thread.map_err(|error| Error::cluster_from("no thread can be started", error))?;
         Ok(Registrar { shared, caller: Some(thread) })
     }
 

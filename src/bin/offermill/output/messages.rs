@@ -50,10 +50,10 @@ pub(crate) fn write_remarks_aside() -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until all remarks are written, unless none is read for as long as `timeout`.
-pub(crate) fn drain_remarks(timeout: Duration) {
+/// Waits until all remarks are written, unless none is read for as long as `timeout`, or `is_enough` returns true.
+pub(crate) fn drain_remarks(timeout: Duration, is_enough: impl FnMut() -> bool) {
     // A failure can't be reported anywhere.
-    let _unread = REMARKS.get().map(|writer| writer.drain(timeout, || false));
+    let _unread = REMARKS.get().map(|writer| writer.drain(timeout, is_enough));
 }
 
 /// Writes a remark to standard error, which may be closed.

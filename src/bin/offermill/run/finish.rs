@@ -102,7 +102,7 @@ impl Session {
         drop(self.sockets.take());
         remark(&at_once_sentence(&self.settings.target, &self.run_state.framework_id));
         let _unread = self.output.map(|output| output.drain(AT_ONCE_TIMEOUT, || false));
-        drain_remarks(AT_ONCE_TIMEOUT);
+        drain_remarks(AT_ONCE_TIMEOUT, || false);
         std::process::exit(i32::from(ExitStatus::AtOnce.code()))
     }
 }

@@ -63,7 +63,7 @@ fn check(
     containers::check(draft);
     allocation::check(draft);
     spark::check(draft);
-    limits::check_limit(draft);
+    limits::check_limit(draft, arguments);
     mesos::check(draft);
     let name = draft.name.clone().unwrap_or_else(|| executors::default_name(&arguments.command));
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &RunArguments) -> ExitStatus {
         return no_thread(error);
     }
     let exit = start_writer().map_or_else(no_thread, |output| prepare(arguments, output));
-    drain_remarks(REMARKS_TIMEOUT);
+    drain_remarks(REMARKS_TIMEOUT, signals::second_has_arrived);
     exit
 }
 

@@ -1,7 +1,7 @@
 //! The replies to the `status` command: the state of a run as text and as JSON.
 
 use std::fmt::Write;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use offermill::Timestamp;
 use offermill::resources::{ExecutorResources, MilliCpus};
@@ -14,6 +14,7 @@ use crate::output::lines;
 use crate::output::sentence::limit_text;
 use crate::output::stall::stall_sentence;
 use crate::settings::Readiness;
+use crate::text::clock::{short_time, time_of};
 use crate::text::format::{age, count, grouped, printable};
 
 /// The most executors that the text lists; the others are counted.
@@ -36,7 +37,7 @@ impl Sufficiency {
         self.wait_is_over || self.registered.millis() as f64 >= share
     }
 
-    /// As in `sufficient: 4 of 8 cores, and 0.5 of them asked for`.
+    /// As in `sufficient: 4 of 8 cores, of which a share of 0.5 is enough`.
     pub(super) fn sentence(&self) -> String {
         let Sufficiency { registered, expected, readiness, .. } = self;
         let verdict = if self.is_met() { "sufficient" } else { "not sufficient yet" };
@@ -44,28 +45,28 @@ impl Sufficiency {
             true => format!(", and {} are over", age(readiness.wait)),
             false => String::new(),
         };
-        let ratio = match readiness.ratio {
-            none if none <= 0.0 => "none".to_owned(),
-            ratio => ratio.to_string(),
+        let share = match readiness.ratio {
+            none if none <= 0.0 => "none are required".to_owned(),
+            ratio => format!("a share of {ratio} is required"),
         };
         match expected.millis() {
             0 => format!("{verdict}: {registered} cores, and no number is expected{waited}"),
-            _ => format!(
-                "{verdict}: {registered} of {expected} cores, {ratio} of them asked for{waited}"
-            ),
+            _ => format!("{verdict}: {registered} of {expected} cores, {share}{waited}"),
         }
     }
+}
+
+/// As in `since 13:05:12 UTC (19 s), given up at 13:10:12 UTC`.
+fn wait_text(since: Option<SystemTime>, passed: Duration, ends: Option<SystemTime>) -> String {
+    let since = since.map(short_time).unwrap_or_default();
+    let until = ends.map(|ends| format!(", given up at {}", short_time(ends)));
+    format!("since {since} ({}){}", age(passed), until.unwrap_or_default())
 }
 
 impl Session {
     /// Whether enough cores have registered.
     pub(super) fn sufficiency(&self) -> Sufficiency {
-        let running = || {
-            let records =
-                self.run_state.records().filter(|record| record.state == ExecutorState::Running);
-            let millis = records.map(|record| record.resources.cores.millis());
-            MilliCpus::from_millis(millis.fold(0, u64::saturating_add))
-        };
+        let running = || self.cores_of(|state| state == ExecutorState::Running);
         let passed = self.clock.now().since(Timestamp::ORIGIN);
         Sufficiency {
             registered: self.registered.unwrap_or_else(running),
@@ -73,6 +74,19 @@ impl Session {
             readiness: self.settings.readiness,
             wait_is_over: passed >= self.settings.readiness.wait,
         }
+    }
+
+    /// The cores of the executors in certain states, according to the same notices as their number. The kernel is
+    /// ahead of these.
+    fn cores_of(&self, is_it: impl Fn(ExecutorState) -> bool) -> MilliCpus {
+        let records = self.run_state.records().filter(|record| is_it(record.state));
+        let millis = records.map(|record| record.resources.cores.millis());
+        MilliCpus::from_millis(millis.fold(0, u64::saturating_add))
+    }
+
+    /// The cores of all executors that count against the core cap.
+    fn cores_taken(&self) -> MilliCpus {
+        self.cores_of(|state| !state.is_end() && state != ExecutorState::GivenUp)
     }
 
     fn ran(&self) -> Duration {
@@ -93,13 +107,13 @@ impl Session {
         };
         line("executors", &lines::states(&self.run_state));
         line("limit", &self.limit_text());
-        let totals = self.kernel.totals();
+        let taken = self.cores_taken();
         let expected = self.kernel.cores_expected();
         line(
             "cores",
             &match expected.millis() {
-                0 => format!("{} taken", totals.cores),
-                _ => format!("{} of {expected} taken", totals.cores),
+                0 => format!("{taken} taken"),
+                _ => format!("{taken} of {expected} taken"),
             },
         );
         line("registered", &self.sufficiency().sentence());
@@ -139,23 +153,31 @@ impl Session {
         }
     }
 
-    /// As in `running on agent-1 for 12 s, cores 1, 512 MiB, idle for 3 s`. An unreachable executor's time is that
-    /// since it became unreachable; all others' is their age.
+    /// As in `running on agent-1 for 12 s, cores 1, 512 MiB, idle for 3 s`, or `unreachable on agent-1 since 13:05:12
+    /// UTC (19 s), given up at 13:10:12 UTC, cores 1, 512 MiB`.
     fn about(&self, record: &ExecutorRecord) -> String {
         let now = self.clock.now();
         let ExecutorRecord { host, state, resources, .. } = record;
         let ExecutorResources { cores, memory, .. } = resources;
-        let age_text = match state {
-            ExecutorState::Unreachable => age(now.since(record.changed_at)),
-            _ => age(record.age(now)),
+        let time = match state {
+            ExecutorState::Unreachable => self.unreachable_time(record, now),
+            _ => format!("for {}", age(record.age(now))),
         };
         let state = state.as_str();
-        let mut text = format!("{state} on {host} for {age_text}, cores {cores}, {memory}");
+        let mut text = format!("{state} on {host} {time}, cores {cores}, {memory}");
         let idle_since = self.allocation.as_ref().and_then(|it| it.idle_since(&record.name));
         if let Some(since) = idle_since {
             let _infallible = write!(text, ", idle for {}", age(now.since(since)));
         }
         text
+    }
+
+    /// Since when an executor is unreachable, and until when it is waited for.
+    fn unreachable_time(&self, record: &ExecutorRecord, now: Timestamp) -> String {
+        let since = record.changed_at;
+        let ends = self.settings.config.unreachable().release_after.map(|wait| since.plus(wait));
+        let clock = |at| time_of(self.clock, at);
+        wait_text(clock(since), now.since(since), ends.and_then(clock))
     }
 
     /// The status as a JSON object.
@@ -192,7 +214,7 @@ impl Session {
             "ran_ms": json::millis(self.ran()),
             "executors": json::states(&self.run_state),
             "limit": self.kernel.executor_limit(),
-            "cores": cores(self.kernel.totals().cores),
+            "cores": cores(self.cores_taken()),
             "cores_expected": cores(self.kernel.cores_expected()),
             "registered_cores": cores(sufficiency.registered),
             "sufficient": sufficiency.is_met(),
@@ -201,5 +223,25 @@ impl Session {
             "living_not_listed": living().count() - list.len(),
             "living": list,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::UNIX_EPOCH;
+
+    /// Goal: the status says since when an executor is unreachable, and until when it is waited for. Method: with and
+    /// without an end.
+    #[test]
+    fn a_wait_has_a_beginning_and_an_end() {
+        let at = |seconds| Some(UNIX_EPOCH + Duration::from_secs(seconds));
+        let since = "since 2000-02-29 00:00:00 UTC (19 s)";
+        let passed = Duration::from_millis(19_700);
+        assert_eq!(
+            wait_text(at(951_782_400), passed, at(951_782_700)),
+            format!("{since}, given up at 2000-02-29 00:05:00 UTC")
+        );
+        assert_eq!(wait_text(at(951_782_400), passed, None), since);
     }
 }

@@ -18,6 +18,7 @@ use crate::settings::values::allocation::{AllocationSettings, ShuffleSettings};
 use crate::settings::values::containers::ContainerSettings;
 use crate::settings::values::mesos::MesosSettings;
 use crate::settings::values::spark::SparkSettings;
+use crate::text::format::shortened;
 
 /// The draft of the settings of a run, which the readers of the options write to.
 #[derive(Debug)]
@@ -66,6 +67,8 @@ pub(crate) struct SettingsDraft {
     pub(crate) remarks: Vec<String>,
     /// Sentences that do.
     pub(crate) problems: Vec<String>,
+    /// Values of `--conf` that other values override.
+    pub(crate) overridden: Vec<Sourced>,
     /// The given settings by key.
     given: BTreeMap<String, Sourced>,
     /// The keys of settings that could not be read.
@@ -116,6 +119,7 @@ impl Default for SettingsDraft {
             is_dry_run: false,
             remarks: Vec::new(),
             problems: Vec::new(),
+            overridden: Vec::new(),
             given: BTreeMap::new(),
             unread: BTreeSet::new(),
             specs: OptionSpecs::default(),
@@ -126,8 +130,8 @@ impl Default for SettingsDraft {
 impl SettingsDraft {
     /// A draft of what `sources` give, before it is read.
     pub(crate) fn new(sources: Sources, specs: OptionSpecs) -> SettingsDraft {
-        let Sources { given, problems, remarks, .. } = sources;
-        SettingsDraft { given, problems, remarks, specs, ..SettingsDraft::default() }
+        let Sources { given, problems, remarks, overridden, .. } = sources;
+        SettingsDraft { given, problems, remarks, overridden, specs, ..SettingsDraft::default() }
     }
 
     /// All options.
@@ -169,7 +173,7 @@ impl SettingsDraft {
 
     /// Reports a value that isn't `allowed`.
     pub(crate) fn reject(&mut self, given: &Sourced, allowed: &str) {
-        let shown = without_secrets(&given.text);
+        let shown = shortened(&without_secrets(&given.text));
         self.problems.push(format!("{} is {shown:?}, but must be {allowed}", given.name));
     }
 
@@ -192,7 +196,7 @@ impl SettingsDraft {
         let sentence = match (setting, spec) {
             (Some(setting), Some(spec)) => {
                 let name = self.name_of(spec.key);
-                format!("{name} is {:?}, but must be {}", setting.value, setting.allowed)
+                format!("{name} is {:?}, but must be {}", shortened(setting.value), setting.allowed)
             }
             _ => error.to_string(),
         };
@@ -213,7 +217,7 @@ impl SettingsDraft {
                     name => format!("{}: {name}", given.name),
                 };
                 // The library may quote only a part of the value, in which a secret's name is missing.
-                let value = if hides_secret { shown.as_str() } else { setting.value };
+                let value = shortened(if hides_secret { shown.as_str() } else { setting.value });
                 format!("{name} is {value:?}, but must be {}", setting.allowed)
             }
             None if hides_secret => {
@@ -240,7 +244,9 @@ impl SettingsDraft {
         let name = self.name_of(key);
         match (self.given.get(key), self.specs.with_key(key).map(|spec| &spec.default)) {
             (Some(given), _) if given.secret.is_some() => format!("{name} is set"),
-            (Some(given), _) => format!("{name} is {:?}", without_secrets(&given.text)),
+            (Some(given), _) => {
+                format!("{name} is {:?}", shortened(&without_secrets(&given.text)))
+            }
             (None, Some(DefaultValue::Text(text) | DefaultValue::Derived(text))) => {
                 format!("{name} is {text}")
             }

@@ -62,7 +62,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "NAME", help_heading = "Executors")]
     pub(crate) name: Option<String>,
 
-    /// The maximum number of executors
+    /// The maximum number of executors; 0 only if a command (--control) or the load may raise it
     #[arg(long, value_name = "N", help_heading = "Executors")]
     pub(crate) num_executors: Option<String>,
 
@@ -78,7 +78,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "MEMORY", help_heading = "Executors")]
     pub(crate) executor_memory: Option<String>,
 
-    /// The memory of an executor in addition [default: a tenth of its memory, at least 384m]
+    /// Additional memory of an executor [default: a tenth of its memory, at least 384m]
     #[arg(long, value_name = "MEMORY", help_heading = "Executors")]
     pub(crate) memory_overhead: Option<String>,
 
@@ -147,10 +147,12 @@ pub(crate) struct RunArguments {
     /// Print each setting with its value and its source, and start nothing
     #[arg(long, help_heading = "Settings")]
     pub(crate) print_config: bool,
+
     /// Accept commands during the run at a socket with this path, or (-) from standard input; may
     /// be repeated. See ctl --help for the commands
     #[arg(long, value_name = "SOCKET", help_heading = "Control")]
     pub(crate) control: Vec<String>,
+
     /// Record the run's events in this new file, and its decisions in FILE.answers; offermill
     /// replay FILE --expect FILE.answers replays them
     #[arg(long, value_name = "FILE", help_heading = "Output")]

@@ -102,6 +102,8 @@ pub(crate) struct Sources {
     pub(crate) given: BTreeMap<String, Sourced>,
     pub(crate) problems: Vec<String>,
     pub(crate) remarks: Vec<String>,
+    /// Values of `--conf` that other values override.
+    pub(crate) overridden: Vec<Sourced>,
     /// Unknown keys, each with a hint.
     unknown: Vec<String>,
     /// Keys of Spark that are ignored, by reason.
@@ -133,7 +135,7 @@ impl Sources {
             if let Some(text) = arguments.value_of(flag) {
                 let given = Sourced::of(spec, flag.to_owned(), spec.key, text, SettingSource::Flag)
                     .at(flag);
-                sources.given.insert(spec.key.to_owned(), given);
+                sources.replace(spec.key, given);
             }
         }
         for variable in &arguments.env {
@@ -142,7 +144,7 @@ impl Sources {
                     let key = format!("spark.executorEnv.{name}");
                     let given = Sourced::new("--env".to_owned(), &key, value, SettingSource::Flag)
                         .at("--env");
-                    sources.given.insert(key, given);
+                    sources.replace(&key, given);
                 }
                 _ => {
                     sources.problems.push(format!("--env is {variable:?}, but must be NAME=VALUE"));
@@ -215,6 +217,11 @@ impl Sources {
         match parse_properties(&text) {
             Ok(properties) => {
                 for (key, value) in &properties {
+                    if key.is_empty() {
+                        // The value isn't shown, as it may be a secret.
+                        self.remarks.push(format!("ignored: {path:?} has a value without a key"));
+                        continue;
+                    }
                     self.add(key, value, SettingSource::File, path, specs);
                 }
                 let has_secret =
@@ -262,8 +269,16 @@ impl Sources {
         let is_current =
             |it: &Sourced| it.source == source && it.name.starts_with(&format!("{full} ("));
         if full == key || !self.given.get(full).is_some_and(is_current) {
-            self.given.insert(full.to_owned(), given);
+            self.replace(full, given);
+        } else if source == SettingSource::Conf {
+            self.overridden.push(given);
         }
+    }
+
+    /// Sets the value of a key. Remembers a value of `--conf` that it overrides.
+    fn replace(&mut self, key: &str, given: Sourced) {
+        let former = self.given.insert(key.to_owned(), given);
+        self.overridden.extend(former.filter(|former| former.source == SettingSource::Conf));
     }
 
     /// Records a key that no option matches.

@@ -36,6 +36,16 @@ pub(crate) fn printable(text: &str) -> String {
     shown
 }
 
+/// Cuts a text that is too long for a message.
+pub(crate) fn shortened(text: &str) -> String {
+    const SHOWN_MAX: usize = 200;
+    let mut shown: String = text.chars().take(SHOWN_MAX).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}
+
 /// Formats a number with a space between groups of three digits.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -61,5 +71,7 @@ mod tests {
         assert_eq!(passed(Duration::from_millis(12_345)), "12.3 s");
         assert_eq!(passed(Duration::from_secs(75)), "1 min 15 s");
         assert_eq!(printable("a\u{1b}[2J\u{202e}'é"), "a\\u{1b}[2J\\u{202e}'é");
+        let long = "é".repeat(200);
+        assert_eq!([shortened(&long), shortened(&format!("{long}x"))], [long.clone(), long + "…"]);
     }
 }

@@ -4,6 +4,7 @@ use offermill::ConfigBuilder;
 use offermill::config::{ExecutorCores, ExecutorGpus};
 
 use crate::settings::draft::SettingsDraft;
+use crate::settings::flags::RunArguments;
 
 /// Reports caps that are too low for one executor, and removes them from the builder, so that it can check the rest.
 pub(crate) fn check_caps(draft: &mut SettingsDraft, mut builder: ConfigBuilder) -> ConfigBuilder {
@@ -26,11 +27,18 @@ pub(crate) fn check_caps(draft: &mut SettingsDraft, mut builder: ConfigBuilder) 
     builder
 }
 
-/// Reports a limit of 0 that nothing could raise.
-pub(crate) fn check_limit(draft: &mut SettingsDraft) {
-    if draft.executors == Some(0) && !draft.allocation.enabled {
+/// Reports a limit of 0 that nothing could raise: neither dynamic allocation, nor a command, which can't change the
+/// goal of `--until-finished`.
+pub(crate) fn check_limit(draft: &mut SettingsDraft, arguments: &RunArguments) {
+    let has_commands = !arguments.control.is_empty() && !arguments.until_finished;
+    if draft.executors == Some(0) && !draft.allocation.enabled && !has_commands {
         let name = draft.name_of("spark.executor.instances");
-        let allowed = "at least 1, as nothing could raise it later";
+        let allowed = match arguments.until_finished {
+            true => "at least 1 with --until-finished",
+            false => {
+                "at least 1, as nothing could raise it later; --control accepts commands that do"
+            }
+        };
         draft.problems.push(format!("{name} is \"0\", but must be {allowed}"));
     }
 }
@@ -45,9 +53,15 @@ pub(crate) fn limit_by_core_cap(draft: &SettingsDraft) -> Option<u32> {
     }
 }
 
+/// The settings that the number of executors follows from.
+const COUNTED_BY: [&str; 3] =
+    ["spark.executor.instances", "spark.cores.max", "spark.executor.cores"];
+
 /// The number of executors that `--until-finished` waits for. Reports that it is unknown.
 pub(crate) fn finished_goal(draft: &mut SettingsDraft, by_core_cap: Option<u32>) -> Option<u32> {
     match draft.executors.or(by_core_cap) {
+        // A number that was given, and reported because it can't be read.
+        None if !COUNTED_BY.iter().all(|key| draft.is_read(key)) => None,
         None => {
             let sentence = "--until-finished needs to know how many executors there are to be: \
                             give --num-executors, or --total-executor-cores and --executor-cores";

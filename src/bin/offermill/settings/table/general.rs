@@ -13,6 +13,7 @@ use crate::settings::draft::SettingsDraft;
 use crate::settings::master::ClusterKind;
 use crate::settings::sources::Sourced;
 use crate::settings::table::row::OptionRow;
+use crate::settings::values::constraints::expression_hint;
 
 /// The cluster, executors, placement, failures and the end.
 pub(super) const GENERAL_ROWS: &[OptionRow] = &[
@@ -157,6 +158,7 @@ pub(super) const GENERAL_ROWS: &[OptionRow] = &[
         .flag("--constraints")
         .default("")
         .read(|draft, given| {
+            draft.remarks.extend(expression_hint(&given.text).map(str::to_owned));
             given.read_into(&mut draft.constraint, |_, text| Constraint::parse(text))
         }),
     OptionRow::offermill("offermill.placement", "word")

@@ -76,7 +76,24 @@ fn read(sources: Sources, specs: OptionSpecs) -> SettingsDraft {
     }
     draft.allocation.set_initial(draft.executors);
     draft.report_inapplicable(&inapplicable);
+    check_overridden(&mut draft);
     draft
+}
+
+/// Adds a remark about each value of `--conf` that can't be read, although another value overrides it.
+fn check_overridden(draft: &mut SettingsDraft) {
+    for given in std::mem::take(&mut draft.overridden) {
+        let row = rows().find(|row| row.spec.matches(&given.key) && !row.spec.is_secret);
+        let Some(OptionRow { spec, read }) = row else { continue };
+        let mut alone = SettingsDraft::default();
+        if let Err(error) = read(&mut alone, &given) {
+            alone.report_unreadable(spec, &given, &error);
+        }
+        let remarks = alone.problems.into_iter();
+        draft
+            .remarks
+            .extend(remarks.map(|problem| format!("{problem}; another value overrides it")));
+    }
 }
 
 #[cfg(test)]

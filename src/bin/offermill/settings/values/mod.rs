@@ -1,6 +1,7 @@
 //! The values of settings by topic, as the readers of the tables set them.
 
 pub(crate) mod allocation;
+pub(crate) mod constraints;
 pub(crate) mod containers;
 pub(crate) mod executors;
 pub(crate) mod mesos;
