@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use offermill::config::Conduct;
 use offermill::engine::Notice;
 use offermill::launch::{CommandTemplate, Form};
 use offermill::{Change, Constraint, Fate};
@@ -40,13 +41,16 @@ fn a_master_that_does_not_take_the_constraint() {
 }
 
 /// Goal: executors that can't be expressed as tasks count as failed, and their offers are declined: they are not
-/// retried as fast as offers arrive. Method: a command with a line end, in the form for a shell, twice on one agent;
-/// then the agent is excluded.
+/// retried as fast as offers arrive. Method: a command with a line end, in the form for a shell, twice on one agent,
+/// with rejections that count; then the agent is excluded.
 #[test]
 fn a_command_that_can_not_be_sent() {
     let fake = FakeMaster::new(sound);
     let command = CommandTemplate::new(vec!["echo".to_owned(), "two\nlines".to_owned()]);
-    let config = small_executors(1).exclusion(Some(Default::default())).build().unwrap();
+    let mut conduct = Conduct::default();
+    conduct.rejections_count = true;
+    let config = small_executors(1).exclusion(Some(Default::default())).conduct(conduct);
+    let config = config.build().unwrap();
     let command = command.form(Form::Shell);
     let framework = Framework::launching(mesos(&[fake.port()]), config, command).unwrap();
     framework.id();
