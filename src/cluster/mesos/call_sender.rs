@@ -121,7 +121,7 @@ impl CallSender {
             }
             CallPayload::Unlaunchable { offers, agent_id, executors, why } => {
                 self.decline(epoch, offers, REFUSED_AFTER_FAILURE).await;
-                // The master would report the same. It counts as a failure, which slows down further attempts.
+                // The master would report the same. The refusal of the offers slows down further attempts.
                 let end = (TaskState::Error, UpdateReason::Other);
                 self.report_never_launched(executors, &agent_id, end, &why);
             }
