@@ -104,6 +104,7 @@ pub(crate) enum AgentRefusal {
 #[derive(Debug)]
 pub(crate) struct AgentName {
     pub(crate) id: Box<str>,
+    /// Empty if it is unknown.
     pub(crate) hostname: Box<str>,
 }
 

@@ -42,7 +42,7 @@ impl Hash for ById {
     }
 }
 
-/// All agents that were candidates for placement.
+/// All agents that were candidates for placement or reported lost, until they are forgotten.
 #[derive(Debug)]
 pub(crate) struct AgentTable {
     cells: Slab<AgentCell>,
