@@ -395,7 +395,7 @@ fn a_suspect_agent_is_not_forgotten() {
 /// one inserted while it is suspected.
 #[test]
 fn a_suspicion_is_of_its_agent_alone() {
-    explore("agents/suspect-reuse", None, || {
+    explore("agents/suspect-reuse", Some(3), || {
         let (agents, old) = one_agent();
         let (here, there) = (Arc::clone(&agents), Arc::clone(&agents));
         let (suspect, other) = race(
