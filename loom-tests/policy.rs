@@ -230,12 +230,12 @@ fn two_setters_lose_no_change() {
     explore("policy/set-set", None, || {
         let kernel = kernel(config());
         let settings = config().core_cap(Some(CORE)).executor_limit(Some(5)).build().unwrap();
-        let (here, there, expected) = (kernel.clone(), kernel.clone(), settings.clone());
+        let (here, there) = (kernel.clone(), kernel.clone());
         race(
             move || here.set_executor_limit(Some(3)).unwrap(),
             move || there.reconfigure(settings),
         );
-        assert!(kernel.config() == expected, "the settings were lost");
+        assert_eq!(kernel.config().core_cap(), Some(CORE), "the settings were lost");
         assert!(matches!(kernel.executor_limit(), Some(3 | 5)));
         assert_eq!(offer_to(&mut kernel.handler(), "S0", 2).len(), 1, "the core cap is one");
     });
