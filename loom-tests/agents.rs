@@ -406,7 +406,9 @@ fn a_suspicion_is_of_its_agent_alone() {
             },
         );
         assert_eq!(agents.reserve(other, 1, NOW), Ok(false));
-        assert!(suspect.is_some_and(|key| key != other));
+        let suspect = suspect.unwrap();
+        assert_eq!(agents.find("S0"), Some(suspect));
+        assert_eq!(agents.reserve(suspect, 1, NOW), Err(AgentRefusal::Suspect(LATER)));
     });
 }
 

@@ -5,12 +5,13 @@ use std::time::Duration;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 
-use super::scenes::{LATER, NOW, STILL_LATER, config, finish, kernel, offer, offer_of};
+use super::scenes::{LATER, NOW, STILL_LATER, config, finish, kernel, offer, offer_of, update};
 use super::{explore, race};
+use crate::config::ExclusionRule;
 use crate::kernel::state::admission::Admission;
 use crate::kernel::state::demand::{DemandCall, DemandState};
 use crate::resources::MilliCpus;
-use crate::{Config, Constraint, Decisions, Handler, Kernel};
+use crate::{Config, Constraint, Decisions, Handler, Kernel, TaskState};
 
 const CORE: MilliCpus = MilliCpus::from_cores(1);
 
@@ -292,4 +293,37 @@ fn a_refusal_under_an_old_policy_is_not_for_good() {
 #[ignore = "mutant"]
 fn mutant_told_too_soon_of_old_answers() {
     explore("mutant demand/refuse-reconfigure", Some(3), || under_a_constraint(tell_then_send));
+}
+
+/// An offer of an excluded agent is refused while `readmit` readmits the agent.
+fn of_an_excluded_agent(tell: fn(&Kernel, &Decisions, &Way) -> u64, readmit: fn(&Kernel)) {
+    let rule = ExclusionRule { failures: 1, expiry: None, ..ExclusionRule::default() };
+    let kernel = kernel(config().exclusion(Some(rule)).revive_interval(Duration::ZERO));
+    let executor = offer(&kernel, 1).remove(0);
+    assert!(update(&kernel, &executor, TaskState::Failed).excluded.is_some());
+    assert_eq!(kernel.poll_demand(NOW), None);
+    refusal_and_revive(kernel, tell, readmit);
+}
+
+/// Goal: a refusal of an excluded agent that overtakes the revive of its readmission is followed by another revive.
+/// Method: an offer of the agent is refused while it is readmitted.
+#[test]
+fn a_refusal_before_a_readmission_is_not_for_good() {
+    explore("demand/refuse-readmit", Some(3), || {
+        of_an_excluded_agent(send_then_tell, |kernel| {
+            assert!(kernel.readmit_agent("S0", NOW));
+        });
+    });
+}
+
+/// Mutant: a readmission only requests a revive, so that answers from before it don't request another.
+#[test]
+#[ignore = "mutant"]
+fn mutant_readmission_without_a_number() {
+    explore("mutant demand/refuse-readmit", Some(3), || {
+        of_an_excluded_agent(send_then_tell, |kernel| {
+            assert!(kernel.0.agents.readmit("S0", NOW));
+            kernel.0.demand.request_revive();
+        });
+    });
 }

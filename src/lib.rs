@@ -102,7 +102,7 @@
 //! | 11 | An executor's state follows its diagram; an end is final | L `executors`; P, D |
 //! | 12 | Resources are freed exactly once, in whatever order reports, losses, timeouts and the drain arrive | L `executors`, `updates`; S; T; P, F, D |
 //! | 13 | Applying an update twice has the effect of applying it once; it is acknowledged after it was applied, once per copy, and only on request | D; P; M |
-//! | 14 | Reports about unknown executors and agents change nothing | P, F, D |
+//! | 14 | Reports about unknown executors change nothing; of unknown agents, only a loss is kept (41) | P, F, D |
 //! | 15 | The executor limit is never exceeded by the executors counted (see 2); lowering it kills no executor; after the setter returns nothing is placed beyond it | L `admission`, `policy`; S; T; P, F, D |
 //! | 16 | After the update that excludes an agent is applied, nothing is placed there until the exclusion ends, by itself or by [`Kernel::readmit_agent`]; a failure counts once | L `agents`; P, F, D |
 //! | 17 | Nothing is placed on an agent that doesn't meet the constraint; a cached answer is the one that a new evaluation gives | P, F against a naive matcher; D |
@@ -176,7 +176,7 @@
 //! |---|---|
 //! | [`Kernel::set_executor_limit`], [`Kernel::reconfigure`], [`Kernel::set_locality`], [`Kernel::request_executors`]; [`Kernel::agent_lost`], if executors are on the agent, and if it is unknown, as a first sight | each other; updates that exclude an agent; the creation and drop of a handler; adoptions and returns. If there are more than 128 handlers, and running batches and the first 128 handlers together use all 256 versions of the policy: one of these batches (L `policy/launch-crowd`) |
 //! | [`Kernel::poll_demand`], [`Kernel::registered`] | each other (L `subscription/poll-register`); a poll that finds room also waits for the lock of the list of handlers' counters |
-//! | [`Kernel::readmit_agent`] | failures, suspicions and reports of the same agent (L `agents/exclude-readmit`) |
+//! | [`Kernel::readmit_agent`] | failures, suspicions and reports of the same agent (L `agents/exclude-readmit`); then as a change of the limit does |
 //! | [`Kernel::tick`] | other ticks, and first sights in a shard of the map when it forgets an agent; nothing when it gives up executors (L `expiry/tick-tick`) |
 //! | [`Kernel::snapshot`], [`Kernel::explain`], [`Kernel::offer_counts`] | the lock of the name in an agent's cell, the lock of the list of handlers' counters |
 //! | [`Kernel::adopt`] | nothing for the right to adopt: the second of two calls fails at once (L `adoption/adopt-adopt`); then as a return |

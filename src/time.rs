@@ -6,7 +6,8 @@ use std::time::Duration;
 /// A point in time, in milliseconds since an origin that the caller chooses, such as the start of a monotonic clock.
 ///
 /// The kernel reads no clock: each method that needs the time takes a `Timestamp`. A timestamp that is earlier than a
-/// previous one is harmless: actions that depend on time happen later, never twice.
+/// previous one is harmless: actions that depend on time happen later. Calls and searches that are made at intervals may
+/// be made once more.
 ///
 /// # A timestamp far ahead
 /// If one call gets a timestamp far ahead and later calls the right time again, what that call began lasts until the
@@ -16,8 +17,11 @@ use std::time::Duration;
 ///   executor counts towards an exclusion until then. Remedy: [`Kernel::readmit_agent`].
 /// * [`Kernel::tick`] gives up or forgets unreachable executors as if time had passed. They are readmitted or killed
 ///   when they return.
-/// * An executor that becomes unreachable is given up no earlier than then. Remedy: [`Kernel::kill_executors`].
-/// * The agent of an offer is not forgotten before. It takes memory only.
+/// * An executor that becomes unreachable is given up no earlier than then. It ends when the cluster reports its end.
+/// * An executor that was placed then and whose launch is lost is not reconciled before. Remedy:
+///   [`Kernel::executor_lost`].
+/// * The [locality wait](crate::ConfigBuilder::locality_wait) is over no earlier. Remedy: [`Kernel::set_locality`].
+/// * The agent of an offer, a loss or a failure is not forgotten before. It takes memory only.
 ///
 /// Calls and searches that [`Kernel::poll_demand`] and [`Kernel::tick`] make at intervals need no remedy: the intervals
 /// start anew.
@@ -25,7 +29,8 @@ use std::time::Duration;
 /// [`Kernel::agent_lost`]: crate::Kernel::agent_lost
 /// [`Kernel::readmit_agent`]: crate::Kernel::readmit_agent
 /// [`Kernel::tick`]: crate::Kernel::tick
-/// [`Kernel::kill_executors`]: crate::Kernel::kill_executors
+/// [`Kernel::executor_lost`]: crate::Kernel::executor_lost
+/// [`Kernel::set_locality`]: crate::Kernel::set_locality
 /// [`Kernel::poll_demand`]: crate::Kernel::poll_demand
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(u64);

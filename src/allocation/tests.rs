@@ -350,7 +350,7 @@ fn may_end(known: &Known, rule: &Rule, now: u64) -> bool {
 
 proptest! {
     /// Goal: the limit stays within its bounds; it falls at once to the need and no further; growth doubles or starts
-    /// at 1, and happens when its timeout has passed, up to the need. No executor is ended unexpectedlyout, twice,
+    /// at 1, and happens when its timeout has passed, up to the need. No executor is ended before its timeout, twice,
     /// or below the limit and the load's need; all other overdue executors are ended. Method: random histories, each
     /// step compared with a model of the events.
     #[test]

@@ -276,10 +276,14 @@ impl Kernel {
     /// ```
     ///
     /// # Blocking
-    /// Waits for the lock of the agent's failure times, as an update about a failure does.
+    /// Waits for the lock of the agent's failure times, as an update about a failure does. If the agent was refused, it
+    /// blocks as [`Kernel::set_executor_limit`] does.
     pub fn readmit_agent(&self, agent_id: &str, now: Timestamp) -> bool {
         let was_refused = self.0.agents.readmit(agent_id, now);
         if was_refused {
+            // A batch that saw the exclusion may send its refusal after the revive, which that undoes: with another
+            // number in force it requests a second one.
+            self.0.policy.renumber(&self.0.admission);
             self.0.demand.request_revive();
         }
         was_refused
@@ -344,7 +348,7 @@ impl Kernel {
 
     /// Tells the kernel that the answers in `decisions` were sent to the cluster. Call it after sending them if the
     /// calls of several threads may overtake each other. If a revive was sent while refusals were on their way, and
-    /// they were made at a cap or under a policy that was replaced since, they undid the revive; then another revive
+    /// they were made at a cap, or before settings changed or an agent was readmitted, they undid the revive; then another revive
     /// becomes due.
     pub fn answers_sent(&self, decisions: &Decisions) {
         let demand = &self.0.demand;

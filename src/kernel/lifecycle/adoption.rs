@@ -15,7 +15,7 @@ use crate::kernel::Core;
 use crate::kernel::state::adopted::AdoptedNames;
 use crate::kernel::state::agents::{AgentKey, AgentRefusal};
 use crate::kernel::state::executors::{Allocation, CellState, ExecutorCell};
-use crate::limits::{EXECUTOR_ID_BYTES_MAX, EXECUTOR_MEMORY_MAX};
+use crate::limits::{EXECUTOR_CORES_MAX, EXECUTOR_ID_BYTES_MAX, EXECUTOR_MEMORY_MAX};
 use crate::resources::ExecutorResources;
 use crate::sync::Ordering;
 use crate::time::Timestamp;
@@ -34,10 +34,11 @@ pub struct Recovered<'a> {
 }
 
 impl Recovered<'_> {
-    /// Whether a cluster can run such an executor. Cores and GPUs are checked against the caps.
+    /// Whether a cluster can run such an executor. GPUs are checked against the cap.
     fn is_possible(&self) -> bool {
         (1..=EXECUTOR_ID_BYTES_MAX).contains(&self.executor.len())
             && !self.agent_id.is_empty()
+            && self.resources.cores <= EXECUTOR_CORES_MAX
             && self.resources.memory <= EXECUTOR_MEMORY_MAX
     }
 }

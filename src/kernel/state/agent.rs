@@ -5,7 +5,7 @@
 //! | 26–63 | generation | identifies the agent: unique among all agents of this kernel |
 //! | 25 | live | the cell belongs to an agent |
 //! | 24 | excluded | until the time in `excluded_until` |
-//! | 16–23 | revision | grows with each exclusion and suspicion, so that a compare-exchange that didn't see it fails |
+//! | 16–23 | revision | grows with each exclusion, suspicion and readmission, so that a compare-exchange that didn't see it fails |
 //! | 0–15 | executors | the number of executors on the agent |
 //!
 //! | thread | operation | ordering | pairs with |

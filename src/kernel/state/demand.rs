@@ -10,7 +10,7 @@
 //! |---|---|
 //! | suppressed | SUPPRESS was the last call |
 //! | refused | offers were refused at a cap since the last call; they stay refused until the next revive |
-//! | revive requested | the policy changed, so that offers refused for other reasons may be wanted now |
+//! | revive requested | the policy changed or an agent was readmitted, so that offers refused for other reasons may be wanted now |
 //! | revives | the number of REVIVE calls: two in one millisecond differ |
 //!
 //! | thread | operation | ordering | pairs with |
@@ -18,7 +18,7 @@
 //! | poll, under the lock | [`DemandGuard::poll`]: load, compare-exchange | AcqRel | [`DemandState::request_revive`], [`DemandState::revives`] |
 //! | handler at a cap | [`DemandState::record_refused`] | Relaxed | nothing: the next poll sees it |
 //! | handler, before it loads the admission word; [`Kernel::answers_sent`](crate::kernel::Kernel::answers_sent) | [`DemandState::revives`] | Acquire | the exchange of the poll that revived: the admission word and the policy are at least as new as that poll saw them |
-//! | reconfiguration | [`DemandState::request_revive`] | Release | the poll's exchange, for the policy |
+//! | reconfiguration, readmission of an agent | [`DemandState::request_revive`] | Release | the poll's exchange, for the policy |
 //! | registration, under the lock | [`DemandGuard::reset`] | Relaxed | nothing |
 //!
 //! Polls and registrations take turns under a lock that nothing else takes. Three properties follow:

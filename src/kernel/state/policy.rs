@@ -205,6 +205,14 @@ impl PolicyCell {
         true
     }
 
+    /// Publishes the same policy with the next number. What was refused under the number before may be wanted now: a
+    /// batch or an answer that finds another number in force requests a revive.
+    pub(crate) fn renumber(&self, admission: &Admission) {
+        let _publisher = lock(&self.publisher);
+        let old = self.load();
+        self.publish(&old, Policy::clone(&old), admission);
+    }
+
     /// Sets the executor limit.
     pub(crate) fn set_limit(&self, limit: Option<u32>, admission: &Admission) {
         self.change_limit(|_| limit, admission);

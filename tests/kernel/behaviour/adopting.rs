@@ -192,6 +192,22 @@ fn impossible_memory_is_not_adopted() {
     fixture.kernel.check().unwrap();
 }
 
+/// Goal: the same for cores, which no cap limits here. Method: as many as one executor can have, and more.
+#[test]
+fn impossible_cores_are_not_adopted() {
+    let fixture = Fixture::new(&Setup::default());
+    let of = |executor, cores| {
+        let one = former(executor, "S1", 1);
+        let resources = ExecutorResources { cores, ..one.resources };
+        Recovered { resources, ..one }
+    };
+    let most = offermill::limits::EXECUTOR_CORES_MAX;
+    let former = [of("old-1", most), of("old-2", most + MilliCpus::from_millis(1))];
+    let adopted = fixture.kernel.adopt(&former, at(1)).unwrap();
+    assert_eq!(adopted.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false]);
+    fixture.kernel.check().unwrap();
+}
+
 /// Goal: a number that an adopted executor used up makes no id of this kernel's scheme valid. Method: adopt one and
 /// leave one out; look up and report the ids that have their numbers, with both schemes.
 #[test]

@@ -186,6 +186,7 @@ impl Model {
         known.failed_until = Timestamp::ORIGIN;
         known.failed = None;
         self.demand.wanted |= barred;
+        self.version += u64::from(barred);
         barred
     }
 
