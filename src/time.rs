@@ -6,8 +6,8 @@ use std::time::Duration;
 /// A point in time, in milliseconds since an origin that the caller chooses, such as the start of a monotonic clock.
 ///
 /// The kernel reads no clock: each method that needs the time takes a `Timestamp`. A timestamp that is earlier than a
-/// previous one is harmless: actions that depend on time happen later. Calls and searches that are made at intervals may
-/// be made once more.
+/// previous one is harmless: actions that depend on time happen later. Calls and searches that are made at
+/// intervals may be made once more.
 ///
 /// # A timestamp far ahead
 /// If one call gets a timestamp far ahead and later calls the right time again, what that call began lasts until the

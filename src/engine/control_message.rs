@@ -52,6 +52,8 @@ impl InboxMessage for ControlMessage {
             ControlMessage::Overflow { offers, .. } | ControlMessage::Unreadable { offers, .. } => {
                 offers.len()
             }
+            // Of any length, as custom executors send them.
+            ControlMessage::Event(ControllerEvent::Message { data, .. }) => 1 + data.len() / 1024,
             _ => 1,
         };
         items.max(1)
@@ -59,5 +61,22 @@ impl InboxMessage for ControlMessage {
 
     fn is_about_offers(&self) -> bool {
         matches!(self, ControlMessage::Overflow { .. } | ControlMessage::Unreadable { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: messages of executors are bounded by their bytes, not by their number. Method: a short and a long one.
+    #[test]
+    fn messages_weigh_what_they_hold() {
+        let weight = |bytes| {
+            let (executor, agent_id) = ("E".to_owned(), "S".to_owned());
+            let data = vec![0; bytes];
+            ControlMessage::Event(ControllerEvent::Message { executor, agent_id, data }).weight()
+        };
+        assert_eq!(weight(0), 1);
+        assert_eq!(weight(64 << 20), (64 << 10) + 1);
     }
 }

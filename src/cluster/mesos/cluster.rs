@@ -20,7 +20,7 @@ use super::config::{AtEnd, MesosConfig};
 use super::http::Http;
 use super::state_writer::SharedStateFile;
 use super::subscriber::{Subscriber, SubscriberState};
-use super::supervisor::{ManagerTask, StopRequest, Supervisor, panic_text};
+use super::supervisor::{StopRequest, Supervisor, panic_text};
 use super::task;
 use super::tear_down::{TearDown, TearDownOutcome};
 use crate::config::Config;
@@ -48,6 +48,7 @@ pub struct MesosCluster {
     running: OnceLock<Running>,
     thread: Mutex<Option<JoinHandle<TearDownOutcome>>>,
     not_torn_down: OnceLock<String>,
+    torn_down: OnceLock<()>,
 }
 
 /// The state of a started manager.
@@ -74,6 +75,7 @@ impl MesosCluster {
             running: OnceLock::new(),
             thread: Mutex::new(None),
             not_torn_down: OnceLock::new(),
+            torn_down: OnceLock::new(),
         })
     }
 
@@ -99,6 +101,12 @@ impl MesosCluster {
     #[must_use]
     pub fn why_left(&self) -> Option<&str> {
         self.not_torn_down.get().map(String::as_str)
+    }
+
+    /// Whether the master has torn the framework down, with all its executors, because this manager was stopped.
+    #[must_use]
+    pub fn is_torn_down(&self) -> bool {
+        self.torn_down.get().is_some()
     }
 
     /// Updates the framework's constraints and filters of offers after the kernel was reconfigured to `config`. Offers
@@ -215,9 +223,9 @@ impl ClusterManager for MesosCluster {
                 let mut supervisor =
                     Supervisor::new(Arc::clone(&events), subscription_sender.clone());
                 for sender in senders {
-                    supervisor.start(ManagerTask::CallSender, sender.run());
+                    supervisor.start_call_sender(sender.run());
                 }
-                supervisor.start(ManagerTask::Subscriber, subscriber.run());
+                supervisor.start_subscriber(subscriber.run());
                 supervisor.run(stopped, tear_down).await
             };
             let ended = catch_unwind(AssertUnwindSafe(|| runtime.block_on(supervised)));
@@ -262,6 +270,7 @@ impl ClusterManager for MesosCluster {
         let is_first = thread.is_some();
         match thread.map(JoinHandle::join) {
             Some(Ok(TearDownOutcome::TornDown)) => {
+                let _first = self.torn_down.set(());
                 // The framework has been removed, so its id is of no use.
                 let _kept = running.state_file.remove();
                 return;
@@ -269,8 +278,9 @@ impl ClusterManager for MesosCluster {
             Some(Ok(TearDownOutcome::Left { why, is_complete })) => {
                 let _first = self.not_torn_down.set(why);
                 if is_complete {
-                    // If this fails, the next run continues this one.
+                    // If this fails, the next run continues this one. It waits for what was to be written before.
                     let _kept = running.state_file.complete();
+                    return;
                 }
             }
             // The thread can only panic while it reports another panic.

@@ -55,8 +55,9 @@ pub struct MesosConfig {
     /// The maximum time to connect, and the maximum time to answer a call, at most a year. Default: 10 s. When the
     /// manager is stopped, tearing the framework down may take twice as long.
     pub call_timeout: Duration,
-    /// The maximum time until the first subscription, at most a year. The last attempt begins at its end, and may take
-    /// up to [`call_timeout`](Self::call_timeout) longer; then the manager gives up. Default: 60 s.
+    /// The maximum time until the first subscription, at most a year. The last attempt begins at its end: looking up
+    /// the master, its answer and its first event may take up to a [`call_timeout`](Self::call_timeout) each, and
+    /// redirections more. Then the manager gives up. Default: 60 s.
     pub subscribe_timeout: Duration,
     /// The number of consecutive heartbeats that may be missing before the subscription counts as broken, at least 1.
     /// Default: 5. Mesos sends a heartbeat every 15 s.

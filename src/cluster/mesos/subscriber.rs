@@ -99,8 +99,9 @@ enum NextStep {
 }
 
 impl Subscriber {
-    /// Runs until the cluster refuses the framework for good, or the manager is stopped.
-    pub(super) async fn run(mut self) {
+    /// Runs until the cluster refuses the framework for good, or the manager is stopped. Returns the reason of a
+    /// refusal that came while the manager was being stopped; an earlier one is an event.
+    pub(super) async fn run(mut self) -> Option<String> {
         self.state.framework_id = self.state_file.former_state().framework_id;
         let config = self.config.borrow().clone();
         self.state.give_up_at = Some(Instant::now() + config.subscribe_timeout);
@@ -109,12 +110,15 @@ impl Subscriber {
             let next = self.subscribe_at(&master).await;
             let stopping = *self.stopping.borrow();
             if stopping && (self.state.epoch == 0 || config.at_end == AtEnd::Leave) {
-                return;
+                return None;
             }
             let why = match next {
                 NextStep::RetryNow => continue,
-                NextStep::GiveUp(_) if stopping => return,
-                NextStep::GiveUp(why) => return self.events.send(Event::Refused { why }),
+                NextStep::GiveUp(why) if stopping => return Some(why),
+                NextStep::GiveUp(why) => {
+                    self.events.send(Event::Refused { why });
+                    return None;
+                }
                 NextStep::Retry(why) => why,
             };
             let mut wait = self.state.backoff.next();
@@ -127,7 +131,8 @@ impl Subscriber {
                 let within = format_duration(config.subscribe_timeout);
                 let why =
                     format!("no master of {masters} could be subscribed to within {within}: {why}");
-                return self.events.send(Event::Refused { why });
+                self.events.send(Event::Refused { why });
+                return None;
             }
             if !stopping {
                 self.report_once(why);
@@ -340,8 +345,7 @@ impl Subscriber {
             ));
             return NextStep::RetryNow;
         }
-        // The messages of `Master::subscribe` for a framework that is completed.
-        let removed = why.contains("has been removed") || why.contains("is completed");
+        let removed = is_removed(&why);
         let former =
             self.state.framework_id.take_if(|_| removed && !subscribed && self.state.epoch == 0);
         let Some(former) = former else { return NextStep::GiveUp(why) };
@@ -400,4 +404,9 @@ async fn resubscribe_requested(resubscribe: &mut watch::Receiver<u64>, epoch: u6
         // All senders are gone.
         std::future::pending::<()>().await;
     }
+}
+
+/// Whether a master's message says that the framework is completed (`Master::subscribe`).
+pub(super) fn is_removed(why: &str) -> bool {
+    why.contains("has been removed") || why.contains("is completed")
 }

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use tokio::task::{Id, JoinError, JoinSet};
 
 use super::active_subscription::SubscriptionSender;
+use super::subscriber::is_removed;
 use super::tear_down::{TearDown, TearDownOutcome};
 use crate::engine::cluster_manager::{Event, EventSink};
 
@@ -24,7 +25,7 @@ pub(super) struct StopRequest {
 
 /// The kinds of tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ManagerTask {
+enum ManagerTask {
     /// Subscribes and reads events. It may end when the cluster refuses the framework or the manager is stopped.
     Subscriber,
     /// Sends calls, until the manager is stopped.
@@ -35,10 +36,17 @@ pub(super) enum ManagerTask {
 pub(super) struct Supervisor {
     events: EventSink,
     subscription: SubscriptionSender,
-    tasks: JoinSet<()>,
+    tasks: JoinSet<Option<String>>,
     kinds: HashMap<Id, ManagerTask>,
-    /// Whether the subscriber has panicked. `None` while it runs.
-    subscriber_panicked: Option<bool>,
+    /// How the subscriber ended. `None` while it runs.
+    subscriber_end: Option<SubscriberEnd>,
+}
+
+/// How the subscriber ended.
+enum SubscriberEnd {
+    Panicked,
+    /// It returned, with the reason of a refusal that came while the manager was being stopped.
+    Returned(Option<String>),
 }
 
 impl Supervisor {
@@ -48,15 +56,31 @@ impl Supervisor {
             subscription,
             tasks: JoinSet::new(),
             kinds: HashMap::new(),
-            subscriber_panicked: None,
+            subscriber_end: None,
         }
     }
 
-    /// Starts a task. Must be called on the manager's thread.
-    pub(super) fn start(
+    /// Starts a task that sends calls. Must be called on the manager's thread.
+    pub(super) fn start_call_sender(&mut self, work: impl Future<Output = ()> + Send + 'static) {
+        let without_refusal = async move {
+            work.await;
+            None
+        };
+        self.start(ManagerTask::CallSender, without_refusal);
+    }
+
+    /// Starts the subscriber, which may return the reason of a late refusal. Must be called on the manager's thread.
+    pub(super) fn start_subscriber(
+        &mut self,
+        work: impl Future<Output = Option<String>> + Send + 'static,
+    ) {
+        self.start(ManagerTask::Subscriber, work);
+    }
+
+    fn start(
         &mut self,
         kind: ManagerTask,
-        work: impl Future<Output = ()> + Send + 'static,
+        work: impl Future<Output = Option<String>> + Send + 'static,
     ) {
         let task = self.tasks.spawn(work);
         self.kinds.insert(task.id(), kind);
@@ -81,13 +105,17 @@ impl Supervisor {
         let parting = tear_down.run(within);
         tokio::pin!(parting);
         loop {
-            match self.subscriber_panicked {
-                Some(true) => {
+            match self.subscriber_end.take() {
+                Some(SubscriberEnd::Panicked) => {
                     let why = "the subscription broke down".to_owned();
                     return TearDownOutcome::Left { why, is_complete: false };
                 }
-                // The cluster has refused the framework or never knew it.
-                Some(false) => return TearDownOutcome::Nothing,
+                // No TEARDOWN is possible without a subscription.
+                Some(SubscriberEnd::Returned(Some(why))) if !is_removed(&why) => {
+                    return TearDownOutcome::Left { why, is_complete: true };
+                }
+                // The cluster has removed the framework, refused it before, or never knew it.
+                Some(SubscriberEnd::Returned(_)) => return TearDownOutcome::Nothing,
                 None => {}
             }
             tokio::select! {
@@ -97,10 +125,10 @@ impl Supervisor {
         }
     }
 
-    fn on_task_ended(&mut self, ended: Result<(Id, ()), JoinError>) {
-        let (id, panicked) = match ended {
-            Ok((id, ())) => (id, None),
-            Err(error) => (error.id(), Some(text_of(error))),
+    fn on_task_ended(&mut self, ended: Result<(Id, Option<String>), JoinError>) {
+        let (id, panicked, refusal) = match ended {
+            Ok((id, refusal)) => (id, None, refusal),
+            Err(error) => (error.id(), Some(text_of(error)), None),
         };
         let kind = self.kinds.remove(&id).unwrap_or(ManagerTask::CallSender);
         let what = match kind {
@@ -108,7 +136,10 @@ impl Supervisor {
             ManagerTask::CallSender => "a task that sends calls",
         };
         if kind == ManagerTask::Subscriber {
-            self.subscriber_panicked = Some(panicked.is_some());
+            self.subscriber_end = Some(match panicked {
+                Some(_) => SubscriberEnd::Panicked,
+                None => SubscriberEnd::Returned(refusal),
+            });
         }
         let why = match panicked {
             None if kind == ManagerTask::Subscriber => return,

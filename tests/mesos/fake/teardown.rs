@@ -102,15 +102,22 @@ fn teardown_follows_the_next_subscription() {
 }
 
 /// Goal: the caller learns that the master may keep the framework. Method: a master that doesn't answer, one that
-/// refuses, one that has gone, and one that accepts no further subscription.
+/// refuses, one that has gone, one that accepts no further subscription, and one that has forgotten the subscription
+/// and refuses the next.
 #[test]
 fn failures_are_reported() {
-    let kinds = ["silent", "refuses", "gone", "cut"];
+    let kinds = ["silent", "refuses", "gone", "cut", "barred"];
     for kind in kinds {
         let fake = FakeMaster::new(move |call: &Call| match (call.kind.as_str(), call.number) {
             ("TEARDOWN", _) if kind == "silent" => silence(),
             ("TEARDOWN", _) if kind == "refuses" => {
                 Answer::status("403 Forbidden", "", "not allowed to end it")
+            }
+            ("TEARDOWN", _) if kind == "barred" => {
+                Answer::status("403 Forbidden", "", "Framework is not subscribed")
+            }
+            ("SUBSCRIBE", 1..) if kind == "barred" => {
+                Answer::status("401 Unauthorized", "", "no longer allowed")
             }
             ("SUBSCRIBE", 1..) => Answer::none(),
             _ => sound(call),
@@ -130,6 +137,7 @@ fn failures_are_reported() {
         let left = left.unwrap_or_else(|| panic!("{kind}: nothing was reported"));
         assert!(is_reported, "{kind}: {left}");
         assert_eq!(left.contains("not allowed to end it"), kind == "refuses", "{kind}: {left}");
+        assert_eq!(left.contains("principal and a secret"), kind == "barred", "{kind}: {left}");
     }
 }
 
@@ -197,7 +205,7 @@ fn the_command_line_reports_failures() {
         let sentence = "the framework F-0001 could not be torn down, and";
         assert_eq!(text.contains(sentence), !is_answered, "{text}");
         let remedy = format!("http://127.0.0.1:{}/master/teardown", fake.port());
-        let remedy = format!("; this ends it: curl -d frameworkId=F-0001 {remedy}");
+        let remedy = format!("; this ends it: curl -fL -d frameworkId=F-0001 {remedy}");
         assert_eq!(text.contains(&remedy), code == 3, "{text}");
         assert_eq!(text.contains("may keep it for"), code == 3, "{text}");
     }
@@ -217,6 +225,6 @@ fn the_command_line_waits_for_a_slow_teardown() {
     let (ended, text) = stopped_program(&fake, &flags);
     assert_eq!(ended, Some(3), "{text}");
     assert!(text.contains("the framework F-0001 could not be torn down, and"), "{text}");
-    assert!(!text.contains("left alone"), "{text}");
+    assert!(!text.contains("were abandoned"), "{text}");
     assert_eq!(fake.calls_of("TEARDOWN").len(), 2);
 }

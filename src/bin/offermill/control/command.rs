@@ -285,7 +285,7 @@ mod tests {
             ("locality a", "not \"a\""),
             ("locality =1", "not \"=1\""),
             ("stop now", "after \"stop\" was expected: nothing"),
-            ("\u{1b}[2J", "\"\\u{1b}[2J\" is no command"),
+            ("\u{1b}[2J", "\"\\u{1b}[2J\" is not a command"),
         ];
         for (line, sentence) in rows {
             let error = ControlCommand::parse(line).unwrap_err();

@@ -117,6 +117,8 @@ pub(crate) struct AgentExclusion {
     pub(crate) at: Timestamp,
     /// When it ends; [`Timestamp::MAX`] is never.
     pub(crate) until: Timestamp,
+    /// The end that the event about it showed; later failures may lengthen it.
+    pub(crate) shown_until: Timestamp,
     /// When it ends, in wall-clock time; `None` is never.
     pub(crate) ends: Option<SystemTime>,
 }

@@ -342,7 +342,7 @@ impl RunState {
     ) -> Option<AgentExclusion> {
         let agent = self.agents.entry(agent_id.clone()).or_default();
         if let Some(present) = agent.exclusions.last_mut().filter(|last| last.until > at)
-            && until.since(present.until) < LENGTHENED_MIN
+            && until.since(present.shown_until) < LENGTHENED_MIN
         {
             present.until = present.until.max(until);
             present.ends = time_of(self.clock, present.until);
@@ -356,6 +356,7 @@ impl RunState {
             why: agent.last_failure.clone(),
             at,
             until,
+            shown_until: until,
             ends: time_of(self.clock, until),
         };
         agent.exclusions.push(exclusion.clone());

@@ -86,4 +86,9 @@ impl FrameworkRemains {
     pub(crate) fn why(&self) -> Option<&str> {
         self.0.as_ref().and_then(|cluster| cluster.why_left())
     }
+
+    /// Whether the master has torn the framework down.
+    pub(crate) fn is_torn_down(&self) -> bool {
+        self.0.as_ref().is_some_and(|cluster| cluster.is_torn_down())
+    }
 }

@@ -284,10 +284,10 @@ pub(crate) fn not_torn_down_sentence(target: &RunTarget, framework_id: &str, why
     }
 }
 
-/// As in `; this ends it: curl -d frameworkId=…-0001 http://10.0.0.1:5050/master/teardown`.
+/// As in `; this ends it: curl -fL -d frameworkId=…-0001 http://10.0.0.1:5050/master/teardown`.
 fn how_to_end(target: &RunTarget, framework_id: &str) -> String {
     let Some(url) = &target.teardown_url else { return String::new() };
-    format!("; this ends it: curl -d frameworkId={} {url}", printable(framework_id))
+    format!("; this ends it: curl -fL -d frameworkId={} {url}", printable(framework_id))
 }
 
 /// What became of executors that had not ended within the shutdown timeout.

@@ -35,16 +35,20 @@ impl Session {
         let unended = self.unended(end);
         let reason = self.end_reason.take().unwrap_or(EndReason::Signal("no signal"));
         let target = &self.settings.target;
+        let is_torn_down = target.remains.is_torn_down();
+        let late_refusal = self.late_refusal.as_deref();
         let why_left = match target.remains.why() {
-            None if !end.is_stopped && target.on_exit != OnExit::Killed => {
-                Some("the master didn't answer in time")
-            }
+            None if target.on_exit == OnExit::Killed || is_torn_down => None,
+            None if !end.is_stopped => Some("the master didn't answer in time"),
+            // Refused while executors were waited for: no TEARDOWN was possible.
+            None => late_refusal,
             why => why,
         };
         let is_kept = why_left.is_some() && target.on_exit.are_kept();
         let exit = reason.exit(unended.is_empty() && !is_kept);
         let fate = match target.on_exit {
             OnExit::Killed => UnendedFate::Killed,
+            OnExit::Kept(_) if is_torn_down => UnendedFate::TornDown,
             OnExit::Kept(_) if why_left.is_some() => UnendedFate::Left,
             // The cluster accepts no calls of this framework.
             OnExit::Kept(_) if matches!(reason, EndReason::Refused(_)) => UnendedFate::Left,

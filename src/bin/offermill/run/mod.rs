@@ -197,6 +197,7 @@ fn start(
         rate: Rate::default(),
         call_failures: CallFailures::new(),
         end_reason: None,
+        late_refusal: None,
         sender,
     };
     session.run(inbox)
@@ -241,6 +242,8 @@ struct Session {
     shuffle: ShuffleServices,
     /// Why the run ends, once it stops.
     end_reason: Option<EndReason>,
+    /// Why the cluster refused the framework, if it did so after the run had begun to stop.
+    late_refusal: Option<String>,
     sender: Sender<SessionMessage>,
 }
 
@@ -273,6 +276,10 @@ impl Session {
         let Some(event) = self.run_state.apply(at, notice) else { return };
         self.shuffle.apply(&event);
         let end_reason = match &event {
+            RunEvent::Refused { why } if self.end_reason.is_some() => {
+                self.late_refusal.get_or_insert_with(|| why.clone());
+                None
+            }
             RunEvent::Refused { why } => Some(EndReason::Refused(why.clone())),
             RunEvent::Broken { why } => Some(EndReason::Broken(why.clone())),
             _ => None,
