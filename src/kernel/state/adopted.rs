@@ -79,8 +79,15 @@ impl Adopted {
     /// Whether the adoption used up this sequence number, so that no id of the kernel's own scheme has it.
     #[inline]
     pub(crate) fn has_number(&self, sequence: u64) -> bool {
-        let is_between = |(first, last): &(u64, u64)| *first <= sequence && sequence <= *last;
-        self.numbers.get().is_some_and(is_between) && self.name_of(sequence).is_some()
+        match self.numbers.get() {
+            None => false,
+            Some(range) => self.is_in(range, sequence),
+        }
+    }
+
+    #[cold]
+    fn is_in(&self, (first, last): &(u64, u64), sequence: u64) -> bool {
+        (*first..=*last).contains(&sequence) && self.name_of(sequence).is_some()
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<ExecutorId> {

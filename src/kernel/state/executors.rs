@@ -140,6 +140,14 @@ const FATE_MASK: u64 = 0x7;
 const ABSENCES_SHIFT: u32 = 8;
 
 impl CellState {
+    /// Whether a cell in this state holds the executor with `sequence`, or may have held it. Numbers in a cell only
+    /// grow.
+    #[inline]
+    pub(crate) fn may_follow(self, sequence: u64) -> bool {
+        // An unused cell has the largest number.
+        sequence <= self.sequence && self.sequence < SEQUENCE_MAX
+    }
+
     pub(crate) const fn new(sequence: u64, stage: CellStage) -> CellState {
         CellState {
             sequence,
@@ -252,13 +260,6 @@ impl ExecutorCell {
     pub(crate) fn state(&self) -> CellState {
         // Acquire: pairs with the Release of `reserve` and `publish`, for the allocation.
         CellState::unpack(self.state.load(Ordering::Acquire))
-    }
-
-    /// Whether the cell holds the executor with `sequence` or may have held it. Numbers in a cell only grow.
-    pub(crate) fn may_have_held(&self, sequence: u64) -> bool {
-        let current = self.state().sequence;
-        // An unused cell has the largest number.
-        sequence <= current && current < SEQUENCE_MAX
     }
 
     /// Must be called once between claiming cells and the first [`ExecutorCell::reserve`] of one of them.
