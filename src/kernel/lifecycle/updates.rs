@@ -110,8 +110,8 @@ impl Core {
             .filter(|id| state(*id).is_some_and(|state| self.may_have_made(*id, state)))
     }
 
-    /// Whether the id may be that of an executor whose cell is in `state` now. Of an executor that has ended, no more is
-    /// known.
+    /// Whether the id may be that of an executor whose cell is in `state` now. Of an executor that has ended, no more
+    /// is known.
     #[inline]
     fn may_have_made(&self, id: ExecutorId, state: CellState) -> bool {
         // Relaxed: the number is only compared.
