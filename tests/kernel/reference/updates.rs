@@ -163,8 +163,11 @@ impl Model {
         living
     }
 
-    /// An agent is lost. Returns its executors, whose state is in doubt now.
+    /// An agent is lost. Returns its executors, whose state is in doubt now. No agent has an empty id.
     pub(crate) fn agent_lost(&mut self, agent: &str, now: Timestamp) -> BTreeSet<u64> {
+        if agent.is_empty() {
+            return BTreeSet::new();
+        }
         let known = self.agents.entry(agent.to_owned()).or_insert_with(|| Agent::unmet(now));
         known.suspect_until = known.suspect_until.max(now.plus(SUSPECT_FOR));
         let here: BTreeSet<u64> = self
