@@ -33,35 +33,19 @@ const MEMORY_MEBIBYTES_MAX: u64 = 1 << 40;
 /// ```
 #[derive(Clone, Debug)]
 pub struct ConfigBuilder {
-    core_cap: Option<MilliCpus>,
-    executor_cores: ExecutorCores,
-    executor_memory: Mebibytes,
+    /// The settings so far; the memory overhead stands below.
+    config: Config,
+    /// `None` is the default for the executor's memory.
     memory_overhead: Option<Mebibytes>,
-    extra_cores: MilliCpus,
-    gpu_cap: Gpus,
-    executor_gpus: ExecutorGpus,
-    executor_limit: Option<u32>,
-    fixed_port: Option<u16>,
-    revocable: bool,
-    constraint: Constraint,
-    refuse: RefuseDurations,
-    exclusion: Option<ExclusionRule>,
-    placement: Placement,
-    conduct: Conduct,
-    locality_wait: Option<Duration>,
-    unreachable: UnreachableRule,
-    maintenance_lead: Duration,
-    launch_timeout: Duration,
-    revive_interval: Duration,
 }
 
 impl Default for ConfigBuilder {
     fn default() -> ConfigBuilder {
-        ConfigBuilder {
+        let config = Config {
             core_cap: None,
             executor_cores: ExecutorCores::WholeOffer,
             executor_memory: Mebibytes::new(1024),
-            memory_overhead: None,
+            memory_overhead: Mebibytes::ZERO,
             extra_cores: MilliCpus::ZERO,
             gpu_cap: Gpus::ZERO,
             executor_gpus: ExecutorGpus::default(),
@@ -78,7 +62,8 @@ impl Default for ConfigBuilder {
             maintenance_lead: Duration::from_secs(600),
             launch_timeout: Duration::from_secs(180),
             revive_interval: Duration::from_secs(5),
-        }
+        };
+        ConfigBuilder { config, memory_overhead: None }
     }
 }
 
@@ -96,51 +81,9 @@ impl Config {
     /// ```
     #[must_use]
     pub fn to_builder(&self) -> ConfigBuilder {
-        let Config {
-            core_cap,
-            executor_cores,
-            executor_memory,
-            memory_overhead,
-            extra_cores,
-            gpu_cap,
-            executor_gpus,
-            executor_limit,
-            fixed_port,
-            revocable,
-            constraint,
-            refuse,
-            exclusion,
-            placement,
-            conduct,
-            locality_wait,
-            unreachable,
-            maintenance_lead,
-            launch_timeout,
-            revive_interval,
-        } = self.clone();
-        let is_default = memory_overhead == default_overhead(executor_memory);
-        ConfigBuilder {
-            core_cap,
-            executor_cores,
-            executor_memory,
-            memory_overhead: (!is_default).then_some(memory_overhead),
-            extra_cores,
-            gpu_cap,
-            executor_gpus,
-            executor_limit,
-            fixed_port,
-            revocable,
-            constraint,
-            refuse,
-            exclusion,
-            placement,
-            conduct,
-            locality_wait,
-            unreachable,
-            maintenance_lead,
-            launch_timeout,
-            revive_interval,
-        }
+        let is_default = self.memory_overhead == default_overhead(self.executor_memory);
+        let memory_overhead = (!is_default).then_some(self.memory_overhead);
+        ConfigBuilder { config: self.clone(), memory_overhead }
     }
 }
 
@@ -154,21 +97,21 @@ impl ConfigBuilder {
     /// smaller than the cores of one executor stays unused.
     #[must_use]
     pub fn core_cap(mut self, cap: Option<MilliCpus>) -> Self {
-        self.core_cap = cap;
+        self.config.core_cap = cap;
         self
     }
 
     /// Sets how many cores an executor takes (`spark.executor.cores`). Default: [`ExecutorCores::WholeOffer`].
     #[must_use]
     pub fn executor_cores(mut self, cores: ExecutorCores) -> Self {
-        self.executor_cores = cores;
+        self.config.executor_cores = cores;
         self
     }
 
     /// Sets the memory of an executor without its overhead (`spark.executor.memory`). Default 1 GiB.
     #[must_use]
     pub fn executor_memory(mut self, memory: Mebibytes) -> Self {
-        self.executor_memory = memory;
+        self.config.executor_memory = memory;
         self
     }
 
@@ -186,21 +129,21 @@ impl ConfigBuilder {
     /// cap. Only [`Placed::advertised_cores`](crate::Placed::advertised_cores) includes them.
     #[must_use]
     pub fn extra_cores(mut self, cores: u32) -> Self {
-        self.extra_cores = MilliCpus::from_cores(u64::from(cores));
+        self.config.extra_cores = MilliCpus::from_cores(u64::from(cores));
         self
     }
 
     /// Sets the maximum number of GPUs of all executors together (`spark.mesos.gpus.max`). Default 0: GPUs aren't used.
     #[must_use]
     pub fn gpu_cap(mut self, cap: Gpus) -> Self {
-        self.gpu_cap = cap;
+        self.config.gpu_cap = cap;
         self
     }
 
     /// Sets how many GPUs an executor takes. Default: [`ExecutorGpus::WhatThereIs`].
     #[must_use]
     pub fn executor_gpus(mut self, gpus: ExecutorGpus) -> Self {
-        self.executor_gpus = gpus;
+        self.config.executor_gpus = gpus;
         self
     }
 
@@ -208,7 +151,7 @@ impl ConfigBuilder {
     /// [`set_executor_limit`](crate::Kernel::set_executor_limit) is called, as dynamic allocation does.
     #[must_use]
     pub fn executor_limit(mut self, limit: Option<u32>) -> Self {
-        self.executor_limit = limit;
+        self.config.executor_limit = limit;
         self
     }
 
@@ -216,7 +159,7 @@ impl ConfigBuilder {
     /// executor. Default: none.
     #[must_use]
     pub fn fixed_port(mut self, port: Option<u16>) -> Self {
-        self.fixed_port = port;
+        self.config.fixed_port = port;
         self
     }
 
@@ -228,42 +171,42 @@ impl ConfigBuilder {
     /// from revocable ones. Shared resources are never used: they are persistent volumes, which executors don't need.
     #[must_use]
     pub fn revocable(mut self, revocable: bool) -> Self {
-        self.revocable = revocable;
+        self.config.revocable = revocable;
         self
     }
 
     /// Sets the constraint that agents must meet. Default: none.
     #[must_use]
     pub fn constraint(mut self, constraint: Constraint) -> Self {
-        self.constraint = constraint;
+        self.config.constraint = constraint;
         self
     }
 
     /// Sets how long declined offers are refused for, at most 365 days each.
     #[must_use]
     pub fn refuse_durations(mut self, refuse: RefuseDurations) -> Self {
-        self.refuse = refuse;
+        self.config.refuse = refuse;
         self
     }
 
     /// Sets when agents are excluded; `None` means never. Default: two failures within an hour, for an hour.
     #[must_use]
     pub fn exclusion(mut self, rule: Option<ExclusionRule>) -> Self {
-        self.exclusion = rule;
+        self.config.exclusion = rule;
         self
     }
 
     /// Sets the order in which agents are filled. Default: round robin.
     #[must_use]
     pub fn placement(mut self, placement: Placement) -> Self {
-        self.placement = placement;
+        self.config.placement = placement;
         self
     }
 
     /// Sets the behaviour where schedulers differ. Default: [`Conduct::OFFERMILL`].
     #[must_use]
     pub fn conduct(mut self, conduct: Conduct) -> Self {
-        self.conduct = conduct;
+        self.config.conduct = conduct;
         self
     }
 
@@ -274,7 +217,7 @@ impl ConfigBuilder {
     /// `None` and zero mean no wait: hosts don't matter. Default: no wait.
     #[must_use]
     pub fn locality_wait(mut self, wait: Option<Duration>) -> Self {
-        self.locality_wait = wait.filter(|wait| !wait.is_zero());
+        self.config.locality_wait = wait.filter(|wait| !wait.is_zero());
         self
     }
 
@@ -282,7 +225,7 @@ impl ConfigBuilder {
     /// another 10 min.
     #[must_use]
     pub fn unreachable(mut self, rule: UnreachableRule) -> Self {
-        self.unreachable = rule;
+        self.config.unreachable = rule;
         self
     }
 
@@ -290,21 +233,21 @@ impl ConfigBuilder {
     /// maintenance begins sooner or has begun. Default 10 min.
     #[must_use]
     pub fn maintenance_lead(mut self, lead: Duration) -> Self {
-        self.maintenance_lead = lead;
+        self.config.maintenance_lead = lead;
         self
     }
 
     /// Sets how long a launch may stay unconfirmed before it is reconciled. Default 3 min.
     #[must_use]
     pub fn launch_timeout(mut self, timeout: Duration) -> Self {
-        self.launch_timeout = timeout;
+        self.config.launch_timeout = timeout;
         self
     }
 
     /// Sets the minimum time between two revives. Default 5 s.
     #[must_use]
     pub fn revive_interval(mut self, interval: Duration) -> Self {
-        self.revive_interval = interval;
+        self.config.revive_interval = interval;
         self
     }
 
@@ -318,50 +261,29 @@ impl ConfigBuilder {
         self.check_executor()?;
         self.check_caps()?;
         self.check_rules()?;
-        let overhead = self.memory_overhead.unwrap_or(default_overhead(self.executor_memory));
-        Ok(Config {
-            core_cap: self.core_cap,
-            executor_cores: self.executor_cores,
-            executor_memory: self.executor_memory,
-            memory_overhead: overhead,
-            extra_cores: self.extra_cores,
-            gpu_cap: self.gpu_cap,
-            executor_gpus: self.executor_gpus,
-            executor_limit: self.executor_limit,
-            fixed_port: self.fixed_port,
-            revocable: self.revocable,
-            constraint: self.constraint,
-            refuse: self.refuse,
-            exclusion: self.exclusion,
-            placement: self.placement,
-            conduct: self.conduct,
-            locality_wait: self.locality_wait,
-            unreachable: self.unreachable,
-            maintenance_lead: self.maintenance_lead,
-            launch_timeout: self.launch_timeout,
-            revive_interval: self.revive_interval,
-        })
+        let default = default_overhead(self.config.executor_memory);
+        Ok(Config { memory_overhead: self.memory_overhead.unwrap_or(default), ..self.config })
     }
 
     fn check_executor(&self) -> Result<(), Error> {
-        if let ExecutorCores::Fixed(cores) = self.executor_cores
+        if let ExecutorCores::Fixed(cores) = self.config.executor_cores
             && (cores == MilliCpus::ZERO || cores > limits::EXECUTOR_CORES_MAX)
         {
             let allowed = format!("more than 0 and at most {}", limits::EXECUTOR_CORES_MAX);
             return Err(Error::setting("executor cores", cores, allowed));
         }
-        if self.executor_memory == Mebibytes::ZERO
-            || self.executor_memory.get() > MEMORY_MEBIBYTES_MAX
+        if self.config.executor_memory == Mebibytes::ZERO
+            || self.config.executor_memory.get() > MEMORY_MEBIBYTES_MAX
         {
             let allowed = "at least 1 MiB and at most 2^40 MiB";
-            return Err(Error::setting("executor memory", self.executor_memory, allowed));
+            return Err(Error::setting("executor memory", self.config.executor_memory, allowed));
         }
         if let Some(overhead) = self.memory_overhead
             && overhead.get() > MEMORY_MEBIBYTES_MAX
         {
             return Err(Error::setting("memory overhead", overhead, "at most 2^40 MiB"));
         }
-        if let Some(port) = self.fixed_port
+        if let Some(port) = self.config.fixed_port
             && port < 1024
         {
             return Err(Error::setting("executor port", port, "1024 to 65535"));
@@ -370,24 +292,24 @@ impl ConfigBuilder {
     }
 
     fn check_caps(&self) -> Result<(), Error> {
-        let least = match self.executor_cores {
+        let least = match self.config.executor_cores {
             ExecutorCores::Fixed(cores) => cores,
             ExecutorCores::WholeOffer => MilliCpus::from_cores(1),
         };
-        if let Some(cap) = self.core_cap
+        if let Some(cap) = self.config.core_cap
             && cap < least
-            && !self.conduct.idle_allowed
+            && !self.config.conduct.idle_allowed
         {
             let allowed = format!("at least the {least} cores of one executor");
             return Err(Error::setting("total executor cores", cap, allowed));
         }
-        if let ExecutorGpus::Exactly(gpus) = self.executor_gpus
-            && gpus > self.gpu_cap
+        if let ExecutorGpus::Exactly(gpus) = self.config.executor_gpus
+            && gpus > self.config.gpu_cap
         {
-            let allowed = format!("at most the cap of {} GPUs", self.gpu_cap);
+            let allowed = format!("at most the cap of {} GPUs", self.config.gpu_cap);
             return Err(Error::setting("executor GPUs", gpus, allowed));
         }
-        if let Some(limit) = self.executor_limit
+        if let Some(limit) = self.config.executor_limit
             && limit > limits::EXECUTORS_MAX
         {
             let allowed = format!("at most {}", limits::EXECUTORS_MAX);
@@ -397,7 +319,7 @@ impl ConfigBuilder {
     }
 
     fn check_rules(&self) -> Result<(), Error> {
-        let RefuseDurations { unmet_constraint, reached_cap, other, stopping } = self.refuse;
+        let RefuseDurations { unmet_constraint, reached_cap, other, stopping } = self.config.refuse;
         let refusals = [
             ("refusal for an unmet constraint", unmet_constraint),
             ("refusal for a reached cap", reached_cap),
@@ -410,7 +332,7 @@ impl ConfigBuilder {
                 return Err(Error::setting(name, value, "at most 365 days"));
             }
         }
-        if let Some(rule) = self.exclusion
+        if let Some(rule) = self.config.exclusion
             && rule.failures == 0
         {
             return Err(Error::setting("failures before exclusion", 0, "1 to 255"));
