@@ -65,6 +65,12 @@ impl Timestamp {
     pub fn since(self, earlier: Timestamp) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
     }
+
+    /// Whether this is less than `interval` ago. A time further ahead than that is of a clock that had jumped ahead and
+    /// is right again: it isn't recent.
+    pub(crate) fn is_recent(self, interval: Duration, now: Timestamp) -> bool {
+        now.since(self) < interval && self.since(now) <= interval
+    }
 }
 
 impl fmt::Display for Timestamp {

@@ -50,9 +50,7 @@ impl Core {
             self.expire_unreachable(now, &mut ticked);
         }
         let swept = self.swept_at.load(Ordering::Relaxed);
-        let last = Timestamp::from_millis(swept);
-        // If the last one is further ahead than that, the clock had jumped ahead and is right again.
-        let due = now.since(last) >= SWEEP_EVERY || last.since(now) > SWEEP_EVERY;
+        let due = !Timestamp::from_millis(swept).is_recent(SWEEP_EVERY, now);
         let claim = |at: u64| {
             self.swept_at.compare_exchange(
                 swept,

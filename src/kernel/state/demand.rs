@@ -164,13 +164,13 @@ impl DemandGuard<'_> {
     ) -> Option<DemandCall> {
         let mut word = self.word.load(Ordering::Relaxed);
         let call = if has_room {
-            let early = |last| is_recent(last, revive_interval, now);
+            let early = |last: Timestamp| last.is_recent(revive_interval, now);
             if word & FLAGS == 0 || self.history.revived_at.is_some_and(early) {
                 return None;
             }
             DemandCall::Revive
         } else {
-            let again = !is_recent(self.history.suppressed_at, SUPPRESS_AGAIN_AFTER, now);
+            let again = !self.history.suppressed_at.is_recent(SUPPRESS_AGAIN_AFTER, now);
             if word & SUPPRESSED != 0 && !(again && word & REFUSED != 0) {
                 return None;
             }
@@ -192,12 +192,6 @@ impl DemandGuard<'_> {
         }
         Some(call)
     }
-}
-
-/// Whether less than `interval` has passed since `last`. If `last` is ahead of `now` by more than `interval`, the clock
-/// had jumped ahead and is right again, so that `last` says nothing.
-pub(super) fn is_recent(last: Timestamp, interval: Duration, now: Timestamp) -> bool {
-    now.since(last) < interval && last.since(now) <= interval
 }
 
 #[cfg(test)]
