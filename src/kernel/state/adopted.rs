@@ -90,6 +90,7 @@ impl Adopted {
         (*first..=*last).contains(&sequence) && self.name_of(sequence).is_some()
     }
 
+    #[inline(never)]
     pub(crate) fn find(&self, name: &str) -> Option<ExecutorId> {
         let id = self.names.get()?.by_name.get(name).copied()?;
         let is_left_out = |left_out: &Vec<u64>| left_out.binary_search(&id.sequence).is_ok();
