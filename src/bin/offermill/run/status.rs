@@ -80,8 +80,7 @@ impl Session {
     /// ahead of these.
     fn cores_of(&self, is_it: impl Fn(ExecutorState) -> bool) -> MilliCpus {
         let records = self.run_state.records().filter(|record| is_it(record.state));
-        let millis = records.map(|record| record.resources.cores.millis());
-        MilliCpus::from_millis(millis.fold(0, u64::saturating_add))
+        records.map(|record| record.resources.cores).sum()
     }
 
     /// The cores of all executors that count against the core cap.
