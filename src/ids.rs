@@ -26,10 +26,22 @@ impl ExecutorId {
 /// The text form of executor ids.
 ///
 /// ```
-/// use offermill::IdScheme;
+/// use offermill::{Config, Decisions, IdScheme, Kernel, Offer, Resource, Timestamp};
 ///
-/// assert!(IdScheme::unique("etl", 1_700_000_000).is_ok());
-/// assert!(IdScheme::unique("a/b", 0).is_err());
+/// let started = 1_700_000_000; // seconds since 1970
+/// let kernel = Kernel::new(Config::builder().build()?, IdScheme::unique("etl", started)?);
+/// let resources = [Resource::scalar("cpus", 1.0), Resource::scalar("mem", 4096.0)];
+/// let offers = [Offer::new("O1", "S1", "host-1", &resources, &[])];
+/// let mut decisions = Decisions::new();
+/// kernel.handler().resource_offers(&offers, Timestamp::ORIGIN, &mut decisions);
+///
+/// let id = decisions.accepts().next().unwrap().executors[0].id;
+/// assert_eq!(kernel.executor_name(id).to_string(), "etl-s44we8-0.0");
+/// assert_eq!(kernel.executor_id("etl-s44we8-0.0"), Some(id));
+/// assert_eq!(kernel.executor_id("0"), None); // as `IdScheme::plain` has it
+///
+/// assert!(IdScheme::unique("a/b", 0).is_err()); // Mesos allows no `/` in ids
+/// # Ok::<(), offermill::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdScheme(Scheme);

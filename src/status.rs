@@ -1,6 +1,37 @@
 //! Status updates: an executor's state as the cluster reports it, and its meaning for the kernel.
 
 /// A cluster's report about one executor. Borrowed, like [`Offer`](crate::Offer).
+///
+/// [`TaskState`] says what each state and reason does.
+///
+/// ```
+/// # use offermill::{Config, Decisions, IdScheme, Kernel, Offer, Resource, Timestamp};
+/// use offermill::{Change, StatusUpdate, TaskState, UpdateReason};
+///
+/// # let kernel = Kernel::new(Config::builder().executor_limit(Some(1)).build()?, IdScheme::unique("etl", 1)?);
+/// # let resources = [Resource::scalar("cpus", 1.0), Resource::scalar("mem", 4096.0)];
+/// # let offers = [Offer::new("O1", "S1", "host-1", &resources, &[])];
+/// # let now = Timestamp::ORIGIN;
+/// # kernel.handler().resource_offers(&offers, now, &mut Decisions::new());
+/// // An executor was placed, whose id is etl-1-0.0. The agent's connection breaks: it may still run.
+/// let lost = StatusUpdate::new("etl-1-0.0", TaskState::Lost).because(UpdateReason::AgentDisconnected);
+/// assert_eq!(kernel.status_update(&lost, now).change, Change::Unreachable);
+/// assert_eq!(kernel.totals().executors, 1);
+///
+/// // The agent is back, and so is the executor.
+/// let running = StatusUpdate::new("etl-1-0.0", TaskState::Running);
+/// assert_eq!(kernel.status_update(&running, now).change, Change::Returned);
+///
+/// // It fails. Its resources are free; the same report again does nothing.
+/// let failed = StatusUpdate::new("etl-1-0.0", TaskState::Failed);
+/// assert!(kernel.status_update(&failed, now).freed.is_some());
+/// assert_eq!(kernel.status_update(&failed, now).change, Change::Nothing);
+///
+/// // An executor that runs although the kernel doesn't know it must be killed.
+/// let stray = StatusUpdate::new("etl-0-7.3", TaskState::Running);
+/// assert!(kernel.status_update(&stray, now).kill);
+/// # Ok::<(), offermill::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StatusUpdate<'a> {
@@ -28,6 +59,37 @@ impl<'a> StatusUpdate<'a> {
 }
 
 /// The task states of Mesos' v1 scheduler API, all of them.
+///
+/// # What an update does
+/// To an executor that runs, by state and [reason](UpdateReason):
+///
+/// | state | reason | change | freed | agent blamed | if it is unknown |
+/// |---|---|---|---|---|---|
+/// | `Staging`, `Starting`, `Running`, `Killing` | any | `Nothing` | no | no | kill it |
+/// | `Finished` | any | `Ended(Finished)` | at once | no | nothing |
+/// | `Failed` | `Other`, `AgentDisconnected`, `Reconciliation` | `Ended(Failed)` | at once | yes | nothing |
+/// | `Failed`, `Error` | `AgentRemoved`, `InvalidOffers`, `AgentDraining`, `Preempted` | `Ended(Failed)` | at once | no | nothing |
+/// | `Killed` | any | `Ended(Killed)` | at once | no | nothing |
+/// | `Error` | `Other`, `AgentDisconnected`, `Reconciliation` | `Ended(Failed)` | at once | no \* | nothing |
+/// | `Lost` | `Other` | `Ended(Lost)` | at once | yes | nothing |
+/// | `Lost` | `AgentDisconnected`, `AgentRemoved`, `Reconciliation` | `Unreachable` | when given up | no | nothing |
+/// | `Lost` | `InvalidOffers`, `AgentDraining`, `Preempted` | `Ended(Lost)` | at once | no | nothing |
+/// | `Dropped`, `Gone` | any | `Ended(Lost)` | at once | no | nothing |
+/// | `Unreachable`, `GoneByOperator`, `Unknown` | any | `Unreachable` | when given up | no | nothing |
+///
+/// * **Change** is [`Outcome::change`](crate::Outcome::change).
+/// * **Freed**: its resources don't count any more, and another executor may take its place. An executor that is
+///   unreachable holds them until it is [given up](crate::Ticked::given_up), by default after 5 min. If it returns
+///   before, nothing was freed. If it returns later, it gets them back ([`Change::Readmitted`](crate::Change)), or is
+///   to be killed where the caps have no room ([`Change::Refused`](crate::Change)).
+/// * **Agent blamed**: it counts as a failure towards the agent's [exclusion](crate::config::ExclusionRule), once. It
+///   never does if the executor was asked to end ([`Kernel::kill_executors`](crate::Kernel::kill_executors)). \* Only
+///   with [`Conduct::rejections_count`](crate::config::Conduct::rejections_count), as with Spark.
+/// * **If it is unknown**: whether an executor is to be killed ([`Outcome::kill`](crate::Outcome::kill)) that this
+///   kernel neither placed nor adopted, or that has ended.
+///
+/// An end is final: no later update changes it. Of an executor that is launching, `Staging` and `Starting` change
+/// nothing either, while `Running` and `Killing` are [`Change::Running`](crate::Change).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TaskState {

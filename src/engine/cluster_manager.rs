@@ -11,6 +11,14 @@
 //!   [`Shape`] could be started, and make offers of exactly that size, whose [`OwnedOffer::shape`] names the shape.
 //!
 //! Events and calls are plain data. Neither side calls the other while it holds a lock.
+//!
+//! # Example
+//! A whole manager in one process, a cluster of one agent whose executors are threads, with an engine that runs
+//! executors on it (`examples/cluster_manager.rs`):
+//!
+//! ```
+#![doc = include_str!("../../examples/cluster_manager.rs")]
+//! ```
 
 use std::time::Duration;
 
@@ -29,13 +37,21 @@ pub use crate::kernel::Amount;
 pub use crate::offer::attributes::{OwnedAttribute, OwnedAttributeValue};
 use crate::status::{TaskState, UpdateReason};
 
-/// A cluster manager: connects the engine to one kind of cluster.
+/// A cluster manager: connects the engine to one kind of cluster. The [module's documentation](self) has a whole one.
 ///
 /// The engine calls `start` once; if that succeeds, it calls `call` from any of its threads, and finally `stop` once.
 ///
 /// Calls must take effect in the order in which they are made: a call that returned before another began comes first.
 /// The engine reconciles an executor by name, and kills it, only after the [`Call::Accept`] that launches it has
 /// returned. If a manager let one of these calls overtake the launch, the cluster wouldn't know the executor.
+///
+/// # Panics
+/// If `call` or a reader panics, the engine [reports it](super::Engine#panics-in-foreign-code), and the rest of the
+/// program goes on.
+///
+/// # Blocking
+/// A call that hangs holds up the thread that makes it: a handler's batch, or the control thread with all updates. A
+/// shutdown doesn't wait for it for longer than its [slack](super::EngineOptions::shutdown_slack).
 pub trait ClusterManager: Send + Sync + 'static {
     /// Connects or starts up. Until [`ClusterManager::stop`] returns, the manager sends events to `events`, from any of
     /// its threads.

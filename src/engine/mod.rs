@@ -118,6 +118,52 @@ impl Default for EngineOptions {
 /// A running engine. If it is dropped without [`Engine::shutdown`], it ends its threads and stops the manager, but
 /// neither kills executors nor waits for them.
 ///
+/// ```
+/// # use offermill::engine::cluster_manager::{Call, ClusterManager, Event, EventSink};
+/// # use offermill::Error;
+/// # /// A cluster without agents.
+/// # struct MyCluster;
+/// # impl ClusterManager for MyCluster {
+/// #     fn start(&self, events: EventSink) -> Result<(), Error> {
+/// #         events.send(Event::Registered { framework_id: "fw".into(), again: false });
+/// #         Ok(())
+/// #     }
+/// #     fn call(&self, _: Call<'_>) -> Result<(), Error> {
+/// #         Ok(())
+/// #     }
+/// #     fn stop(&self) {}
+/// # }
+/// use std::sync::Arc;
+/// use std::time::Duration;
+/// use offermill::engine::{Engine, EngineOptions, Notice, Observer};
+/// use offermill::launch::CommandTemplate;
+/// use offermill::{Config, IdScheme, Kernel, Timestamp};
+///
+/// /// Prints what goes wrong.
+/// struct Log;
+///
+/// impl Observer for Log {
+///     fn notice(&mut self, at: Timestamp, notice: Notice) {
+///         if let Notice::CallFailed { why } | Notice::Refused { why } = notice {
+///             eprintln!("{at}: {why}");
+///         }
+///     }
+/// }
+///
+/// let kernel = Kernel::new(Config::builder().executor_limit(Some(3)).build()?, IdScheme::unique("etl", 1)?);
+/// let worker = CommandTemplate::new(vec!["worker".into(), "--id={{EXECUTOR_ID}}".into()]);
+/// let options = EngineOptions::default();
+/// let engine = Engine::start(kernel, Arc::new(MyCluster), Arc::new(worker), options, Box::new(Log))?;
+///
+/// engine.set_executor_limit(Some(5))?; // while it runs
+/// assert_eq!(engine.kernel().wanted(), 5);
+/// println!("{}", engine.kernel().explain(engine.clock().now())); // waiting for 5 more executors …
+///
+/// let shutdown = engine.shutdown(Duration::from_secs(10)); // kills executors and waits for their ends
+/// assert!(shutdown.drained && shutdown.unfinished.is_empty());
+/// # Ok::<(), offermill::Error>(())
+/// ```
+///
 /// # Blocking
 /// * [`Engine::shutdown`] returns within its timeout plus [`EngineOptions::shutdown_slack`], whatever hangs; dropping
 ///   returns within the slack. Threads that then still hang in foreign code (a call, the manager's stop, the launcher,

@@ -31,7 +31,6 @@ pub(crate) mod state;
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 pub(crate) use self::core::Core;
 pub use lifecycle::adoption::Recovered;
@@ -52,7 +51,6 @@ pub use state::demand::DemandCall;
 pub use state::target::Target;
 
 use crate::config::{Config, ExecutorCores};
-use crate::error::Error;
 use crate::ids::{ExecutorId, IdScheme};
 use crate::resources::MilliCpus;
 use crate::status::StatusUpdate;
@@ -65,6 +63,42 @@ use crate::time::Timestamp;
 /// It starts no threads, reads no clock and does no I/O. All methods may be called from any number of threads at once;
 /// a clone is another handle to the same kernel. Each method documents what other threads observe of it; the crate's
 /// documentation says how that is checked.
+///
+/// ```
+/// use offermill::{Config, Decisions, DemandCall, IdScheme, Kernel, Offer, Resource};
+/// use offermill::{StatusUpdate, TaskState, Timestamp};
+///
+/// let config = Config::builder().executor_limit(Some(1)).build()?;
+/// let kernel = Kernel::new(config, IdScheme::unique("etl", 1)?);
+///
+/// // An offer of 4 cores arrives. The executor takes all of them.
+/// let resources = [Resource::scalar("cpus", 4.0), Resource::scalar("mem", 8192.0)];
+/// let offers = [Offer::new("O1", "S1", "host-1", &resources, &[])];
+/// let (mut handler, mut decisions) = (kernel.handler(), Decisions::new());
+/// handler.resource_offers(&offers, Timestamp::from_millis(0), &mut decisions);
+/// let accepted = decisions.accepts().next().unwrap();
+/// assert_eq!(kernel.executor_name(accepted.executors[0].id).to_string(), "etl-1-0.0");
+///
+/// // The limit is reached: the cluster should stop its offers.
+/// assert_eq!(kernel.poll_demand(Timestamp::from_millis(10)), Some(DemandCall::Suppress));
+///
+/// // The executor ends. Its cores are free, and offers are wanted again.
+/// let update = StatusUpdate::new("etl-1-0.0", TaskState::Finished);
+/// let outcome = kernel.status_update(&update, Timestamp::from_millis(60_000));
+/// assert_eq!(outcome.freed.unwrap().cores.millis(), 4000);
+/// assert_eq!(kernel.poll_demand(Timestamp::from_millis(60_010)), Some(DemandCall::Revive));
+/// # Ok::<(), offermill::Error>(())
+/// ```
+///
+/// # Consistency
+/// A call that begins after another has returned sees all that the other changed, on whichever threads they are made.
+/// Each method says what calls observe that overlap it.
+///
+/// # Panics
+/// No call panics, whatever its input.
+///
+/// # Blocking
+/// [The crate's documentation](crate#which-call-waits-for-which) lists which call waits for which.
 #[derive(Clone)]
 pub struct Kernel(pub(crate) Arc<Core>);
 
@@ -82,6 +116,10 @@ impl Kernel {
     }
 
     /// Creates a handler, with which one thread answers offers.
+    ///
+    /// # Blocking
+    /// Waits for other threads that create or drop a handler, change limit, settings or wanted hosts, or read the
+    /// counters. It allocates: keep the handler.
     #[must_use]
     pub fn handler(&self) -> Handler {
         Handler::new(Arc::clone(&self.0))
@@ -140,58 +178,6 @@ impl Kernel {
     #[must_use]
     pub fn executor_id(&self, name: &str) -> Option<ExecutorId> {
         self.0.executor_id(name)
-    }
-
-    /// Adopts executors that a former run left on the cluster. They are counted as launching and in doubt: reconcile
-    /// [`Scope::All`] afterwards. Returns their ids in this kernel, in order.
-    ///
-    /// An executor is left out (`None`) if:
-    ///
-    /// * the caps leave no room for it, or its agent is excluded or suspect,
-    /// * another executor has the same name,
-    /// * this kernel could have made its name itself; with [plain ids](IdScheme::plain): its name is a number,
-    /// * its name is empty or longer than [`limits::EXECUTOR_ID_BYTES_MAX`](crate::limits::EXECUTOR_ID_BYTES_MAX), its
-    ///   agent's id is empty, or its memory exceeds
-    ///   [`limits::EXECUTOR_MEMORY_MAX`](crate::limits::EXECUTOR_MEMORY_MAX).
-    ///
-    /// When an update of such an executor arrives, its outcome asks for a kill.
-    ///
-    /// Call it once, before the first update of such an executor is applied.
-    ///
-    /// # Errors
-    /// Fails if executors were adopted before or are being adopted by another thread. Then nothing changes.
-    pub fn adopt(
-        &self,
-        former: &[Recovered<'_>],
-        now: Timestamp,
-    ) -> Result<Vec<Option<ExecutorId>>, Error> {
-        self.0.adopt(former, now)
-    }
-
-    /// Replaces the settings, including the executor limit. Once this has returned, no executor is placed under the old
-    /// settings. The next revive asks again for offers that were refused.
-    ///
-    /// To change one setting, start from [`Kernel::config`], which includes the limit in force. Settings that are equal
-    /// to those in force change nothing.
-    ///
-    /// It keeps everything that isn't a setting: executors and what they hold, wanted hosts, exclusions with the ends
-    /// that they have (see [`Kernel::readmit_agent`]), failures counted so far, suspicions, and counters.
-    ///
-    /// # Blocking
-    /// Blocks as [`Kernel::set_executor_limit`] does.
-    pub fn reconfigure(&self, config: Config) {
-        if self.0.policy.set_config(config, &self.0.admission) {
-            self.0.demand.request_revive();
-        }
-    }
-
-    /// Returns the settings in force. Their executor limit is the one in force, which
-    /// [`Kernel::set_executor_limit`] and [`LimitRule::CountDown`] change; so `kernel.reconfigure(kernel.config())`
-    /// changes nothing, unless another thread changes settings or limit in between.
-    #[must_use]
-    pub fn config(&self) -> Config {
-        let policy = self.0.policy.load();
-        Config { executor_limit: policy.limit, ..policy.config.clone() }
     }
 
     /// Records that these executors are asked to end, so that their end doesn't count as a failure, and returns those
@@ -388,50 +374,11 @@ impl Kernel {
         self.0.tick(now)
     }
 
-    /// Returns the sums at one instant, with one load.
-    #[must_use]
-    pub fn totals(&self) -> Totals {
-        self.0.totals()
-    }
-
-    /// Returns all executors and agents; see [`Snapshot`] for its consistency. O(executors and agents) on the caller's
-    /// thread; handlers never wait for it.
-    #[must_use]
-    pub fn snapshot(&self, now: Timestamp) -> Snapshot {
-        self.0.snapshot(now)
-    }
-
     /// Returns what happened to offers since the kernel was created. Each counter only grows; together they are not of
     /// one instant.
     #[must_use]
     pub fn offer_counts(&self) -> OfferCounts {
         self.0.counters.sum()
-    }
-
-    /// Explains why nothing more is placed: how many executors are wanted, which cap is reached, whether offers arrive,
-    /// and for each reason how many offers were declined and how near the nearest of them was. Its `Display` is for
-    /// people.
-    ///
-    /// O(agents and handlers) on the caller's thread; handlers never wait for it. Its parts are not of one instant.
-    ///
-    /// ```
-    /// # use offermill::{Config, Decisions, IdScheme, Kernel, Offer, Resource, Timestamp, resources::Mebibytes};
-    /// let config = Config::builder().executor_memory(Mebibytes::new(3712)).executor_limit(Some(3)).build()?;
-    /// let kernel = Kernel::new(config, IdScheme::plain());
-    /// let resources = [Resource::scalar("cpus", 4.0), Resource::scalar("mem", 3584.0)];
-    /// let offers = [Offer::new("O1", "S7", "host-7", &resources, &[])];
-    /// kernel.handler().resource_offers(&offers, Timestamp::ORIGIN, &mut Decisions::new());
-    ///
-    /// let explanation = kernel.explain(Timestamp::from_millis(2_000));
-    /// assert_eq!(explanation.to_string(), "\
-    /// waiting for 3 more executors
-    /// offers             1 in all, the last 2 s ago
-    /// too little memory  1 offer, nearest: agent S7: memory 3584 of 4096 MiB, 2 s ago");
-    /// # Ok::<(), offermill::Error>(())
-    /// ```
-    #[must_use]
-    pub fn explain(&self, now: Timestamp) -> Explanation {
-        self.0.explain(now)
     }
 
     /// Returns how many updates were about executors that this kernel never placed.
@@ -446,23 +393,6 @@ impl Kernel {
     #[must_use]
     pub fn agents_known(&self) -> usize {
         self.0.agents.len()
-    }
-
-    /// Closes the kernel permanently: no executor is placed any more, and offers are declined as stopping. Returns the
-    /// executors to be asked to end (pass them to [`Kernel::kill_executors`]). Closing again returns those that are
-    /// still alive.
-    ///
-    /// A handler that committed just before may not have answered yet; its executors are among those returned. Join
-    /// handler threads before you send kills, so that no kill overtakes its launch.
-    pub fn close(&self) -> Vec<Target> {
-        self.0.close()
-    }
-
-    /// Closes the kernel if it is open, waits until no executor is counted or `timeout` has passed, and reports every
-    /// executor that was counted when the kernel was closed. May be called repeatedly and from several threads. The
-    /// thread parks; it doesn't poll.
-    pub fn drain(&self, timeout: Duration) -> DrainReport {
-        self.0.drain(timeout)
     }
 
     /// Compares the shared sums with the executors' cells. For tests and simulators, while no other call is in

@@ -15,6 +15,29 @@ use std::time::Duration;
 use crate::resources::PortRange;
 
 /// An offer of one agent's resources to one role.
+///
+/// It borrows all its parts. Quantities are rounded to a thousandth, as Mesos does it.
+///
+/// ```
+/// use std::time::Duration;
+/// use offermill::resources::PortRange;
+/// use offermill::{Attribute, Constraint, Offer, Resource};
+///
+/// let ports = [PortRange::new(31_000, 32_000)];
+/// let resources = [
+///     Resource::scalar("cpus", 2.0).reserved_for("eng"),
+///     Resource::scalar("cpus", 6.0),
+///     Resource::scalar("mem", 16_384.0),
+///     Resource::ranges("ports", &ports),
+/// ];
+/// let attributes = [Attribute::text("rack", "r7"), Attribute::scalar("tier", 3.0)];
+/// let offer = Offer::new("O1", "S1", "host-1", &resources, &attributes)
+///     .with_role("eng/etl") // may use what is reserved for `eng`
+///     .in_domain("eu", "eu-1")
+///     .maintained_in(Duration::from_secs(3600));
+/// assert!(Constraint::parse("expr:: @region = eu and tier >= 3")?.check(&offer).is_ok());
+/// # Ok::<(), offermill::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Offer<'a> {

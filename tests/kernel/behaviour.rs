@@ -3,6 +3,7 @@
 mod adopting;
 mod conduct;
 mod demand;
+mod documented;
 mod draining;
 mod explaining;
 mod locality;

@@ -11,10 +11,10 @@ use std::fmt;
 
 use crate::error::Error;
 use crate::ids::ExecutorId;
-use crate::kernel::Core;
 use crate::kernel::state::adopted::AdoptedNames;
 use crate::kernel::state::agents::{AgentKey, AgentRefusal};
 use crate::kernel::state::executors::{Allocation, CellState, ExecutorCell};
+use crate::kernel::{Core, Kernel};
 use crate::limits::{EXECUTOR_CORES_MAX, EXECUTOR_ID_BYTES_MAX, EXECUTOR_MEMORY_MAX};
 use crate::resources::ExecutorResources;
 use crate::sync::Ordering;
@@ -55,6 +55,67 @@ impl<D: fmt::Display> fmt::Display for ExecutorName<'_, D> {
             Some(name) => f.write_str(name),
             None => self.own.fmt(f),
         }
+    }
+}
+
+impl Kernel {
+    /// Adopts executors that a former run left on the cluster. They are counted as launching and in doubt: reconcile
+    /// [`Scope::All`](crate::Scope::All) afterwards. Returns their ids in this kernel, in order.
+    ///
+    /// An executor is left out (`None`) if:
+    ///
+    /// * the caps leave no room for it, or its agent is excluded or suspect,
+    /// * another executor has the same name,
+    /// * this kernel could have made its name itself; with [plain ids](crate::IdScheme::plain): its name is a number,
+    /// * its name is empty or longer than [`limits::EXECUTOR_ID_BYTES_MAX`](crate::limits::EXECUTOR_ID_BYTES_MAX), its
+    ///   agent's id is empty, or its memory exceeds
+    ///   [`limits::EXECUTOR_MEMORY_MAX`](crate::limits::EXECUTOR_MEMORY_MAX).
+    ///
+    /// When an update of such an executor arrives, its outcome asks for a kill.
+    ///
+    /// Call it once, before the first update of such an executor is applied.
+    ///
+    /// # Errors
+    /// Fails if executors were adopted before or are being adopted by another thread. Then nothing changes.
+    ///
+    /// # Consistency
+    /// Each executor is admitted by itself: the caps hold at every instant, also while other threads place executors.
+    ///
+    /// # Blocking
+    /// Blocks as [`Kernel::set_executor_limit`] does, for each executor.
+    ///
+    /// ```
+    /// # use offermill::resources::{ExecutorResources, Mebibytes, MilliCpus};
+    /// # use offermill::{Config, IdScheme, Kernel, Phase, Recovered, Scope, StatusUpdate, TaskState, Timestamp};
+    /// let config = Config::builder().core_cap(Some(MilliCpus::from_cores(4))).build()?;
+    /// let kernel = Kernel::new(config, IdScheme::unique("etl", 2)?);
+    /// let resources = ExecutorResources {
+    ///     cores: MilliCpus::from_cores(3),
+    ///     memory: Mebibytes::new(1408),
+    ///     ..ExecutorResources::NONE
+    /// };
+    /// // What the former run, whose epoch was 1, had written down:
+    /// let former = ["etl-1-0.0", "etl-1-1.1"]
+    ///     .map(|executor| Recovered { executor, agent_id: "S1", hostname: "host-1", resources });
+    /// let now = Timestamp::ORIGIN;
+    /// let adopted = kernel.adopt(&former, now)?;
+    /// assert!(adopted[0].is_some());
+    /// assert!(adopted[1].is_none(), "the core cap has no room for it");
+    ///
+    /// // The framework asks the cluster about the first, and applies the answers.
+    /// assert_eq!(kernel.reconcile(Scope::All, now).len(), 1);
+    /// kernel.status_update(&StatusUpdate::new("etl-1-0.0", TaskState::Running), now);
+    /// assert_eq!(kernel.snapshot(now).executors[0].phase, Phase::Running);
+    /// let outcome = kernel.status_update(&StatusUpdate::new("etl-1-1.1", TaskState::Running), now);
+    /// assert!(outcome.kill, "the other must end");
+    /// # Ok::<(), offermill::Error>(())
+    /// ```
+    pub fn adopt(
+        &self,
+        former: &[Recovered<'_>],
+        now: Timestamp,
+    ) -> Result<Vec<Option<ExecutorId>>, Error> {
+        self.0.adopt(former, now)
     }
 }
 

@@ -23,11 +23,11 @@
 use std::time::Duration;
 
 use crate::ids::ExecutorId;
-use crate::kernel::Core;
 use crate::kernel::reports::agent_names::AgentNames;
 use crate::kernel::state::drain::ListedExecutor;
 use crate::kernel::state::executors::CellStage;
 use crate::kernel::state::target::Target;
+use crate::kernel::{Core, Kernel};
 use crate::status::Fate;
 use crate::sync::{Ordering, fence, wait_for};
 
@@ -47,6 +47,59 @@ pub struct Drained {
     pub executor: Target,
     /// How it ended, or that it has not ended.
     pub fate: Fate,
+}
+
+impl Kernel {
+    /// Closes the kernel permanently: no executor is placed any more, and offers are declined as stopping. Returns the
+    /// executors to be asked to end (pass them to [`Kernel::kill_executors`]). Closing again returns those that are
+    /// still alive.
+    ///
+    /// A handler that committed just before may not have answered yet; its executors are among those returned. Join
+    /// handler threads before you send kills, so that no kill overtakes its launch.
+    ///
+    /// # Consistency
+    /// Once it has returned, no executor is placed or readmitted. A batch that another thread is answering is admitted
+    /// before it, and its executors are returned, or its offers are declined.
+    pub fn close(&self) -> Vec<Target> {
+        self.0.close()
+    }
+
+    /// Closes the kernel if it is open, waits until no executor is counted or `timeout` has passed, and reports every
+    /// executor that was counted when the kernel was closed.
+    ///
+    /// # Consistency
+    /// All calls, one after the other or at once, report the same executors; a later call knows of more ends. Executors
+    /// that were [given up](crate::Ticked::given_up) aren't waited for, but reported as unreachable.
+    ///
+    /// # Blocking
+    /// Parks the thread, without polling, until another thread applies the update that ends the last executor. Updates
+    /// that are applied on this thread only come too late.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use offermill::{Config, Decisions, Fate, IdScheme, Kernel, Offer, Resource};
+    /// # use offermill::{StatusUpdate, TaskState, Timestamp};
+    /// # let kernel = Kernel::new(Config::builder().executor_limit(Some(2)).build()?, IdScheme::plain());
+    /// # let resources = [Resource::scalar("cpus", 1.0), Resource::scalar("mem", 4096.0)];
+    /// # let offers = ["S1", "S2"].map(|agent| Offer::new(agent, agent, "host", &resources, &[]));
+    /// # let now = Timestamp::ORIGIN;
+    /// // Two executors run; a thread applies status updates.
+    /// # kernel.handler().resource_offers(&offers, now, &mut Decisions::new());
+    /// let remaining = kernel.close();
+    /// let kills = kernel.kill_executors(remaining.iter().map(|target| target.id));
+    /// assert_eq!(kills.len(), 2); // the framework sends a KILL for each
+    /// let report = std::thread::scope(|scope| {
+    ///     scope.spawn(|| kernel.status_update(&StatusUpdate::new("0", TaskState::Killed), now));
+    ///     kernel.drain(Duration::from_millis(200))
+    /// });
+    /// assert!(!report.drained, "one didn't end in time");
+    /// let fates: Vec<Fate> = report.executors.iter().map(|executor| executor.fate).collect();
+    /// assert_eq!(fates, [Fate::Killed, Fate::Alive]);
+    /// # Ok::<(), offermill::Error>(())
+    /// ```
+    pub fn drain(&self, timeout: Duration) -> DrainReport {
+        self.0.drain(timeout)
+    }
 }
 
 impl Core {

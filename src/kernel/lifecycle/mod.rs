@@ -7,4 +7,5 @@ pub(crate) mod expiry;
 pub(crate) mod limit;
 pub(crate) mod polling;
 pub(crate) mod release_batch;
+pub(crate) mod settings;
 pub(crate) mod updates;

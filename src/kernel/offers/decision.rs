@@ -17,6 +17,42 @@ use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 /// The answer to a batch of offers. Each offer is among the offers of one accept or among the declines, exactly once.
 ///
 /// Create one per thread and pass it to every batch: its memory is reused.
+///
+/// ```
+/// # use offermill::config::ExecutorCores;
+/// # use offermill::resources::{Mebibytes, MilliCpus};
+/// # use offermill::{Config, Decisions, IdScheme, Kernel, Offer, Resource, Timestamp};
+/// # let config = Config::builder()
+/// #     .executor_cores(ExecutorCores::Fixed(MilliCpus::from_cores(3)))
+/// #     .executor_memory(Mebibytes::new(1024))
+/// #     .memory_overhead(Some(Mebibytes::new(0)))
+/// #     .build()?;
+/// # let kernel = Kernel::new(config, IdScheme::plain());
+/// let unreserved = [Resource::scalar("cpus", 4.0), Resource::scalar("mem", 8192.0)];
+/// let reserved = [Resource::scalar("cpus", 1.0).reserved_for("etl")];
+/// let offers = [
+///     Offer::new("O1", "S1", "host-1", &reserved, &[]).with_role("etl"),
+///     Offer::new("O2", "S2", "host-2", &unreserved[1..], &[]).with_role("etl"),
+///     Offer::new("O3", "S1", "host-1", &unreserved, &[]).with_role("etl"),
+/// ];
+/// let mut decisions = Decisions::new();
+/// kernel.handler().resource_offers(&offers, Timestamp::ORIGIN, &mut decisions);
+///
+/// // One ACCEPT for each of these. Offers of one agent are used together.
+/// let accepted = decisions.accepts().next().unwrap();
+/// assert_eq!(accepted.offers, [0, 2]);
+/// let pieces = accepted.pieces(&accepted.executors[0]);
+/// let cores = |offer| pieces.iter().find(|piece| piece.offer == offer && piece.resource == 0);
+/// println!("{:?} of O1, {:?} of O3", cores(0), cores(2)); // the reserved core first, then two others
+/// # assert!(cores(0).is_some() && cores(2).is_some());
+///
+/// // One DECLINE for each of these.
+/// let decline = &decisions.declines()[0];
+/// assert_eq!(offers[decline.offer as usize].id, "O2");
+/// assert_eq!(decline.reason.to_string(), "0 of 3 cores");
+/// assert_eq!(decline.refuse.as_secs(), 5);
+/// # Ok::<(), offermill::Error>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct Decisions {
     pub(crate) accepts: Vec<AcceptRow>,

@@ -24,6 +24,31 @@ use crate::time::Timestamp;
 /// owns scratch memory and a private cache of agents, so that answering offers allocates nothing in the steady state.
 /// The [crate's documentation](crate#which-call-waits-for-which) lists the cases in which it does.
 ///
+/// ```
+/// use offermill::{Config, Decisions, IdScheme, Kernel, Offer, Resource, Timestamp};
+///
+/// let config = Config::builder().executor_limit(Some(10)).build()?;
+/// let kernel = Kernel::new(config, IdScheme::unique("etl", 1)?);
+/// std::thread::scope(|scope| {
+///     for agent in ["S1", "S2", "S3", "S4"] {
+///         let kernel = &kernel;
+///         scope.spawn(move || {
+///             let (mut handler, mut decisions) = (kernel.handler(), Decisions::new());
+///             let resources = [Resource::scalar("cpus", 4.0), Resource::scalar("mem", 8192.0)];
+///             for round in 0..5 {
+///                 let id = format!("offer {round} of {agent}");
+///                 let offers = [Offer::new(&id, agent, "host", &resources, &[])];
+///                 handler.resource_offers(&offers, Timestamp::ORIGIN, &mut decisions);
+///                 let answered = decisions.accepts().len() + decisions.declines().len();
+///                 assert_eq!(answered, 1, "each offer is answered once");
+///             }
+///         });
+///     }
+/// });
+/// assert_eq!(kernel.totals().executors, 10, "four threads made 20 offers");
+/// # Ok::<(), offermill::Error>(())
+/// ```
+///
 /// # Consistency
 /// A batch is admitted in one step, which checks it against the caps in force. Whatever other threads do, the core cap
 /// and the executor limit are never exceeded by the executors that are counted; those that were [given
@@ -108,9 +133,12 @@ impl Handler {
     ///
     /// Offers that meet the constraint get executors, as the placement and the caps allow. All others are declined with
     /// a reason. Offers of one agent and role are used together, unless the [conduct](crate::config::Conduct) says
-    /// otherwise. No input makes it panic: an invalid quantity counts as zero, and an offer without an agent id is
-    /// declined.
+    /// otherwise. An invalid quantity counts as zero, and an offer without an agent id is declined.
     ///
+    /// # Panics
+    /// Never, whatever the input.
+    ///
+    /// # Blocking
     /// Lock-free once the handler knows the agents: a commit is retried only if another thread's commit succeeded, the
     /// policy changed, or an agent was excluded or suspected. The first offer of an agent reads a sharded map under its
     /// lock, and may write it.

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use crate::config::text::format_duration;
 use crate::constraint::{quoted, visible};
-use crate::kernel::Core;
 use crate::kernel::reason::{Reason, ReasonKind};
 use crate::kernel::state::admission::AdmissionState;
 use crate::kernel::state::near_miss::{NearMiss, is_over};
 use crate::kernel::state::policy::Policy;
+use crate::kernel::{Core, Kernel};
 use crate::time::Timestamp;
 
 /// Why the kernel waits, from [`Kernel::explain`](crate::Kernel::explain). Its `Display` has several lines, without a
@@ -88,6 +88,34 @@ pub struct Miss {
     pub at: Timestamp,
     /// When the explanation was requested.
     asked_at: Timestamp,
+}
+
+impl Kernel {
+    /// Explains why nothing more is placed: how many executors are wanted, which cap is reached, whether offers arrive,
+    /// and for each reason how many offers were declined and how near the nearest of them was. Its `Display` is for
+    /// people.
+    ///
+    /// O(agents and handlers) on the caller's thread; handlers never wait for it. Its parts are not of one instant.
+    ///
+    /// ```
+    /// # use offermill::{Config, Decisions, IdScheme, Kernel, Offer, Resource, Timestamp, resources::Mebibytes};
+    /// let config = Config::builder().executor_memory(Mebibytes::new(3712)).executor_limit(Some(3)).build()?;
+    /// let kernel = Kernel::new(config, IdScheme::plain());
+    /// let resources = [Resource::scalar("cpus", 4.0), Resource::scalar("mem", 3584.0)];
+    /// let offers = [Offer::new("O1", "S7", "host-7", &resources, &[])];
+    /// kernel.handler().resource_offers(&offers, Timestamp::ORIGIN, &mut Decisions::new());
+    ///
+    /// let explanation = kernel.explain(Timestamp::from_millis(2_000));
+    /// assert_eq!(explanation.to_string(), "\
+    /// waiting for 3 more executors
+    /// offers             1 in all, the last 2 s ago
+    /// too little memory  1 offer, nearest: agent S7: memory 3584 of 4096 MiB, 2 s ago");
+    /// # Ok::<(), offermill::Error>(())
+    /// ```
+    #[must_use]
+    pub fn explain(&self, now: Timestamp) -> Explanation {
+        self.0.explain(now)
+    }
 }
 
 impl Core {

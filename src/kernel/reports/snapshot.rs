@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use super::agent_names::AgentNames;
 use crate::ids::ExecutorId;
-use crate::kernel::Core;
 use crate::kernel::state::admission::AdmissionState;
 use crate::kernel::state::executors::{Allocation, CellStage, CellState};
+use crate::kernel::{Core, Kernel};
 use crate::resources::{ExecutorResources, MilliCpus};
 use crate::sync::{Ordering, fence};
 use crate::time::Timestamp;
@@ -99,6 +99,47 @@ pub struct AgentState {
 }
 
 type Row = (ExecutorId, CellState, Allocation, Timestamp);
+
+impl Kernel {
+    /// Returns the sums at one instant, with one load.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        self.0.totals()
+    }
+
+    /// Returns all executors and agents. O(executors and agents) on the caller's thread.
+    ///
+    /// # Consistency
+    /// The totals are of one instant. If [`Snapshot::exact`] is set, which it is unless executors come and go very
+    /// fast, the executors are of the same instant. Agents are each as they were at some moment of the call.
+    ///
+    /// # Blocking
+    /// Handlers never wait for it, nor it for them, except when an agent is first seen: its name has a lock.
+    ///
+    /// ```
+    /// # use offermill::{Config, Decisions, IdScheme, Kernel, Offer, Phase, Resource, Timestamp};
+    /// # let kernel = Kernel::new(Config::builder().build()?, IdScheme::plain());
+    /// # let resources = [Resource::scalar("cpus", 2.0), Resource::scalar("mem", 4096.0)];
+    /// # let offers = [Offer::new("O1", "S1", "host-1", &resources, &[])];
+    /// # let now = Timestamp::ORIGIN;
+    /// # kernel.handler().resource_offers(&offers, now, &mut Decisions::new());
+    /// let snapshot = kernel.snapshot(now);
+    /// for executor in &snapshot.executors {
+    ///     // 0 on S1: 2 cores, Launching
+    ///     let name = kernel.executor_name(executor.id);
+    ///     println!("{name} on {}: {} cores, {:?}", executor.agent_id, executor.resources.cores, executor.phase);
+    /// }
+    /// assert!(snapshot.exact);
+    /// assert_eq!(snapshot.executors.len() as u32, snapshot.totals.executors);
+    /// assert_eq!(snapshot.executors[0].phase, Phase::Launching);
+    /// assert_eq!((&*snapshot.agents[0].hostname, snapshot.agents[0].executors), ("host-1", 1));
+    /// # Ok::<(), offermill::Error>(())
+    /// ```
+    #[must_use]
+    pub fn snapshot(&self, now: Timestamp) -> Snapshot {
+        self.0.snapshot(now)
+    }
+}
 
 impl Core {
     pub(crate) fn totals(&self) -> Totals {
