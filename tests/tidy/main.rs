@@ -282,11 +282,13 @@ fn the_front_page_names_what_there_is() {
     }
 }
 
-/// Goal: the library runs without a clock, threads or output of its own. Method: look for them in the kernel.
+/// Goal: the library runs without a clock, threads or output of its own. Method: look for them in the kernel's code;
+/// examples in its documentation may have them.
 #[test]
 fn the_kernel_has_no_clock_no_threads_and_no_output() {
     for (name, text) in all_sources().iter().filter(|(name, _)| name.starts_with("src/kernel/")) {
-        let code: String = text.lines().take_while(|line| *line != "mod tests {").collect();
+        let lines = text.lines().take_while(|line| *line != "mod tests {");
+        let code: String = lines.filter(|line| !line.trim_start().starts_with("///")).collect();
         for banned in
             ["Instant::now", "SystemTime", "thread::spawn", "println!", "std::fs", "std::io"]
         {

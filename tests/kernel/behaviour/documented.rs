@@ -125,8 +125,8 @@ fn variants(source: &str, name: &str) -> usize {
     body.lines().filter(|line| line.starts_with("    ") && line.ends_with(',')).count()
 }
 
-/// Goal: the table of states and reasons is true, and complete. Method: ask a kernel of each cell, with an executor that
-/// runs and with one that nobody knows, and write the table anew; count states and reasons in the source.
+/// Goal: the table of states and reasons is true, and complete. Method: ask a kernel of each cell, with an executor
+/// that runs and with one that nobody knows, and write the table anew; count states and reasons in the source.
 #[test]
 fn the_table_of_states_says_what_the_kernel_does() {
     let source = include_str!("../../../src/status.rs");
@@ -136,8 +136,8 @@ fn the_table_of_states_says_what_the_kernel_does() {
     assert_eq!(table_in(source, "| state | reason |"), table, "src/status.rs should say:\n{table}");
 }
 
-/// Goal: an end after a kill that was asked for blames no agent, whatever the state and the reason. Method: all of them,
-/// where one failure excludes.
+/// Goal: an end after a kill that was asked for blames no agent, whatever the state and the reason. Method: all of
+/// them, where one failure excludes.
 #[test]
 fn an_executor_that_was_asked_to_end_blames_no_agent() {
     for state in STATES {
