@@ -1,6 +1,6 @@
 //! The events of a run, with their severity.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use offermill::spark::shuffle::ShuffleEvent;
 use offermill::{DemandCall, Timestamp};
@@ -36,8 +36,8 @@ pub(crate) enum RunEvent {
     Running(ExecutorRecord),
     /// An executor was asked to end.
     Ending(ExecutorRecord),
-    /// An executor's agent is unreachable.
-    Unreachable(ExecutorRecord),
+    /// An executor's agent is unreachable; when it is given up, if it is.
+    Unreachable { record: ExecutorRecord, given_up_at: Option<SystemTime> },
     /// An executor's agent is reachable again.
     Returned(ExecutorRecord),
     /// An executor's agent is reachable again, but the executor has been replaced and is killed.
@@ -127,7 +127,7 @@ impl RunEvent {
             | RunEvent::Resumed { .. }
             | RunEvent::Shuffle { event: ShuffleEvent::Registered { again: true, .. }, .. }
             | RunEvent::Adopted(_)
-            | RunEvent::Unreachable(_)
+            | RunEvent::Unreachable { .. }
             | RunEvent::Returned(_)
             | RunEvent::Overflow { .. }
             | RunEvent::LimitSet { .. }

@@ -23,6 +23,8 @@ pub(crate) struct RunState {
     clock: Clock,
     on_exit: OnExit,
     failures_to_exclude: u8,
+    /// How long an executor may be unreachable before it is given up; `None` is for ever.
+    unreachable_timeout: Option<Duration>,
     records: BTreeMap<u64, ExecutorRecord>,
     by_name: HashMap<String, u64>,
     next_number: u64,
@@ -58,11 +60,17 @@ pub(crate) enum FindError {
 
 impl RunState {
     /// A run without executors.
-    pub(crate) fn new(clock: Clock, on_exit: OnExit, failures_to_exclude: u8) -> RunState {
+    pub(crate) fn new(
+        clock: Clock,
+        on_exit: OnExit,
+        failures_to_exclude: u8,
+        unreachable_timeout: Option<Duration>,
+    ) -> RunState {
         RunState {
             clock,
             on_exit,
             failures_to_exclude,
+            unreachable_timeout,
             records: BTreeMap::new(),
             by_name: HashMap::new(),
             next_number: 0,
@@ -178,9 +186,13 @@ impl RunState {
                 RunEvent::Excluded(self.exclude_agent(at, agent_id, until)?)
             }
             Notice::AgentLost { agent_id } => {
-                let agent = self.agents.entry(agent_id.clone()).or_default();
-                agent.is_lost = true;
-                RunEvent::AgentLost { host: agent.host.clone(), agent_id }
+                // Of an agent that has had no executor only the id is known.
+                let agent = self.agents.get_mut(&agent_id);
+                let host = agent.map_or(agent_id.clone(), |agent| {
+                    agent.is_lost = true;
+                    agent.host.clone()
+                });
+                RunEvent::AgentLost { host, agent_id }
             }
             Notice::GivenUp { executor } => {
                 RunEvent::GivenUp(self.change(at, &executor, ExecutorState::GivenUp, None)?)
@@ -257,9 +269,12 @@ impl RunState {
             Change::Returned | Change::Readmitted => {
                 self.change(at, executor, ExecutorState::Running, message).map(RunEvent::Returned)
             }
-            Change::Unreachable => self
-                .change(at, executor, ExecutorState::Unreachable, message)
-                .map(RunEvent::Unreachable),
+            Change::Unreachable => {
+                let record = self.change(at, executor, ExecutorState::Unreachable, message)?;
+                let ends = self.unreachable_timeout.map(|timeout| at.plus(timeout));
+                let given_up_at = ends.and_then(|ends| time_of(self.clock, ends));
+                Some(RunEvent::Unreachable { record, given_up_at })
+            }
             Change::Refused => self
                 .change(at, executor, ExecutorState::Ending, message)
                 .map(RunEvent::RefusedReturn),
@@ -361,5 +376,24 @@ impl RunState {
         };
         agent.exclusions.push(exclusion.clone());
         Some(exclusion)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: an agent that is lost and never had an executor is named by its id, and isn't among the run's agents.
+    /// Method: its loss.
+    #[test]
+    fn a_lost_agent_without_executors_has_a_name() {
+        let mut run_state = RunState::new(Clock::start(), OnExit::Killed, 2, None);
+        let lost = Notice::AgentLost { agent_id: "S1".to_owned() };
+        let event = run_state.apply(Timestamp::ORIGIN, lost);
+        assert!(
+            matches!(&event, Some(RunEvent::AgentLost { host, .. }) if host == "S1"),
+            "{event:?}"
+        );
+        assert!(run_state.agents.is_empty());
     }
 }

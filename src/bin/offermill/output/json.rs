@@ -170,7 +170,7 @@ fn body(event: &RunEvent) -> (&'static str, Value) {
         RunEvent::Adopted(it) => ("adopted", record(it)),
         RunEvent::Running(it) => ("running", record(it)),
         RunEvent::Ending(it) => ("ending", record(it)),
-        RunEvent::Unreachable(it) => ("out_of_sight", record(it)),
+        RunEvent::Unreachable { record: it, .. } => ("out_of_sight", record(it)),
         RunEvent::Returned(it) => ("returned", record(it)),
         RunEvent::RefusedReturn(it) => ("refused_return", record(it)),
         RunEvent::GivenUp(it) => ("given_up", record(it)),

@@ -1,7 +1,7 @@
 //! Sentences about events, end reasons and errors of a run.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use offermill::DemandCall;
 use offermill::config::text::format_duration;
@@ -17,7 +17,7 @@ use crate::model::target::{OnExit, RunTarget};
 use crate::model::unended::{UnendedFate, is_out_of_reach};
 use crate::output::stall::stall_sentence;
 use crate::text::clock::short_time;
-use crate::text::format::{count, passed, printable};
+use crate::text::format::{cores, count, passed, printable};
 
 /// The sentence of an event, without its time.
 pub(crate) fn event_sentence(event: &RunEvent) -> String {
@@ -42,7 +42,7 @@ pub(crate) fn event_sentence(event: &RunEvent) -> String {
         RunEvent::Adopted(record) => placement(record, "taken over on", None),
         RunEvent::Running(record) => about(record, "running", &record.message),
         RunEvent::Ending(record) => about(record, "ending", &record.message),
-        RunEvent::Unreachable(record) => about(record, "unreachable", &record.message),
+        RunEvent::Unreachable { record, given_up_at } => unreachable(record, *given_up_at),
         RunEvent::Returned(record) => about(record, "reachable again", &record.message),
         RunEvent::RefusedReturn(record) => {
             about(record, "reachable again too late, is ended", "another executor has replaced it")
@@ -131,13 +131,12 @@ pub(crate) fn list(names: &[String]) -> String {
 /// As in `etl-1 placed on agent-1: 1 core, 512 MiB`.
 fn placement(record: &ExecutorRecord, how: &str, replaces: Option<&str>) -> String {
     let ExecutorRecord { name, host, resources, .. } = record;
-    let ExecutorResources { cores, memory, gpus, port } = resources;
+    let ExecutorResources { memory, gpus, port, .. } = resources;
     let mut text = format!("{name} {how} {host}");
     if let Some(replaced) = replaces {
         text.push_str(&format!(" in place of {replaced}"));
     }
-    let plural = if cores.millis() == 1000 { "" } else { "s" };
-    text.push_str(&format!(": {cores} core{plural}, {memory}"));
+    text.push_str(&format!(": {}, {memory}", cores(resources.cores)));
     if gpus.get() > 0 {
         text.push_str(&format!(", {}", count(u64::from(gpus.get()), "GPU")));
     }
@@ -153,6 +152,17 @@ fn about(record: &ExecutorRecord, what: &str, message: &str) -> String {
         "" => format!("{name} {what} on {host}"),
         message => format!("{name} {what} on {host}: {}", printable(message)),
     }
+}
+
+/// As in `etl-1 unreachable on agent-1, replaced at 13:10:12 UTC unless it returns: the agent was disconnected`.
+fn unreachable(record: &ExecutorRecord, given_up_at: Option<SystemTime>) -> String {
+    let ExecutorRecord { name, host, message, .. } = record;
+    let until = match given_up_at {
+        Some(at) => format!("replaced at {} unless it returns", short_time(at)),
+        None => "replaced when its end is known".to_owned(),
+    };
+    let colon = if message.is_empty() { "" } else { ": " };
+    format!("{name} unreachable on {host}, {until}{colon}{}", printable(message))
 }
 
 fn stopping(why: &str, timeout: Duration, executors: usize, by_signal: bool) -> String {
@@ -319,5 +329,41 @@ pub(crate) fn unended_sentence(fate: UnendedFate, executors: &[&ExecutorRecord])
             }
             sentences.join("; ")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use offermill::Timestamp;
+
+    use super::*;
+
+    /// Goal: the sentence about an unreachable executor says until when it is waited for. Method: with an end and a
+    /// message, and without.
+    #[test]
+    fn an_unreachable_executor_has_a_time() {
+        let record = |message: &str| ExecutorRecord {
+            name: "etl-1".to_owned(),
+            agent_id: "S1".to_owned(),
+            host: "agent-1".to_owned(),
+            state: ExecutorState::Unreachable,
+            resources: ExecutorResources::NONE,
+            placed_at: Timestamp::ORIGIN,
+            changed_at: Timestamp::ORIGIN,
+            ended_at: None,
+            message: message.to_owned(),
+            replaced_by: None,
+        };
+        let at = Some(UNIX_EPOCH + Duration::from_secs(951_782_400));
+        assert_eq!(
+            unreachable(&record("lost"), at),
+            "etl-1 unreachable on agent-1, replaced at 2000-02-29 00:00:00 UTC unless it returns: lost"
+        );
+        assert_eq!(
+            unreachable(&record(""), None),
+            "etl-1 unreachable on agent-1, replaced when its end is known"
+        );
     }
 }

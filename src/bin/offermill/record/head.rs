@@ -27,6 +27,7 @@ const DECISIVE: &[&str] = &[
     "spark.mesos.constraints",
     "offermill.placement",
     "offermill.maintenanceLead",
+    "offermill.unreachableTimeout",
     "offermill.resources.revocable",
     "spark.mesos.rejectOfferDuration",
     "spark.mesos.rejectOfferDurationForUnmetConstraints",

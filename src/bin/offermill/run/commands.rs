@@ -111,10 +111,17 @@ impl Session {
         // An executor that is named twice is asked once.
         let names: BTreeSet<String> = names.iter().map(found).collect::<Result<_, _>>()?;
         let ids = names.iter().filter_map(|name| self.kernel.executor_id(name));
-        self.kill(ids.collect(), "by command".to_owned());
+        let (asked, why) = match self.run_state.is_connected {
+            true => ("asked to end", "by command"),
+            false => (
+                "will be asked to end when the framework is registered again",
+                "by command, when the framework is registered again",
+            ),
+        };
+        self.kill(ids.collect(), why.to_owned());
         let executors = count(names.len() as u64, "executor");
         let limit = limit_text(self.kernel.executor_limit());
-        Ok(format!("{executors} asked to end, the limit stays {limit}"))
+        Ok(format!("{executors} {asked}, the limit stays {limit}"))
     }
 
     /// Asks executors to end and publishes that.

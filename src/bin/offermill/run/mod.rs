@@ -180,7 +180,12 @@ fn start(
     };
     let failures = settings.exclusion.map_or(0, |rule| rule.failures);
     let session = Session {
-        run_state: RunState::new(engine.clock(), settings.target.on_exit, failures),
+        run_state: RunState::new(
+            engine.clock(),
+            settings.target.on_exit,
+            failures,
+            settings.config.unreachable().release_after,
+        ),
         clock: engine.clock(),
         shuffle: ShuffleServices::new(settings.shuffle.clone(), shuffle_sender(&sender)),
         engine: Some(engine),

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use offermill::cluster::local::AgentAttributes;
-use offermill::config::{ExclusionRule, ExecutorCores, ExecutorGpus, Placement, RefuseDurations};
+use offermill::config::{
+    ExclusionRule, ExecutorCores, ExecutorGpus, Placement, RefuseDurations, UnreachableRule,
+};
 use offermill::launch::Form;
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{Constraint, Error};
@@ -39,6 +41,8 @@ pub(crate) struct SettingsDraft {
     pub(crate) port: Option<u16>,
     pub(crate) revocable: bool,
     pub(crate) maintenance_lead: Duration,
+    /// How long an executor may be unreachable before it is replaced; `None` is for ever.
+    pub(crate) unreachable_timeout: Option<Duration>,
     pub(crate) variables: BTreeMap<String, String>,
     pub(crate) constraint: Constraint,
     pub(crate) placement: Placement,
@@ -97,6 +101,7 @@ impl Default for SettingsDraft {
             port: None,
             revocable: false,
             maintenance_lead: Duration::from_secs(600),
+            unreachable_timeout: UnreachableRule::default().release_after,
             variables: BTreeMap::new(),
             constraint: Constraint::none(),
             placement: Placement::RoundRobin,

@@ -14,6 +14,7 @@ use crate::model::target::{FrameworkRemains, OnExit, RunTarget, SandboxPlace};
 use crate::settings::draft::SettingsDraft;
 use crate::settings::sources::Sourced;
 use crate::target::PreparedTarget;
+use crate::text::format::cores;
 
 /// Checks the credential and the files of the framework.
 pub(super) fn prepare(
@@ -80,7 +81,9 @@ pub(super) fn prepare(
 /// Why no offers come: the subscription filters them.
 fn no_offers_hint(config: &Config, is_unconstrained: bool) -> String {
     let size = match config.executor_cores() {
-        ExecutorCores::Fixed(cores) => format!("{cores} cores and {}", config.memory_taken()),
+        ExecutorCores::Fixed(each) => {
+            format!("{} and {}", cores(each), config.memory_taken())
+        }
         ExecutorCores::WholeOffer => config.memory_taken().to_string(),
     };
     let constraint = match is_unconstrained {

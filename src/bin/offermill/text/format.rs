@@ -3,10 +3,16 @@
 use std::time::Duration;
 
 use offermill::config::text::format_duration;
+use offermill::resources::MilliCpus;
 
 /// Formats a count with its noun: `1 executor`, `2 executors`.
 pub(crate) fn count(number: u64, singular: &str) -> String {
     if number == 1 { format!("1 {singular}") } else { format!("{number} {singular}s") }
+}
+
+/// Formats a number of cores: `1 core`, `0.5 cores`.
+pub(crate) fn cores(cores: MilliCpus) -> String {
+    if cores == MilliCpus::from_cores(1) { "1 core".to_owned() } else { format!("{cores} cores") }
 }
 
 /// Formats an elapsed duration: in tenths of a second below a minute, in seconds above.
@@ -67,6 +73,8 @@ mod tests {
     #[test]
     fn numbers_read_well() {
         assert_eq!([count(1, "core"), count(0, "core")], ["1 core", "0 cores"]);
+        let millis = [500, 1000, 2000].map(MilliCpus::from_millis);
+        assert_eq!(millis.map(cores), ["0.5 cores", "1 core", "2 cores"]);
         assert_eq!([grouped(7), grouped(1000), grouped(1_234_567)], ["7", "1 000", "1 234 567"]);
         assert_eq!(passed(Duration::from_millis(12_345)), "12.3 s");
         assert_eq!(passed(Duration::from_secs(75)), "1 min 15 s");

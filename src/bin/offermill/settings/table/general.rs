@@ -185,6 +185,19 @@ pub(super) const GENERAL_ROWS: &[OptionRow] = &[
             draft.maintenance_lead = given.duration(TimeUnit::Seconds)?;
             Ok(())
         }),
+    OptionRow::offermill(
+        "offermill.unreachableTimeout",
+        "duration (s) or never: when an executor out of reach is replaced",
+    )
+    .default("5min")
+    .only(ClusterKind::Mesos)
+    .read(|draft, given| {
+        draft.unreachable_timeout = match given.text.trim() {
+            "never" => None,
+            _ => Some(given.duration(TimeUnit::Seconds)?),
+        };
+        Ok(())
+    }),
     OptionRow::offermill("offermill.resources.revocable", "true or false")
         .default("false")
         .read(|draft, given| given.read_into(&mut draft.revocable, parse_bool)),
