@@ -1,6 +1,8 @@
 //! Runs a few executors on a Mesos cluster until all have finished: a complete framework.
 //!
 //! `cargo run --example on_mesos --features mesos -- mesos://127.0.0.1:5050`
+//!
+//! Root adds the user that executors run as: `... -- mesos://127.0.0.1:5050 nobody`.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -32,7 +34,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .memory_overhead(Some(Mebibytes::new(0)))
         .executor_limit(Some(EXECUTORS))
         .build()?;
-    let cluster = MesosCluster::new(MesosConfig::new(masters, "example").for_kernel(&config))?;
+    let mut mesos = MesosConfig::new(masters, "example").for_kernel(&config);
+    mesos.user = std::env::args().nth(2);
+    let cluster = MesosCluster::new(mesos)?;
     let epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs();
     let kernel = Kernel::new(config, IdScheme::unique("example", epoch)?);
     let command = ["sh", "-c", "echo {{EXECUTOR_ID}} on {{HOSTNAME}}; sleep 2"];

@@ -230,6 +230,9 @@ pub mod limits;
 #[doc(hidden)]
 pub mod mesos_v1;
 mod offer;
+#[cfg(any(feature = "local", feature = "mesos"))]
+#[doc(hidden)]
+pub mod private_files;
 pub mod resources;
 #[cfg(feature = "spark")]
 pub mod spark;

@@ -18,6 +18,7 @@
 //! | [`comparing`] | expected answers are compared with Spark's, and tasks are what Spark's are |
 //! | [`deviations`] | the defects of Spark that aren't reproduced |
 //! | [`simulating`] | `offermill simulate` |
+//! | [`users`] | what other users of the machine prepare, and who executors run as |
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -38,3 +39,4 @@ mod spark_executors;
 mod status;
 mod support;
 mod unread;
+mod users;

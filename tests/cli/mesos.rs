@@ -16,7 +16,8 @@ const ENCODED: &str = "cDpjQW5Bc";
 fn on_mesos<'a>(flags: &[&'a str]) -> Vec<&'a str> {
     let master =
         ["--master", "mesos://127.0.0.1:1", "-c", "offermill.mesos.subscribeTimeout=100ms"];
-    [&["run"], &master[..], flags, &["--", "true"]].concat()
+    let user = ["-c", "offermill.mesos.user=nobody"];
+    [&["run"], &master[..], &user, flags, &["--", "true"]].concat()
 }
 
 /// Invalid settings for Mesos, with their messages. `FOLDER` is the test's folder.

@@ -87,7 +87,8 @@ const DEFAULTS: &[(&str, &str)] = &[
 #[test]
 fn defaults_are_those_of_spark() {
     let folder = Folder::new();
-    let flags = ["--master", "mesos://h", "--print-config", "--json"];
+    let user = "offermill.mesos.user=nobody";
+    let flags = ["--master", "mesos://h", "-c", user, "--print-config", "--json"];
     let ended = run(&folder, &flags, &[]);
     assert_eq!((ended.code, &*ended.errors), (Some(0), ""));
     let objects = ended.events();
@@ -140,6 +141,7 @@ const FILE: &str = "# Defaults of this cluster\n\
     spark.eventLog.enabled           true\n\
     spark.kubernetes.namespace       etl\n\
     spark.mesos.principal            etl\n\
+    offermill.mesos.user             nobody\n\
     spark.mesos.secret               cAnAry1\n\
     spark.blacklist.timeout          2h\n\
     spark.executorEnv.API_TOKEN      cAnAry2\n\
@@ -328,7 +330,10 @@ fn contradictions_are_told_with_both_names() {
     let refused = |settings: &[&str]| {
         let conf = settings.iter().flat_map(|setting| ["--conf", setting]);
         let flags: Vec<&str> =
-            ["--master", "mesos://127.0.0.1:1"].into_iter().chain(conf).collect();
+            ["--master", "mesos://127.0.0.1:1", "-c", "offermill.mesos.user=nobody"]
+                .into_iter()
+                .chain(conf)
+                .collect();
         let ended = run(&folder, &[&flags[..], &["--", "true"]].concat(), &[]);
         assert_eq!((ended.code, &*ended.output), (Some(2), ""), "{settings:?}: {}", ended.errors);
         ended.errors

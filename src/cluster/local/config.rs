@@ -7,6 +7,7 @@ use super::attributes::AgentAttributes;
 use super::master::LocalMaster;
 use crate::cluster::process::EnvironmentBase;
 use crate::error::Error;
+use crate::private_files::effective_uid;
 use crate::resources::PortRange;
 
 const INTERVAL_MIN: Duration = Duration::from_millis(10);
@@ -39,7 +40,7 @@ impl LocalConfig {
         LocalConfig {
             master,
             attributes: AgentAttributes::default(),
-            work_dir: std::env::temp_dir().join("offermill"),
+            work_dir: std::env::temp_dir().join(format!("offermill-{}", effective_uid())),
             grace: Duration::from_secs(5),
             interval: Duration::from_millis(200),
             ports: PortRange::new(31_000, 32_000),
@@ -57,7 +58,10 @@ impl LocalConfig {
     }
 
     /// Sets the folder below which sandboxes are made, as `sandboxes/<framework>/<agent>/<executor>/`. Default:
-    /// `offermill` in the system's folder for temporary files.
+    /// `offermill-` and the effective user's id, in the system's folder for temporary files.
+    ///
+    /// The folder is made with mode 0700 unless it exists. A folder that belongs to another user than this one or root
+    /// is refused when the cluster starts, and so is one that others may write.
     #[must_use]
     pub fn work_dir(mut self, work_dir: impl Into<PathBuf>) -> LocalConfig {
         self.work_dir = work_dir.into();

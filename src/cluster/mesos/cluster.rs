@@ -23,6 +23,7 @@ use super::subscriber::{Subscriber, SubscriberState};
 use super::supervisor::{StopRequest, Supervisor, panic_text};
 use super::task;
 use super::tear_down::{TearDown, TearDownOutcome};
+use super::user::default_user;
 use crate::config::Config;
 use crate::engine::cluster_manager::{
     Accept, Call, ClusterManager, Event, EventSink, ReadOffers, ReconcileTask, RecoveredExecutor,
@@ -66,9 +67,12 @@ impl MesosCluster {
     /// Creates a manager that is not started.
     ///
     /// # Errors
-    /// If the value of a setting isn't allowed.
-    pub fn new(config: MesosConfig) -> Result<MesosCluster, Error> {
+    /// If the value of a setting isn't allowed, or if there is no user that executors can run as.
+    pub fn new(mut config: MesosConfig) -> Result<MesosCluster, Error> {
         config.check()?;
+        if config.user.is_none() {
+            config.user = Some(default_user()?);
+        }
         Ok(MesosCluster {
             config,
             opened: Mutex::new(None),
@@ -90,7 +94,7 @@ impl MesosCluster {
     pub fn open_framework_id_file(&self) -> Result<(), Error> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         if opened.is_none() && self.running.get().is_none() {
-            *opened = Some(SharedStateFile::open(self.config.framework_id_file.as_deref())?);
+            *opened = Some(SharedStateFile::open(&self.config)?);
         }
         Ok(())
     }
@@ -158,7 +162,7 @@ impl MesosCluster {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         match opened.take() {
             Some(opened) => Ok(opened),
-            None => SharedStateFile::open(self.config.framework_id_file.as_deref()),
+            None => SharedStateFile::open(&self.config),
         }
     }
 

@@ -1,6 +1,6 @@
 //! [`MesosConfig`]: the framework's settings at a Mesos master, and the settings of the connection.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::masters::Masters;
@@ -21,8 +21,10 @@ pub struct MesosConfig {
     pub masters: Masters,
     /// The framework's name, as it is displayed.
     pub name: String,
-    /// The user that executors run as on the agents. Default: the environment variable `USER`, or else `root`.
-    pub user: String,
+    /// The user that executors run as on the agents. Default: the name of the effective user of this process
+    /// ([`default_user`](super::default_user)). There is no default if that is root or has no name:
+    /// [`MesosCluster::new`](super::MesosCluster::new) fails then.
+    pub user: Option<String>,
     /// The roles to which resources are offered, at least one. Default: `*`.
     pub roles: Vec<String>,
     /// The principal as which the framework authenticates. Default: none.
@@ -46,6 +48,10 @@ pub struct MesosConfig {
     /// none. If the program is killed between the first subscription and the writing of the file, the master keeps a
     /// framework without executors for the failover timeout.
     pub framework_id_file: Option<PathBuf>,
+    /// What the thread that writes the framework id file calls before it writes the file anew. Tests block there, in
+    /// place of a disk that hangs. Default: none.
+    #[doc(hidden)]
+    pub before_rewrite: Option<fn(&Path)>,
     /// The encoding of messages. Default: protobuf.
     pub encoding: Encoding,
     /// The maximum length of a record from the master, in bytes: 1 KiB to 1 GiB. Default: 64 MiB.
@@ -115,10 +121,7 @@ impl MesosConfig {
         MesosConfig {
             masters,
             name: name.into(),
-            user: std::env::var("USER")
-                .ok()
-                .filter(|user| !user.is_empty())
-                .unwrap_or_else(|| "root".to_owned()),
+            user: None,
             roles: vec![DEFAULT_ROLE.to_owned()],
             credential: None,
             secret_over_plain_http: false,
@@ -128,6 +131,7 @@ impl MesosConfig {
             webui_url: None,
             labels: Vec::new(),
             framework_id_file: None,
+            before_rewrite: None,
             encoding: Encoding::default(),
             record_bytes_max: 64 << 20,
             ca_file: None,
@@ -177,6 +181,12 @@ impl MesosConfig {
         let MesosConfig { credential, masters, .. } = self;
         for role in &self.roles {
             check_role(role)?;
+        }
+        if let Some(user) = &self.user
+            && (user.is_empty() || user.chars().any(|c| c.is_whitespace() || c.is_control()))
+        {
+            let allowed = "a name without white space and control characters";
+            return Err(Error::setting("user", user, allowed));
         }
         if self.roles.is_empty() {
             return Err(Error::setting("role", "", "at least one"));

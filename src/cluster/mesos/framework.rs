@@ -11,7 +11,8 @@ pub(super) fn info(config: &MesosConfig, id: Option<&str>) -> FrameworkInfo {
     let labels =
         config.labels.iter().map(|(key, value)| Label { key: key.clone(), value: value.clone() });
     FrameworkInfo {
-        user: config.user.clone(),
+        // The cluster manager has set it.
+        user: config.user.clone().unwrap_or_default(),
         name: config.name.clone(),
         id: id.map(framework_id),
         failover_timeout: Some(config.failover_timeout.as_secs_f64()),

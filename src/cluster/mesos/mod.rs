@@ -38,9 +38,11 @@ mod supervisor;
 mod task;
 mod tear_down;
 mod tls;
+mod user;
 
 pub use crate::launch::Secret;
 pub use crate::mesos_v1::codec::Encoding;
 pub use cluster::MesosCluster;
 pub use config::{AtEnd, Credential, MesosConfig, MinOfferResources};
 pub use masters::{Master, Masters};
+pub use user::default_user;

@@ -19,19 +19,21 @@
 //! programs with one framework id would end each other's subscription forever. When it is opened and when it has grown,
 //! it is rewritten without executors that have ended; the new file replaces the old one atomically. It is synced to the
 //! disk before that, so that the replacement can't leave an empty file. Paths that exist and aren't regular files are
-//! refused: opening a pipe would block, and a device would be replaced.
+//! refused: opening a pipe would block, and a device would be replaced. Files of other users are refused, too, and the
+//! file and its lock can be opened by this user only: see `private_files`.
 //!
 //! A thread of its own writes the file: see `state_writer.rs`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::engine::cluster_manager::RecoveredExecutor;
 use crate::error::Error;
+use crate::private_files::{open_file, open_lock, replace, resolve};
 use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 
 const HEAD: &str = "offermill framework 1";
@@ -54,6 +56,8 @@ pub(super) struct StateFile {
     rewritten_length: u64,
     /// The file differs from `state`: it must be rewritten before lines are appended.
     outdated: bool,
+    /// See [`MesosConfig::before_rewrite`](super::MesosConfig::before_rewrite).
+    pub(super) before_rewrite: Option<fn(&Path)>,
 }
 
 /// The content of the file.
@@ -72,13 +76,14 @@ impl StateFile {
         let fail = |doing: &str, error: io::Error| {
             Error::cluster_from(format!("framework id file {}: {doing}", path.display()), error)
         };
+        let path = &resolve(path).map_err(|error| fail("it can't be opened", error))?;
         let lock_path = sibling(path, ".lock");
-        [path, &lock_path, &sibling(path, ".new")]
+        [path, &lock_path]
             .into_iter()
-            .try_for_each(check_regular_file)
+            .try_for_each(|path| check_regular_file(path))
             .map_err(|error| fail("it can't be opened", error))?;
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&lock_path);
-        let lock = lock.map_err(|error| fail("its lock file can't be created", error))?;
+        let lock = open_lock(&lock_path);
+        let lock = lock.map_err(|error| fail("its lock file can't be opened", error))?;
         match lock_with_retry(&lock) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -88,7 +93,7 @@ impl StateFile {
             Err(TryLockError::Error(error)) => return Err(fail("it can't be locked", error)),
         }
         let mut text = Vec::new();
-        match File::open(path) {
+        match open_file(path) {
             Ok(file) => {
                 let read = file.take(BYTES_MAX + 1).read_to_end(&mut text);
                 read.map_err(|error| fail("it can't be read", error))?;
@@ -108,6 +113,7 @@ impl StateFile {
             length,
             rewritten_length: length,
             outdated: false,
+            before_rewrite: None,
         })
     }
 
@@ -183,6 +189,9 @@ impl StateFile {
 
     fn rewrite_file(&mut self) -> io::Result<()> {
         self.outdated = true;
+        if let Some(wait) = self.before_rewrite {
+            wait(&self.path);
+        }
         (self.file, self.length) = rewrite(&self.path, &self.state)?;
         self.rewritten_length = self.length;
         self.outdated = false;
@@ -228,11 +237,10 @@ fn rewrite(path: &Path, state: &FrameworkState) -> io::Result<(File, u64)> {
         let _infallible = writeln!(text, "finished {}", state.finished);
     }
     state.executors.values().for_each(|it| write_line(&mut text, it));
-    let new = sibling(path, ".new");
-    let mut file = File::create(&new)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_data()?;
-    std::fs::rename(&new, path)?;
+    let file = replace(path, |file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_data()
+    })?;
     Ok((file, text.len() as u64))
 }
 

@@ -15,7 +15,6 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
@@ -23,6 +22,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{oneshot, watch};
 
+use super::config::MesosConfig;
 use super::state_file::{FrameworkState, StateFile};
 use crate::engine::cluster_manager::{RecoveredExecutor, Update};
 use crate::error::Error;
@@ -84,11 +84,12 @@ struct PendingWrites {
 }
 
 impl SharedStateFile {
-    /// Opens the file, if there is a path, and starts its thread. The thread ends when all clones are dropped and all
+    /// Opens the framework id file, if one is configured, and starts its thread. The thread ends when all clones are dropped and all
     /// writes have completed.
-    pub(super) fn open(path: Option<&Path>) -> Result<SharedStateFile, Error> {
-        let Some(path) = path else { return Ok(SharedStateFile(None)) };
-        let state_file = StateFile::open(path)?;
+    pub(super) fn open(config: &MesosConfig) -> Result<SharedStateFile, Error> {
+        let Some(path) = &config.framework_id_file else { return Ok(SharedStateFile(None)) };
+        let mut state_file = StateFile::open(path)?;
+        state_file.before_rewrite = config.before_rewrite;
         let (jobs, inbox) = channel();
         let former = state_file.state().clone();
         let launched = former.executors.keys().cloned().collect();

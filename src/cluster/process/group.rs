@@ -24,6 +24,7 @@ use super::exit::Exit;
 use super::sandbox::Sandbox;
 use super::warden::Warden;
 use crate::launch::{Command, Form};
+use crate::private_files::PrivateFolder;
 
 /// The stack of the thread that waits for an executor's end, in bytes. The thread does nothing else.
 const WAITER_STACK_BYTES: usize = 128 * 1024;
@@ -91,7 +92,7 @@ impl StartError {
 pub(crate) struct ProcessGroup {
     leader: Pid,
     executor: Pid,
-    sandbox: PathBuf,
+    sandbox: PrivateFolder,
     /// Leads the group, dead or alive, until the group is reaped.
     first_warden: Option<Arc<Warden>>,
     /// The latest replacement of a warden that was killed.
@@ -116,8 +117,8 @@ impl ProcessGroup {
         let Some((program, arguments)) = argv.split_first() else {
             return Err(StartError::failed("the command is empty"));
         };
-        let path = sandbox.path;
-        let mut warden = Warden::start(&options.shell, &path, None, options.start_timeout)
+        let folder = sandbox.folder;
+        let mut warden = Warden::start(&options.shell, &folder, None, options.start_timeout)
             .map_err(|error| {
                 StartError::from_io("the executor's warden can't be started", &error)
             })?;
@@ -128,7 +129,7 @@ impl ProcessGroup {
         let child = process
             .args(arguments)
             .envs(command.environment.iter().map(|(name, value)| (name, value)))
-            .current_dir(&path)
+            .current_dir(folder.handle_path())
             .process_group(warden.pid().as_raw_pid())
             .stdin(Stdio::null())
             .stdout(sandbox.stdout)
@@ -140,7 +141,7 @@ impl ProcessGroup {
         let mut group = ProcessGroup {
             leader: warden.pid(),
             executor,
-            sandbox: path,
+            sandbox: folder,
             first_warden: Some(Arc::new(warden)),
             replacement: None,
             waiter: None,
@@ -180,7 +181,7 @@ impl ProcessGroup {
 
     /// Returns the executor's sandbox.
     pub(crate) fn sandbox(&self) -> &Path {
-        &self.sandbox
+        self.sandbox.path()
     }
 
     /// Sends SIGTERM to the group.
@@ -225,10 +226,10 @@ impl ProcessGroup {
     ) -> impl FnOnce() -> io::Result<Warden> + Send + 'static {
         let first_warden = self.first_warden.clone();
         let leader = self.leader;
-        let cwd = self.sandbox.clone();
+        let sandbox = self.sandbox.clone();
         let ProcessOptions { shell, start_timeout, .. } = options.clone();
         move || {
-            let replacement = Warden::start(&shell, &cwd, Some(leader), start_timeout);
+            let replacement = Warden::start(&shell, &sandbox, Some(leader), start_timeout);
             drop(first_warden);
             replacement
         }

@@ -1,14 +1,17 @@
 //! Sandboxes, the working folders of executors: `<work folder>/sandboxes/<framework>/<agent>/<executor>/`, with the
 //! files that standard output and standard error go to.
 //!
-//! They stay when executors end, so that their output can be read.
+//! They stay when executors end, so that their output can be read. All of it belongs to this user and is closed to
+//! others, see [`private_files`](crate::private_files): folders are made and entered by directory handles, from the
+//! work folder as it was at the start, so nothing that other users rename or plant can redirect an executor.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf, absolute};
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::Error;
+use crate::private_files::PrivateFolder;
 
 /// The maximum number of frameworks of one process that can receive an id in the same millisecond.
 const SAME_MILLISECOND_MAX: u32 = 1000;
@@ -17,14 +20,14 @@ const SAME_MILLISECOND_MAX: u32 = 1000;
 #[derive(Debug)]
 pub(crate) struct Sandboxes {
     framework_id: String,
-    root: PathBuf,
+    folder: PrivateFolder,
 }
 
 impl Sandboxes {
     /// Creates the folder of a new framework. The folder's name is the framework's id; creating it reserves the id.
     ///
     /// # Errors
-    /// If the folder can't be created.
+    /// If the folder can't be created, or if the work folder belongs to another user or may be written by others.
     pub(crate) fn create(work_dir: &Path) -> Result<Sandboxes, Error> {
         Self::reserve(work_dir).map_err(|error| {
             let allowed = format!("a folder in which sandboxes can be created ({error})");
@@ -33,8 +36,7 @@ impl Sandboxes {
     }
 
     fn reserve(work_dir: &Path) -> io::Result<Sandboxes> {
-        let parent = absolute(work_dir)?.join("sandboxes");
-        fs::create_dir_all(&parent)?;
+        let parent = PrivateFolder::open(work_dir)?.subfolder("sandboxes")?;
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let stem = format!("local-{}-{}", since.as_millis(), std::process::id());
         for attempt in 0..SAME_MILLISECOND_MAX {
@@ -42,9 +44,8 @@ impl Sandboxes {
                 0 => stem.clone(),
                 number => format!("{stem}-{number}"),
             };
-            let root = parent.join(&framework_id);
-            match fs::create_dir(&root) {
-                Ok(()) => return Ok(Sandboxes { framework_id, root }),
+            match parent.create_folder(&framework_id) {
+                Ok(folder) => return Ok(Sandboxes { framework_id, folder }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
@@ -57,20 +58,19 @@ impl Sandboxes {
         &self.framework_id
     }
 
-    /// Creates the sandbox of an executor, with empty output files.
+    /// Creates the sandbox of an executor, with empty output files. Fails if one of the files exists.
     pub(crate) fn make(&self, agent_id: &str, executor: &str) -> io::Result<Sandbox> {
-        let path = self.root.join(agent_id).join(executor);
-        fs::create_dir_all(&path)?;
-        let stdout = File::create(path.join("stdout"))?;
-        let stderr = File::create(path.join("stderr"))?;
-        Ok(Sandbox { path, stdout, stderr })
+        let folder = self.folder.subfolder(agent_id)?.subfolder(executor)?;
+        let stdout = folder.create_file("stdout")?;
+        let stderr = folder.create_file("stderr")?;
+        Ok(Sandbox { folder, stdout, stderr })
     }
 }
 
 /// One executor's folder, with the files that its output goes to.
 #[derive(Debug)]
 pub(crate) struct Sandbox {
-    pub(super) path: PathBuf,
+    pub(super) folder: PrivateFolder,
     pub(super) stdout: File,
     pub(super) stderr: File,
 }

@@ -40,6 +40,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
+use crate::private_files::PrivateFolder;
+
 /// Reads the executor's number, then waits for the end of the pipe. `kill ... 0` signals the warden's own group.
 const SCRIPT: &str = "trap '' HUP INT QUIT TERM TSTP TTIN TTOU USR1 USR2 PIPE ALRM
 echo ready
@@ -58,18 +60,18 @@ pub(crate) struct Warden {
 }
 
 impl Warden {
-    /// Starts a warden in `shell` and waits until it is ready, for up to `timeout`. It runs in `group`, or leads a new
+    /// Starts a warden in `shell` and waits until it is ready, for up to `timeout`. It runs in `sandbox` and in `group`, or leads a new
     /// group.
     pub(super) fn start(
         shell: &Path,
-        cwd: &Path,
+        sandbox: &PrivateFolder,
         group: Option<Pid>,
         timeout: Duration,
     ) -> io::Result<Warden> {
         let child = Command::new(shell)
             .args(["-c", SCRIPT, NAME])
             .env_clear()
-            .current_dir(cwd)
+            .current_dir(sandbox.handle_path())
             .process_group(group.map_or(0, |leader| leader.as_raw_pid()))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

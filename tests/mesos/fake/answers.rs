@@ -1,8 +1,6 @@
 //! Answers to offers: each offer is answered, whatever happens to the answer, because a master holds offers until then.
 
-use std::io::Read as _;
-use std::path::PathBuf;
-use std::process::Command;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use offermill::engine::Notice;
@@ -105,22 +103,34 @@ fn a_file_that_can_not_be_written() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+/// The file whose presence holds up the rewriting of a framework id file, in place of a disk that hangs.
+fn held(file: &Path) -> PathBuf {
+    file.with_extension("held")
+}
+
+fn wait_while_held(file: &Path) {
+    while held(file).exists() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// Goal: a disk that hangs delays only launches, and not forever; when it works again, so do launches. Method: the
-/// framework's id must be written to a pipe without a reader; updates are acknowledged, an offer is declined; then the
-/// pipe is read and removed, and the next offer is used.
+/// framework's id must be written, which is held up; updates are acknowledged, an offer is declined; then it is written,
+/// and the next offer is used.
 #[test]
 fn a_file_that_hangs() {
     let file = file_in_folder("hanging");
-    let pipe = file.with_file_name("framework.new");
-    let made = pipe.clone();
+    let held = held(&file);
+    let made = held.clone();
     let fake = FakeMaster::new(move |call| {
         if call.kind == "SUBSCRIBE" {
-            assert!(Command::new("mkfifo").arg(&made).status().unwrap().success());
+            std::fs::write(&made, "").unwrap();
         }
         sound(call)
     });
     let mut mesos = mesos(&[fake.port()]);
     mesos.framework_id_file = Some(file.clone());
+    mesos.before_rewrite = Some(wait_while_held);
     let framework = framework(mesos, 1).unwrap();
     framework.id();
     fake.send(&offers("O-1", "S-1", 4));
@@ -135,10 +145,7 @@ fn a_file_that_hangs() {
     };
     framework.notices.wait("failure", why);
     assert_eq!(fake.calls_of("ACCEPT").len(), 0);
-    let mut read = std::fs::File::open(&pipe).unwrap();
-    std::fs::remove_file(&pipe).unwrap();
-    let _closed = read.read_to_end(&mut Vec::new()).unwrap();
-    // A pipe can't be synced to disk; the file is rewritten for the next launch.
+    std::fs::remove_file(&held).unwrap();
     offer_until_accepted(&fake, "S-2");
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.contains("\nid F-0001\n") && text.contains(" S-2 "), "{text}");
@@ -147,20 +154,20 @@ fn a_file_that_hangs() {
     std::fs::remove_dir_all(file.parent().unwrap()).unwrap();
 }
 
-/// Goal: nothing is launched before it is written, and no end is acknowledged before that is written. Method: the
-/// framework's new id must be written to a pipe without a reader for a while: no launch; then a launch, whose end is in
-/// the file when its acknowledgement arrives.
+/// Goal: nothing is launched before it is written, and no end is acknowledged before that is written. Method: writing
+/// the framework's new id is held up for a while: no launch; then a launch, whose end is in the file when its
+/// acknowledgement arrives.
 #[test]
 fn the_file_is_written_before_calls() {
     let file = file_in_folder("ending");
-    let pipe = file.with_file_name("framework.new");
+    let held = held(&file);
     let text = "offermill framework 1\nid F-0007\n+ old-1 S-1 host 1000 32 0 -\n";
     std::fs::write(&file, text).unwrap();
-    let made = pipe.clone();
+    let made = held.clone();
     let fake = FakeMaster::new(move |call| match (call.kind.as_str(), call.number) {
         // Not the id of the former run: the file is rewritten.
         ("SUBSCRIBE", 0) => {
-            assert!(Command::new("mkfifo").arg(&made).status().unwrap().success());
+            std::fs::write(&made, "").unwrap();
             Answer::stream(&super::script::stream_id(0)).event(&serde_json::json!({
                 "type": "SUBSCRIBED", "subscribed": {"framework_id": {"value": "F-0008"}}}))
         }
@@ -168,14 +175,13 @@ fn the_file_is_written_before_calls() {
     });
     let mut mesos = mesos(&[fake.port()]);
     mesos.framework_id_file = Some(file.clone());
+    mesos.before_rewrite = Some(wait_while_held);
     let framework = framework(mesos, 1).unwrap();
     framework.id();
     fake.send(&offers("O-1", "S-1", 4));
     std::thread::sleep(Duration::from_secs(1));
-    let mut read = std::fs::File::open(&pipe).unwrap();
     assert_eq!(fake.calls_of("ACCEPT").len(), 0, "launched before it was written");
-    std::fs::remove_file(&pipe).unwrap();
-    let _closed = read.read_to_end(&mut Vec::new()).unwrap();
+    std::fs::remove_file(&held).unwrap();
     let task = super::streams::task_of(&offer_until_accepted(&fake, "S-1"));
     fake.send(&update(&task, "S-1", "TASK_FINISHED", Some("AAAA")));
     fake.wait_for("ACKNOWLEDGE", 0);

@@ -36,6 +36,7 @@ fn mesos(ports: &[u16]) -> MesosConfig {
     let masters: Vec<String> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
     let mut mesos =
         MesosConfig::new(format!("mesos://{}", masters.join(",")).parse().unwrap(), "scene");
+    mesos.user = Some("nobody".to_owned());
     mesos.encoding = Encoding::Json;
     mesos.failover_timeout = Duration::from_secs(300);
     mesos.call_timeout = Duration::from_millis(500);

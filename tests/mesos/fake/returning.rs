@@ -35,7 +35,7 @@ impl IdFile {
 
 impl Drop for IdFile {
     fn drop(&mut self) {
-        for ending in ["", ".lock", ".new"] {
+        for ending in ["", ".lock"] {
             let _none = std::fs::remove_file(format!("{}{ending}", self.0.display()));
         }
     }

@@ -125,6 +125,7 @@ fn the_command_line_shows_no_secret() {
     let mut program = Command::new(env!("CARGO_BIN_EXE_offermill"));
     program.args(["run", "--json", "--principal", PRINCIPAL, "--num-executors", "1"]);
     program.arg("--secret-file").arg(&file).arg("--allow-plain-secret");
+    program.args(["-c", "offermill.mesos.user=nobody"]);
     program.args(["--master", &format!("mesos://127.0.0.1:{}", fake.port()), "--", "true"]);
     let child = program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let child = child.unwrap();

@@ -174,6 +174,7 @@ fn stopped_program(fake: &FakeMaster, flags: &[&str]) -> (Option<i32>, String) {
     let mut program = Command::new(env!("CARGO_BIN_EXE_offermill"));
     program.args(["run", "--num-executors", "1", "-c", "offermill.mesos.encoding=json"]);
     program.args(flags);
+    program.args(["-c", "offermill.mesos.user=nobody"]);
     program.args(["--master", &format!("mesos://127.0.0.1:{}", fake.port()), "--", "true"]);
     let child = program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = child.spawn().unwrap();

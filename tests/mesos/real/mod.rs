@@ -28,10 +28,17 @@ use eventually::eventually;
 /// The executors' command: it does nothing, for longer than any test takes.
 const SLEEP: &str = "exec sleep 100000";
 
+/// The user that the tests run as, and executors with them: the only one that an agent without root's rights can use.
+/// It may be root, so it is given.
+fn executors_user() -> String {
+    std::env::var("USER").ok().filter(|user| !user.is_empty()).unwrap_or_else(|| "root".to_owned())
+}
+
 /// Settings for a framework that may be disconnected for a while.
 fn mesos(port: u16) -> MesosConfig {
     let masters = format!("mesos://127.0.0.1:{port}").parse().unwrap();
     let mut mesos = MesosConfig::new(masters, "scene");
+    mesos.user = Some(executors_user());
     mesos.failover_timeout = Duration::from_secs(300);
     mesos
 }

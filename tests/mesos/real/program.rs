@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::cluster::RealCluster;
+use super::executors_user;
 
 /// The maximum time that an event may take: longer than a lost agent takes to be noticed.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -39,6 +40,7 @@ impl Program {
         let mut program = Command::new(env!("CARGO_BIN_EXE_offermill"));
         program.args(["run", "--json", "--master", &cluster.url(), "--executor-cores", "1"]);
         program.args(["--executor-memory", "32m", "--memory-overhead", "0"]);
+        program.args(["-c", &format!("offermill.mesos.user={}", executors_user())]);
         program.args(flags).arg("--").args(command).current_dir(cluster.folder());
         program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = program.spawn().unwrap();

@@ -1,6 +1,7 @@
 //! A Spark driver without executors of its own.
 
 use std::net::TcpListener;
+use std::os::unix::fs::MetadataExt;
 
 use super::process::Watched;
 
@@ -38,7 +39,13 @@ impl Driver {
     /// The arguments of `offermill run` on `master` with two executors of this driver, which ends when both have
     /// finished.
     pub(crate) fn arguments<'a>(&'a self, master: &'a str, home: &'a str) -> Vec<&'a str> {
-        vec![
+        // An agent without root's rights can start executors as no other user, and root is never the default.
+        let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+        let user: &[&str] = match is_root && master.starts_with("mesos:") {
+            true => &["--conf", "offermill.mesos.user=root"],
+            false => &[],
+        };
+        let mut arguments = vec![
             "run",
             "--json",
             "--until-finished",
@@ -58,7 +65,9 @@ impl Driver {
             &self.app_id,
             "--conf",
             home,
-        ]
+        ];
+        arguments.extend(user);
+        arguments
     }
 
     /// Waits until another round of jobs had the right results.

@@ -1,13 +1,13 @@
 //! Writes the two files of a journal: events and answers.
 
-use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
+use std::fs::{self, File, Permissions, TryLockError};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use offermill::engine::journal::{Journal, JournalEntry};
+use offermill::private_files::{create_file, open_output, resolve};
 use offermill::{Config, Timestamp};
-use rustix::fs::OFlags;
 use serde::Serialize;
 
 use super::convert;
@@ -56,7 +56,8 @@ impl JournalFiles {
     /// Creates both files, readable by their owner only. An existing file is used if it is empty or a device.
     ///
     /// # Errors
-    /// With the path, if a file exists and isn't empty, is locked by another run, or can't be created.
+    /// With the path, if a file exists and isn't empty, belongs to another user, may be written by others, is locked by
+    /// another run, or can't be created.
     pub(crate) fn create(path: &Path) -> Result<JournalFiles, (PathBuf, io::Error)> {
         let mut answers = path.as_os_str().to_owned();
         answers.push(".answers");
@@ -111,12 +112,14 @@ impl Journal for JournalFiles {
 impl JournalFile {
     fn create(path: &Path) -> Result<JournalFile, (PathBuf, io::Error)> {
         let with_path = |error| (path.to_owned(), error);
-        let is_temporary = !path.exists();
-        let mut options = OpenOptions::new();
-        // Opening a pipe that has no reader fails instead of waiting.
-        let flags = OFlags::NONBLOCK.bits().cast_signed();
-        options.create(true).append(true).mode(0o600).custom_flags(flags);
-        let file = options.open(path).map_err(with_path)?;
+        let target = resolve(path).map_err(with_path)?;
+        let (file, is_temporary) = match create_file(&target) {
+            Ok(file) => (file, true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                (open_output(&target).map_err(with_path)?, false)
+            }
+            Err(error) => return Err(with_path(error)),
+        };
         let metadata = file.metadata().map_err(with_path)?;
         if metadata.is_file() {
             lock(&file).map_err(with_path)?;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use offermill::cluster::mesos::default_user;
 use serde_json::json;
 
 use crate::exit::ExitStatus;
@@ -114,6 +115,7 @@ fn derived(key: &str, draft: &SettingsDraft, settings: &RunSettings) -> Option<S
             duration(draft.allocation.sustained_timeout)
         }
         "spark.storage.blockManagerHeartbeatTimeoutMs" => duration(draft.shuffle.heartbeat_timeout),
+        "offermill.mesos.user" => default_user().ok()?,
         "offermill.spark.driver" => draft.spark.driver_url().ok().flatten()?,
         _ => return None,
     })

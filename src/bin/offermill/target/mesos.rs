@@ -117,9 +117,7 @@ fn mesos_config(
     let mut made = MesosConfig::new(masters, name).for_kernel(config);
     made.credential = credential;
     made.roles.clone_from(&settings.roles);
-    if let Some(user) = &settings.user {
-        made.user.clone_from(user);
-    }
+    made.user.clone_from(&settings.user);
     made.secret_over_plain_http = settings.plain_secret;
     made.failover_timeout = settings.failover_timeout;
     made.checkpoint = settings.checkpoint;

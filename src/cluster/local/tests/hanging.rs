@@ -1,12 +1,11 @@
-//! Starts that hang or take long: because of a warden that doesn't answer, or a file of the sandbox.
+//! Starts that hang or take long, because of a warden that doesn't answer.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::bench::{Bench, launch, until};
-use crate::engine::cluster_manager::{ClusterManager, Event, OwnedOffer};
+use crate::engine::cluster_manager::{ClusterManager, Event};
 use crate::status::TaskState;
 
 /// Longer than any of these tests waits.
@@ -14,8 +13,8 @@ const LONG: Duration = Duration::from_secs(600);
 /// Much shorter than [`LONG`], and longer than any step here takes on a slow machine.
 const SOON: Duration = Duration::from_secs(20);
 
-/// A cluster of one large agent. Its wardens never answer in a sandbox called `mute`, and answer late in one called
-/// `late`.
+/// A cluster of one large agent. Its wardens never answer in a sandbox called `mute`, answer late in one called `late`,
+/// and in one called `held` when they are [released](release).
 fn bench(name: &str, within: Duration) -> Bench {
     Bench::with(name, "local-cluster[1,8,1024]", |mut config| {
         let shell = config.work_dir.join("shell");
@@ -23,6 +22,7 @@ fn bench(name: &str, within: Duration) -> Bench {
             case \"$PWD\" in
                 */mute) exec sleep 1000 ;;
                 */late) sleep 2 ;;
+                */held) while ! [ -e go ]; do sleep 0.05; done ;;
             esac
             exec /bin/sh \"$@\"";
         std::fs::write(&shell, script).unwrap();
@@ -33,13 +33,10 @@ fn bench(name: &str, within: Duration) -> Bench {
     })
 }
 
-/// Makes a pipe in place of the output file of a future executor: opening it blocks until there is a reader.
-fn stuff(bench: &Bench, offer: &OwnedOffer, executor: &str) -> std::path::PathBuf {
-    let sandbox = bench.sandbox(offer, executor);
-    std::fs::create_dir_all(&sandbox).unwrap();
-    let pipe = sandbox.join("stdout");
-    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    pipe
+/// Lets the start of the executor `held` continue.
+fn release(sandbox: &Path) {
+    until("the sandbox is there", || sandbox.is_dir());
+    std::fs::write(sandbox.join("go"), "").unwrap();
 }
 
 fn has_processes(folder: &Path) -> bool {
@@ -47,15 +44,14 @@ fn has_processes(folder: &Path) -> bool {
 }
 
 /// Goal: a start that hangs delays neither other starts, nor answers, nor kills, nor the stop; the end of each executor
-/// is reported. Method: a warden that never answers and a file whose opening blocks, before other executors in one
-/// accept; one of the two is killed, the other still hangs when the cluster stops.
+/// is reported. Method: a warden that never answers and one that is held, before other executors in one accept; the
+/// first is killed, the second still hangs when the cluster stops.
 #[test]
 fn a_start_that_hangs_delays_nothing() {
     let bench = bench("hanging", LONG);
     let offer = bench.offer();
-    let pipe = stuff(&bench, &offer, "stuffed");
     let sleep = ["sleep", "1000"];
-    let launches = ["mute", "stuffed", "one", "two"].map(|id| launch(id, &sleep));
+    let launches = ["mute", "held", "one", "two"].map(|id| launch(id, &sleep));
     let begun = Instant::now();
     bench.accept(&offer, &launches, Duration::ZERO);
     bench.update("one", TaskState::Running);
@@ -71,35 +67,37 @@ fn a_start_that_hangs_delays_nothing() {
     bench.cluster.stop();
     assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
     bench.update("two", TaskState::Killed);
-    bench.update("stuffed", TaskState::Killed);
+    bench.update("held", TaskState::Killed);
     // The thread of the start continues now, after the cluster has stopped.
-    let _reader = std::fs::File::open(&pipe).unwrap();
-    let sandbox = bench.sandbox(&offer, "stuffed");
+    let sandbox = bench.sandbox(&offer, "held");
+    release(&sandbox);
     std::thread::sleep(Duration::from_millis(500));
     until("the late start is ended", || !has_processes(&sandbox));
 }
 
 /// Goal: a start that takes too long counts as failed, its resources are offered again, and processes that it starts
-/// later are ended without a report. Method: a warden that never answers, and a file whose opening succeeds after the
-/// time is over.
+/// later are ended without a report. Method: a warden that never answers, and one that answers after the grace period
+/// of a kill.
 #[test]
 fn a_start_that_hangs_has_failed() {
     let bench = bench("failing", Duration::from_secs(2));
     let offer = bench.offer();
-    let pipe = stuff(&bench, &offer, "stuffed");
-    let launches = ["mute", "stuffed"].map(|id| launch(id, &["sleep", "1000"]));
+    let launches = ["mute", "held"].map(|id| launch(id, &["sleep", "1000"]));
     bench.accept(&offer, &launches, Duration::ZERO);
-    for id in ["mute", "stuffed"] {
-        let failed = bench.update(id, TaskState::Failed);
-        assert!(failed.message.contains("doesn't answer"), "{}", failed.message);
-    }
+    let sandbox = bench.sandbox(&offer, "held");
+    until("the start is held", || sandbox.is_dir());
+    bench.kill("held", Duration::ZERO);
+    bench.update("held", TaskState::Killed);
+    release(&sandbox);
+    let failed = bench.update("mute", TaskState::Failed);
+    assert!(failed.message.contains("doesn't answer"), "{}", failed.message);
     bench.offer_of(8000);
-    let _reader = std::fs::File::open(&pipe).unwrap();
     std::thread::sleep(Duration::from_millis(500));
     let sandboxes = bench.sandboxes();
     until("the late start is ended", || !has_processes(&sandboxes));
+    let before = [TaskState::Starting, TaskState::Killing];
     let update = |event: &Event| match event {
-        Event::Update(update) if update.state != TaskState::Starting => Some(update.clone()),
+        Event::Update(update) if !before.contains(&update.state) => Some(update.clone()),
         _ => None,
     };
     assert!(bench.try_expect(Duration::from_millis(200), update).is_none());

@@ -1,5 +1,7 @@
 //! Tests of the whole embedded cluster with real processes, through the `ClusterManager` trait.
 
+#[cfg(target_os = "linux")]
+mod attacks;
 mod bench;
 mod executors;
 mod hanging;

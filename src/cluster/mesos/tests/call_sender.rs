@@ -33,7 +33,7 @@ fn call_sender() -> (CallSender, mpsc::Sender<QueuedCall>, Arc<Sink>) {
         resubscribe: watch::channel(0).0,
         stopping: watch::channel(false).1,
         events: Arc::clone(&sink) as EventSink,
-        state_file: SharedStateFile::open(None).unwrap(),
+        state_file: SharedStateFile::open(&config).unwrap(),
         call_queue: CallQueue::new().0,
     };
     (sender, queue, sink)

@@ -4,11 +4,12 @@
 use std::env;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf, absolute};
+use std::path::{Path, absolute};
 
 use offermill::attributes::{self, Items};
 use offermill::cluster::local::LocalMaster;
 use offermill::config::ExecutorCores;
+use offermill::private_files::PrivateFolder;
 use offermill::resources::{Mebibytes, MilliCpus};
 use offermill::{Config, Offer};
 
@@ -202,13 +203,14 @@ fn too_little_memory(
     format!("{name} is {own}, {sum}, but an agent of {master} has {memory}: {advice}")
 }
 
-/// Reports a work folder in which no sandbox can be created. Creates one to find out.
+/// Reports a work folder in which no sandbox can be created: one that isn't writable, that belongs to another user, or
+/// that others may write. Creates a folder to find out.
 pub(crate) fn check_work_dir(draft: &mut SettingsDraft) {
-    let parent: PathBuf = draft.work_dir.join("sandboxes");
-    let probe = parent.join(format!(".offermill-{}", std::process::id()));
-    let tried = fs::create_dir_all(&parent)
-        .and_then(|()| fs::create_dir(&probe))
-        .and_then(|()| fs::remove_dir(&probe));
+    let probe = format!(".offermill-{}", std::process::id());
+    let tried = PrivateFolder::open(&draft.work_dir)
+        .and_then(|folder| folder.subfolder("sandboxes"))
+        .and_then(|folder| folder.create_folder(&probe))
+        .and_then(|folder| fs::remove_dir(folder.path()));
     if let Err(error) = tried {
         let name = draft.name_of("offermill.workDir");
         let folder = draft.work_dir.display().to_string();

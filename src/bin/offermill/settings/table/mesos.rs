@@ -101,7 +101,7 @@ pub(super) const MESOS_ROWS: &[OptionRow] = &[
         }),
     OptionRow::offermill("offermill.mesos.user", "name")
         .library_name("user")
-        .derived("the user that runs this")
+        .derived("the user of this program, never root")
         .only(ClusterKind::Mesos)
         .read(|draft, given| {
             draft.mesos.user = non_empty(given);

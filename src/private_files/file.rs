@@ -1,0 +1,135 @@
+//! Files outside of a [`PrivateFolder`](super::PrivateFolder), in a folder that the user names and that others may be
+//! able to write, such as `/tmp`.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, OFlags, fstat};
+use rustix::io::Errno;
+use tempfile::NamedTempFile;
+
+use super::{FILE_MODE, check, check_owner, effective_uid, is_trusted, refused};
+
+/// Creates a file with mode 0600, and opens it for writing.
+///
+/// # Errors
+/// If it exists, also as a link, or if it can't be created.
+pub fn create_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(path)
+}
+
+/// Opens a file for reading.
+///
+/// # Errors
+/// If it can't be opened, isn't a regular file, belongs to another user, or may be written by others. A link is such an
+/// error, whatever it leads to.
+pub fn open_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    let file = open_regular(&mut options, path)?;
+    check(&fstat(&file)?)?;
+    Ok(file)
+}
+
+/// Opens a file to lock it, or creates it. Other users can't open it, so they can't hold its lock.
+///
+/// # Errors
+/// If it can't be opened or created, isn't a regular file, or belongs to another user. A link is such an error.
+pub fn open_lock(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(FILE_MODE);
+    let file = open_regular(&mut options, path)?;
+    let found = fstat(&file)?;
+    check_owner(&found)?;
+    if found.st_uid == effective_uid() {
+        file.set_permissions(Permissions::from_mode(FILE_MODE))?;
+    }
+    Ok(file)
+}
+
+/// Writes a file anew: `write` fills a file with a random name in the same folder, with mode 0600, which then takes the
+/// place of `path` atomically. A link at `path` is replaced, not followed. Returns the new file, open for writing.
+///
+/// # Errors
+/// If the file can't be created, `write` fails, or the file at `path` can't be replaced; it is unchanged then.
+pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<File> {
+    let mut file = temporary_file(path)?;
+    write(file.as_file_mut())?;
+    file.persist(path).map_err(|error| error.error)
+}
+
+/// Checks that a file can be created in the folder of `path`, as [`replace`] does.
+///
+/// # Errors
+/// If no file can be created.
+pub fn check_replaceable(path: &Path) -> io::Result<()> {
+    temporary_file(path).map(drop)
+}
+
+/// Creates a file with a random name beside `path`. It is removed when it is dropped.
+fn temporary_file(path: &Path) -> io::Result<NamedTempFile> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    // File names are limited to 255 bytes.
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let short: String = name.chars().take(48).collect();
+    tempfile::Builder::new()
+        .prefix(&format!(".{short}."))
+        .suffix(".part")
+        .permissions(Permissions::from_mode(FILE_MODE))
+        .tempfile_in(folder.unwrap_or(Path::new(".")))
+}
+
+/// Opens an existing file for writing at its start: a regular file of this user's or of root that others can't write,
+/// or a device or pipe. Opening a pipe doesn't block.
+///
+/// # Errors
+/// If it can't be opened, or if it belongs to another user or may be written by others. A link is such an error.
+pub fn open_output(path: &Path) -> io::Result<File> {
+    let file = open_unfollowed(OpenOptions::new().write(true), path)?;
+    let found = fstat(&file)?;
+    if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile {
+        check(&found)?;
+    }
+    Ok(file)
+}
+
+/// Returns where the link at `path` leads, or `path` itself if there is no link.
+///
+/// # Errors
+/// If the link belongs to another user, or leads nowhere.
+pub fn resolve(path: &Path) -> io::Result<PathBuf> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() && !is_trusted(found.uid()) => Err(refused(format!(
+            "it is a link of another user, whose id is {}, which is not followed",
+            found.uid()
+        ))),
+        Ok(found) if found.is_symlink() => fs::canonicalize(path),
+        _ => Ok(path.to_owned()),
+    }
+}
+
+/// Opens a regular file without following a link.
+fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let file = open_unfollowed(options, path)?;
+    if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
+        return Err(not_regular());
+    }
+    Ok(file)
+}
+
+/// Opens a file without following a link. Opening a pipe doesn't block.
+fn open_unfollowed(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let opened = options.custom_flags(flags.bits().cast_signed()).open(path);
+    opened.map_err(|error| match Errno::from_io_error(&error) {
+        Some(Errno::LOOP) => refused("it is a link, which is not followed".to_owned()),
+        Some(Errno::ISDIR) => not_regular(),
+        _ => error,
+    })
+}
+
+fn not_regular() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")
+}

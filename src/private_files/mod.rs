@@ -1,0 +1,71 @@
+//! Private files and folders: the one place that decides which folders are trusted and how files are created.
+//!
+//! | rule | kept by |
+//! |---|---|
+//! | A folder is used only if it belongs to this user or to root, and others have no write permission | [`PrivateFolder::open`], [`PrivateFolder::subfolder`] |
+//! | Folders below it are reached through directory handles, and links are not followed, so renaming a folder or planting a link redirects nothing | [`PrivateFolder`] |
+//! | New folders have mode 0700, new files 0600 | all functions here |
+//! | A new file never opens or overwrites a file that exists, whatever its name leads to | [`PrivateFolder::create_file`], [`create_file`], [`replace`] |
+//! | A file that is replaced is written under a random name first | [`replace`] |
+//! | A file is read or locked only if it is a regular file of this user's or of root, and others can't write it | [`open_file`], [`open_lock`] |
+//! | A link in the place of a file that the user named is followed only if it belongs to this user or to root | [`resolve`] |
+//!
+//! "Others" are all users but this one and root. A group may write if it is the effective group of this process:
+//! where each user has a group of their own, folders are writable by that group by default.
+//!
+//! The command line uses this module, too. It is not a part of the documented interface.
+
+mod file;
+mod folder;
+
+use std::io;
+
+use rustix::fs::Stat;
+use rustix::process::{getegid, geteuid};
+
+pub use file::{
+    check_replaceable, create_file, open_file, open_lock, open_output, replace, resolve,
+};
+pub use folder::PrivateFolder;
+
+/// The mode of new folders.
+const FOLDER_MODE: u32 = 0o700;
+/// The mode of new files.
+const FILE_MODE: u32 = 0o600;
+const GROUP_MAY_WRITE: u32 = 0o020;
+const OTHERS_MAY_WRITE: u32 = 0o002;
+
+/// Returns the id of the user as whom this process acts.
+#[must_use]
+pub fn effective_uid() -> u32 {
+    geteuid().as_raw()
+}
+
+/// Whether the owner of a file is this user or root.
+fn is_trusted(owner: u32) -> bool {
+    owner == effective_uid() || owner == 0
+}
+
+/// Fails if a file or folder belongs to another user, or if others may write it.
+fn check(stat: &Stat) -> io::Result<()> {
+    check_owner(stat)?;
+    let mode = stat.st_mode & 0o7777;
+    let others = mode & OTHERS_MAY_WRITE != 0;
+    let foreign_group = mode & GROUP_MAY_WRITE != 0 && stat.st_gid != getegid().as_raw();
+    if others || foreign_group {
+        return Err(refused(format!("other users may write it: its mode is {mode:04o}")));
+    }
+    Ok(())
+}
+
+/// Fails if a file or folder belongs to another user.
+fn check_owner(stat: &Stat) -> io::Result<()> {
+    if is_trusted(stat.st_uid) {
+        return Ok(());
+    }
+    Err(refused(format!("it belongs to another user, whose id is {}", stat.st_uid)))
+}
+
+fn refused(why: String) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, why)
+}

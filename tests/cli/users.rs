@@ -1,0 +1,202 @@
+//! Tests with several users of one machine: folders and files that another user prepared, and the user that executors
+//! run as. They start the binary as other users, for which they must run as root.
+
+use std::fs::{self, Permissions};
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use crate::support::{Folder, small};
+
+/// A user that has a name on every machine.
+const NOBODY: u32 = 65_534;
+/// Users without a name.
+const VICTIM: u32 = 64_001;
+const ATTACKER: u32 = 64_002;
+
+/// A machine with a folder that all users may write, like `/tmp`, and with the binary.
+struct Shared {
+    folder: Folder,
+    binary: PathBuf,
+}
+
+impl Shared {
+    fn new() -> Shared {
+        let folder = Folder::new();
+        let owner = fs::metadata(&folder.0).unwrap().uid();
+        assert_eq!(owner, 0, "this test must run as root, to act as several users");
+        let binary = folder.0.join("offermill");
+        // The build folder may be closed to other users.
+        fs::copy(env!("CARGO_BIN_EXE_offermill"), &binary).unwrap();
+        fs::set_permissions(&folder.0, Permissions::from_mode(0o1777)).unwrap();
+        Shared { folder, binary }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.0.join(name)
+    }
+
+    /// Makes a folder of `owner`.
+    fn folder_of(&self, owner: u32, name: &str, mode: u32) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir(&path).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        chown(&path, Some(owner), Some(owner)).unwrap();
+        path
+    }
+
+    /// Runs the binary as `user`, without any variables.
+    fn run(&self, user: u32, arguments: &[&str]) -> Output {
+        let mut command = Command::new(&self.binary);
+        command.args(arguments).uid(user).gid(user).env_clear().current_dir(&self.folder.0);
+        command.env("PATH", "/usr/bin:/bin").stdin(Stdio::null()).output().unwrap()
+    }
+}
+
+fn errors(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// Goal: a work folder that another user made is refused with a sentence, one of the user's own serves, and what is made
+/// there is closed to others. Method: the run of one user in folders of two.
+#[test]
+fn a_work_folder_of_another_user_is_refused() {
+    let shared = Shared::new();
+    let run = |work_dir: &str| {
+        let master = ["--master", "local-cluster[1,1,64]", "--num-executors", "1"];
+        let flags = [&master[..], &["--until-finished", "--work-dir", work_dir]].concat();
+        shared.run(VICTIM, &small(&flags, &["sh", "-c", "echo done; pwd -P"]))
+    };
+    for (owner, mode, sentence) in [
+        (ATTACKER, 0o777, "it belongs to another user, whose id is 64002"),
+        (VICTIM, 0o777, "other users may write it: its mode is 0777"),
+    ] {
+        let name = format!("work-{owner}");
+        let path = shared.folder_of(owner, &name, mode);
+        let refused = run(&name);
+        assert_eq!(refused.status.code(), Some(2), "{}", errors(&refused));
+        assert!(errors(&refused).contains(sentence), "{}", errors(&refused));
+        assert_eq!(fs::read_dir(&path).unwrap().count(), 0);
+    }
+    let ended = run("own");
+    assert_eq!(ended.status.code(), Some(0), "{}", errors(&ended));
+    let mut path = shared.path("own");
+    while path.is_dir() {
+        let found = fs::metadata(&path).unwrap();
+        assert_eq!((found.uid(), found.mode() & 0o777), (VICTIM, 0o700), "{}", path.display());
+        let inner = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
+        path = inner.max().unwrap();
+    }
+    assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+    let output = fs::read_to_string(path.with_file_name("stdout")).unwrap();
+    assert_eq!(output, format!("done\n{}\n", path.parent().unwrap().display()));
+}
+
+/// Goal: files that are written anew neither follow other users' links nor use their files. Method: links and files of
+/// another user in the places of a report, a journal and its answers; the modes of what is written.
+#[test]
+fn links_and_files_of_other_users_are_refused() {
+    let shared = Shared::new();
+    let precious = shared.path("precious");
+    fs::write(&precious, "").unwrap();
+    chown(&precious, Some(VICTIM), None).unwrap();
+    let link = |name: &str| {
+        symlink(&precious, shared.path(name)).unwrap();
+        lchown(shared.path(name), Some(ATTACKER), None).unwrap();
+    };
+    link("report.html");
+    link("linked");
+    link("half.answers");
+    fs::write(shared.path("foreign"), "").unwrap();
+    fs::set_permissions(shared.path("foreign"), Permissions::from_mode(0o666)).unwrap();
+    chown(shared.path("foreign"), Some(ATTACKER), None).unwrap();
+    let simulate = |report| {
+        let size = ["--agents", "2", "--duration", "1s"];
+        shared.run(VICTIM, &[&["simulate"], &size[..], &["--report", report]].concat())
+    };
+    let flags = ["--master", "local-cluster[1,1,64]", "--num-executors", "1", "--until-finished"];
+    let run = |journal| {
+        let more = ["--work-dir", "work", "--journal", journal];
+        shared.run(VICTIM, &small(&[&flags[..], &more].concat(), &["true"]))
+    };
+    let link = "it is a link of another user, whose id is 64002";
+    for (refused, sentence) in [
+        (simulate("report.html"), link),
+        (run("linked"), link),
+        (run("half"), link),
+        (run("foreign"), "it belongs to another user, whose id is 64002"),
+    ] {
+        assert_eq!(refused.status.code(), Some(2), "{}", errors(&refused));
+        assert!(errors(&refused).contains(sentence), "{}", errors(&refused));
+    }
+    for written in [simulate("own.html"), run("own")] {
+        assert_eq!(written.status.code(), Some(0), "{}", errors(&written));
+    }
+    for name in ["own.html", "own", "own.answers"] {
+        let found = fs::metadata(shared.path(name)).unwrap();
+        assert_eq!((found.uid(), found.mode() & 0o777), (VICTIM, 0o600), "{name}");
+    }
+    assert_eq!(fs::metadata(&precious).unwrap().len(), 0);
+    assert!(!shared.path("half").exists());
+}
+
+/// The user that a run as `user` names to the master, or its complaint. The master is one that reads a single request.
+fn user_on_the_wire(shared: &Shared, user: u32, flags: &[&str]) -> Result<String, String> {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let master = format!("mesos://{}", listener.local_addr().unwrap());
+    let asked = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = Vec::new();
+        while !request.ends_with(b"}}") && !request.ends_with(b"}}}") {
+            let mut part = [0; 4096];
+            match stream.read(&mut part).unwrap() {
+                0 => break,
+                bytes => request.extend_from_slice(&part[..bytes]),
+            }
+        }
+        let _gone = stream.write_all(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
+        String::from_utf8(request).unwrap()
+    });
+    let common = ["--master", &master, "-c", "offermill.mesos.encoding=json"];
+    let output = shared.run(user, &small(&[&common[..], flags].concat(), &["true"]));
+    if output.status.code() == Some(2) {
+        return Err(errors(&output));
+    }
+    let request = asked.join().unwrap();
+    let body = request.split_once("\r\n\r\n").unwrap().1;
+    let body: serde_json::Value = serde_json::from_str(body).unwrap();
+    Ok(body["subscribe"]["framework_info"]["user"].as_str().unwrap().to_owned())
+}
+
+/// Goal: executors run as the user of the run, whatever its environment says; as root only if that is set; and if the
+/// user has no name, a sentence asks for one. Method: the first call of runs by several users without variables.
+#[test]
+fn executors_do_not_run_as_root_by_default() {
+    let shared = Shared::new();
+    assert_eq!(user_on_the_wire(&shared, NOBODY, &[]).as_deref(), Ok("nobody"));
+    let explicit = ["-c", "offermill.mesos.user=root"];
+    assert_eq!(user_on_the_wire(&shared, 0, &explicit).as_deref(), Ok("root"));
+    for (user, why) in [
+        (0, "this program runs as root, and executors do so only on request"),
+        (VICTIM, "the id of this program's user, 64001, has no name on this machine"),
+    ] {
+        let refused = user_on_the_wire(&shared, user, &[]).unwrap_err();
+        let sentence = format!(
+            "offermill.mesos.user is \"\", but must be the name of the user that executors run as \
+             on the agents ({why})"
+        );
+        assert!(refused.contains(&sentence), "{refused}");
+    }
+    let shown = |user| {
+        let flags = ["run", "--master", "mesos://h", "--print-config", "--", "true"];
+        let output = shared.run(user, &flags);
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        let line = text.lines().find(|line| line.contains("offermill.mesos.user")).unwrap();
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(shown(NOBODY), "offermill.mesos.user nobody default");
+    assert!(shown(0).contains("this program runs as root"));
+}
