@@ -13,7 +13,7 @@ mod template;
 use std::sync::Arc;
 
 pub use read::{labels, parameters, port_mappings, uris, volumes};
-pub use secret::Secret;
+pub use secret::{SECRET_VARIABLES, Secret};
 pub use setup::{
     Container, ContainerKind, ContainerLabel, Network, PortMapping, Protocol, SecretSource, Setup,
     Uri, Volume,

@@ -2,6 +2,15 @@
 
 use std::fmt;
 
+/// The environment variables from which the command line reads a principal and its secret, or the names of their files.
+/// Executors on local agents never inherit them.
+pub const SECRET_VARIABLES: [&str; 4] = [
+    "SPARK_MESOS_PRINCIPAL",
+    "SPARK_MESOS_PRINCIPAL_FILE",
+    "SPARK_MESOS_SECRET",
+    "SPARK_MESOS_SECRET_FILE",
+];
+
 /// A secret such as a password. It has no `Display`, and its `Debug` hides the text. This crate writes the text only
 /// into the header or the task that needs it.
 #[derive(Clone, PartialEq, Eq)]

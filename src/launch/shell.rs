@@ -14,18 +14,20 @@ impl Command {
     /// # Errors
     /// If the program is missing or empty, if its name begins with `-`, or if any text contains a NUL or a line break.
     pub fn shell_line(&self) -> Result<String, Error> {
-        self.line("exec ")
+        // An empty entry of the path would be the current folder.
+        self.line("\"${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\" ", "exec ")
     }
 
-    /// Returns the same line without `exec`, for display. Works for a command in any form.
+    /// Returns the line for display, as Spark writes it: without `exec`, and with an entry for `LD_LIBRARY_PATH` even if
+    /// that is empty. Works for a command in any form.
     ///
     /// # Errors
     /// As for [`Command::shell_line`].
     pub fn shown_line(&self) -> Result<String, Error> {
-        self.line("")
+        self.line(":\"$LD_LIBRARY_PATH\" ", "")
     }
 
-    fn line(&self, before_program: &str) -> Result<String, Error> {
+    fn line(&self, after_library_path: &str, before_program: &str) -> Result<String, Error> {
         let refused = |argument: &str, allowed| Err(Error::setting("command", argument, allowed));
         match self.argv.first() {
             None => return refused("", "a program and its arguments"),
@@ -54,7 +56,7 @@ impl Command {
         if let Some(path) = library_path {
             line.push_str("LD_LIBRARY_PATH=");
             push_quoted(&mut line, path);
-            line.push_str(":\"$LD_LIBRARY_PATH\" ");
+            line.push_str(after_library_path);
         }
         line.push_str(before_program);
         for (index, argument) in self.argv.iter().enumerate() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::support::{Folder, Run, finish, process_of, send_signal, small};
+use crate::support::{Folder, Run, finish, offermill, process_of, send_signal, small};
 
 /// Goal: the example of the help works: six executors on three agents finish, and each finds its id and host in its
 /// environment. Method: run it; read the summary and the executors' output.
@@ -159,4 +159,28 @@ fn executors_run_where_they_should() {
 
 fn find(events: &[Value], is_it: impl Fn(&&Value) -> bool) -> &Value {
     events.iter().find(is_it).unwrap()
+}
+
+/// Goal: executors don't inherit this program's secrets, whatever the variable is called, and with `--clean-env` nothing
+/// but what is given; and the program that was looked up is the one that runs. Method: executors print their
+/// environment and their program.
+#[test]
+fn executors_inherit_no_secrets() {
+    const CANARY: &str = "cAnAry-5ecret";
+    let given = ["--until-finished", "--num-executors", "1", "--env", "GIVEN=given"];
+    for (flags, inherits) in [(&[][..], true), (&["--clean-env"][..], false)] {
+        let folder = Folder::new();
+        let arguments = small(&[&given[..], flags].concat(), &["sh", "-c", "echo $0; env"]);
+        let mut command = offermill(&folder.0, &arguments);
+        command.env("SPARK_MESOS_SECRET", CANARY).env("COPY", format!("p:{CANARY}"));
+        command.env("SPARK_MESOS_SECRET_FILE", "/a/file").env("PLAIN", "plain");
+        let ended = command.output().unwrap();
+        assert_eq!(ended.status.code(), Some(0), "{ended:?}");
+        let output = folder.outputs().concat();
+        assert!(!output.contains(CANARY) && !output.contains("/a/file"), "{output}");
+        assert!(output.contains("GIVEN=given\n"), "{output}");
+        assert!(output.contains("OFFERMILL_EXECUTOR_ID="), "{output}");
+        assert_eq!(output.contains("PLAIN=plain\n"), inherits, "{output}");
+        assert!(output.starts_with('/') && output.lines().next().unwrap().ends_with("/sh"));
+    }
 }

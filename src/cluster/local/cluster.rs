@@ -108,6 +108,7 @@ impl ClusterManager for LocalCluster {
         let workers = self.workers.clone();
         let options = ProcessOptions {
             environment: self.config.environment,
+            withheld: self.config.withheld.clone(),
             shell: self.config.shell.clone(),
             start_timeout: self.config.start_timeout,
         };

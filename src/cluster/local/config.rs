@@ -1,5 +1,6 @@
 //! [`LocalConfig`], the settings of the embedded cluster.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -28,6 +29,7 @@ pub struct LocalConfig {
     pub(super) interval: Duration,
     pub(super) ports: PortRange,
     pub(super) environment: EnvironmentBase,
+    pub(super) withheld: Vec<OsString>,
     /// The shell that runs wardens, and the maximum duration of a start. Only tests change them.
     pub(super) shell: PathBuf,
     pub(super) start_timeout: Duration,
@@ -45,6 +47,7 @@ impl LocalConfig {
             interval: Duration::from_millis(200),
             ports: PortRange::new(31_000, 32_000),
             environment: EnvironmentBase::Inherited,
+            withheld: Vec::new(),
             shell: "/bin/sh".into(),
             start_timeout: START_TIMEOUT,
         }
@@ -91,10 +94,22 @@ impl LocalConfig {
         self
     }
 
-    /// Gives executors only the variables of their command. By default they also get this program's variables.
+    /// Gives executors only the variables of their command. By default they also get this program's variables, except
+    /// [`SECRET_VARIABLES`](crate::launch::SECRET_VARIABLES) and those that are [withheld](Self::withhold_variables).
     #[must_use]
     pub fn clean_environment(mut self) -> LocalConfig {
         self.environment = EnvironmentBase::Empty;
+        self
+    }
+
+    /// Withholds variables of this program from executors, such as those with secrets of the program's own. A variable
+    /// of that name in a command is still set.
+    #[must_use]
+    pub fn withhold_variables(
+        mut self,
+        names: impl IntoIterator<Item = impl Into<OsString>>,
+    ) -> LocalConfig {
+        self.withheld.extend(names.into_iter().map(Into::into));
         self
     }
 

@@ -6,6 +6,7 @@
 //! reach an unrelated process that was given the same number.
 
 use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ use rustix::process::{
 use super::exit::Exit;
 use super::sandbox::Sandbox;
 use super::warden::Warden;
-use crate::launch::{Command, Form};
+use crate::launch::{Command, Form, SECRET_VARIABLES};
 use crate::private_files::PrivateFolder;
 
 /// The stack of the thread that waits for an executor's end, in bytes. The thread does nothing else.
@@ -34,6 +35,8 @@ const WAITER_STACK_BYTES: usize = 128 * 1024;
 pub(crate) struct ProcessOptions {
     /// The variables that executors have beside their command's own.
     pub(crate) environment: EnvironmentBase,
+    /// Variables of this program that executors don't inherit, besides [`SECRET_VARIABLES`].
+    pub(crate) withheld: Vec<OsString>,
     /// The shell that runs wardens.
     pub(crate) shell: PathBuf,
     /// How long a warden may take to become ready.
@@ -43,7 +46,7 @@ pub(crate) struct ProcessOptions {
 /// The variables that an executor's environment starts from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum EnvironmentBase {
-    /// This program's variables.
+    /// This program's variables, except those that are withheld.
     #[default]
     Inherited,
     /// No variables.
@@ -123,8 +126,14 @@ impl ProcessGroup {
                 StartError::from_io("the executor's warden can't be started", &error)
             })?;
         let mut process = Process::new(program);
-        if options.environment == EnvironmentBase::Empty {
-            process.env_clear();
+        match options.environment {
+            EnvironmentBase::Empty => drop(process.env_clear()),
+            EnvironmentBase::Inherited => {
+                let withheld = options.withheld.iter().map(OsString::as_os_str);
+                for name in SECRET_VARIABLES.iter().map(OsStr::new).chain(withheld) {
+                    process.env_remove(name);
+                }
+            }
         }
         let child = process
             .args(arguments)

@@ -28,6 +28,8 @@ pub(crate) struct SettingsDraft {
     pub(crate) master: Option<(String, ClusterMaster)>,
     pub(crate) attributes: AgentAttributes,
     pub(crate) work_dir: PathBuf,
+    /// Whether executors on local agents don't inherit this program's variables.
+    pub(crate) has_clean_environment: bool,
     pub(crate) name: Option<String>,
     pub(crate) executors: Option<u32>,
     pub(crate) core_cap: Option<MilliCpus>,
@@ -88,6 +90,7 @@ impl Default for SettingsDraft {
             master: None,
             attributes: AgentAttributes::default(),
             work_dir: PathBuf::new(),
+            has_clean_environment: false,
             name: None,
             executors: None,
             core_cap: None,

@@ -22,6 +22,11 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "FOLDER", help_heading = "Cluster")]
     pub(crate) work_dir: Option<String>,
 
+    /// Give executors only the variables of --env and their own, not those of this program
+    #[arg(long, value_name = "true|false", help_heading = "Cluster")]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) clean_env: Option<String>,
+
     /// The role to which resources are offered; or several, separated by commas [default: *]
     #[arg(long, value_name = "ROLE", help_heading = "Mesos")]
     pub(crate) role: Option<String>,
@@ -178,6 +183,7 @@ impl RunArguments {
             "--master" => &self.master,
             "--agent-attributes" => &self.agent_attributes,
             "--work-dir" => &self.work_dir,
+            "--clean-env" => &self.clean_env,
             "--role" => &self.role,
             "--principal" => &self.principal,
             "--secret-file" => &self.secret_file,

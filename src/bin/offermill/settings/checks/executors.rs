@@ -58,8 +58,11 @@ pub(crate) fn executor_program(
     let command = preflight::find_command(&arguments.command, draft);
     let whole = Command { argv: arguments.command.clone(), ..Command::default() };
     check_form(draft, Command { form: draft.form, ..whole });
-    let shown = command?;
-    let mut template = CommandTemplate::new(shown.clone()).form(draft.form);
+    let command = command?;
+    // A program that was found in PATH is shown as it was given.
+    let is_name = arguments.command.first().is_some_and(|program| !program.contains('/'));
+    let shown = if is_name { arguments.command.clone() } else { command.clone() };
+    let mut template = CommandTemplate::new(command).form(draft.form);
     for (name, value) in &draft.variables {
         template = template.variable(name, value);
     }

@@ -17,8 +17,9 @@ use crate::settings::draft::SettingsDraft;
 use crate::settings::master::ClusterMaster;
 use crate::text::format::printable;
 
-/// The executors' command. On local agents a path to its program is made absolute, because executors start in their
-/// sandboxes, and a missing program is reported. A program with placeholders is not checked, nor is one for Mesos
+/// The executors' command. On local agents its program is replaced by the absolute path at which it was found: executors
+/// start in their sandboxes, and no other program is executed than the one that was checked. A missing program is
+/// reported. A program with placeholders is not checked, nor is one for Mesos
 /// agents.
 pub(crate) fn find_command(command: &[String], draft: &mut SettingsDraft) -> Option<Vec<String>> {
     if let Some((_, ClusterMaster::Mesos(_))) = draft.master {
@@ -29,17 +30,22 @@ pub(crate) fn find_command(command: &[String], draft: &mut SettingsDraft) -> Opt
         return Some(command.to_vec());
     }
     let found = if program.contains('/') {
-        match absolute(program) {
-            Ok(path) => check_executable(&path).map(|()| path.to_string_lossy().into_owned()),
-            Err(error) => Err(error.to_string()),
-        }
+        absolute(program)
+            .map_err(|error| error.to_string())
+            .and_then(|path| check_executable(&path).map(|()| path))
     } else {
         let path = draft.variables.get("PATH").map(Into::into).or_else(|| env::var_os("PATH"));
         let path = path.unwrap_or_default();
-        let mut folders = env::split_paths(&path);
-        let found = folders.find(|folder| check_executable(&folder.join(program)).is_ok());
-        found.map(|_| program.clone()).ok_or_else(|| "no such file in PATH".to_owned())
+        let mut places = env::split_paths(&path).map(|folder| folder.join(program));
+        let found = places.find(|place| check_executable(place).is_ok());
+        found
+            .ok_or_else(|| "no such file in PATH".to_owned())
+            .and_then(|place| absolute(place).map_err(|error| error.to_string()))
     };
+    let found = found.and_then(|path| {
+        let text = path.into_os_string().into_string();
+        text.map_err(|path| format!("{} is not text in UTF-8", path.display()))
+    });
     match found {
         Ok(program) => {
             let mut command = vec![program];

@@ -45,6 +45,11 @@ pub(super) const GENERAL_ROWS: &[OptionRow] = &[
             draft.work_dir = (&given.text).into();
             Ok(())
         }),
+    OptionRow::offermill("offermill.cleanEnvironment", "true or false")
+        .flag("--clean-env")
+        .only(ClusterKind::Local)
+        .default("false")
+        .read(|draft, given| given.read_into(&mut draft.has_clean_environment, parse_bool)),
     OptionRow::spark("spark.app.name", "name")
         .flag("--name")
         .library_name("id prefix")
