@@ -84,8 +84,8 @@ struct PendingWrites {
 }
 
 impl SharedStateFile {
-    /// Opens the framework id file, if one is configured, and starts its thread. The thread ends when all clones are dropped and all
-    /// writes have completed.
+    /// Opens the framework id file, if one is configured, and starts its thread. The thread ends when all clones are
+    /// dropped and all writes have completed.
     pub(super) fn open(config: &MesosConfig) -> Result<SharedStateFile, Error> {
         let Some(path) = &config.framework_id_file else { return Ok(SharedStateFile(None)) };
         let mut state_file = StateFile::open(path)?;
