@@ -18,8 +18,8 @@ impl Command {
         self.line("\"${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\" ", "exec ")
     }
 
-    /// Returns the line for display, as Spark writes it: without `exec`, and with an entry for `LD_LIBRARY_PATH` even if
-    /// that is empty. Works for a command in any form.
+    /// Returns the line for display, as Spark writes it: without `exec`, and with an entry for `LD_LIBRARY_PATH` even
+    /// if that is empty. Works for a command in any form.
     ///
     /// # Errors
     /// As for [`Command::shell_line`].

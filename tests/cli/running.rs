@@ -161,8 +161,8 @@ fn find(events: &[Value], is_it: impl Fn(&&Value) -> bool) -> &Value {
     events.iter().find(is_it).unwrap()
 }
 
-/// Goal: executors don't inherit this program's secrets, whatever the variable is called, and with `--clean-env` nothing
-/// but what is given; and the program that was looked up is the one that runs. Method: executors print their
+/// Goal: executors don't inherit this program's secrets, whatever the variable is called, and with `--clean-env`
+/// nothing but what is given; and the program that was looked up is the one that runs. Method: executors print their
 /// environment and their program.
 #[test]
 fn executors_inherit_no_secrets() {

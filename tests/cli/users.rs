@@ -60,8 +60,8 @@ fn errors(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// Goal: a work folder that another user made is refused with a sentence, one of the user's own serves, and what is made
-/// there is closed to others. Method: the run of one user in folders of two.
+/// Goal: a work folder that another user made is refused with a sentence, one of the user's own serves, and what is
+/// made there is closed to others. Method: the run of one user in folders of two.
 #[test]
 fn a_work_folder_of_another_user_is_refused() {
     let shared = Shared::new();

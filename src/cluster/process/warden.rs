@@ -60,8 +60,8 @@ pub(crate) struct Warden {
 }
 
 impl Warden {
-    /// Starts a warden in `shell` and waits until it is ready, for up to `timeout`. It runs in `sandbox` and in `group`, or leads a new
-    /// group.
+    /// Starts a warden in `shell` and waits until it is ready, for up to `timeout`. It runs in `sandbox` and in
+    /// `group`, or leads a new group.
     pub(super) fn start(
         shell: &Path,
         sandbox: &PrivateFolder,

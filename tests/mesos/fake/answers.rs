@@ -115,8 +115,8 @@ fn wait_while_held(file: &Path) {
 }
 
 /// Goal: a disk that hangs delays only launches, and not forever; when it works again, so do launches. Method: the
-/// framework's id must be written, which is held up; updates are acknowledged, an offer is declined; then it is written,
-/// and the next offer is used.
+/// framework's id must be written, which is held up; updates are acknowledged, an offer is declined; then it is
+/// written, and the next offer is used.
 #[test]
 fn a_file_that_hangs() {
     let file = file_in_folder("hanging");

@@ -102,9 +102,9 @@ fn what_is_made_is_private() {
     assert!(default.ends_with(format!("offermill-{}", effective_uid())), "{}", default.display());
 }
 
-/// Goal: whoever can rename the work folder during a run redirects neither an executor nor its output. Method: after the
-/// first executor has started, the folder is renamed, and a tree takes its place in which the second executor's output
-/// file is a link to a file of the user's.
+/// Goal: whoever can rename the work folder during a run redirects neither an executor nor its output. Method: after
+/// the first executor has started, the folder is renamed, and a tree takes its place in which the second executor's
+/// output file is a link to a file of the user's.
 #[test]
 fn a_work_folder_that_is_renamed_is_still_used() {
     let bench = Bench::new("renamed", "local-cluster[1,2,512]");

@@ -17,10 +17,9 @@ use crate::settings::draft::SettingsDraft;
 use crate::settings::master::ClusterMaster;
 use crate::text::format::printable;
 
-/// The executors' command. On local agents its program is replaced by the absolute path at which it was found: executors
-/// start in their sandboxes, and no other program is executed than the one that was checked. A missing program is
-/// reported. A program with placeholders is not checked, nor is one for Mesos
-/// agents.
+/// The executors' command. On local agents its program is replaced by the absolute path at which it was found:
+/// executors start in their sandboxes, and no other program is executed than the one that was checked. A missing
+/// program is reported. A program with placeholders is not checked, nor is one for Mesos agents.
 pub(crate) fn find_command(command: &[String], draft: &mut SettingsDraft) -> Option<Vec<String>> {
     if let Some((_, ClusterMaster::Mesos(_))) = draft.master {
         return Some(command.to_vec());
