@@ -76,3 +76,24 @@ fn agree<T: PartialEq + fmt::Debug>(what: &str, found: T, expected: T) -> Result
     }
     Err(Violation(format!("{what}: {found:?}, but {expected:?} by the cells")))
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use crate::sync::Ordering;
+    use crate::{Config, IdScheme, Kernel};
+
+    /// Goal: a sum that differs from the cells is found. Method: change words behind the kernel's back, one at a time.
+    #[test]
+    fn wrong_sums_are_found() {
+        for scheme in [IdScheme::plain(), IdScheme::unique("app", 1).unwrap()] {
+            let kernel = Kernel::new(Config::builder().build().unwrap(), scheme);
+            kernel.check().unwrap();
+            kernel.0.unreachable.fetch_add(1, Ordering::Relaxed);
+            let violation = kernel.check().unwrap_err().to_string();
+            assert_eq!(violation, "unreachable executors: 1, but 0 by the cells");
+            kernel.0.unreachable.fetch_sub(1, Ordering::Relaxed);
+            kernel.check().unwrap();
+        }
+    }
+}

@@ -471,4 +471,25 @@ mod tests {
     fn a_cell_is_a_line() {
         assert_eq!(size_of::<AgentCell>(), 64);
     }
+
+    /// Goal: an agent is a holder while there are executors on it. Method: a cell before it belongs to an agent, then
+    /// two executors that come and go.
+    #[test]
+    fn a_holder_has_executors() {
+        let cell = AgentCell::default();
+        let holder = |cell: &AgentCell| {
+            cell.holder().map(|(generation, name)| (generation, name.id.clone()))
+        };
+        let name = AgentName { id: "S1".into(), hostname: "host".into() };
+        cell.prepare(Arc::new(name), Timestamp::ORIGIN);
+        assert_eq!(holder(&cell), None, "not yet an agent's");
+        cell.activate(7);
+        assert_eq!(holder(&cell), None);
+        cell.reserve(7, 2, Timestamp::ORIGIN).unwrap();
+        assert_eq!(holder(&cell), Some((7, "S1".into())));
+        cell.release(1);
+        assert_eq!(holder(&cell), Some((7, "S1".into())));
+        cell.release(1);
+        assert_eq!(holder(&cell), None);
+    }
 }

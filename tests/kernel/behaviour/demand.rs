@@ -159,6 +159,37 @@ fn a_lost_revive_is_repeated() {
     assert_eq!(fixture.kernel.poll_demand(at(now + silence)), Some(Revive));
 }
 
+/// Goal: nothing is due while there is no subscription. Method: a kernel whose limit is reached is disconnected.
+#[test]
+fn nothing_is_said_while_disconnected() {
+    let (fixture, _) = full_fixture();
+    fixture.kernel.disconnected();
+    assert_eq!(fixture.kernel.poll_demand(at(1)), None);
+    assert_eq!(fixture.kernel.poll_demand_in(fixture.kernel.epoch(), at(1)), None);
+    fixture.kernel.registered();
+    assert_eq!(fixture.kernel.poll_demand(at(2)), Some(Suppress));
+}
+
+/// Goal: what was said gives the cluster as long again to make offers as at the start. Method: a revive, and a time
+/// without room, shortly before a revive would be repeated.
+#[test]
+fn a_call_and_a_cap_begin_the_wait_for_offers_anew() {
+    let (patience, soon) = (130_000, 100_000);
+    let fixture = Fixture::new(&Setup { limit: Some(3), ..Setup::default() });
+    assert_eq!(fixture.kernel.poll_demand(at(0)), None);
+    fixture.kernel.set_executor_limit(Some(4)).unwrap();
+    assert_eq!(fixture.kernel.poll_demand(at(soon)), Some(Revive));
+    assert_eq!(fixture.kernel.poll_demand(at(patience)), None, "as long again");
+    fixture.kernel.set_executor_limit(Some(0)).unwrap();
+    assert_eq!(fixture.kernel.poll_demand(at(patience + 1)), Some(Suppress));
+    assert_eq!(fixture.kernel.poll_demand(at(patience + 2)), None);
+    fixture.kernel.set_executor_limit(Some(4)).unwrap();
+    assert_eq!(fixture.kernel.poll_demand(at(patience + soon)), Some(Revive));
+    assert_eq!(fixture.kernel.poll_demand(at(2 * patience)), None);
+    assert_eq!(fixture.kernel.poll_demand(at(2 * patience + soon - 1)), None);
+    assert_eq!(fixture.kernel.poll_demand(at(2 * patience + soon)), Some(Revive), "no offer came");
+}
+
 /// Goal: one poll with a time far ahead delays later calls by no more than their interval. Method: a suppress and a
 /// revive far ahead, then polls at the right time.
 #[test]
