@@ -170,14 +170,14 @@ fn nothing_is_said_while_disconnected() {
     assert_eq!(fixture.kernel.poll_demand(at(2)), Some(Suppress));
 }
 
-/// Goal: what was said gives the cluster as long again to make offers as at the start. Method: a revive, and a time
-/// without room, shortly before a revive would be repeated.
+/// Goal: the wait for offers, after which a revive is repeated, begins anew after a revive and after a time without room.
+/// Method: each, shortly before the repetition would be due; it begins with the next poll.
 #[test]
 fn a_call_and_a_cap_begin_the_wait_for_offers_anew() {
     let (patience, soon) = (130_000, 100_000);
     let fixture = Fixture::new(&Setup { limit: Some(3), ..Setup::default() });
     assert_eq!(fixture.kernel.poll_demand(at(0)), None);
-    fixture.kernel.set_executor_limit(Some(4)).unwrap();
+    fixture.kernel.reconfigure(Setup { limit: Some(3), memory: 1, ..Setup::default() }.config());
     assert_eq!(fixture.kernel.poll_demand(at(soon)), Some(Revive));
     assert_eq!(fixture.kernel.poll_demand(at(patience)), None, "as long again");
     fixture.kernel.set_executor_limit(Some(0)).unwrap();
@@ -186,8 +186,8 @@ fn a_call_and_a_cap_begin_the_wait_for_offers_anew() {
     fixture.kernel.set_executor_limit(Some(4)).unwrap();
     assert_eq!(fixture.kernel.poll_demand(at(patience + soon)), Some(Revive));
     assert_eq!(fixture.kernel.poll_demand(at(2 * patience)), None);
-    assert_eq!(fixture.kernel.poll_demand(at(2 * patience + soon - 1)), None);
-    assert_eq!(fixture.kernel.poll_demand(at(2 * patience + soon)), Some(Revive), "no offer came");
+    assert_eq!(fixture.kernel.poll_demand(at(3 * patience - 1)), None);
+    assert_eq!(fixture.kernel.poll_demand(at(3 * patience)), Some(Revive), "no offer came");
 }
 
 /// Goal: one poll with a time far ahead delays later calls by no more than their interval. Method: a suppress and a
