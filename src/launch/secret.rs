@@ -12,7 +12,8 @@ pub const SECRET_VARIABLES: [&str; 4] = [
 ];
 
 /// A secret such as a password. It has no `Display`, and its `Debug` hides the text. This crate writes the text only
-/// into the header or the task that needs it.
+/// into the header or the task that needs it. With the feature `mesos` the text is overwritten when the secret is
+/// dropped.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Box<str>);
 
@@ -40,6 +41,13 @@ impl Secret {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+}
+
+#[cfg(feature = "mesos")]
+impl Drop for Secret {
+    fn drop(&mut self) {
+        zeroize::Zeroize::zeroize(&mut self.0);
     }
 }
 

@@ -279,21 +279,35 @@ fn secrets_are_not_shown() {
     }
 }
 
-/// Goal: the user is warned if others can read the secret. Method: a file that all can read, one that only its owner
-/// can read, a properties file, and an argument.
+/// Goal: the user is warned if others can read the secret, and a secret that they can write isn't used. Method: a file
+/// of its own and a properties file with different permissions, and an argument.
 #[test]
 fn open_secrets_are_remarked_on() {
     let folder = Folder::new();
     let file = folder.write("secret", "x");
     let conf = folder.write("conf", "spark.mesos.secret x\n");
-    let open = "has a secret in it and can be read by everybody";
+    let open = "has a secret in it and can be";
     let run = |flags: &[&str]| finish(&folder, &on_mesos(&[flags, &["--principal", "p"]].concat()));
-    for (mode, is_open) in [(0o644, true), (0o640, false), (0o600, false)] {
+    let by_all = Some("can be read by everybody; chmod go-r would do");
+    let by_group = Some("can be read by its group; chmod g-r would do");
+    let written = Some("can be written by others; chmod go-w would do");
+    for (mode, told) in [
+        (0o644, by_all),
+        (0o640, by_group),
+        (0o600, None),
+        (0o400, None),
+        (0o620, written),
+        (0o602, written),
+    ] {
         for path in [&file, &conf] {
             std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
         }
         for flags in [["--secret-file", "secret"], ["--properties-file", "conf"]] {
-            assert_eq!(run(&flags).errors.contains(open), is_open, "{flags:?} {mode:o}");
+            let ended = run(&[&flags[..], &["--allow-plain-secret"]].concat());
+            assert_eq!(ended.errors.contains(open), told.is_some(), "{flags:?} {mode:o}");
+            assert!(ended.errors.contains(told.unwrap_or_default()), "{}", ended.errors);
+            let code = if told == written { 2 } else { 4 };
+            assert_eq!(ended.code, Some(code), "{flags:?} {mode:o}: {}", ended.errors);
         }
     }
     let errors = run(&["-c", "spark.mesos.secret=x"]).errors;

@@ -58,6 +58,8 @@ pub struct MesosConfig {
     pub record_bytes_max: usize,
     /// A PEM file of certificate authorities that are trusted in addition to the system's. Default: none.
     pub ca_file: Option<PathBuf>,
+    /// Whether only the authorities of [`ca_file`](Self::ca_file) are trusted, and not the system's. Default: no.
+    pub ca_file_only: bool,
     /// The maximum time to connect, and the maximum time to answer a call, at most a year. Default: 10 s. When the
     /// manager is stopped, tearing the framework down may take twice as long.
     pub call_timeout: Duration,
@@ -135,6 +137,7 @@ impl MesosConfig {
             encoding: Encoding::default(),
             record_bytes_max: 64 << 20,
             ca_file: None,
+            ca_file_only: false,
             call_timeout: Duration::from_secs(10),
             subscribe_timeout: Duration::from_secs(60),
             heartbeats_missed_max: 5,
@@ -211,6 +214,10 @@ impl MesosConfig {
                 let allowed = "https://, as the secret would be sent in clear (or allow that)";
                 return Err(Error::setting("master", masters, allowed));
             }
+        }
+        if self.ca_file_only && self.ca_file.is_none() {
+            let allowed = "the file of the only certificates to trust";
+            return Err(Error::setting("CA file", "", allowed));
         }
         let longest = Duration::from_secs(365 * 24 * 3600);
         if self.failover_timeout > longest * 100 {

@@ -18,12 +18,14 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
+use zeroize::Zeroizing;
 
 use super::config::MesosConfig;
 use super::masters::Master;
 use super::tls;
 use crate::config::text::format_duration;
 use crate::error::Error;
+use crate::launch::Secret;
 
 /// The header that associates calls with a subscription.
 pub(super) const STREAM_ID: HeaderName = HeaderName::from_static("mesos-stream-id");
@@ -39,7 +41,7 @@ pub(super) struct Http {
     media: HeaderValue,
     authorization: Option<HeaderValue>,
     /// Texts that must never be displayed, in the forms in which a server could send them back.
-    secrets: Vec<String>,
+    secrets: Vec<Secret>,
     call_timeout: Duration,
 }
 
@@ -55,12 +57,14 @@ impl Http {
         };
         let Some(credential) = &config.credential else { return Ok(http) };
         let Some(secret) = &credential.secret else { return Ok(http) };
-        let pair = STANDARD.encode(format!("{}:{}", credential.principal, secret.expose()));
-        let mut header = HeaderValue::try_from(format!("Basic {pair}"))
+        let plain = Zeroizing::new(format!("{}:{}", credential.principal, secret.expose()));
+        let pair = Secret::new(STANDARD.encode(&*plain));
+        let text = Zeroizing::new(format!("Basic {}", pair.expose()));
+        let mut header = HeaderValue::try_from(&*text)
             .map_err(|_| Error::setting("principal", &credential.principal, "shorter"))?;
         header.set_sensitive(true);
         http.authorization = Some(header);
-        http.secrets = vec![pair, secret.expose().to_owned()];
+        http.secrets = vec![pair, secret.clone()];
         http.secrets.retain(|secret| !secret.is_empty());
         Ok(http)
     }
@@ -162,7 +166,7 @@ impl Http {
     pub(super) fn sanitize(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for secret in &self.secrets {
-            text = text.replace(secret.as_str(), "…");
+            text = text.replace(secret.expose(), "…");
         }
         let is_bad = |c: char| c.is_control() || c.is_whitespace();
         let words: Vec<&str> = text.split(is_bad).filter(|word| !word.is_empty()).collect();

@@ -18,7 +18,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::call::{self, Failure};
+use super::call::{self, Failure, LookUps};
 use super::driver::DriverMessage;
 use super::event::{RegistrationState, ShuffleEvent};
 use super::frame::ShuffleMessage;
@@ -132,6 +132,7 @@ impl Registrar {
             plan: HeartbeatPlan { interval, timeout, frame },
             hosts: BTreeMap::new(),
             calls: 0,
+            look_ups: LookUps::default(),
         };
         let thread = Builder::new().name("offermill-shuffle".into());
         let thread = thread.spawn(move || caller.run(report));
@@ -202,6 +203,7 @@ struct HostCaller {
     plan: HeartbeatPlan,
     hosts: BTreeMap<String, Host>,
     calls: usize,
+    look_ups: LookUps,
 }
 
 impl HostCaller {
@@ -280,8 +282,9 @@ impl HostCaller {
     fn start_call(&self, name: &str) -> Result<(), Failure> {
         let (shared, options) = (Arc::clone(&self.shared), Arc::clone(&self.options));
         let host = name.to_owned();
+        let look_ups = self.look_ups.clone();
         let call = move || {
-            let result = call::register(&host, &options);
+            let result = call::register(&host, &options, &look_ups);
             let mut table = shared.table();
             if !table.is_stopping {
                 table.called.push((host, result));

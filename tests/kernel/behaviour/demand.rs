@@ -170,8 +170,8 @@ fn nothing_is_said_while_disconnected() {
     assert_eq!(fixture.kernel.poll_demand(at(2)), Some(Suppress));
 }
 
-/// Goal: the wait for offers, after which a revive is repeated, begins anew after a revive and after a time without room.
-/// Method: each, shortly before the repetition would be due; it begins with the next poll.
+/// Goal: the wait for offers, after which a revive is repeated, begins anew after a revive and after a time without
+/// room. Method: each, shortly before the repetition would be due; it begins with the next poll.
 #[test]
 fn a_call_and_a_cap_begin_the_wait_for_offers_anew() {
     let (patience, soon) = (130_000, 100_000);

@@ -109,7 +109,7 @@ fn secrets_are_not_sent_in_clear_by_default() {
 }
 
 /// Goal: the command line doesn't display the secret either. Method: a run with a secret file against a master that
-/// refuses it and sends it back; its arguments, its output and its errors.
+/// refuses it and sends it back; its arguments, its output, its errors, and whether its memory can be dumped.
 #[test]
 fn the_command_line_shows_no_secret() {
     let fake = FakeMaster::new(|call| {
@@ -132,6 +132,9 @@ fn the_command_line_shows_no_secret() {
     fake.wait_for("SUBSCRIBE", 0);
     let arguments = std::fs::read_to_string(format!("/proc/{}/cmdline", child.id())).unwrap();
     assert_clean("the arguments", &arguments);
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", child.id())).unwrap();
+    let core = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
+    assert_eq!(core.split_whitespace().filter(|word| *word == "0").count(), 2, "{core}");
     let output = child.wait_with_output().unwrap();
     std::fs::remove_file(&file).unwrap();
     let text = [&output.stdout[..], &output.stderr[..]].concat();

@@ -203,11 +203,11 @@ impl Sources {
     fn add_file(&mut self, path: &str, specs: &OptionSpecs) {
         let mut text = String::new();
         let read = File::open(path).and_then(|file| {
-            let is_open = is_open_to_all(&file);
-            file.take(PROPERTIES_BYTES_MAX as u64 + 1).read_to_string(&mut text).map(|_| is_open)
+            let exposure = SecretExposure::of(&file);
+            file.take(PROPERTIES_BYTES_MAX as u64 + 1).read_to_string(&mut text).map(|_| exposure)
         });
-        let is_open = match read {
-            Ok(is_open) => is_open,
+        let exposure = match read {
+            Ok(exposure) => exposure,
             Err(error) => {
                 let allowed = format!("a file of settings that can be read ({error})");
                 self.problems.push(format!("--properties-file is {path:?}, but must be {allowed}"));
@@ -226,8 +226,8 @@ impl Sources {
                 }
                 let has_secret =
                     |it: &Sourced| it.secret.is_some() && it.source == SettingSource::File;
-                if is_open && self.given.values().any(has_secret) {
-                    self.remarks.push(open_to_all(path));
+                if self.given.values().any(has_secret) {
+                    exposure.report(path, &mut self.remarks, &mut self.problems);
                 }
             }
             Err(error) => self.problems.push(format!("--properties-file {path:?}: {error}")),
@@ -355,14 +355,42 @@ fn why_unused(name: &str) -> Option<&'static str> {
     UNUSED.iter().find(|(_, names)| names.iter().any(|known| is_it(known))).map(|(why, _)| *why)
 }
 
-/// Whether every user of this machine may read a file.
-pub(crate) fn is_open_to_all(file: &File) -> bool {
-    file.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o004 != 0)
+/// What users other than its owner may do with a file in which there is a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SecretExposure {
+    /// Nothing.
+    Private,
+    /// The file's group may read it.
+    ReadByGroup,
+    /// All may read it.
+    ReadByAll,
+    /// Its group or all may write it, so the secret may be theirs.
+    Written,
 }
 
-/// The remark about a file with a secret.
-pub(crate) fn open_to_all(path: &str) -> String {
-    format!("{path:?} has a secret in it and can be read by everybody; chmod o-r would do")
+impl SecretExposure {
+    /// Reads the permissions of an open file.
+    pub(crate) fn of(file: &File) -> SecretExposure {
+        match file.metadata().map_or(0, |metadata| metadata.permissions().mode()) {
+            mode if mode & 0o022 != 0 => SecretExposure::Written,
+            mode if mode & 0o004 != 0 => SecretExposure::ReadByAll,
+            mode if mode & 0o040 != 0 => SecretExposure::ReadByGroup,
+            _ => SecretExposure::Private,
+        }
+    }
+
+    /// Adds a remark about the file at `path` if others may read it, or a problem if they may write it.
+    pub(crate) fn report(self, path: &str, remarks: &mut Vec<String>, problems: &mut Vec<String>) {
+        let sentence = |may, change| {
+            format!("{path:?} has a secret in it and can be {may}; chmod {change} would do")
+        };
+        match self {
+            SecretExposure::Private => {}
+            SecretExposure::ReadByGroup => remarks.push(sentence("read by its group", "g-r")),
+            SecretExposure::ReadByAll => remarks.push(sentence("read by everybody", "go-r")),
+            SecretExposure::Written => problems.push(sentence("written by others", "go-w")),
+        }
+    }
 }
 
 /// The key at an edit distance of at most two from `name`.

@@ -9,6 +9,7 @@ use offermill::Config;
 use offermill::cluster::mesos::{Masters, MesosCluster, MesosConfig};
 use offermill::config::ExecutorCores;
 use offermill::constraint::Repeats;
+use rustix::process::{Resource, Rlimit, setrlimit};
 
 use crate::model::target::{FrameworkRemains, OnExit, RunTarget, SandboxPlace};
 use crate::settings::draft::SettingsDraft;
@@ -40,6 +41,9 @@ pub(super) fn prepare(
         let name = draft.name_of("spark.mesos.executor.secret.values");
         draft.problems.push(unencrypted(&name, &text));
         return None;
+    }
+    if has_secret || !draft.container.secret_values.is_empty() {
+        forbid_core_dumps();
     }
     let on_exit = OnExit::Kept(made.failover_timeout);
     // For the TEARDOWN call, and for a framework id file on a disk that hangs.
@@ -76,6 +80,16 @@ pub(super) fn prepare(
         stop_timeout,
     };
     Some((target, cluster))
+}
+
+/// Keeps the secrets in this process out of core dumps, from now on. Where that fails, the run goes on.
+fn forbid_core_dumps() {
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    let _unlimited = setrlimit(Resource::Core, none);
+    // The limit doesn't hold for dumps that are piped to a program.
+    #[cfg(target_os = "linux")]
+    let _dumpable =
+        rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 
 /// Why no offers come: the subscription filters them.
@@ -125,6 +139,7 @@ fn mesos_config(
     made.framework_id_file = path_of(&settings.framework_id_file);
     made.encoding = settings.encoding;
     made.ca_file = path_of(&settings.ca_file);
+    made.ca_file_only = settings.ca_file_only;
     made.repeats = if settings.repeats { Repeats::Allowed } else { Repeats::RuledOut };
     made.call_timeout = settings.call_timeout;
     made.subscribe_timeout = settings.subscribe_timeout;

@@ -11,7 +11,7 @@ use offermill::config::text::{TimeUnit, parse_bool, parse_duration};
 
 use crate::settings::draft::SettingsDraft;
 use crate::settings::master::ClusterKind;
-use crate::settings::sources::{Sourced, is_open_to_all, open_to_all};
+use crate::settings::sources::{SecretExposure, Sourced};
 use crate::settings::table::row::{OptionRow, non_empty, positive_duration};
 
 /// The largest file with a principal or a secret, in bytes.
@@ -122,6 +122,10 @@ pub(super) const MESOS_ROWS: &[OptionRow] = &[
             draft.mesos.ca_file = path(given);
             Ok(())
         }),
+    OptionRow::offermill("offermill.mesos.caFileOnly", "true or false")
+        .default("false")
+        .only(ClusterKind::Mesos)
+        .read(|draft, given| given.read_into(&mut draft.mesos.ca_file_only, parse_bool)),
     OptionRow::offermill("offermill.mesos.subscribeTimeout", "duration (ms)")
         .library_name("subscribe timeout")
         .default("60s")
@@ -182,9 +186,7 @@ fn read_secret(draft: &mut SettingsDraft, given: &Sourced) {
 fn read_secret_file(draft: &mut SettingsDraft, given: &Sourced) {
     match credential_text(given) {
         Ok((file, text)) => {
-            if is_open_to_all(&file) {
-                draft.remarks.push(open_to_all(&given.text));
-            }
+            SecretExposure::of(&file).report(&given.text, &mut draft.remarks, &mut draft.problems);
             set_secret(draft, given, Secret::new(text));
         }
         Err(why) => {

@@ -21,6 +21,8 @@ pub(crate) struct MesosSettings {
     pub(crate) webui_url: Option<String>,
     pub(crate) encoding: Encoding,
     pub(crate) ca_file: Option<(Sourced, PathBuf)>,
+    /// Whether the system's certificates are not trusted.
+    pub(crate) ca_file_only: bool,
     pub(crate) repeats: bool,
     pub(crate) subscribe_timeout: Duration,
     pub(crate) call_timeout: Duration,
