@@ -17,6 +17,8 @@ impl Default for Plain {
 }
 
 impl SlabCell for Plain {
+    type Hint = ();
+
     fn next_free(&self) -> &AtomicU32 {
         &self.0
     }

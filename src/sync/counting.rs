@@ -111,6 +111,7 @@ macro_rules! word {
     };
 }
 
+word!(AtomicU16, u16: fetch_add fetch_sub fetch_and fetch_or fetch_max swap);
 word!(AtomicU32, u32: fetch_add fetch_sub fetch_and fetch_or fetch_max swap);
 word!(AtomicU64, u64: fetch_add fetch_sub fetch_and fetch_or fetch_max swap);
 

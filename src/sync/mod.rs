@@ -14,7 +14,7 @@
 //!
 //! | name | real | mock |
 //! |---|---|---|
-//! | `AtomicU32`, `AtomicU64`, `fence`, `Mutex`, `Condvar` | std's | the checker's own |
+//! | `AtomicU16`, `AtomicU32`, `AtomicU64`, `fence`, `Mutex`, `Condvar` | std's | the checker's own |
 //! | `Swap`, `SwapGuard`, `SwapView` | `ArcSwap`, its guard and its cache | loom: a list of all values, and an index to the last; shuttle: a lock |
 //! | `Map` | `DashMap` | a few maps, each in the checker's lock |
 //! | `OnceLock` | std's | std's, behind the checker's lock and a word that says that it is filled |
@@ -50,7 +50,7 @@ mod under_shuttle;
 
 // Imported by name, which takes precedence over the names in `real`.
 #[cfg(all(counting, test))]
-pub(crate) use counting::{AtomicU32, AtomicU64, Map, Mutex, Swap};
+pub(crate) use counting::{AtomicU16, AtomicU32, AtomicU64, Map, Mutex, Swap};
 #[cfg(not(any(shuttle, all(loom, test))))]
 pub(crate) use deadline::wait_for;
 #[cfg(any(shuttle, all(loom, test)))]

@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 #[cfg(not(thread_sanitizer))]
 pub(crate) use std::sync::OnceLock;
-pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+pub(crate) use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
 pub(crate) use std::thread::yield_now;
 

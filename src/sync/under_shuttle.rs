@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-pub(crate) use shuttle::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+pub(crate) use shuttle::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard, RwLock};
 pub(crate) use shuttle::thread::yield_now;
 

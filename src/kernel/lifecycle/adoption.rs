@@ -188,7 +188,7 @@ impl Core {
     /// Puts one executor into its cell and admits it. If there is no room, frees the cell and changes nothing.
     fn adopt_one(&self, id: ExecutorId, recovered: &Recovered<'_>, now: Timestamp) -> bool {
         let ExecutorId { sequence, slot } = id;
-        let Some(executor) = self.executors.get(slot) else { return false };
+        let Some((executor, hint)) = self.executors.get_with_hint(slot) else { return false };
         let Some(agent) = self.reserve_agent(recovered, now) else {
             self.executors.free(slot);
             return false;
@@ -196,6 +196,7 @@ impl Core {
         self.policy.load().locality.record(recovered.hostname, agent, &self.agents);
         let allocation = Allocation { agent: agent.index(), resources: recovered.resources };
         ExecutorCell::before_reserving();
+        hint.set(allocation.agent);
         executor.reserve(sequence, &allocation, now);
         // Its state is unknown: it must be reconciled.
         let _ = executor.change(sequence, |state| Some(CellState { doubtful: true, ..state }));

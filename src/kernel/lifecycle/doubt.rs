@@ -92,7 +92,8 @@ impl Core {
 
     /// Puts the executors on an agent in doubt. Returns them, except those of batches that are not answered yet.
     fn doubt_on_agent(&self, agent: u32) -> Vec<Target> {
-        let here = self.executors.iter().filter_map(|(slot, executor)| {
+        let candidates = self.executors.search(|hint| hint.may_be(agent));
+        let here = candidates.filter_map(|(slot, executor)| {
             let CellState { sequence, stage, .. } = executor.state();
             let there = stage != CellStage::Vacant && executor.allocation().agent == agent;
             there.then_some((ExecutorId { sequence, slot }, executor))

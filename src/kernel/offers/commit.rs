@@ -193,7 +193,8 @@ impl Core {
                 },
             };
             let id = plan.id(position);
-            if let Some(executor) = self.executors.get(id.slot) {
+            if let Some((executor, hint)) = self.executors.get_with_hint(id.slot) {
+                hint.set(allocation.agent);
                 executor.reserve(id.sequence, &allocation, now);
             }
         }

@@ -157,6 +157,8 @@ impl Default for AgentCell {
 }
 
 impl SlabCell for AgentCell {
+    type Hint = ();
+
     fn next_free(&self) -> &AtomicU32 {
         &self.next_free
     }

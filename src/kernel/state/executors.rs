@@ -28,12 +28,13 @@
 //!
 //! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|
-//! | handler | writes the allocation, then `Reserved`, then `Launching` | Release | Acquire of every thread that reads the allocation |
+//! | handler | [`AgentHint::set`], writes the allocation, then `Reserved`, then `Launching` | Release | Acquire of every thread that reads the allocation |
 //! | update, agent loss, tick, kill | [`ExecutorCell::change`]: compare-exchange | AcqRel | each other: one thread wins each transition |
 //! | update | [`ExecutorCell::mark_unreachable`]: its clock, then `Unreachable` | see [`AbsenceClock`] | tick |
 //! | tick | [`ExecutorCell::give_up`]: its clock, then `GivenUp`; [`ExecutorCell::forget`] | see [`AbsenceClock`] | update, other ticks |
 //! | the thread that frees the cell | clears the fate: store | Relaxed | nothing: the free list publishes it to the cell's next user |
 //! | reports, drain | load | Acquire | the above |
+//! | agent loss | [`AgentHint`]: load | Relaxed | the handler's commit: after the exchange that invalidates plans, the hints of all admitted executors are seen |
 //! | snapshot | the allocation between two loads of the state, and an Acquire fence | | the handler's Release fence, one per batch, before it fills the cells |
 //!
 //! The allocation (cores and so on) is written only by the handler that claimed the cell, before `Reserved`, and read
@@ -46,7 +47,7 @@
 
 use std::time::Duration;
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
+use crate::sync::{AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
 use super::absence_clock::{Absence, AbsenceClock};
 use super::slab::SlabCell;
@@ -206,6 +207,34 @@ pub(crate) struct Allocation {
     pub(crate) resources: ExecutorResources,
 }
 
+/// The lower 16 bits of the index of an executor's agent, apart from the executor's cell: a search for an agent's
+/// executors reads 2 bytes per cell instead of a cache line, and only those cells whose hints are equal.
+///
+/// It is written before the executor is [reserved](ExecutorCell::reserve), and stays when the executor ends. So a cell
+/// with an equal hint may be vacant or another agent's; but as long as an executor is in its cell, its hint is right.
+#[derive(Debug)]
+pub(crate) struct AgentHint(AtomicU16);
+
+impl Default for AgentHint {
+    fn default() -> AgentHint {
+        AgentHint(AtomicU16::new(u16::MAX))
+    }
+}
+
+impl AgentHint {
+    /// Whether the cell may hold an executor of the agent with this index.
+    pub(crate) fn may_be(&self, agent: u32) -> bool {
+        // Relaxed: what orders the reader after the executor's reservation or admission orders it after the store.
+        self.0.load(Ordering::Relaxed) == agent as u16
+    }
+
+    /// Must be called before [`ExecutorCell::reserve`] of its cell.
+    pub(crate) fn set(&self, agent: u32) {
+        // Relaxed: the store of the executor's state publishes it.
+        self.0.store(agent as u16, Ordering::Relaxed);
+    }
+}
+
 /// An executor's cell: 64 bytes, one cache line.
 #[derive(Debug)]
 #[repr(align(64))]
@@ -243,6 +272,8 @@ impl Default for ExecutorCell {
 }
 
 impl SlabCell for ExecutorCell {
+    type Hint = AgentHint;
+
     fn next_free(&self) -> &AtomicU32 {
         &self.next_free
     }

@@ -28,6 +28,8 @@
 //! allocates the next segment when three quarters of the last one are in use, so that a claim allocates only if the
 //! table grows by a quarter of its last segment between two ticks. Nothing else waits.
 
+use std::fmt;
+
 use crossbeam_utils::CachePadded;
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, UntrackedOnceLock};
@@ -47,6 +49,10 @@ const TAG_ONE: u64 = 1 << 32;
 
 /// A cell that can be linked into a list of free ones.
 pub(crate) trait SlabCell: Default {
+    /// What is kept of a cell in an array of its own, so that a search through all cells reads little memory; `()` if
+    /// there is nothing.
+    type Hint: Default;
+
     /// The word for the index of the next free cell or, while the cell is in use, the stack that it returns to. Only
     /// the slab may use it.
     fn next_free(&self) -> &AtomicU32;
@@ -55,16 +61,27 @@ pub(crate) trait SlabCell: Default {
     fn reset(&self) {}
 }
 
-type Segment<T> = UntrackedOnceLock<Box<[T]>>;
+/// The cells of a segment and, at the same offsets, their hints.
+struct Cells<T: SlabCell> {
+    cells: Box<[T]>,
+    hints: Box<[T::Hint]>,
+}
 
-#[derive(Debug)]
-pub(crate) struct Slab<T> {
+type Segment<T> = UntrackedOnceLock<Cells<T>>;
+
+pub(crate) struct Slab<T: SlabCell> {
     segments: [Segment<T>; DOUBLING],
     further: UntrackedOnceLock<Box<[Segment<T>]>>,
     /// The number of cells ever in use. Not beside the segments, which are read with each access.
     cell_count: CachePadded<AtomicU32>,
     next_stack: AtomicU32,
     heads: [CachePadded<AtomicU64>; STACKS],
+}
+
+impl<T: SlabCell> fmt::Debug for Slab<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Slab").field("cell_count", &self.cell_count).finish_non_exhaustive()
+    }
 }
 
 impl<T: SlabCell> Slab<T> {
@@ -86,11 +103,38 @@ impl<T: SlabCell> Slab<T> {
     /// Returns the cell at `index`, if its segment is allocated.
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
         let (segment, offset) = place(index);
+        self.segment(segment)?.cells.get(offset)
+    }
+
+    /// Returns the cell at `index` and its hint, if their segment is allocated.
+    pub(crate) fn get_with_hint(&self, index: u32) -> Option<(&T, &T::Hint)> {
+        let (segment, offset) = place(index);
+        let segment = self.segment(segment)?;
+        Some((segment.cells.get(offset)?, segment.hints.get(offset)?))
+    }
+
+    fn segment(&self, segment: usize) -> Option<&Cells<T>> {
         let segment = match self.segments.get(segment) {
             Some(segment) => segment,
             None => self.further.get()?.get(segment - DOUBLING)?,
         };
-        segment.get()?.get(offset)
+        segment.get()
+    }
+
+    /// The cells that were ever in use and whose hints `is_wanted` accepts, with their indices.
+    pub(crate) fn search(
+        &self,
+        is_wanted: impl Fn(&T::Hint) -> bool + Copy,
+    ) -> impl Iterator<Item = (u32, &T)> {
+        // Relaxed: as in `iter`.
+        let cell_count = self.cell_count.load(Ordering::Relaxed);
+        let last = place(cell_count.saturating_sub(1)).0;
+        let segments = (0..=last).filter_map(|segment| Some((segment, self.segment(segment)?)));
+        let found = segments.flat_map(move |(segment, Cells { cells, hints })| {
+            let hints = hints.iter().enumerate().filter(move |(_, hint)| is_wanted(hint));
+            hints.filter_map(move |(at, _)| Some((first(segment) + at as u32, cells.get(at)?)))
+        });
+        found.filter(move |(index, _)| *index < cell_count)
     }
 
     /// Allocates the next segment if little of the last one is unused, so that claims needn't.
@@ -263,8 +307,10 @@ impl<T: SlabCell> Slab<T> {
             }
         };
         if let Some(place) = place {
-            let cells = || std::iter::repeat_with(T::default).take(length(segment)).collect();
-            place.get_or_init(cells);
+            place.get_or_init(|| Cells {
+                cells: std::iter::repeat_with(T::default).take(length(segment)).collect(),
+                hints: std::iter::repeat_with(T::Hint::default).take(length(segment)).collect(),
+            });
         }
     }
 }
@@ -272,6 +318,12 @@ impl<T: SlabCell> Slab<T> {
 /// The number of cells in a segment.
 fn length(segment: usize) -> usize {
     1 << (FIRST_BITS + segment as u32).min(LONGEST_BITS)
+}
+
+/// The index of the first cell in a segment.
+fn first(segment: usize) -> u32 {
+    let doubled = (1u32 << (FIRST_BITS + segment.min(DOUBLING) as u32)) - (1 << FIRST_BITS);
+    doubled + ((segment.saturating_sub(DOUBLING) as u32) << LONGEST_BITS)
 }
 
 /// The segment of an index and its offset in the segment.
@@ -300,6 +352,8 @@ mod tests {
     struct Plain(AtomicU32);
 
     impl SlabCell for Plain {
+        type Hint = ();
+
         fn next_free(&self) -> &AtomicU32 {
             &self.0
         }
@@ -339,6 +393,7 @@ mod tests {
         let mut expected = (0, 0);
         for index in 0..500_000u32 {
             assert_eq!(place(index), expected, "{index}");
+            assert_eq!(first(expected.0) + expected.1 as u32, index);
             expected.1 += 1;
             if expected.1 == length(expected.0) {
                 expected = (expected.0 + 1, 0);
